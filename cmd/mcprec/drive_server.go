@@ -202,7 +202,7 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.
 		client.Client = &http.Client{Transport: tap.RoundTripper(http.DefaultTransport.(*http.Transport).Clone()),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	conn, err := standin.DialAside(ctx, client, r.events)
+	conn, err := standin.DialRaw(ctx, client, r.events)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.
 	if run.end, err = standin.Drive(ctx, conn, d, o); err != nil {
 		return nil, err
 	}
-	run.took, run.asides = time.Since(start), conn.Asides()
+	run.took, run.asides = time.Since(start), conn.RawVerdicts()
 	if !record || run.end != standin.Complete {
 		return run, nil
 	}

@@ -54,8 +54,8 @@
 //
 // At level [L0] a recorded half sends in its recorded order; only delivery moves. At [L1]
 // it offers every frame that the specification allows it to send now, each as a writer of
-// its own would, and the order of the takes is explored. [standin.Player.Loosen] and
-// [standin.Driver.Loosen] say which frames stay in order.
+// its own would, and the order of the takes is explored. [standin.Player.AllowReorder] and
+// [standin.Driver.AllowReorder] say which frames stay in order.
 //
 // # The search
 //

@@ -23,7 +23,7 @@ import (
 func playServer(r *Run, m replay.Model) {
 	p := standin.NewPlayer(r.plan.Session, match.Rules{Match: r.plan.ready.match})
 	if r.level == L1 {
-		p.Loosen()
+		p.AllowReorder()
 	}
 	h := newRecordedHalf(r, transport.ServerToClient, p, m)
 	h.close, h.without = p.Close, p.Without
@@ -34,7 +34,7 @@ func playServer(r *Run, m replay.Model) {
 func playClient(r *Run, m replay.Model) {
 	d := standin.NewDriver(r.plan.Session, match.Rules{})
 	if r.level == L1 {
-		d.Loosen()
+		d.AllowReorder()
 	}
 	h := newRecordedHalf(r, transport.ClientToServer, d, m)
 	h.close, h.without = d.Close, d.Without
@@ -182,10 +182,10 @@ type machine interface {
 	// Wrote says that the frame returned as number n, from 0, was taken, and
 	// returns what to send now.
 	Wrote(n int) []transport.Frame
-	// Waiting reports whether Relent would send something.
+	// Waiting reports whether GiveUpWaiting would send something.
 	Waiting() bool
-	// Relent gives up waiting for something that the live end does not say.
-	Relent() []transport.Frame
+	// GiveUpWaiting gives up waiting for something that the live end does not say.
+	GiveUpWaiting() []transport.Frame
 	// Place says where the frame returned as number n stands in the recorded order, -1 if
 	// nowhere, and the first place there whose frame was not taken.
 	Place(n int) (place, first int)
@@ -355,7 +355,7 @@ func (h *recordedHalf) waits() bool {
 // relent lets the half give up waiting.
 func (h *recordedHalf) relent() {
 	h.mu.Lock()
-	h.queue = append(h.queue, h.machine.Relent()...)
+	h.queue = append(h.queue, h.machine.GiveUpWaiting()...)
 	h.mu.Unlock()
 	wake(h.wake)
 }

@@ -28,7 +28,7 @@ DELETE /mcp s | | 200 |`)
 	web, asked := endpointBut(t, events, http.MethodPatch, http.StatusMethodNotAllowed)
 	driver := NewDriver(events, match.Rules{})
 	driver.OneByOne()
-	asides, err := DialAside(t.Context(), Dial(events, web+"/mcp"), events)
+	asides, err := DialRaw(t.Context(), Dial(events, web+"/mcp"), events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ DELETE /mcp s | | 200 |`)
 		t.Fatalf("%s, %v, %v", end, err, driver.Pending())
 	}
 	var got []string
-	for _, v := range asides.Asides() {
+	for _, v := range asides.RawVerdicts() {
 		got = append(got, fmt.Sprintf("#%d %s", v.Seq, v))
 	}
 	want := `#3 match: POST /mcp

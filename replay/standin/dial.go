@@ -92,13 +92,13 @@ type rawRequest struct {
 	err      error // why it has none
 }
 
-// Asider is a Conn of a client over HTTP that also makes the recorded client's raw requests:
+// RawRequester is a Conn of a client over HTTP that also makes the recorded client's raw requests:
 // those without a message, which the server refused. It makes each before the first message
-// that followed it, and the last ones when the client ends its side. Asides returns the
+// that followed it, and the last ones when the client ends its side. RawVerdicts returns the
 // verdicts on them.
 //
 // It also waits for the answers that were only a status, which the driver does not know of.
-type Asider struct {
+type RawRequester struct {
 	*streamable.ClientConn
 	raw      []*rawRequest
 	statuses map[uint64]*statusAnswer // by the number of the exchange
@@ -107,7 +107,7 @@ type Asider struct {
 
 // HangUp ends an exchange as the recorded client did: for good, or to come back to its stream
 // with Last-Event-ID.
-func (a *Asider) HangUp(number uint64) {
+func (a *RawRequester) HangUp(number uint64) {
 	ex := a.recorded.byNumber[number]
 	switch {
 	case ex == nil || !ex.resumed:
@@ -127,10 +127,10 @@ type statusAnswer struct {
 	answered chan struct{} // closed then
 }
 
-// DialAside connects a client that [Dial] has made for the recording.
-func DialAside(ctx context.Context, client streamable.Client, events []store.Event) (*Asider, error) {
+// DialRaw connects a client that [Dial] has made for the recording.
+func DialRaw(ctx context.Context, client streamable.Client, events []store.Event) (*RawRequester, error) {
 	x := exchangesOf(events)
-	a := &Asider{statuses: map[uint64]*statusAnswer{}, recorded: x}
+	a := &RawRequester{statuses: map[uint64]*statusAnswer{}, recorded: x}
 	rejected := newRejections(match.Rules{}, x).byNumber()
 	for _, ex := range x.order {
 		dropped := bytes.Contains(ex.asked, []byte("[dropped]")) // an older recorder kept only that there was a login
@@ -157,7 +157,7 @@ func DialAside(ctx context.Context, client streamable.Client, events []store.Eve
 }
 
 // Write implements Conn.
-func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
+func (a *RawRequester) Write(ctx context.Context, f transport.Frame) error {
 	if f.Stream > 0 {
 		a.askBefore(ctx, f.Stream)
 		if err := ctx.Err(); err != nil {
@@ -172,7 +172,7 @@ func (a *Asider) Write(ctx context.Context, f transport.Frame) error {
 
 // CloseWrite makes the last raw requests and waits for the statuses. The client's side of a
 // session over HTTP has no end of its own.
-func (a *Asider) CloseWrite() error {
+func (a *RawRequester) CloseWrite() error {
 	ctx, stop := context.WithTimeout(context.Background(), partingTimeout)
 	defer stop()
 	a.askBefore(ctx, math.MaxUint64)
@@ -188,7 +188,7 @@ func (a *Asider) CloseWrite() error {
 }
 
 // askBefore makes the raw requests that were made before an exchange.
-func (a *Asider) askBefore(ctx context.Context, exchange uint64) {
+func (a *RawRequester) askBefore(ctx context.Context, exchange uint64) {
 	for _, r := range a.raw {
 		if r.exchange.number < exchange && !r.sent {
 			r.sent = true
@@ -197,8 +197,8 @@ func (a *Asider) askBefore(ctx context.Context, exchange uint64) {
 	}
 }
 
-// Asides returns the verdicts on raw requests and statuses. It is for after the drive.
-func (a *Asider) Asides() (list []match.StepVerdict) {
+// RawVerdicts returns the verdicts on raw requests and statuses. It is for after the drive.
+func (a *RawRequester) RawVerdicts() (list []match.StepVerdict) {
 	for _, r := range a.raw {
 		what, want := r.exchange.method+" "+pathOf(r.exchange.path), r.exchange.status
 		v := match.StepVerdict{Seq: r.exchange.head, Dir: transport.ServerToClient, What: what, Result: match.Match}

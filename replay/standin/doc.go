@@ -6,8 +6,8 @@
 // [Player] plays the server's half and [Driver] the client's. Both are pure machines:
 // frames in, frames out; no I/O, no clock, no goroutine. Each holds the recorded messages of
 // the live end, which it waits for, and the recorded frames of its own end, which it sends
-// when what preceded them has happened. Either may be loosened, to send in any order that
-// the specification allows.
+// when everything before them has happened. Either may be allowed to reorder: to send in any
+// order that the specification allows.
 //
 // [Serve] and [Drive] are the shells: they play a Player or a Driver over a connection, with
 // a reader, a writer and a [Pacer]. A [Live] server may stand behind a Player and answer

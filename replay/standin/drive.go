@@ -306,7 +306,7 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 		if s.driver.IsDone() && !s.driver.Waiting() {
 			return false, Complete, nil
 		}
-		s.add(s.driver.Relent())
+		s.add(s.driver.GiveUpWaiting())
 		return true, "", nil
 	case <-s.limit.C:
 		return false, Silent, nil

@@ -25,7 +25,7 @@ import (
 // messages that the recorded client had heard before it:
 //
 //   - the responses to its own requests, always;
-//   - the other messages of the server, until they cannot be coming any more or Relent ends
+//   - the other messages of the server, until they cannot be coming any more or GiveUpWaiting ends
 //     the wait;
 //   - an answer to the server waits for its question, and for the messages recorded between
 //     the two.
@@ -245,7 +245,7 @@ func (d *Driver) Pending() []string {
 	for _, r := range d.open {
 		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.frame.seq, about(r.msg()), phrase.Name(string(r.msg().ID))))
 	}
-	if d.order.loose {
+	if d.order.reorders {
 		return list
 	}
 	f := d.order.nextFrame()
@@ -269,14 +269,14 @@ func (d *Driver) Gap(n int) time.Duration {
 	return 0
 }
 
-// Waiting reports whether Relent would let the session go on: to a client frame, or to a
+// Waiting reports whether GiveUpWaiting would let the session go on: to a client frame, or to a
 // place where the client hangs up.
 func (d *Driver) Waiting() bool { return d.order.held() != nil || len(d.order.unheard()) > 0 }
 
-// Relent gives up waiting, for the first client frame or hang-up that is held back by
+// GiveUpWaiting gives up waiting, for the first client frame or hang-up that is held back by
 // messages which the live server may never send, and returns the frames that can be sent
 // then. A response is always waited for, unless its request was cancelled.
-func (d *Driver) Relent() []transport.Frame {
+func (d *Driver) GiveUpWaiting() []transport.Frame {
 	if unheard := d.order.unheard(); len(unheard) > 0 {
 		for _, s := range unheard {
 			d.giveUpOn(s)
@@ -340,8 +340,8 @@ func (d *Driver) HangUps() (exchanges []uint64) {
 	return exchanges
 }
 
-// Loosen lets the driver send its client frames in any order that the specification allows a
-// client, as [Player.Loosen] does for a server: its calls side by side, however they were
+// AllowReorder lets the driver send its client frames in any order that the specification allows a
+// client, as [Player.AllowReorder] does for a server: its calls side by side, however they were
 // recorded.
 //
 // Some frames stay in order: the handshake goes before all but pings, an answer after its
@@ -349,9 +349,9 @@ func (d *Driver) HangUps() (exchanges []uint64) {
 // state goes after the answer that brought it. Frames that name one task, one question or
 // one subscribed resource keep their order, and a request among them waits for the answer to
 // the one before.
-func (d *Driver) Loosen() {
+func (d *Driver) AllowReorder() {
 	d.matcher.preferID = true
-	d.order.loosen()
+	d.order.allowReorder()
 }
 
 // OneByOne makes each request wait for the answers to the earlier ones: a live server then
@@ -361,14 +361,14 @@ func (d *Driver) Loosen() {
 // The recorded overlap stays where the recording shows a reason for it: behind a call that
 // was cancelled, was never answered or only after the later one, and around a subscription,
 // which is open all the time. If an answer waits for the later call in a way that the
-// recording does not show, Relent brings the overlap back.
+// recording does not show, GiveUpWaiting brings the overlap back.
 func (d *Driver) OneByOne() { d.order.oneByOne() }
 
 // Wrote says that the transport has taken the frame that was returned as number n, counted
-// from 0 over all, and returns the frames that may be sent now. Only a loosened driver needs
+// from 0 over all, and returns the frames that may be sent now. Only a reordering driver needs
 // to know.
 func (d *Driver) Wrote(n int) []transport.Frame {
-	if !d.order.loose {
+	if !d.order.reorders {
 		return nil
 	}
 	if f := d.out[n]; f != nil {

@@ -34,7 +34,7 @@ type clientFrame struct {
 	unheld   bool               // an answer that waits for nothing but its question
 	sent     bool
 
-	// Of a loosened driver:
+	// Of a reordering driver:
 	needs   []*serverMsg   // messages that must have come
 	after   []*clientFrame // frames that must have been written
 	written bool
@@ -69,12 +69,12 @@ type serverMsg struct {
 	answers  []*clientFrame // of a request
 	owner    *request       // of another message: the call that it belongs to
 	follows  *request       // the call whose answer came directly before
-	optional bool           // waited for only until Relent
+	optional bool           // waited for only until GiveUpWaiting
 	afterEnd bool           // sent when the client had ended its side
 
 	arrived   bool
 	skipped   bool   // the driver waits for it no more
-	timedOut  bool   // skipped by Relent
+	timedOut  bool   // skipped by GiveUpWaiting
 	stream    uint64 // of the live message
 	live      *transport.Message
 	came      int        // its place among all that arrived, from 1

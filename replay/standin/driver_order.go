@@ -12,16 +12,16 @@ import (
 )
 
 // driverOrder decides when a client frame may go out, and when the client hangs up: in
-// recorded order, or loosened in any order that the specification allows.
+// recorded order, or in any order that the specification allows.
 type driverOrder struct {
 	*driverScript
-	ended   bool           // nothing goes out any more
-	settled int            // no server message before this one is pending
-	next    int            // client frames before this one were sent, or are answers
-	due     []*clientFrame // answers whose question has come
-	places  []hangUp       // where the client is still to hang up
-	hangsUp bool           // the shell hangs up: later client frames wait for that
-	loose   bool
+	ended    bool           // nothing goes out any more
+	settled  int            // no server message before this one is pending
+	next     int            // client frames before this one were sent, or are answers
+	due      []*clientFrame // answers whose question has come
+	places   []hangUp       // where the client is still to hang up
+	hangsUp  bool           // the shell hangs up: later client frames wait for that
+	reorders bool
 }
 
 // arrive notes that a server message has come, and skips the notifications that the recorded
@@ -50,7 +50,7 @@ func (o *driverOrder) settle() {
 
 // horizon is the first server message that cannot come before the client says more.
 func (o *driverOrder) horizon() int {
-	if !o.loose {
+	if !o.reorders {
 		if f := o.nextFrame(); f != nil {
 			return max(f.before, 1+f.lastQueued())
 		}
@@ -62,7 +62,7 @@ func (o *driverOrder) horizon() int {
 func (o *driverOrder) release(send func(*clientFrame)) {
 	switch {
 	case o.ended:
-	case o.loose:
+	case o.reorders:
 		// An answer to a question that the live server does not ask holds up nothing.
 		isMissing := func(s *serverMsg) bool { return !s.arrived }
 		isAhead := func(f *clientFrame) bool { return !f.written && (f.question == nil || f.question.arrived) }
@@ -101,7 +101,8 @@ func (o *driverOrder) sendable() *clientFrame {
 	return first
 }
 
-// nextFrame returns the next client frame that answers nothing. A loosened driver has none.
+// nextFrame returns the next client frame that answers nothing. It is not for a reordering
+// driver.
 func (o *driverOrder) nextFrame() *clientFrame {
 	for ; o.next < len(o.clientFrames); o.next++ {
 		if f := o.clientFrames[o.next]; f.question == nil && !f.sent {
@@ -137,7 +138,7 @@ func (o *driverOrder) mayAnswer(f *clientFrame) bool {
 // held returns the first client frame that waits for nothing but messages that may never
 // come.
 func (o *driverOrder) held() *clientFrame {
-	if o.ended || o.loose {
+	if o.ended || o.reorders {
 		return nil
 	}
 	if i := slices.IndexFunc(o.due, func(f *clientFrame) bool { return !f.sent }); i >= 0 {
@@ -251,9 +252,9 @@ func (f *clientFrame) lastQueued() int {
 	return last
 }
 
-// loosen replaces the recorded order with the order that the specification asks for.
-func (o *driverOrder) loosen() {
-	o.loose = true
+// allowReorder replaces the recorded order with the order that the specification asks for.
+func (o *driverOrder) allowReorder() {
+	o.reorders = true
 	last := map[string]*clientFrame{} // by order key
 	brought := map[match.Handle]*serverMsg{}
 	heard := 0
@@ -368,7 +369,7 @@ func newDriverMatcher(order *driverOrder, rules match.Rules, variables *match.Va
 }
 
 // pick returns the recorded message that a live one stands for: of those with the key that
-// are left, among the first few, the message that it differs from least. A loosened driver,
+// are left, among the first few, the message that it differs from least. A reordering driver,
 // which keeps the recorded ids, takes the request with the same id.
 func (d *driverMatcher) pick(key match.Key, m transport.Message) *serverMsg {
 	queue := left(d.expected[key], func(s *serverMsg) bool { return s.arrived })

@@ -414,7 +414,7 @@ func (x *exchanges) mainPath() string {
 // isRawRequest reports whether the request of an exchange has no message and is not one that
 // a client makes of itself, as it asks for the stream of its session: it has another method
 // than POST, or a body that is no frame, and was refused. A Driver leaves it out; see
-// [Asider].
+// [RawRequester].
 func (x *exchanges) isRawRequest(number uint64) bool {
 	ex := x.byNumber[number]
 	switch {

@@ -36,7 +36,7 @@ func perform(p *Player, text string) string { return converse(p, text, ">", "<")
 type livePart interface {
 	Start() []transport.Frame
 	Receive(transport.Frame) []transport.Frame
-	Relent() []transport.Frame
+	GiveUpWaiting() []transport.Frame
 }
 
 // converse plays the other end's lines of a playbook, those with the mark, to p
@@ -54,7 +54,7 @@ func converse(p livePart, text, mark, own string) string {
 		switch {
 		case line == "~":
 			b.WriteString("~\n")
-			say(p.Relent())
+			say(p.GiveUpWaiting())
 		case line == ".":
 			b.WriteString(".\n")
 			if player, is := p.(*Player); is {

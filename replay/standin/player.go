@@ -32,7 +32,7 @@ import (
 // The player does not wait for a client message that will not come: the recorded client
 // said it before something that the live client has said already. Where the player cannot
 // know (the recorded client had several calls open, the live client makes them one by one)
-// it waits, and Relent ends the wait.
+// it waits, and GiveUpWaiting ends the wait.
 //
 // Ids and progress tokens of the live client replace the recorded ones, in responses,
 // progress and subscription ids. The server's own requests keep their recorded ids; the
@@ -239,11 +239,11 @@ func (p *Player) send(f *serverFrame) []transport.Frame {
 	return []transport.Frame{frame}
 }
 
-// Relent gives up waiting, for the first request whose answer waits for more to come from
+// GiveUpWaiting gives up waiting, for the first request whose answer waits for more to come from
 // the client, and returns the frames that can be sent then. A shell calls it when the client
 // has fallen silent. An answer goes on waiting if it waits for the client's own answer to a
 // question that a person or a model decides.
-func (p *Player) Relent() []transport.Frame {
+func (p *Player) GiveUpWaiting() []transport.Frame {
 	f := p.order.waiting(false)
 	if f == nil {
 		return nil
@@ -259,7 +259,7 @@ func (p *Player) Relent() []transport.Frame {
 }
 
 // Waiting reports whether a request of the live client has a recorded answer that is held
-// back, so that Relent would send something.
+// back, so that GiveUpWaiting would send something.
 func (p *Player) Waiting() bool { return p.order.waiting(false) != nil }
 
 // End returns the frames held back for requests that have come: the client says no more.
@@ -311,25 +311,25 @@ func (p *Player) Overtaken(n int) bool {
 	return f != nil && len(f.owners) == 0 && f.before < p.order.reach
 }
 
-// Loosen lets the player send its server frames in any order that the specification allows a
-// server, as soon as their causes have come: Start, Receive and Relent return frames that
-// may be sent in any order, and Wrote takes note of the ones that were. Call Loosen before
+// AllowReorder lets the player send its server frames in any order that the specification allows a
+// server, as soon as their causes have come: Start, Receive and GiveUpWaiting return frames that
+// may be sent in any order, and Wrote takes note of the ones that were. Call AllowReorder before
 // Start.
 //
 // Some frames stay in order: a response comes after its request, after the progress and the
 // questions of its call and the answers to them; progress of one token keeps its order, and
 // so do frames that name one task, one subscription, one elicitation or one subscribed
 // resource. Only pings go before the handshake is over.
-func (p *Player) Loosen() {
+func (p *Player) AllowReorder() {
 	p.matcher.preferID = true
-	p.order.loosen(p.matcher.others[mcp.NotificationInitialized])
+	p.order.allowReorder(p.matcher.others[mcp.NotificationInitialized])
 }
 
 // Wrote says that the transport has taken the frame that was returned as number n, counted
-// from 0 over all, and returns the frames that may be sent now. Only a loosened player needs
+// from 0 over all, and returns the frames that may be sent now. Only a reordering player needs
 // to know.
 func (p *Player) Wrote(n int) []transport.Frame {
-	if !p.order.loose {
+	if !p.order.reorders {
 		return nil
 	}
 	if f := p.out[n]; f != nil {
@@ -340,7 +340,7 @@ func (p *Player) Wrote(n int) []transport.Frame {
 
 // Place returns the place in recorded order of the frame that was returned as number n, -1
 // for a frame that was not recorded, and the first place whose frame was not taken yet. Only
-// a loosened player knows.
+// a reordering player knows.
 func (p *Player) Place(n int) (place, first int) {
 	for p.written < len(p.serverFrames) && p.serverFrames[p.written].written {
 		p.written++

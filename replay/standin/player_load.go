@@ -86,7 +86,7 @@ type serverFrame struct {
 	requests []*serverRequest
 	sent     bool
 
-	// Of a loosened player:
+	// Of a reordering player:
 	needs   []*clientMsg   // messages that must have come
 	after   []*serverFrame // frames that must have been written
 	written bool

@@ -8,7 +8,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// playerOrder decides when a server frame may go out: in recorded order, or loosened in any
+// playerOrder decides when a server frame may go out: in recorded order, or in any
 // order that the specification allows.
 type playerOrder struct {
 	*playerScript
@@ -18,8 +18,8 @@ type playerOrder struct {
 	settled int            // no client message before this one is pending
 	reach   int            // all client messages from this one on are pending
 
-	loose     bool
-	handshake *clientMsg // loose: the request of the handshake, if there is one
+	reorders  bool
+	handshake *clientMsg // of a reordering player: the request of the handshake, if there is one
 }
 
 // arrive notes that a client message has come, and skips the messages that will not come.
@@ -59,7 +59,7 @@ func (o *playerOrder) settle(reach int) {
 
 // release sends the server frames that may go out, in recorded order.
 func (o *playerOrder) release(send func(*serverFrame)) {
-	for o.cued < len(o.serverFrames) && (o.loose || o.serverFrames[o.cued].before <= o.reach) {
+	for o.cued < len(o.serverFrames) && (o.reorders || o.serverFrames[o.cued].before <= o.reach) {
 		o.held = append(o.held, o.serverFrames[o.cued])
 		o.cued++
 	}
@@ -71,13 +71,13 @@ func (o *playerOrder) release(send func(*serverFrame)) {
 	})
 }
 
-// mayGo reports whether everything has happened that a frame waits for. In a loosened player
+// mayGo reports whether everything has happened that a frame waits for. In a reordering player
 // a frame of a request that the live client does not make holds up no answer to another.
 func (o *playerOrder) mayGo(f *serverFrame) bool {
 	if !f.isOwned() {
 		return false
 	}
-	if o.loose {
+	if o.reorders {
 		isAhead := func(other *serverFrame) bool { return !other.written && (other.isOwned() || len(other.owners) == 0) }
 		return !slices.ContainsFunc(f.needs, (*clientMsg).isPending) && !slices.ContainsFunc(f.after, isAhead)
 	}
@@ -113,7 +113,7 @@ func (o *playerOrder) overlapping(f *serverFrame) []*clientMsg {
 
 // awaited returns the client messages that a frame waits for besides its own requests.
 func (o *playerOrder) awaited(f *serverFrame) []*clientMsg {
-	if o.loose {
+	if o.reorders {
 		return f.needs
 	}
 	return append(o.overlapping(f), o.clientMsgs[f.from():f.before]...)
@@ -130,7 +130,7 @@ func (o *playerOrder) waiting(ended bool) *serverFrame {
 			continue
 		}
 		awaited := f.needs
-		if !o.loose {
+		if !o.reorders {
 			awaited = o.clientMsgs[f.from():f.before]
 		} else if !slices.ContainsFunc(awaited, (*clientMsg).isPending) {
 			continue
@@ -155,10 +155,10 @@ func (o *playerOrder) giveUp(f *serverFrame) {
 	o.settle(f.before)
 }
 
-// loosen replaces the recorded order with the order that the specification asks for. ready
+// allowReorder replaces the recorded order with the order that the specification asks for. ready
 // are the client's notifications that it is initialized.
-func (o *playerOrder) loosen(ready []*clientMsg) {
-	o.loose = true
+func (o *playerOrder) allowReorder(ready []*clientMsg) {
+	o.reorders = true
 	for _, c := range o.clientMsgs {
 		if c.msg().Method == mcp.MethodInitialize && c.answer != nil {
 			o.handshake = c
@@ -218,7 +218,7 @@ func (o *playerOrder) loosen(ready []*clientMsg) {
 // from 2026-07-28 on for any request.
 func (o *playerOrder) withdraw(cancellation *clientMsg) {
 	c := cancellation.cancels
-	if !o.loose || c == nil || c.msg().Method != mcp.MethodListen && o.handshake != nil {
+	if !o.reorders || c == nil || c.msg().Method != mcp.MethodListen && o.handshake != nil {
 		return
 	}
 	for _, f := range o.serverFrames {

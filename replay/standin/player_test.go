@@ -312,7 +312,7 @@ func FuzzPlayer(f *testing.F) {
 		perform(p, live)
 		for p.Waiting() {
 			before := replies(p) + len(p.Findings())
-			p.Relent()
+			p.GiveUpWaiting()
 			if replies(p)+len(p.Findings()) == before {
 				t.Fatal("waiting for ever")
 			}

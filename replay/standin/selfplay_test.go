@@ -60,10 +60,10 @@ func playBoth(events []store.Event, first transport.Direction, through translato
 			back := receive[dir](transport.Frame{Bytes: delivered, Stream: f.Stream})
 			way[dir.Reverse()] = append(way[dir.Reverse()], back...)
 		case s.player.Waiting():
-			way[transport.ServerToClient] = s.player.Relent()
+			way[transport.ServerToClient] = s.player.GiveUpWaiting()
 			s.relents = append(s.relents, "server "+strings.Join(s.player.Without(), ","))
 		case s.driver.Waiting():
-			way[transport.ClientToServer] = s.driver.Relent()
+			way[transport.ClientToServer] = s.driver.GiveUpWaiting()
 			s.relents = append(s.relents, "client "+strings.Join(s.driver.Without(), ","))
 		default:
 			return s

@@ -294,7 +294,7 @@ func (s *serving) wait(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	before := len(s.player.without)
-	s.add(s.player.Relent())
+	s.add(s.player.GiveUpWaiting())
 	without := s.player.Without()[before:]
 	s.mu.Unlock()
 	if len(without) > 0 {

@@ -73,7 +73,7 @@ func TestNoise(t *testing.T) {
 		t.Errorf("the client: got %s, %v, want %s", got, d.Close(), want)
 	}
 	d = standin.NewDriver(recorded(t, broken), match.Rules{})
-	if got := dialogue(d.Start(), d.Receive); got != `{broken` || len(d.Relent()) != 1 {
+	if got := dialogue(d.Start(), d.Receive); got != `{broken` || len(d.GiveUpWaiting()) != 1 {
 		t.Errorf("the client, not refused: got %s", got)
 	}
 }

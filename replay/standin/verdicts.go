@@ -63,7 +63,7 @@ type findings struct {
 	dir     transport.Direction // of the live end's messages
 	list    []judged
 	reached uint64   // Seq of the latest recorded message that came
-	without []string // messages that Relent passed over
+	without []string // messages that GiveUpWaiting passed over
 
 	recordedNoise, noise int    // frames of the recorded end and the live one, except for noise that a Player waits for
 	firstNoise           string // of the live end
@@ -74,7 +74,7 @@ type findings struct {
 // end that were not recorded.
 func (f *findings) Findings() []match.StepVerdict { return faults(f.list) }
 
-// Without lists the messages that Relent went on without: #3 (tools/list).
+// Without lists the messages that GiveUpWaiting went on without: #3 (tools/list).
 func (f *findings) Without() []string { return slices.Clone(f.without) }
 
 // reach notes that a recorded message has come.

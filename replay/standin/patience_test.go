@@ -14,7 +14,7 @@ func TestPlayerWithout(t *testing.T) {
 	if perform(p, `> {"id":1,"method":"tools/call","params":{"name":"a"}}`); len(p.Without()) > 0 {
 		t.Errorf("before: %q", p.Without())
 	}
-	p.Relent()
+	p.GiveUpWaiting()
 	if want := []string{"#3 (tools/call b)"}; !slices.Equal(p.Without(), want) {
 		t.Errorf("got %q, want %q", p.Without(), want)
 	}

@@ -11,7 +11,7 @@ import (
 // looseHalf is what Player and Driver have in common when they are loosened.
 type looseHalf interface {
 	livePart
-	Loosen()
+	AllowReorder()
 	Wrote(n int) []transport.Frame
 	Place(n int) (place, first int)
 	Waiting() bool
@@ -22,7 +22,7 @@ type looseHalf interface {
 // ones when the number of frames returned so far were written, and returns what it
 // sent, in that order.
 func loosened(h looseHalf, live []string) []string {
-	h.Loosen()
+	h.AllowReorder()
 	var sent []string
 	wrote := 0
 	take := func(frames []transport.Frame) {
@@ -42,7 +42,7 @@ func loosened(h looseHalf, live []string) []string {
 		h.Place(wrote)
 	}
 	for n := 0; h.Waiting() && n < 1000; n++ {
-		take(h.Relent())
+		take(h.GiveUpWaiting())
 	}
 	return sent
 }
@@ -63,7 +63,7 @@ func TestLoosenedPlayer(t *testing.T) {
 		> {"id":2,"method":"ping"}
 		< {"id":2,"result":{}}`
 	p := NewPlayer(recordPlaybook(recorded), match.Rules{})
-	p.Loosen()
+	p.AllowReorder()
 	say := func(text string) (got []string) {
 		for _, f := range p.Receive(transport.Frame{Bytes: []byte(text)}) {
 			got = append(got, string(f.Bytes))
@@ -130,7 +130,7 @@ func FuzzLoosened(f *testing.F) {
 			prepare(strict)
 			converse(strict, live, "<", ">")
 			for n := 0; strict.Waiting(); n++ {
-				if strict.Relent(); n > 2*len(events) { // each line is held twice at most
+				if strict.GiveUpWaiting(); n > 2*len(events) { // each line is held twice at most
 					t.Fatal("relenting for ever")
 				}
 			}
