@@ -39,8 +39,15 @@ func (f orderFinder) aroundAnswers() {
 			isBefore := int32(i) < call.reply
 			otherIsBefore := m.pair < reply.pair
 			at := [...]int32{int32(i), m.pair}[side]
-			if isBefore == otherIsBefore || found[at] || m.call == none && !isBeside(other, m.pair, reply.pair) {
+			if isBefore == otherIsBefore || found[at] {
 				continue
+			}
+			if m.call == none { // only seems to belong to the call: another request stands for another cause
+				requests := other.requests[otherReply.dir.Reverse()]
+				next, _ := slices.BinarySearch(requests, min(m.pair, reply.pair))
+				if next < len(requests) && requests[next] <= max(m.pair, reply.pair) {
+					continue
+				}
 			}
 			found[at] = true
 			finding := Finding{
@@ -59,14 +66,6 @@ func (f orderFinder) aroundAnswers() {
 			f.add(finding)
 		}
 	}
-}
-
-// isBeside reports whether the caller sent no request between a message and the answer of the
-// message's likely call. Otherwise the message may have another cause.
-func isBeside(s *Session, at, reply int32) bool {
-	requests := s.requests[s.list[reply].dir.Reverse()]
-	next, _ := slices.BinarySearch(requests, min(at, reply))
-	return next == len(requests) || requests[next] > max(at, reply)
 }
 
 // withinCalls finds notifications of one call, or of one method without a call, that came in

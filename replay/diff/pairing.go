@@ -289,3 +289,140 @@ func cutGroup(list []member, g group) (indices []int32, rest []member) {
 	}
 	return indices, list
 }
+
+// maxTable is the largest table of a longest common subsequence: rows times columns.
+const maxTable = 1 << 20
+
+// align pairs equal elements of two lists of n and m elements in the order of both: those at
+// both ends, and between them a longest common subsequence unless its table is too large. It
+// calls pair with rising indices.
+func align(n, m int, same func(i, j int) bool, pair func(i, j int)) {
+	from := 0
+	for from < min(n, m) && same(from, from) {
+		pair(from, from)
+		from++
+	}
+	end := 0
+	for end < min(n, m)-from && same(n-1-end, m-1-end) {
+		end++
+	}
+	rows := n - from - end
+	columns := m - from - end
+	if rows > 0 && columns > 0 && rows*columns <= maxTable {
+		longest := make([]int32, (rows+1)*(columns+1)) // the length of one from i and j on
+		at := func(i, j int) *int32 { return &longest[i*(columns+1)+j] }
+		for i := rows - 1; i >= 0; i-- {
+			for j := columns - 1; j >= 0; j-- {
+				if same(from+i, from+j) {
+					*at(i, j) = *at(i+1, j+1) + 1
+				} else {
+					*at(i, j) = max(*at(i+1, j), *at(i, j+1))
+				}
+			}
+		}
+		i, j := 0, 0
+		for i < rows && j < columns {
+			switch {
+			case same(from+i, from+j):
+				pair(from+i, from+j)
+				i++
+				j++
+			case *at(i+1, j) >= *at(i, j+1):
+				i++
+			default:
+				j++
+			}
+		}
+	}
+	for ; end > 0; end-- {
+		pair(n-end, m-end)
+	}
+}
+
+// span is a part of two lists: from a0 to a1, and from b0 to b1.
+type span struct{ a0, a1, b0, b1, depth int }
+
+// maxDepth is how often patience splits a part again. Each time costs the part's length.
+const maxDepth = 8
+
+// patience pairs elements of two lists by labels, as patience diff does: equal labels at both
+// ends, then labels which each list has only once, in the order of both (the anchors), and again
+// between the anchors. Where labels repeat, the neighbours decide.
+func patience(a, b []uint64, pair func(i, j int)) {
+	todo := []span{{0, len(a), 0, len(b), 0}}
+	for len(todo) > 0 {
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for s.a0 < s.a1 && s.b0 < s.b1 && a[s.a0] == b[s.b0] {
+			pair(s.a0, s.b0)
+			s.a0++
+			s.b0++
+		}
+		for s.a0 < s.a1 && s.b0 < s.b1 && a[s.a1-1] == b[s.b1-1] {
+			s.a1--
+			s.b1--
+			pair(s.a1, s.b1)
+		}
+		if s.a0 == s.a1 || s.b0 == s.b1 || s.depth == maxDepth {
+			continue
+		}
+		type place struct{ times, at [2]int32 }
+		places := make(map[uint64]place, s.a1-s.a0)
+		for side, labels := range [2][]uint64{a[s.a0:s.a1], b[s.b0:s.b1]} {
+			for i, label := range labels {
+				p := places[label]
+				p.times[side]++
+				p.at[side] = int32(i)
+				places[label] = p
+			}
+		}
+		var once, order []int32 // indices in a and in b
+		for i := s.a0; i < s.a1; i++ {
+			if p := places[a[i]]; p.times == [2]int32{1, 1} {
+				once = append(once, int32(i))
+				order = append(order, int32(s.b0)+p.at[1])
+			}
+		}
+		from := s
+		for n, isAnchor := range longestIncreasing(order) {
+			if !isAnchor {
+				continue
+			}
+			i := int(once[n])
+			j := int(order[n])
+			pair(i, j)
+			todo = append(todo, span{from.a0, i, from.b0, j, s.depth + 1})
+			from.a0 = i + 1
+			from.b0 = j + 1
+		}
+		if len(order) > 0 {
+			todo = append(todo, span{from.a0, s.a1, from.b0, s.b1, s.depth + 1})
+		}
+	}
+}
+
+// longestIncreasing reports which elements of a list of different numbers are in a longest
+// increasing subsequence of the list. The others moved.
+func longestIncreasing(list []int32) []bool {
+	var ends []int                     // by length - 1: the index of the least last element
+	previous := make([]int, len(list)) // the element before in the subsequence that ends here
+	for i, n := range list {
+		length, _ := slices.BinarySearchFunc(ends, n, func(end int, n int32) int { return int(list[end]) - int(n) })
+		previous[i] = -1
+		if length > 0 {
+			previous[i] = ends[length-1]
+		}
+		if length == len(ends) {
+			ends = append(ends, i)
+		} else {
+			ends[length] = i
+		}
+	}
+	isIn := make([]bool, len(list))
+	if len(ends) > 0 {
+		for i := ends[len(ends)-1]; i >= 0; i = previous[i] {
+			isIn[i] = true
+		}
+	}
+	return isIn
+}

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -146,22 +145,18 @@ func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string
 		s.begin()
 		return nil
 	}
-	err := timeline.Project(events, projection(func(e store.Event) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
 		s.apply(e)
 		if len(*s.spans()) < batchSpans {
-			return nil
+			continue
 		}
-		return flush()
-	}))
-	if err != nil {
-		return err
+		if err := flush(); err != nil {
+			return err
+		}
 	}
 	s.end()
 	return flush()
 }
-
-// projection is a function as a [timeline.Projection].
-type projection func(store.Event) error
-
-// Apply takes the next event.
-func (p projection) Apply(e store.Event) error { return p(e) }

@@ -1,0 +1,135 @@
+// Package httpevent decides what a recording keeps of an HTTP exchange besides its frames.
+//
+// A tap on live traffic and an importer of another recorder's file make their HTTP events
+// by the same rules. All functions are pure: no I/O and no state.
+//
+//	[Header]    the headers that matter to MCP, without credentials
+//	[SSE]       what a server-sent event says besides its data
+//	[SSEBytes]  the way back from that to the bytes
+//
+// # What it refuses
+//
+// A credential in a header is never recorded: only that it was there, and its scheme. Secrets elsewhere (in a URL, in a body) stay: package mask finds them when the
+// recording leaves the store.
+package httpevent
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// SSE describes a server-sent event, given its bytes without the values of its data. As many
+// line ends as stray at their beginning belong to the event before.
+func SSE(meta []byte, stray int) *store.SSEInfo {
+	info := &store.SSEInfo{}
+	even := stray == 0 && utf8.Valid(meta)
+	var eol []byte
+	for text, end := range streamable.EventLines(meta[stray:]) {
+		if eol == nil {
+			eol = end
+		}
+		even = even && bytes.Equal(eol, end)
+		info.Lines = append(info.Lines, string(text))
+		name, value, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(name) {
+		case "event":
+			info.Event = string(value)
+		case "id":
+			info.ID = string(value)
+		case "retry":
+			info.Retry = string(value)
+		}
+	}
+	if !even {
+		return &store.SSEInfo{Event: info.Event, ID: info.ID, Retry: info.Retry, Raw: meta}
+	}
+	info.Lines = info.Lines[:max(0, len(info.Lines)-1)] // without the blank one
+	if string(eol) != "\n" {
+		info.EOL = string(eol)
+	}
+	return info
+}
+
+// SSEBytes returns the bytes of an event without the values of its data, as
+// [streamable.JoinEvent] takes them; of no info, nil.
+func SSEBytes(info *store.SSEInfo) []byte {
+	switch {
+	case info == nil:
+		return nil
+	case info.Raw != nil:
+		return info.Raw
+	}
+	eol := cmp.Or(info.EOL, "\n")
+	return []byte(strings.Join(append(slices.Clone(info.Lines), ""), eol) + eol)
+}
+
+// dropped stands where a credential was.
+const dropped = "[dropped]"
+
+// keptHeader are the headers that matter to MCP, besides all that begin with Mcp-. It is
+// true of credentials, which are never recorded: only that they were there, and their scheme.
+var keptHeader = map[string]bool{
+	"Accept":              false,
+	"Accept-Encoding":     false,
+	"Allow":               false,
+	"Authorization":       true,
+	"Cache-Control":       false,
+	"Content-Encoding":    false,
+	"Content-Type":        false,
+	"Cookie":              true,
+	mcp.HeaderLastEventID: false,
+	"Location":            false,
+	"Origin":              false,
+	"Proxy-Authorization": true,
+	"Retry-After":         false,
+	"Set-Cookie":          true,
+	"Traceparent":         false,
+	"Tracestate":          false,
+	"Www-Authenticate":    false,
+	"X-Accel-Buffering":   false,
+	"X-Api-Key":           true,
+}
+
+// credentialWords are in the names of headers Mcp-… whose value is a credential.
+var credentialWords = []string{"Auth", "Token", "Key", "Secret", "Passw", "Credential"}
+
+// Header returns the headers that matter, without credentials. Names are canonical. The
+// result may share values with all.
+func Header(all map[string][]string) map[string][]string {
+	kept := make(map[string][]string, 4)
+	for name, values := range all {
+		credential, known := keptHeader[name]
+		if !known && !strings.HasPrefix(name, "Mcp-") {
+			continue
+		}
+		for _, word := range credentialWords {
+			credential = credential || !known && strings.Contains(name, word)
+		}
+		if credential {
+			clean := make([]string, len(values))
+			for i, value := range values {
+				clean[i] = withoutCredential(name, value)
+			}
+			values = clean
+		}
+		kept[name] = values
+	}
+	return kept
+}
+
+// withoutCredential keeps the scheme of an authorization.
+func withoutCredential(name, value string) string {
+	scheme, _, found := strings.Cut(value, " ")
+	if found && strings.HasSuffix(name, "Authorization") {
+		return scheme + " " + dropped
+	}
+	return dropped
+}
