@@ -221,19 +221,17 @@ type names struct {
 const keptNames = 100_000
 
 func (n *names) of(method, target string) int32 {
-	one := name{method, target}
-	if at, ok := n.known[one]; ok {
-		return at
+	key := name{method, target}
+	at, known := n.known[key]
+	if !known && len(n.list) >= keptNames {
+		key = name{}
+		at, known = n.known[key]
 	}
-	if len(n.list) >= keptNames {
-		one = name{}
-		if at, ok := n.known[one]; ok {
-			return at
-		}
+	if !known {
+		at = int32(len(n.list))
+		n.list = append(n.list, key)
+		n.known[key] = at
 	}
-	at := int32(len(n.list))
-	n.list = append(n.list, one)
-	n.known[one] = at
 	return at
 }
 

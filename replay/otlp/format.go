@@ -16,22 +16,18 @@ import (
 // the OTLP specification: ids are hexadecimal, 64-bit numbers are strings.
 
 type traces struct {
-	ResourceSpans [1]resourceSpans `json:"resourceSpans"`
-}
-
-type resourceSpans struct {
-	Resource struct {
-		Attributes attributes `json:"attributes"`
-	} `json:"resource"`
-	ScopeSpans [1]scopeSpans `json:"scopeSpans"`
-}
-
-type scopeSpans struct {
-	Scope struct {
-		Name    string `json:"name"`
-		Version string `json:"version,omitempty"`
-	} `json:"scope"`
-	Spans []*span `json:"spans"`
+	ResourceSpans [1]struct {
+		Resource struct {
+			Attributes attributes `json:"attributes"`
+		} `json:"resource"`
+		ScopeSpans [1]struct {
+			Scope struct {
+				Name    string `json:"name"`
+				Version string `json:"version,omitempty"`
+			} `json:"scope"`
+			Spans []*span `json:"spans"`
+		} `json:"scopeSpans"`
+	} `json:"resourceSpans"`
 }
 
 type span struct {

@@ -7,7 +7,11 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcprec/mcprec/transport"
@@ -176,6 +180,312 @@ func flaw(f failure, definition, path string) string {
 		return "JSON-RPC has null where the id of a request could not be read, and this schema forgot it"
 	case answer && path == "" && slices.Equal(f.missing, []string{"id"}):
 		return "an HTTP error may have a body without an id, by the same revision's text, and this schema forgot it"
+	}
+	return ""
+}
+
+// node is a schema within a schema, with the keywords of JSON Schema that the published
+// schemas use. Another keyword, or another form, is an error when a schema is read.
+type node struct {
+	Ref                  string `json:"$ref"`
+	Type                 names
+	Const                any
+	Enum                 []any
+	Format               string
+	Properties           map[string]*node
+	Required             []string
+	AdditionalProperties *node
+	Items                *node
+	MaxItems             *int
+	Minimum, Maximum     *float64
+	AllOf, AnyOf         []*node
+	Description          string
+
+	target *node // the definition that Ref names
+}
+
+// names is one name or several.
+type names []string
+
+// UnmarshalJSON reads a string or an array of strings.
+func (n *names) UnmarshalJSON(text []byte) error {
+	if text[0] == '[' {
+		return json.Unmarshal(text, (*[]string)(n))
+	}
+	*n = make(names, 1)
+	return json.Unmarshal(text, &(*n)[0])
+}
+
+// UnmarshalJSON reads an object, or true, which every value fits.
+func (n *node) UnmarshalJSON(text []byte) error {
+	if string(text) == "true" {
+		return nil
+	}
+	type object node
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	return d.Decode((*object)(n))
+}
+
+// link finds the targets of a node's references. Only the drafts up to 07 check formats; in
+// later drafts a format is a remark.
+func (n *node) link(definitions map[string]*node, formats bool) error {
+	if n == nil {
+		return nil
+	}
+	if !formats {
+		n.Format = ""
+	}
+	if n.Ref != "" {
+		n.target = definitions[n.Ref[strings.LastIndexByte(n.Ref, '/')+1:]]
+		if n.target == nil {
+			return fmt.Errorf("there is no %s", n.Ref)
+		}
+	}
+	children := slices.Collect(maps.Values(n.Properties))
+	inner := slices.Concat(children, []*node{n.AdditionalProperties, n.Items}, n.AllOf, n.AnyOf)
+	for _, child := range inner {
+		if err := child.link(definitions, formats); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure is one place where a value does not fit. One of types, missing, values and other is
+// set.
+type failure struct {
+	at       string   // a JSON pointer from the value
+	got      string   // the type of the value there
+	types    []string // the types that fit
+	missing  []string // properties
+	values   []any    // the values that fit
+	constant bool     // values is a constant, which distinguishes forms
+	other    string   // another failure in words
+}
+
+// failures checks a value against a schema. It returns the innermost failures; if there are
+// several forms, the failures of the form that the value resembles most.
+func (n *node) failures(value any, at string) (list []failure) {
+	got := typeOf(value)
+	equal := func(want any) bool { return want == value || floatOf(want) == floatOf(value) }
+	one := func(f failure) []failure {
+		f.at, f.got = at, got
+		return []failure{f}
+	}
+	switch {
+	case n.Type != nil && !slices.Contains(n.Type, got) && !(slices.Contains(n.Type, "integer") && isInteger(value)):
+		return one(failure{types: slices.Sorted(slices.Values(n.Type))})
+	case n.Const != nil && !equal(n.Const):
+		return one(failure{values: []any{n.Const}, constant: true})
+	case n.Enum != nil && !slices.ContainsFunc(n.Enum, equal):
+		return one(failure{values: n.Enum})
+	}
+	if text, ok := value.(string); ok {
+		if why := misformat(n.Format, text); why != "" {
+			return one(failure{other: fmt.Sprintf("%s is not valid %s: %s", quote(text), n.Format, why)})
+		}
+	}
+	if n.target != nil {
+		list = n.target.failures(value, at)
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		var missing []string
+		for _, name := range n.Required {
+			if _, ok := v[name]; !ok {
+				missing = append(missing, name)
+			}
+		}
+		if missing != nil {
+			list = append(list, one(failure{missing: missing})...)
+		}
+		if n.Properties == nil && n.AdditionalProperties == nil {
+			break
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			inner := cmp.Or(n.Properties[name], n.AdditionalProperties)
+			if inner != nil {
+				list = append(list, inner.failures(v[name], at+"/"+pointerEscapes.Replace(name))...)
+			}
+		}
+	case []any:
+		if n.MaxItems != nil && len(v) > *n.MaxItems {
+			list = append(list, one(failure{other: fmt.Sprintf("maxItems: got %d, want %d", len(v), *n.MaxItems)})...)
+		}
+		if n.Items != nil {
+			for i, item := range v {
+				list = append(list, n.Items.failures(item, at+"/"+strconv.Itoa(i))...)
+			}
+		}
+	case json.Number:
+		if number := floatOf(v); n.Minimum != nil && number < *n.Minimum {
+			list = append(list, one(failure{other: fmt.Sprintf("minimum: got %s, want %v", v, *n.Minimum)})...)
+		} else if n.Maximum != nil && number > *n.Maximum {
+			list = append(list, one(failure{other: fmt.Sprintf("maximum: got %s, want %v", v, *n.Maximum)})...)
+		}
+	}
+	for _, part := range n.AllOf {
+		list = append(list, part.failures(value, at)...)
+	}
+	return append(list, n.formFailures(value, at)...)
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// formFailures checks a value against the forms of anyOf. It returns nil if one form fits.
+// Otherwise it returns the failures of the form that fits best: the fewest wrong constants,
+// then the deepest failure, then the fewest failures.
+func (n *node) formFailures(value any, at string) []failure {
+	var forms [][]failure
+	for _, form := range n.AnyOf {
+		list := form.failures(value, at)
+		if list == nil {
+			return nil
+		}
+		forms = append(forms, list)
+	}
+	if forms == nil {
+		return nil
+	}
+	plainTypes := failure{at: at, got: typeOf(value)} // if every form is just a type
+	for _, form := range forms {
+		if len(form) > 1 || form[0].types == nil || form[0].at != at {
+			plainTypes.types = nil
+			break
+		}
+		plainTypes.types = append(plainTypes.types, form[0].types...)
+	}
+	if plainTypes.types != nil {
+		slices.Sort(plainTypes.types)
+		plainTypes.types = slices.Compact(plainTypes.types)
+		return []failure{plainTypes}
+	}
+	best := slices.MinFunc(forms, func(a, b []failure) int {
+		return cmp.Or(
+			cmp.Compare(constants(a), constants(b)), cmp.Compare(deepest(b), deepest(a)), cmp.Compare(len(a), len(b)))
+	})
+	if constants(best) == 0 {
+		return best
+	}
+	// Every form has a wrong constant. If the constants of all forms stand at one place, only
+	// the value there is certainly wrong.
+	isConstant := func(f failure) bool { return f.constant }
+	joined := best[slices.IndexFunc(best, isConstant)]
+	joined.values = nil
+	for _, form := range forms {
+		i := slices.IndexFunc(form, isConstant)
+		if i < 0 || form[i].at != joined.at {
+			return best
+		}
+		if !slices.Contains(joined.values, form[i].values[0]) {
+			joined.values = append(joined.values, form[i].values[0])
+		}
+	}
+	joined.constant = false
+	return []failure{joined}
+}
+
+// constants counts the failures of constants.
+func constants(list []failure) (n int) {
+	for _, f := range list {
+		if f.constant {
+			n++
+		}
+	}
+	return n
+}
+
+// deepest returns the depth of the deepest failure.
+func deepest(list []failure) (n int) {
+	for _, f := range list {
+		n = max(n, strings.Count(f.at, "/"))
+	}
+	return n
+}
+
+// text describes what is there and what is wanted.
+func (f failure) text() string {
+	switch {
+	case f.types != nil:
+		return fmt.Sprintf("got %s, want %s", f.got, strings.Join(f.types, " or "))
+	case len(f.missing) == 1:
+		return "missing property " + quote(f.missing[0])
+	case f.missing != nil:
+		return "missing properties " + join(f.missing)
+	case len(f.values) == 1:
+		return "value must be " + quote(f.values[0])
+	case f.values != nil:
+		return "value must be one of " + join(f.values)
+	}
+	return f.other
+}
+
+// quote returns a string in single quotes, and any other value without quotes.
+func quote(value any) string {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Sprint(value)
+	}
+	text = strconv.Quote(text)
+	text = strings.ReplaceAll(strings.ReplaceAll(text, `\"`, `"`), `'`, `\'`)
+	return "'" + text[1:len(text)-1] + "'"
+}
+
+func join[T any](list []T) string {
+	var quoted []string
+	for _, value := range list {
+		quoted = append(quoted, quote(value))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func typeOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// floatOf returns the value of a JSON number, NaN for any other value.
+func floatOf(value any) float64 {
+	number, ok := value.(json.Number)
+	if !ok {
+		return math.NaN()
+	}
+	f, _ := number.Float64() // infinite if out of range
+	return f
+}
+
+// isInteger reports whether a value is a whole number, such as 1.0.
+func isInteger(value any) bool {
+	f := floatOf(value)
+	return f == math.Trunc(f)
+}
+
+// misformat returns why a text does not have a format; "" if it has, or the format is unknown.
+func misformat(format, text string) string {
+	if format != "uri" && format != "uri-template" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return err.Error()
+	case format == "uri" && !u.IsAbs():
+		return "relative url"
+	case format == "uri-template" && strings.Count(text, "{") != strings.Count(text, "}"):
+		return "no matching closing brace"
 	}
 	return ""
 }

@@ -116,20 +116,15 @@ func Header(all map[string][]string) map[string][]string {
 		if credential {
 			clean := make([]string, len(values))
 			for i, value := range values {
-				clean[i] = withoutCredential(name, value)
+				clean[i] = dropped
+				scheme, _, found := strings.Cut(value, " ")
+				if found && strings.HasSuffix(name, "Authorization") {
+					clean[i] = scheme + " " + dropped
+				}
 			}
 			values = clean
 		}
 		kept[name] = values
 	}
 	return kept
-}
-
-// withoutCredential keeps the scheme of an authorization.
-func withoutCredential(name, value string) string {
-	scheme, _, found := strings.Cut(value, " ")
-	if found && strings.HasSuffix(name, "Authorization") {
-		return scheme + " " + dropped
-	}
-	return dropped
 }
