@@ -15,8 +15,10 @@ import (
 // seq if the entries know that, else by time, and at the same time by rank.
 type harItem struct {
 	store.Event
-	seq  uint64
-	rank harRank
+	what     string // as in harPlace
+	endpoint bool   // the event that names the URL for messages
+	seq      uint64
+	rank     harRank
 }
 
 type harRank int8
@@ -34,15 +36,7 @@ func (e *harExchange) order(items []harItem) (bool, error) {
 	rest := e.Order
 	for i := range items {
 		it := &items[i]
-		what := "" // of a frame
-		switch it.Kind {
-		case store.Lost:
-			what = string(it.Kind)
-		case store.HTTP:
-			info, _ := store.DecodePayload[store.HTTPInfo](it.Event) // it was encoded here
-			what = info.What
-		}
-		n := slices.IndexFunc(rest, func(o harPlace) bool { return o.What == what })
+		n := slices.IndexFunc(rest, func(o harPlace) bool { return o.What == it.what })
 		switch {
 		case n >= 0:
 			at, err := time.ParseDuration(rest[n].At)
@@ -52,7 +46,7 @@ func (e *harExchange) order(items []harItem) (bool, error) {
 			it.At = at
 			it.seq = rest[n].Seq
 			rest = rest[n+1:]
-		case what == "":
+		case it.what == "":
 			return false, nil
 		case i > 0:
 			it.At = items[i-1].At
@@ -134,15 +128,12 @@ func (o *harOrder) placeStream(entry int, items []harItem, from time.Duration) {
 	rank := harPlain
 	for i := len(items) - 1; i >= 0; i-- {
 		it := &items[i]
-		switch it.Kind {
-		case store.Frame:
+		if it.endpoint { // the first message needs it
+			at = from
+		}
+		if it.Kind == store.Frame {
 			for _, m := range messagesOf(it.Payload) {
 				at, rank = o.latest(m, entry, from, at, rank)
-			}
-		case store.HTTP:
-			info, _ := store.DecodePayload[store.HTTPInfo](it.Event) // it was encoded here
-			if info.SSE != nil && info.SSE.Event == "endpoint" {     // the first message needs it
-				at = from
 			}
 		}
 		if at <= from {
