@@ -135,7 +135,7 @@ func (c *compaction) copy(ctx context.Context, tx *dbTx, temp string) error {
 					}
 					continue
 				}
-				if err := to.putEncoded(id, facts); err != nil {
+				if err := to.putProjection(id, facts); err != nil {
 					return err
 				}
 				size += len(facts)

@@ -239,8 +239,20 @@ func (d databases) createDatabase(path string) error {
 		return err
 	}
 	defer func() { _ = d.disk.remove(temp) }()
-	if err := d.disk.rename(temp, path, false); err != nil && !errors.Is(err, fs.ErrExist) {
-		return d.renameNew(temp, path)
+	err = d.disk.rename(temp, path, false)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		// A file system without links: all creators take a lock.
+		unlock, err := d.lockFile(context.Background(), filepath.Join(d.storeDir(), "create.lock"), true)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		if err := d.disk.rename(temp, path, true); err != nil {
+			return err
+		}
 	}
 	return d.disk.syncDir(d.storeDir())
 }
@@ -275,23 +287,6 @@ func (d databases) emptyDatabase(path string) (name string, err error) {
 		return tx.Bucket(bucketMonth).Put(keyHead, encodeCount(0, [16]byte{}))
 	})
 	return temp.Name(), errors.Join(err, db.Close())
-}
-
-// renameNew renames a new database on file systems without links, under a lock that all
-// creators take.
-func (d databases) renameNew(temp, path string) error {
-	unlock, err := d.lockFile(context.Background(), filepath.Join(d.storeDir(), "create.lock"), true)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	if err := d.disk.rename(temp, path, true); err != nil {
-		return err
-	}
-	return d.disk.syncDir(d.storeDir())
 }
 
 // lockDatabase opens a database's file with bbolt's lock on it, so that it does not change.

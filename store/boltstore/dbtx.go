@@ -85,18 +85,6 @@ func (tx *dbTx) statedCount() (n uint64, keys [16]byte, err error) {
 	return binary.LittleEndian.Uint64(v[1:]), [16]byte(v[9:]), nil
 }
 
-// countSession adds a new session to the count in the head.
-func (tx *dbTx) countSession(key [16]byte) error {
-	n, keys, err := tx.statedCount()
-	if err != nil {
-		return err
-	}
-	for i := range keys {
-		keys[i] ^= key[i]
-	}
-	return tx.head.Put(keyHead, encodeCount(n+1, keys))
-}
-
 func isCount(v []byte) bool {
 	return len(v) == 29 && crc32.Checksum(v[:25], castagnoli) == binary.LittleEndian.Uint32(v[25:])
 }
@@ -160,18 +148,21 @@ func (tx *dbTx) checkCount(missing []byte) error {
 	return nil
 }
 
-// putProjection stores the projection of a session and counts a new session.
-func (tx *dbTx) putProjection(key [16]byte, p *projection) error {
-	return tx.putEncoded(key, p.encode(key))
-}
-
-func (tx *dbTx) putEncoded(key [16]byte, facts []byte) error {
+// putProjection stores an encoded projection, and adds a new session to the count in the head.
+func (tx *dbTx) putProjection(key [16]byte, encoded []byte) error {
 	if tx.meta.Get(key[:]) == nil {
-		if err := tx.countSession(key); err != nil {
+		n, keys, err := tx.statedCount()
+		if err != nil {
+			return err
+		}
+		for i := range keys {
+			keys[i] ^= key[i]
+		}
+		if err := tx.head.Put(keyHead, encodeCount(n+1, keys)); err != nil {
 			return err
 		}
 	}
-	return tx.meta.Put(key[:], facts)
+	return tx.meta.Put(key[:], encoded)
 }
 
 // putSession stores chunks and the projection behind them.
@@ -181,7 +172,7 @@ func (tx *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
 			return err
 		}
 	}
-	return tx.putProjection(key, p)
+	return tx.putProjection(key, p.encode(key))
 }
 
 // chunks copies chunks of a session: the chunk that holds event `from`, and those behind it up
@@ -272,7 +263,7 @@ func (tx *dbTx) removeSession(key [16]byte) error {
 	if err := tx.removeChunks(key); err != nil {
 		return err
 	}
-	return tx.putProjection(key, &projection{deleted: true})
+	return tx.putProjection(key, (&projection{deleted: true}).encode(key))
 }
 
 // removeChunks removes the chunks of a session and its references to bodies. Bodies of a

@@ -22,7 +22,7 @@ type fileSystem interface {
 	// rename renames a file. With replace it takes the name from another file; without, the
 	// error is fs.ErrExist, and the file may keep its old name as well.
 	rename(from, to string, replace bool) error
-	// remove removes a file.
+	// remove removes a file, if there is one.
 	remove(name string) error
 	// syncDir makes the names in a folder durable.
 	syncDir(dir string) error
@@ -101,7 +101,12 @@ func (osDisk) rename(from, to string, replace bool) error {
 	return os.Link(from, to) // a link, unlike a rename, replaces nothing
 }
 
-func (osDisk) remove(name string) error { return os.Remove(name) }
+func (osDisk) remove(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
 
 func (osDisk) syncDir(dir string) error { return syncDir(dir) }
 

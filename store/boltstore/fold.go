@@ -106,7 +106,13 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 		return step, nil // no complete event
 	}
 	if !step.whole {
-		if err := s.settleSpool(f); err != nil {
+		// The spool must survive a power cut before the database refers to it. Some systems
+		// allow only the writer to sync, which it does by itself.
+		err := f.Sync()
+		if err == nil || errors.Is(err, fs.ErrPermission) {
+			err = s.disk.syncDir(s.spoolDir())
+		}
+		if err != nil {
 			return step, err
 		}
 	}
@@ -235,9 +241,6 @@ func (s folding) foldDead(ctx context.Context, id store.SessionID, until time.Ti
 	case errors.Is(err, fs.ErrNotExist):
 		// Another process has folded it, or its recorder died before the first record.
 		err = s.disk.remove(s.spoolPath(id))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
 	case errors.Is(err, store.ErrCorrupt) && s.headless(id, key):
 		err = s.removeSpool(id, err)
 	}

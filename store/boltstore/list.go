@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -133,7 +134,8 @@ func state(head store.Head, live bool) store.State {
 
 // database lists the sessions of one database.
 func (l *listing) database(ctx context.Context, path string) error {
-	prefix := prefixBytes(l.query.Prefix)
+	digits := strings.ReplaceAll(l.query.Prefix, "-", "")
+	prefix, _ := hex.DecodeString(digits[:min(len(digits), 32)&^1]) // the complete bytes before anything else
 	var found []store.Session
 	others := 0
 	err := l.store.view(ctx, path, func(tx *dbTx) error {
@@ -183,20 +185,6 @@ func (l *listing) database(ctx context.Context, path string) error {
 		l.indexed += len(found)
 	}
 	return err
-}
-
-// prefixBytes returns the complete bytes of a prefix of a session id's text.
-func prefixBytes(text string) []byte {
-	text = strings.ReplaceAll(text, "-", "")
-	b := make([]byte, 0, 16)
-	for i := 0; i+2 <= len(text) && len(b) < 16; i += 2 {
-		var c byte
-		if _, err := fmt.Sscanf(text[i:i+2], "%02x", &c); err != nil {
-			break
-		}
-		b = append(b, c)
-	}
-	return b
 }
 
 // Usage is the disk space of a store.

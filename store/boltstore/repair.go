@@ -118,7 +118,19 @@ func (s repair) database(ctx context.Context, path string) (r Repaired, err erro
 	if err := b.sessions(ctx); err != nil {
 		return r, err
 	}
-	b.countGone()
+	b.result.Unknown = !b.scan.counted
+	if n := uint64(len(b.found)); n < b.scan.want {
+		b.result.Gone = b.scan.want - n
+	}
+	if b.result.Gone == 1 {
+		missing := b.scan.wantKeys
+		for _, key := range b.found {
+			for i := range missing {
+				missing[i] ^= key[i]
+			}
+		}
+		b.result.GoneID = sessionID(missing)
+	}
 	if s.dry {
 		return b.result, nil
 	}
@@ -233,23 +245,6 @@ func (b *rebuild) flush(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// countGone compares the sessions found with the head of the old file.
-func (b *rebuild) countGone() {
-	b.result.Unknown = !b.scan.counted
-	if n := uint64(len(b.found)); n < b.scan.want {
-		b.result.Gone = b.scan.want - n
-	}
-	if b.result.Gone == 1 {
-		missing := b.scan.wantKeys
-		for _, key := range b.found {
-			for i := range missing {
-				missing[i] ^= key[i]
-			}
-		}
-		b.result.GoneID = sessionID(missing)
-	}
 }
 
 // exchange renames the old file and then the new one: the name always stands for one of them.

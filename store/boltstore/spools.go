@@ -141,16 +141,6 @@ func (s spools) openSpool(id store.SessionID, key [16]byte) (fileReader, error) 
 	return f, nil
 }
 
-// settleSpool makes a spool durable before the database refers to it: it must survive a power
-// cut.
-func (s spools) settleSpool(f fileReader) error {
-	err := f.Sync()
-	if err != nil && !errors.Is(err, fs.ErrPermission) { // some systems allow only the writer, which syncs by itself
-		return err
-	}
-	return s.disk.syncDir(s.spoolDir())
-}
-
 // headless reports whether a spool's header or first event is damaged.
 func (s spools) headless(id store.SessionID, key [16]byte) bool {
 	f, err := s.openSpool(id, key)
@@ -169,29 +159,11 @@ func (s spools) headless(id store.SessionID, key [16]byte) bool {
 func (s spools) removeSpool(id store.SessionID, damage error) error {
 	path := s.spoolPath(id)
 	if damage == nil {
-		if err := s.disk.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+		return s.disk.remove(path)
 	}
 	kept := s.spoolFile(id, ".damaged")
 	if err := s.disk.rename(path, kept, true); err != nil {
 		return errors.Join(damage, err)
 	}
 	return fmt.Errorf("%w; kept as %s", damage, kept)
-}
-
-// removeLeft removes the files of a deleted session.
-func (s spools) removeLeft(id store.SessionID) error {
-	for _, end := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
-		path := s.spoolFile(id, end)
-		if _, err := regular(path); isOdd(err) {
-			continue
-		}
-		err := s.disk.remove(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && end != ".lock" {
-			return err
-		}
-	}
-	return nil
 }

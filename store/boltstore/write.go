@@ -217,8 +217,14 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 		return err
 	}
 	for _, id := range gone {
-		if err := s.removeLeft(id); err != nil {
-			return err
+		for _, ending := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
+			path := s.spoolFile(id, ending)
+			if _, err := regular(path); isOdd(err) {
+				continue
+			}
+			if err := s.disk.remove(path); err != nil && ending != ".lock" {
+				return err
+			}
 		}
 		removed(id)
 	}

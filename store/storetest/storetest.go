@@ -59,57 +59,12 @@ func Test(t *testing.T, open func(t *testing.T) store.Store, options ...Option) 
 	t.Run("reopen", u.testReopen)
 }
 
-// cases are the test cases by group and name. Each has a store of its own.
-var cases = map[string]map[string]func(*testing.T, store.Store){
-	"append": {
-		"head":       appendHead,
-		"idempotent": appendIdempotent,
-		"conflict":   appendConflict,
-		"refused":    appendRefused,
-		"cancelled":  appendCancelled,
-		"large":      appendLarge,
-		"concurrent": appendConcurrent,
-		"kinds":      appendKinds,
-	},
-	"read": {
-		"from":    readFrom,
-		"absent":  readAbsent,
-		"stopped": readStopped,
-		"owned":   readOwned,
-		"follow":  readFollowIdle,
-	},
-	"list": {
-		"empty": func(t *testing.T, s store.Store) {
-			if got := list(t, s, store.Query{}); len(got) != 0 {
-				t.Errorf("an empty store lists %v", got)
-			}
-		},
-		"query":  listQuery,
-		"fields": listFields,
-		"header": listHeader,
-	},
-	"delete": {
-		"gone": deleteGone,
-		"absent": func(t *testing.T, s store.Store) {
-			wantErr(t, "delete", store.ErrNotFound, s.Delete(t.Context(), newID(1)))
-		},
-		"tombstone": deleteTombstone,
-		"live":      deleteLive,
-	},
-	"spool": {
-		"visible":     spoolVisible,
-		"interleaved": spoolInterleaved,
-		"cut":         spoolCut,
-		"pipes":       spoolPipes,
-		"exists":      spoolExists,
-		"live":        spoolLive,
-		"closed":      spoolClosed,
-		"sequence":    spoolSequence,
-		"follow":      spoolFollow,
-		"cancelled":   spoolFollowCancelled,
-		"five":        spoolFive,
-		"large":       spoolLarge,
-	},
+// testCase is a test with a store of its own.
+type testCase func(*testing.T, store.Store)
+
+// cases are the test cases by group and name.
+var cases = map[string]map[string]testCase{
+	"append": appendCases, "read": readCases, "list": listCases, "delete": deleteCases, "spool": spoolCases,
 }
 
 // Validate reads every session of a store and reports every broken invariant.
