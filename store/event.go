@@ -54,7 +54,8 @@ type Event struct {
 // Equal reports whether two events are equal to the byte. RecordedSize does not count.
 func (e Event) Equal(o Event) bool {
 	return e.Seq == o.Seq && e.At == o.At && e.Kind == o.Kind && e.Dir == o.Dir &&
-		e.Stream == o.Stream && e.Unterminated == o.Unterminated && e.Redacted == o.Redacted && e.Cut == o.Cut && bytes.Equal(e.Payload, o.Payload)
+		e.Stream == o.Stream && e.Unterminated == o.Unterminated && e.Redacted == o.Redacted && e.Cut == o.Cut &&
+		bytes.Equal(e.Payload, o.Payload)
 }
 
 // Size returns the length of the payload in the log; a masked copy may differ.

@@ -137,7 +137,8 @@ func (a *Assembler) emit(n int, terminated bool) {
 			l.frame = seq
 		}
 		if cut > 0 {
-			a.pushLost(l, n, LostInfo{Frames: 1, Bytes: uint64(cut), Reason: fmt.Sprintf("event %d is cut after %d B", l.frame, a.mark.Limit)})
+			reason := fmt.Sprintf("event %d is cut after %d B", l.frame, a.mark.Limit)
+			a.pushLost(l, n, LostInfo{Frames: 1, Bytes: uint64(cut), Reason: reason})
 		}
 	case l.size > 0:
 		a.pushLost(l, n, LostInfo{Bytes: uint64(l.size), Reason: "the beginning of their line was lost"})

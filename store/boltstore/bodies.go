@@ -234,7 +234,11 @@ func (tx *dbTx) addBodies(u *Usage) error {
 	if tx.bodies == nil || tx.use == nil {
 		return nil
 	}
-	if err := errors.Join(tx.readable(bucketBody, nil, after(nil)), tx.readable(bucketUse, nil, append(after(nil), after(nil)...))); err != nil {
+	err := tx.readable(bucketBody, nil, after(nil))
+	if err == nil {
+		err = tx.readable(bucketUse, nil, append(after(nil), after(nil)...))
+	}
+	if err != nil {
 		return err
 	}
 	users := map[string][]store.SessionID{}

@@ -207,7 +207,10 @@ func scanDatabase(f *os.File) (*databaseScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	scan := &databaseScan{file: f, size: info.Size(), pageSize: int64(os.Getpagesize()), skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{}}
+	scan := &databaseScan{
+		file: f, size: info.Size(), pageSize: int64(os.Getpagesize()),
+		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{},
+	}
 	scan.skipFree(f)
 	page := make([]byte, scan.pageSize)
 	for id := uint64(2); int64(id)*scan.pageSize < scan.size; id++ {
@@ -257,10 +260,11 @@ func (scan *databaseScan) elements(page int64, b []byte) {
 			continue
 		}
 		k, v := scan.value(extent{off, keySize}), extent{off + keySize, n}
+		name := string(k)
 		switch {
-		case string(k) == string(keyHead):
+		case name == string(keyHead):
 			scan.head(v)
-		case string(k) == string(bucketMonth) || string(k) == string(bucketMeta) || string(k) == string(bucketEv) || string(k) == string(bucketBody):
+		case name == string(bucketMonth), name == string(bucketMeta), name == string(bucketEv), name == string(bucketBody):
 			if n > 16+pageHead && n < scan.pageSize {
 				scan.elements(v.offset+16, scan.value(extent{v.offset + 16, n - 16}))
 			}

@@ -255,8 +255,9 @@ func (r *spoolReader) end() error {
 	if r.sealed {
 		return nil
 	}
-	info2 := store.LostInfo{Frames: frames + 1, Bytes: uint64(rest), Reason: fmt.Sprintf(spoolDamaged+" at byte %d; what follows is kept in a file of its own", r.off)}
-	r.assemble.Append(store.Event{Kind: store.Lost, Payload: store.EncodePayload(info2)})
+	reason := fmt.Sprintf(spoolDamaged+" at byte %d; what follows is kept in a file of its own", r.off)
+	lost := store.LostInfo{Frames: frames + 1, Bytes: uint64(rest), Reason: reason}
+	r.assemble.Append(store.Event{Kind: store.Lost, Payload: store.EncodePayload(lost)})
 	return nil
 }
 

@@ -122,7 +122,8 @@ func (v verification) session(ctx context.Context, path string, want projection)
 	if err == nil {
 		err = fault
 	}
-	if err == nil && (got.session.Head != want.session.Head || got.session.Frames != want.session.Frames || got.session.Bytes != want.session.Bytes) {
+	have, stated := got.session, want.session
+	if err == nil && (have.Head != stated.Head || have.Frames != stated.Frames || have.Bytes != stated.Bytes) {
 		err = fmt.Errorf("its events do not make the head that the database states: %w", store.ErrCorrupt)
 	}
 	return err
