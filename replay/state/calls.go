@@ -3,7 +3,6 @@ package state
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,24 +71,21 @@ func (c *call) selectedBy(f *filter.Filter) bool {
 	})
 }
 
-// callTable holds the requests without an answer: by id, by progress token and by HTTP
-// exchange. Ids and tokens are compared by value.
+// callTable holds the requests without an answer.
 type callTable struct {
-	byID       map[callKey][]*call // the first and the last of an id are open; calls in between may be closed
-	byToken    map[callKey]*call   // the latest
-	byExchange map[uint64][]*call  // of open exchanges; closed calls too
-	open       int                 // calls but for listen requests
-	listening  int                 // acknowledged listen requests
-	watches    map[*filter.Filter]*watch
+	index     timeline.Index[mcp.Key, *call]
+	open      int // calls but for listen requests
+	listening int // listen requests that were acknowledged
+	watches   map[*filter.Filter]*watch
 }
 
-// callKey is the key of an id, a progress token or a task, with the direction.
-type callKey struct {
+// taskKey is the id of a task, with the direction of its messages.
+type taskKey struct {
 	dir transport.Direction
 	key mcp.Key
 }
 
-func (k callKey) compare(other callKey) int {
+func (k taskKey) compare(other taskKey) int {
 	return cmp.Or(cmp.Compare(k.dir, other.dir), cmp.Compare(k.key, other.key))
 }
 
@@ -100,20 +96,13 @@ type watch struct {
 	calls []*call // in order; closed calls go when first
 }
 
-func newCallTable() callTable {
-	return callTable{byID: map[callKey][]*call{}, byToken: map[callKey]*call{}, byExchange: map[uint64][]*call{}}
-}
-
-// add opens a call. holdsToken says whether the token names this call, and not a later one.
-func (t *callTable) add(c *call, holdsToken bool) {
-	key := callKey{c.dir, c.id}
-	t.byID[key] = append(t.byID[key], c)
-	if c.stream != 0 && c.cut == 0 {
-		t.byExchange[c.stream] = append(t.byExchange[c.stream], c)
+// add opens a call.
+func (t *callTable) add(c *call) {
+	stream := c.stream
+	if c.cut != 0 {
+		stream = 0
 	}
-	if c.token != "" && holdsToken {
-		t.byToken[callKey{c.dir, c.token}] = c
-	}
+	t.index.Ask(c.dir, stream, c.id, c.token, c)
 	if c.method == mcp.MethodListen {
 		if c.acknowledged != 0 {
 			t.listening++
@@ -129,29 +118,31 @@ func (t *callTable) add(c *call, holdsToken bool) {
 	}
 }
 
-// holdsToken reports whether the token of a call names it.
+// holdsToken reports whether progress with the token of a call belongs to it.
 func (t *callTable) holdsToken(c *call) bool {
-	return c.token != "" && t.byToken[callKey{c.dir, c.token}] == c
+	latest, _ := t.index.Progress(c.dir, 0, c.token)
+	return latest == c
 }
 
-// close removes a call.
+// answer closes and returns the call of a direction that a response on an exchange answers;
+// nil if there is none.
+func (t *callTable) answer(dir transport.Direction, id json.RawMessage, stream uint64) *call {
+	c, found := t.index.Answer(dir, stream, mcp.KeyOf(id))
+	if found {
+		t.onClose(c)
+	}
+	return c
+}
+
+// close closes a call that no response answers.
 func (t *callTable) close(c *call) {
-	key := callKey{c.dir, c.id}
-	list := t.byID[key]
+	t.index.Drop(c.dir, c.id, func(other *call) bool { return other == c })
+	t.onClose(c)
+}
+
+// onClose counts a closed call.
+func (t *callTable) onClose(c *call) {
 	c.closed = true
-	for len(list) > 0 && list[0].closed {
-		list = list[1:]
-	}
-	for len(list) > 0 && list[len(list)-1].closed { // calls in between stay: to delete these takes long
-		list = list[:len(list)-1]
-	}
-	t.byID[key] = list
-	if len(list) == 0 {
-		delete(t.byID, key)
-	}
-	if t.holdsToken(c) {
-		delete(t.byToken, callKey{c.dir, c.token})
-	}
 	if c.method == mcp.MethodListen {
 		if c.acknowledged != 0 {
 			t.listening--
@@ -170,81 +161,19 @@ func (t *callTable) close(c *call) {
 	}
 }
 
-// find returns the open call of a direction for a message on an exchange, or nil: the call of
-// the same exchange, or if the exchange has no request with the id, the first open call.
-func (t *callTable) find(dir transport.Direction, id json.RawMessage, stream uint64) *call {
-	key := callKey{dir, mcp.KeyOf(id)}
-	isOwn := false
-	for _, c := range t.byExchange[stream] {
-		if (callKey{c.dir, c.id}) != key {
-			continue
-		}
-		isOwn = true
-		if !c.closed {
-			return c
-		}
-	}
-	if list := t.byID[key]; len(list) > 0 && !isOwn {
-		return list[0]
-	}
-	return nil
-}
-
-// withToken returns the open call of a direction that progress on an exchange belongs to, nil
-// if there is none: the latest of the exchange, and if the exchange has no request with the
-// token the latest of all.
-func (t *callTable) withToken(dir transport.Direction, token json.RawMessage, stream uint64) *call {
-	key := callKey{dir, mcp.KeyOf(token)}
-	for _, c := range slices.Backward(t.byExchange[stream]) {
-		switch {
-		case (callKey{c.dir, c.token}) != key || c.token == "":
-		case c.closed:
-			return nil
-		default:
-			return c
-		}
-	}
-	return t.byToken[key]
-}
-
-// latest returns the latest open call of a direction with an id, or nil.
-func (t *callTable) latest(dir transport.Direction, id json.RawMessage) *call {
-	list := t.byID[callKey{dir, mcp.KeyOf(id)}]
-	if len(list) == 0 {
-		return nil
-	}
-	return list[len(list)-1]
-}
-
-// onExchange lists the open calls of an exchange.
-func (t *callTable) onExchange(stream uint64) (list []*call) {
-	for _, c := range t.byExchange[stream] {
-		if !c.closed {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
 // all lists the open calls in the order of the requests.
-func (t *callTable) all() (list []*call) {
-	for _, key := range slices.SortedFunc(maps.Keys(t.byID), callKey.compare) {
-		for _, c := range t.byID[key] {
-			if !c.closed {
-				list = append(list, c)
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b *call) int { return cmp.Compare(a.seq, b.seq) })
-	return list
+func (t *callTable) all() []*call {
+	return slices.SortedFunc(t.index.Unanswered(), func(a, b *call) int {
+		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id))
+	})
 }
 
 // clone copies the open calls; the copy has no watches.
 func (t *callTable) clone() callTable {
-	copied := newCallTable()
+	var copied callTable
 	for _, c := range t.all() {
 		own := *c
-		copied.add(&own, t.holdsToken(c))
+		copied.add(&own)
 	}
 	return copied
 }

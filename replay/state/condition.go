@@ -169,7 +169,7 @@ func ofProgress(of string) (func(*State) value, error) {
 	return func(s *State) value {
 		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 			for _, token := range tokens {
-				if c := s.calls.byToken[callKey{dir, token}]; c != nil {
+				if c, _ := s.calls.index.Progress(dir, 0, token); c != nil {
 					n, _ := strconv.ParseFloat(c.progress, 64) // 0 if it is no number, infinite if it is too large
 					return value{number: n}
 				}

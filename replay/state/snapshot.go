@@ -64,7 +64,7 @@ func (s *State) AppendSnapshot(b []byte, after uint64) []byte {
 		w.uint(s.subscriptions[uri].Since, s.subscriptions[uri].Notified)
 	}
 	w.uint(uint64(len(s.tasks)))
-	for _, key := range slices.SortedFunc(maps.Keys(s.tasks), callKey.compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(s.tasks), taskKey.compare) {
 		t := s.tasks[key]
 		w.text(t.ID)
 		w.b = append(w.b, byte(t.Dir))
@@ -139,7 +139,8 @@ func Restore(snapshot []byte, lanes Queues) (*State, error) {
 			stream: r.Uint(), seq: r.Uint(), at: r.duration(), reports: r.Uint(), cancelled: r.Uint(), cut: r.Uint(),
 			acknowledged: r.Uint(), notified: r.Uint(),
 		}
-		s.calls.add(c, r.flag())
+		r.flag() // whether progress with the token belongs to the call, which add finds again
+		s.calls.add(c)
 	}
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
 		sub := Subscription{URI: r.Text(), Since: r.Uint(), Notified: r.Uint()}
@@ -148,7 +149,7 @@ func Restore(snapshot []byte, lanes Queues) (*State, error) {
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
 		t := Task{ID: r.Text(), Dir: r.direction(), Status: r.Text(), Message: r.Text(), Since: r.Uint(), Told: r.Uint()}
 		t.By = t.Dir.Sender()
-		s.tasks[callKey{t.Dir, mcp.Key(t.ID)}] = t
+		s.tasks[taskKey{t.Dir, mcp.Key(t.ID)}] = t
 		s.statuses[t.Status]++
 	}
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {

@@ -29,7 +29,7 @@ type State struct {
 	calls         callTable
 	queues        queues
 	subscriptions map[string]Subscription // of resources, by URI
-	tasks         map[callKey]Task
+	tasks         map[taskKey]Task
 	statuses      map[string]int // tasks, by status
 	streams       map[uint64]Stream
 	blocked       [3]stall
@@ -47,8 +47,8 @@ type stall struct {
 // New returns the state before a session's first event.
 func New() *State {
 	return &State{
-		calls: newCallTable(), queues: queues{lanes: Queues{}}, subscriptions: map[string]Subscription{},
-		tasks: map[callKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{},
+		queues: queues{lanes: Queues{}}, subscriptions: map[string]Subscription{},
+		tasks: map[taskKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{},
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *State) onRequest(e store.Event, m *transport.Message) {
 			client.update(transport.Member(meta, mcp.MetaClientInfo), transport.Member(meta, mcp.MetaClientCapabilities))
 		}
 	}
-	s.calls.add(c, true)
+	s.calls.add(c)
 }
 
 // onResponse closes a call, and keeps the effects of the result.
@@ -163,11 +163,10 @@ func (s *State) onResponse(e store.Event, m *transport.Message) {
 	if m.Error != nil || string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
 		s.failures++
 	}
-	c := s.calls.find(e.Dir.Reverse(), m.ID, e.Stream)
+	c := s.calls.answer(e.Dir.Reverse(), m.ID, e.Stream)
 	if c == nil {
 		return
 	}
-	s.calls.close(c)
 	s.queues.take(c.dir, c.stream, c.seq)
 	if m.Error != nil {
 		return
@@ -233,7 +232,7 @@ func (s *State) setTask(e store.Event, raw json.RawMessage) {
 	if id == "" || status == "" {
 		return
 	}
-	key := callKey{e.Dir, mcp.Key(id)}
+	key := taskKey{e.Dir, mcp.Key(id)}
 	task, ok := s.tasks[key]
 	if !ok {
 		task = Task{ID: id, Dir: e.Dir, By: e.Dir.Sender(), Since: e.Seq}
@@ -253,7 +252,7 @@ func (s *State) setTask(e store.Event, raw json.RawMessage) {
 func (s *State) onNotification(e store.Event, m *transport.Message) {
 	switch m.Method {
 	case mcp.NotificationProgress:
-		if c := s.calls.withToken(e.Dir.Reverse(), m.ProgressToken(), e.Stream); c != nil {
+		if c, _ := s.calls.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); c != nil && !c.closed {
 			c.reports++
 			c.progress = string(transport.Member(m.Params, "progress"))
 			c.total = string(transport.Member(m.Params, "total"))
@@ -262,7 +261,7 @@ func (s *State) onNotification(e store.Event, m *transport.Message) {
 		}
 	case mcp.NotificationCancelled:
 		id := transport.Member(m.Params, mcp.MemberRequestID)
-		switch c := s.calls.latest(e.Dir, id); {
+		switch c, _ := s.calls.index.Cancel(e.Dir, mcp.KeyOf(id)); {
 		case id == nil || c == nil:
 		case c.method == mcp.MethodListen: // it ends the subscription
 			s.calls.close(c)
@@ -291,7 +290,7 @@ func (s *State) onSubscriptionNotification(e store.Event, m *transport.Message) 
 		}
 		return
 	}
-	c := s.calls.find(transport.ClientToServer, transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID), e.Stream)
+	c, _ := s.calls.index.Find(transport.ClientToServer, e.Stream, mcp.KeyOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)))
 	if c == nil || c.method != mcp.MethodListen {
 		return
 	}
@@ -324,7 +323,7 @@ func (s *State) onHTTP(e store.Event, info store.HTTPInfo) {
 		}
 		s.queues.take(transport.ClientToServer, e.Stream, e.Seq)
 		if info.Status >= 300 { // the status is the answer
-			for _, c := range s.calls.onExchange(e.Stream) {
+			for _, c := range s.calls.index.OpenOn(e.Stream) {
 				s.calls.close(c)
 			}
 		}
@@ -332,7 +331,7 @@ func (s *State) onHTTP(e store.Event, info store.HTTPInfo) {
 		delete(s.streams, e.Stream)
 		s.queues.take(transport.ClientToServer, e.Stream, e.Seq)
 		s.queues.take(transport.ServerToClient, e.Stream, e.Seq)
-		for _, c := range s.calls.onExchange(e.Stream) {
+		for _, c := range s.calls.index.OpenOn(e.Stream) {
 			// A call may still be answered on another exchange, but a client of 2026-07-28 that
 			// hangs up cancels it.
 			if info.What == store.HTTPAbort && c.revision >= mcp.Revision2026_07_28 || c.method == mcp.MethodListen {
@@ -341,7 +340,7 @@ func (s *State) onHTTP(e store.Event, info store.HTTPInfo) {
 				c.cut = e.Seq
 			}
 		}
-		delete(s.calls.byExchange, e.Stream)
+		s.calls.index.End(e.Stream)
 	}
 }
 

@@ -260,7 +260,7 @@ func TestManyOpen(t *testing.T) {
 	for i := range uint64(n) {
 		apply(transport.ServerToClient, i+1, `{"id":1,"result":{}}`)
 	}
-	if agrees(t, s); s.calls.open != 0 || len(s.calls.byID) != 0 {
-		t.Errorf("%d open, %d ids", s.calls.open, len(s.calls.byID))
+	if agrees(t, s); s.calls.open != 0 || len(s.calls.all()) != 0 {
+		t.Errorf("%d open, %d in the index", s.calls.open, len(s.calls.all()))
 	}
 }

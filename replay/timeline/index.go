@@ -127,22 +127,60 @@ func (x *Index[K, T]) exchange(stream uint64) exchange[K, T] {
 // Answer ends and returns the request that went in direction dir and that a response on
 // the exchange belongs to.
 func (x *Index[K, T]) Answer(dir transport.Direction, stream uint64, id K) (request T, found bool) {
+	a := x.find(dir, stream, id)
+	if a != nil {
+		x.over(a)
+	}
+	return a.value()
+}
+
+// Find returns the request that Answer would end.
+func (x *Index[K, T]) Find(dir transport.Direction, stream uint64, id K) (request T, found bool) {
+	return x.find(dir, stream, id).value()
+}
+
+func (x *Index[K, T]) find(dir transport.Direction, stream uint64, id K) *asked[K, T] {
 	k := name[K]{dir, id}
 	list, fits := x.exchange(stream).ids[k], func(a *asked[K, T]) bool { return !a.over }
 	if len(list) == 0 {
 		list, fits = x.ids[k], (*asked[K, T]).isOpen
 	}
-	i := slices.IndexFunc(list, fits)
-	if i < 0 {
-		return request, false
+	if i := slices.IndexFunc(list, fits); i >= 0 {
+		return list[i]
 	}
-	a := list[i]
+	return nil
+}
+
+// over ends a request.
+func (x *Index[K, T]) over(a *asked[K, T]) {
 	a.over = true
 	if !a.refused { // by the status that the message came with
 		x.keep(a)
 	}
 	x.trim(a)
-	return a.request, true
+}
+
+// Drop ends the first request with the id that went in direction dir and for which is
+// returns true.
+func (x *Index[K, T]) Drop(dir transport.Direction, id K, is func(T) bool) {
+	for _, a := range x.ids[name[K]{dir, id}] {
+		if !a.over && is(a.request) {
+			x.over(a)
+			return
+		}
+	}
+}
+
+// OpenOn returns the open requests of an exchange.
+func (x *Index[K, T]) OpenOn(stream uint64) (requests []T) {
+	for _, list := range x.exchange(stream).ids {
+		for _, a := range list {
+			if a.isOpen() {
+				requests = append(requests, a.request)
+			}
+		}
+	}
+	return requests
 }
 
 // Progress returns the request that went in direction dir and that progress on the
