@@ -44,7 +44,6 @@ func newCheckReport(w io.Writer, o checkOptions) *checkReport {
 // start begins a session: of one before it that could not be read nothing is kept.
 func (r *checkReport) start() { r.kept, r.titled = nil, "" }
 
-// finding prints a finding of a session.
 func (r *checkReport) finding(s *session, f check.Finding) {
 	r.failed = r.failed || r.failsOn(f.Severity)
 	if r.junit {
@@ -87,7 +86,6 @@ func (r *checkReport) print(s report.Section) {
 	}
 }
 
-// title prints the name of a session above the first that is said of it.
 func (r *checkReport) title(w io.Writer, session string) error {
 	if r.titled == session {
 		return nil
@@ -97,7 +95,6 @@ func (r *checkReport) title(w io.Writer, session string) error {
 	return err
 }
 
-// session prints the summary of a session.
 func (r *checkReport) session(name string, s check.Summary) {
 	r.sessions++
 	r.total.Errors += s.Errors
@@ -174,7 +171,6 @@ func (r *checkReport) testCase(session string, rule report.Rule) report.Case {
 	return c
 }
 
-// failsOn reports whether a finding fails the gate.
 func (r *checkReport) failsOn(s order.Severity) bool {
 	switch r.failOn {
 	case "never":
@@ -185,7 +181,6 @@ func (r *checkReport) failsOn(s order.Severity) bool {
 	return s == order.Error
 }
 
-// close prints the totals.
 func (r *checkReport) close() error {
 	r.print(report.Section{Text: func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %s, %s, %s\n", phrase.Plural(r.sessions, "session"),
@@ -207,7 +202,6 @@ func checkRules() (names []string, worst map[string]order.Severity) {
 	return names, worst
 }
 
-// printRules prints the table of rules.
 func printRules(w io.Writer, format string) error {
 	if format == report.JSON {
 		return json.NewEncoder(w).Encode(check.Demands())

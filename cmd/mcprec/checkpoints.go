@@ -51,7 +51,6 @@ func (c checkpoints) load(ctx context.Context) *checkpoint.Image {
 // no use.
 func (c checkpoints) made() string { return version() + c.masker.rules }
 
-// event returns one event of the session.
 func (c checkpoints) event(ctx context.Context, seq uint64) (store.Event, bool) {
 	for e, err := range c.db.Read(ctx, c.id, seq, store.ReadOptions{}) {
 		return c.masker.event(e), err == nil
@@ -86,7 +85,6 @@ func (c checkpoints) save(ctx context.Context, image *checkpoint.Image) {
 	}
 }
 
-// remove removes the checkpoints of the session.
 func (c checkpoints) remove() {
 	names, _ := filepath.Glob(filepath.Join(filepath.Dir(c.path()), string(c.id)+".*"))
 	for _, name := range names {

@@ -41,11 +41,23 @@ func (r *diffReport) report() report.Report {
 		out.Sections = append(out.Sections, report.Section{Text: func(w io.Writer) error { return r.writeGroup(w, group) }})
 	}
 	out.Sections = append(out.Sections, report.Section{Text: r.writeTiming, Cases: r.testCases}, report.Section{Text: func(w io.Writer) error {
-		how := red
+		line, how := "same", red
+		var counts []string
+		for _, section := range diff.Sections() {
+			if n := r.Counts[section]; n > 0 && r.shows(section) {
+				counts = append(counts, fmt.Sprintf("%d in %s", n, section))
+			}
+		}
+		if len(counts) > 0 {
+			line = "differs: " + strings.Join(counts, ", ")
+		}
+		if r.Unread > 0 {
+			line += fmt.Sprintf("; of %d the places were not looked for", r.Unread)
+		}
 		if out.Passed {
 			how = green
 		}
-		return errors.Join(paintTo(w, how, r.summary()), paintTo(w, unpainted, "\n"))
+		return errors.Join(paintTo(w, how, line+mappedText(r.Mapped)), paintTo(w, unpainted, "\n"))
 	}})
 	return out
 }
@@ -61,7 +73,6 @@ func sideText(s diff.Side) string {
 	return text
 }
 
-// diffGroup is a heading and the findings below it.
 type diffGroup struct {
 	title    string
 	findings []diff.Finding
@@ -190,7 +201,6 @@ func eventsOf(f diff.Finding) string {
 	return strings.Join(sides, " / ")
 }
 
-// writeTiming writes how long calls took.
 func (r *diffReport) writeTiming(w io.Writer) error {
 	if !r.shows(diff.Timing) || len(r.Timing) == 0 {
 		return nil
@@ -210,24 +220,6 @@ func (r *diffReport) writeTiming(w io.Writer) error {
 		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, plain(s.What), rounded(s.InA), rounded(s.InB))
 	}
 	return t.Flush()
-}
-
-// summary returns the verdict in one line.
-func (r *diffReport) summary() string {
-	var counts []string
-	for _, section := range diff.Sections() {
-		if n := r.Counts[section]; n > 0 && r.shows(section) {
-			counts = append(counts, fmt.Sprintf("%d in %s", n, section))
-		}
-	}
-	line := "same"
-	if len(counts) > 0 {
-		line = "differs: " + strings.Join(counts, ", ")
-	}
-	if r.Unread > 0 {
-		line += fmt.Sprintf("; of %d the places were not looked for", r.Unread)
-	}
-	return line + mappedText(r.Mapped)
 }
 
 // diffJSON is the stable form of diff --format json.

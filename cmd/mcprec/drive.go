@@ -174,7 +174,6 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	return &status{code: exitFine, signal: sig}
 }
 
-// check reads the flags.
 func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer, err error) {
 	switch {
 	case o.timeout <= 0:

@@ -35,7 +35,6 @@ type driveReport struct {
 	took        time.Duration
 }
 
-// driveStep is the verdict on one step.
 type driveStep struct {
 	Seq         uint64             `json:"seq"`
 	Dir         string             `json:"dir"`
@@ -201,7 +200,6 @@ func (s driveStep) details(all bool) (lines []string) {
 	return lines
 }
 
-// breakingOff says how a drive broke off.
 func breakingOff(run *driven, timeout time.Duration) string {
 	switch {
 	case run.end == standin.Silent:

@@ -99,7 +99,6 @@ const (
 	keptBytes = 500 // of a line
 )
 
-// Write implements io.Writer.
 func (l *lastLines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +145,6 @@ PUT, say, the status is a step.
 
 `
 
-// check refuses flags that exclude each other.
 func (t *driveTarget) check(command []string) error {
 	switch {
 	case t.url == "" && len(t.headers) > 0:
@@ -159,7 +157,6 @@ func (t *driveTarget) check(command []string) error {
 	return nil
 }
 
-// header returns the headers of every request.
 func (t *driveTarget) header() (http.Header, error) {
 	h := http.Header{}
 	for _, line := range t.headers {

@@ -149,7 +149,6 @@ func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOpt
 		o.dir, phrase.Plural(lost, "byte"), phrase.Agree(lost, "was", "were"), strings.Join(gaps, ", "), reason), err)
 }
 
-// exportFormat is a format of export.
 type exportFormat struct {
 	name string
 	says string // for the help
@@ -174,7 +173,6 @@ var exportFormats = []exportFormat{
 	{"otlp", "OpenTelemetry traces, a span a call, as JSON", escaped(otlp.WriteJSON)},
 }
 
-// exportFormatNames returns the values of --format.
 func exportFormatNames() []string {
 	return namesOf(exportFormats, func(f exportFormat) string { return f.name })
 }
@@ -267,7 +265,10 @@ func (n *filteredLog) take(e store.Event, fits bool) (list []store.Event) {
 	n.at = e.At
 	switch e.Kind {
 	case store.Opened:
-		e.Payload = n.opened(e.Payload)
+		if h, err := store.ParseHeader(e.Payload); err == nil && h.ID != "" {
+			id := store.DeriveSessionID([]byte(string(h.ID) + "\n" + n.expr)) // of this session and this filter
+			e.Payload = bytes.Replace(e.Payload, []byte(`"`+string(h.ID)+`"`), []byte(`"`+string(id)+`"`), 1)
+		}
 	case store.Closed:
 		n.closed = true
 		list = append(list, n.note())
@@ -332,16 +333,6 @@ func (n *filteredLog) now(was uint64) uint64 {
 		return uint64(i + 1)
 	}
 	return 0
-}
-
-// opened gives the header an id that is derived from the session's and the filter.
-func (n *filteredLog) opened(payload []byte) []byte {
-	h, err := store.ParseHeader(payload)
-	if err != nil || h.ID == "" {
-		return payload
-	}
-	id := store.DeriveSessionID([]byte(string(h.ID) + "\n" + n.expr))
-	return bytes.Replace(payload, []byte(`"`+string(h.ID)+`"`), []byte(`"`+string(id)+`"`), 1)
 }
 
 // note returns the note that counts the events left out.

@@ -43,7 +43,6 @@ selects its request, answer, progress and cancellation.
 
 ` + filterWords()
 
-// filterWords lists the fields of a filter.
 func filterWords() string {
 	var b strings.Builder
 	for _, f := range filter.Fields() {

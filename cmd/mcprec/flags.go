@@ -25,7 +25,6 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// namesOf returns the names of a list.
 func namesOf[T any](list []T, name func(T) string) []string {
 	names := make([]string, len(list))
 	for i, x := range list {
@@ -58,16 +57,13 @@ func addChoice(cmd *cobra.Command, value *string, flag, usage string, words ...s
 	completeWords(cmd, flag, words...)
 }
 
-// String implements pflag.Value.
 func (c *choice) String() string { return *c.value }
 
-// Set implements pflag.Value.
 func (c *choice) Set(word string) error {
 	*c.value = word
 	return oneOf(c.flag, word, c.words...)
 }
 
-// Type implements pflag.Value.
 func (c *choice) Type() string { return "string" }
 
 // addParsed adds a flag that sets *value to a parsed value. Without the flag *value stays nil.
@@ -82,7 +78,6 @@ func addParsed[T any](cmd *cobra.Command, value **T, flag, usage string, parse f
 	})
 }
 
-// oneOf checks a flag's value.
 func oneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -90,7 +85,6 @@ func oneOf(flag, value string, allowed ...string) error {
 	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
 }
 
-// notNegative checks a count.
 func notNegative(flag string, n int) error {
 	if n < 0 {
 		return usagef("--%s %d: want 0 or more", flag, n)
@@ -98,7 +92,6 @@ func notNegative(flag string, n int) error {
 	return nil
 }
 
-// firstOf returns the first argument or "".
 func firstOf(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -114,7 +107,6 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	}
 }
 
-// beforeDash splits the arguments at --.
 func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		return args[:n], args[n:]
@@ -128,7 +120,6 @@ type labels struct {
 	values map[string]string // NAME=VALUE
 }
 
-// String implements pflag.Value.
 func (l *labels) String() string { return strings.Join(l.list(), " ") }
 
 // Set implements pflag.Value. The flag may be given several times.
@@ -145,7 +136,6 @@ func (l *labels) Set(s string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (l *labels) Type() string { return "LABEL" }
 
 func (l *labels) list() (list []string) {

@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -74,7 +74,10 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 		return errors.Join(err, serr)
 	}
 	if o.format == "json" {
-		err = errors.Join(err, listJSON(w, newest(sessions, o.limit)))
+		enc := report.NewEncoder(w)
+		for _, s := range newest(sessions, o.limit) {
+			err = errors.Join(err, enc.Encode(lineOf(s)))
+		}
 	} else {
 		listText(w, sessions, o.limit)
 	}
@@ -111,25 +114,18 @@ type sessionLine struct {
 	Masked    bool              `json:"masked,omitempty"`
 }
 
-func listJSON(w io.Writer, sessions []store.Session) error {
-	enc := report.NewEncoder(w)
-	for _, s := range sessions {
-		line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil}
-		if line.Command == nil {
-			line.Command = []string{}
-		}
-		if s.Exit != "" {
-			line.Exit = s.Exit
-			var code int
-			if n, err := fmt.Sscanf(s.Exit, "%d", &code); n == 1 && err == nil {
-				line.Exit = code
-			}
-		}
-		if err := enc.Encode(line); err != nil {
-			return err
+func lineOf(s store.Session) sessionLine {
+	line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil}
+	if line.Command == nil {
+		line.Command = []string{}
+	}
+	if s.Exit != "" {
+		line.Exit = s.Exit
+		if code, err := strconv.Atoi(s.Exit); err == nil {
+			line.Exit = code
 		}
 	}
-	return nil
+	return line
 }
 
 func listText(w *screen, sessions []store.Session, limit int) {
@@ -167,7 +163,6 @@ func listText(w *screen, sessions []store.Session, limit int) {
 	}
 }
 
-// commandOf returns the recorded command, or the URL of the server.
 func commandOf(s store.Session) string {
 	if s.URL != "" {
 		return s.URL

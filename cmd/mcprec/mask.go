@@ -49,7 +49,6 @@ func (o *secretOptions) addRules(cmd *cobra.Command) {
 	})
 }
 
-// rules reads the flags.
 func (o *secretOptions) rules() (mask.Rules, error) {
 	rules := mask.Rules{Keys: o.Keys, Pointers: o.Pointers, Values: mask.EnvValues(os.Environ(), o.Env)}
 	for _, p := range o.Patterns {
@@ -196,7 +195,6 @@ func (d masker) header(h store.Header) store.Header {
 	return h
 }
 
-// events masks the events of a session.
 func (d masker) events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
 	if d.inner == nil {
 		return events

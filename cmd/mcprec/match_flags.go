@@ -29,7 +29,6 @@ func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 	completeWords(cmd, "normalize", namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })...)
 }
 
-// rules reads the flags.
 func (r *ruleFlags) rules() (rules match.Rules, err error) {
 	if rules.By, err = match.ParseStrictness(r.by); err != nil {
 		return rules, usagef("--%v", err)
@@ -65,7 +64,6 @@ func (r *ruleFlags) warnUnused(w io.Writer, rules match.Rules, read func(timelin
 	return nil
 }
 
-// normalizerHelp lists the normalizers for a command's help.
 func normalizerHelp() string {
 	return "Normalizers, by name, none of which is on by itself:\n" +
 		helpTable(8, match.Normalizers(), func(n match.Normalizer) (string, string) { return n.Name, n.Does })
@@ -115,7 +113,6 @@ func flagsToMatch(differences []match.Difference, more int) (flags []string) {
 	return flags
 }
 
-// letMatch returns the line that names the flags.
 func letMatch(flags []string) string { return "to let it match: " + strings.Join(flags, " ") }
 
 func rootOf(path string) string {

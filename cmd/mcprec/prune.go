@@ -140,7 +140,18 @@ func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 	for err == nil && again {
 		again, err = p.round()
 	}
-	p.conclude()
+	w := cmd.ErrOrStderr()
+	if p.dry {
+		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", phrase.Plural(p.removed, "session"), sizeText(p.estimate))
+	} else {
+		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", phrase.Plural(p.removed, "session"), sizeText(p.before), sizeText(p.after))
+	}
+	if p.live > 0 {
+		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", phrase.Plural(p.live, "session"))
+	}
+	if m := p.maxSize; m != nil && !p.dry && len(p.labels.list()) == 0 && p.after > *m {
+		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", sizeText(*m))
+	}
 	return err
 }
 
@@ -229,7 +240,6 @@ func (p *pruning) compact(size int64) error {
 	return p.db.Compact(p.cmd.Context(), least, func(c boltstore.Compacted) { p.after -= c.Before - c.After })
 }
 
-// print lists one session.
 func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
 	s.Header = p.db.masker.header(s.Header)
@@ -249,22 +259,6 @@ func (p *pruning) print(w io.Writer, s pruned) error {
 	}
 	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, sizeText(s.stored), s.why, plain(labelOf(s.Session)), plain(commandOf(s.Session)))
 	return err
-}
-
-// conclude prints how much was removed.
-func (p *pruning) conclude() {
-	w := p.cmd.ErrOrStderr()
-	if p.dry {
-		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", phrase.Plural(p.removed, "session"), sizeText(p.estimate))
-	} else {
-		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", phrase.Plural(p.removed, "session"), sizeText(p.before), sizeText(p.after))
-	}
-	if p.live > 0 {
-		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", phrase.Plural(p.live, "session"))
-	}
-	if m := p.maxSize; m != nil && !p.dry && len(p.labels.list()) == 0 && p.after > *m {
-		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", sizeText(*m))
-	}
 }
 
 func newRemove() *cobra.Command {

@@ -164,7 +164,6 @@ func newRecording(std streams, o recordOptions) (*recording, error) {
 // takes some more, and so does a heap that the machine has no time to collect.
 const heapLimit = 40 << 20
 
-// parseSync reads the --sync flag.
 func parseSync(s string) (time.Duration, error) {
 	switch s {
 	case "always":
@@ -231,7 +230,6 @@ func (r *recording) start(command []string) *recorder.Recorder {
 	return rec
 }
 
-// header returns the header of a session by the flags.
 func (r *recording) header() store.Header {
 	h := store.Header{Label: r.label.text, Labels: r.label.values, Recorder: "mcprec " + version()}
 	if r.mask {
@@ -240,7 +238,6 @@ func (r *recording) header() store.Header {
 	return h
 }
 
-// options returns how a session is recorded by the flags.
 func (r *recording) options() []recorder.Option {
 	options := []recorder.Option{recorder.MaxFrame(r.maxFrame), recorder.Trouble(r.trouble)}
 	if r.strict {
@@ -278,7 +275,6 @@ func (r *recording) unrecorded(err error) *recorder.Recorder {
 	return recorder.Unrecorded(err)
 }
 
-// errGivenUp is why a fixture is not written.
 var errGivenUp = errors.New("given up at a second signal")
 
 // finishUnderSignals does the work at the end of a session, and reports whether all was
@@ -289,7 +285,22 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 	ctx, giveUp := context.WithCancelCause(context.Background())
 	defer giveUp(nil)
 	finished := make(chan bool, 1)
-	go func() { finished <- r.finish(ctx, rec.Close()) }()
+	go func() {
+		sum := rec.Close()
+		whole := r.report(ctx, sum)
+		if r.db == nil || errors.Is(sum.Err, outage.ErrNoAnswer) { // closing the store would wait for the disk
+			finished <- false
+			return
+		}
+		if err := r.db.Exposed(); err != nil {
+			r.say("%v", err)
+		}
+		if err := r.db.Close(); err != nil {
+			r.say("%v", err)
+			whole = false
+		}
+		finished <- whole
+	}()
 	select {
 	case whole = <-finished:
 		return whole
@@ -312,22 +323,6 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 	}
 	r.say("%s was not written: %v; mcprec export -o %s %s writes it", r.out, errGivenUp, r.out, rec.ID())
 	return false
-}
-
-// finish reports the session, writes its fixture, and closes the store.
-func (r *recording) finish(ctx context.Context, sum recorder.Summary) (whole bool) {
-	whole = r.report(ctx, sum)
-	if r.db == nil || errors.Is(sum.Err, outage.ErrNoAnswer) { // closing it would wait for the disk
-		return false
-	}
-	if err := r.db.Exposed(); err != nil {
-		r.say("%v", err)
-	}
-	if err := r.db.Close(); err != nil {
-		r.say("%v", err)
-		return false
-	}
-	return whole
 }
 
 // report prints what is wrong with a recorded session, or with -v what was recorded, and

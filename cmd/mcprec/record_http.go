@@ -37,29 +37,19 @@ recording. Headers with credentials pass, and are not recorded. An interrupt end
 
 `
 
-// parse returns the URL of --target.
-func (o *targetOptions) parse() (*url.URL, error) {
-	u, err := url.Parse(o.target)
-	switch {
-	case err != nil:
-		return nil, usagef("--target: %v", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.target)
-	}
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	return u, nil
-}
-
 func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	r, err := newRecording(std, o)
 	if err != nil {
 		return err
 	}
-	target, err := o.http.parse()
-	if err != nil {
-		return err
+	target, err := url.Parse(o.http.target)
+	switch {
+	case err != nil:
+		return usagef("--target: %v", err)
+	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
+		return usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.http.target)
+	case target.Path == "":
+		target.Path = "/"
 	}
 	listener, err := net.Listen("tcp", o.http.listen)
 	if err != nil {

@@ -180,9 +180,21 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 		return err
 	}
 	x.home.secrets.show = true // so that no key is made in what is opened
-	if len(args) == 0 {
-		if err := x.store(); err != nil {
+	if len(args) == 0 {        // every session of the store
+		db, err := x.open(boltstore.Options{})
+		if err != nil {
 			return err
+		}
+		for s, err := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
+			if err != nil {
+				x.faults = errors.Join(x.faults, err)
+				continue
+			}
+			x.session(&session{name: "session " + string(s.ID), id: s.ID, db: &openedStore{Store: db}, cmd: cmd})
+		}
+		empty := x.sessions == 0 && x.faults == nil
+		if x.faults = errors.Join(x.faults, db.Close()); empty {
+			return usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 		}
 	}
 	for _, arg := range args {
@@ -200,26 +212,6 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 		return verdictError
 	}
 	return x.faults
-}
-
-// store searches every session of the store.
-func (x *secretScan) store() (err error) {
-	db, err := x.open(boltstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer closeInto(&err, db)
-	for s, err := range db.Sessions(x.cmd.Context(), store.Query{Newest: true}) {
-		if err != nil {
-			x.faults = errors.Join(x.faults, err)
-			continue
-		}
-		x.session(&session{name: "session " + string(s.ID), id: s.ID, db: &openedStore{Store: db}, cmd: x.cmd})
-	}
-	if x.sessions == 0 && x.faults == nil {
-		return usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
-	}
-	return nil
 }
 
 // session lists the secrets of a session: where they are, never what they are.

@@ -125,36 +125,28 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.expect {
-		return checkExpectations(cmd, s.name, recording)
+	if !o.expect {
+		verdict := replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged()
+		return printVerdict(cmd, o.format, verdict, verdict.Verdict == replay.Pass)
 	}
-	verdict := replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged()
-	return printVerdict(cmd, o.format, verdict, verdict.Verdict == replay.Pass)
-}
-
-// checkExpectations replays the session once for each verdict that its header
-// states.
-func checkExpectations(cmd *cobra.Command, name string, r *replay.Recording) error {
-	expectations, err := replay.ParseExpectation(r.Header().Expect)
+	expectations, err := replay.ParseExpectation(recording.Header().Expect)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	if len(expectations) == 0 {
-		return usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, name)
+		return usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, s.name)
 	}
-	failed := error(nil)
 	for _, x := range expectations {
-		word := "ok  "
-		err := x.Check(r)
-		if err != nil {
-			word, failed = "FAIL", verdictError
+		word, fault := "ok  ", x.Check(recording)
+		if fault != nil {
+			word, err = "FAIL", verdictError
 		}
 		if _, werr := fmt.Fprintf(cmd.OutOrStdout(), "%s  %v\n", word, x); werr != nil {
 			return werr
 		}
-		if err != nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "      %v\n", err)
+		if fault != nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "      %v\n", fault)
 		}
 	}
-	return failed
+	return err
 }

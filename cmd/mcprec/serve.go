@@ -138,7 +138,22 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	keepPipeErrors()
 	errs := newBackgroundWriter(std.err)
 	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command}
-	err = recorded.masker.fault(s.play(rules, standin.ServeOptions{Pacer: pacer, Patience: o.patience}))
+	real, err := o.listen.real(errs, command, recorded.events)
+	options := standin.EndpointOptions{ServeOptions: standin.ServeOptions{Pacer: pacer, Patience: o.patience}}
+	if fixtures.Mode(o.mode) == fixtures.NewEpisodes { // the real server is asked for what was not recorded
+		options.NewLive = func() *standin.Live { return &standin.Live{Server: real} }
+	}
+	switch {
+	case err != nil:
+	case o.listen.address != "":
+		err = s.playHTTP(rules, options)
+	default:
+		if options.NewLive != nil {
+			options.Live = options.NewLive()
+		}
+		err = s.playStdio(standin.NewStreamPlayer(recorded.events, rules), options.ServeOptions)
+	}
+	err = recorded.masker.fault(err)
 	err = errors.Join(err, o.warnUnused(errs, rules, recorded.project))
 	if errs.Close() != nil && err != nil { // nobody reads it
 		ended := *statusOf(err)
@@ -213,26 +228,6 @@ type service struct {
 	mu       sync.Mutex
 	verdicts int   // on all sessions over HTTP
 	err      error // of all sessions over HTTP
-}
-
-// play serves on stdio or over HTTP. In the mode new_episodes it asks the real server what was
-// not recorded.
-func (s *service) play(rules match.Rules, options standin.ServeOptions) error {
-	real, err := s.options.listen.real(s.errs, s.command, s.recorded.events)
-	if err != nil {
-		return err
-	}
-	var live func() *standin.Live
-	if fixtures.Mode(s.options.mode) == fixtures.NewEpisodes {
-		live = func() *standin.Live { return &standin.Live{Server: real} }
-	}
-	if s.options.listen.address != "" {
-		return s.playHTTP(rules, standin.EndpointOptions{ServeOptions: options, NewLive: live})
-	}
-	if live != nil {
-		options.Live = live()
-	}
-	return s.playStdio(standin.NewStreamPlayer(s.recorded.events, rules), options)
 }
 
 // playStdio serves until the client has ended or a signal ends the process, and prints how the

@@ -41,7 +41,6 @@ The real server of --mode is then COMMAND or the one at --target; anew, or where
 is no file, only that is recorded: all sessions of the run in one file.
 `
 
-// check refuses flags that exclude each other.
 func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	switch {
 	case o.address == "" && len(o.origins) > 0:

@@ -43,7 +43,6 @@ func newBackgroundWriter(w io.Writer) *backgroundWriter {
 	return b
 }
 
-// Write implements io.Writer.
 func (b *backgroundWriter) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -42,7 +42,15 @@ started last.`
 // openSession finds what the argument names. The session must be closed.
 func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 	if arg != "-" && !looksLikeFile(arg) {
-		return openStored(cmd, h, arg)
+		db, err := openStore(cmd, h)
+		if err != nil {
+			return nil, err
+		}
+		found, err := findSession(cmd.Context(), db, arg)
+		if err != nil {
+			return nil, errors.Join(err, db.Odd(), db.Store.Close())
+		}
+		return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, masker: db.masker.of(found.Header)}, nil
 	}
 	d, err := h.masker(nil)
 	if err != nil {
@@ -61,18 +69,6 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 	return &session{name: arg, file: f, lines: n > 0 && !other, masker: d}, nil
 }
 
-func openStored(cmd *cobra.Command, h home, arg string) (*session, error) {
-	db, err := openStore(cmd, h)
-	if err != nil {
-		return nil, err
-	}
-	found, err := findSession(cmd.Context(), db, arg)
-	if err != nil {
-		return nil, errors.Join(err, db.Odd(), db.Store.Close())
-	}
-	return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, masker: db.masker.of(found.Header)}, nil
-}
-
 // looksLikeFile reports whether an argument is a path: ids have neither dots nor slashes.
 func looksLikeFile(arg string) bool {
 	if strings.ContainsAny(arg, `./\`) {
@@ -85,7 +81,6 @@ func looksLikeFile(arg string) bool {
 	return err == nil
 }
 
-// openFile opens a fixture.
 func openFile(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -221,7 +216,6 @@ func (s *openedStore) Close() error {
 	return s.Store.Close()
 }
 
-// encode writes events as fixture text.
 func encode(w io.Writer, events iter.Seq2[store.Event, error]) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	enc := jsonl.NewEncoder(b)

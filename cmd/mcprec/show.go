@@ -67,7 +67,6 @@ export --secrets.
 	return cmd
 }
 
-// errEnough ends a fold at --limit.
 var errEnough = errors.New("enough")
 
 func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
@@ -136,7 +135,6 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 	return p.close()
 }
 
-// entryPrinter prints entries in a format.
 type entryPrinter struct {
 	print func(timeline.Entry) error
 	close func() error // prints the end of a diagram

@@ -228,7 +228,6 @@ type point struct {
 // end is the point after every event.
 const end = math.MaxUint64
 
-// parsePoint reads 12, 12.3s or 50%.
 func parsePoint(flag, text string) (point, error) {
 	p := point{share: -1}
 	if seq, err := strconv.ParseUint(text, 10, 64); err == nil && seq > 0 {

@@ -77,7 +77,6 @@ type statistics struct {
 	Labels        map[string]counts `json:"labels"`
 }
 
-// add counts a session.
 func (c *counts) add(s store.Session, stored int64) {
 	if c.States == nil {
 		c.States = map[store.State]int{}

@@ -205,10 +205,8 @@ func ofTone(t timeline.Tone) style {
 	return [...]style{timeline.Usual: unpainted, timeline.Beside: dim, timeline.Fault: red}[t]
 }
 
-// Write writes plain text.
 func (s *screen) Write(p []byte) (int, error) { return s.plain.Write(p) }
 
-// paint writes a text in a style.
 func (s *screen) paint(how style, text string) {
 	if !s.colors || how == unpainted || text == "" {
 		_, _ = s.plain.Write([]byte(text)) // flush returns the error
@@ -219,27 +217,6 @@ func (s *screen) paint(how style, text string) {
 	_, _ = s.plain.Write([]byte(text))
 	_ = s.plain.Close()
 	_, _ = s.out.WriteString("\x1b[0m")
-}
-
-// paintVerdicts writes a report whose lines may begin with a verdict in capitals.
-func (s *screen) paintVerdicts(text string) {
-	for line := range strings.Lines(text) {
-		rest := strings.TrimLeft(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-		word := line[:len(line)-len(rest)]
-		switch {
-		case len(word) < 4:
-		case word == "PASS":
-			s.paint(green, word)
-		case word == "UNDECIDED", word == "SUSPECT", word == "STALL":
-			s.paint(yellow, word)
-		default:
-			s.paint(loud, word)
-		}
-		if len(word) < 4 {
-			rest = line
-		}
-		s.paint(unpainted, rest)
-	}
 }
 
 // paintTo writes a text, in a style if w is a screen.
@@ -270,15 +247,28 @@ func printReport(cmd *cobra.Command, format string, r report.Report) error {
 	return nil
 }
 
-// single returns a report of one section.
 func single(passed bool, value any, text func(io.Writer) error) report.Report {
 	return report.Report{Passed: passed, Sections: []report.Section{{Value: value, Text: text}}}
 }
 
-// printVerdict writes a verdict as text or JSON.
 func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string }, passed bool) error {
 	return printReport(cmd, format, single(passed, v, func(w io.Writer) error {
-		w.(*screen).paintVerdicts(v.Text())
+		s := w.(*screen)
+		for line := range strings.Lines(v.Text()) { // one may begin with a verdict in capitals
+			rest := strings.TrimLeft(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+			word, how := line[:len(line)-len(rest)], loud
+			switch word {
+			case "PASS":
+				how = green
+			case "UNDECIDED", "SUSPECT", "STALL":
+				how = yellow
+			}
+			if len(word) < 4 {
+				how = unpainted
+			}
+			s.paint(how, word)
+			s.paint(unpainted, rest)
+		}
 		return nil
 	}))
 }
