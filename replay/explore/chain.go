@@ -133,7 +133,11 @@ func (k *chain) reader(l *gate.Lane) {
 	}
 	holds := who + " holds " + l.Last.Name
 	back := k.gate.Lane(l.Dir.Reverse())
-	switch inner, write, self := k.askedSince(back, l.Last.Given), k.offeredSince(back, l.Last.Given), k.self(l); {
+	self := slices.IndexFunc(k.parts, func(part any) bool { // an operation on the way here that is the reader
+		op, ok := part.(*Operation)
+		return ok && !k.blind && l.Holder.ID != 0 && l.Holder.ID == op.goroutine
+	})
+	switch inner, write := k.askedSince(back, l.Last.Given), k.offeredSince(back, l.Last.Given); {
 	case inner != nil:
 		if k.link(l, holds+", and has asked "+inner.Name+" since") {
 			k.call(inner)
@@ -144,22 +148,12 @@ func (k *chain) reader(l *gate.Lane) {
 		}
 	case l.Idle != "":
 		k.link(l, holds+": it "+l.Idle)
-	case self != nil:
-		k.link(l, holds+": it is operation "+self.name)
+	case self >= 0:
+		k.link(l, holds+": it is operation "+k.parts[self].(*Operation).name)
 		k.cyclic = true
 	default:
 		k.link(l, holds)
 	}
-}
-
-// self returns the operation on the way here that is the reader itself.
-func (k *chain) self(l *gate.Lane) *Operation {
-	for _, part := range k.parts {
-		if op, ok := part.(*Operation); ok && !k.blind && l.Holder.ID != 0 && l.Holder.ID == op.goroutine {
-			return op
-		}
-	}
-	return nil
 }
 
 // askedSince is the first open request in the lane that was written after a step, and not

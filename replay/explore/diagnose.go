@@ -77,7 +77,21 @@ func (d *diagnosis) explain() (category, why string) {
 		}
 	}
 	category = cmp.Or(category, guess)
-	d.chainWaits()
+	var calls []*gate.Call
+	if d.chain != nil {
+		calls = d.chain.calls()
+	}
+	for i, c := range calls {
+		if d.told("response to "+c.Name) || !c.Owed() {
+			continue
+		}
+		w := d.debtWait(c)
+		if i > 0 && w.BlockedAt == "" && d.chain.mutual() {
+			w.Why += "; it waits for the response to " + calls[i-1].Name
+			w.BlockedAt = d.asker(calls[i-1])
+		}
+		d.waits = append(d.waits, w)
+	}
 	for i := range d.gate.Lanes {
 		if w, ok := d.readerWait(&d.gate.Lanes[i]); ok {
 			d.waits = append(d.waits, w)
@@ -187,28 +201,24 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 	if at.Closes() {
 		w.Why = d.closeWhy(at.Entry)
 	}
-	return NeverSent, w, fmt.Sprintf("%s %s; it has no request open, and no frame is on its way to it; %s",
-		who, stands, d.lastDone(strings.TrimPrefix(who, "operation ")))
-}
-
-// lastDone says which request an operation wrote last, and which frame was read last.
-func (d *diagnosis) lastDone(operation string) string {
-	text := "it has written no frame"
-	var last *gate.Flight
+	last := "it has written no frame"
+	var read *gate.Flight
 	for _, c := range d.gate.Names.Calls {
-		if c.Request.Op == operation {
-			text = "the last request that it wrote: " + c.Name
+		if "operation "+c.Request.Op == who {
+			last = "the last request that it wrote: " + c.Name
 		}
 	}
 	for i := range d.gate.Lanes {
-		if f := d.gate.Lanes[i].Last; f != nil && (last == nil || f.Given > last.Given) {
-			last = f
+		if f := d.gate.Lanes[i].Last; f != nil && (read == nil || f.Given > read.Given) {
+			read = f
 		}
 	}
-	if last == nil {
-		return text + ", and nobody has read one"
+	if read == nil {
+		last += ", and nobody has read one"
+	} else {
+		last += fmt.Sprintf("; the last frame that was read: %s, by the %s at step %d", read.Name, read.Dir.Receiver(), read.Given)
 	}
-	return fmt.Sprintf("%s; the last frame that was read: %s, by the %s at step %d", text, last.Name, last.Dir.Receiver(), last.Given)
+	return NeverSent, w, fmt.Sprintf("%s %s; it has no request open, and no frame is on its way to it; %s", who, stands, last)
 }
 
 // unanswered lists the requests that were read and not answered.
@@ -315,25 +325,6 @@ func (d *diagnosis) asker(c *gate.Call) string {
 		}
 	}
 	return ""
-}
-
-// chainWaits adds the waits along the chain that are not told yet.
-func (d *diagnosis) chainWaits() {
-	if d.chain == nil {
-		return
-	}
-	calls := d.chain.calls()
-	for i, c := range calls {
-		if d.told("response to "+c.Name) || !c.Owed() {
-			continue
-		}
-		w := d.debtWait(c)
-		if i > 0 && w.BlockedAt == "" && d.chain.mutual() {
-			w.Why += "; it waits for the response to " + calls[i-1].Name
-			w.BlockedAt = d.asker(calls[i-1])
-		}
-		d.waits = append(d.waits, w)
-	}
 }
 
 // told reports whether the waits speak of a part.

@@ -140,7 +140,6 @@ type walk struct {
 	naive bool // without sleep sets: every order of steps
 	path  []branching
 	begun bool
-	done  bool
 	lost  bool // the peers did something else on the same steps
 }
 
@@ -158,32 +157,25 @@ type move struct {
 	what reach
 }
 
-// next returns the chooser of the next run, or nil when all is visited.
+// next returns the chooser of the next run, or nil when all is visited. It goes back to the
+// last place where something else may be released.
 func (w *walk) next() Chooser {
-	if w.begun && !w.done {
-		w.done = w.lost || !w.turn()
-	}
-	w.begun = true
-	if w.done {
-		return nil
-	}
-	return w.choose
-}
-
-// turn goes back to the last place where something else may be released.
-func (w *walk) turn() bool {
-	for len(w.path) > 0 {
+	for w.begun && !w.lost && len(w.path) > 0 {
 		b := &w.path[len(w.path)-1]
 		if b.chosen >= 0 {
 			b.asleep = append(b.asleep, b.enabled[b.chosen])
 		}
 		b.chosen = b.awake()
 		if b.chosen >= 0 {
-			return true
+			return w.choose
 		}
 		w.path = w.path[:len(w.path)-1]
 	}
-	return false
+	if w.begun {
+		return nil
+	}
+	w.begun = true
+	return w.choose
 }
 
 // awake returns the first enabled step that does not sleep, or -1.

@@ -199,9 +199,21 @@ func (r *Run) advance(enabled []Step) bool {
 		diagnose(r) // for the waits until now
 		return false
 	case len(enabled) > 0:
-		i := r.choose(enabled)
+		at, i := len(r.steps)+1, 0
+		switch {
+		case r.follower != nil:
+			why := ""
+			i, why = r.follower.choose(at, enabled)
+			r.diverge(why)
+		case len(enabled) > 1 || r.systematic:
+			i = r.chooser(at, enabled)
+			r.cut = i < 0
+		}
 		if i < 0 {
 			return false
+		}
+		if i > 0 { // eager would choose the first
+			r.choices = append(r.choices, Choice{Step: at, Hash: uint32(enabled[i].Hash())})
 		}
 		r.trail.step(enabled, i)
 		r.release(enabled[i])
@@ -228,24 +240,6 @@ func (r *Run) enabled(steps []Step) []Step {
 		}
 	}
 	return steps
-}
-
-// choose picks a step, and notes a choice that eager would not make.
-func (r *Run) choose(enabled []Step) int {
-	at, i := len(r.steps)+1, 0
-	switch {
-	case r.follower != nil:
-		why := ""
-		i, why = r.follower.choose(at, enabled)
-		r.diverge(why)
-	case len(enabled) > 1 || r.systematic:
-		i = r.chooser(at, enabled)
-		r.cut = i < 0
-	}
-	if i > 0 {
-		r.choices = append(r.choices, Choice{Step: at, Hash: uint32(enabled[i].Hash())})
-	}
-	return i
 }
 
 func (r *Run) release(s Step) {

@@ -49,47 +49,7 @@ func (r *Run) record() []store.Event {
 	slices.SortStableFunc(facts, func(a, b fact) int {
 		return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.rank, b.rank))
 	})
-	return r.sealed(facts)
-}
 
-// shown are the steps without the periodic traffic at a hang's end.
-func (r *Run) shown() []Step {
-	if stands(r.verdict) {
-		return r.steps[:r.still]
-	}
-	return r.steps
-}
-
-// laneFacts are the frames of a direction, and when they were read.
-func laneFacts(l *gate.Lane, steps []Step) []fact {
-	var facts []fact
-	after := 0
-	say := func(f *gate.Flight) {
-		after = max(after, f.Round)
-		facts = append(facts, fact{after: after, rank: 1, flight: f, event: store.Event{
-			Kind: store.Frame, Dir: f.Dir, Payload: f.Frame.Bytes,
-			Stream: f.Frame.Stream, Unterminated: f.Frame.Unterminated}})
-	}
-	for _, s := range steps {
-		if s.Kind == Take && s.Dir == l.Dir {
-			say(s.Flight)
-		}
-	}
-	for _, f := range l.Waiting {
-		if f.Round <= len(steps) {
-			say(f)
-		}
-	}
-	for _, f := range facts {
-		if given := f.flight.Given; given > 0 && given <= len(steps) {
-			facts = append(facts, fact{after: given, flight: f.flight, event: store.Event{Kind: store.Delivered, Dir: l.Dir}})
-		}
-	}
-	return facts
-}
-
-// sealed numbers and times the facts, and puts the header and the end around them.
-func (r *Run) sealed(facts []fact) []store.Event {
 	events := []store.Event{{Kind: store.Opened}}
 	numbers := map[*gate.Flight]uint64{}
 	frames, at := uint64(0), time.Duration(0)
@@ -130,6 +90,42 @@ func (r *Run) sealed(facts []fact) []store.Event {
 		events[i].Seq = uint64(i + 1)
 	}
 	return events
+}
+
+// shown are the steps without the periodic traffic at a hang's end.
+func (r *Run) shown() []Step {
+	if stands(r.verdict) {
+		return r.steps[:r.still]
+	}
+	return r.steps
+}
+
+// laneFacts are the frames of a direction, and when they were read.
+func laneFacts(l *gate.Lane, steps []Step) []fact {
+	var facts []fact
+	after := 0
+	say := func(f *gate.Flight) {
+		after = max(after, f.Round)
+		facts = append(facts, fact{after: after, rank: 1, flight: f, event: store.Event{
+			Kind: store.Frame, Dir: f.Dir, Payload: f.Frame.Bytes,
+			Stream: f.Frame.Stream, Unterminated: f.Frame.Unterminated}})
+	}
+	for _, s := range steps {
+		if s.Kind == Take && s.Dir == l.Dir {
+			say(s.Flight)
+		}
+	}
+	for _, f := range l.Waiting {
+		if f.Round <= len(steps) {
+			say(f)
+		}
+	}
+	for _, f := range facts {
+		if given := f.flight.Given; given > 0 && given <= len(steps) {
+			facts = append(facts, fact{after: given, flight: f.flight, event: store.Event{Kind: store.Delivered, Dir: l.Dir}})
+		}
+	}
+	return facts
 }
 
 const (

@@ -384,17 +384,12 @@ func (p *prepared) match(m transport.Message) (match.Key, error) {
 	return key, err
 }
 
-// skipped counts the waits that the recorded halves of a search gave up.
+// skipped counts the waits that the recorded halves of a search gave up, by half.
 type skipped struct {
 	runs   int
-	halves []*skippedBy // in the order of their first time
-}
-
-// skippedBy has the waits that a half gave up.
-type skippedBy struct {
-	name string
-	runs int
-	what []string
+	halves []string // in the order of their first time
+	times  map[string]int
+	waits  map[string][]string
 }
 
 // count adds a run.
@@ -409,16 +404,16 @@ func (s *skipped) count(r *Run) {
 		if len(list) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(s.halves, func(by *skippedBy) bool { return by.name == h.name })
-		if i < 0 {
-			i = len(s.halves)
-			s.halves = append(s.halves, &skippedBy{name: h.name})
+		if s.times == nil {
+			s.times, s.waits = map[string]int{}, map[string][]string{}
 		}
-		by := s.halves[i]
-		by.runs++
-		for _, what := range list {
-			if !slices.Contains(by.what, what) {
-				by.what = append(by.what, what)
+		if s.times[h.name] == 0 {
+			s.halves = append(s.halves, h.name)
+		}
+		s.times[h.name]++
+		for _, wait := range list {
+			if !slices.Contains(s.waits[h.name], wait) {
+				s.waits[h.name] = append(s.waits[h.name], wait)
 			}
 		}
 	}
@@ -428,13 +423,14 @@ func (s *skipped) count(r *Run) {
 func (s *skipped) notes() []string {
 	const shown = 3
 	var notes []string
-	for _, by := range s.halves {
-		text := strings.Join(by.what[:min(len(by.what), shown)], ", ")
-		if more := len(by.what) - shown; more > 0 {
+	for _, half := range s.halves {
+		waits := s.waits[half]
+		text := strings.Join(waits[:min(len(waits), shown)], ", ")
+		if more := len(waits) - shown; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		notes = append(notes, fmt.Sprintf("the %s had to go on without %s in %d of %s; orders around it were not tried",
-			by.name, text, by.runs, phrase.Plural(s.runs, "schedule")))
+			half, text, s.times[half], phrase.Plural(s.runs, "schedule")))
 	}
 	return notes
 }

@@ -174,7 +174,22 @@ type Wait struct {
 func (r Report) Text() string {
 	var b strings.Builder
 	if r.Verdict == Pass || r.Verdict == Undecided && r.Schedules == 0 {
-		r.searchText(&b)
+		fmt.Fprintf(&b, "%s level %s", strings.ToUpper(r.Verdict), r.Level)
+		if r.Engine != "" {
+			fmt.Fprintf(&b, ", engine %s", r.Engine)
+		}
+		count := phrase.Plural(r.Schedules, "schedule")
+		if r.Ended == EndTime || r.Ended == EndStopped {
+			count = fmt.Sprintf("%d of %s", r.Schedules, phrase.Plural(r.Planned, "schedule"))
+		}
+		fmt.Fprintf(&b, ", %s%s", count, endTexts[r.Ended])
+		for _, t := range r.Tried {
+			fmt.Fprintf(&b, ", %v %s (%s)", t.Capacity, t.Verdict, t.count())
+		}
+		if r.Explanation != "" {
+			fmt.Fprintf(&b, ": %s", r.Explanation)
+		}
+		b.WriteByte('\n')
 	} else {
 		r.failureText(&b)
 	}
@@ -187,26 +202,6 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
 	return b.String()
-}
-
-// searchText is the line of a search in which nothing failed.
-func (r Report) searchText(b *strings.Builder) {
-	fmt.Fprintf(b, "%s level %s", strings.ToUpper(r.Verdict), r.Level)
-	if r.Engine != "" {
-		fmt.Fprintf(b, ", engine %s", r.Engine)
-	}
-	count := phrase.Plural(r.Schedules, "schedule")
-	if r.Ended == EndTime || r.Ended == EndStopped {
-		count = fmt.Sprintf("%d of %s", r.Schedules, phrase.Plural(r.Planned, "schedule"))
-	}
-	fmt.Fprintf(b, ", %s%s", count, endTexts[r.Ended])
-	for _, t := range r.Tried {
-		fmt.Fprintf(b, ", %v %s (%s)", t.Capacity, t.Verdict, t.count())
-	}
-	if r.Explanation != "" {
-		fmt.Fprintf(b, ": %s", r.Explanation)
-	}
-	b.WriteByte('\n')
 }
 
 func (r Report) failureText(b *strings.Builder) {

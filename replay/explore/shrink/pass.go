@@ -142,7 +142,17 @@ func (s *shrink) keptGroups(x choice) []int {
 // frames: dropping alone cannot reach that.
 func (s *shrink) swap(f *found) *found {
 	ins := s.dropped(f.choice)
-	for _, out := range s.replaceable(f.choice) {
+	var ones, twos [][]int // the kept parts, without those that need one certain other part
+	for _, p := range f.choice.parts() {
+		if slices.ContainsFunc(s.parts[p].needs, func(n need) bool { return n.inside && len(n.any) == 1 }) {
+			continue
+		}
+		for _, one := range ones {
+			twos = append(twos, []int{one[0], p})
+		}
+		ones = append(ones, []int{p})
+	}
+	for _, out := range append(ones, twos...) {
 		for _, in := range ins {
 			x := f.choice.clone()
 			for _, p := range out {
@@ -202,22 +212,6 @@ func (s *shrink) dropped(x choice) [][]int {
 	}
 	slices.SortStableFunc(list, func(a, b []int) int { return s.size(a) - s.size(b) })
 	return list
-}
-
-// replaceable lists the kept parts that do not need one certain other part: each alone,
-// then every two.
-func (s *shrink) replaceable(x choice) [][]int {
-	var ones, twos [][]int
-	for _, p := range x.parts() {
-		if slices.ContainsFunc(s.parts[p].needs, func(n need) bool { return n.inside && len(n.any) == 1 }) {
-			continue
-		}
-		for _, one := range ones {
-			twos = append(twos, []int{one[0], p})
-		}
-		ones = append(ones, []int{p})
-	}
-	return append(ones, twos...)
 }
 
 // size is how many frames the parts have.

@@ -95,7 +95,17 @@ func Session(events []store.Event, try Try, opt Options) Result {
 	r.Fingerprint = try(r.Candidate).Fingerprint
 	s.want = r.Fingerprint
 	if s.want != "" && s.accept(s.all()) != nil {
-		s.work()
+		for i := 0; i >= 0 && !s.spent(); i = slices.IndexFunc(s.best, func(f *found) bool { return !f.worked }) {
+			f := s.best[i] // each pass takes up the candidate of the one before
+			f.worked = true
+			for _, pass := range [...]func(*found) *found{
+				s.rendezvous, s.guess, s.truncate, s.dropGroups, s.dropParts, s.swap, s.serialise, s.stripPayloads,
+			} {
+				if smaller := pass(f); smaller != nil {
+					f = smaller
+				}
+			}
+		}
 		best := s.best[0]
 		r.Spent = s.spent()
 		r.Candidate, r.To = Candidate{Events: s.finish(best.events), Capacity: best.capacity}, best.cost.frames
@@ -140,26 +150,6 @@ func (s *shrink) accept(x choice) *found {
 	s.best = slices.Insert(s.best, at, f)
 	s.best = s.best[:min(len(s.best), keptCandidates)]
 	return f
-}
-
-// work goes over the best candidates until nothing changes. Each pass takes up the
-// candidate of the one before.
-func (s *shrink) work() {
-	for !s.spent() {
-		i := slices.IndexFunc(s.best, func(f *found) bool { return !f.worked })
-		if i < 0 {
-			return
-		}
-		f := s.best[i]
-		f.worked = true
-		for _, pass := range [...]func(*found) *found{
-			s.rendezvous, s.guess, s.truncate, s.dropGroups, s.dropParts, s.swap, s.serialise, s.stripPayloads,
-		} {
-			if smaller := pass(f); smaller != nil {
-				f = smaller
-			}
-		}
-	}
 }
 
 // Boundary says from which capacity on a bug does not show.
