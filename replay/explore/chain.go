@@ -160,7 +160,8 @@ func (k *chain) reader(l *gate.Lane) {
 // by an operation that waits.
 func (d *diagnosis) askedSince(l *gate.Lane, step int) *gate.Call {
 	for _, c := range d.gate.Names.Calls {
-		if f := c.Request; f.Dir == l.Dir && !d.awaited[f.Op] && f.Taken > 0 && f.Round >= step && !c.Cancelled && !c.Listen && c.Open() {
+		f := c.Request
+		if f.Dir == l.Dir && !d.awaited[f.Op] && f.Taken > 0 && f.Round >= step && !c.Cancelled && !c.Listen && c.Open() {
 			return c
 		}
 	}
@@ -186,7 +187,8 @@ func (k *chain) mutual() bool { return k.cyclic && k.nested && !k.stuck }
 func (k *chain) mutualWhy() string {
 	calls := k.calls()
 	outer, inner := calls[len(calls)-2], calls[len(calls)-1]
-	return fmt.Sprintf("each end has read a request of the other and answers neither: the %s read %s at step %d and has asked %s since, which the %s read at step %d",
+	return fmt.Sprintf("each end has read a request of the other and answers neither: "+
+		"the %s read %s at step %d and has asked %s since, which the %s read at step %d",
 		outer.Request.Dir.Receiver(), outer.Name, outer.Request.Given, inner.Name, inner.Request.Dir.Receiver(), inner.Request.Given)
 }
 

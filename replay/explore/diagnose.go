@@ -174,11 +174,13 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 		}
 		return category, []Wait{own, w}, why, signed
 	}
+	var w Wait
 	if len(calls) == 0 {
-		category, w, why := d.unsigned(who, at)
-		return category, []Wait{w}, why, false
+		category, w, why = d.unsigned(who, at)
+	} else {
+		category, w, why = d.answered(op, calls, at)
 	}
-	return d.answered(op, calls, at)
+	return category, []Wait{w}, why, len(calls) > 0
 }
 
 // unsigned says what an operation may wait for that sent no request under its context, such
@@ -306,7 +308,8 @@ func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait,
 // up.
 func (d *diagnosis) debtWait(c *gate.Call) Wait {
 	f := c.Request
-	w := Wait{Who: "response to " + c.Name, Why: fmt.Sprintf("not sent: the %s read the request at step %d", f.Dir.Receiver(), f.Given)}
+	w := Wait{Who: "response to " + c.Name}
+	w.Why = fmt.Sprintf("not sent: the %s read the request at step %d", f.Dir.Receiver(), f.Given)
 	if inner := d.askedSince(d.gate.Lane(f.Dir.Reverse()), f.Given); inner != nil {
 		w.Why += "; it has asked " + inner.Name + " since"
 		w.BlockedAt = d.asker(inner)
@@ -363,19 +366,21 @@ func (d *diagnosis) hasEnded(l *gate.Lane) bool { return d.quit[l.Dir-transport.
 // readerWait says what a reader holds that has not come back and, in a traced run, where it
 // is blocked.
 func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
-	who := fmt.Sprintf("%s reader (%v)", l.Dir.Receiver(), l.Dir)
+	w := Wait{Who: fmt.Sprintf("%s reader (%v)", l.Dir.Receiver(), l.Dir)}
 	switch {
 	case l.Readers() > 0 || l.Deafened || l.Read:
-		return Wait{}, false
+		return w, false
 	case l.EOF > 0:
-		return Wait{Who: who, Why: fmt.Sprintf("was told at step %d that the %s has closed, and reads no more", l.EOF, l.Dir.Sender())}, true
+		w.Why = fmt.Sprintf("was told at step %d that the %s has closed, and reads no more", l.EOF, l.Dir.Sender())
+		return w, true
 	case l.Last == nil:
-		return Wait{Who: who, Why: "has never read"}, len(l.Queue)+len(l.Waiting) > 0
+		w.Why = "has never read"
+		return w, len(l.Queue)+len(l.Waiting) > 0
 	case d.hasEnded(l):
-		return Wait{Who: who, Why: fmt.Sprintf("the goroutine that was given %s at step %d has ended, and nobody has read since",
-			l.Last.Name, l.Last.Given)}, true
+		w.Why = fmt.Sprintf("the goroutine that was given %s at step %d has ended, and nobody has read since", l.Last.Name, l.Last.Given)
+		return w, true
 	}
-	w := Wait{Who: who, Holds: l.Last.Name, Why: fmt.Sprintf("given at step %d; has not read since", l.Last.Given)}
+	w.Holds, w.Why = l.Last.Name, fmt.Sprintf("given at step %d; has not read since", l.Last.Given)
 	if l.Idle != "" {
 		w.Why += ": " + l.Idle
 	}
@@ -426,22 +431,22 @@ func closedEnd(function string) transport.Direction {
 
 // answered explains an operation whose responses were all read: one did not reach it, or it
 // has gone on and waits for something else.
-func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place) (category string, waits []Wait, why string, sure bool) {
+func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place) (category string, w Wait, why string) {
 	who, c := "operation "+op.name, calls[len(calls)-1]
 	read := func(c *gate.Call) string {
 		return fmt.Sprintf("the %s read the response to %s at step %d", c.Response.Dir.Receiver(), c.Name, c.Response.Given)
 	}
 	for _, c := range slices.Backward(calls) {
 		if d.trace.stance(c) != nil && !d.wentOn(op, c) {
-			return LostAnswer, []Wait{{Who: who, WaitsFor: "response to " + c.Name, BlockedAt: at.String(),
-				Why: fmt.Sprintf("the %s read it at step %d; it did not reach the operation", c.Response.Dir.Receiver(), c.Response.Given),
-			}}, read(c) + ", but " + who + " did not get it", true
+			w = Wait{Who: who, WaitsFor: "response to " + c.Name, BlockedAt: at.String()}
+			w.Why = fmt.Sprintf("the %s read it at step %d; it did not reach the operation", c.Response.Dir.Receiver(), c.Response.Given)
+			return LostAnswer, w, read(c) + ", but " + who + " did not get it"
 		}
 	}
 	if d.trace.stance(c) == nil {
-		return LostAnswer, []Wait{{Who: who, Why: read(c)}}, read(c) + ", and " + who + " has not returned", true
+		return LostAnswer, Wait{Who: who, Why: read(c)}, read(c) + ", and " + who + " has not returned"
 	}
-	category, w, _ := d.unsigned(who, at)
+	category, w, _ = d.unsigned(who, at)
 	w.Why = fmt.Sprintf("the response to its last request, %s, was read at step %d, and it went on", c.Name, c.Response.Given)
 	if category == LostAnswer {
 		w.Why += "; read and answered by nobody: " + strings.Join(d.unanswered(), ", ")
@@ -451,7 +456,7 @@ func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place)
 		does = "stands at " + at.String()
 	}
 	why = fmt.Sprintf("%s %s; the response to its last request, %s, was read at step %d", who, does, c.Name, c.Response.Given)
-	return category, []Wait{w}, why, true
+	return category, w, why
 }
 
 // shape describes a hang by what is the same in every run of it: which readers have not

@@ -426,7 +426,8 @@ func (s *settled) verdict() (word, doubt string) {
 	own := s.own(stacks.Take()).IDs()
 	for _, g := range stacks.Take()[1:] { // a worker or sleeper outside may be about to wake the run
 		if wait := g.Wait(); wait != stacks.WaitOther && wait != stacks.WaitLock && !own[g.ID] && outsider(g) {
-			return Undecided, fmt.Sprintf("nobody of the run moves, but %s is not of the run, does [%s] and may end that", g.Where(), g.State)
+			return Undecided, fmt.Sprintf("nobody of the run moves, but %s is not of the run, does [%s] and may end that",
+				g.Where(), g.State)
 		}
 	}
 	return Stall, ""

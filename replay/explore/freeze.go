@@ -182,7 +182,8 @@ func describeFreeze(r *Run, f *freeze) {
 	r.gate.Admit()
 	r.waits = nil
 	for _, g := range f.locks {
-		w := Wait{Who: owner(r, g), WaitsFor: "a mutex", Why: "its holder is not seen in the stacks", BlockedAt: "[" + g.State + "] " + g.Where()}
+		w := Wait{Who: owner(r, g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
+		w.Why = "its holder is not seen in the stacks"
 		if h, ok := f.holder(g); ok {
 			w.Why = "held, it seems, by " + owner(r, h) + ", which is blocked at [" + h.State + "] " + h.Where()
 		}
@@ -197,10 +198,8 @@ func describeFreeze(r *Run, f *freeze) {
 
 // owner names a goroutine for a report.
 func owner(r *Run, g stacks.Goroutine) string {
-	for _, op := range r.ops {
-		if op.goroutine == g.ID {
-			return "operation " + op.name
-		}
+	if op := r.operationOn(g.ID); op != nil {
+		return "operation " + op.name
 	}
 	return "a goroutine"
 }
@@ -311,7 +310,8 @@ func makesTimer(stack []uintptr) bool {
 	makes := false
 	for frames := runtime.CallersFrames(stack); ; {
 		frame, more := frames.Next()
-		if _, method, _ := strings.Cut(frame.Function, "/replay/explore.(*bubble)."); method == "rest" || method == "pass" || method == "await" {
+		_, method, _ := strings.Cut(frame.Function, "/replay/explore.(*bubble).")
+		if method == "rest" || method == "pass" || method == "await" {
 			return false
 		}
 		makes = makes || strings.HasPrefix(frame.Function, "time.New") || frame.Function == "time.AfterFunc"

@@ -32,10 +32,21 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("load recording: %w", err)
 	}
-	ends := [2]*modeledEnd{
-		newModeledEnd(recording, events, calls, transport.ClientToServer, client),
-		newModeledEnd(recording, events, calls, transport.ServerToClient, server),
+	newEnd := func(own transport.Direction, m replay.Model) *modeledEnd {
+		end := &modeledEnd{own: own, script: recording.Half(own, m)}
+		for _, e := range events {
+			if e.Kind == store.Frame && e.Dir == own {
+				end.frames = append(end.frames, e.AsFrame())
+			}
+		}
+		for _, c := range calls {
+			if c.dir == own && c.response > 0 {
+				end.calls = append(end.calls, c)
+			}
+		}
+		return end
 	}
+	ends := [2]*modeledEnd{newEnd(transport.ClientToServer, client), newEnd(transport.ServerToClient, server)}
 	setup := func(r *Run) {
 		if r.level == L1 {
 			playServer(r, server)
@@ -60,21 +71,6 @@ type modeledEnd struct {
 	script *replay.Half
 	frames []transport.Frame // its own, by number from 0
 	calls  []recordedCall    // its own, that were answered
-}
-
-func newModeledEnd(r *replay.Recording, events []store.Event, calls []recordedCall, own transport.Direction, m replay.Model) *modeledEnd {
-	e := &modeledEnd{own: own, script: r.Half(own, m)}
-	for _, event := range events {
-		if event.Kind == store.Frame && event.Dir == own {
-			e.frames = append(e.frames, event.AsFrame())
-		}
-	}
-	for _, c := range calls {
-		if c.dir == own && c.response > 0 {
-			e.calls = append(e.calls, c)
-		}
-	}
-	return e
 }
 
 // play lets the end play in a run: an operation for each of its calls,
@@ -256,7 +252,8 @@ func modelStop(halves []*modeledHalf) (category, why string) {
 	}
 	a, b := works[0], works[1]
 	if a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
-		return Mutual, fmt.Sprintf("the client works at %s and the server at %s; each has asked the other since, and reads no answer before that is done",
+		return Mutual, fmt.Sprintf("the client works at %s and the server at %s; "+
+			"each has asked the other since, and reads no answer before that is done",
 			halves[0].end.In.Last.Name, halves[1].end.In.Last.Name)
 	}
 	return category, why

@@ -32,7 +32,8 @@ func judgeRules(r *Run) {
 		if halved(r.gate, dir) {
 			ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
 		}
-		r.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: every operation has returned, the request was not cancelled, %s",
+		r.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
+			"every operation has returned, the request was not cancelled, %s",
 			dir.Receiver(), c.Name, dir.Sender(), c.Request.Given, ends)
 	}
 }
@@ -179,7 +180,8 @@ func (c *comparison) prove(v *variant, a answer, token Token) (text string, rand
 	}
 	one, other := answerOf(v.token), answerOf(token)
 	if !bytes.Equal(one, canonical(v.raw.result)) || !bytes.Equal(other, canonical(a.result)) {
-		return fmt.Sprintf("the answer to %s is another one in the same schedule, too: it is random, or depends on something outside", a.name), true
+		return "the answer to " + a.name + " is another one in the same schedule, too: " +
+			"it is random, or depends on something outside", true
 	}
 	before, after := excerpts(one, other)
 	return fmt.Sprintf("the answer to %s changes with the order: %s (token %v), but %s (token %v)",

@@ -179,7 +179,8 @@ func (d *reduction) settle() (v verified, notes []string) {
 			v, other = other, v
 		}
 		if other.held > 0 {
-			notes = append(notes, fmt.Sprintf("another schedule fails in the same way, %d of %d times: %v", other.held, other.of, other.token))
+			notes = append(notes, fmt.Sprintf("another schedule fails in the same way, %d of %d times: %v",
+				other.held, other.of, other.token))
 		}
 	}
 	if v.held < v.of {

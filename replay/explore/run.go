@@ -323,6 +323,16 @@ func (r *Run) live(dir transport.Direction) bool {
 	return true
 }
 
+// operationOn returns the operation that a traced run has on a goroutine, or nil.
+func (r *Run) operationOn(goroutine int) *Operation {
+	for _, op := range r.ops {
+		if op.goroutine == goroutine {
+			return op
+		}
+	}
+	return nil
+}
+
 // note keeps the first remarks on the run.
 func (r *Run) note(text string) {
 	if len(r.notes) < 3 {

@@ -70,7 +70,8 @@ func ParseToken(s string) (t Token, err error) {
 		return t, fmt.Errorf("it begins with %q, want %s", gate.Shorten(parts[0]), tokenVersion)
 	}
 	if len(parts) != 5 {
-		return t, fmt.Errorf("it has %s between dots, want 5: version, capacities, level, engine, choices", phrase.Plural(len(parts), "part"))
+		return t, fmt.Errorf("it has %s between dots, want 5: version, capacities, level, engine, choices",
+			phrase.Plural(len(parts), "part"))
 	}
 	c2s, s2c, ok := strings.Cut(parts[1], "-")
 	if !ok {
@@ -167,7 +168,8 @@ func (f *follower) choose(at int, enabled []Step) (i int, diverged string) {
 		if i < 0 {
 			return -1, divergence(c, "to put it off", "enabled: "+allNames(enabled))
 		}
-		f.turns = append(f.turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on", at, enabled[i].Name()))
+		f.turns = append(f.turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on",
+			at, enabled[i].Name()))
 	}
 	if f.next == len(f.token.Choices) || f.token.Choices[f.next].Step != at {
 		return f.token.first(at, enabled), ""

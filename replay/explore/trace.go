@@ -67,8 +67,7 @@ func (t *tracer) seeHandlers() {
 // handlersIn finds the handlers of the run in a dump. An operation is no handler.
 func (t *tracer) handlersIn(all stacks.Dump) (list []stacks.Handler) {
 	for _, g := range t.run.engine.own(all) {
-		h, ok := g.Handler()
-		if ok && !slices.ContainsFunc(t.run.ops, func(op *Operation) bool { return op.goroutine == h.Goroutine }) {
+		if h, ok := g.Handler(); ok && t.run.operationOn(g.ID) == nil {
 			list = append(list, h)
 		}
 	}
@@ -204,11 +203,9 @@ func (d *diagnosis) within(c *gate.Call) bool {
 		return true
 	}
 	writer := c.Request.Writer.ID
-	if writer == 0 || d.awaited[c.Request.Op] || slices.ContainsFunc(d.run.ops, func(op *Operation) bool { return op.goroutine == writer }) {
-		return false
-	}
 	g := d.all.Find(writer)
-	return g.Text != "" && !g.Reading() && !g.Writing()
+	return !d.awaited[c.Request.Op] && d.run.operationOn(writer) == nil &&
+		g.Text != "" && !g.Reading() && !g.Writing()
 }
 
 // blame puts the blocked handlers before the reason of a hang. A handler of a notification

@@ -464,16 +464,6 @@ func (l *Lane) wake(err error) {
 // heard reports whether a reader waits and its end was not asked to close.
 func (l *Lane) heard() bool { return len(l.readers) > 0 && !l.Leaving }
 
-// give hands the first queued frame to the reader that waits longest.
-func (l *Lane) give(step int) {
-	f := l.Queue[0]
-	l.Queue = l.Queue[1:]
-	f.Given, l.Last = step, f
-	l.Before, l.Holder = l.Holder, l.readers[0].goroutine
-	l.readers[0].got <- received{frame: f.Frame}
-	l.readers = l.readers[1:]
-}
-
 // ack lets the Write of a taken frame return.
 func (l *Lane) ack(f *Flight) {
 	i := slices.Index(l.unacked, f)

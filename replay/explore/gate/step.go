@@ -219,9 +219,14 @@ func (g *Gate) take(l *Lane, f *Flight) {
 	}
 }
 
-// give hands the first queued frame to its reader, and tells the rules.
+// give hands the first queued frame to the reader that waits longest, and tells the rules.
 func (g *Gate) give(l *Lane) {
-	l.give(g.Round)
+	f := l.Queue[0]
+	l.Queue = l.Queue[1:]
+	f.Given, l.Last = g.Round, f
+	l.Before, l.Holder = l.Holder, l.readers[0].goroutine
+	l.readers[0].got <- received{frame: f.Frame}
+	l.readers = l.readers[1:]
 	if g.options.Rules != nil {
 		g.options.Rules.Give(l.Dir, l.Last.said.Parsed)
 	}

@@ -188,7 +188,8 @@ func (g Goroutine) Same(later Goroutine) bool {
 // stack does not show it. A mutex in a package's variable has an address too.
 func (g Goroutine) Lock() string {
 	slow := []string{
-		"sync.(*Mutex).lockSlow(", "sync.runtime_SemacquireMutex(", "sync.runtime_SemacquireRWMutex(", "sync.runtime_SemacquireRWMutexR(",
+		"sync.(*Mutex).lockSlow(", "sync.runtime_SemacquireMutex(",
+		"sync.runtime_SemacquireRWMutex(", "sync.runtime_SemacquireRWMutexR(",
 	}
 	for line := range strings.SplitSeq(g.Text, "\n") {
 		for _, function := range slow {
