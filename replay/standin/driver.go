@@ -428,10 +428,8 @@ func (d *Driver) judge() []judged {
 	}
 	for _, f := range d.clientFrames {
 		if !f.sent && (f.question == nil || f.question.arrived) {
-			list = append(list, judged{seq: f.seq, fault: true, StepVerdict: match.StepVerdict{
-				Result: match.NotSent, Seq: f.seq, Dir: transport.ClientToServer, What: f.what(),
-				Text: fmt.Sprintf("#%d %s was still waiting for the server", f.seq, f.what()),
-			}})
+			text := fmt.Sprintf("#%d %s was still waiting for the server", f.seq, f.what())
+			list = append(list, notSent(transport.ClientToServer, f.seq, f.what(), text))
 		}
 	}
 	return append(list, d.all()...)

@@ -221,10 +221,8 @@ func (p *Player) send(f *serverFrame) []transport.Frame {
 	for _, e := range f.edits {
 		value := e.of(*e.request.live)
 		if value == nil {
-			p.list = append(p.list, judged{seq: f.seq, fault: true, StepVerdict: match.StepVerdict{
-				Result: match.NotSent, Seq: f.seq, Dir: transport.ServerToClient, What: about(timeline.MessagesOf(f.frame)[0]),
-				Text: fmt.Sprintf("#%d: %s gave no progress token", f.seq, phrase.Name(e.request.msg().Method)),
-			}})
+			text := fmt.Sprintf("#%d: %s gave no progress token", f.seq, phrase.Name(e.request.msg().Method))
+			p.list = append(p.list, notSent(transport.ServerToClient, f.seq, about(timeline.MessagesOf(f.frame)[0]), text))
 			f.written = true // nothing waits for it
 			return nil
 		}
@@ -368,10 +366,9 @@ func (p *Player) judge() []judged {
 			list = append(list, v)
 		}
 		if c.arrived && c.answer != nil && !c.answer.sent {
-			list = append(list, judged{seq: c.answer.seq, fault: true, StepVerdict: match.StepVerdict{
-				Result: match.NotSent, Seq: c.answer.seq, Dir: transport.ServerToClient, What: "the answer to " + about(c.msg()),
-				Text: fmt.Sprintf("#%d, the answer to %s, was still waiting for the client", c.answer.seq, about(c.msg())),
-			}})
+			what := "the answer to " + about(c.msg())
+			text := fmt.Sprintf("#%d, %s, was still waiting for the client", c.answer.seq, what)
+			list = append(list, notSent(transport.ServerToClient, c.answer.seq, what, text))
 		}
 	}
 	return append(list, p.all()...)

@@ -268,7 +268,14 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 		at := within(e.Payload, i)
 		switch m.Kind() {
 		case transport.Response:
-			c, ok := l.answered(e.Stream, m)
+			on, id := l.exchanges.first(e.Stream), m.ID
+			if isNull(id) { // over HTTP it answers the first open request of its exchange
+				isOpen := func(c *clientMsg) bool { return c.msg().Kind() == transport.Request && c.answer == nil }
+				if i := slices.IndexFunc(l.on[on], isOpen); i >= 0 {
+					id = l.on[on][i].msg().ID
+				}
+			}
+			c, ok := l.calls.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
 			switch {
 			case !ok:
 			case isNull(m.ID):
@@ -295,21 +302,6 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 	if len(asked) > 0 && !slices.Contains(f.owners, asked[0]) {
 		f.owners = slices.Insert(f.owners, 0, asked[0])
 	}
-}
-
-// answered returns the open request that a response answers. Over HTTP an error without an
-// id answers the first open request of its exchange.
-func (l *playerLoader) answered(stream uint64, m transport.Message) (*clientMsg, bool) {
-	on, id := l.exchanges.first(stream), m.ID
-	if isNull(id) {
-		for _, c := range l.on[on] {
-			if c.msg().Kind() == transport.Request && c.answer == nil {
-				id = c.msg().ID
-				break
-			}
-		}
-	}
-	return l.calls.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
 }
 
 // named returns the request of the client that a message names by its id, the latest open

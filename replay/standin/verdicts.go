@@ -41,6 +41,11 @@ func faults(list []judged) []match.StepVerdict {
 	return verdicts
 }
 
+// notSent returns the verdict on a recorded frame that was not sent.
+func notSent(dir transport.Direction, seq uint64, what, text string) judged {
+	return judged{seq: seq, fault: true, StepVerdict: match.StepVerdict{Seq: seq, Dir: dir, What: what, Result: match.NotSent, Text: text}}
+}
+
 // compared fills in how the live message of a step compares with the recorded one.
 func (j *judged) compared(c match.Comparison, order string) {
 	j.Result, j.Differences, j.More, j.Mapped, j.Order = match.Match, c.Differences, c.More, c.Mapped, order
