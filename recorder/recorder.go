@@ -148,8 +148,8 @@ func (r *Recorder) Seal() {
 	l.sealed = true
 }
 
-// Close seals the log, waits while the disk takes the events in memory, and closes the spool. A log whose end cannot be written is read like the log of a
-// recorder that died.
+// Close seals the log, waits while the disk takes the events in memory, and closes the spool. A
+// log whose end cannot be written is read like the log of a recorder that died.
 func (r *Recorder) Close() Summary {
 	r.Seal()
 	l := r.log

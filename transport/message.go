@@ -32,9 +32,9 @@ func (k MessageKind) String() string {
 var ErrNotJSON = errors.New("not JSON")
 
 // Message is a parsed view of a frame, or of one element of a batch. Its fields
-// are the raw JSON of the members, so that numbers beyond 2^53 and every
-// spelling survive; a member that is absent is nil. Of a duplicate key the last
-// counts, as all servers measured take it; Raw still has both.
+// are the raw JSON of the members, so numbers beyond 2^53 and every spelling
+// survive; an absent member is nil. Of a duplicate key the last counts, as in
+// every server measured; Raw still has both.
 type Message struct {
 	Raw    json.RawMessage // the whole message
 	ID     json.RawMessage // of a request or response; `null` is kept
@@ -43,13 +43,13 @@ type Message struct {
 	Result json.RawMessage
 	Error  json.RawMessage
 
-	token  json.RawMessage // the progress token, when it was looked for
+	token  json.RawMessage // the progress token, once looked for
 	looked bool
 }
 
 // Messages parses the frame: one message, or the elements of a batch (revision
-// 2025-03-26, also the empty one). It returns ErrNotJSON for other bytes, and for
-// 4 GiB and more of them. What is returned aliases the frame.
+// 2025-03-26, also the empty batch). It returns ErrNotJSON for other bytes, and for
+// 4 GiB or more. The messages alias the frame.
 func (f Frame) Messages() ([]Message, error) {
 	b := bytes.TrimSpace(f.Bytes)
 	if uint64(len(b)) > maxMessage || !valid(b) {
@@ -65,7 +65,7 @@ func (f Frame) Messages() ([]Message, error) {
 	return messages, nil
 }
 
-// Kind says what the message is.
+// Kind returns the kind of the message.
 func (m Message) Kind() MessageKind {
 	switch {
 	case m.Method != "" && m.ID != nil:
@@ -108,8 +108,8 @@ func Member(raw json.RawMessage, path ...string) json.RawMessage {
 	return raw
 }
 
-// Packed is a message that takes half the room of a [Message]: it knows where in its
-// bytes the members are. A projection of a hundred thousand messages holds them so.
+// Packed is a message in half the memory of a [Message]: it has the places of the
+// members in the raw bytes. Projections of many messages hold them packed.
 type Packed struct {
 	raw    []byte
 	method string
@@ -117,10 +117,10 @@ type Packed struct {
 	id, params, result, fault, token span
 }
 
-// span is where a value is in its message; the zero span is absent.
+// span is the place of a value in a message; the zero span is absent.
 type span struct{ from, to uint32 }
 
-// maxMessage is how long a message may be whose spans are known.
+// maxMessage is the maximum length of a message, given the size of a span.
 const maxMessage = 1<<32 - 1
 
 // Message returns the message. It costs next to nothing.
@@ -138,8 +138,8 @@ func (p Packed) cut(s span) json.RawMessage {
 	return p.raw[s.from:s.to:s.to]
 }
 
-// Pack reads a message that is valid JSON, as Raw of a Message is. It is written by
-// hand because a projection of a million frames spends most of its time here:
+// Pack reads a message of valid JSON, such as Raw of a Message. It is written by hand
+// because a projection of a million frames spends most of the time here:
 // encoding/json would match keys in any case, and a map costs five times as much.
 func Pack(raw json.RawMessage) Packed {
 	p := Packed{raw: raw}
@@ -160,15 +160,15 @@ func Pack(raw json.RawMessage) Packed {
 			p.fault = at
 		}
 	}
-	// The token is looked for once, as the readers of a session ask for it several times.
+	// Look for the token once: readers of a session ask for it several times.
 	if at := findToken(p.method, p.cut(p.params)); at.to != 0 {
 		p.token = span{p.params.from + at.from, p.params.from + at.to}
 	}
 	return p
 }
 
-// findToken returns where in the params of a message its progress token is. Most
-// messages have none, which shows without reading them.
+// findToken returns the place of the progress token in the params of a message. Most
+// messages have none, which shows without parsing.
 func findToken(method string, params json.RawMessage) span {
 	if !bytes.Contains(params, []byte(mcp.MemberProgressToken)) && bytes.IndexByte(params, '\\') < 0 {
 		return span{}

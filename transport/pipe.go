@@ -30,7 +30,7 @@ func (k StepKind) String() string {
 	return [...]string{"none", "offer", "take", "ack", "give"}[k]
 }
 
-// Step is something that happened in a lane.
+// Step is an event in a lane.
 type Step struct {
 	Kind  StepKind
 	Dir   Direction
@@ -39,8 +39,8 @@ type Step struct {
 }
 
 // Lane is one direction of a [Pipe] as a pure state machine: no goroutine, no
-// clock, no lock. Pipe puts channels around two of them; the replay drives two
-// of them by hand, so that a replay and a live Pipe cannot disagree.
+// clock, no lock. Pipe puts channels around two lanes; the replay drives two lanes
+// by hand, so a replay and a live Pipe cannot disagree.
 //
 // Data layout: frames are numbered from 1 in the order of their offers.
 // Frames 1..given were read, given+1..taken are queued, taken+1..offered are
@@ -150,9 +150,9 @@ func (l *Lane) State() LaneState {
 // with its own capacity. At capacity 0 a Write returns when the peer's Read has
 // the frame; at capacity k when the frame is in the queue of k.
 //
-// It is made of channels only: every wait in it is durable in the sense of
-// testing/synctest, so a bubble around two peers and a Pipe proves a hang. It
-// owns no goroutine. Frames are passed on without copying.
+// A Pipe consists of channels only: every wait is durable in the sense of
+// testing/synctest, so a bubble around two peers and a Pipe proves a hang. A Pipe
+// owns no goroutine, and passes frames on without copying.
 type Pipe struct {
 	// state is a lock with room for its one holder's state: taking it is a
 	// channel receive, which a bubble can see, unlike a mutex.
@@ -175,8 +175,8 @@ type pipeLane struct {
 }
 
 // NewPipe joins two new ends. Capacities are in frames, [Unbounded] for no
-// limit. observe, if not nil, is told every step as it happens, one at a time;
-// it must not use the Pipe.
+// limit. observe, if not nil, is called with every step as it happens, one at a
+// time; observe must not use the Pipe.
 func NewPipe(c2s, s2c int, observe func(Step)) *Pipe {
 	p := &Pipe{state: make(chan *pipeState, 1), observe: observe}
 	p.client = pipeEnd{pipe: p, out: 0, in: 1}
@@ -193,8 +193,8 @@ func (p *Pipe) Client() Conn { return &p.client }
 // Server returns the server's end.
 func (p *Pipe) Server() Conn { return &p.server }
 
-// State says, at this moment, what each lane holds and who waits at it: client
-// to server first. It may be asked at any time.
+// State returns the present state of the lanes, client to server first. It may be
+// called at any time.
 func (p *Pipe) State() [2]LaneState {
 	s := <-p.state
 	var states [2]LaneState
@@ -325,8 +325,8 @@ func (e *pipeEnd) CloseWrite() error {
 	return nil
 }
 
-// settle performs every step that is enabled in the lane, then wakes readers
-// for whom nothing more can come.
+// settle performs every enabled step of the lane, then wakes the readers that can
+// get no further frame.
 func (p *Pipe) settle(lane *pipeLane) {
 	for {
 		step, ok := lane.Next()

@@ -13,11 +13,11 @@ import (
 )
 
 // Process is a running child with blocking pipes on its standard streams. Go's
-// network poller costs about 200 µs a read on pipes that carry a frame now and
-// then; blocking reads on threads of their own cost 9.
+// network poller costs about 200 µs a read on pipes with a frame now and then;
+// blocking reads on threads of their own cost 9 µs.
 type Process struct {
-	// Stdin is written by us and read by the child; Stdout and Stderr the other
-	// way round. Their owner closes them.
+	// The child reads from Stdin, and writes to Stdout and Stderr. The owner of a
+	// Process closes the three.
 	Stdin, Stdout, Stderr *os.File
 	cmd                   *exec.Cmd
 	ended                 chan struct{}
@@ -28,12 +28,12 @@ type Process struct {
 // ExitStatus says how a process ended.
 type ExitStatus struct {
 	Code   int       // exit status, or -1 after a signal
-	Signal os.Signal // what killed it, or nil
-	Asked  bool      // it went on when its input had ended, and Close asked it to end by a signal
+	Signal os.Signal // that killed the process, or nil
+	Asked  bool      // the end of input did not end the process, so Close sent a signal
 }
 
-// StartError says that a command could not be started. Code is what a shell
-// exits with: 127 when there is no such command, 126 when it cannot be run.
+// StartError: a command could not be started. Code is the exit status of a shell:
+// 127 when there is no such command, 126 when it cannot be run.
 type StartError struct {
 	Command string
 	Code    int
@@ -57,9 +57,8 @@ func (e *StartError) Error() string {
 }
 
 // StartProcess starts argv in the current folder with the current environment.
-// The child stays in this process's group: what kills the group kills it, as if
-// nothing stood in between. If this process alone is killed, the child sees the
-// end of its input. A command that cannot be started is a *StartError.
+// The child stays in this process's group, to be killed together with the group. If
+// this process alone is killed, the child sees the end of its input. A command that cannot be started is a *StartError.
 func StartProcess(argv ...string) (*Process, error) { return startProcess(true, argv) }
 
 // startProcess makes our ends of the pipes blocking or not. A read or write of
@@ -201,10 +200,9 @@ func (t Command) Start() (*CommandConn, error) {
 }
 
 // Close ends the process as the specification's stdio shutdown says: close its
-// input and wait, ask it to terminate and wait, kill it. Then it closes the
-// streams, and what the process said last on standard error has been written to
-// Stderr, unless another holds that open. It returns an error only if the process
-// could not be waited for.
+// input and wait, ask it to terminate and wait, kill it. Then Close closes the
+// streams; Stderr has the process's last messages, unless another process holds
+// standard error open. Close returns an error only if the wait for the process fails.
 func (c *CommandConn) Close() error {
 	c.close.Do(func() {
 		// "First, closing the input stream to the child process (the server)"
@@ -228,7 +226,7 @@ func (c *CommandConn) Close() error {
 }
 
 // lastWords is how long Close waits, after the end of the process, for the rest of
-// its standard error: it is there already, unless a grandchild holds the stream.
+// standard error, which is there already, unless a grandchild holds the stream.
 const lastWords = 250 * time.Millisecond
 
 func isClosedWithin(done <-chan struct{}, d time.Duration) bool {

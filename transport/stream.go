@@ -69,9 +69,9 @@ func NewStreamConn(in io.ReadCloser, out io.WriteCloser) *StreamConn {
 	return c
 }
 
-// Read implements Conn. The goroutine that reads ahead by one frame is the one
-// that nobody waits for: a read of a terminal or of an inherited pipe cannot be
-// interrupted portably, so it ends with the stream or the process.
+// Read implements Conn. A goroutine reads ahead by one frame. Close does not wait for
+// it: a read of a terminal or of an inherited pipe cannot be interrupted portably, so
+// the goroutine ends with the stream or the process.
 func (c *StreamConn) Read(ctx context.Context) (Frame, error) {
 	if c.isClosed() {
 		return Frame{}, ErrClosed
@@ -82,7 +82,7 @@ func (c *StreamConn) Read(ctx context.Context) (Frame, error) {
 		if ok {
 			return f, nil
 		}
-		if c.isClosed() { // whose doing the reader's error is
+		if c.isClosed() { // then the reader's error is our own doing
 			return Frame{}, ErrClosed
 		}
 		return Frame{}, c.err
@@ -104,7 +104,7 @@ func (c *StreamConn) readAll() {
 		}
 		select {
 		case c.frames <- f:
-			runtime.Gosched() // to who got it: a read that blocks would keep this processor
+			runtime.Gosched() // to the receiver: a blocking read would keep this processor
 		case <-c.closed:
 			c.err = ErrClosed
 			return
@@ -112,11 +112,10 @@ func (c *StreamConn) readAll() {
 	}
 }
 
-// Write implements Conn. The context is looked at before and while other
-// writers are waited for, not once the operating system has the frame: half a
-// frame must never be left behind. Close wakes it; a write to a blocking
-// descriptor then goes on in a goroutine of its own until the reader takes it or
-// goes away.
+// Write implements Conn. The context counts until the operating system has the frame,
+// because half a frame must never be left behind. Close wakes a Write; a write to a
+// blocking descriptor then goes on in its own goroutine until the reader takes the
+// frame or goes away.
 func (c *StreamConn) Write(ctx context.Context, f Frame) error {
 	if err := f.Sendable(); err != nil {
 		return err
@@ -164,8 +163,8 @@ func (c *StreamConn) isClosed() bool {
 	}
 }
 
-// CloseWrite implements [HalfCloser]. It waits for a Write that has begun, as half
-// a frame must never be left behind; Close wakes it.
+// CloseWrite implements [HalfCloser]. It waits for a Write that has begun, because half
+// a frame must never be left behind; Close wakes CloseWrite.
 func (c *StreamConn) CloseWrite() error {
 	select {
 	case <-c.closed:
@@ -179,8 +178,7 @@ func (c *StreamConn) CloseWrite() error {
 // Close implements Conn: it closes both streams.
 func (c *StreamConn) Close() error { return c.stop() }
 
-// readSize is how much is asked of the operating system at once: a pipe's
-// usual capacity on Linux.
+// readSize is the size of a read: a pipe's usual capacity on Linux.
 const readSize = 64 << 10
 
 // FrameReader cuts a byte stream into frames at newlines. A frame may be as
@@ -194,11 +192,11 @@ func NewFrameReader(r io.Reader) *FrameReader {
 	return &FrameReader{r: bufio.NewReaderSize(r, readSize)}
 }
 
-// Read returns the next frame in memory of its own. After the last one it
-// returns io.EOF, or the error of the stream; bytes without a newline in front
-// of either are a frame marked Unterminated, returned first, without an error.
+// Read returns the next frame in memory of its own. After the last frame Read returns
+// io.EOF, or the error of the stream. Bytes without a newline in front of the end are
+// a frame marked Unterminated.
 func (fr *FrameReader) Read() (Frame, error) {
-	var pieces [][]byte // what did not fit the buffer, so that a long line is copied once
+	var pieces [][]byte // of a line that is longer than the buffer, to copy the line once
 	size := 0
 	for {
 		piece, err := fr.r.ReadSlice('\n')
@@ -223,8 +221,8 @@ func (fr *FrameReader) Read() (Frame, error) {
 	}
 }
 
-// AppendFrame appends the frame as it stands in a stream: its bytes and, unless
-// it is Unterminated, a newline.
+// AppendFrame appends the frame as in a stream: the bytes and, unless the frame is
+// Unterminated, a newline.
 func AppendFrame(b []byte, f Frame) []byte {
 	b = append(b, f.Bytes...)
 	if f.Unterminated {
@@ -237,14 +235,14 @@ func AppendFrame(b []byte, f Frame) []byte {
 var errNotLines = errors.New("not whole lines")
 
 // ByteStream is a Conn as the bytes of stdio, each frame and a newline: for SDKs
-// that take an io.Reader and an io.Writer. It is the inverse of [StreamConn].
+// that take an io.Reader and an io.Writer: the inverse of [StreamConn].
 //
-// It hides that a pipe has bytes: each Write passes on whole frames, one after the other,
-// so that the bytes of two writers never mix as they may in a pipe, and a peer that writes
-// a frame in pieces is refused. Nothing that is read ahead of a frame is seen, either.
+// A ByteStream hides the bytes of a pipe: each Write passes on whole frames, one after
+// the other, so the bytes of two writers never mix as they may in a pipe, and a peer that
+// writes a frame in pieces is refused. Reading ahead of a frame is not seen, either.
 type ByteStream struct {
 	conn Conn
-	rest []byte // of the frame that was read last; its one reader's
+	rest []byte // of the frame read last
 }
 
 // NewByteStream returns conn as bytes.
@@ -253,17 +251,17 @@ func NewByteStream(conn Conn) *ByteStream {
 	return &ByteStream{conn: conn}
 }
 
-// Hide tells a Conn what a helper around it keeps out of sight. A Conn that makes a report
-// has a method Hides, and says it there.
+// Hide tells a Conn which faults a helper around the Conn hides. A Conn with a report has a
+// method Hides, and reports them.
 func Hide(conn Conn, what string) {
 	if c, ok := conn.(interface{ Hides(what string) }); ok {
 		c.Hides(what)
 	}
 }
 
-// Read returns bytes of one frame, never of the next: a reader that buffers has
-// no frame but the one it is at. A close of this end is an end of the stream too,
-// as for a file that another goroutine closes. One caller at a time.
+// Read returns bytes of one frame, never of the next, so a reader that buffers has
+// only the current frame. A close of this end is an end of the stream too, as for a
+// file that another goroutine closes. One caller at a time.
 func (s *ByteStream) Read(b []byte) (int, error) {
 	if len(s.rest) == 0 {
 		f, err := s.conn.Read(context.Background())
@@ -280,8 +278,8 @@ func (s *ByteStream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write sends a frame for each line. It refuses what is not whole lines. Safe for
-// concurrent use.
+// Write sends a frame for each line, and refuses parts of a line. Safe for concurrent
+// use.
 func (s *ByteStream) Write(b []byte) (int, error) {
 	for written := 0; written < len(b); {
 		n := bytes.IndexByte(b[written:], '\n')

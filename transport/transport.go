@@ -11,9 +11,9 @@ import (
 // end, and by Write when the far end was closed.
 var ErrClosed = errors.New("connection closed")
 
-// ErrNewline is returned by Write for a frame with a newline in it, of which
-// nothing is sent: on stdio it would be several frames. The specification forbids
-// it (basic transports, stdio: "MUST NOT contain embedded newlines").
+// ErrNewline is returned by Write for a frame with a newline, which is not sent: on
+// stdio it would be several frames (basic transports, stdio: "MUST NOT contain
+// embedded newlines").
 var ErrNewline = errors.New("a frame must not contain a newline: the transport ends each with its own")
 
 // Sendable returns ErrNewline for a frame that a Conn of newline-delimited frames

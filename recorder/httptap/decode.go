@@ -49,9 +49,16 @@ func newDecoder(list string) (d *decoder, known bool) {
 		case "deflate":
 			open = inflate
 		case "br":
-			open = func(src chunkReader) (io.Reader, error) { return unbrotli{brotli.NewReader(src)}, nil }
+			open = func(src chunkReader) (io.Reader, error) {
+				excessive := func(err error) bool { return err.Error() == "brotli: excessive input" } // not exported
+				return &trailingReader{Reader: brotli.NewReader(src), isTrailing: excessive}, nil
+			}
 		case "zstd":
-			open = newUnzstd
+			open = func(src chunkReader) (io.Reader, error) {
+				z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
+				noFrame := func(err error) bool { return errors.Is(err, zstd.ErrMagicMismatch) }
+				return &trailingReader{Reader: z, isTrailing: noFrame}, err
+			}
 		}
 		if open == nil || found != nil {
 			return nil, false
@@ -75,39 +82,29 @@ type gunzip struct {
 func (g *gunzip) Read(p []byte) (int, error) {
 	for {
 		if !g.within {
-			if err := g.open(); err != nil {
+			head, err := g.src.Peek(1)
+			switch {
+			case err != nil:
+			case g.member == nil:
+				g.member, err = gzip.NewReader(g.src)
+			case head[0] != 0x1f: // with which each member begins
+				err = errTrailing
+			default:
+				err = g.member.Reset(g.src)
+			}
+			if err != nil {
 				return 0, err
 			}
+			g.member.Multistream(false)
 		}
 		n, err := g.member.Read(p)
-		g.within = err != io.EOF
-		switch {
-		case g.within:
+		if g.within = err != io.EOF; g.within {
 			return n, err
-		case n > 0:
+		}
+		if n > 0 {
 			return n, nil
 		}
 	}
-}
-
-// open begins the next member, if there is one.
-func (g *gunzip) open() (err error) {
-	head, err := g.src.Peek(1)
-	switch {
-	case err != nil:
-		return err
-	case g.member == nil:
-		g.member, err = gzip.NewReader(g.src)
-	case head[0] != 0x1f: // with which each member begins
-		return errTrailing
-	default:
-		err = g.member.Reset(g.src)
-	}
-	if err == nil {
-		g.member.Multistream(false)
-		g.within = true
-	}
-	return err
 }
 
 // inflate reads zlib's format, as the specification says, or bare deflate, as some servers send.
@@ -143,35 +140,20 @@ func (i inflated) Read(p []byte) (int, error) {
 	return 0, err
 }
 
-// unbrotli turns the reader's error for trailing bytes, which is not exported, into errTrailing.
-type unbrotli struct{ *brotli.Reader }
-
-func (u unbrotli) Read(p []byte) (int, error) {
-	n, err := u.Reader.Read(p)
-	if err != nil && err.Error() == "brotli: excessive input" {
-		err = errTrailing
-	}
-	return n, err
-}
-
 // zstdWindow is the largest window that a body may use (RFC 9659).
 const zstdWindow = 8 << 20
 
-// unzstd decodes the frames of a body, in the reader's goroutine.
-type unzstd struct {
-	*zstd.Decoder
-	came bool // a byte was decoded
+// trailingReader returns errTrailing for the error of a reader that bytes follow the end.
+type trailingReader struct {
+	io.Reader
+	isTrailing func(error) bool
+	came       bool // a byte was decoded: the body is coded
 }
 
-func newUnzstd(src chunkReader) (io.Reader, error) {
-	z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
-	return &unzstd{Decoder: z}, err
-}
-
-func (u *unzstd) Read(p []byte) (int, error) {
-	n, err := u.Decoder.Read(p)
-	u.came = u.came || n > 0
-	if u.came && errors.Is(err, zstd.ErrMagicMismatch) { // these bytes begin no frame
+func (t *trailingReader) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	t.came = t.came || n > 0
+	if t.came && err != nil && t.isTrailing(err) {
 		err = errTrailing
 	}
 	return n, err

@@ -3,6 +3,7 @@ package httptap
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -110,9 +111,21 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // pass sends a request on, and passes the response back; sent is the request's body.
 func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, sent *uploadBody) {
-	before := &interimResponses{w: w}
-	resp, err := p.o.Transport.RoundTrip(out.WithContext(x.traced(out.Context(), before.pass)))
-	before.end()
+	head := w.Header()
+	var mu sync.Mutex // guards responded: an interim response may come late
+	responded := false
+	resp, err := p.o.Transport.RoundTrip(out.WithContext(x.traced(out.Context(), func(status int, h http.Header) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !responded {
+			maps.Copy(head, h)
+			w.WriteHeader(status)
+			clear(head)
+		}
+	})))
+	mu.Lock()
+	responded = true
+	mu.Unlock()
 	if err != nil {
 		x.failRoundTrip(r.Context(), err)
 		if r.Context().Err() == nil {
@@ -136,7 +149,6 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 		}
 	}()
 	source := behindProxy(r, resp, tapped) // may remove the length
-	head := w.Header()
 	copyHeader(head, resp.Header)
 	for _, name := range []string{"Content-Type", "Date"} {
 		if _, has := head[name]; !has {
@@ -252,9 +264,7 @@ var hopHeader = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Prox
 
 // copyHeader copies the headers that concern more than one connection, and shares the values.
 func copyHeader(to, from http.Header) {
-	for name, values := range from {
-		to[name] = values
-	}
+	maps.Copy(to, from)
 	for _, list := range from["Connection"] {
 		for name := range strings.SplitSeq(list, ",") {
 			delete(to, http.CanonicalHeaderKey(strings.TrimSpace(name)))
@@ -263,34 +273,6 @@ func copyHeader(to, from http.Header) {
 	for _, name := range hopHeader {
 		delete(to, name)
 	}
-}
-
-// interimResponses passes on interim responses, until the response comes.
-type interimResponses struct {
-	w http.ResponseWriter
-
-	mu   sync.Mutex
-	over bool
-}
-
-func (i *interimResponses) pass(status int, h http.Header) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.over {
-		return
-	}
-	head := i.w.Header()
-	for name, values := range h {
-		head[name] = values
-	}
-	i.w.WriteHeader(status)
-	clear(head)
-}
-
-func (i *interimResponses) end() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.over = true
 }
 
 // offered are protocols to which a client offers to change without insisting.

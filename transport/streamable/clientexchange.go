@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -187,9 +188,7 @@ func (c *ClientConn) request(ctx context.Context, method string, body []byte, s 
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range c.client.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, c.client.Header)
 	if s.id != "" {
 		r.Header.Set(mcp.HeaderSessionID, s.id)
 	}

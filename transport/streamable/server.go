@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -288,9 +289,7 @@ func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 
 // refuse responds without a message.
 func refuse(w http.ResponseWriter, a Answer) {
-	for name, values := range a.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), a.Header)
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body)
 }

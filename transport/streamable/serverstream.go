@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -301,9 +302,7 @@ func (f *follower) respond(a Answer, contentType string, body []byte) error {
 		status = http.StatusOK
 	}
 	h := f.writer.Header()
-	for name, values := range a.Header {
-		h[name] = values
-	}
+	maps.Copy(h, a.Header)
 	if contentType != "" {
 		h.Set("Content-Type", contentType)
 	}
