@@ -89,7 +89,7 @@ func resumes(t *testing.T, path string, events []store.Event) {
 	if err != nil || len(image.Points()) < 2 {
 		t.Fatalf("%s: %d points, %v", path, len(image.Points()), err)
 	}
-	if image.Log() != last || !image.Fits(last) || image.Fits(store.Head{Seq: last.Seq}) || !image.Fits(store.Head{Seq: last.Seq + 1}) || image.Fits(store.Head{Seq: last.Seq - 1}) {
+	if image.log != last || !image.Fits(last) || image.Fits(store.Head{Seq: last.Seq}) || !image.Fits(store.Head{Seq: last.Seq + 1}) || image.Fits(store.Head{Seq: last.Seq - 1}) {
 		t.Errorf("%s: does not know its log", path)
 	}
 	if !image.Opened(events[0]) || image.Opened(events[1]) {
@@ -236,7 +236,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := image.Bytes(id, "test", image.Log()); len(got) > 0 && !bytes.HasPrefix(b, got) {
+		if got := image.Bytes(id, "test", image.log); len(got) > 0 && !bytes.HasPrefix(b, got) {
 			t.Error("not what was read")
 		}
 		for n := range image.Points() {

@@ -57,9 +57,6 @@ func (i *Image) Fits(log store.Head) bool {
 	return i.log.Seq < log.Seq || i.log.Seq == log.Seq && i.log.Chain == log.Chain
 }
 
-// Log returns how far the log had come when the image was encoded.
-func (i *Image) Log() store.Head { return i.log }
-
 // Opened reports whether e is the event with which the session of the image begins.
 func (i *Image) Opened(e store.Event) bool { return i.opened == hash(e) }
 

@@ -21,11 +21,11 @@ import (
 // Field is a word of the language.
 type Field struct {
 	Name  string
-	Wants string // its values
-	Says  string // the events that it selects
+	Wants string // the values
+	Says  string // the selected events
 	List  bool   // Wants lists all values
 
-	ahead   bool // it asks how a call ends
+	ahead   bool // about the end of a call
 	matcher func(value) (matcher, error)
 }
 
@@ -68,10 +68,10 @@ var fields = []Field{
 		matcher: inNumbers(func(e *timeline.Entry) uint64 { return e.Stream })},
 }
 
-// anyText is the field without a name: a text that is somewhere in the event.
+// anyText is the field without a name: a text anywhere in the event.
 var anyText = Field{Wants: "a text", matcher: matchText}
 
-// named makes the fields that compare a text.
+// named makes the fields with a text to compare.
 func named(text func(*subject) (string, bool)) func(value) (matcher, error) {
 	return func(v value) (matcher, error) {
 		fits := v.pattern()
@@ -90,8 +90,8 @@ func matchMethod(v value) (matcher, error) {
 	}, nil
 }
 
-// matchID compares ids as JSON has them: the number 7 is not the text "7". A word that is
-// no JSON is a text.
+// matchID compares ids as JSON: the number 7 is not the text "7". A word without a meaning in
+// JSON is a text.
 func matchID(v value) (matcher, error) {
 	if !v.quoted && strings.Contains(v.text, "*") {
 		fits := v.pattern()
@@ -118,7 +118,7 @@ func matchID(v value) (matcher, error) {
 
 func idKey(id string) mcp.Key { return mcp.KeyOf(json.RawMessage(strings.TrimSpace(id))) }
 
-// ids lists the ids of the message and of its call, as raw JSON.
+// ids lists the ids of the message and of the call, as raw JSON.
 func (s *subject) ids() (list []string) {
 	if s.message != nil && s.message.ID != "" {
 		list = append(list, s.message.ID)
@@ -192,8 +192,7 @@ func matchStatus(v value) (matcher, error) {
 	return nil, failure(v.at, "status: wants %s, not %s", statusWants, strconv.Quote(shorten(v.text)))
 }
 
-// isError reports a call that failed, an error that answers no call, or an HTTP status
-// from 400 on.
+// isError reports a failed call, an error without a call, or an HTTP status from 400 on.
 func isError(s *subject) bool {
 	switch {
 	case s.call != nil:
@@ -226,8 +225,8 @@ func (s *subject) httpStatus() int {
 	return info.Status
 }
 
-// matchText looks for a text without minding case: in the bytes of the event, in the
-// words of show, and in its call's method and target, which a response does not repeat.
+// matchText looks for a text without minding case: in the bytes of the event, in the words of
+// show, and in the call's method and target, which a response does not repeat.
 func matchText(v value) (matcher, error) {
 	parts := []string{v.text}
 	if !v.quoted {
@@ -251,7 +250,7 @@ func matchText(v value) (matcher, error) {
 	}, nil
 }
 
-// contains reports whether the parts, in lower case, stand in text in their order.
+// contains reports whether the parts, in lower case, stand in text in order.
 func contains(text []byte, parts []string) bool {
 	if len(text) == 0 {
 		return false
@@ -267,7 +266,7 @@ func contains(text []byte, parts []string) bool {
 	return true
 }
 
-// unescape decodes the \u escapes of JSON; it returns nil if there are none.
+// unescape decodes the \u escapes of JSON; without escapes it returns nil.
 func unescape(b []byte) []byte {
 	if !bytes.Contains(b, []byte(`\u`)) {
 		return nil
@@ -365,7 +364,7 @@ func parseSpan(text string, read func(string) (first, last int64, ok bool)) (s s
 	return s, ok
 }
 
-// inNumbers makes the fields that compare a number of the event.
+// inNumbers makes the fields with a number of the event to compare.
 func inNumbers(number func(*timeline.Entry) uint64) func(value) (matcher, error) {
 	return func(v value) (matcher, error) {
 		s, ok := parseSpan(v.text, func(text string) (int64, int64, bool) {
@@ -379,7 +378,7 @@ func inNumbers(number func(*timeline.Entry) uint64) func(value) (matcher, error)
 	}
 }
 
-// inTimes makes the fields that compare a time or a duration.
+// inTimes makes the fields with a time or a duration to compare.
 func inTimes(field string, duration func(*subject) (time.Duration, bool)) func(value) (matcher, error) {
 	return func(v value) (matcher, error) {
 		s, ok := parseSpan(v.text, parseTime)
@@ -393,8 +392,8 @@ func inTimes(field string, duration func(*subject) (time.Duration, bool)) func(v
 	}
 }
 
-// parseTime reads a duration, or seconds without a unit as show prints them. It stands for
-// all times that begin with these digits: 1.5s is up to 1.6s, 2ms up to 3ms.
+// parseTime reads a duration, or seconds without a unit as in show. It stands for every time
+// with the same first digits: 1.5s is up to 1.6s, 2ms up to 3ms.
 func parseTime(text string) (first, last int64, ok bool) {
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		text += "s"

@@ -17,17 +17,17 @@ type Filter struct {
 	terms []term
 }
 
-// matcher reports whether a subject fits one value of a term.
+// matcher reports whether a subject fits a value of a term.
 type matcher func(*subject) bool
 
-// term holds when one of its values fits, or if it is negated when none does.
+// term holds when a value fits, or if negated when no value fits.
 type term struct {
 	not     bool
 	ahead   bool
 	matches []matcher
 }
 
-// subject is the event, or one message of an event, or the call that a filter judges.
+// subject is the event, a message of an event, or the call to be judged by a filter.
 type subject struct {
 	entry   *timeline.Entry
 	message *timeline.EntryMessage // nil: the event is no frame, or has no message
@@ -37,8 +37,8 @@ type subject struct {
 // String returns the expression.
 func (f *Filter) String() string { return f.text }
 
-// Ahead reports whether the filter asks how a call ends. An entry says that only if its
-// transcript foresees it: see [timeline.Transcript.Foresee].
+// Ahead reports whether the filter asks how a call ends. An entry only knows the end if the
+// transcript foresees the calls: see [timeline.Transcript.Foresee].
 func (f *Filter) Ahead() bool {
 	return slices.ContainsFunc(f.terms, func(t term) bool { return t.ahead })
 }
@@ -80,7 +80,7 @@ func (f *Filter) fits(s *subject) bool {
 	return true
 }
 
-// Parse reads an expression. The empty one selects everything.
+// Parse reads an expression. The empty expression selects everything.
 func Parse(text string) (*Filter, error) {
 	p := &parser{text: text}
 	f := &Filter{text: text}
@@ -115,8 +115,8 @@ func (p *parser) ended() bool {
 // value is a value of a field, as it was written.
 type value struct {
 	text   string
-	quoted bool // no character of it is special
-	at     int  // the offset of its first character
+	quoted bool // no character is special
+	at     int  // the offset of the first character
 }
 
 // failure is an error at a place in the expression, counted from 1.
@@ -165,7 +165,7 @@ func (p *parser) term() (t term, err error) {
 	}
 }
 
-// field reads the name of a field and its colon, if there is one before the term ends.
+// field reads the name of a field and the colon, if the term has a colon.
 func (p *parser) field() (Field, error) {
 	r := p.rest()
 	name := r[:len(r)-len(strings.TrimLeft(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))]

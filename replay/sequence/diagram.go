@@ -182,8 +182,8 @@ func (d *Diagram) Close() error {
 	return nil
 }
 
-// Label names a message in a few words, the most telling word first.
-func Label(m timeline.EntryMessage) string {
+// labelOf names a message in a few words, the most telling word first.
+func labelOf(m timeline.EntryMessage) string {
 	switch m.Kind {
 	case transport.Request:
 		return named(m.Method, m.Target, m.ID)
@@ -227,10 +227,10 @@ func named(method, target, id string) string {
 func fitted(m timeline.EntryMessage, width int) string {
 	const least = 8 // columns of a target that still mean something
 	m.Target = cut(m.Target, max(width, least))
-	label := Label(m)
+	label := labelOf(m)
 	for over := columns(label) - width; over > 0 && columns(m.Target) > least; over = columns(label) - width {
 		m.Target = cut(m.Target, max(columns(m.Target)-over, least))
-		label = Label(m)
+		label = labelOf(m)
 	}
 	return label
 }

@@ -94,7 +94,7 @@ func mermaidArrow(e timeline.Entry, m timeline.EntryMessage) string {
 	case m.Kind == transport.Notification:
 		arrow = "-)"
 	}
-	return mermaidLine(e, arrow, Label(m))
+	return mermaidLine(e, arrow, labelOf(m))
 }
 
 func mermaidLine(e timeline.Entry, arrow, label string) string {

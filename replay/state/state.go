@@ -67,9 +67,6 @@ func (s *State) Clone() *State {
 // Seq returns the last applied event, 0 before the first.
 func (s *State) Seq() uint64 { return s.seq }
 
-// At returns the time of that event.
-func (s *State) At() time.Duration { return s.at }
-
 // Apply takes the next event. Except in the header, an unreadable payload is skipped: other
 // commands show it.
 func (s *State) Apply(e store.Event) (err error) {
