@@ -273,13 +273,3 @@ func (scan *databaseScan) body(at extent) {
 	scan.bodies[x.hash] = at
 	scan.fills(at)
 }
-
-// bodiesOf returns the bodies of a chunk with the values that were found.
-func (scan *databaseScan) bodiesOf(f chunkHeader) []body {
-	for i, x := range f.bodies {
-		if at, ok := scan.bodies[x.hash]; ok {
-			f.bodies[i].value = scan.value(at)
-		}
-	}
-	return f.bodies
-}

@@ -115,7 +115,17 @@ func (s repair) database(ctx context.Context, path string) (r Repaired, err erro
 		}
 		defer func() { _ = s.disk.remove(b.temp) }()
 	}
-	if err := b.sessions(ctx); err != nil {
+	byKey := func(x, y [16]byte) int { return bytes.Compare(x[:], y[:]) }
+	b.found = slices.SortedFunc(maps.Keys(scan.sessions), byKey)
+	for _, key := range b.found {
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+		if err := b.session(ctx, key); err != nil {
+			return r, fmt.Errorf("session %s: %w", sessionID(key), err)
+		}
+	}
+	if err := b.flush(ctx); err != nil {
 		return r, err
 	}
 	b.result.Unknown = !b.scan.counted
@@ -165,20 +175,6 @@ type rebuiltSession struct {
 	key        [16]byte
 	projection projection
 	chunks     []chunk
-}
-
-func (b *rebuild) sessions(ctx context.Context) error {
-	keys := slices.SortedFunc(maps.Keys(b.scan.sessions), func(x, y [16]byte) int { return bytes.Compare(x[:], y[:]) })
-	for _, key := range keys {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		b.found = append(b.found, key)
-		if err := b.session(ctx, key); err != nil {
-			return fmt.Errorf("session %s: %w", sessionID(key), err)
-		}
-	}
-	return b.flush(ctx)
 }
 
 // session takes over one session. A tombstone stays one, and a session with an intact spool is

@@ -367,7 +367,12 @@ func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err
 			return found, fmt.Errorf("session %s: event %d: read", sessionID(id), first)
 		}
 		if f, err := c.header(); err == nil {
-			c.bodies = scan.bodiesOf(f)
+			c.bodies = f.bodies
+			for i, x := range c.bodies {
+				if at, ok := scan.bodies[x.hash]; ok {
+					c.bodies[i].value = scan.value(at)
+				}
+			}
 		}
 		_ = c.each(func(e store.Event, err error) bool {
 			if err == nil {
