@@ -307,8 +307,8 @@ func (c *Comparison) framesOfA(dir transport.Direction) iter.Seq2[int, transport
 // KeptBytes is how much text of a session a comparison holds.
 const KeptBytes = 64 << 20
 
-// texts are the wanted frames of a session. The messages of a batch are
-// kept apart: a batch of a hundred thousand is not parsed again for each message.
+// texts are the wanted frames of a session, and their messages: a batch of a hundred thousand is
+// not parsed again for each message.
 type texts struct {
 	frames map[uint64][]byte
 	parts  map[uint64][]json.RawMessage
@@ -347,38 +347,24 @@ func (c *Comparison) Take(side int, e store.Event) {
 	}
 	frame := bytes.Clone(e.Payload)
 	t.frames[e.Seq] = frame
-	messages, err := transport.Frame{Bytes: frame}.Messages()
-	if err != nil || len(messages) < 2 {
-		return
+	messages, _ := transport.Frame{Bytes: frame}.Messages() // noise has none
+	for _, m := range messages {
+		t.parts[e.Seq] = append(t.parts[e.Seq], m.Raw)
 	}
-	parts := make([]json.RawMessage, len(messages))
-	for i, m := range messages {
-		parts[i] = m.Raw
-	}
-	t.parts[e.Seq] = parts
 }
 
 // message returns the text of a message; false if Take did not get the text.
 func (t *texts) message(m *message) (transport.Message, bool) {
-	frame, ok := t.frames[m.seq]
+	raw, ok := t.frames[m.seq]
 	if !ok {
 		return transport.Message{}, false
 	}
-	parts := t.parts[m.seq]
-	isPart := int(m.part) < len(parts)
-	if isPart {
-		frame = parts[m.part]
+	if parts := t.parts[m.seq]; int(m.part) < len(parts) {
+		raw = parts[m.part]
 	}
 	if m.kind == transport.Invalid { // noise is compared as a text
-		text, _ := json.Marshal(string(bytes.TrimSpace(frame)))
+		text, _ := json.Marshal(string(bytes.TrimSpace(raw)))
 		return transport.Message{Params: text}, true
 	}
-	if isPart {
-		return transport.Pack(frame).Message(), true
-	}
-	messages, err := transport.Frame{Bytes: frame}.Messages()
-	if err != nil || int(m.part) >= len(messages) {
-		return transport.Message{}, false
-	}
-	return messages[m.part], true
+	return transport.Pack(raw).Message(), true
 }
