@@ -339,9 +339,20 @@ func (s *session) common(a *attributes) {
 
 // notification adds an event to the span of the call that it concerns, else to the session's.
 func (s *session) notification(e store.Event, m transport.Message) {
+	var c *call
+	switch m.Method {
+	case mcp.NotificationProgress:
+		c, _ = s.requests.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken()))
+	case mcp.NotificationCancelled:
+		c, _ = s.requests.Cancel(e.Dir, mcp.KeyOf(timeline.CancelledID(m)))
+	case mcp.NotificationMessage:
+		if on := s.streams[e.Stream]; on != nil && e.Dir == transport.ServerToClient {
+			c = on.call
+		}
+	}
 	span := s.root
-	if about := s.concerns(e, m); about != nil {
-		span = about.span
+	if c != nil && !c.over {
+		span = c.span
 	}
 	a := s.note(span, e.At, m.Method)
 	if a == nil {
@@ -361,26 +372,6 @@ func (s *session) notification(e store.Event, m transport.Message) {
 			a.set(name, stringOf(string(raw)))
 		}
 	}
-}
-
-// concerns returns the open call that a notification is about, or nil.
-func (s *session) concerns(e store.Event, m transport.Message) *call {
-	switch m.Method {
-	case mcp.NotificationProgress:
-		c, _ := s.requests.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken()))
-		if c == nil || c.over {
-			return nil
-		}
-		return c
-	case mcp.NotificationCancelled:
-		c, _ := s.requests.Cancel(e.Dir, mcp.KeyOf(timeline.CancelledID(m)))
-		return c
-	case mcp.NotificationMessage:
-		if on := s.streams[e.Stream]; on != nil && e.Dir == transport.ServerToClient {
-			return on.call
-		}
-	}
-	return nil
 }
 
 // eventParams are the params of notifications that their events have as attributes.

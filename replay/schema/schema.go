@@ -269,13 +269,14 @@ type failure struct {
 // several forms, the failures of the form that the value resembles most.
 func (n *node) failures(value any, at string) (list []failure) {
 	got := typeOf(value)
+	isInteger := floatOf(value) == math.Trunc(floatOf(value)) // such as 1.0; of no number false
 	equal := func(want any) bool { return want == value || floatOf(want) == floatOf(value) }
 	one := func(f failure) []failure {
 		f.at, f.got = at, got
 		return []failure{f}
 	}
 	switch {
-	case n.Type != nil && !slices.Contains(n.Type, got) && !(slices.Contains(n.Type, "integer") && isInteger(value)):
+	case n.Type != nil && !slices.Contains(n.Type, got) && !(slices.Contains(n.Type, "integer") && isInteger):
 		return one(failure{types: slices.Sorted(slices.Values(n.Type))})
 	case n.Const != nil && !equal(n.Const):
 		return one(failure{values: []any{n.Const}, constant: true})
@@ -465,12 +466,6 @@ func floatOf(value any) float64 {
 	}
 	f, _ := number.Float64() // infinite if out of range
 	return f
-}
-
-// isInteger reports whether a value is a whole number, such as 1.0.
-func isInteger(value any) bool {
-	f := floatOf(value)
-	return f == math.Trunc(f)
 }
 
 // misformat returns why a text does not have a format; "" if it has, or the format is unknown.
