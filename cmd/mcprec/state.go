@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +15,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 type stateOptions struct {
@@ -125,71 +122,51 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 	})))
 }
 
-// statesAt returns the state at each point, in one pass.
-func statesAt(ctx context.Context, s *session, points []point) ([]*state.State, error) {
-	events, err := resolve(ctx, s, points)
-	if err != nil {
-		return nil, err
-	}
+// statesAt returns the state at each point. A fixture can be read once, so its events are kept.
+func statesAt(ctx context.Context, s *session, points []point) (states []*state.State, err error) {
+	var events []store.Event // of a fixture
+	var fault error          // after the events
+	var took time.Duration
 	if s.db != nil {
-		var states []*state.State
-		for _, p := range points { // from the nearest checkpoint
+		head, err := s.db.Head(ctx, s.id)
+		if err != nil {
+			return nil, err
+		}
+		took = head.At
+	} else if events, fault = collect(s.events(ctx, 1, store.ReadOptions{})); len(events) > 0 {
+		took = events[len(events)-1].At
+	}
+	for _, p := range points {
+		if p.share >= 0 {
+			if fault != nil {
+				return nil, fault
+			}
+			p.at = min(time.Duration(math.Round(float64(took)*p.share)), took)
+		}
+		if s.db != nil { // from the nearest checkpoint
 			f, err := checkpoints{s.db.Store, s.id, s.masker}.foldUntil(ctx, p.isPast)
 			if err != nil {
 				return nil, err
 			}
 			states = append(states, f.State())
+			continue
 		}
-		return states, nil
-	}
-	states := make([]*state.State, len(points))
-	now, left := state.New(), len(points)
-	var valid store.Validator
-	for e, err := range events {
-		if err == nil {
-			err = valid.Check(e)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for i, p := range points {
-			if states[i] == nil && p.isPast(e.Seq, e.At) {
-				states[i] = now.Clone()
-				left--
+		now, n := state.New(), 0
+		var valid store.Validator
+		for ; n < len(events) && !p.isPast(events[n].Seq, events[n].At); n++ {
+			if err := valid.Check(events[n]); err != nil {
+				return nil, err
+			}
+			if err := now.Apply(events[n]); err != nil {
+				return nil, err
 			}
 		}
-		if left == 0 {
-			return states, nil
+		if n == len(events) && fault != nil {
+			return nil, fault
 		}
-		if err := now.Apply(e); err != nil {
-			return nil, err
-		}
-	}
-	for i := range states {
-		if states[i] == nil {
-			states[i] = now
-		}
+		states = append(states, now)
 	}
 	return states, nil
-}
-
-// resolve turns shares into times, for which it needs the session's end, and returns its
-// events. A fixture can be read once, so its events are kept.
-func resolve(ctx context.Context, s *session, points []point) (iter.Seq2[store.Event, error], error) {
-	events := s.events(ctx, 1, store.ReadOptions{})
-	if !slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 }) {
-		return events, nil
-	}
-	if s.db != nil {
-		head, err := s.db.Head(ctx, s.id)
-		shareToTime(points, head.At)
-		return events, err
-	}
-	kept, err := collect(events)
-	if n := len(kept); n > 0 {
-		shareToTime(points, kept[n-1].At)
-	}
-	return jsonl.Each(kept), err
 }
 
 // stateChanges returns the report on two states.
@@ -222,7 +199,7 @@ func stateChanges(from, to state.View) report.Report {
 type point struct {
 	seq   uint64
 	at    time.Duration
-	share float64 // of the session's time; below 0 if it is resolved or was not given
+	share float64 // of the session's time; below 0 if it was not given
 }
 
 // end is the point after every event.
@@ -258,16 +235,4 @@ func (p point) isPast(seq uint64, at time.Duration) bool {
 		return seq > p.seq
 	}
 	return at > p.at
-}
-
-// shareToTime turns shares of the time that a session took into times.
-func shareToTime(points []point, took time.Duration) {
-	for i := range points {
-		if p := &points[i]; p.share >= 0 {
-			p.at, p.share = time.Duration(math.Round(float64(took)*p.share)), -1
-		}
-		if p := &points[i]; p.at > took { // by rounding
-			p.at = took
-		}
-	}
 }
