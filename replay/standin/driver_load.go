@@ -160,7 +160,8 @@ func loadDriverScript(events []store.Event) *driverScript {
 	}
 	l.assignOwners()
 	l.addHangUps()
-	return &l.driverScript
+	script := l.driverScript // a copy, so that the indexes are not kept
+	return &script
 }
 
 // addClientFrame adds a frame of the recorded client.

@@ -181,7 +181,8 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 		}
 	}
 	l.assignOwners()
-	return &l.playerScript
+	script := l.playerScript // a copy, so that the indexes are not kept
+	return &script
 }
 
 // failedCall is a request of the recorded client without an answer that can be played.
