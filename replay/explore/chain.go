@@ -31,11 +31,11 @@ func (d *diagnosis) chainOf(op *Operation) *chain {
 		k.call(c)
 		return k
 	}
-	for i := range d.gate.Lanes {
-		for _, f := range d.gate.Lanes[i].Waiting {
+	for _, l := range d.gate.Lanes {
+		for _, f := range l.Waiting {
 			if d.wrote(op, f) {
 				k.link(op, "operation "+op.name+" is at the Write of "+f.Name)
-				k.reader(&d.gate.Lanes[i])
+				k.reader(l)
 				return k
 			}
 		}

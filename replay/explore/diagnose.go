@@ -49,7 +49,7 @@ func diagnose(r *Run) *diagnosis {
 	}
 	for i := range d.quit {
 		// Where an end reads every frame on a goroutine of its own, each may end.
-		l := &d.gate.Lanes[i]
+		l := d.gate.Lanes[i]
 		own := l.Before.Parent != 0 && l.Before.Parent == l.Holder.Parent && l.Before.ID != l.Holder.ID
 		d.quit[i] = len(d.all) > 0 && l.Holder.ID != 0 && d.all.Find(l.Holder.ID).Text == "" && !own
 	}
@@ -92,15 +92,15 @@ func (d *diagnosis) explain() (category, why string) {
 		}
 		d.waits = append(d.waits, w)
 	}
-	for i := range d.gate.Lanes {
-		if w, ok := d.readerWait(&d.gate.Lanes[i]); ok {
+	for _, l := range d.gate.Lanes {
+		if w, ok := d.readerWait(l); ok {
 			d.waits = append(d.waits, w)
 		}
 	}
 	if kind, reason := modelStop(d.run.modeled); kind != "" {
 		return kind, reason
 	}
-	if c2s, s2c := &d.gate.Lanes[0], &d.gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
+	if c2s, s2c := d.gate.Lanes[0], d.gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
 		return HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
 			c2s.Waiting[0].Name, s2c.Waiting[0].Name)
 	}
@@ -150,8 +150,7 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 		return "", []Wait{{Who: who, Why: "it has not been started"}}, "", true
 	}
 	at := d.all.Place(op.goroutine)
-	for i := range d.gate.Lanes {
-		l := &d.gate.Lanes[i]
+	for _, l := range d.gate.Lanes {
 		for _, f := range l.Waiting {
 			if d.wrote(op, f) {
 				w := Wait{Who: who, WaitsFor: "the Write of " + f.Name, Why: l.Where(f)}
@@ -210,8 +209,8 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 			last = "the last request that it wrote: " + c.Name
 		}
 	}
-	for i := range d.gate.Lanes {
-		if f := d.gate.Lanes[i].Last; f != nil && (read == nil || f.Given > read.Given) {
+	for _, l := range d.gate.Lanes {
+		if f := l.Last; f != nil && (read == nil || f.Given > read.Given) {
 			read = f
 		}
 	}
@@ -465,8 +464,7 @@ func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place)
 // stacks.
 func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) {
 	var list []string
-	for i := range d.gate.Lanes {
-		l := &d.gate.Lanes[i]
+	for _, l := range d.gate.Lanes {
 		if len(l.Queue)+len(l.Waiting) > 0 && l.Last != nil && l.Readers() == 0 && !l.Deafened {
 			kind := "batch"
 			if messages, err := l.Last.Frame.Messages(); err != nil {

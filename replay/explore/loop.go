@@ -77,7 +77,7 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 			r.tracer = &tracer{run: r, stances: map[*gate.Call]*stance{}, pickups: map[*gate.Flight]*pickup{}}
 		}
 		r.ctx, r.cancel = context.WithCancel(r.gate.Context(context.Background()))
-		r.client, r.server = &r.gate.Ends[0], &r.gate.Ends[1]
+		r.client, r.server = r.gate.Ends[0], r.gate.Ends[1]
 		r.session(p)
 		r.cancel()
 		r.gate.Shutdown()

@@ -35,8 +35,8 @@ type fact struct {
 func (r *Run) record() []store.Event {
 	steps := r.shown()
 	var facts []fact
-	for i := range r.gate.Lanes {
-		facts = append(facts, laneFacts(&r.gate.Lanes[i], steps)...)
+	for _, l := range r.gate.Lanes {
+		facts = append(facts, laneFacts(l, steps)...)
 	}
 	ended := map[transport.Direction]bool{} // an end may close its writing side alone first
 	for i, s := range steps {
@@ -69,8 +69,7 @@ func (r *Run) record() []store.Event {
 		events = append(events, e)
 	}
 	text := fmt.Sprintf("%s, token %s\n%s", strings.TrimSpace(r.verdict+" "+r.category), r.asToken(), r.why)
-	for i := range r.gate.Lanes {
-		l := &r.gate.Lanes[i]
+	for _, l := range r.gate.Lanes {
 		for _, f := range slices.Concat(l.Queue, l.Waiting) {
 			text += fmt.Sprintf("\nnot read: %v %s, %s", l.Dir, f.Name, l.Where(f))
 		}
@@ -157,8 +156,7 @@ func (r *Run) draw() []string {
 	}
 	head := "      client" + strings.Repeat(" ", drawingWidth-len("client")) + "server"
 	lines = append([]string{head}, lines...)
-	for i := range r.gate.Lanes {
-		l := &r.gate.Lanes[i]
+	for _, l := range r.gate.Lanes {
 		for i, f := range slices.Concat(l.Queue, l.Waiting) {
 			if i == shownQueue {
 				lines = append(lines, fmt.Sprintf("     … %d more in %v", len(l.Queue)+len(l.Waiting)-i, l.Dir))

@@ -236,8 +236,8 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		d.waits = append(d.waits, Wait{Who: name, BlockedAt: h.Place.String(),
 			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, f.Given)})
 		quiet := !slices.ContainsFunc(d.gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
-		for i := range d.gate.Lanes {
-			quiet = quiet && len(d.gate.Lanes[i].Waiting)+len(d.gate.Lanes[i].Queue) == 0
+		for _, l := range d.gate.Lanes {
+			quiet = quiet && len(l.Waiting)+len(l.Queue) == 0
 		}
 		if category == NeverSent && !isRequest(f) && quiet {
 			category = BlockedHandler

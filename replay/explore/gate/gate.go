@@ -16,8 +16,8 @@ import (
 
 // Gate is the transport between the two ends of a run.
 type Gate struct {
-	Lanes    [2]Lane // ClientToServer, ServerToClient
-	Ends     [2]End  // client, server
+	Lanes    [2]*Lane // ClientToServer, ServerToClient
+	Ends     [2]*End  // client, server
 	Names    *Namer
 	Breaches []Breach // rules that were broken, in the order of the wire
 	Round    int      // steps released so far
@@ -51,18 +51,18 @@ func New(o Options) *Gate {
 		o.Moves = new(Moves)
 	}
 	g := &Gate{options: o, poked: make(chan struct{}, 1), Names: NewNamer(o.Parser), began: time.Now()}
-	g.Lanes = [2]Lane{{Dir: transport.ClientToServer, Cap: o.C2S}, {Dir: transport.ServerToClient, Cap: o.S2C}}
+	g.Lanes = [2]*Lane{{Dir: transport.ClientToServer, Cap: o.C2S}, {Dir: transport.ServerToClient, Cap: o.S2C}}
 	for i := range g.Ends {
-		g.Ends[i] = End{gate: g, Out: &g.Lanes[i], In: &g.Lanes[1-i]}
+		g.Ends[i] = &End{gate: g, Out: g.Lanes[i], In: g.Lanes[1-i]}
 	}
 	return g
 }
 
 // Lane returns the lane of a direction.
-func (g *Gate) Lane(dir transport.Direction) *Lane { return &g.Lanes[dir-transport.ClientToServer] }
+func (g *Gate) Lane(dir transport.Direction) *Lane { return g.Lanes[dir-transport.ClientToServer] }
 
 // End returns the end that writes in a direction.
-func (g *Gate) End(dir transport.Direction) *End { return &g.Ends[dir-transport.ClientToServer] }
+func (g *Gate) End(dir transport.Direction) *End { return g.Ends[dir-transport.ClientToServer] }
 
 // Lock counts a move and locks the gate.
 func (g *Gate) Lock() {
@@ -246,8 +246,7 @@ func (e *End) Await(ctx context.Context, f *Flight) error {
 // of their names: which goroutine ran first must not show. The engine does this and not the
 // writers, whose small stacks would have to grow.
 func (g *Gate) Admit() {
-	for i := range g.Lanes {
-		l := &g.Lanes[i]
+	for _, l := range g.Lanes {
 		for _, f := range l.fresh {
 			l.Said++
 			f.Number = l.Said
@@ -325,15 +324,14 @@ func (e *End) close() {
 func (g *Gate) Shutdown() {
 	g.Lock()
 	g.shut = true
-	for i := range g.Lanes {
-		l := &g.Lanes[i]
+	for _, l := range g.Lanes {
 		for _, f := range l.unacked {
 			f.done <- nil
 		}
 		l.unacked = nil
 		l.refuse()
 		l.wake(transport.ErrClosed)
-		g.Ends[i].close()
+		g.End(l.Dir).close()
 	}
 	for len(g.points) > 0 {
 		g.reach(g.points[0])

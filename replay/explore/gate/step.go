@@ -119,24 +119,23 @@ func (g *Gate) Steps(steps []Step) []Step {
 	for _, p := range g.points {
 		steps = append(steps, Step{Kind: Reach, What: p.name, point: p})
 	}
-	for i := range g.Lanes {
-		for _, f := range g.Lanes[i].unacked {
+	for _, l := range g.Lanes {
+		for _, f := range l.unacked {
 			steps = append(steps, f.step(Ack))
 		}
 	}
-	for i := range g.Lanes {
-		if l := &g.Lanes[i]; len(l.Queue) > 0 && l.heard() {
+	for _, l := range g.Lanes {
+		if len(l.Queue) > 0 && l.heard() {
 			steps = append(steps, l.Queue[0].step(Give))
 		}
 	}
 	steps = g.takes(g.takes(steps, false), true)
-	for i := range g.Lanes {
-		if l := &g.Lanes[i]; l.Ended && len(l.Queue) == 0 && l.heard() {
+	for _, l := range g.Lanes {
+		if l.Ended && len(l.Queue) == 0 && l.heard() {
 			steps = append(steps, Step{Kind: EOF, Dir: l.Dir})
 		}
 	}
-	for i := range g.Ends {
-		e := &g.Ends[i]
+	for _, e := range g.Ends {
 		if e.In.Leaving && !e.closed {
 			steps = append(steps, Step{Kind: Close, Dir: e.Out.Dir})
 		}
@@ -150,8 +149,7 @@ func (g *Gate) Steps(steps []Step) []Step {
 // takes appends the steps that take a frame: those of frames that stand before their place
 // in the recorded order, which eager leaves to the last, or all others.
 func (g *Gate) takes(steps []Step, early bool) []Step {
-	for i := range g.Lanes {
-		l := &g.Lanes[i]
+	for _, l := range g.Lanes {
 		room := l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard() // at capacity 0 a reader must be there
 		if !room || l.Ending || l.Deafened {
 			continue
