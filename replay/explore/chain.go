@@ -183,15 +183,6 @@ func (d *diagnosis) offeredSince(l *gate.Lane, step int) *gate.Flight {
 // within another.
 func (k *chain) mutual() bool { return k.cyclic && k.nested && !k.stuck }
 
-// mutualWhy tells the call within the call.
-func (k *chain) mutualWhy() string {
-	calls := k.calls()
-	outer, inner := calls[len(calls)-2], calls[len(calls)-1]
-	return fmt.Sprintf("each end has read a request of the other and answers neither: "+
-		"the %s read %s at step %d and has asked %s since, which the %s read at step %d",
-		outer.Request.Dir.Receiver(), outer.Name, outer.Request.Given, inner.Name, inner.Request.Dir.Receiver(), inner.Request.Given)
-}
-
 // neglectWhy tells a call within a call that is read and not answered; "" if the chain does
 // not end with such a call.
 func (k *chain) neglectWhy() string {

@@ -105,7 +105,10 @@ func (d *diagnosis) explain() (category, why string) {
 			c2s.Waiting[0].Name, s2c.Waiting[0].Name)
 	}
 	if d.chain != nil && d.chain.mutual() {
-		return Mutual, d.chain.mutualWhy()
+		outer, inner := calls[len(calls)-2], calls[len(calls)-1]
+		return Mutual, fmt.Sprintf("each end has read a request of the other and answers neither: "+
+			"the %s read %s at step %d and has asked %s since, which the %s read at step %d",
+			outer.Request.Dir.Receiver(), outer.Name, outer.Request.Given, inner.Name, inner.Request.Dir.Receiver(), inner.Request.Given)
 	}
 	if category == LostAnswer {
 		why = d.lostWhy(why)

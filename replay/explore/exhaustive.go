@@ -43,7 +43,11 @@ func (s *search) exhaust(x exhaustive) Report {
 	failed, done, ended := s.rounds(visits)
 	var tried []Tried
 	for _, v := range visits {
-		s.seen.merge(v.seen)
+		s.seen.runs += v.seen.runs
+		maps.Copy(s.seen.classes, v.seen.classes)
+		for race, orders := range v.seen.races {
+			s.seen.races[race] |= orders
+		}
 		tried = append(tried, v.tried)
 	}
 	switch {
@@ -391,15 +395,6 @@ func (c *coverage) add(t *trail) {
 	c.classes[class] = seen
 	for _, r := range t.races {
 		c.races[r&^1] |= 1 << (r & 1)
-	}
-}
-
-// merge adds the coverage of runs at another capacity.
-func (c *coverage) merge(other *coverage) {
-	c.runs += other.runs
-	maps.Copy(c.classes, other.classes)
-	for race, orders := range other.races {
-		c.races[race] |= orders
 	}
 }
 

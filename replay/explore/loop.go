@@ -243,7 +243,13 @@ func (r *Run) enabled(steps []Step) []Step {
 }
 
 func (r *Run) release(s Step) {
-	r.tracer.beforeStep()
+	if r.tracer != nil {
+		const most = 1000 // steps that are looked at for a Close
+		r.tracer.seeHandlers()
+		if n := len(r.steps); n > 0 && n < most {
+			r.tracer.seeCloses(stacks.Take())
+		}
+	}
 	r.steps = append(r.steps, s)
 	if !r.periodic.recurs(s, r.byName) {
 		if r.woken && !r.finished() {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -129,7 +130,15 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 		s.limits = s.limits.within(time.Until(deadline) / 10 * 9)
 	}
 	defer func() {
-		report.Notes = slices.Concat(p.notes, report.Notes, s.lastNotes())
+		report.Notes = append(slices.Clone(p.notes), report.Notes...)
+		if s.leaks.runs > 0 {
+			note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "schedule"))
+			if s.leaks.runs == s.plan.mostLeaks {
+				note += "; the search ended there: they stay in the process"
+			}
+			report.Notes = append(report.Notes, note)
+		}
+		report.Notes = slices.Concat(report.Notes, s.skipped.notes(), s.hidden)
 	}()
 	if p.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")

@@ -127,11 +127,6 @@ func (c *playedCalls) wrote(f transport.Frame) {
 	}, (*playedCall).succeed)
 }
 
-// heard ends the calls that a frame answers.
-func (c *playedCalls) heard(f transport.Frame) {
-	c.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
-}
-
 func (p *playedCall) succeed() {
 	p.done = true
 	p.op.finish(nil)
@@ -243,7 +238,7 @@ func (h *recordedHalf) read(ctx context.Context, last func() []transport.Frame) 
 			out := h.machine.Receive(f)
 			h.model.heard(f, h.sent+len(h.queue), out)
 			h.queue = append(h.queue, out...)
-			h.calls.heard(f)
+			h.calls.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
 			h.finishWhole()
 		case errors.Is(err, io.EOF):
 			if last != nil {

@@ -203,19 +203,6 @@ func (s *search) fails(r *Run) bool {
 	return s.leaks.runs == s.plan.mostLeaks
 }
 
-// lastNotes are the notes on all runs: the leaks, the waits given up, the helpers.
-func (s *search) lastNotes() []string {
-	var notes []string
-	if s.leaks.runs > 0 {
-		note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "schedule"))
-		if s.leaks.runs == s.plan.mostLeaks {
-			note += "; the search ended there: they stay in the process"
-		}
-		notes = append(notes, note)
-	}
-	return slices.Concat(notes, s.skipped.notes(), s.hidden)
-}
-
 // noteHidden adds what the helpers of a run keep from being tried.
 func (s *search) noteHidden(r *Run) {
 	for _, what := range r.gate.Hidden() {

@@ -21,9 +21,6 @@ type tracer struct {
 	pickups  map[*gate.Flight]*pickup // of requests, when they were given
 }
 
-// tracedSteps is how many steps of a run are looked at for a Close.
-const tracedSteps = 1000
-
 // stance is where the goroutines stood that have to do with a call.
 type stance struct {
 	writer, operation []stacks.Call // who wrote the request, and the operation
@@ -35,17 +32,6 @@ type pickup struct {
 	reader gate.Lineage // that was given the request
 	before map[int]bool // all goroutines then
 	next   map[int]bool // all goroutines when the next frame was given; nil before
-}
-
-// beforeStep looks at a run at rest before its next step is released.
-func (t *tracer) beforeStep() {
-	if t == nil {
-		return
-	}
-	t.seeHandlers()
-	if n := len(t.run.steps); n > 0 && n < tracedSteps {
-		t.seeCloses(stacks.Take())
-	}
 }
 
 // seeHandlers notes which handlers have not returned, and the frame of each, at rest after
