@@ -171,7 +171,8 @@ func (r *Recorder) Close() Summary {
 		last = l.parts
 	}
 	written, err := l.spool.Finish(last)
-	if l.ended = l.ended || written; !l.ended {
+	l.ended = l.ended || written
+	if !l.ended {
 		l.sum.Lost += uint64(len(l.unsaid))
 	}
 	if err != nil {

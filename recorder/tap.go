@@ -64,7 +64,8 @@ func (t *Tap) end(info store.EOFInfo, giveUp bool) {
 	if l.sealed || t.gaveUp {
 		return
 	}
-	if t.gaveUp = giveUp; t.kind != store.Frame {
+	t.gaveUp = giveUp
+	if t.kind != store.Frame {
 		return
 	}
 	l.begin()
@@ -140,7 +141,8 @@ func (t *Tap) count(chunk []byte, newlines uint64) {
 	}
 	for len(chunk) > 0 {
 		piece, rest, ended := bytes.Cut(chunk, newline)
-		if chunk = rest; !t.torn {
+		chunk = rest
+		if !t.torn {
 			before := min(t.size, limit)
 			t.size += int64(len(piece))
 			l.sum.Bytes += uint64(min(t.size, limit) - before)
@@ -234,7 +236,8 @@ func (p *pump) forward() bool {
 		start := time.Now()
 		for rest := p.chunk; ; {
 			n, err := p.dst.Write(rest)
-			if rest = rest[n:]; err == nil {
+			rest = rest[n:]
+			if err == nil {
 				break
 			}
 			if !retries(err) {

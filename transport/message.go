@@ -101,7 +101,8 @@ func Member(raw json.RawMessage, path ...string) json.RawMessage {
 				found = raw[at.from:at.to:at.to]
 			}
 		}
-		if raw = found; raw == nil {
+		raw = found
+		if raw == nil {
 			return nil
 		}
 	}
@@ -185,7 +186,8 @@ func findToken(method string, params json.RawMessage) span {
 				found = span{at.from + s.from, at.from + s.to}
 			}
 		}
-		if at = found; at.to == 0 {
+		at = found
+		if at.to == 0 {
 			break
 		}
 	}

@@ -108,7 +108,8 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
 		}
 	}
 	b.done = end != bodyOpen
-	if chunk = b.decode(chunk, end); b.full() {
+	chunk = b.decode(chunk, end)
+	if b.full() {
 		end, b.done = bodyOpen, false
 	}
 	switch b.form {

@@ -98,7 +98,8 @@ func (g *gunzip) Read(p []byte) (int, error) {
 			g.member.Multistream(false)
 		}
 		n, err := g.member.Read(p)
-		if g.within = err != io.EOF; g.within {
+		g.within = err != io.EOF
+		if g.within {
 			return n, err
 		}
 		if n > 0 {

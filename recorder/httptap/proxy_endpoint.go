@@ -45,7 +45,8 @@ func (b *endpointBody) Read(p []byte) (int, error) {
 		b.held = append(b.held, p[:n]...)
 		for b.event() {
 		}
-		if b.err = err; err != nil || len(b.held) > streamable.EventLimit {
+		b.err = err
+		if err != nil || len(b.held) > streamable.EventLimit {
 			b.done = true
 		}
 		if b.done {
@@ -89,7 +90,8 @@ func eventSize(b []byte) int {
 	size := 0
 	for text, end := range streamable.EventLines(b) {
 		comment := size == 0 && len(end) > 0 && bytes.HasPrefix(text, []byte{':'})
-		if size += len(text) + len(end); comment || len(text) == 0 {
+		size += len(text) + len(end)
+		if comment || len(text) == 0 {
 			return size
 		}
 	}

@@ -197,7 +197,8 @@ func (q *queue) tried(n int, err error, took time.Duration) (goesOn bool) {
 	if q.written++; q.givenUp {
 		return false
 	}
-	if q.single = err != nil; q.single {
+	q.single = err != nil
+	if q.single {
 		q.outage.fault = err
 	} else {
 		q.drop(n)

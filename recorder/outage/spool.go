@@ -107,7 +107,8 @@ func Open(open func() (store.Spool, error), o Options) (*Spool, error) {
 	s.queue.mu.Unlock()
 	go func() {
 		<-opened
-		if s.queue.inner = inner; err != nil {
+		s.queue.inner = inner
+		if err != nil {
 			s.queue.inner = Unavailable{err}
 		}
 		s.queue.drain(err)

@@ -135,7 +135,8 @@ func (x *clientExchange) apply(ctx context.Context, r *http.Request, m *Manner) 
 	r.Header.Del(mcp.HeaderProtocolVersion)
 	for _, h := range []http.Header{m.Routing, m.Header} {
 		for name, values := range h {
-			if r.Header[name] = values; len(values) == 0 {
+			r.Header[name] = values
+			if len(values) == 0 {
 				delete(r.Header, name)
 			}
 		}
@@ -408,7 +409,8 @@ func (x *clientExchange) readEvents(body io.Reader) {
 	first := true
 	take := func(found []StreamEvent) {
 		for _, ev := range found {
-			if data = append(data, ev.Data...); ev.More {
+			data = append(data, ev.Data...)
+			if ev.More {
 				continue
 			}
 			if first {
