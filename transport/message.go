@@ -109,6 +109,26 @@ func Member(raw json.RawMessage, path ...string) json.RawMessage {
 	return raw
 }
 
+// Text returns the value of a JSON string, and false for any other value.
+func Text(raw json.RawMessage) (text string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	for _, c := range raw {
+		if c == '\\' || c >= 0x80 {
+			err := json.Unmarshal(raw, &text)
+			return text, err == nil
+		}
+	}
+	return string(raw[1 : len(raw)-1]), true
+}
+
+// MemberText is Member for a JSON string: it returns its value, or "" for any other value.
+func MemberText(raw json.RawMessage, path ...string) string {
+	text, _ := Text(Member(raw, path...))
+	return text
+}
+
 // Packed is a message in half the memory of a [Message]: it has the places of the
 // members in the raw bytes. Projections of many messages hold them packed.
 type Packed struct {

@@ -280,11 +280,11 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 	req.refused = false
 	req.failed = m.Result == nil
 	req.answerStream = m.stream
-	req.asksInput = c.stateless() && text(transport.Member(m.Result, mcp.MemberResultType)) == "input_required"
+	req.asksInput = c.stateless() && transport.MemberText(m.Result, mcp.MemberResultType) == "input_required"
 	switch { // the agreed revision
 	case req.Dir != transport.ClientToServer || req.failed:
 	case req.Method == mcp.MethodInitialize:
-		if v := text(transport.Member(m.Result, mcp.MemberProtocolVersion)); v != "" {
+		if v := transport.MemberText(m.Result, mcp.MemberProtocolVersion); v != "" {
 			c.revision = v
 		}
 	case req.Method == mcp.MethodDiscover && c.handshake.request == nil:
@@ -300,7 +300,7 @@ func (c *Checker) settleByRequest(m *message) {
 	switch v := m.version; {
 	case m.Method == mcp.MethodInitialize:
 		c.revision = mcp.Revision2025_11_25 // the last that has a handshake
-		if named := text(transport.Member(m.Params, mcp.MemberProtocolVersion)); named < mcp.Revision2026_07_28 {
+		if named := transport.MemberText(m.Params, mcp.MemberProtocolVersion); named < mcp.Revision2026_07_28 {
 			c.revision = named
 		}
 	case v >= mcp.Revision2026_07_28 && m.Method != mcp.MethodDiscover:
@@ -388,7 +388,7 @@ func Parse(f transport.Frame) Parsed {
 				r.cancels = mcp.KeyOf(r.cancelled)
 			}
 			if bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
-				r.version = text(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
+				r.version = transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)
 			}
 		}
 		p.read[i] = r
@@ -406,17 +406,4 @@ func (p Parsed) Keys() Parsed {
 		}
 	}
 	return keys
-}
-
-// text returns the text of a JSON string, "" of any other value.
-func text(raw json.RawMessage) string {
-	if len(raw) == 0 || raw[0] != '"' {
-		return ""
-	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	var s string
-	_ = json.Unmarshal(raw, &s)
-	return s
 }

@@ -221,8 +221,8 @@ func isTerminal(status string) bool {
 	return status == hasTaskResult || status == "completed" || status == "failed" || status == "cancelled"
 }
 
-func taskStatus(task json.RawMessage) string { return text(transport.Member(task, "status")) }
-func taskID(task json.RawMessage) string     { return text(transport.Member(task, mcp.MemberTaskID)) }
+func taskStatus(task json.RawMessage) string { return transport.MemberText(task, "status") }
+func taskID(task json.RawMessage) string     { return transport.MemberText(task, mcp.MemberTaskID) }
 
 func keyOfTask(dir transport.Direction, task json.RawMessage) taskKey {
 	return taskKey(dir.String() + taskID(task))

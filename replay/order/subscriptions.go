@@ -47,7 +47,7 @@ func (s *subscriptions) sentRequest(req *Request, m *message) {
 		if s.first == nil {
 			s.first = req
 		}
-		s.uris.add(text(transport.Member(m.Params, "uri")))
+		s.uris.add(transport.MemberText(m.Params, "uri"))
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *subscriptions) judgeUpdate(v *violations, m *message, known Mark) {
 }
 
 // updatedURI returns the URI of an update.
-func updatedURI(m *message) string { return text(transport.Member(m.Params, "uri")) }
+func updatedURI(m *message) string { return transport.MemberText(m.Params, "uri") }
 
 // filterField names the member of a listen request's filter for a notification; "": a
 // notification without a filter.

@@ -204,7 +204,7 @@ func (s *session) request(e store.Event, m transport.Message) {
 	s.requests.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
 	s.open[c.number] = c
 	meta := transport.Member(m.Params, mcp.MemberMeta)
-	parent := parseRemote(text(transport.Member(meta, "traceparent")), text(transport.Member(meta, "tracestate")))
+	parent := parseRemote(transport.MemberText(meta, "traceparent"), transport.MemberText(meta, "tracestate"))
 	if on := s.streams[e.Stream]; on != nil {
 		if on.call != nil && e.Dir == transport.ServerToClient {
 			c.span.TraceID = on.call.span.TraceID
@@ -248,7 +248,7 @@ func (s *session) request(e store.Event, m transport.Message) {
 		a.set("jsonrpc.request.id", stringOf(id))
 	}
 	a.set("mcprec.request", intOf(e.Seq))
-	if v := text(transport.Member(meta, mcp.MetaProtocolVersion)); v != "" {
+	if v := transport.MemberText(meta, mcp.MetaProtocolVersion); v != "" {
 		s.revision = v
 	}
 }
@@ -263,10 +263,10 @@ func (s *session) response(e store.Event, m transport.Message) {
 		return
 	}
 	if c.method == mcp.MethodInitialize {
-		if v := text(transport.Member(m.Result, mcp.MemberProtocolVersion)); v != "" {
+		if v := transport.MemberText(m.Result, mcp.MemberProtocolVersion); v != "" {
 			s.revision = v
 		}
-		s.server = text(transport.Member(m.Result, mcp.MemberServerInfo, "name"))
+		s.server = transport.MemberText(m.Result, mcp.MemberServerInfo, "name")
 	}
 	a := &c.span.Attributes
 	a.set("mcprec.response", intOf(e.Seq))
@@ -278,7 +278,7 @@ func (s *session) response(e store.Event, m transport.Message) {
 		}
 		a.set("error.type", stringOf(code))
 		a.set("rpc.response.status_code", stringOf(code))
-		c.span.Status = status{text(transport.Member(m.Error, "message")), statusError}
+		c.span.Status = status{transport.MemberText(m.Error, "message"), statusError}
 	case string(transport.Member(m.Result, mcp.MemberIsError)) == "true":
 		a.set("error.type", stringOf("tool_error"))
 		c.span.Status.Code = statusError
@@ -415,6 +415,6 @@ func parseRemote(parent, state string) *remote {
 
 // text returns the text of a JSON string, "" of any other value.
 func text(raw json.RawMessage) string {
-	s, _ := timeline.StringOf(raw)
+	s, _ := transport.Text(raw)
 	return s
 }

@@ -214,7 +214,7 @@ func (x *exchanges) frame(ex *exchange, e store.Event) {
 	messages := timeline.MessagesOf(e.AsFrame())
 	if bytes.Contains(e.Payload, []byte(`"protocolVersion"`)) && x.versions[ex.session] == "" {
 		for _, m := range messages {
-			x.versions[ex.session], _ = timeline.StringOf(transport.Member(m.Result, mcp.MemberProtocolVersion))
+			x.versions[ex.session], _ = transport.Text(transport.Member(m.Result, mcp.MemberProtocolVersion))
 		}
 	}
 	if ex.isBody() {

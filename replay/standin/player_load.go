@@ -203,7 +203,7 @@ func (f failedCall) why() string {
 	why := fmt.Sprintf("#%d was refused by HTTP status %d %s", f.seq, f.exchange.status, http.StatusText(f.exchange.status))
 	said := cmp.Or(string(f.exchange.said), string(f.exchange.body))
 	for _, m := range timeline.MessagesOf(transport.Frame{Bytes: []byte(said)}) {
-		if message, ok := timeline.StringOf(transport.Member(m.Error, "message")); ok {
+		if message, ok := transport.Text(transport.Member(m.Error, "message")); ok {
 			said = message
 		}
 	}

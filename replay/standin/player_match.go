@@ -230,12 +230,12 @@ const unsupportedRevision = -32022
 func revisionsOf(script *playerScript) (r revisions) {
 	for _, c := range script.clientMsgs {
 		m := c.msg()
-		v, stated := timeline.StringOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
+		v, stated := transport.Text(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
 		switch {
 		case m.Kind() != transport.Request:
 		case m.Method == mcp.MethodInitialize:
 			r.handshake = true
-			if v, ok := timeline.StringOf(transport.Member(c.response().Result, mcp.MemberProtocolVersion)); ok && !slices.Contains(r.settled, v) {
+			if v, ok := transport.Text(transport.Member(c.response().Result, mcp.MemberProtocolVersion)); ok && !slices.Contains(r.settled, v) {
 				r.settled = append(r.settled, v)
 			}
 		case stated && !slices.Contains(r.settled, v):
@@ -253,7 +253,7 @@ func revisionsOf(script *playerScript) (r revisions) {
 // refuse returns the error for a live request of a revision that was not recorded; nil for
 // every other request.
 func (r *revisions) refuse(m transport.Message) *revisionError {
-	v, stated := timeline.StringOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
+	v, stated := transport.Text(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
 	switch {
 	case len(r.settled) == 0:
 		return nil
@@ -261,7 +261,7 @@ func (r *revisions) refuse(m transport.Message) *revisionError {
 		if r.handshake {
 			return nil
 		}
-		v, _ = timeline.StringOf(transport.Member(m.Params, mcp.MemberProtocolVersion))
+		v, _ = transport.Text(transport.Member(m.Params, mcp.MemberProtocolVersion))
 	case !stated || slices.Contains(r.stated, v) || slices.Contains(r.settled, v) || m.Method == mcp.MethodDiscover && len(r.stated) == 0:
 		return nil
 	}
@@ -297,8 +297,8 @@ func (c *clientMsg) negotiated() string {
 	if c.msg().Method != mcp.MethodInitialize || c.answer == nil {
 		return ""
 	}
-	was, _ := timeline.StringOf(transport.Member(c.msg().Params, mcp.MemberProtocolVersion))
-	is, _ := timeline.StringOf(transport.Member(c.live.Params, mcp.MemberProtocolVersion))
+	was, _ := transport.Text(transport.Member(c.msg().Params, mcp.MemberProtocolVersion))
+	is, _ := transport.Text(transport.Member(c.live.Params, mcp.MemberProtocolVersion))
 	if was == is {
 		return ""
 	}

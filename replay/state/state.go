@@ -141,14 +141,14 @@ func (s *State) onRequest(e store.Event, m *transport.Message) {
 	if c.dir == transport.ClientToServer {
 		client := &s.peers[transport.ClientToServer]
 		if c.method == mcp.MethodSetLogLevel {
-			s.logLevel = text(transport.Member(m.Params, "level"))
+			s.logLevel = transport.MemberText(m.Params, "level")
 		}
 		switch {
 		case c.method == mcp.MethodInitialize:
 			client.update(transport.Member(m.Params, "clientInfo"), transport.Member(m.Params, "capabilities"))
 		case bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)): // most have none, and looking is cheap
 			meta := transport.Member(m.Params, mcp.MemberMeta)
-			c.revision = text(transport.Member(meta, mcp.MetaProtocolVersion))
+			c.revision = transport.MemberText(meta, mcp.MetaProtocolVersion)
 			client.update(transport.Member(meta, mcp.MetaClientInfo), transport.Member(meta, mcp.MetaClientCapabilities))
 		}
 	}
@@ -194,7 +194,7 @@ func (s *State) onServerResult(e store.Event, c *call, result json.RawMessage) {
 	switch {
 	case c.method == mcp.MethodInitialize:
 		s.greeted = e.Seq
-		s.revision = text(transport.Member(result, mcp.MemberProtocolVersion))
+		s.revision = transport.MemberText(result, mcp.MemberProtocolVersion)
 	case c.revision >= mcp.Revision2026_07_28:
 		s.revision = c.revision
 		server.update(transport.Member(result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
@@ -216,7 +216,7 @@ func (s *State) onTaskResult(e store.Event, method string, result json.RawMessag
 	default:
 		if task := transport.Member(result, "task"); task != nil {
 			s.setTask(e, task)
-		} else if text(transport.Member(result, mcp.MemberResultType)) == "task" {
+		} else if transport.MemberText(result, mcp.MemberResultType) == "task" {
 			s.setTask(e, result)
 		}
 	}
@@ -224,8 +224,8 @@ func (s *State) onTaskResult(e store.Event, method string, result json.RawMessag
 
 // setTask keeps the status of a task.
 func (s *State) setTask(e store.Event, raw json.RawMessage) {
-	id := text(transport.Member(raw, mcp.MemberTaskID))
-	status := text(transport.Member(raw, "status"))
+	id := transport.MemberText(raw, mcp.MemberTaskID)
+	status := transport.MemberText(raw, "status")
 	if id == "" || status == "" {
 		return
 	}
@@ -240,7 +240,7 @@ func (s *State) setTask(e store.Event, raw json.RawMessage) {
 	}
 	s.statuses[status]++
 	task.Status = status
-	task.Message = text(transport.Member(raw, "statusMessage"))
+	task.Message = transport.MemberText(raw, "statusMessage")
 	task.Told = e.Seq
 	s.tasks[key] = task
 }
@@ -253,7 +253,7 @@ func (s *State) onNotification(e store.Event, m *transport.Message) {
 			c.reports++
 			c.progress = string(transport.Member(m.Params, "progress"))
 			c.total = string(transport.Member(m.Params, "total"))
-			c.message = text(transport.Member(m.Params, "message"))
+			c.message = transport.MemberText(m.Params, "message")
 			s.queues.take(c.dir, c.stream, c.seq)
 		}
 	case mcp.NotificationCancelled:
@@ -280,7 +280,7 @@ func (s *State) onNotification(e store.Event, m *transport.Message) {
 // acknowledgement.
 func (s *State) onSubscriptionNotification(e store.Event, m *transport.Message) {
 	if !bytes.Contains(m.Params, []byte(mcp.MetaSubscriptionID)) {
-		uri := text(transport.Member(m.Params, "uri"))
+		uri := transport.MemberText(m.Params, "uri")
 		if sub, ok := s.subscriptions[uri]; ok && m.Method == mcp.NotificationResourceUpdated {
 			sub.Notified++
 			s.subscriptions[uri] = sub
@@ -396,18 +396,4 @@ func (q *queues) clone() queues {
 		q.lanes[l] = list
 	}
 	return c
-}
-
-// text returns the text of a JSON string, "" of any other value.
-func text(raw json.RawMessage) (s string) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return ""
-	}
-	for _, c := range raw {
-		if c == '\\' || c >= 0x80 {
-			_ = json.Unmarshal(raw, &s) // valid, as the frame is
-			return s
-		}
-	}
-	return string(raw[1 : len(raw)-1])
 }

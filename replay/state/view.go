@@ -50,8 +50,8 @@ type Peer struct {
 func (p *Peer) update(info, capabilities json.RawMessage) {
 	if info != nil && string(info) != p.info {
 		p.info = string(info)
-		p.Name = text(transport.Member(info, "name"))
-		p.Version = text(transport.Member(info, "version"))
+		p.Name = transport.MemberText(info, "name")
+		p.Version = transport.MemberText(info, "version")
 	}
 	if capabilities != nil && !bytes.Equal(capabilities, p.Capabilities) {
 		p.Capabilities = bytes.Clone(capabilities)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unique"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -90,24 +90,23 @@ type Endings struct {
 type callEnd struct {
 	response, cancelled uint64
 	latency             time.Duration
-	failure             string // the same text for the same failure
+	failure             unique.Handle[string]
 	late                bool
 }
 
 // NewEndings returns an empty projection.
 func NewEndings() *Endings {
 	e := &Endings{}
-	failures := map[string]string{}
 	e.transcript = NewTranscript(func(entry Entry) error {
 		for _, m := range entry.Messages {
 			if m.Kind == transport.Request {
 				e.list = append(e.list, callEnd{})
 			} else if m.Call != nil {
-				e.note(m.Call, failures)
+				e.note(m.Call)
 			}
 		}
 		for _, call := range entry.Refused {
-			e.note(call, failures)
+			e.note(call)
 		}
 		return nil
 	})
@@ -122,20 +121,11 @@ func (e *Endings) Apply(event store.Event) error {
 	return e.transcript.Apply(event)
 }
 
-// note keeps the present end of a call. Up to 1000 texts of failures are shared; further
-// ones are shortened.
-func (e *Endings) note(c *Call, failures map[string]string) {
-	failure, held := failures[c.Failure]
-	const most = 1000
-	switch {
-	case held:
-	case len(failures) >= most:
-		failure = phrase.Shorten(c.Failure, phrase.NameLimit)
-	default:
-		failure = c.Failure
-		failures[failure] = failure
+// note keeps the present end of a call.
+func (e *Endings) note(c *Call) {
+	e.list[c.number] = callEnd{
+		response: c.Response, cancelled: c.Cancelled, latency: c.Latency, failure: unique.Make(c.Failure), late: c.Late,
 	}
-	e.list[c.number] = callEnd{response: c.Response, cancelled: c.Cancelled, latency: c.Latency, failure: failure, late: c.Late}
 }
 
 // predict writes the end of a call into a call that has just begun.
@@ -144,5 +134,8 @@ func (e *Endings) predict(c *Call) {
 		return
 	}
 	end := e.list[c.number]
-	c.Response, c.Latency, c.Failure, c.Cancelled, c.Late = end.response, end.latency, end.failure, end.cancelled, end.late
+	c.Response, c.Latency, c.Cancelled, c.Late = end.response, end.latency, end.cancelled, end.late
+	if end.failure != (unique.Handle[string]{}) {
+		c.Failure = end.failure.Value()
+	}
 }

@@ -47,21 +47,7 @@ func Target(m transport.Message) (string, bool) {
 	default:
 		return "", false
 	}
-	return StringOf(transport.Member(m.Params, key))
-}
-
-// StringOf returns the text of a JSON string. Plain ASCII, the usual case, is quick.
-func StringOf(raw json.RawMessage) (s string, ok bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
-	}
-	for _, c := range raw {
-		if c == '\\' || c >= 0x80 {
-			err := json.Unmarshal(raw, &s)
-			return s, err == nil
-		}
-	}
-	return string(raw[1 : len(raw)-1]), true
+	return transport.Text(transport.Member(m.Params, key))
 }
 
 // TargetOf returns the target, or "".

@@ -3,7 +3,6 @@ package streamable
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -291,7 +290,7 @@ func (c *ClientConn) sessionOf(stream uint64) *clientSession {
 // Route sets the headers by which a message is routed in a session of the revision
 // (basic transports, standard request headers); "": the revision in the message.
 func Route(h http.Header, m transport.Message, version string) {
-	if own := textOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)); own != "" {
+	if own := transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion); own != "" {
 		version = own
 	}
 	if version != "" {
@@ -304,9 +303,9 @@ func Route(h http.Header, m transport.Message, version string) {
 	name := ""
 	switch m.Method {
 	case mcp.MethodCallTool, mcp.MethodGetPrompt:
-		name = textOf(transport.Member(m.Params, "name"))
+		name = transport.MemberText(m.Params, "name")
 	case mcp.MethodReadResource:
-		name = textOf(transport.Member(m.Params, "uri"))
+		name = transport.MemberText(m.Params, "uri")
 	}
 	plain := strings.TrimSpace(name) == name && !strings.HasPrefix(name, "=?base64?")
 	for _, r := range name {
@@ -318,10 +317,4 @@ func Route(h http.Header, m transport.Message, version string) {
 	if name != "" {
 		h.Set(mcp.HeaderName, name)
 	}
-}
-
-// textOf returns the text of a JSON string, or "".
-func textOf(raw json.RawMessage) (text string) {
-	_ = json.Unmarshal(raw, &text)
-	return text
 }

@@ -242,7 +242,7 @@ func (x *clientExchange) got(b []byte) {
 			continue
 		}
 		delete(x.unanswered, mcp.KeyOf(m.ID))
-		if version := textOf(transport.Member(m.Result, mcp.MemberProtocolVersion)); x.isInitialize && version != "" {
+		if version := transport.MemberText(m.Result, mcp.MemberProtocolVersion); x.isInitialize && version != "" {
 			x.conn.mu.Lock()
 			x.session.version = version
 			x.conn.mu.Unlock()
