@@ -173,7 +173,28 @@ func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32
 			usedA[i] = true
 			usedB[j] = true
 		}
-		for _, n := range p.neighbors(as, bs) {
+		type candidate struct{ i, j, distance int }
+		var candidates []candidate
+		if len(as)+len(bs) > 2 { // else there is no choice
+			band := len(as) + len(bs)
+			if len(as)*len(bs) > maxCompared {
+				band = max(maxCompared/max(len(as), len(bs))/2, minNeighbors)
+			}
+			sketchesA := p.sketches(0, as)
+			sketchesB := p.sketches(1, bs)
+			for i := range as {
+				for j := max(0, i-band); j < min(len(bs), i+band+1); j++ {
+					candidates = append(candidates, candidate{i, j, sketchesA[i].distance(sketchesB[j])})
+				}
+			}
+			slices.SortFunc(candidates, func(x, y candidate) int {
+				return cmp.Or(
+					cmp.Compare(x.distance, y.distance),
+					cmp.Compare(max(x.i-x.j, x.j-x.i), max(y.i-y.j, y.j-y.i)),
+					cmp.Compare(x.i+x.j, y.i+y.j))
+			})
+		}
+		for _, n := range candidates {
 			if !usedA[n.i] && !usedB[n.j] {
 				use(n.i, n.j)
 			}
@@ -188,35 +209,6 @@ func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32
 			}
 		}
 	})
-}
-
-// neighbor is a possible pair, and how much its messages differ.
-type neighbor struct{ i, j, distance int }
-
-// neighbors compares messages at about the same place in two lists, and returns the pairs with
-// the best first.
-func (p *pairing) neighbors(as, bs []int32) (list []neighbor) {
-	if len(as) == 1 && len(bs) == 1 {
-		return []neighbor{{0, 0, 0}}
-	}
-	band := len(as) + len(bs)
-	if len(as)*len(bs) > maxCompared {
-		band = max(maxCompared/max(len(as), len(bs))/2, minNeighbors)
-	}
-	sketchesA := p.sketches(0, as)
-	sketchesB := p.sketches(1, bs)
-	for i := range as {
-		for j := max(0, i-band); j < min(len(bs), i+band+1); j++ {
-			list = append(list, neighbor{i, j, sketchesA[i].distance(sketchesB[j])})
-		}
-	}
-	slices.SortFunc(list, func(x, y neighbor) int {
-		return cmp.Or(
-			cmp.Compare(x.distance, y.distance),
-			cmp.Compare(max(x.i-x.j, x.j-x.i), max(y.i-y.j, y.j-y.i)),
-			cmp.Compare(x.i+x.j, y.i+y.j))
-	})
-	return list
 }
 
 // sketches returns the sketches of messages; a message without a text has an empty sketch.
