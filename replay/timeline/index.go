@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"iter"
-	"net/http"
 	"slices"
 
 	"github.com/mcprec/mcprec/store"
@@ -267,7 +266,7 @@ func (x *Index[K, T]) Follow(e store.Event) (refused []T, status int) {
 	}
 	switch info.What {
 	case store.HTTPResponse:
-		if info.Status >= http.StatusMultipleChoices {
+		if info.Status >= 300 { // anything but success
 			return x.Refuse(e.Stream), info.Status
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
