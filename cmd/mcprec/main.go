@@ -84,16 +84,18 @@ The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 		}
 		return usagef("%v; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(),
-		newReplay(), newExplore(), newServe(std), newDrive(), newCheck(), newCapacity(), newDiff(), newState(), newBisect(), newVerify(), newRepair(), newRedact(), newRemove(), newPrune(), newCompact(), newStats(), newDemo(), &cobra.Command{
-			Use:   "version",
-			Short: "Print the version",
-			Args:  atMost(0),
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "mcprec %s\n", version())
-				return err
-			},
-		})
+	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(), newReplay(), newExplore(),
+		newServe(std), newDrive(), newCheck(), newCapacity(), newDiff(), newState(), newBisect(), newVerify(), newRepair(),
+		newRedact(), newRemove(), newPrune(), newCompact(), newStats(), newDemo())
+	root.AddCommand(&cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "mcprec %s\n", version())
+			return err
+		},
+	})
 	return root
 }
 
@@ -160,7 +162,7 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 // these codes only if the child has neither.
 const (
 	exitFine    = 0
-	exitVerdict = 1 // a verdict other than pass, a fault found by check, verify or serve --fail, nothing by bisect, a loss by repair, sessions that differ
+	exitVerdict = 1 // a verdict, a fault or a difference; see exitTable
 	exitUsage   = 2 // a flag, an argument, or an ambiguous or unknown session
 	exitData    = 3 // a store or a file that cannot be read or written
 	exitLost    = 4 // record: the child exited 0, but not all could be recorded

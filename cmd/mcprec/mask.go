@@ -181,7 +181,7 @@ func (d masker) value(place []string, value []byte) []byte {
 	switch {
 	case n == 0:
 		return value
-	case !bytes.HasPrefix(masked, []byte(before)): // all below a member of the place is a secret
+	case !bytes.HasPrefix(masked, []byte(before)) || !bytes.HasSuffix(masked, []byte(after)): // all below a member of the place is a secret
 		return strconv.AppendQuote(nil, d.inner.Placeholder(string(value)))
 	}
 	return masked[len(before) : len(masked)-len(after)]

@@ -132,24 +132,25 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 	case shown == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.name)
 	}
+	if p.close == nil {
+		return nil
+	}
 	return p.close()
 }
 
 type entryPrinter struct {
 	print func(timeline.Entry) error
-	close func() error // prints the end of a diagram
+	close func() error // prints the end of a diagram; nil for lines
 }
-
-func nothing() error { return nil }
 
 // newEntryPrinter returns a printer of one line an entry. With pairs the line also names the
 // events of the same call.
 func newEntryPrinter(s *screen, format string, pairs bool) entryPrinter {
 	if format == "json" {
 		enc := report.NewEncoder(s)
-		return entryPrinter{func(e timeline.Entry) error { return enc.Encode(entryLine(e, pairs)) }, nothing}
+		return entryPrinter{print: func(e timeline.Entry) error { return enc.Encode(entryLine(e, pairs)) }}
 	}
-	return entryPrinter{func(e timeline.Entry) error {
+	return entryPrinter{print: func(e timeline.Entry) error {
 		head, direction, text := e.Parts()
 		s.paint(dim, head)
 		s.paint(ofDirection(e.Dir), direction)
@@ -159,7 +160,7 @@ func newEntryPrinter(s *screen, format string, pairs bool) entryPrinter {
 		}
 		s.paint(unpainted, "\n")
 		return nil
-	}, nothing}
+	}}
 }
 
 // newSequencePrinter returns a printer that draws a sequence diagram.
