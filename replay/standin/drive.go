@@ -141,7 +141,7 @@ type driving struct {
 	ended chan error    // how the writer ended
 
 	queue    []outgoing
-	returned int         // frames that the driver has returned
+	returned int         // frames returned by the driver
 	busy     bool        // the writer has a frame
 	pacing   bool        // and waits for its time, which the server knows nothing of
 	failed   chan error  // is ended; nil once the writer has ended
@@ -212,7 +212,7 @@ func (s *driving) write(ctx context.Context) error {
 	}
 }
 
-// add queues the frames that the driver has returned.
+// add queues frames of the driver.
 func (s *driving) add(frames []transport.Frame) {
 	for _, f := range frames {
 		s.queue = append(s.queue, outgoing{frame: f, gap: s.driver.Gap(s.returned)})

@@ -46,9 +46,9 @@ type Driver struct {
 	heard   int                     // server messages that arrived
 	missing int                     // server messages that did not, of those said before the client ended its side
 	open    []*request              // sent, not cancelled, and the recorded answer has not come
-	streams map[uint64]*clientFrame // frames that were sent, by HTTP exchange
+	streams map[uint64]*clientFrame // sent frames, by HTTP exchange
 	written int                     // client frames before this one were written, or are answers
-	out     []*clientFrame          // every frame that was returned; nil: not a recorded one
+	out     []*clientFrame          // every frame returned; nil: an unrecorded frame
 }
 
 // NewDriver returns a Driver of the client's half of a session.
@@ -84,7 +84,7 @@ func NewDriver(events []store.Event, rules match.Rules) *Driver {
 	return d
 }
 
-// Start returns the frames that can be sent before the server has said anything.
+// Start returns the frames to send before the server has said anything.
 func (d *Driver) Start() []transport.Frame { return d.release() }
 
 // Receive takes a frame of the live server and returns the frames to send now.
@@ -189,10 +189,10 @@ func (d *Driver) arrive(s *serverMsg, m transport.Message, stream uint64) {
 	d.order.arrive(s)
 }
 
-// End says that the client has ended its side: nothing goes out any more.
+// End says that the client has ended its side: no frame goes out any more.
 func (d *Driver) End() { d.order.ended = true }
 
-// release returns the client frames that may go out.
+// release returns the client frames ready to go.
 func (d *Driver) release() []transport.Frame {
 	var out []transport.Frame
 	d.order.release(func(f *clientFrame) { out = append(out, d.send(f)) })
@@ -261,7 +261,7 @@ func (d *Driver) Pending() []string {
 }
 
 // Gap returns the recorded time between a frame and the one before it. The frame is number n
-// of all that were returned, counted from 0. Gap is 0 for a frame that was not recorded.
+// of all that were returned, counted from 0. Gap is 0 for an unrecorded frame.
 func (d *Driver) Gap(n int) time.Duration {
 	if f := d.out[n]; f != nil {
 		return f.gap

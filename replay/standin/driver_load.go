@@ -35,8 +35,8 @@ type clientFrame struct {
 	sent     bool
 
 	// Of a reordering driver:
-	needs   []*serverMsg   // messages that must have come
-	after   []*clientFrame // frames that must have been written
+	needs   []*serverMsg   // messages to wait for
+	after   []*clientFrame // frames to be written first
 	written bool
 }
 
@@ -68,7 +68,7 @@ type serverMsg struct {
 	request  *request       // of a response
 	answers  []*clientFrame // of a request
 	owner    *request       // of another message: the call that it belongs to
-	follows  *request       // the call whose answer came directly before
+	follows  *request       // the call answered directly before
 	optional bool           // waited for only until GiveUpWaiting
 	afterEnd bool           // sent when the client had ended its side
 
@@ -77,8 +77,8 @@ type serverMsg struct {
 	timedOut  bool   // skipped by GiveUpWaiting
 	stream    uint64 // of the live message
 	live      *transport.Message
-	came      int        // its place among all that arrived, from 1
-	alone     *request   // the only call that was open when it came
+	came      int        // its place among the arrived messages, from 1
+	alone     *request   // the only call open then
 	overtaken *serverMsg // the first message of its kind and call that came before it and was recorded after it
 }
 
@@ -107,7 +107,7 @@ func (s *serverMsg) what() string {
 type request struct {
 	frame     *clientFrame
 	packed    transport.Packed
-	response  *serverMsg // nil: there was none
+	response  *serverMsg // nil: unanswered
 	cancelled bool       // before its response, if any
 	done      bool       // the live server answered
 }

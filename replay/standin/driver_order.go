@@ -15,7 +15,7 @@ import (
 // recorded order, or in any order that the specification allows.
 type driverOrder struct {
 	*driverScript
-	ended    bool           // nothing goes out any more
+	ended    bool           // no frame goes out any more
 	settled  int            // no server message before this one is pending
 	next     int            // client frames before this one were sent, or are answers
 	due      []*clientFrame // answers whose question has come
@@ -58,7 +58,7 @@ func (o *driverOrder) horizon() int {
 	return len(o.serverMsgs)
 }
 
-// release sends the client frames that may go out.
+// release sends the client frames ready to go.
 func (o *driverOrder) release(send func(*clientFrame)) {
 	switch {
 	case o.ended:

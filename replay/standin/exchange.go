@@ -22,12 +22,12 @@ type exchange struct {
 	method  string
 	path    string
 	session string                  // its MCP session id, of the request or given by the response
-	named   streamable.SessionState // state of the session that the request names
-	unknown string                  // an id in the request that names no session
+	named   streamable.SessionState // state of the session named by the request
+	unknown string                  // an id of no session in the request
 	resumes string                  // the id of the event after which the exchange goes on
 	lost    bool                    // no recorded event has that id
 	request http.Header
-	asked   []byte // the body of a request that was refused
+	asked   []byte // the body of a refused request
 
 	speaks    bool   // the body is a frame
 	begins    bool   // the message begins a session, so it need name none
@@ -64,7 +64,7 @@ type exchanges struct {
 	order    []*exchange
 	legacy   bool              // HTTP+SSE
 	events   map[string]uint64 // the exchange of the event with an id
-	given    map[string]bool   // session ids that the server gave; false: deleted
+	given    map[string]bool   // session ids given by the server; false: deleted
 	versions map[string]string // protocol revisions, by session
 	origin   map[uint64]uint64 // of an exchange that goes on with another: the first of them
 }

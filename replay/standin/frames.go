@@ -21,7 +21,7 @@ import (
 // own (-32001 is a time-out in the TypeScript SDK).
 const MissCode = -32010
 
-// answerTo returns a response that was not recorded.
+// answerTo returns an unrecorded response.
 func answerTo(id json.RawMessage, stream uint64, body []byte) transport.Frame {
 	return transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, body), Stream: stream}
 }

@@ -42,8 +42,8 @@ type EndpointOptions struct {
 	ServeOptions
 	// Origins are web origins that may ask besides those of this machine.
 	Origins []string
-	// NewLive returns a server for one session, which gets the requests that are not
-	// recorded; nil: an error answers them.
+	// NewLive returns a server for one session, which gets the unrecorded
+	// requests; nil: an error answers them.
 	NewLive func() *Live
 	// Watch is called when a session begins. It returns the session's ServeOptions.Say, and a
 	// function that is called when the session is over, for one session at a time. Watch may

@@ -55,7 +55,7 @@ type Player struct {
 	variables *match.Variables             // made up by the live client
 	asked     map[mcp.Key][]*serverRequest // requests sent to the live client, by id
 	findings
-	out     []*serverFrame    // every frame that was returned; nil: not a recorded one
+	out     []*serverFrame    // every frame returned; nil: an unrecorded frame
 	written int               // server frames before this one were written
 	streams map[uint64]uint64 // recorded exchanges, by the live exchanges that stand for them
 }
@@ -91,7 +91,7 @@ func newPlayer(script *playerScript, rules match.Rules) *Player {
 	}
 }
 
-// Start returns the frames that can be sent before the client has said anything.
+// Start returns the frames to send before the client has said anything.
 func (p *Player) Start() []transport.Frame { return p.release() }
 
 // Receive takes a frame of the live client and returns the frames to send now.
@@ -202,7 +202,7 @@ func (p *Player) arrive(c *clientMsg, m transport.Message, stream uint64) {
 	p.order.arrive(c)
 }
 
-// release returns the server frames that may go out, in recorded order.
+// release returns the server frames ready to go, in recorded order.
 func (p *Player) release() []transport.Frame {
 	var out []transport.Frame
 	p.order.release(func(f *serverFrame) { out = append(out, p.send(f)...) })
@@ -273,7 +273,7 @@ func (p *Player) End() []transport.Frame {
 // Gap returns the recorded time between a frame and the latest of its causes. The frame is
 // number n of all that were returned, counted from 0. Its causes are the messages of the
 // live client and the frames sent that were recorded before it. Gap is to be called when the
-// frame is returned. It is 0 for a frame that was not recorded.
+// frame is returned. It is 0 for an unrecorded frame.
 func (p *Player) Gap(n int) time.Duration {
 	if f := p.out[n]; f != nil {
 		return p.gap(f)

@@ -80,15 +80,15 @@ type serverFrame struct {
 	at       time.Duration
 	frame    transport.Frame
 	before   int          // client messages recorded before it
-	owners   []*clientMsg // the requests it belongs to
+	owners   []*clientMsg // the requests of this frame
 	unasked  bool         // recorded on a stream that no request opened
 	edits    []edit[*clientMsg]
 	requests []*serverRequest
 	sent     bool
 
 	// Of a reordering player:
-	needs   []*clientMsg   // messages that must have come
-	after   []*serverFrame // frames that must have been written
+	needs   []*clientMsg   // messages to wait for
+	after   []*serverFrame // frames to be written first
 	written bool
 }
 
@@ -115,7 +115,7 @@ type serverRequest struct {
 	frame  *serverFrame
 	id     mcp.Key
 	method string
-	answer *clientMsg // nil: there was none
+	answer *clientMsg // nil: unanswered
 	done   bool       // the live client answered
 }
 
@@ -154,7 +154,7 @@ type playerLoader struct {
 }
 
 // loadPlayerScript reads a recording. Over one stream, such as stdio, it leaves out the
-// exchanges that a stream cannot repeat.
+// exchanges unfit for a stream.
 func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *playerScript {
 	l := playerLoader{
 		calls:     timeline.NewIndex[mcp.Key, *clientMsg](timeline.All),
@@ -185,7 +185,7 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 	return &script
 }
 
-// failedCall is a request of the recorded client without an answer that can be played.
+// failedCall is a request of the recorded client without a playable answer.
 type failedCall struct {
 	key      match.Key
 	seq      uint64

@@ -23,9 +23,9 @@ type playerMatcher struct {
 	variables *match.Variables
 	revisions revisions
 	requests  map[match.Key][]*clientMsg // each queue in recorded order
-	failed    map[match.Key]failedCall   // requests without an answer that can be played
+	failed    map[match.Key]failedCall   // requests without a playable answer
 	masked    map[string][]*clientMsg    // requests with a masked secret, by method
-	inOrder   []*clientMsg               // of match.ByOrder: the requests that are left
+	inOrder   []*clientMsg               // of match.ByOrder: the requests left
 	others    map[string][]*clientMsg    // notifications by method; stray answers and noise by their keys
 	preferID  bool                       // of equal requests takes the one with the live id
 }
@@ -250,7 +250,7 @@ func revisionsOf(script *playerScript) (r revisions) {
 	return r
 }
 
-// refuse returns the error for a live request of a revision that was not recorded; nil for
+// refuse returns the error for a live request of an unrecorded revision; nil for
 // every other request.
 func (r *revisions) refuse(m transport.Message) *revisionError {
 	v, stated := transport.Text(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
@@ -268,7 +268,7 @@ func (r *revisions) refuse(m transport.Message) *revisionError {
 	return &revisionError{v, r.settled}
 }
 
-// revisionError says that a request is of a revision that was not recorded.
+// revisionError says that a request is of an unrecorded revision.
 type revisionError struct {
 	requested string
 	supported []string

@@ -57,7 +57,7 @@ func (o *playerOrder) settle(reach int) {
 	}
 }
 
-// release sends the server frames that may go out, in recorded order.
+// release sends the server frames ready to go, in recorded order.
 func (o *playerOrder) release(send func(*serverFrame)) {
 	for o.cued < len(o.serverFrames) && (o.reorders || o.serverFrames[o.cued].before <= o.reach) {
 		o.held = append(o.held, o.serverFrames[o.cued])

@@ -28,12 +28,12 @@ import (
 type rejections struct {
 	rules    match.Rules
 	paths    map[string]bool // recorded paths beside the endpoint's
-	versions map[string]bool // protocol versions that were refused
+	versions map[string]bool // refused protocol versions
 	stateful bool            // sessions have ids
 
 	mu    sync.Mutex
 	list  []*rejection
-	asked int // live requests that were answered
+	asked int // live requests answered
 }
 
 // rejection is a request that was refused for its form.

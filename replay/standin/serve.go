@@ -20,7 +20,7 @@ type ServeOptions struct {
 	Pacer Pacer
 	// Patience with a silent client; 0 is half a second.
 	Patience time.Duration
-	// Live gets the requests that are not recorded; nil: an error answers them.
+	// Live gets unrecorded requests; nil: an error answers them.
 	Live *Live
 	// Say gets the news that a person who watches should know at once, from one goroutine at
 	// a time; nil: it is not reported.
@@ -91,7 +91,7 @@ type serving struct {
 
 	mu       sync.Mutex // never held across a read, a write or a wait
 	player   *Player
-	returned int // frames that the player has returned
+	returned int // frames returned by the player
 	reported int // findings that were said
 	queue    []outgoing
 	rest     outgoing           // the frame whose gap the writer waits for
@@ -117,7 +117,7 @@ func (s *serving) say(text string) {
 	}
 }
 
-// add queues the frames that the player has returned.
+// add queues frames of the player.
 func (s *serving) add(frames []transport.Frame) {
 	for _, f := range frames {
 		next := outgoing{frame: f, n: s.returned}

@@ -41,7 +41,7 @@ func faults(list []judged) []match.StepVerdict {
 	return verdicts
 }
 
-// notSent returns the verdict on a recorded frame that was not sent.
+// notSent returns the verdict on an unsent recorded frame.
 func notSent(dir transport.Direction, seq uint64, what, text string) judged {
 	return judged{seq: seq, fault: true, StepVerdict: match.StepVerdict{Seq: seq, Dir: dir, What: what, Result: match.NotSent, Text: text}}
 }
@@ -63,12 +63,12 @@ func (j *judged) compared(c match.Comparison, order string) {
 	j.Text = fmt.Sprintf("#%d, %s, %s", j.Seq, j.What, strings.Join(parts, "; "))
 }
 
-// findings are the verdicts on messages of a live end that nobody recorded.
+// findings are the verdicts on unrecorded messages of a live end.
 type findings struct {
 	dir     transport.Direction // of the live end's messages
 	list    []judged
 	reached uint64   // Seq of the latest recorded message that came
-	without []string // messages that GiveUpWaiting passed over
+	without []string // messages passed over by GiveUpWaiting
 
 	recordedNoise, noise int    // frames of the recorded end and the live one, except for noise that a Player waits for
 	firstNoise           string // of the live end
@@ -79,13 +79,13 @@ type findings struct {
 // end that were not recorded.
 func (f *findings) Findings() []match.StepVerdict { return faults(f.list) }
 
-// Without lists the messages that GiveUpWaiting went on without: #3 (tools/list).
+// Without lists the messages passed over by GiveUpWaiting: #3 (tools/list).
 func (f *findings) Without() []string { return slices.Clone(f.without) }
 
 // reach notes that a recorded message has come.
 func (f *findings) reach(seq uint64) { f.reached = max(f.reached, seq) }
 
-// extra adds a message that nobody recorded.
+// extra adds an unrecorded message.
 func (f *findings) extra(what, text string, fault bool) {
 	f.add(match.StepVerdict{What: what, Text: text}, fault)
 }
