@@ -49,8 +49,9 @@ type turn chan struct{}
 func (t turn) take() { t <- struct{}{} }
 func (t turn) give() { <-t }
 
-// maxIdleParts is how many parts' memory a log keeps between writes: many sessions rest.
-const maxIdleParts = 256
+// maxIdleParts is how many parts' memory a log keeps between writes: enough for a read of many
+// server-sent events, which must not allocate.
+const maxIdleParts = 1 << 10
 
 // open reports whether events are still recorded.
 func (l *log) open() bool { return !l.sealed && !l.failed }

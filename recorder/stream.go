@@ -81,6 +81,9 @@ func (s *Stream) Write(items []Item) {
 // describes a frame which is not in the log.
 func (s *Stream) skipLost(items []Item) []Item {
 	l, known := s.log, s.newest != 0
+	if known && !s.skip {
+		return items
+	}
 	return slices.DeleteFunc(items, func(it Item) bool {
 		switch {
 		case it.About && !known:
