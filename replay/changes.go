@@ -8,12 +8,12 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// searchLimit bounds the sessions, in frames, that changes are searched for by
-// many replays; longer ones get the few that take one replay each.
+// searchLimit is the length of a session, in frames, above which no change is searched for by
+// many replays.
 const searchLimit = 100_000
 
-// capacitiesTried stand for all: a hang at each of them is a hang that no
-// transport capacity hides, for the last is unbounded.
+// capacitiesTried stand for every capacity: if the last, unbounded, hangs, no transport
+// capacity hides the hang.
 var capacitiesTried = [...]Room{0, 1, 10, 1000, Unbounded}
 
 // changes finds what would change the verdict of a hang, by playing the recording again
@@ -33,8 +33,8 @@ func (c changes) passes(both scripts, capacity Capacity) bool {
 	return play(c.recording, both, capacity).done()
 }
 
-// ofQueues says how large the inner queue of a swallowing end must be: as
-// large as its notification debt, unless something else hangs then.
+// ofQueues returns the size of the inner queue that a swallowing end needs: the notification
+// debt, unless the replay hangs for another reason then.
 func (c changes) ofQueues(p *closedRun) []string {
 	var list []string
 	for _, dir := range directions {
@@ -52,7 +52,7 @@ func (c changes) ofQueues(p *closedRun) []string {
 	return list
 }
 
-// ofCapacities says which capacity passes, or that none does.
+// ofCapacities returns the capacities that pass.
 func (c changes) ofCapacities() []string {
 	both := scriptsOf(c.recording, c.Setup)
 	if !c.passes(both, Capacity{Unbounded, Unbounded}) {
@@ -74,8 +74,8 @@ func (c changes) ofCapacities() []string {
 	return list
 }
 
-// smallest finds the least capacity of one direction that passes, the other
-// staying as it is. More capacity never hurts, so halving finds it.
+// smallest finds the least capacity of one direction that passes, by bisection: more capacity
+// never hurts. The other direction stays as it is.
 func (c changes) smallest(dir transport.Direction, both scripts) string {
 	other := fmt.Sprintf("%v=%v", dir.Reverse(), c.Capacity.of(dir.Reverse()))
 	low, high := int(c.Capacity.of(dir)), c.recording.Frames(dir) // hangs at low
@@ -93,7 +93,7 @@ func (c changes) smallest(dir transport.Direction, both scripts) string {
 	return fmt.Sprintf("capacity %v=%d passes (the smallest with %s)", dir, high, other)
 }
 
-// ofModels says whether a free end in place of one that is not would pass.
+// ofModels returns the ends that pass if they are free.
 func (c changes) ofModels() []string {
 	var list []string
 	for _, dir := range directions {

@@ -7,23 +7,23 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Need is the room that a transport must have for a recording whose ends are of two
-// models. Its JSON form is stable; lists are never null.
+// Need is the room that a transport must have for a recording and two models. The JSON form
+// is stable; lists are never null.
 type Need struct {
 	Models Models `json:"models"`
-	// Safe: some room does. Otherwise an end waits for itself, and Witness says how.
+	// Safe: some room is enough. Otherwise an end waits for itself, and Witness says how.
 	Safe bool `json:"safe"`
-	// Least is the least room that does, the same both ways.
+	// Least is the least room that is enough, the same both ways.
 	Least Room `json:"least"`
-	// Frontier has the least pairs: with less of either, and no more of the other, it
-	// hangs. They come with rising C2S; Partial says that there are further ones.
+	// Frontier has the least pairs, with rising C2S: with less of either, and no more of
+	// the other, the replay hangs. Partial says that more pairs exist.
 	Frontier []Capacity `json:"frontier"`
 	Partial  bool       `json:"partial,omitempty"`
-	// Bound is set where an end's reader and its callers compete for its writer, so that
-	// Least is of the recorded order alone: this does in every order, and may be more
-	// than is needed.
+	// Bound is set if an end's reader and its callers compete for the writer. Then Least
+	// holds for the recorded order alone. Bound is enough in every order, and may be more
+	// than needed.
 	Bound *Room `json:"bound,omitempty"`
-	// Witness is the hang at one less than Least, or at any room; nil where 0 is safe.
+	// Witness is the hang at one less than Least, or at any room; nil if 0 is safe.
 	Witness *Witness `json:"witness,omitempty"`
 }
 
@@ -32,13 +32,13 @@ type Witness struct {
 	Capacity    Capacity `json:"capacity"`
 	Category    string   `json:"category"`
 	Explanation string   `json:"explanation"`
-	Events      []uint64 `json:"events"` // the two sends; or what is held and what is awaited
+	Events      []uint64 `json:"events"` // the two sends, or the held and the awaited frame
 }
 
-// frontierSteps bounds the search for a frontier, in frames that are played.
+// frontierSteps bounds the search for a frontier, in played frames.
 const frontierSteps = 20_000_000
 
-// Need says how much room the transport must have for these two ends. What it says was
+// Need returns the room that the transport must have for two models. Every figure was
 // played: at Least and at each pair of the frontier the closed replay passes.
 func (r *Recording) Need(client, server Model) Need {
 	both := scriptsOf(r, Setup{Client: client, Server: server})
@@ -64,8 +64,8 @@ func (r *Recording) Need(client, server Model) Need {
 	return n
 }
 
-// competes reports whether the order in which frames get at a writer may matter: of an
-// inline end that answers something, where the other end does not always read.
+// competes reports whether the order in which frames reach a writer may matter: an end is
+// inline and answers a request, and the other end does not always read.
 func competes(r *Recording, m Models) bool {
 	inlines := false
 	for _, own := range directions {
@@ -86,8 +86,8 @@ func competes(r *Recording, m Models) bool {
 	return inlines
 }
 
-// frontier finds the least pairs, from the least for the client's frames on: of each the
-// least for the server's, and then the least for the client's that needs less of it.
+// frontier finds the least pairs, from the least room c2s upward: the least room s2c for
+// that c2s, then the least c2s that needs less room s2c.
 func frontier(both scripts, frames int) (list []Capacity, partial bool) {
 	c, ok := leastCapacity(both, Capacity{0, Unbounded}, transport.ClientToServer)
 	for steps := 0; ok; steps += 2 * (frames + 1) {
@@ -106,7 +106,7 @@ func frontier(both scripts, frames int) (list []Capacity, partial bool) {
 	return list, false
 }
 
-// witness tells of the hang at a capacity.
+// witness describes the hang at a capacity.
 func witness(r *Recording, client, server Model, c Capacity) *Witness {
 	s := Setup{Capacity: c, Client: client, Server: server}
 	p := blockedState{play(r, scriptsOf(r, s), c)}
@@ -123,9 +123,15 @@ func witness(r *Recording, client, server Model, c Capacity) *Witness {
 	return w
 }
 
-// Debt is the notification debt of an end: the least inner queue that it needs where
-// nobody drains that during a call, whatever the room of the transport. With it for the Q
-// of [Inbox] the closed replay passes, and with one less it hangs.
+// Debt returns the notification debt of the end that sends in direction own: the least inner
+// queue that the end needs if no goroutine drains the queue during a call, whatever the room
+// of the transport. With the debt for the Q of [Inbox] the closed replay passes, and with one
+// less the replay hangs.
+//
+// A notification that the end gets during its calls must be queued if a frame, or an answer
+// in the same batch, follows before the calls are over: otherwise the loop would wait at the
+// notification and never read further. A notification that nothing follows, as in a call
+// without an answer, need not be queued.
 func (r *Recording) Debt(own transport.Direction) int {
 	if own != transport.ClientToServer && own != transport.ServerToClient {
 		return 0
@@ -144,7 +150,7 @@ func (r *Recording) Debt(own transport.Direction) int {
 			case f.dir == own && m.method == mcp.NotificationCancelled:
 				delete(open, m.pair)
 			case f.dir != own && m.kind == transport.Response && open[m.pair]:
-				least = max(least, queued) // also behind a notification of the same batch
+				least = max(least, queued) // also behind a notification in the same batch
 				delete(open, m.pair)
 			case f.dir != own && m.kind == transport.Notification && len(open) > 0:
 				queued++
@@ -157,11 +163,11 @@ func (r *Recording) Debt(own transport.Direction) int {
 	return least
 }
 
-// Boundless is the slack of what has no bound.
+// Boundless is the slack of unbounded room.
 const Boundless Room = 1 << 30
 
-// Slack is how much more room than needed a transport of that capacity has in its
-// tighter direction: below 0 it can hang.
+// Slack returns the surplus of room in the tighter direction of a transport: below 0 the
+// transport can hang.
 func (n Need) Slack(c Capacity) (slack Room, ok bool) {
 	if !n.Safe {
 		return 0, false
@@ -173,7 +179,7 @@ func (n Need) Slack(c Capacity) (slack Room, ok bool) {
 	return best, true
 }
 
-// surplus is how much more one room is than another; unbounded is more than any.
+// surplus returns the difference of two rooms; unbounded is more than any number.
 func surplus(room, least Room) Room {
 	if room < 0 {
 		return Boundless
@@ -184,7 +190,7 @@ func surplus(room, least Room) Room {
 	return room - least
 }
 
-// String tells what is needed in a few words.
+// String describes the need in a few words.
 func (n Need) String() string {
 	if !n.Safe {
 		return "no capacity is safe"
@@ -202,16 +208,16 @@ func (n Need) String() string {
 	return text
 }
 
-// capacitySearch is a closed replay that only counts, and gives its lanes room where they
-// have too little: both ends in order, every order of steps comes to the same place, and
-// what happens with less room can happen with more. So one run finds the least that does.
+// capacitySearch is a closed replay that only counts, and adds room to a lane that has too
+// little. Every order of steps comes to the same place, and a run with less room is possible
+// with more. So one run finds the least room that is enough.
 type capacitySearch struct {
 	ends [3]end  // by the direction each sends in; 0 unused
 	room [3]Room // of the lane in that direction
 }
 
-// leastCapacity returns the least room that lets the scripts come to their end, when only
-// the lanes that may grow have more than they had; false when no room does.
+// leastCapacity returns the least room that lets the scripts finish if only some lanes may
+// grow; false if no room is enough.
 func leastCapacity(both scripts, c Capacity, grows ...transport.Direction) (Capacity, bool) {
 	var s capacitySearch
 	for _, dir := range directions {
@@ -237,7 +243,8 @@ func leastCapacity(both scripts, c Capacity, grows ...transport.Direction) (Capa
 	}
 }
 
-// round lets each end and each lane do what it can, a step of each kind.
+// round lets each end and each lane make one step of each kind, and reports whether anything
+// moved.
 func (s *capacitySearch) round() bool {
 	moved := false
 	for _, dir := range directions {
@@ -251,7 +258,7 @@ func (s *capacitySearch) round() bool {
 			moved = true
 		}
 		held := int(e.acked - reader.given)
-		// A lane takes a frame when it has room, or hands it to the reader.
+		// A lane with room takes a frame; one without hands the frame to the reader.
 		if e.sending() && (s.room[dir] < 0 || held < int(s.room[dir]) || held == 0 && reader.reading()) {
 			e.acked++
 			moved = true
@@ -264,28 +271,28 @@ func (s *capacitySearch) round() bool {
 	return moved
 }
 
-// maxInFlight returns the most frames of a direction that can be on their way at one time,
-// in any order in which its sender's answers and its other frames get at the writer. With
-// room for so many the writer never waits, and two ends that wait for each other are two
-// writers: one direction with that room is enough.
+// maxInFlight returns the most frames of a direction that can be on their way at one time, in
+// any order in which the sender's answers and other frames reach the writer. With that much
+// room the writer never waits, and two ends that wait for each other are two writers: such
+// room in one direction is enough.
 //
-// A frame that is no answer is sent in its order, after everything that was recorded before
-// it was read, as by a free end. When the peer's frame of this kind is read, the peer has
-// therefore read everything recorded before it. When an own request is answered, the peer
-// has read the request and everything sent before it. Still on their way are the frames
-// sent since then, and the answers to the frames read until then.
+// A frame that is no answer is sent in its order, after every frame recorded before was read,
+// as by a free end. So when such a frame of the peer is read, the peer has read every frame
+// recorded before. When an own request is answered, the peer has read the request and every
+// frame sent before. Still on their way are the frames sent since then, and the answers to
+// the frames read until then.
 func maxInFlight(r *Recording, own transport.Direction) Room {
-	number := map[int32]int{}  // own frames that are no answers, by index: their number
-	answers := map[int32]int{} // own answers, by the number of the peer's frame that they wait for
+	number := map[int32]int{}  // number of own frames that are no answers, by index
+	answers := map[int32]int{} // count of own answers, by the number of the peer's frame before
 	for _, f := range r.byDirection[own] {
 		if n, only := r.answers(r.frames[f]); n > 0 && only {
 			answers[n]++
 		}
 	}
 	sent := 0 // own frames that are no answers
-	read := 0 // of those, how many the peer has read for certain
-	open := 0 // answers to what was read that are not sent
-	due := 0  // those when the peer's last frame that is no answer was read
+	read := 0 // the part of sent that the peer has certainly read
+	open := 0 // answers to read frames that are not sent
+	due := 0  // open when the peer's last frame that is no answer was read
 	most := 0
 	for i, f := range r.frames {
 		n, only := r.answers(f)

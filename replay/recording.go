@@ -24,14 +24,14 @@ type Recording struct {
 	delivered   []delivery
 	lost        uint64 // events that could not be stored
 	streams     bool   // some frame is of an HTTP stream
-	refusal     int    // the last HTTP status that refused a request
-	exit        string // how the server's process ended, in words; "" where that is not recorded
+	refusal     int    // the last HTTP status that refused a request; 0: none
+	exit        string // how the server's process ended, in words; "" if unknown
 
 	reasons map[int32]string // of cancellations, by message
 	lastAt  time.Duration    // of the last event
 }
 
-// recordedFrame is what the replay knows of a frame.
+// recordedFrame is a frame without its payload.
 type recordedFrame struct {
 	seq    uint64
 	at     time.Duration
@@ -41,29 +41,29 @@ type recordedFrame struct {
 	lo, hi int32 // its messages
 }
 
-// recordedMessage is a message of a frame. Noise, which is not JSON, has none.
+// recordedMessage is a message of a frame. A frame that is not JSON has no messages.
 type recordedMessage struct {
 	kind   transport.MessageKind
 	frame  int32 // index into frames
-	pair   int32 // of a request its answer, of a response its request, of a cancelled notification what it cancels; -1: none
+	pair   int32 // index of a request's answer, of a response's or a cancellation's request; -1: none
 	method string
 	target string
 	id     string
 
-	refused bool // of a request: an HTTP status is its answer
+	refused bool // of a request: an HTTP status is the answer
 }
 
-// delivery says that at a point of the recording the frames of a direction up to
-// a number were known to be in their receiver's hands.
+// delivery says that the receiver had the frames of a direction up to a number at a point
+// of the recording.
 type delivery struct {
 	at   int32 // frames recorded before, of both directions
 	dir  transport.Direction
 	upto int32 // frame number in dir
 }
 
-// Load reads a session. Only its header, frames, delivered and lost events
-// matter to a closed replay, and to what it says of open requests also HTTP statuses, how
-// the server's process ended, and the time of the last event.
+// Load reads a session: the header, frames, delivered and lost events for the closed replay;
+// HTTP statuses, the exit of the server's process and the time of the last event for the
+// report of open requests.
 func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
 	l := loader{Recording: Recording{reasons: map[int32]string{}}}
 	if err := timeline.Project(seq, &l); err != nil {
@@ -72,10 +72,10 @@ func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
 	return &l.Recording, nil
 }
 
-// Header returns the session's header; the zero Header when there was none.
+// Header returns the session's header, or the zero Header.
 func (r *Recording) Header() store.Header { return r.header }
 
-// Frames returns how many frames were recorded in direction dir.
+// Frames returns the number of frames in direction dir.
 func (r *Recording) Frames(dir transport.Direction) int {
 	if dir > transport.ServerToClient {
 		return 0
@@ -91,7 +91,7 @@ func (r *Recording) frameOf(message int32) recordedFrame { return r.frames[r.mes
 
 func (r *Recording) messagesOf(f recordedFrame) []recordedMessage { return r.messages[f.lo:f.hi] }
 
-// loader is the projection that makes a Recording.
+// loader is the projection behind [Load].
 type loader struct {
 	Recording
 	index timeline.Index[mcp.Key, int32] // of the messages
@@ -152,9 +152,9 @@ func (l *loader) Apply(e store.Event) error {
 	return nil
 }
 
-// whyNothing says why a replay shows nothing: the client asked, and none of its requests
-// was answered, or there is no frame. It returns "" of any other recording, and where the
-// client has a subscription, which needs no answer.
+// whyNothing says why a replay shows nothing: the recording has no frame, or no answer to
+// any request of the client. It returns "" for any other recording, and for a client with a
+// subscription, which needs no answer.
 func (r *Recording) whyNothing() string {
 	asked := len(r.frames) == 0
 	for _, m := range r.messages {
@@ -179,7 +179,7 @@ func (r *Recording) whyNothing() string {
 	return said
 }
 
-// message adds a message of a frame, and pairs it with the request that it is about.
+// message adds a message of a frame, and pairs the message with its request.
 func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	dir := e.Dir
 	index := int32(len(l.messages))
@@ -206,8 +206,8 @@ func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	l.messages = append(l.messages, pm)
 }
 
-// answers returns the number of the last request frame that f responds to, 0
-// when it responds to none, and whether f is made of such responses alone.
+// answers returns the number of the last request frame that f responds to, 0 for none, and
+// whether f has no other messages.
 func (r *Recording) answers(f recordedFrame) (last int32, only bool) {
 	only = true
 	for _, m := range r.messagesOf(f) {
@@ -220,8 +220,7 @@ func (r *Recording) answers(f recordedFrame) (last int32, only bool) {
 	return last, only
 }
 
-// answeredBy returns the number of the last frame that answers a request of f;
-// 0 when none does.
+// answeredBy returns the number of the last frame that answers a request of f; 0 for none.
 func (r *Recording) answeredBy(f recordedFrame) int32 {
 	last := int32(0)
 	for _, m := range r.messagesOf(f) {
@@ -256,7 +255,7 @@ func (r *Recording) unanswered() []Unanswered {
 	return list
 }
 
-// Warnings names the parts of the recording that a replay cannot take as they were.
+// Warnings names the parts of the recording that a replay cannot play as they were.
 func (r *Recording) Warnings() []string {
 	list := []string{}
 	if r.lost > 0 {
@@ -268,7 +267,7 @@ func (r *Recording) Warnings() []string {
 	return list
 }
 
-// label names a frame in a report: #9 response to tools/call "x".
+// label names a frame in a report, such as #9 response to tools/call "x".
 func (r *Recording) label(index int32) string {
 	f := r.frames[index]
 	messages := r.messagesOf(f)
@@ -296,7 +295,7 @@ func (r *Recording) messageLabel(m recordedMessage) string {
 	return "not a message"
 }
 
-// name is the method and what it is about.
+// name returns the method and the target.
 func (m recordedMessage) name() string {
 	if m.target == "" {
 		return phrase.Name(m.method)
@@ -304,7 +303,7 @@ func (m recordedMessage) name() string {
 	return phrase.Name(m.method) + " " + phrase.QuotedName(m.target)
 }
 
-// callName names a call in a report: call tools/call "x" (client, id 3).
+// callName names a call in a report, such as call tools/call "x" (client, id 3).
 func (r *Recording) callName(request int32) string {
 	m := r.messages[request]
 	return fmt.Sprintf("call %s (%s, id %s)", m.name(), r.frames[m.frame].dir.Sender(), phrase.Name(m.id))

@@ -13,9 +13,9 @@ import (
 // shownUnanswered is how many requests without a response the text lists.
 const shownUnanswered = 10
 
-// Text returns the verdict for a reader: first the requests that nobody answered, then
-// what the models say. That is one line for a pass, with warnings; for a hang a report in
-// the manner of Java's deadlock report.
+// Text returns the verdict for a reader: first the requests without an answer, then the
+// result of the models. A pass has one line, with warnings; a hang has a report in the manner
+// of Java's deadlock report.
 func (v Verdict) Text() string {
 	var b strings.Builder
 	v.openText(&b)
@@ -32,8 +32,8 @@ func (v Verdict) Text() string {
 	return b.String()
 }
 
-// hangText writes the blocked parts as a table, in which the cycle is marked where it
-// closes, and then what was assumed, what would change the verdict, and the last steps.
+// hangText writes the blocked parts as a table, with a mark where the cycle closes, and then
+// the assumptions, the changes that would pass, and the last steps.
 func (v Verdict) hangText(b *strings.Builder) {
 	fmt.Fprintf(b, "HANG (proved) %s, capacity %v, client %v, server %v; read %d of %d c2s, %d of %d s2c\n",
 		v.Category, v.Capacity, v.Models.Client, v.Models.Server,
@@ -90,7 +90,7 @@ func (v Verdict) warningText(b *strings.Builder) {
 	}
 }
 
-// openText lists the requests that nobody answered and nobody has cancelled.
+// openText lists the requests that were neither answered nor cancelled.
 func (v Verdict) openText(b *strings.Builder) {
 	open := v.open()
 	if len(open) == 0 {
@@ -109,7 +109,7 @@ func (v Verdict) openText(b *strings.Builder) {
 	}
 }
 
-// explain says in one sentence why the replay hangs.
+// explain returns the reason for the hang in one sentence.
 func (s blockedState) explain(k waitGraph) string {
 	for _, n := range k.nodes {
 		if n.role == roleQueue {
@@ -130,7 +130,7 @@ func (s blockedState) explain(k waitGraph) string {
 		k.category(), ends[0], ends[1], s.capacity.C2S, s.capacity.S2C)
 }
 
-// explainQueue tells of a receive loop that stands with a notification in hand.
+// explainQueue describes a receive loop that is stuck with a notification in hand.
 func (s blockedState) explainQueue(own transport.Direction) string {
 	e := s.ends[own]
 	stop := e.stopped()
@@ -155,8 +155,8 @@ func (s blockedState) explainQueue(own transport.Direction) string {
 	return b.String()
 }
 
-// assumptions says where a rigid end sent before a read that was recorded before
-// the send: what a tap between the ends cannot tell, and what the hang hangs on.
+// assumptions names the places where a rigid end sent before a read that was recorded before
+// the send. A tap between the ends cannot see that order, and the hang depends on it.
 func (s blockedState) assumptions() []string {
 	var list []string
 	for _, dir := range directions {
@@ -178,7 +178,7 @@ func (s blockedState) assumptions() []string {
 	return list
 }
 
-// explainWork tells of serial receive loops that stand at their work.
+// explainWork describes serial receive loops that are stuck at their work.
 func (s blockedState) explainWork(k waitGraph) string {
 	var parts []string
 	for _, n := range k.nodes {
@@ -194,7 +194,7 @@ func (s blockedState) explainWork(k waitGraph) string {
 	return k.category() + ": " + strings.Join(parts, "; ")
 }
 
-// works reports whether an end is serial and stands at its work.
+// works reports whether an end is serial and stuck at its work.
 func (s blockedState) works(own transport.Direction) bool {
 	return s.ends[own].model.kind == serial && s.ends[own].stopped() != nil
 }
@@ -220,7 +220,7 @@ func (s blockedState) work(own transport.Direction) string {
 	return fmt.Sprintf("%s (%s)", does, w.Why)
 }
 
-// workAssumptions says which calls a serial end was taken to make in a handler.
+// workAssumptions names the calls that the model attributes to a handler of a serial end.
 func (s blockedState) workAssumptions(k waitGraph) []string {
 	var list []string
 	for _, n := range k.nodes {
@@ -236,7 +236,7 @@ func (s blockedState) workAssumptions(k waitGraph) []string {
 
 var roleNames = [...]string{"none", "writer", "reader", "thread", "queue", "call", "answer"}
 
-// shape writes the wait graph: client writer (request) > server reader (request).
+// shape writes the wait graph, such as client writer (request) > server reader (request).
 func (s blockedState) shape(k waitGraph) string {
 	list := make([]string, len(k.nodes))
 	for i, n := range k.nodes {
@@ -262,8 +262,8 @@ const (
 	shownQueue = 3  // queued frames shown of each direction
 )
 
-// sequence draws the last frames that were read, then what stands in the lanes
-// and in the writers' hands.
+// sequence draws the last frames that were read, then the frames in the lanes and in the
+// writers' hands.
 func (s blockedState) sequence() []string {
 	gap := strings.Repeat(" ", laneWidth-len("client"))
 	lines := []string{"client" + gap + "server"}
@@ -284,7 +284,7 @@ func (s blockedState) sequence() []string {
 	return lines
 }
 
-// standing draws the frames of a direction that were offered and not read.
+// standing draws the offered frames of a direction that were not read.
 func (s blockedState) standing(dir transport.Direction) []string {
 	var lines []string
 	given, acked, offered := s.ends[dir.Reverse()].given, s.ends[dir].acked, s.ends[dir].offered
@@ -302,7 +302,7 @@ func (s blockedState) standing(dir transport.Direction) []string {
 	return lines
 }
 
-// arrow draws one frame. One that did not arrive has a note and no head.
+// arrow draws a frame. A frame that did not arrive has a note and no arrowhead.
 func arrow(dir transport.Direction, label, note string) string {
 	arrived := note == "" || strings.HasPrefix(note, "held")
 	fill, left, right := "-", "-", "-"

@@ -2,7 +2,7 @@ package replay
 
 import "github.com/mcprec/mcprec/transport"
 
-// closedRun is one closed replay: two ends and the two lanes between them.
+// closedRun is a closed replay: two ends and the two lanes between.
 type closedRun struct {
 	recording *Recording
 	capacity  Capacity
@@ -13,7 +13,8 @@ type closedRun struct {
 
 var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
 
-// scripts are both ends' halves; a run does not change them.
+// scripts are the halves of both ends, by the direction of sending. A run does not change
+// scripts.
 type scripts [3]*script
 
 func scriptsOf(r *Recording, s Setup) scripts {
@@ -36,14 +37,14 @@ func play(r *Recording, both scripts, c Capacity) *closedRun {
 	return p
 }
 
-// round lets both ends begin whatever they can, and then both lanes. It reports whether
-// anything happened.
+// round lets both ends begin every possible step, and then both lanes, and reports whether
+// anything moved.
 func (p *closedRun) round() bool {
 	moved := false
 	for _, dir := range directions {
 		e := p.ends[dir]
 		if e.offers() {
-			// Lanes count frames; their bytes do not matter here.
+			// Lanes count frames; bytes do not matter here.
 			p.lanes[dir].Offer(transport.Frame{})
 			e.offered++
 			moved = true
@@ -70,7 +71,7 @@ func (p *closedRun) round() bool {
 	return moved
 }
 
-// done reports whether every frame was taken, and read if somebody waits for it.
+// done reports whether every frame was taken and every awaited frame was read.
 func (p *closedRun) done() bool {
 	c, s := p.ends[transport.ClientToServer], p.ends[transport.ServerToClient]
 	return c.sent() && s.sent() && c.read() && s.read()
@@ -82,11 +83,11 @@ const trailLen = 12
 // trail remembers the last frames that were read.
 type trail struct {
 	last [trailLen]int32 // a ring of their indices
-	n    int             // all that were read
+	n    int             // number of frames read
 }
 
-// end is the state machine of one end. It says what the end can do next, and its owner counts
-// what was done. The end has at most one frame in hand and at most one read open.
+// end is the state machine of an end: offers and wants say which step is possible, and the
+// owner counts the steps. An end has at most one frame in hand and at most one read open.
 type end struct {
 	*script
 	offered int32 // own frames that were offered
@@ -111,8 +112,8 @@ func (e *end) reading() bool { return e.wanted > e.given }
 // sending reports whether a frame is in the writer's hand.
 func (e *end) sending() bool { return e.offered > e.acked }
 
-// read reports whether every frame for this end was read that somebody waits for,
-// and nothing awaited is left behind inside the last one.
+// read reports whether every awaited frame was read, and the last one holds no awaited
+// message that was left.
 func (e *end) read() bool {
 	return int(e.given+e.mayStayUnread) >= len(e.hold)-1 && !(e.stopped() != nil && e.stopped().inside)
 }
@@ -120,7 +121,7 @@ func (e *end) read() bool {
 // sent reports whether every own frame was taken.
 func (e *end) sent() bool { return int(e.acked) == len(e.need) }
 
-// stopped returns where the receive loop stands, or nil.
+// stopped returns the place where the receive loop is stuck, or nil.
 func (e *end) stopped() *stop {
 	for i := range e.stops {
 		s, said := &e.stops[i], e.acked
@@ -134,11 +135,10 @@ func (e *end) stopped() *stop {
 	return nil
 }
 
-// Half is one end of a recording under a model, as a machine for those who play
-// it over a transport of their own: it says when the next frame may be offered
-// and when the next read may begin, and is told what became of them. It counts
-// frames, from 1 in each direction; whose bytes they are its player knows. It is
-// not safe for concurrent use.
+// Half is one end of a recording under a model, as a machine for programs with a transport
+// of their own. It says when the next frame may be offered and when the next read may begin;
+// the program reports the results. A Half counts frames, from 1 in each direction, and does
+// not know their bytes. It is not safe for concurrent use.
 type Half struct {
 	end
 	recording *Recording
@@ -149,11 +149,10 @@ func (r *Recording) Half(own transport.Direction, m Model) *Half {
 	return &Half{end{script: newScript(r, own, m)}, r}
 }
 
-// Rewound returns the same half at its start; the two have nothing in common
-// that changes.
+// Rewound returns a copy of the half at its start. The two are independent.
 func (h *Half) Rewound() *Half { return &Half{end{script: h.script}, h.recording} }
 
-// Offer begins the next own frame and returns its number; 0 when it must wait.
+// Offer begins the next own frame and returns its number; 0 if the frame must wait.
 func (h *Half) Offer() int {
 	if !h.offers() {
 		return 0
@@ -162,10 +161,10 @@ func (h *Half) Offer() int {
 	return int(h.offered)
 }
 
-// Acked says that the frame which was offered was taken.
+// Acked reports to the half that the offered frame was taken.
 func (h *Half) Acked() { h.acked++ }
 
-// Want begins a read; false when it must wait.
+// Want begins a read; false if the read must wait.
 func (h *Half) Want() bool {
 	if !h.wants() {
 		return false
@@ -174,32 +173,32 @@ func (h *Half) Want() bool {
 	return true
 }
 
-// Given says that the read which was begun got its frame, and returns how many
-// frames it has read.
+// Given reports to the half that the open read got its frame, and returns the number of
+// frames read.
 func (h *Half) Given() int {
 	h.given++
 	return int(h.given)
 }
 
-// Sent reports whether all own frames were taken.
+// Sent reports whether every own frame was taken.
 func (h *Half) Sent() bool { return h.sent() }
 
-// Read reports whether all frames for this end were read that somebody waits for,
-// and nothing awaited is left behind inside the last one.
+// Read reports whether every awaited frame was read, and the last one holds no awaited
+// message that was left.
 func (h *Half) Read() bool { return h.read() }
 
-// Stop is where a receive loop stands. An inbox has a notification in its hand, for
-// which the queue has no room while a call of its end is in flight. A serial end
-// works at what it has read, and waits for what is behind.
+// Stop is the place where a receive loop is stuck. An inbox holds a notification for which
+// the queue has no room while a call of its end is in flight. A serial end works at a frame
+// and waits for another behind.
 type Stop struct {
-	Inside bool // the response awaited is in the same frame, behind it
-	Never  bool // the recording has nothing that ends the call in flight, or the work
+	Inside bool // the awaited response is in the same frame, behind the notification
+	Never  bool // the recording has no end of the call in flight, or of the work
 	Works  bool // serial
-	Held   int  // the frame in its hand
+	Held   int  // the frame in hand
 	Call   int  // the own frame with the call in flight; 0: none
 }
 
-// Stopped returns where the receive loop stands, or nil.
+// Stopped returns the place where the receive loop is stuck, or nil.
 func (h *Half) Stopped() *Stop {
 	s := h.stopped()
 	if s == nil {

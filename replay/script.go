@@ -8,19 +8,19 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// forever is a hold that no number of own frames ends.
+// forever is a hold that is never released.
 const forever = int32(1<<31 - 1)
 
-// script is one end's half of a recording under a model: what each send and
-// each read waits for. Both lists rise, so one counter each way says all.
+// script is one end's half of a recording under a model: the wait of each send and of each
+// read. Both lists rise, so one counter each way is enough.
 type script struct {
 	own           transport.Direction // the direction this end sends in
 	model         Model
 	need          []int32 // need[k]: frames read before own frame k+1 is offered
 	hold          []int32 // hold[j]: own frames acked before reading on after j frames
-	stops         []stop  // inbox, serial: where the receive loop stands
-	debt          int     // inbox: notifications a queue must take for no such stop
-	mayStayUnread int32   // serial: last frames that may stay unread, behind such a stop
+	stops         []stop  // inbox, serial: where the receive loop is stuck
+	debt          int     // inbox: size of the queue with which no stop occurs
+	mayStayUnread int32   // serial: last frames behind a stop that may stay unread
 }
 
 // newScript returns the half of the end that sends in direction own.
@@ -29,7 +29,7 @@ func newScript(r *Recording, own transport.Direction, m Model) *script {
 	if m.kind == rigid {
 		s.need = rigidNeeds(r, own)
 		k := 0
-		for j := range s.hold { // a read waits for every send that stands before it
+		for j := range s.hold { // a read waits for every send before
 			for k < len(s.need) && s.need[k] <= int32(j) {
 				k++
 			}
@@ -37,7 +37,7 @@ func newScript(r *Recording, own transport.Direction, m Model) *script {
 		}
 		return s
 	}
-	for _, f := range r.byDirection[own] { // a send waits for all that was recorded before it
+	for _, f := range r.byDirection[own] { // a send waits for every frame recorded before
 		s.need = append(s.need, r.frames[f].before)
 	}
 	switch m.kind {
@@ -51,10 +51,10 @@ func newScript(r *Recording, own transport.Direction, m Model) *script {
 	return s
 }
 
-// answerInline lets the reader stop after each request until the frames that
-// answer it are taken. An answer waits for nothing but its request and its turn.
-// Where the turn itself waits for a later frame, the recording shows that this
-// end did read on before it answered, and nothing is held.
+// answerInline lets the reader stop after each request until the frames of the answer are
+// taken. An answer waits only for its request and its turn. If the turn waits for a later
+// frame, the recording shows that the end read on before it answered, and the reader does
+// not stop.
 func (s *script) answerInline(r *Recording) {
 	for k, f := range r.byDirection[s.own] {
 		if n, only := r.answers(r.frames[f]); n > 0 && only {
@@ -71,23 +71,22 @@ func (s *script) answerInline(r *Recording) {
 	makeRising(s.hold)
 }
 
-// makeRising raises each number to the greatest before it.
+// makeRising raises each number to the greatest before.
 func makeRising(list []int32) {
 	for i := 1; i < len(list); i++ {
 		list[i] = max(list[i], list[i-1])
 	}
 }
 
-// rigidNeeds fixes the order of one thread's sends and reads, as far as the
-// recording shows it, and lets the send come first where it does not.
+// rigidNeeds fixes the order of a thread's sends and reads as far as the recording shows the
+// order. Otherwise the send comes first.
 //
-// What a recording made between the ends shows of an end: its sends stand before
-// the reads recorded after them; its answers after their requests; what it sends
-// after a response was recorded, after reading that response. Notifications sent
-// while a request of the peer is unanswered are caused by that request. What is
-// left are an end's initiations: requests, and notifications outside any call of
-// the peer. A peer's initiation recorded before one of those may have crossed it
-// on the wire, and here it did.
+// A recording made between the ends shows of an end: sends come before the reads recorded
+// after; answers come after their requests; a frame sent after a response was recorded comes
+// after the read of that response. A notification sent while a request of the peer is open
+// is caused by that request. Initiations are left: requests, and notifications outside any
+// call of the peer. An initiation of the peer recorded before may have crossed on the wire,
+// and the model assumes so.
 func rigidNeeds(r *Recording, own transport.Direction) []int32 {
 	w := rigidWalk{r: r, own: own, need: make([]int32, 0, r.Frames(own)), taken: takings(r, own.Reverse())}
 	for _, f := range r.byDirection[own] {
@@ -98,9 +97,9 @@ func rigidNeeds(r *Recording, own transport.Direction) []int32 {
 	return w.need
 }
 
-// takings returns for each frame of direction dir the point of the recording (as
-// a number of frames) before which it was not yet taken: a delivered event says
-// when its last frame was, for others it is the frame's own place.
+// takings returns for each frame of direction dir the point of the recording, as a number of
+// frames, before which the frame was not yet taken: the place of its delivered event, or else
+// of the frame.
 func takings(r *Recording, dir transport.Direction) []int32 {
 	taken := make([]int32, len(r.byDirection[dir]))
 	for j, f := range r.byDirection[dir] {
@@ -117,19 +116,19 @@ func takings(r *Recording, dir transport.Direction) []int32 {
 	return taken
 }
 
-// rigidWalk goes through the recording with the eyes of one end.
+// rigidWalk goes through the recording from the view of one end.
 type rigidWalk struct {
 	r       *Recording
 	own     transport.Direction
 	need    []int32
 	taken   []int32 // see takings
 	marks   int     // delivered events seen
-	known   int32   // peer's frames that what comes next certainly follows
+	known   int32   // peer's frames that were certainly read by now
 	could   int32   // peer's frames that may have been read by now
 	serving int     // requests of the peer in flight
 }
 
-// upTo reads what may have been read before the frame with that index.
+// upTo reads the frames that may have been read before the frame with an index.
 func (w *rigidWalk) upTo(index int32) {
 	for int(w.could) < len(w.taken) && w.taken[w.could] <= index {
 		w.could++
@@ -151,8 +150,9 @@ func (w *rigidWalk) upTo(index int32) {
 	}
 }
 
-// send counts the answers in a frame, and notes what was read before it. A frame with a
-// request, or outside any call of the peer, may have come before reads recorded earlier.
+// send counts the answers in a frame, and notes the number of frames read before. A frame
+// with a request, or outside any call of the peer, may have come before reads recorded
+// earlier.
 func (w *rigidWalk) send(f recordedFrame) {
 	serving, answers, requests := w.serving, false, false
 	for _, m := range w.r.messagesOf(f) {
@@ -170,25 +170,25 @@ func (w *rigidWalk) send(f recordedFrame) {
 	w.need = append(w.need, need)
 }
 
-// stop is a place where a receive loop stands: inbox, with a notification that its
-// queue has no room for; serial, at work for what is behind.
+// stop is a place where a receive loop is stuck: an inbox with a notification for which the
+// queue has no room; a serial loop at work that waits for a frame behind.
 type stop struct {
-	after   int32 // frames read, the last is the one held
-	held    int32 // index of what it holds in the recording's messages
+	after   int32 // frames read; the last is in hand
+	held    int32 // index of the message in hand
 	call    int32 // index of the request in flight; -1: none
-	awaited int32 // index of what would end that, and is behind; -1: not recorded
-	asked   int32 // serial: own frames that it has said when it stands there
-	ends    int32 // inbox: own frame, a cancellation, that would end the wait; or forever
+	awaited int32 // index of the message behind that would end the wait; -1: not recorded
+	asked   int32 // serial: own frames sent before the stop
+	ends    int32 // inbox: own cancellation that would end the wait; or forever
 	inside  bool  // inbox: the awaited answer is in the held frame itself
 
-	answered bool // the recording has what is awaited
+	answered bool // the recording has the awaited message
 }
 
-// fillInbox finds where the receive loop stops. What a notification meets is
-// fixed by the recording: a call is in flight from its request's place to its
-// response's, or to its cancellation's. The queue is empty whenever no call is.
-// A subscription's open request is not a call: its response ends the stream and
-// nobody waits for it.
+// fillInbox finds the stops of the receive loop. The recording fixes the state at each
+// notification: a call is in flight from the place of its request to the place of its
+// response or cancellation, and the queue is empty whenever no call is in flight. The open
+// request of a subscription is not a call: the response ends the stream, and no caller
+// waits.
 func (s *script) fillInbox(r *Recording) {
 	w := inboxWalk{r: r, s: s, flying: map[int32]bool{}}
 	for _, f := range r.frames {
@@ -207,14 +207,14 @@ func (s *script) fillInbox(r *Recording) {
 	s.debt = r.Debt(s.own)
 }
 
-// inboxWalk goes through the recording with the eyes of one end.
+// inboxWalk goes through the recording from the view of one end.
 type inboxWalk struct {
 	r      *Recording
 	s      *script
 	flying map[int32]bool // calls of this end, by request
 	queued int
-	stop   *stop // where the loop stands
-	ended  bool  // it stands there for ever
+	stop   *stop // where the loop is stuck
+	ended  bool  // for ever
 }
 
 func (w *inboxWalk) send(index, n int32) {
@@ -233,7 +233,7 @@ func (w *inboxWalk) read(index, n int32) {
 	case m.kind == transport.Response && m.pair >= 0 && w.stop == nil:
 		w.finish(m.pair, forever)
 	case m.kind == transport.Response && w.flying[m.pair]:
-		// The answer is behind the held notification: nothing ends this.
+		// The answer is behind the held notification: the wait never ends.
 		w.stop.call = m.pair
 		w.stop.inside = n == w.stop.after
 		w.add(forever)
@@ -250,8 +250,8 @@ func (w *inboxWalk) read(index, n int32) {
 	}
 }
 
-// finish ends a call, at own frame n where that frame cancels it. With the last
-// one the queue is drained and the loop goes on.
+// finish ends a call; n is the own frame with the cancellation, or forever. After the last
+// call the queue is drained and the loop goes on.
 func (w *inboxWalk) finish(request, n int32) {
 	delete(w.flying, request)
 	if len(w.flying) > 0 {
@@ -271,22 +271,21 @@ func (w *inboxWalk) add(ends int32) {
 	w.stop, w.ended = nil, ends == forever
 }
 
-// workSerially finds where a receive loop works at what it has read, and what the
-// handler sends meanwhile. A request is worked at until its answer was taken. What
-// is sent within that time needs the request alone, for nothing behind it was read:
-// unless the handler has asked the peer something. That answer is behind the
-// request, so the loop stands there for ever. A request without an answer in the
-// recording is worked at for ever too.
+// workSerially finds where a receive loop works, and the frames that the handler sends
+// meanwhile. The loop works at a request until the answer was taken. A frame sent meanwhile
+// needs only the request, for no frame behind was read, unless the handler waits for a call
+// to the peer. That answer is behind the request, so the loop is stuck for ever. The loop is
+// also stuck at a request without an answer in the recording.
 //
-// A tap between the ends does not see who sends. Taken for a handler's calls are
-// those that a server sent and had answered while it worked at a request (but a
-// ping, which is the session's), and the call that a notification makes its receiver
-// do (see refetches) where no other call of the end comes before, and no request of
-// the peer is open. A client's other calls are its application's.
+// A tap between the ends does not see who sends. The model attributes two kinds of call to a
+// handler: the calls of a server that were sent and answered while the server worked at a
+// request, except a ping, which belongs to the session; and the call that a notification
+// makes its receiver do (see refetches), if no other call of the end comes before, and no
+// request of the peer is open. The other calls of a client belong to its application.
 //
-// Where a request that was read later was answered no later, the recording shows
-// that this end did read on, and nothing is held. Only a listen is worked at all
-// the same: until it is cancelled.
+// If a request that was read later was answered no later, the recording shows that the end
+// read on, and the loop does not stop. Only a listen always has work: until the
+// cancellation.
 func (s *script) workSerially(r *Recording) {
 	w := serialWalk{r: r, s: s, latest: make([]int32, r.Frames(s.own)+1), open: openRequests(r, s.own)}
 	for k, f := range r.byDirection[s.own] {
@@ -305,8 +304,8 @@ func (s *script) workSerially(r *Recording) {
 	makeRising(s.hold)
 }
 
-// openRequests returns by index of own frames how many requests of the peer are open
-// when it is sent. A listen is none.
+// openRequests returns by index of own frames the number of the peer's open requests at the
+// time of sending. A listen does not count.
 func openRequests(r *Recording, own transport.Direction) []int32 {
 	at, open := make([]int32, 0, r.Frames(own)), int32(0)
 	for _, f := range r.frames {
@@ -325,15 +324,15 @@ func openRequests(r *Recording, own transport.Direction) []int32 {
 	return at
 }
 
-// serialWalk goes through the frames that one end reads, as its receive loop does.
+// serialWalk goes through the frames that an end reads, as the receive loop does.
 type serialWalk struct {
 	r      *Recording
 	s      *script
-	latest []int32 // by number of own frames: the last request frame that they answer
+	latest []int32 // by number of own frames: the last answered request frame
 	open   []int32 // by index of own frames: requests of the peer without an answer
-	sent   int     // own frames that were sent when the loop reads on
-	asking int     // own frame, the first with a call after what was read
-	stop   *stop   // where the loop stands for ever
+	sent   int     // own frames sent when the loop reads on
+	asking int     // the first own frame with a call after the last read frame
+	stop   *stop   // where the loop is stuck for ever
 }
 
 func (w *serialWalk) read(f recordedFrame) {
@@ -350,7 +349,7 @@ func (w *serialWalk) read(f recordedFrame) {
 	}
 }
 
-// request works at the requests of a frame, of which the first is given.
+// request works at the requests of a frame; index is the first.
 func (w *serialWalk) request(f recordedFrame, index int32) {
 	stop := stop{after: f.n, held: index, call: -1, awaited: w.listenCancelled(index), ends: forever}
 	until, last := int32(0), w.r.Frames(w.s.own)
@@ -358,7 +357,7 @@ func (w *serialWalk) request(f recordedFrame, index int32) {
 		until, last = k, int(k)
 	}
 	if w.latest[last] > f.n && (until > 0 || w.r.messages[index].method != mcp.MethodListen) {
-		return // it did read on
+		return // the loop did read on
 	}
 	from := w.after(f)
 	if stop.awaited < 0 && w.s.own == transport.ServerToClient {
@@ -371,7 +370,7 @@ func (w *serialWalk) request(f recordedFrame, index int32) {
 	}
 }
 
-// notification runs a handler that asks for what the notification is about.
+// notification runs a handler that asks for the subject of the notification.
 func (w *serialWalk) notification(f recordedFrame, index int32) {
 	from, own := w.after(f), w.r.byDirection[w.s.own]
 	for w.asking = max(w.asking, from); w.asking < len(own); w.asking++ {
@@ -392,19 +391,19 @@ func (w *serialWalk) notification(f recordedFrame, index int32) {
 	}
 }
 
-// after returns the first own frame that may have been sent by who works at f.
+// after returns the first own frame that the handler of f may have sent.
 func (w *serialWalk) after(f recordedFrame) int {
 	own := w.r.byDirection[w.s.own]
 	return max(w.sent, sort.Search(len(own), func(i int) bool { return w.r.frames[own[i]].before >= f.n }))
 }
 
-// ask finds the call that a handler waits for, among own frames: one that was
-// answered before the request was; of a request without an answer any.
+// ask finds the call that a handler waits for, among own frames: a call that was answered
+// before the request was. If the request has no answer, any call will do.
 func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
 	own := w.r.byDirection[w.s.own]
 	for i, f := range own[from:last] {
 		if w.latest[from+i+1] > stop.after {
-			return // it waits for what is behind
+			return // the frame waits for a frame behind
 		}
 		for index := w.r.frames[f].lo; index < w.r.frames[f].hi; index++ {
 			m := w.r.messages[index]
@@ -422,8 +421,8 @@ func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
 	}
 }
 
-// need lets own frames be sent while the loop works: all up to the one that waits
-// for what the loop does not read.
+// need lets own frames be sent while the loop works, up to the frame that waits for a frame
+// that the loop does not read.
 func (w *serialWalk) need(s stop, from, last int) {
 	for i := from; i < last; i++ {
 		f := w.r.frames[w.r.byDirection[w.s.own][i]]
@@ -435,8 +434,8 @@ func (w *serialWalk) need(s stop, from, last int) {
 	}
 }
 
-// stand ends the script at a stop. What is behind it and nothing but notifications
-// may stay unread: nobody waits for those.
+// stand ends the script at a stop. If only notifications are behind, they may stay unread:
+// nobody waits for notifications.
 func (w *serialWalk) stand() {
 	stop, need := w.stop, w.s.need
 	stop.answered = stop.awaited >= 0
@@ -456,8 +455,8 @@ func (w *serialWalk) stand() {
 	w.s.mayStayUnread = int32(len(behind))
 }
 
-// listenCancelled returns the notification that cancels a listen before it is
-// answered; -1 for none, and of another request.
+// listenCancelled returns the notification that cancels a listen before the answer; -1 for
+// none, and for any other request.
 func (w *serialWalk) listenCancelled(request int32) int32 {
 	end := w.r.messages[request].pair
 	if w.r.messages[request].method != mcp.MethodListen {
@@ -471,8 +470,8 @@ func (w *serialWalk) listenCancelled(request int32) int32 {
 	return -1
 }
 
-// refetches reports whether a call is what a notification makes its receiver do:
-// list what has changed, read what was updated, ask a ready client for its roots.
+// refetches reports whether a notification makes its receiver do a call: list a changed list,
+// read an updated resource, ask a ready client for its roots.
 func refetches(n, call recordedMessage) bool {
 	switch n.method {
 	case mcp.NotificationInitialized, mcp.NotificationRootsListChanged:

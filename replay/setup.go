@@ -10,8 +10,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Model says how an end's reader and writer depend on each other. The zero value
-// is Free. Models are compared with ==.
+// Model says how an end's reader and writer depend on each other. The zero value is Free.
+// Compare models with ==.
 type Model struct {
 	kind  modelKind
 	queue int
@@ -30,31 +30,31 @@ const (
 var modelNames = [...]string{"free", "rigid", "inline", "inbox", "serial"}
 
 var (
-	// Free: the reader never waits for the writer. A send waits until every frame
-	// that was recorded before it, the other way, was read.
+	// Free: the reader never waits for the writer. A send waits until every frame of the
+	// other direction that was recorded before was read.
 	Free = Model{kind: free}
-	// Rigid: one thread, one fixed order of sends and receives. Where the
-	// recording leaves that order open, the send comes first.
+	// Rigid: one thread, one fixed order of sends and receives. If the recording leaves the
+	// order open, the send comes first.
 	Rigid = Model{kind: rigid}
-	// Inline: the reader writes the answers itself, and reads on when they were
-	// taken. All else is sent as by Free.
+	// Inline: the reader writes the answers and reads on when the answers were taken. Other
+	// frames are sent as by Free.
 	Inline = Model{kind: inline}
-	// Serial: the receive loop runs each handler to its end before it reads on: of
-	// a request until its answer was taken, of a notification until what the
-	// handler asks the peer for was answered. So it never reads what a handler waits
-	// for. Loops like it: the stdio server of mcp-go to v1.1.0 for all but tools/call
-	// (issue 976), the client of mcp-go to v1.2.1 for notifications, and by their
-	// reports, for they were not run, clients that list in a list_changed handler
-	// awaited in the loop (agent-framework 4866, hermes-agent 17570).
+	// Serial: the receive loop runs each handler to its end before it reads on: the handler
+	// of a request until the answer was taken, the handler of a notification until the
+	// handler's own call was answered. So the loop never reads the frame that a handler
+	// waits for. Such loops: the stdio server of mcp-go to v1.1.0 except for tools/call
+	// (issue 976), the client of mcp-go to v1.2.1 for notifications, and by reports that
+	// were not verified, clients with an awaited list_changed handler that lists
+	// (agent-framework 4866, hermes-agent 17570).
 	Serial = Model{kind: serial}
 )
 
-// Inbox returns the model of a receive loop that hands notifications to a queue
-// of q, which nobody drains while a call of this end is in flight. With the
-// queue full the loop is stuck. It sends as Free does.
+// Inbox returns the model of a receive loop that hands notifications to a queue of q, which
+// no goroutine drains while a call of this end is in flight. If the queue is full, the loop
+// is stuck. An inbox sends as Free does.
 func Inbox(q int) Model { return Model{kind: inbox, queue: max(q, 0)} }
 
-// Queue returns the inner queue of an inbox model; false of the others.
+// Queue returns the inner queue of an inbox model; false for other models.
 func (m Model) Queue() (q int, ok bool) { return m.queue, m.kind == inbox }
 
 // ParseModel reads "free", "rigid", "inline", "serial" or "inbox:Q".
@@ -93,8 +93,8 @@ func (m *Model) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Setup is what a closed replay runs under. The zero value is two free ends at
-// capacity 0.
+// Setup is the capacity and the models of a closed replay. The zero value is two free ends
+// at capacity 0.
 type Setup struct {
 	Capacity Capacity
 	Client   Model
@@ -164,15 +164,15 @@ func (r *Room) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// Capacity is the room of the two directions. The zero value is rendezvous both
-// ways: a write returns when the other end reads.
+// Capacity is the room of the two directions. The zero value is rendezvous both ways: a write
+// returns when the other end reads.
 type Capacity struct {
 	C2S Room `json:"c2s"`
 	S2C Room `json:"s2c"`
 }
 
-// ParseCapacity reads "N" or "unbounded" for both directions, or "c2s=N,s2c=N";
-// a direction that is not named has 0.
+// ParseCapacity reads "N" or "unbounded" for both directions, or "c2s=N,s2c=N"; an omitted
+// direction has 0.
 func ParseCapacity(s string) (Capacity, error) {
 	if !strings.Contains(s, "=") {
 		r, err := ParseRoom(s)
@@ -224,17 +224,17 @@ func (c Capacity) with(dir transport.Direction, r Room) Capacity {
 // categories are the words that may follow "hang".
 var categories = []string{HeadOn, Swallowed, NeverSent, "lost answer", Mutual, "blocked handler", "lock", "timer only"}
 
-// Expectation is a verdict that a recording must give under a setup.
+// Expectation is the verdict that a recording must have under a setup.
 type Expectation struct {
 	Verdict  string
 	Category string // "": any
 	Setup    Setup
 }
 
-// ParseExpectation reads the Expect text of a session's header: expectations
-// separated by ';', each a verdict word, for a hang perhaps its category, and
-// then any of client=MODEL, server=MODEL, capacity=N, c2s=N, s2c=N (N may be
-// unbounded). What is not named is free, free and 0.
+// ParseExpectation reads the Expect text of a session's header: expectations separated by
+// ';', each a verdict, for a hang perhaps a category, and then any of client=MODEL,
+// server=MODEL, capacity=N, c2s=N, s2c=N (N may be unbounded). The defaults are free, free
+// and 0.
 //
 //	hang swallowed client=inbox:0; pass client=free capacity=10
 func ParseExpectation(s string) ([]Expectation, error) {
@@ -297,8 +297,8 @@ func (x Expectation) String() string {
 	return fmt.Sprintf("%s client=%v server=%v c2s=%v s2c=%v", verdict, x.Setup.Client, x.Setup.Server, x.Setup.Capacity.C2S, x.Setup.Capacity.S2C)
 }
 
-// Check plays the recording and returns an error, with the verdict's text, when
-// it is not what was expected.
+// Check plays the recording and returns an error with the verdict's text if the verdict is
+// another.
 func (x Expectation) Check(r *Recording) error {
 	v := Closed(r, x.Setup)
 	if v.Verdict == x.Verdict && (x.Category == "" || x.Category == v.Category) {

@@ -10,39 +10,38 @@ import (
 const (
 	Pass = "pass"
 	Hang = "hang"
-	// Open is the verdict of [Verdict.Judged] on a recording that passes and has a request
-	// of the client that nobody answered.
+	// Open is the verdict of [Verdict.Judged] on a recording that passes, with a request of
+	// the client that was not answered.
 	Open = "unanswered"
-	// Nothing is the verdict of [Verdict.Judged] on a recording that passes and in which no
-	// request of the client was answered: its explanation says what came instead.
+	// Nothing is the verdict of [Verdict.Judged] on a recording that passes, without an
+	// answer to any request of the client. The explanation names what came instead.
 	Nothing = "nothing"
 )
 
-// Verdict is the result of a closed replay. Its JSON form is stable; lists are
-// never null.
+// Verdict is the result of a closed replay. The JSON form is stable; lists are never null.
 type Verdict struct {
 	Verdict string `json:"verdict"` // Pass, Hang, Open or Nothing
-	// Proved: no order of steps of these two models goes on from here.
+	// Proved: no order of steps of these two models could go on.
 	Proved      bool     `json:"proved"`
 	Category    string   `json:"category"` // of a hang; else ""
 	Explanation string   `json:"explanation"`
 	Capacity    Capacity `json:"capacity"`
 	Models      Models   `json:"models"`
 	Frames      Played   `json:"frames"`
-	// Waits are the blocked parts: those of the cycle in its order, then others.
+	// Waits are the blocked parts: first the cycle in its order, then others.
 	Waits []Wait `json:"waits"`
-	// Cycle names the parts that wait for each other; the last for the first.
+	// Cycle names the parts that wait for each other; the last waits for the first.
 	Cycle []string `json:"cycle"`
-	// Assumptions are what a model took for granted that the recording leaves open.
+	// Assumptions are facts that a model assumed and the recording leaves open.
 	Assumptions []string `json:"assumptions"`
-	// Changes say what gives another verdict; each was tried.
+	// Changes are setups with another verdict; each was tried.
 	Changes []string `json:"changes"`
 	// Sequence shows the last frames up to the hang.
 	Sequence   []string     `json:"sequence"`
 	Unanswered []Unanswered `json:"unanswered"`
 	Warnings   []string     `json:"warnings"`
 
-	whyNothing string // why there is nothing to replay; "" where there is
+	whyNothing string // why nothing can be replayed; "" otherwise
 }
 
 // Models are the endpoint models of a replay.
@@ -64,21 +63,20 @@ type Way struct {
 	Read     int `json:"read"`
 }
 
-// Unanswered is a request that the recording has no response to. A subscription does not
-// count, for it needs no response while it lasts, nor does a request that an HTTP status
-// has refused.
+// Unanswered is a request without a response in the recording. A subscription, which needs
+// no response while it lasts, does not count, nor does a request that an HTTP status refused.
 type Unanswered struct {
 	Seq       uint64 `json:"seq"`
 	Call      string `json:"call"`
-	Owes      string `json:"owes"`                // the end that has not answered
+	Owes      string `json:"owes"`                // the end that should answer
 	Waited    string `json:"waited"`              // a Go duration, to the end of the recording or the cancellation
-	Cancelled uint64 `json:"cancelled,omitempty"` // the event that cancelled it
-	Reason    string `json:"reason,omitempty"`    // that it gives
+	Cancelled uint64 `json:"cancelled,omitempty"` // the event of the cancellation
+	Reason    string `json:"reason,omitempty"`    // of the cancellation
 }
 
-// Judged returns the verdict on how the recorded session went: it is
-// [Open] if the models pass and a request of the client was neither answered nor cancelled,
-// [Nothing] if they pass and no request of the client was answered otherwise.
+// Judged returns the verdict on the recorded session itself: if the models pass, [Open] for a
+// request of the client that was neither answered nor cancelled, or else [Nothing] if no
+// request of the client was answered.
 func (v Verdict) Judged() Verdict {
 	switch {
 	case v.Verdict != Pass:
@@ -90,9 +88,8 @@ func (v Verdict) Judged() Verdict {
 	return v
 }
 
-// open returns the requests without a response that were not cancelled. It returns none if
-// all of them are the server's: no call of the client waits for those, and many a healthy
-// session ends so.
+// open returns the requests without a response that were not cancelled; nil if only the
+// server has such requests, as at the end of many a healthy session.
 func (v Verdict) open() []Unanswered {
 	list := slices.DeleteFunc(slices.Clone(v.Unanswered), func(u Unanswered) bool { return u.Cancelled != 0 })
 	if !slices.ContainsFunc(list, func(u Unanswered) bool { return u.Owes == transport.ServerToClient.Sender() }) {
@@ -101,8 +98,8 @@ func (v Verdict) open() []Unanswered {
 	return list
 }
 
-// Closed plays both ends of a recording against each other under the setup. The
-// verdict is exact for the recording and the two models.
+// Closed plays both ends of a recording against each other. The verdict is exact for the
+// recording and the setup.
 func Closed(r *Recording, s Setup) Verdict {
 	p := play(r, scriptsOf(r, s), s.Capacity)
 	v := Verdict{
@@ -127,7 +124,7 @@ func (p *closedRun) way(dir transport.Direction) Way {
 	}
 }
 
-// describe fills in what a hang looks like.
+// describe writes the description of a hang into a verdict.
 func (s blockedState) describe(v *Verdict) {
 	k := s.waitGraph()
 	v.Category = k.category()
@@ -143,29 +140,29 @@ func (s blockedState) describe(v *Verdict) {
 		v.Waits = append(v.Waits, w)
 	}
 	v.Explanation = s.explain(k)
-	if v.Category == HeadOn { // other hangs do not come of an order of rigid ends
+	if v.Category == HeadOn { // only these come from the order of a rigid end
 		v.Assumptions = append(v.Assumptions, s.assumptions()...)
 	}
 	v.Assumptions = append(v.Assumptions, s.workAssumptions(k)...)
 	v.Sequence = s.sequence()
 }
 
-// Outcome is what a closed replay comes to, for programs that play many cuts of
-// one session and ask whether it is still the same bug.
+// Outcome is the result of a closed replay in short, for programs that play many cuts of a
+// session and compare the bugs.
 type Outcome struct {
 	Verdict  string // Pass or Hang
 	Category string // of a hang; else ""
-	// Shape names the roles that wait for each other and the kinds of message in
-	// their hands. It has no number, name or capacity in it.
+	// Shape names the roles that wait for each other and the kinds of message in hand,
+	// without numbers, names or capacities.
 	Shape string
-	// Offered is how many frames of each direction were said at all.
+	// C2S and S2C are the numbers of offered frames.
 	C2S, S2C int
-	// Involved are the Seqs of the frames that the hang is about.
+	// Involved are the Seqs of the frames that take part in the hang.
 	Involved []uint64
 }
 
-// Judge plays as [Closed] does and only tells the outcome. Closed also tries what
-// would change the verdict, which takes many plays.
+// Judge plays as [Closed] does and returns only the outcome. Closed also searches for
+// changes, which takes many runs.
 func Judge(r *Recording, s Setup) Outcome {
 	p := play(r, scriptsOf(r, s), s.Capacity)
 	o := Outcome{

@@ -7,16 +7,16 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// waitGraph says who waits for whom: a cycle, or a chain to something that never comes. It
-// also lists the nodes that are blocked because of it.
+// waitGraph is a cycle of waits, or a chain of waits for a frame that never comes, with the
+// nodes that are blocked behind.
 type waitGraph struct {
 	nodes  []node // the cycle, or the whole chain
 	closed bool   // a cycle
 	others []node // further blocked nodes
 }
 
-// waitGraph follows the waits. Every node waits for one other, so following them from
-// any blocked node leads into a cycle or to a node that waits for nothing there is.
+// waitGraph follows the waits. Every node waits for one other, so the way from any blocked
+// node leads into a cycle or to a node that waits for a missing frame.
 func (s blockedState) waitGraph() waitGraph {
 	var found waitGraph
 	for _, start := range s.starts() {
@@ -49,8 +49,8 @@ func (s blockedState) starts() []node {
 	return append(calls, blocked...)
 }
 
-// follow walks from a blocked node and returns the cycle it comes to, from a call on if
-// it has one, or the whole walk when that ends.
+// follow walks from a blocked node and returns the cycle at the end of the way, from a call
+// on if the cycle has one, or else the whole way.
 func (s blockedState) follow(n node) (nodes []node, closed bool) {
 	for {
 		if i := slices.Index(nodes, n); i >= 0 {
@@ -69,12 +69,12 @@ func (s blockedState) follow(n node) (nodes []node, closed bool) {
 	}
 }
 
-// Category names of DESIGN: what a closed replay can hang on.
+// The categories of hang that a closed replay finds.
 const (
 	HeadOn    = "head-on"     // both ends send, both lanes are full
-	Swallowed = "swallowed"   // a reader took a frame and has not come back; the awaited one is behind it
-	Mutual    = "mutual call" // each end works at a request and has asked the other meanwhile
-	NeverSent = "never sent"  // what is awaited is not in the recording
+	Swallowed = "swallowed"   // a reader holds a frame, and the awaited frame is behind
+	Mutual    = "mutual call" // each end works at a request and waits for its own to the other
+	NeverSent = "never sent"  // the awaited frame is not in the recording
 )
 
 func (k waitGraph) category() string {
@@ -95,14 +95,14 @@ func (k waitGraph) category() string {
 	return HeadOn
 }
 
-// Wait says who is blocked at the end of a replay, and on whom. The strings in
-// Who and WaitsFor are the same for the same thing, so a list of waits is a graph.
+// Wait is a blocked part at the end of a replay, and the part that it waits for. Equal parts
+// have equal names in Who and WaitsFor, so a list of waits is a graph.
 type Wait struct {
 	Who      string `json:"who"`
 	WaitsFor string `json:"waits_for"`
-	Holds    string `json:"holds,omitempty"` // the frame in its hand
+	Holds    string `json:"holds,omitempty"` // the frame in hand
 	Why      string `json:"why"`
-	Seq      uint64 `json:"seq,omitempty"` // of the frame that Why is about
+	Seq      uint64 `json:"seq,omitempty"` // of the frame in Why
 }
 
 // role is a part of an end, or of a report, that can wait.
@@ -113,8 +113,8 @@ const (
 	roleReader
 	roleThread // rigid: writer and reader in one
 	roleQueue  // inbox: the inner queue
-	roleCall   // inbox: whose caller would drain the queue; serial: the handler's
-	roleAnswer // the response the caller waits for, or what else is awaited
+	roleCall   // inbox: its caller would drain the queue; serial: the handler's call
+	roleAnswer // the awaited response or other frame
 )
 
 // node is a role of the end that sends in direction own.
@@ -123,7 +123,7 @@ type node struct {
 	own  transport.Direction
 }
 
-// blockedState is a closed replay in which nothing moves any more.
+// blockedState is a closed replay without a possible step.
 type blockedState struct {
 	*closedRun
 }
@@ -170,8 +170,8 @@ func (s blockedState) finished(n node) bool {
 	return (n.role == roleReader || e.sent()) && (n.role == roleWriter || e.read())
 }
 
-// wait says what an unfinished node waits for, and the node that could end it;
-// false when there is none.
+// wait describes the wait of an unfinished node, and returns the node that could end the
+// wait; false if there is none.
 func (s blockedState) wait(n node) (w Wait, next node, ok bool) {
 	e := s.ends[n.own]
 	switch {
@@ -196,7 +196,7 @@ func (s blockedState) wait(n node) (w Wait, next node, ok bool) {
 
 func (s blockedState) writerWait(n node) (Wait, node, bool) {
 	e := s.ends[n.own]
-	if !e.sending() { // some frame that this one follows was not read
+	if !e.sending() { // a frame that must be read first was not read
 		f := s.recording.frames[s.recording.nth(n.own, int(e.offered)+1)]
 		cause := s.recording.nth(n.own.Reverse(), int(e.need[e.offered]))
 		why := fmt.Sprintf("sends #%d after %s was read", f.seq, s.recording.label(cause))
@@ -250,8 +250,8 @@ func (s blockedState) callWait(n node) (Wait, node, bool) {
 	return Wait{Why: why, Seq: sent}, node{roleAnswer, n.own}, true
 }
 
-// answerWait says where the awaited response stands. Wherever in its lane that
-// is, it is the reader at the end of the lane that holds it up.
+// answerWait describes the place of the awaited response. Wherever the response stands in
+// its lane, the reader at the end of the lane holds the response up.
 func (s blockedState) answerWait(n node) (Wait, node, bool) {
 	stop, from := s.ends[n.own].stopped(), n.own.Reverse()
 	f := s.recording.frameOf(stop.awaited)
@@ -274,11 +274,11 @@ func (s blockedState) answerWait(n node) (Wait, node, bool) {
 	return w, s.reader(n.own), true
 }
 
-// workWait says what a serial reader that does not read waits for.
+// workWait describes the wait of a serial reader that does not read.
 func (s blockedState) workWait(n node) (Wait, node, bool) {
 	e := s.ends[n.own]
 	stop := e.stopped()
-	if stop == nil { // what the work sends is not taken
+	if stop == nil { // a frame of the work was not taken
 		held := s.recording.nth(n.own.Reverse(), int(e.given))
 		w := Wait{Holds: s.recording.label(held), Seq: s.recording.frames[held].seq, Why: "works at it, and reads on when that is done"}
 		return w, s.writer(n.own), true
@@ -296,8 +296,8 @@ func (s blockedState) workWait(n node) (Wait, node, bool) {
 	return w, node{}, false
 }
 
-// askedWait is the wait for a handler's call that the recording has no response to: it may be
-// seen why there is none.
+// askedWait describes the wait for a handler's call without a response in the recording. The
+// state of the peer may show the reason.
 func (s blockedState) askedWait(n node) (Wait, node, bool) {
 	call := s.ends[n.own].stopped().call
 	f, peer := s.recording.frameOf(call), s.ends[n.own.Reverse()]
