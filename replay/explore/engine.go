@@ -94,6 +94,7 @@ func (b *bubble) settle() {
 func (b *bubble) rest() bool {
 	r := b.run
 	r.gate.Lock() // goroutines that timers wake must come after all that the engine read
+	//lint:ignore SA2001 the lock only puts them in this order
 	r.gate.Unlock()
 	select { // arrivals before are in no step: they wait for others
 	case <-r.gate.Poked():
