@@ -64,7 +64,7 @@ func (o *playerOrder) release(send func(*serverFrame)) {
 		o.cued++
 	}
 	o.held = slices.DeleteFunc(o.held, func(f *serverFrame) bool {
-		if o.mayGo(f) {
+		if !f.sent && o.mayGo(f) { // withdraw marks frames that will never be sent
 			send(f)
 		}
 		return f.sent

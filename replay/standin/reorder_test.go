@@ -99,6 +99,27 @@ func TestLoosenedPlayer(t *testing.T) {
 	}
 }
 
+// A cancellation that is known takes back all frames of the subscription that are held,
+// those too that wait for another frame taken back.
+func TestReorderedCancellation(t *testing.T) {
+	const updated = `{"method":"notifications/resources/updated","params":{"uri":"a","_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`
+	p := NewPlayer(recordPlaybook(`
+		> {"id":1,"method":"subscriptions/listen"}
+		< `+updated+`
+		< `+updated+`
+		< `+updated+`
+		> {"method":"notifications/cancelled","params":{"requestId":1}}
+		> {"id":2,"method":"ping"}
+		< {"id":2,"result":{}}`), match.Rules{})
+	p.AllowReorder()
+	if sent := p.Receive(transport.Frame{Bytes: []byte(`{"id":1,"method":"subscriptions/listen"}`)}); len(sent) != 1 {
+		t.Fatalf("before the first update is written, %d are sent", len(sent))
+	}
+	if sent := p.Receive(transport.Frame{Bytes: []byte(`{"method":"notifications/cancelled","params":{"requestId":1}}`)}); len(sent) != 0 {
+		t.Errorf("after the cancellation: %s", sent[0].Bytes)
+	}
+}
+
 // FuzzLoosened: whatever was recorded and whatever is said, both halves come to an
 // end, and know each frame that they have returned.
 func FuzzLoosened(f *testing.F) {
