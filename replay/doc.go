@@ -25,8 +25,8 @@
 //	need[k]  frames that the end has read before it sends its frame k+1
 //	hold[j]  own frames that were taken before the end reads on after j frames
 //
-// So every wait is "after the n-th frame", nothing competes, and every order of steps ends
-// in the same place: one run decides.
+// So every wait is "after the n-th frame" and there are no races: every order of steps ends in
+// the same place, and one run is enough.
 //
 // A script is sound if need[k] counts only frames recorded before frame k+1 and
 // need[hold[j]-1] <= j: then no end waits for itself. Two sound scripts always finish if

@@ -16,9 +16,10 @@
 // the brackets of a line without a newline.
 //
 // A spool holds [Part]s: chunks of the pipes of a stdio session, and events. An [Assembler]
-// makes all events from them. A frame has the place of its end, so that even an answer to a
-// closing brace before the newline comes behind its request. An event in several parts, such
-// as a long HTTP body, has the place of its first part.
+// makes all events from them. A frame is ordered by its last byte. A server may answer as soon
+// as it sees the closing brace, before the newline arrives; the answer still comes after the
+// request. An event in several parts, such as a long HTTP body, has the place of its first
+// part.
 //
 // # Concurrency
 //

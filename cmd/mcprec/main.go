@@ -1,5 +1,20 @@
-// Command mcprec records, keeps and replays MCP sessions. See the README for a
-// tour, and mcprec help for the commands.
+// Command mcprec records, keeps and replays MCP sessions. See the README for a tour, and
+// mcprec help for the commands.
+//
+// A command has a file of its name: options, flags, constructor and run. Some have a second
+// file: record_http.go (record --target), serve_http.go (serve --listen), serve_stderr.go,
+// drive_server.go (the live server of drive), and reports in check_report.go, diff_report.go
+// and drive_report.go, which package internal/report prints. The commands share
+//
+//	session.go                 the recording that SESSION names, in a store or in a file
+//	recorded.go                a recording held in memory, for serve and drive
+//	flags.go, match_flags.go   flags of several commands; flags of comparisons
+//	filter.go, export_filter.go  --filter, and the calls that it selects
+//	mask.go                    --secrets and --mask-…, and the masker of each output
+//	checkpoints.go             the derived file by which state and show skip events
+//	outfile.go, terminal.go    output to a new file; output to a terminal
+//	parallel.go                frames parsed on several cores
+//	process_*.go               signals and processes of each system
 package main
 
 import (

@@ -17,7 +17,7 @@
 //
 //	P1 to P10   the rules of package order
 //	P11         streamable.go: streams of server-sent events that are resumed (to 2025-11-25)
-//	P12         retries.go: requests that are sent again with the input asked for (from 2026-07-28)
+//	P12         retries.go: requests that are sent again with the input that the server requested (from 2026-07-28)
 //	P13, P14    frames.go: the members that each message has
 //	U1, U2, U4  frames.go: the delivery of frames; no real session breaks U1 or U2
 //	U3          exchanges.go: the order of an HTTP exchange
@@ -49,7 +49,7 @@
 // # What it refuses
 //
 // It needs no payload twice and keeps none. No duration makes an answered call an error,
-// except the one that the user sets with [Gate]. The time that a client had waited when it
-// left tells a call that it abandoned from one that it waited for in vain. A message must
-// fit its schema only if [Gate] asks for it.
+// except the limit that the user sets with [Gate]. How long the client waited before it
+// disconnected tells whether it gave a call up or was left waiting. A message must fit its
+// schema only if [Gate] asks for it.
 package check

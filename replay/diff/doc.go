@@ -3,8 +3,8 @@
 // # Promises
 //
 // A comparison is pure: no I/O, no clock, no goroutine. A session and itself are the same; a
-// difference has the same sections when A and B change places. Ids, progress tokens, HTTP
-// streams and the transport are not compared. Neither is time: [Report.Timing] describes it and
+// difference has the same sections if A and B are swapped. Ids, progress tokens, HTTP streams
+// and the transport are not compared. Neither is time: [Report.Timing] describes it and
 // decides nothing.
 //
 // # Data layout

@@ -81,11 +81,11 @@
 //
 // A recorded half is not judged, and [Plan.Lawless] judges neither end.
 //
-// The report of a hang follows who waits for whom, from an operation to the part that
-// nobody holds up, or round. It names the place of a goroutine by the library's function
-// and the caller's own line. A handler of the caller's that a library called for a frame,
-// and that has not returned, comes first. For a library's Close the report says what is
-// open at that end, and since which step it is closing.
+// The report of a hang follows who waits for whom, from an operation to the part that nothing
+// blocks, or round the cycle. It names the place of a goroutine by the library's function and
+// the caller's own line. A handler of the caller's that a library called for a frame, and that
+// has not returned, comes first. For a library's Close the report says what is open at that
+// end, and since which step it is closing.
 //
 // # Shrinking
 //
@@ -127,14 +127,13 @@
 // reports what it has found. Shrinking and following a failure take a minute at most; the
 // report says if they were cut short.
 //
-// [Settle] is for peers that cannot live in a bubble. It takes the stacks of the whole
-// process until two looks in a row show every goroutine of the run waiting at the same
-// place. Time is real, and stacks do not show the timer of a select or a context: it finds
-// a "STALL (quiescent)", which is no proof. The first standstill of a search is given all
-// of [Plan.Patience], later ones four times as long as the slowest timer took. While a
-// goroutine that is not of the run works, sleeps or waits for I/O, the run is "UNDECIDED".
-// Settle makes some sixty schedules a second where a bubble makes thousands, and one at a
-// time in the process.
+// [Settle] is for peers that cannot live in a bubble. It takes the stacks of the whole process
+// until two in a row show every goroutine of the run in the same wait. Time is real, and
+// stacks do not show the timer of a select or a context: it finds a "STALL (quiescent)", which
+// is no proof. The first standstill of a search is given all of [Plan.Patience], later ones
+// four times as long as the slowest timer took. While a goroutine that is not of the run
+// works, sleeps or waits for I/O, the run is "UNDECIDED". Settle makes some sixty schedules a
+// second where a bubble makes thousands, and one at a time in the process.
 //
 // # The files
 //

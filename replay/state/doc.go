@@ -1,5 +1,5 @@
-// Package state gives the state of a session after any of its events, and finds the event
-// from which on a condition holds.
+// Package state gives the state of a session after any of its events, and finds the first
+// event at which a condition holds, even if it ceases to hold later.
 //
 // # Promises
 //

@@ -4,8 +4,8 @@
 // # What it promises
 //
 // Spool.Write hands its parts to the operating system with one write before it returns: a
-// frame that a recorder then forwards survives the recorder's death. The fsync follows beside
-// that path, 50 ms after a write (Options.Sync). Processes hardly wait for each other: each
+// frame that a recorder then forwards survives the recorder's death. An fsync follows in the
+// background, by default 50 ms after a write (Options.Sync). Processes hardly wait for each other: each
 // spool has one writer, bbolt is locked for the length of one commit or the copying of a few
 // chunks, and no lock is held while a caller handles an event. Open touches no file.
 //
@@ -32,8 +32,8 @@
 //	store/other.db      bbolt, for ids of other versions
 //	store/compact.lock  held by Store.Compact
 //	*.damaged           damaged files that are kept
-//	spool/<id>.reserve  left by a release up to 0.1.0, useless
-//	spool/<id>.renewed  left by one that died, a copy of a spool after a failed fsync
+//	spool/<id>.reserve  written by releases up to 0.1.0; safe to delete
+//	spool/<id>.renewed  written by such releases after a failed fsync: a copy of a spool
 //
 // Folders are 0700, files 0600, whatever the umask; wider rights are taken away when a file or
 // folder is written. Below the store's folder no symbolic link is followed. Integers are

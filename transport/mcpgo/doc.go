@@ -31,8 +31,9 @@
 // what runs where:
 //
 //   - a request is handled on a goroutine of its own, as its caller's is, and under the
-//     session: there is no worker queue, as the SDK's stdio server has; what the caller's
-//     context would end, notifications/cancelled ends, and the call is not answered;
+//     session: there is no worker queue, as the SDK's stdio server has;
+//     notifications/cancelled cancels the call, as the caller's context would, and no
+//     answer is sent;
 //   - a notification is handled where it is read, in order, and without the session,
 //     as the SDK's transport does;
 //   - notifications of the server wait in a queue of 100, from which another goroutine
@@ -42,14 +43,16 @@
 //     but a frame, which the client answers as it does over stdio.
 //
 // The SDK has the goroutine since v0.57.0; before, its in-process clients get no
-// notification at all (mcp-go 919). Here they do with every release.
+// notification at all (mcp-go issue 919). Here they do with every release.
 //
 // # Promises
 //
 // The values of a call's context reach the Conn's Write, so that replay/explore knows
-// which operation wrote it; its end does not, as nothing ends a Write to a process.
+// which operation wrote it; its cancellation does not, for a Write to a process cannot be
+// interrupted.
 // Writers take turns on a channel before they come to the SDK's mutex, which serves
-// the same purpose but freezes a testing/synctest bubble. A Conn closed at either end is the end of the stream (io.EOF).
+// the same purpose but freezes a testing/synctest bubble. A Conn closed at either end is the
+// end of the stream (io.EOF).
 //
 // It works with mcp-go v0.37.0 to v1.2.1, which go.mod and newest.mod ask for: the tests
 // run with both. (It compiles from v0.24.0 on.)
