@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutants are builds that are broken on purpose. Each has a test that must fail
+// for it: a suite that passes whatever the code does says nothing.
+var mutants = []struct {
+	name     string
+	file     string
+	was, is  string
+	pkg, run string
+}{
+	{"no fsync of the spool", "store/boltstore/spool.go",
+		"err := p.file.Sync()", "err := error(nil)",
+		"store/boltstore", "TestPowerCut"},
+	{"the error of an fsync is not looked at", "store/boltstore/spool.go",
+		"err := p.file.Sync()\n", "_, err := p.file.Sync(), error(nil)\n",
+		"store/boltstore", "TestFailedSync"},
+	{"an fsync that succeeds after one that failed is believed", "store/boltstore/spool.go",
+		"if k.failed != nil || err == nil {", "if k.failed != nil && err != nil {",
+		"store/boltstore", "TestFailedSync"},
+	{"fdatasync does nothing", "store/boltstore/datasync_linux.go",
+		"err := syscall.Fdatasync(int(f.Fd()))", "err := error(nil)",
+		"store/boltstore", "TestPowerCut"},
+	{"no fsync of the folder", "store/boltstore/spool.go",
+		"err := p.store.disk.syncDir(p.store.spoolDir())", "err := error(nil)",
+		"store/boltstore", "TestPowerCut"},
+	{"bbolt without its fsyncs", "store/boltstore/databases.go",
+		"o := bolt.Options{FreelistType: bolt.FreelistMapType}", "o := bolt.Options{FreelistType: bolt.FreelistMapType, NoSync: true}",
+		"store/boltstore", "TestPowerCut"},
+	{"the spool goes before the transaction is durable", "store/boltstore/fold.go",
+		"	err = s.update(ctx, path, func(tx *dbTx) error {\n", "	if step.whole {\n		_ = s.disk.remove(s.spoolPath(id))\n	}\n	err = s.update(ctx, path, func(tx *dbTx) error {\n",
+		"store/boltstore", "TestPowerCut|TestEachCallFails"},
+	{"a repeated fold trusts a transaction that is not durable", "store/boltstore/fold.go",
+		"return foldResult{whole: true}, s.update(ctx, path, func(*dbTx) error { return nil })", "return foldResult{whole: true}, nil",
+		"store/boltstore", "TestFailedCommit"},
+	{"stamp after forward", "recorder/tap.go",
+		"			if !p.record(overdue) {\n				return\n			}\n",
+		"			_, _ = p.dst.Write(p.chunk)\n			if !p.record(overdue) {\n				return\n			}\n			p.chunk = nil\n",
+		"cmd/mcprec", "TestPingPong|TestKilledRecorder"},
+	{"a write that is overdue is waited for", "recorder/outage/handover.go",
+		"		case h.end(now):\n", "		case false:\n",
+		"recorder", "TestStuckWrite"},
+	{"a line is in order where it began", "store/line.go",
+		"		a.early(pipeS2C - n)\n", "",
+		"recorder", "TestFrameStandsWhereItsEndWasSeen"},
+	{"what waits for the disk is forgotten", "recorder/outage/queue.go",
+		"		n, parts = q.next(parts[:0])\n", "		n, parts = q.next(parts[:0])\n		parts = nil\n",
+		"recorder", "TestStuckWrite|TestSlowDisk"},
+	{"what a failed write leaves is not cut off", "store/boltstore/spool.go",
+		"		_ = p.cut() // tried again by the next Write\n", "",
+		"store/boltstore", "TestEachCallFails"},
+	{"checksums of records are not looked at", "store/boltstore/spoolread.go",
+		"return crc32.Checksum(b[recordHead:], castagnoli) == binary.LittleEndian.Uint32(b[4:])", "return true",
+		"store/boltstore", "TestDamagedSpools|TestTornTail"},
+	{"checksums of chunks are not looked at", "store/boltstore/chunk.go",
+		"case chunkSum(c.key, b) != binary.LittleEndian.Uint32(b):", "case false:",
+		"store/boltstore", "TestBitFlips"},
+	{"damage is taken for a torn tail", "store/boltstore/spoolread.go",
+		"if err != nil || frames == 0 {", "if frames >= 0 {",
+		"store/boltstore", "TestDamagedSpools"},
+	{"a database that lost a transaction is written to", "store/boltstore/dbtx.go",
+		"tx.stale && tx.writing {", "tx.stale && false {",
+		"store/boltstore", "TestStale"},
+}
+
+// TestMutantsApply holds the mutants to the code as it is; make torture builds them.
+func TestMutantsApply(t *testing.T) {
+	for _, m := range mutants {
+		source, err := os.ReadFile(filepath.Join("../..", m.file))
+		if n := strings.Count(string(source), m.was); n != 1 {
+			t.Errorf("%s: %s has %q %d times, %v", m.name, m.file, m.was, n, err)
+		}
+	}
+}
