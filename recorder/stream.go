@@ -34,13 +34,11 @@ type Item struct {
 	More    bool            // the frame goes on
 	Cut     bool            // the frame broke off
 	About   bool            // Info describes the frame in front of it
+	Ends    []*Stream       // Info ends the exchange of these: Stream.Write adds their dropped bytes to it
 }
 
 // Whole returns the newest whole frame in the log, or 0.
 func (s *Stream) Whole() uint64 { return s.whole }
-
-// Dropped returns how many bytes of frames and bodies were beyond the limit.
-func (s *Stream) Dropped() int64 { return s.dropped }
 
 // Write records items with one write of the spool: all or none, apart from the pieces of a frame
 // whose beginning was lost. Write counts the items it cannot record. It changes items, which are
@@ -159,6 +157,9 @@ func (s *Stream) addEvent(it *Item, lost *store.LostInfo) {
 		}
 		if it.About && info.SSE != nil {
 			info.SSE.Frame = s.newest
+		}
+		for _, ended := range it.Ends {
+			info.Dropped += ended.dropped
 		}
 		e.Payload = store.EncodePayload(info)
 	}

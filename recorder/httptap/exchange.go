@@ -210,7 +210,7 @@ func hungUp(ctx context.Context) (what, cause string) {
 // end returns the item that ends the exchange.
 func (x *exchange) end(what, cause string) recorder.Item {
 	x.over = true
-	info := &store.HTTPInfo{What: what, Error: cause, Dropped: x.up.rec.Dropped() + x.down.rec.Dropped()}
+	info := &store.HTTPInfo{What: what, Error: cause}
 	info.SetBody(x.down.rest)
 	dir := transport.ServerToClient
 	switch what {
@@ -219,7 +219,7 @@ func (x *exchange) end(what, cause string) recorder.Item {
 	case store.HTTPLeft:
 		dir = transport.NoDirection
 	}
-	return recorder.Item{Kind: store.HTTP, Dir: dir, Info: info}
+	return recorder.Item{Kind: store.HTTP, Dir: dir, Info: info, Ends: []*recorder.Stream{&x.up.rec, &x.down.rec}}
 }
 
 // leave leaves the recording when the exchange is over in both directions.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -197,6 +198,31 @@ func TestRoundTripSlowReader(t *testing.T) {
 			t.Errorf("delivered %+v, want %+v", got, want)
 		}
 	})
+}
+
+// The end of an exchange counts the bytes of its last chunk, too, with which it is written.
+func TestRoundTripLimitAtEnd(t *testing.T) {
+	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		resp := answer("application/json", strings.NewReader(`{"id":1,"result":{}}`))
+		resp.ContentLength = 20
+		return resp, nil
+	}, Options{}, recorder.MaxFrame(4))
+	resp, err := ask(t, rt, `{"id":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	tt.tap.Close()
+	var dropped []int64
+	for _, e := range tt.logs[0].Events {
+		if info, _ := store.DecodePayload[store.HTTPInfo](e); e.Kind == store.HTTP && info.What == store.HTTPEnd {
+			dropped = append(dropped, info.Dropped)
+		}
+	}
+	if !slices.Equal(dropped, []int64{4 + 16}) {
+		t.Errorf("the ends say %d", dropped)
+	}
 }
 
 func TestRoundTripLimit(t *testing.T) {
