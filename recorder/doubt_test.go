@@ -3,14 +3,16 @@ package recorder
 import (
 	"context"
 	"fmt"
-	"github.com/mcprec/mcprec/recorder/outage"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcprec/mcprec/recorder/outage"
+
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
+	"github.com/mcprec/mcprec/store/storetest"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -84,7 +86,7 @@ func TestDoubt(t *testing.T) {
 // lost its rest for want of room: nothing in the log is there to end.
 func TestFullWithAnOpenFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Disk{From: 2}
+		d := &storetest.Disk{From: 2}
 		r := begin(t, d, Holding(outage.NewBudget(1000)))
 		tap := r.Tap(transport.ClientToServer)
 		observe(t, tap, "frame\nbeg")

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/mcprec/mcprec/recorder/outage"
-	"github.com/mcprec/mcprec/store/storetest"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcprec/mcprec/recorder/outage"
+	"github.com/mcprec/mcprec/store/storetest"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -29,7 +30,7 @@ func TestEndThatCannotBeWritten(t *testing.T) {
 		for _, memory := range []int64{0, 24 << 20} {
 			t.Run(fmt.Sprint(tt.name, memory), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := &Disk{From: tt.from, All: true}
+					d := &storetest.Disk{From: tt.from, All: true}
 					sum := exitAfterTwo(t, begin(t, d, Holding(outage.NewBudget(memory))))
 					if sum.Lost != tt.lost || sum.Err == nil || store.RootCause(sum.Err).Error() != "no space left" {
 						t.Errorf("summary %+v", sum)
@@ -45,7 +46,7 @@ func TestEndWithoutAnswer(t *testing.T) {
 	for _, memory := range []int64{0, 24 << 20} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &Disk{From: 3, All: true, Stuck: make(chan struct{})}
+				d := &storetest.Disk{From: 3, All: true, Stuck: make(chan struct{})}
 				r := begin(t, &mute{d, 5}, Holding(outage.NewBudget(memory)))
 				start := time.Now()
 				sum := exitAfterTwo(t, r)
@@ -64,7 +65,7 @@ func TestEndWithoutAnswer(t *testing.T) {
 
 // mute is a disk that does not answer from a write on.
 type mute struct {
-	*Disk
+	*storetest.Disk
 	from int
 }
 
@@ -94,7 +95,7 @@ func exitAfterTwo(t *testing.T, r *Recorder) Summary {
 // When the disk stays full to the end, the end is told, and what it takes the place of.
 func TestFullToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Disk{From: 6}
+		d := &storetest.Disk{From: 6}
 		r := begin(t, d)
 		tap := r.Tap(transport.ClientToServer)
 		for i := range 10 {

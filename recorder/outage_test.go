@@ -28,7 +28,7 @@ func TestStuckWrite(t *testing.T) {
 		for _, stuck := range []time.Duration{outage.Bound / 4, 10 * time.Second} {
 			t.Run(fmt.Sprint(face.name, stuck), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := &recorder.Disk{Wait: recorder.Nth(4, stuck)}
+					d := &storetest.Disk{Wait: storetest.Nth(4, stuck)}
 					var troubles []error
 					r := begin(t, d, recorder.Trouble(func(err error) { troubles = append(troubles, err) }))
 					p := face.connect(t, r)
@@ -69,7 +69,7 @@ func TestSlowDisk(t *testing.T) {
 		for _, slow := range []time.Duration{10 * time.Millisecond, time.Second} {
 			t.Run(fmt.Sprint(face.name, slow), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := &recorder.Disk{Wait: func(int) time.Duration { return slow }}
+					d := &storetest.Disk{Wait: func(int) time.Duration { return slow }}
 					r := begin(t, d)
 					p := face.connect(t, r)
 					whole := time.Now()
@@ -99,7 +99,7 @@ func TestFullDiskWithRoomAgain(t *testing.T) {
 	for _, face := range faces {
 		t.Run(face.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &recorder.Disk{From: 6}
+				d := &storetest.Disk{From: 6}
 				r := begin(t, d)
 				p := face.connect(t, r)
 				for i := range 30 {
@@ -122,7 +122,7 @@ func TestFullDiskWithRoomAgain(t *testing.T) {
 // Beyond its memory a recorder loses, and says where and how much.
 func TestBudgetIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &recorder.Disk{Wait: recorder.Nth(4, 10*time.Second)}
+		d := &storetest.Disk{Wait: storetest.Nth(4, 10*time.Second)}
 		budget := outage.NewBudget(10_000)
 		r := begin(t, d, recorder.Holding(budget))
 		p := byPass(t, r)
@@ -167,7 +167,7 @@ func TestStuckForEver(t *testing.T) {
 	for _, face := range faces {
 		t.Run(face.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &recorder.Disk{Wait: recorder.Nth(4, -1), Stuck: make(chan struct{})}
+				d := &storetest.Disk{Wait: storetest.Nth(4, -1), Stuck: make(chan struct{})}
 				r := begin(t, d)
 				p := face.connect(t, r)
 				for i := range 50 {
@@ -198,7 +198,7 @@ func TestSlowOpening(t *testing.T) {
 	for _, face := range faces {
 		for _, opens := range []time.Duration{10 * time.Second, -10 * time.Second} {
 			synctest.Test(t, func(t *testing.T) {
-				d := &recorder.Disk{Opens: opens}
+				d := &storetest.Disk{Opens: opens}
 				start := time.Now()
 				r := begin(t, d)
 				p := face.connect(t, r)
@@ -227,9 +227,9 @@ func TestSlowOpening(t *testing.T) {
 func TestStrict(t *testing.T) {
 	for _, stuck := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			d := &recorder.Disk{Stuck: make(chan struct{})}
+			d := &storetest.Disk{Stuck: make(chan struct{})}
 			if stuck {
-				d.Wait = recorder.Nth(3, -1)
+				d.Wait = storetest.Nth(3, -1)
 			} else {
 				d.From = 3
 			}
@@ -262,7 +262,7 @@ func TestBusyDisk(t *testing.T) {
 	for _, face := range faces {
 		t.Run(face.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &recorder.Disk{Wait: func(int) time.Duration { return outage.Bound + 250*time.Millisecond }}
+				d := &storetest.Disk{Wait: func(int) time.Duration { return outage.Bound + 250*time.Millisecond }}
 				r := begin(t, d, recorder.Holding(outage.NewBudget(2000)))
 				p := face.connect(t, r)
 				for i := range 1000 {
@@ -419,7 +419,7 @@ func byRoundTrip(t *testing.T, r *recorder.Recorder) *peers {
 }
 
 // frames counts what is in the log, whose frames are whole and in order.
-func frames(t *testing.T, d *recorder.Disk) (n int, kinds string) {
+func frames(t *testing.T, d *storetest.Disk) (n int, kinds string) {
 	t.Helper()
 	for _, e := range d.Events {
 		if e.Kind == store.Frame && e.Dir == transport.ClientToServer {
@@ -433,7 +433,7 @@ func frames(t *testing.T, d *recorder.Disk) (n int, kinds string) {
 }
 
 // begin starts a recording on a disk.
-func begin(t *testing.T, d *recorder.Disk, options ...recorder.Option) *recorder.Recorder {
+func begin(t *testing.T, d *storetest.Disk, options ...recorder.Option) *recorder.Recorder {
 	t.Helper()
 	r, err := recorder.New(t.Context(), d, store.Header{}, options...)
 	if err != nil {

@@ -3,7 +3,6 @@ package recorder
 import (
 	"bytes"
 	"errors"
-	"github.com/mcprec/mcprec/recorder/outage"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -11,13 +10,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcprec/mcprec/recorder/outage"
+	"github.com/mcprec/mcprec/store/storetest"
+
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
-func open(t *testing.T) (*Recorder, *Log) {
+func open(t *testing.T) (*Recorder, *storetest.Log) {
 	t.Helper()
-	s := &Log{}
+	s := &storetest.Log{}
 	r, err := New(t.Context(), s, store.Header{Transport: "stdio"}, Holding(outage.NewBudget(0)))
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +27,7 @@ func open(t *testing.T) (*Recorder, *Log) {
 	return r, s
 }
 
-func expect(t *testing.T, s *Log, want string) {
+func expect(t *testing.T, s *storetest.Log, want string) {
 	t.Helper()
 	if got := s.Text(); got != strings.TrimLeft(want, "\n") {
 		t.Errorf("log:\n%swant:\n%s", got, want)
@@ -227,7 +229,7 @@ func TestNothingAfterClose(t *testing.T) {
 // exactly, and a write that blocked leaves a delivered event.
 func TestConnInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Log{}
+		s := &storetest.Log{}
 		r, err := New(t.Context(), s, store.Header{Transport: "memory"})
 		if err != nil {
 			t.Fatal(err)

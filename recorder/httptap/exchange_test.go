@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/mcprec/mcprec/recorder"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/store/storetest"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -37,7 +39,7 @@ func opening(t *testing.T, s store.Spooler, options ...recorder.Option) func(sto
 // was open is cut, not damaged.
 func TestRoundTripStoreFails(t *testing.T) {
 	feed, out := io.Pipe()
-	s := &spoolLog{InMemory: true}
+	s := &storetest.Log{InMemory: true}
 	rt, tt := tapClient(t, func(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		return answer("application/json", feed), nil
@@ -292,12 +294,12 @@ func TestProxyStuckWrite(t *testing.T) {
 		{"text", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no such thing", http.StatusNotFound) }},
 		{"nothing", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusAccepted) }},
 	} {
-		smooth, writes := stuckAt(t, &stuckDisk{}, 0, form.answer)
+		smooth, writes := stuckAt(t, &storetest.Disk{}, 0, form.answer)
 		for n := 2; n <= writes; n++ { // the first is the header's
 			for _, before := range []bool{false, true} {
 				t.Run(fmt.Sprint(form.name, n, before), func(t *testing.T) {
 					t.Parallel()
-					if log, _ := stuckAt(t, &stuckDisk{before: before}, n, form.answer); log != smooth {
+					if log, _ := stuckAt(t, &storetest.Disk{Before: before}, n, form.answer); log != smooth {
 						t.Errorf("log:\n%.999s\nwant:\n%.999s", log, smooth)
 					}
 				})
@@ -308,9 +310,9 @@ func TestProxyStuckWrite(t *testing.T) {
 
 // stuckAt returns the log of one exchange, one of whose writes waits until the client has
 // all, and how many writes there were.
-func stuckAt(t *testing.T, d *stuckDisk, n int, answer http.HandlerFunc) (log string, writes int) {
+func stuckAt(t *testing.T, d *storetest.Disk, n int, answer http.HandlerFunc) (log string, writes int) {
 	t.Helper()
-	d.stuck, d.at = make(chan struct{}), n
+	d.Stuck, d.Wait = make(chan struct{}), storetest.Nth(n, -1)
 	server := httptest.NewServer(answer)
 	defer server.Close()
 	target, _ := url.Parse(server.URL + "/mcp")
@@ -321,7 +323,7 @@ func stuckAt(t *testing.T, d *stuckDisk, n int, answer http.HandlerFunc) (log st
 	if got := post(t, own, proxy.URL); got != want {
 		t.Errorf("the client got %.99q, want %.99q", got, want)
 	}
-	close(d.stuck)
+	close(d.Stuck)
 	proxy.Close()
 	tap.Close()
 	for _, e := range d.Events[1:] {
@@ -329,7 +331,7 @@ func stuckAt(t *testing.T, d *stuckDisk, n int, answer http.HandlerFunc) (log st
 			log += line(t, e)
 		}
 	}
-	return log, d.writes - 1 // without that of the log's end
+	return log, d.Writes - 1 // without that of the log's end
 }
 
 func post(t *testing.T, over *http.Transport, url string) string {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 var errPlanted = errors.New("planted")
@@ -25,7 +27,7 @@ func (failing) Read([]byte) (int, error)  { return 0, errPlanted }
 // What is wrapped in order to record it fails as it does without that: each error comes
 // through, and none is swallowed.
 func TestErrorsPass(t *testing.T) {
-	tap := New(Options{Open: opening(t, &spoolLog{})})
+	tap := New(Options{Open: opening(t, &storetest.Log{})})
 	defer tap.Close()
 	target := httptest.NewRequest("GET", "http://host/sse", nil).URL
 	post := func(body io.ReadCloser) *http.Request {

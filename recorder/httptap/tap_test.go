@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"github.com/mcprec/mcprec/recorder"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/store/storetest"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -26,7 +28,7 @@ type tapped struct {
 	proxy  *httptest.Server
 
 	mu   sync.Mutex
-	logs []*spoolLog
+	logs []*storetest.Log
 	sums []recorder.Summary
 }
 
@@ -50,7 +52,7 @@ func tapServer(t *testing.T, h http.HandlerFunc, o Options) *tapped {
 
 func (tt *tapped) open(t *testing.T, options ...recorder.Option) func(store.Header) *recorder.Recorder {
 	return func(h store.Header) *recorder.Recorder {
-		s := &spoolLog{}
+		s := &storetest.Log{}
 		r := opening(t, s, options...)(h)
 		tt.mu.Lock()
 		defer tt.mu.Unlock()

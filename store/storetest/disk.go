@@ -1,4 +1,4 @@
-package recorder
+package storetest
 
 import (
 	"bytes"
