@@ -9,8 +9,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// A session that rests holds nothing of what passed: there may be hundreds, and a request for
-// each may be long. The parts of an inline write hold whoever would go on.
+// An idle session holds no bytes of frames that have passed: there may be hundreds of
+// sessions, and their requests may be long. The parts of an inline write would hold them.
 func TestRestHoldsNothing(t *testing.T) {
 	d := &fullDisk{}
 	s, err := Open(func() (store.Spool, error) { return d, nil }, Options{Bound: Bound, Budget: Shared})

@@ -351,8 +351,8 @@ func (s *settled) own(all stacks.Dump) stacks.Dump {
 	return own
 }
 
-// owns reports whether a goroutine is of the run: it was not there before, and its parent
-// was not of others. A goroutine in a bubble never is.
+// owns reports whether a goroutine belongs to the run: it started during the run, from a
+// goroutine of the run or from an unknown parent. A goroutine in a bubble never belongs.
 func (s *settled) owns(g stacks.Goroutine, all map[int]stacks.Goroutine) bool {
 	own, ok := s.known[g.ID]
 	if ok {
@@ -360,7 +360,8 @@ func (s *settled) owns(g stacks.Goroutine, all map[int]stacks.Goroutine) bool {
 	}
 	parent, there := all[g.Parent]
 	switch {
-	case g.Bubble != "" || strings.Contains(g.Text, "\nos/signal.loop("): // one for the process, whoever started it
+	case g.Bubble != "" || strings.Contains(g.Text, "\nos/signal.loop("):
+		// The process has a single signal loop, which any goroutine may have started.
 		own = false
 	case there:
 		own = s.owns(parent, all)

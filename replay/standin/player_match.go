@@ -268,7 +268,7 @@ func (r *revisions) refuse(m transport.Message) *revisionError {
 	return &revisionError{v, r.settled}
 }
 
-// revisionError says that a request is of an unrecorded revision.
+// revisionError is the error of a request with a protocol revision that was not recorded.
 type revisionError struct {
 	requested string
 	supported []string
