@@ -212,7 +212,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 			return fmt.Errorf("check %s: %w", s.name, err)
 		}
 	}
-	sum := fold.Close()
+	sum := fold.Close(s.now())
 	sum.Errors -= others[order.Error]
 	sum.Warnings -= others[order.Warning]
 	sum.Notes -= others[order.Note]

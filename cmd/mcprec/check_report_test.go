@@ -40,7 +40,7 @@ func reportOf(t *testing.T, format string) []byte {
 				t.Fatal(err)
 			}
 		}
-		r.session(path, fold.Close())
+		r.session(path, fold.Close(0))
 	}
 	if err := r.close(); err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ type session struct {
 	name    string          // for messages
 	id      store.SessionID // "" for a fixture
 	start   time.Time       // of a session in the store
+	live    bool            // a recorder held it when it was opened
 	db      *openedStore    // nil for a fixture
 	file    io.ReadCloser   // of a fixture
 	cmd     *cobra.Command
@@ -50,7 +51,7 @@ func openSession(cmd *cobra.Command, h home, arg string) (*session, error) {
 		if err != nil {
 			return nil, errors.Join(err, db.Odd(), db.Store.Close())
 		}
-		return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, db: db, cmd: cmd, masker: db.masker.of(found.Header)}, nil
+		return &session{name: "session " + string(found.ID), id: found.ID, start: found.Start, live: found.State == store.Live, db: db, cmd: cmd, masker: db.masker.of(found.Header)}, nil
 	}
 	d, err := h.masker(nil)
 	if err != nil {
@@ -164,6 +165,14 @@ func (s *session) exact(ctx context.Context, from uint64, o store.ReadOptions) i
 			}
 		}
 	}
+}
+
+// now returns the present time since the start of a live session; 0 for any other.
+func (s *session) now() time.Duration {
+	if !s.live {
+		return 0
+	}
+	return max(time.Since(s.start), 0)
 }
 
 // Close closes the file, or the store, which it tidies.
@@ -300,6 +309,7 @@ func (s *session) endings(ctx context.Context) (*timeline.Endings, error) {
 			break // the next reading reports it
 		}
 	}
+	endings.Close(s.now())
 	return endings, s.rewind()
 }
 

@@ -227,7 +227,7 @@ func entryLine(e timeline.Entry, pairs bool) shownEntry {
 		case !pairs || m.Call == nil:
 		case m.Kind != transport.Request:
 			sm.Request = m.Call.Request
-		case m.Call.Response != 0: // a request has the latency of its answer
+		case m.Call.Response != 0 || m.Call.Latency > 0: // a request has the latency of its answer, or the time without one
 			sm.Response, sm.Latency = m.Call.Response, m.Call.Latency.String()
 		}
 		line.Messages = append(line.Messages, sm)

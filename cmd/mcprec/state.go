@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 )
@@ -45,8 +46,8 @@ that is what may be queued.
 --diff POINT says instead what changed from --at to there, - what was and + what is.
 --filter, that of mcprec show, selects the calls that are listed.
 
---format json prints one object. seq and at (a Go duration) are those of the event;
-then revision, client and server (name, version, capabilities), log_level, calls
+--format json prints one object. seq and at (a Go duration) are those of the event, now
+of a live session that of the question: until then its calls have waited; then revision, client and server (name, version, capabilities), log_level, calls
 (request, dir, id, method, target, stream, waited, token, reports, progress, total,
 message, cancelled, cut), subscriptions (uri, listen, filter, since, pending,
 notified), tasks (id, by, status, message, since, told), queues (dir, stream, frames,
@@ -101,9 +102,13 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
 		}
 	}
-	before := filterCalls(states[0].View(), fits)
+	now := time.Duration(0)
+	if o.at == "100%" && o.diff == "" {
+		now = s.now()
+	}
+	before := filterCalls(states[0].View(now), fits)
 	if o.diff != "" {
-		return printReport(cmd, o.format, stateChanges(before, filterCalls(states[1].View(), fits)))
+		return printReport(cmd, o.format, stateChanges(before, filterCalls(states[1].View(0), fits)))
 	}
 	if o.at == "100%" && s.db != nil {
 		var open []store.OpenLine // of a live session: lines whose ends have not come
@@ -114,7 +119,11 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 		}
 	}
 	return errors.Join(err, printReport(cmd, o.format, single(true, before, func(w io.Writer) error {
-		fmt.Fprintf(w, "after #%d at %s\n", before.Seq, before.At)
+		fmt.Fprintf(w, "after #%d at %s", before.Seq, before.At)
+		if before.Now != "" {
+			fmt.Fprintf(w, ", asked at %v", phrase.Brief(now))
+		}
+		fmt.Fprintln(w)
 		for _, f := range before.Facts() {
 			fmt.Fprintf(w, "  %v\n", f)
 		}

@@ -48,7 +48,7 @@ func findings(t *testing.T, gate check.Gate, events []store.Event) (found []chec
 			t.Fatal(err)
 		}
 	}
-	return found, f.Close()
+	return found, f.Close(0)
 }
 
 // TestSessions: what is found in the sessions that are here, each line of it looked
@@ -104,6 +104,31 @@ func inFolders(t *testing.T, schemas *schema.Validator, folders ...string) strin
 		}
 	}
 	return fmt.Sprintf("%d sessions\n%s", sessions, b.String())
+}
+
+// TestLive holds that a call of a session that goes on has waited until now, and is an error
+// only once it has waited long.
+func TestLive(t *testing.T) {
+	events := check.ParseExample(`@
+> {"id":1,"method":"tools/call","params":{"name":"count"}}
+< {"id":7,"method":"roots/list"}`)
+	for now, want := range map[time.Duration]string{
+		0:                `note E2: tools/call "count" of the client (id 1, #4) waited 1ms, to #5, without an answer: the recording goes no further`,
+		time.Second:      `note E2: tools/call "count" of the client (id 1, #4) has waited 996ms without an answer, and still waits: the session goes on`,
+		10 * time.Second: `error E1: tools/call "count" of the client (id 1, #4) has waited 9.996s without an answer, and still waits: the server itself waits for the client to answer roots/list`,
+	} {
+		found := ""
+		f := check.New(check.Gate{}, func(one check.Finding) { found += one.String() + "\n" })
+		for _, e := range events {
+			if err := f.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Close(now)
+		if !strings.Contains(found, want) {
+			t.Errorf("at %v: found\n%swant %s", now, found, want)
+		}
+	}
 }
 
 // TestExplain: every rule is explained, and its example is found to break it.
@@ -455,7 +480,7 @@ func TestLeftBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f.Close()
+		f.Close(0)
 		got, said := "", ""
 		for _, one := range found {
 			got, said = got+" "+one.Rule+" "+one.Severity.String(), said+one.Text+"\n"

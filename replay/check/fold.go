@@ -38,6 +38,7 @@ type Fold struct {
 	*reporter
 	gate      Gate
 	now       moment // the latest event
+	live      bool   // the session goes on, and now.at is the present
 	frames    uint64
 	exchanges *exchanges
 	traffic   traffic
@@ -317,8 +318,12 @@ func (f *Fold) onCutFrame(e store.Event) {
 	}
 }
 
-// Close ends the session and returns the summary.
-func (f *Fold) Close() Summary {
+// Close ends the session and returns the summary. For a session that goes on, now is the present
+// time since its start: what is open has waited until then. Of any other it is 0.
+func (f *Fold) Close(now time.Duration) Summary {
+	if f.live = now > 0 && !f.ending.sealed; f.live {
+		f.now.at = max(f.now.at, now)
+	}
 	for _, stream := range slices.Sorted(maps.Keys(f.exchanges.all)) {
 		if own := f.exchanges.all[stream].own; own != nil && !own.isSession {
 			f.endScope(own)

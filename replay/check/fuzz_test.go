@@ -84,7 +84,7 @@ func TestLong(t *testing.T) {
 				}
 			}
 		}
-		f.Close()
+		f.Close(0)
 		if sequence.each > 0 && n < many/2 {
 			t.Errorf("%s: %d findings", sequence.line, n)
 		}
@@ -122,6 +122,6 @@ func FuzzFold(f *testing.F) {
 				return
 			}
 		}
-		fold.Close()
+		fold.Close(0)
 	})
 }

@@ -175,7 +175,7 @@ func Explain(rule string) (string, bool) {
 			break
 		}
 	}
-	f.Close()
+	f.Close(0)
 	return b.String(), true
 }
 

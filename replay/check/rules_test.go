@@ -85,7 +85,7 @@ func breaks(t *testing.T, d order.Demand, text, revision string) (worst order.Se
 			t.Fatalf("%s: %v", d.Title, err)
 		}
 	}
-	f.Close()
+	f.Close(0)
 	return worst
 }
 

@@ -91,6 +91,7 @@ type diagnosis struct {
 	ending   *ending
 	slowest  time.Duration // the longest wait of the client for an answer
 	now      moment
+	live     bool // the session goes on at now
 	revision string
 	open     [3][]*call // by direction, in order
 }
@@ -101,7 +102,7 @@ func (f *Fold) endScope(s *scope) {
 	if s.isSession && s.beginning == middle && !s.refused {
 		s.reportMiddle(f.reporter)
 	}
-	d := diagnosis{traffic: &f.traffic, ending: &f.ending, slowest: f.outcome.slowest, now: f.now, revision: s.rules.Revision()}
+	d := diagnosis{traffic: &f.traffic, ending: &f.ending, slowest: f.outcome.slowest, now: f.now, live: f.live, revision: s.rules.Revision()}
 	for _, c := range s.calls.all() {
 		d.open[index(c.dir)] = append(d.open[index(c.dir)], c)
 	}
@@ -119,6 +120,9 @@ func (f *Fold) endScope(s *scope) {
 			continue
 		}
 		head := fmt.Sprintf("%v waited %v, to #%d, without an answer", c, phrase.Brief(waited), until.seq)
+		if d.live && until == d.now {
+			head = fmt.Sprintf("%v has waited %v without an answer, and still waits", c, phrase.Brief(waited))
+		}
 		if c.refusal != "" {
 			head += " that was taken: " + c.refusal
 		}
@@ -184,12 +188,17 @@ func (d *diagnosis) needsNoAnswer(c *call) string {
 		return "it is a subscription, which lasts"
 	case c.hungUp && d.revision >= mcp.Revision2026_07_28:
 		return c.ending + ", which cancels it"
+	case c.dir == transport.ServerToClient && !clientWaits && d.live:
+		return "nothing of the client's waits for it"
 	case c.dir == transport.ServerToClient && !clientWaits:
 		return "the session ended, and nothing of the client's waits for it"
 	case c.recorderLeft:
 		return c.ending
 	case d.ending.gaveUp != 0 && d.ending.exited.seq == 0 && d.ending.closed == [3]moment{}:
 		return fmt.Sprintf("the recorder no longer read the server (#%d)", d.ending.gaveUp)
+	case d.live && d.now.at-max(c.at, c.progress.at) >= patience:
+	case d.live && d.ending.isOpen() && c.ending == "":
+		return "the session goes on"
 	case d.ending.isOpen() && c.ending == "":
 		return "the recording goes no further"
 	}
@@ -204,6 +213,10 @@ const (
 	leftTimes = 10
 	leftLong  = 10 * time.Second
 )
+
+// patience is how long a call of a session that goes on may be without a sign from its
+// receiver.
+const patience = 5 * time.Second
 
 // leftBehind describes how the caller left a call behind; "" if the departure does not
 // explain the missing answer.

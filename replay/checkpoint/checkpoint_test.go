@@ -241,7 +241,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for n := range image.Points() {
 			if f, err := image.Resume(n); err == nil {
-				f.State().View()
+				f.State().View(0)
 			}
 		}
 	})

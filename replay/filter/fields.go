@@ -53,9 +53,9 @@ var fields = []Field{
 	{Name: "dir", Wants: "c2s or s2c", Says: "what went that way, c2s or s2c", matcher: matchDirection},
 	{Name: "kind", Wants: "one of " + strings.Join(kindNames, ", "), Says: "events or messages of the kind", List: true, matcher: matchKind},
 	{Name: "status", Wants: statusWants, Says: "calls that ended so, HTTP answers and errors by number", List: true, ahead: true, matcher: matchStatus},
-	{Name: "took", Wants: "a range of durations, such as >1.5s", Says: "calls whose answer took as long: >100ms", ahead: true,
+	{Name: "took", Wants: "a range of durations, such as >1.5s", Says: "calls whose answer took as long, or is not there for as long: >100ms", ahead: true,
 		matcher: inTimes("took:", func(s *subject) (time.Duration, bool) {
-			if s.call == nil || s.call.Response == 0 {
+			if s.call == nil || s.call.Response == 0 && s.call.Latency == 0 {
 				return 0, false
 			}
 			return s.call.Latency, true

@@ -124,7 +124,7 @@ func FuzzSnapshot(f *testing.F) {
 		queues := Queues{}
 		if queues.Add(broken) == nil {
 			if s, err := Restore(broken, queues); err == nil {
-				s.View()
+				s.View(0)
 			}
 		}
 	})

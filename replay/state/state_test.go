@@ -71,10 +71,20 @@ func fold(t testing.TB, events []store.Event) *State {
 
 func (s *State) facts() string {
 	var b strings.Builder
-	for _, f := range s.View().Facts() {
+	for _, f := range s.View(0).Facts() {
 		fmt.Fprintf(&b, "    %v\n", f)
 	}
 	return b.String()
+}
+
+// TestLive holds that the calls of a session that goes on have waited until now.
+func TestLive(t *testing.T) {
+	s := fold(t, lines(`> {"id":1,"method":"ping"}`))
+	for now, want := range map[time.Duration]string{0: "0s", time.Second: "1s"} {
+		if v := s.View(s.at + now); v.Calls[0].Waited != want || (v.Now == "") != (now == 0) {
+			t.Errorf("%v later: %+v", now, v)
+		}
+	}
 }
 
 // TestPlaybook tells each session of playbook.txt after each of its events: what is
@@ -95,7 +105,7 @@ func TestPlaybook(t *testing.T) {
 				t.Fatal(err)
 			}
 			fmt.Fprintf(&b, "  #%d %s %s %s\n", e.Seq, e.Kind, e.Dir, e.Payload)
-			for _, c := range Diff(before.View(), s.View()) {
+			for _, c := range Diff(before.View(0), s.View(0)) {
 				if c.Topic == "frames" {
 					continue // of every line
 				}
@@ -160,7 +170,7 @@ func sessionFiles(t *testing.T) (files []string) {
 // form is all of a view.
 func form(t testing.TB, s *State) string {
 	t.Helper()
-	b, err := json.Marshal(s.View())
+	b, err := json.Marshal(s.View(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +180,7 @@ func form(t testing.TB, s *State) string {
 // agrees checks the counts against the lists.
 func agrees(t testing.TB, s *State) {
 	t.Helper()
-	v := s.View()
+	v := s.View(0)
 	queued, statuses, listening := [3]int{}, 0, 0
 	for l, q := range s.queues.lanes {
 		queued[l.dir] += len(q)

@@ -20,7 +20,8 @@ import (
 // stable.
 type View struct {
 	Seq           uint64         `json:"seq"`
-	At            string         `json:"at"` // a Go duration
+	At            string         `json:"at"`            // a Go duration
+	Now           string         `json:"now,omitempty"` // of a live session: when it was asked
 	Revision      string         `json:"revision"`
 	Client        Peer           `json:"client"`
 	Server        Peer           `json:"server"`
@@ -145,8 +146,10 @@ type Frames struct {
 	S2C uint64 `json:"s2c"`
 }
 
-// View returns the state as lists.
-func (s *State) View() View {
+// View returns the state as lists. For a session that goes on, now is the present time since
+// its start, and what is open has waited until then; 0, or a time before the last event, is that
+// of the last event.
+func (s *State) View(now time.Duration) View {
 	v := View{
 		Seq: s.seq, At: s.at.String(), Revision: s.revision,
 		Client: s.peers[transport.ClientToServer], Server: s.peers[transport.ServerToClient], LogLevel: s.logLevel,
@@ -156,6 +159,9 @@ func (s *State) View() View {
 		Ended:   Ended{s.ended[transport.ClientToServer], s.ended[transport.ServerToClient], s.exit, s.sealed},
 		Frames:  Frames{s.frames[transport.ClientToServer], s.frames[transport.ServerToClient]}, Failures: s.failures, Lost: s.lost,
 	}
+	if now > s.at {
+		v.Now = now.String()
+	}
 	for _, c := range s.calls.all() {
 		if c.method == mcp.MethodListen {
 			v.Subscriptions = append(v.Subscriptions, Subscription{
@@ -163,7 +169,7 @@ func (s *State) View() View {
 			})
 			continue
 		}
-		waited := s.at - c.at
+		waited := max(now, s.at) - c.at
 		v.Calls = append(v.Calls, Call{
 			Request: c.seq, Dir: c.dir.String(), ID: raw(c.rawID), Method: c.method, Target: c.target, Stream: c.stream,
 			Waited: waited.String(), Token: raw(c.rawToken), Reports: c.reports, Progress: raw(c.progress),

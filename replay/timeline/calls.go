@@ -20,13 +20,13 @@ type Call struct {
 	Token     string // raw progress token; "" if the request asks for no progress
 	Request   uint64 // Seq of the request's frame
 	At        time.Duration
-	Stream    uint64 // of the request
-	Response  uint64 // Seq of the response's frame, or of the HTTP status that answers, such as 404; 0: none
-	Latency   time.Duration
-	Failure   string   // as in EntryMessage; "HTTP 404" of a status
-	Progress  []uint64 // Seqs of the progress notifications, late ones too; only Calls fills the list
-	Cancelled uint64   // Seq of the cancellation; 0: none
-	Late      bool     // a message came after the end of the call
+	Stream    uint64        // of the request
+	Response  uint64        // Seq of the response's frame, or of the HTTP status that answers, such as 404; 0: none
+	Latency   time.Duration // of a call without an answer: see [Endings.Close]
+	Failure   string        // as in EntryMessage; "HTTP 404" of a status
+	Progress  []uint64      // Seqs of the progress notifications, late ones too; only Calls fills the list
+	Cancelled uint64        // Seq of the cancellation; 0: none
+	Late      bool          // a message came after the end of the call
 
 	number  int // among the requests, from 0
 	id      mcp.Key
@@ -83,7 +83,8 @@ func (c *Calls) Unanswered() []*Call {
 // frames are.
 type Endings struct {
 	transcript *Transcript
-	list       []callEnd // by the number of the request
+	list       []callEnd     // by the number of the request
+	now        time.Duration // see Close
 }
 
 // callEnd is the part of a Call that is unknown at the request.
@@ -121,6 +122,10 @@ func (e *Endings) Apply(event store.Event) error {
 	return e.transcript.Apply(event)
 }
 
+// Close ends the projection. For a session that goes on, now is the present time since its
+// start: a call without an answer has a latency until then. Of any other it is 0.
+func (e *Endings) Close(now time.Duration) { e.now = now }
+
 // note keeps the present end of a call.
 func (e *Endings) note(c *Call) {
 	e.list[c.number] = callEnd{
@@ -135,6 +140,9 @@ func (e *Endings) predict(c *Call) {
 	}
 	end := e.list[c.number]
 	c.Response, c.Latency, c.Cancelled, c.Late = end.response, end.latency, end.cancelled, end.late
+	if c.Response == 0 && c.Cancelled == 0 {
+		c.Latency = max(0, e.now-c.At)
+	}
 	if end.failure != (unique.Handle[string]{}) {
 		c.Failure = end.failure.Value()
 	}

@@ -117,6 +117,8 @@ func (e Entry) Pairs() string {
 		case c == nil:
 		case m.Kind != transport.Request:
 			pairs = append(pairs, fmt.Sprintf("to #%d", c.Request))
+		case c.Response == 0 && c.Cancelled == 0 && c.Latency > 0:
+			pairs = append(pairs, fmt.Sprintf("not answered for %v", phrase.Brief(c.Latency)))
 		case c.Response == 0 && c.Cancelled == 0:
 			pairs = append(pairs, "not answered")
 		case c.Response == 0:

@@ -180,3 +180,32 @@ func BenchmarkTranscriptPage(b *testing.B) {
 		}
 	}
 }
+
+// TestLatencyUntilNow holds that an open call of a session that goes on has a latency, and no
+// other one without an answer has.
+func TestLatencyUntilNow(t *testing.T) {
+	events := replaytest.Session(t, "> 1:ping\n> 2:ping\n> ~cancelled:2")
+	for now, want := range map[time.Duration]string{0: "not answered", 5 * time.Second: "not answered for 5s"} {
+		endings := NewEndings()
+		for _, e := range events {
+			if err := endings.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if now > 0 {
+			now += events[0].At
+		}
+		endings.Close(now)
+		var pairs []string
+		transcript := NewTranscript(func(e Entry) error { pairs = append(pairs, e.Pairs()); return nil })
+		transcript.Foresee(endings)
+		for _, e := range events {
+			if err := transcript.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if pairs[0] != want || pairs[1] != "cancelled by #3, not answered" {
+			t.Errorf("at %v: %q", now, pairs)
+		}
+	}
+}
