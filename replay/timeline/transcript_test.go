@@ -193,7 +193,7 @@ func TestLatencyUntilNow(t *testing.T) {
 			}
 		}
 		if now > 0 {
-			now += events[0].At
+			now += events[1].At
 		}
 		endings.Close(now)
 		var pairs []string
@@ -204,7 +204,7 @@ func TestLatencyUntilNow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if pairs[0] != want || pairs[1] != "cancelled by #3, not answered" {
+		if pairs[1] != want || pairs[2] != "cancelled by #4, not answered" {
 			t.Errorf("at %v: %q", now, pairs)
 		}
 	}
