@@ -261,9 +261,11 @@ func TestAssemblerStderr(t *testing.T) {
 // TestAssemblerOpenLines holds that a line without an end is kept apart, with its age.
 func TestAssemblerOpenLines(t *testing.T) {
 	var a Assembler
-	assembled(t, &a, pipeParts(t, 3, "c {}$\ns abcde\nc x$\nc y$\ne ?"), false)
+	assembled(t, &a, pipeParts(t, 3, "c {}$\ns abc\ns de\nc x$\nc y$\ne ?"), false)
 	got := a.OpenLines()
-	want := []OpenLine{{"s2c", 5, []byte("abc"), 2 * time.Second}, {"stderr", 1, []byte("?"), 5 * time.Second}}
+	want := []OpenLine{
+		{"s2c", transport.ServerToClient, 5, []byte("abc"), 2 * time.Second, 3 * time.Second},
+		{"stderr", transport.NoDirection, 1, []byte("?"), 6 * time.Second, 6 * time.Second}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -47,7 +47,8 @@ const (
 	chunkCont        = 1 << 4
 )
 
-// kinds is append-only: an index, once released, keeps its meaning.
+// kinds is append-only: an index, once released, keeps its meaning. A reader refuses an index
+// that it does not know, and keeps an unknown name: newer kinds, such as Stalled, have no index.
 var kinds = [...]Kind{"", Opened, Frame, Delivered, Stderr, HTTP, EOF, Exited, Lost, Note, Closed}
 
 func kindIndex(k Kind) byte {

@@ -185,3 +185,14 @@ func BenchmarkAppendPart(b *testing.B) {
 		buf = AppendPart(buf[:0], p)
 	}
 }
+
+// TestNewerKinds holds that a reader of the first releases, which refuses an index that it does
+// not know, keeps the kinds that came later.
+func TestNewerKinds(t *testing.T) {
+	for _, kind := range []Kind{Stalled, Signal} {
+		b := AppendPart(nil, Part{Event: Event{Seq: 2, At: 1, Kind: kind}})
+		if b[1] != 0 || !bytes.Contains(b, []byte(kind)) {
+			t.Errorf("%s is written as %q", kind, b)
+		}
+	}
+}

@@ -15,10 +15,12 @@ const (
 	Opened    Kind = "opened"    // the session's header; always Seq 1
 	Frame     Kind = "frame"     // a frame's exact bytes
 	Delivered Kind = "delivered" // a write to the receiver that blocked
+	Stalled   Kind = "stalled"   // the receiver does not read
 	Stderr    Kind = "stderr"    // a line of the server's standard error
 	HTTP      Kind = "http"      // an HTTP exchange or stream opened or closed
 	EOF       Kind = "eof"       // a direction ended
 	Exited    Kind = "exit"      // the server process ended
+	Signal    Kind = "signal"    // a signal came to the recorder
 	Lost      Kind = "lost"      // something could not be stored
 	Note      Kind = "note"      // a user's annotation
 	Closed    Kind = "closed"    // the recording's end; seals the log

@@ -34,7 +34,8 @@ func FuzzHeader(f *testing.F) {
 // is written as the same again.
 func FuzzPayload(f *testing.F) {
 	for _, info := range []any{
-		DeliveredInfo{Upto: 3, Blocked: 5}, EOFInfo{By: "sender", Error: "x"}, ExitInfo{Code: -1, Signal: "killed"},
+		DeliveredInfo{Upto: 3, Blocked: 5}, StalledInfo{Read: 7, Passed: 5, Unread: -1, For: 9, Blocked: true},
+		EOFInfo{By: "receiver", Error: "x", Read: 7, Passed: 5}, SignalInfo{Signal: "interrupt", Passed: true}, ExitInfo{Code: -1, Signal: "killed"},
 		LostInfo{Frames: 1, Bytes: 2, Reason: "x", Streams: []string{"c2s"}}, ClosedInfo{Frames: 7, Lost: 1},
 		&HTTPInfo{What: HTTPResponse, Status: 200, Header: map[string][]string{"Accept": {"a", "b"}}, Body: "x\u2028"},
 		&HTTPInfo{What: HTTPEvent, Body64: []byte{0xff}, Coding: "br", SSE: &SSEInfo{Event: "e", ID: "1", Lines: []string{"data: "}, EOL: "\r", Raw: []byte{0xfe}}},
@@ -43,6 +44,8 @@ func FuzzPayload(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		payloadAgain[DeliveredInfo](t, payload)
+		payloadAgain[StalledInfo](t, payload)
+		payloadAgain[SignalInfo](t, payload)
 		payloadAgain[EOFInfo](t, payload)
 		payloadAgain[ExitInfo](t, payload)
 		payloadAgain[LostInfo](t, payload)
@@ -51,7 +54,7 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-func payloadAgain[T DeliveredInfo | EOFInfo | ExitInfo | LostInfo | ClosedInfo | HTTPInfo](t *testing.T, payload []byte) {
+func payloadAgain[T DeliveredInfo | StalledInfo | SignalInfo | EOFInfo | ExitInfo | LostInfo | ClosedInfo | HTTPInfo](t *testing.T, payload []byte) {
 	info, err := DecodePayload[T](Event{Seq: 2, Payload: payload})
 	if err != nil {
 		return

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // maxStderr is the longest line of standard error, in bytes; a longer one goes on in the next
@@ -17,6 +19,7 @@ type line struct {
 	size  int64         // full length
 	torn  bool          // its beginning is lost
 	place place         // where it begins
+	since time.Duration // when its first bytes passed
 	at    time.Duration // of its newest bytes
 	scan  brackets
 
@@ -31,19 +34,23 @@ type place struct {
 	fed [pipes]int64 // bytes of each pipe before it
 }
 
-// OpenLine is an unterminated line of a pipe.
+// OpenLine is an unterminated line of a pipe of a live session. It is no event, and has no
+// Seq before its end is seen.
 type OpenLine struct {
-	Pipe string // "c2s", "s2c" or "stderr"
-	Size int64
-	Text []byte        // as much of it as is recorded
-	At   time.Duration // of its newest bytes
+	Pipe  string              // "c2s", "s2c" or "stderr"
+	Dir   transport.Direction // of a frame; none of standard error
+	Size  int64
+	Text  []byte        // as much of it as is recorded
+	Since time.Duration // when its first bytes passed
+	At    time.Duration // of its newest bytes
 }
 
 // OpenLines returns the unterminated lines.
 func (a *Assembler) OpenLines() (open []OpenLine) {
 	for i := range a.lines {
 		if l := &a.lines[i]; l.size > 0 {
-			open = append(open, OpenLine{pipeNames[i], l.size, l.text, l.at})
+			_, dir := ofPipe(i)
+			open = append(open, OpenLine{pipeNames[i], dir, l.size, l.text, l.since, l.at})
 		}
 	}
 	return open
@@ -72,7 +79,7 @@ func (a *Assembler) chunk(p *Part, off int64) error {
 		l.at = p.At
 		if l.size == 0 {
 			a.tellEarly(n)
-			l.place = here
+			l.place, l.since = here, p.At
 		}
 		piece, rest, ended := bytes.Cut(text, newline)
 		switch room := maxStderr - l.size; {

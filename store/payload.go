@@ -26,6 +26,8 @@ type Header struct {
 	Command  []string          `json:"command"` // the server's command line
 	URL      string            `json:"url,omitempty"`
 	Recorder string            `json:"recorder,omitempty"` // the mcprec that recorded it
+	// Processes are those of a session on stdio that began with the recording.
+	Processes *Processes `json:"processes,omitempty"`
 	// MaxFrame is the most bytes of a frame that are recorded; 0: all.
 	MaxFrame int64 `json:"max_frame,omitempty"`
 	// Redacted is the number of secrets in this header that placeholders replace.
@@ -45,6 +47,24 @@ type MaskRules struct {
 	Patterns []string `json:"patterns,omitempty"`
 	Pointers []string `json:"pointers,omitempty"`
 	Env      []string `json:"env,omitempty"`
+}
+
+// Processes are the processes of a session on stdio.
+type Processes struct {
+	Server   ProcessID `json:"server"`
+	Recorder ProcessID `json:"recorder"`
+	Client   ProcessID `json:"client"` // that started the recorder; it may be a launcher
+	// Watched are the directions, "c2s" or "s2c", in which the recorder sees whether the
+	// receiver reads. Only there it tells something that no Stalled event came.
+	Watched []string `json:"watched,omitempty"`
+}
+
+// ProcessID names a process for ever, while a system uses the number again.
+type ProcessID struct {
+	PID int `json:"pid"`
+	// Birth tells the machine's start and the process's, in the system's own terms. Two
+	// processes with the same PID and Birth are the same; "": not known.
+	Birth string `json:"birth,omitempty"`
 }
 
 // Encode returns the header as the payload of an Opened event.
@@ -106,6 +126,26 @@ type DeliveredInfo struct {
 	Blocked time.Duration `json:"blocked_ns"`
 }
 
+// StalledInfo is the payload of a Stalled event: the receiver of the event's direction has read
+// nothing for a while, although bytes wait for it. The event stands where that was seen, and is
+// not repeated. When the receiver reads again a Delivered event follows if a write had blocked,
+// and otherwise a Stalled event with Over set.
+//
+// Read, Passed and Unread count bytes of a pipe with their newlines; a [Passage] finds the
+// frames. The receiver has read Passed-Unread bytes.
+type StalledInfo struct {
+	Read   int64 `json:"read,omitempty"`   // from the sender, since the session began
+	Passed int64 `json:"passed,omitempty"` // of these, handed to the receiver's pipe, or more
+	// Unread is how many of the passed bytes the pipe still holds; -1: some; 0: not known.
+	Unread int64 `json:"unread,omitempty"`
+	// Frame is the frame whose write blocks where a session has no pipe, and then the others
+	// are 0.
+	Frame   uint64        `json:"frame,omitempty"`
+	For     time.Duration `json:"for_ns"`            // how long the receiver has read nothing
+	Blocked bool          `json:"blocked,omitempty"` // a write to the receiver blocks
+	Over    bool          `json:"over,omitempty"`    // the receiver has read, after For
+}
+
 // EOFInfo is the payload of an EOF event; its Dir is the direction that ended.
 type EOFInfo struct {
 	// By is the end that stopped: "sender" closed its output, "receiver" no longer reads,
@@ -113,6 +153,10 @@ type EOFInfo struct {
 	By string `json:"by"`
 	// Error is the cause, if it was not a plain end of file.
 	Error string `json:"error,omitempty"`
+	// Read and Passed are those of [StalledInfo], on a pipe whose receiver was not handed all
+	// that was read; else 0.
+	Read   int64 `json:"read,omitempty"`
+	Passed int64 `json:"passed,omitempty"`
 }
 
 // ExitInfo is the payload of an Exited event.
@@ -136,6 +180,12 @@ func (x ExitInfo) String() string {
 		return "signal: " + x.Signal
 	}
 	return fmt.Sprint(x.Code)
+}
+
+// SignalInfo is the payload of a Signal event, which stands before what the signal causes.
+type SignalInfo struct {
+	Signal string `json:"signal"`           // "interrupt", "terminated", …
+	Passed bool   `json:"passed,omitempty"` // the recorder sends it on to the server
 }
 
 // LostInfo is the payload of a Lost event, in the place of the gap.
@@ -166,7 +216,7 @@ type ClosedInfo struct {
 func EncodePayload(info any) []byte { return encodeJSON(info) }
 
 // DecodePayload reads the payload of an event of mcprec's own kinds.
-func DecodePayload[T DeliveredInfo | EOFInfo | ExitInfo | LostInfo | NoteInfo | ClosedInfo | HTTPInfo](e Event) (T, error) {
+func DecodePayload[T DeliveredInfo | StalledInfo | EOFInfo | ExitInfo | SignalInfo | LostInfo | NoteInfo | ClosedInfo | HTTPInfo](e Event) (T, error) {
 	var info T
 	if err := json.Unmarshal(e.Payload, &info); err != nil {
 		return info, fmt.Errorf("read %s event %d: %v", e.Kind, e.Seq, err)

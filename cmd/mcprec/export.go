@@ -317,6 +317,12 @@ func (n *filteredLog) renumber(e store.Event) (store.Event, bool) {
 		}
 		info.Upto = n.now(n.kept[e.Dir][i])
 		e.Payload = store.EncodePayload(info)
+	case store.Stalled: // where frames are left out its offsets lead nowhere
+		info, err := store.DecodePayload[store.StalledInfo](e)
+		if err == nil {
+			info.Frame, info.Read, info.Passed = n.now(info.Frame), 0, 0
+			e.Payload = store.EncodePayload(info)
+		}
 	case store.HTTP:
 		info, err := store.DecodePayload[store.HTTPInfo](e)
 		if err == nil && info.SSE != nil && info.SSE.Frame != 0 {

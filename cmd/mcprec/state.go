@@ -114,8 +114,8 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 		var open []store.OpenLine // of a live session: lines whose ends have not come
 		open, err = s.db.OpenLines(cmd.Context(), s.id)
 		for _, l := range open {
-			age := time.Since(s.start.Add(l.At)).Round(time.Millisecond)
-			before.Lines = append(before.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.At.String(), Open: age.String()})
+			age := time.Since(s.start.Add(l.Since)).Round(time.Millisecond)
+			before.Lines = append(before.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.Since.String(), Open: age.String()})
 		}
 	}
 	return errors.Join(err, printReport(cmd, o.format, single(true, before, func(w io.Writer) error {

@@ -140,8 +140,8 @@ func matchDirection(v value) (matcher, error) {
 // kindNames are the values of kind: messages, frames without messages, events.
 var kindNames = []string{
 	"request", "response", "notification", "invalid", "noise", "batch",
-	string(store.Opened), string(store.Frame), string(store.Delivered), string(store.Stderr), string(store.HTTP),
-	string(store.EOF), string(store.Exited), string(store.Lost), string(store.Note), string(store.Closed),
+	string(store.Opened), string(store.Frame), string(store.Delivered), string(store.Stalled), string(store.Stderr), string(store.HTTP),
+	string(store.EOF), string(store.Exited), string(store.Signal), string(store.Lost), string(store.Note), string(store.Closed),
 }
 
 func matchKind(v value) (matcher, error) {

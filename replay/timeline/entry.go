@@ -316,13 +316,29 @@ func eventText(e store.Event) string {
 		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
 			return fmt.Sprintf("up to #%d, the write blocked for %v", info.Upto, info.Blocked)
 		}
+	case store.Stalled:
+		if info, err := store.DecodePayload[store.StalledInfo](e); err == nil {
+			return stalledText(e.Dir.Receiver(), info)
+		}
+	case store.Signal:
+		if info, err := store.DecodePayload[store.SignalInfo](e); err == nil {
+			text := phrase.Name(info.Signal) + ", at the recorder"
+			if info.Passed {
+				text += ", which passes it on"
+			}
+			return text
+		}
 	case store.HTTP:
 		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
 			return httpText(info)
 		}
 	case store.EOF:
 		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
-			return strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, phrase.Name(info.Error)), ": ")
+			text := strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, phrase.Name(info.Error)), ": ")
+			if info.Read > info.Passed {
+				text += fmt.Sprintf("; of the %s's last bytes %d were not passed on", e.Dir.Sender(), info.Read-info.Passed)
+			}
+			return text
 		}
 	case store.Exited:
 		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
@@ -338,6 +354,24 @@ func eventText(e store.Event) string {
 		}
 	}
 	return excerpt(e.Payload)
+}
+
+// stalledText describes a receiver that does not read.
+func stalledText(receiver string, info store.StalledInfo) string {
+	if info.Over {
+		return fmt.Sprintf("the %s reads again, after %v", receiver, info.For)
+	}
+	parts := []string{fmt.Sprintf("the %s has read nothing for %v", receiver, info.For)}
+	switch {
+	case info.Frame != 0:
+		parts = append(parts, fmt.Sprintf("the write of #%d blocks", info.Frame))
+	case info.Blocked:
+		parts = append(parts, fmt.Sprintf("a write blocks: %d of %d B are passed on", info.Passed, info.Read))
+	}
+	if info.Unread > 0 {
+		parts = append(parts, fmt.Sprintf("%d B wait for it", info.Unread))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // excerpt returns the first 80 bytes of a payload as text on one line.

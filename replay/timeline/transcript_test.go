@@ -45,8 +45,12 @@ func everyKind(t *testing.T) []store.Event {
 	add("invented", 2, "\xff\xfe"+strings.Repeat("long ", 40))
 	add(store.Frame, 1, `{"id":8,"method":"pi`)
 	events[len(events)-1].Unterminated = true
+	add(store.Stalled, 1, `{"read":131072,"passed":70000,"unread":65536,"for_ns":512000000,"blocked":true}`)
+	add(store.Stalled, 2, `{"read":1000,"passed":1000,"unread":143,"for_ns":600000000}`)
+	add(store.Stalled, 2, `{"read":1000,"passed":1000,"for_ns":3000000000,"over":true}`)
+	add(store.Signal, 0, `{"signal":"interrupt","passed":true}`)
 	add(store.EOF, 1, `{"by":"sender"}`)
-	add(store.EOF, 2, `{"by":"receiver","error":"broken pipe"}`)
+	add(store.EOF, 2, `{"by":"receiver","error":"broken pipe","read":7,"passed":5}`)
 	add(store.Exited, 0, `{"code":-1,"signal":"killed"}`)
 	add(store.Lost, 0, `not JSON`)
 	add(store.Closed, 0, `{"frames":19,"lost":3}`)

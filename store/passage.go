@@ -1,0 +1,106 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Passage finds the frames at the offsets that [StalledInfo] and [EOFInfo] name: it counts the
+// bytes of both directions of a session on stdio, event by event. The zero value is ready.
+//
+// Data layout: of each direction the offset behind its newest frame, and the ends of its
+// frames within the last passageReach bytes, oldest first.
+type Passage struct {
+	pipes [2]passedFrames
+}
+
+type passedFrames struct {
+	size    int64      // bytes until here
+	ends    []frameEnd // rising
+	cut     uint64     // bytes that the newest frame lacks, and the next lost event tells again
+	unknown bool       // bytes of it are missing, and their number is not known
+}
+
+type frameEnd struct {
+	seq  uint64
+	from int64 // where the frame begins
+	to   int64 // behind its newline
+}
+
+// passageReach is how far behind the newest byte an offset may be: what a pipe holds at most,
+// and what a tap has in hand.
+const passageReach = 2 << 20
+
+// Apply takes the next event.
+func (p *Passage) Apply(e Event) {
+	switch {
+	case e.Kind == Lost:
+		p.lose(e)
+	case e.Kind == Frame && e.Stream == 0:
+		n, ok := pipeOf(Frame, e.Dir)
+		if !ok {
+			return
+		}
+		d := &p.pipes[n]
+		end := frameEnd{e.Seq, d.size, d.size + int64(e.Size()) + int64(e.Cut)}
+		if !e.Unterminated {
+			end.to++
+		}
+		d.size, d.cut, d.ends = end.to, e.Cut, append(d.ends, end)
+		if old := len(d.ends) / 2; old > 0 && d.ends[old].to < d.size-passageReach {
+			d.ends = slices.Delete(d.ends, 0, old)
+		}
+	}
+}
+
+// lose counts missing bytes.
+func (p *Passage) lose(e Event) {
+	info, err := DecodePayload[LostInfo](e)
+	for n := range p.pipes {
+		d := &p.pipes[n]
+		switch {
+		case err == nil && (info.Bytes == 0 || !slices.Contains(info.Streams, pipeNames[n])):
+		case err == nil && len(info.Streams) == 1 && info.Bytes == d.cut:
+			d.cut = 0
+		case err == nil && len(info.Streams) == 1:
+			d.size += int64(info.Bytes)
+		default:
+			d.unknown = true
+		}
+	}
+}
+
+// Size returns how many bytes of a direction the events hold so far.
+func (p *Passage) Size(dir transport.Direction) int64 {
+	n, ok := pipeOf(Frame, dir)
+	if !ok {
+		return 0
+	}
+	return p.pipes[n].size
+}
+
+// At returns the frame that has the byte at an offset of a direction, how many of the frame's
+// bytes stand before it, and how many the frame has, both with its newline. seq is 0 if no
+// frame of the events so far has it: the byte is then of an open line, of which `before` bytes
+// stand before it, or, if before is negative, it is missing, too old or not countable.
+func (p *Passage) At(dir transport.Direction, offset int64) (seq uint64, before, size int64) {
+	n, ok := pipeOf(Frame, dir)
+	if !ok || p.pipes[n].unknown {
+		return 0, -1, 0
+	}
+	d := &p.pipes[n]
+	if offset >= d.size {
+		return 0, offset - d.size, 0
+	}
+	i, _ := slices.BinarySearchFunc(d.ends, offset, func(end frameEnd, offset int64) int {
+		if end.to <= offset {
+			return -1
+		}
+		return 1
+	})
+	if i == len(d.ends) || offset < d.ends[i].from {
+		return 0, -1, 0
+	}
+	return d.ends[i].seq, offset - d.ends[i].from, d.ends[i].to - d.ends[i].from
+}
