@@ -256,17 +256,17 @@ func outside(allowed []string, pkg string) string {
 	return pkg
 }
 
-// TestDependencies: the README's table names each module that go.mod requires, and no
+// TestDependencies: the table in docs/dependencies.md names each module that go.mod requires, and no
 // other.
 func TestDependencies(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/dependencies.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	named := map[string]bool{}
 	_, table, found := strings.Cut(string(text), "\n| module ")
 	if !found {
-		t.Fatal("the README has no table of modules")
+		t.Fatal("docs/dependencies.md has no table of modules")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|[^|]+\\| .{10,} \\|$").FindAllStringSubmatch(table, -1) {
@@ -287,12 +287,12 @@ func TestDependencies(t *testing.T) {
 	}
 	for _, r := range mod.Require {
 		if !r.Indirect && !named[r.Path] {
-			t.Errorf("the README does not say why %s is needed", r.Path)
+			t.Errorf("docs/dependencies.md does not say why %s is needed", r.Path)
 		}
 		delete(named, r.Path)
 	}
 	for path := range named {
-		t.Errorf("the README names %s, which go.mod does not require", path)
+		t.Errorf("docs/dependencies.md names %s, which go.mod does not require", path)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package hang is the example of a client that hangs sometimes: a small MCP client
 // as people write them, and the test that finds, pins and keeps fixed a bug of
-// order in it. The README tells it step by step; `go test -tags late` has the bug.
+// order in it. docs/go-test.md tells it step by step; `go test -tags late` has the bug.
 package hang
 
 import (
