@@ -294,3 +294,117 @@ const dictionary = `{"jsonrpc":"2.0","method":"notifications/resources/updated",
 	`{"result":{"content":[{"type":"text","text":"{\"}],"structuredContent":{},"isError":false},"jsonrpc":"2.0","id":1}` +
 	`{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"\n"}],"isError":true}}` +
 	`{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"`
+
+// Releases up to 0.1.0 cut payloads of 128 KiB or more into pieces, called bodies, and kept
+// each piece once for all sessions of a database. Nothing writes bodies any more. This file
+// has all that reading, verifying, salvaging, compacting and deleting need for old databases.
+
+const (
+	refersToBodies = 0x80 // a bit of the compression byte
+	bodyVersion    = 1
+	bodyHead       = 38        // length of the fixed part
+	maxBody        = 512 << 10 // no body is longer
+)
+
+var (
+	bucketBody = []byte("body")
+	bucketUse  = []byte("use")
+)
+
+// body is a piece of a large payload.
+type body struct {
+	hash   [32]byte // SHA-256 of the piece
+	size   int
+	at     uint64 // number of its event within the chunk
+	number []byte // key in bucket body
+	value  []byte // in bucket body; nil: missing
+}
+
+// parseBody checks a value without decompressing it.
+func parseBody(value []byte) (x body, packed []byte, err error) {
+	switch {
+	case len(value) < bodyHead || crc32.Checksum(value[4:], castagnoli) != binary.LittleEndian.Uint32(value):
+		return x, nil, fmt.Errorf("checksum of a body: %w", store.ErrCorrupt)
+	case value[4] > bodyVersion || value[5] > compressZstd:
+		return x, nil, fmt.Errorf("body version %d, compression %d: %w; install a newer mcprec", value[4], value[5], store.ErrNewer)
+	}
+	d := varint.NewReader(value[bodyHead:])
+	size := d.Uint()
+	if d.Bad() || size > maxBody {
+		return x, nil, fmt.Errorf("length of a body: %w", store.ErrCorrupt)
+	}
+	return body{hash: [32]byte(value[6:]), size: int(size), value: value}, d.Rest(), nil
+}
+
+// appendTo appends the decompressed piece to b and checks its hash.
+func (x body) appendTo(b []byte) ([]byte, error) {
+	got, packed, err := parseBody(x.value)
+	if err != nil {
+		return b, err
+	}
+	from := len(b)
+	if x.value[5] == compressNone {
+		b = append(b, packed...)
+	} else if b, err = decoder().DecodeAll(packed, slices.Grow(b, got.size+64)); err != nil {
+		return b[:from], fmt.Errorf("body: %v: %w", err, store.ErrCorrupt)
+	}
+	if got.hash != x.hash || len(b)-from != x.size {
+		return b[:from], fmt.Errorf("a body is another: %w", store.ErrCorrupt)
+	}
+	return b, nil
+}
+
+// readBodies reads the list of bodies in the header of a chunk of n events.
+func readBodies(d *varint.Reader, n uint64) (bodies []body, bad bool) {
+	count := d.Uint()
+	if count > uint64(d.Len()/32) {
+		return nil, true
+	}
+	bodies = make([]body, count)
+	for i := range bodies {
+		x := &bodies[i]
+		copy(x.hash[:], d.Take(32))
+		size := d.Uint()
+		x.size, x.at = int(size), d.Uint()
+		bad = bad || size > maxBody || x.at >= n || i > 0 && x.at < bodies[i-1].at
+	}
+	return bodies, bad
+}
+
+// assemble makes the payload of event `at` of a chunk from its list: for each piece the varint
+// length and the bytes, or 0 for the next body. It also returns the bodies of later events.
+func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []body, err error) {
+	own, size := 0, len(list)
+	for ; own < len(bodies) && bodies[own].at == at; own++ {
+		size += bodies[own].size
+		if bodies[own].value == nil || size > maxChunk {
+			err = fmt.Errorf("a body of %d bytes is missing, or one too many: %w", bodies[own].size, store.ErrCorrupt)
+		}
+	}
+	if own == 0 {
+		return list, bodies, nil
+	}
+	bodies, others = bodies[:own], bodies[own:]
+	if err != nil {
+		return nil, others, err
+	}
+	payload = make([]byte, 0, size+64)
+	for d := varint.NewReader(list); d.Len() > 0; {
+		n := d.Uint()
+		switch {
+		case d.Bad() || n > uint64(d.Len()) || n == 0 && len(bodies) == 0:
+			return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
+		case n > 0:
+			payload = append(payload, d.Take(n)...)
+		default:
+			if payload, err = bodies[0].appendTo(payload); err != nil {
+				return nil, others, err
+			}
+			bodies = bodies[1:]
+		}
+	}
+	if len(bodies) > 0 {
+		return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
+	}
+	return payload, others, nil
+}

@@ -383,3 +383,19 @@ func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err
 	}
 	return found, nil
 }
+
+// body reads a body and marks the pages that it fills.
+func (scan *databaseScan) body(at extent) {
+	if at.length < bodyHead {
+		return
+	}
+	x, _, err := parseBody(scan.value(at))
+	if errors.Is(err, store.ErrNewer) {
+		scan.newer = err
+	}
+	if err != nil {
+		return
+	}
+	scan.bodies[x.hash] = at
+	scan.fills(at)
+}

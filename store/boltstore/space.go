@@ -10,6 +10,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/mcprec/mcprec/store"
 )
 
 const (
@@ -183,4 +185,105 @@ func (c *compaction) exchange(temp, path string, before int64) (after int64, err
 		return before, err
 	}
 	return info.Size(), c.disk.syncDir(c.storeDir())
+}
+
+// Usage is the disk space of a store.
+type Usage struct {
+	Databases []DatabaseUsage
+	Spools    FileUsage // of sessions that are live or not folded yet
+	Damaged   FileUsage // damaged databases and spools
+	// Stored is the disk space of each session, an estimate close to the space that compacting
+	// would return without it.
+	Stored map[store.SessionID]int64
+}
+
+// FileUsage counts files.
+type FileUsage struct {
+	Files int
+	Bytes int64
+}
+
+// DatabaseUsage is the disk space of one database.
+type DatabaseUsage struct {
+	Path     string
+	Bytes    int64 // of the file
+	Free     int64 // space that compacting returns
+	Sessions int
+	Deleted  int // tombstones
+	Chunks   FileUsage
+}
+
+// Size returns the bytes of databases and spools.
+func (u Usage) Size() int64 {
+	size := u.Spools.Bytes
+	for _, d := range u.Databases {
+		size += d.Bytes
+	}
+	return size
+}
+
+func (f *FileUsage) add(n int64) {
+	f.Files++
+	f.Bytes += n
+}
+
+// addSpools counts spools by the sizes of their files.
+func (u *Usage) addSpools(s spools) error {
+	files, err := s.files()
+	for _, f := range files {
+		info, err := os.Lstat(f.path)
+		if err != nil {
+			continue // folded since
+		}
+		switch f.ending {
+		case ".log":
+			u.Spools.add(info.Size())
+			u.Stored[f.id] += info.Size()
+		case ".damaged", ".renewed":
+			u.Damaged.add(info.Size())
+			u.Stored[f.id] += info.Size() // it goes with its session
+		}
+	}
+	return err
+}
+
+// addDatabase counts what is in one database by the keys and the lengths of values.
+func (u *Usage) addDatabase(ctx context.Context, d databases, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // it is gone
+	}
+	x := DatabaseUsage{Path: path, Bytes: info.Size()}
+	defer func() { u.Databases = append(u.Databases, x) }()
+	return d.view(ctx, path, func(tx *dbTx) error {
+		used, err := tx.used()
+		if err != nil {
+			return err
+		}
+		x.Free = max(x.Bytes-used, 0)
+		if err := tx.checkCount(nil); err != nil {
+			return err
+		}
+		c := tx.meta.Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if len(v) > 5 && v[5]&metaDeleted != 0 {
+				x.Deleted++
+				continue
+			}
+			x.Sessions++
+			u.Stored[sessionID([16]byte(k))] += int64(len(k) + len(v))
+		}
+		if err := tx.readable(bucketEv, nil, after(nil)); err != nil {
+			return err
+		}
+		c = tx.ev.Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if len(k) != len(key{}) {
+				return damagedError(tx.path, "the key of a chunk")
+			}
+			x.Chunks.add(int64(len(v)))
+			u.Stored[sessionID([16]byte(k[:16]))] += int64(len(k) + len(v))
+		}
+		return tx.addBodies(u)
+	})
 }
