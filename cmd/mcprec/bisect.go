@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -62,11 +63,11 @@ Exit codes: 0 found, 1 it never holds, 2 usage, 3 data that cannot be read.`,
 
 func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 	if o.expr == "" {
-		return usagef("bisect wants --expr; see its --help for the words")
+		return exit.Usagef("bisect wants --expr; see its --help for the words")
 	}
 	holds, err := state.ParseCondition(o.expr)
 	if err != nil {
-		return usagef("--expr: %v", err)
+		return exit.Usagef("--expr: %v", err)
 	}
 	s, err := openSession(cmd, o.home, arg)
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -84,7 +86,7 @@ func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err erro
 	if o.capacity != "" {
 		c, err := replay.ParseCapacity(o.capacity)
 		if err != nil {
-			return usagef("--capacity: %v", err)
+			return exit.Usagef("--capacity: %v", err)
 		}
 		room = &c
 	}
@@ -152,7 +154,7 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []replay.M
 }
 
 func (l needsLine) text(w io.Writer) error {
-	fmt.Fprintln(w, plain(l.Session))
+	fmt.Fprintln(w, terminal.Plain(l.Session))
 	for _, n := range l.Needs {
 		pair := n.Models.Client.String()
 		if n.Models.Client != n.Models.Server {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
@@ -102,13 +104,13 @@ be read; the other sessions are checked all the same.`
 
 func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	if o.max < 0 {
-		return usagef("--max-duration %v: want 0 or more", o.max)
+		return exit.Usagef("--max-duration %v: want 0 or more", o.max)
 	}
-	w, err := newScreen(cmd)
+	w, err := screenOf(cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(w.flush(), err) }()
+	defer func() { err = errors.Join(w.Flush(), err) }()
 	if o.rules {
 		return printRules(w, o.format)
 	}
@@ -116,7 +118,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 		text, ok := check.Explain(strings.ToUpper(o.explain))
 		if !ok {
 			names, _ := checkRules()
-			return usagef("--explain %s: want one of %s", o.explain, strings.Join(names, ", "))
+			return exit.Usagef("--explain %s: want one of %s", o.explain, strings.Join(names, ", "))
 		}
 		_, err := io.WriteString(w, text)
 		return err
@@ -145,7 +147,7 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 		return err
 	}
 	if report.failed {
-		return verdictError
+		return exit.ErrVerdict
 	}
 	return nil
 }
@@ -170,7 +172,7 @@ func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err er
 		}
 	}
 	if _, lists := b.Tools(); lists == 0 {
-		return nil, usagef("--baseline %s: nothing to compare with: no tools/list is answered in it", o.base)
+		return nil, exit.Usagef("--baseline %s: nothing to compare with: no tools/list is answered in it", o.base)
 	}
 	return b, nil
 }
@@ -197,7 +199,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 		report.finding(s, f)
 	})
 	var valid store.Validator
-	for e, err := range parseAhead(s.events(cmd.Context(), 1, store.ReadOptions{})) {
+	for e, err := range parallel.Parse(s.events(cmd.Context(), 1, store.ReadOptions{})) {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -53,9 +53,9 @@ func (r *checkReport) finding(s *session, f check.Finding) {
 		Text: func(w io.Writer) error {
 			severity := fmt.Sprintf(" %v ", f.Severity)
 			before, after, _ := strings.Cut(f.String(), severity)
-			how := map[order.Severity]style{order.Error: red, order.Warning: yellow}[f.Severity]
-			return errors.Join(r.title(w, s.name), paintTo(w, unpainted, "  "+plain(before)), paintTo(w, how, severity),
-				paintTo(w, unpainted, plain(after)+"\n"))
+			how := map[order.Severity]terminal.Style{order.Error: terminal.Red, order.Warning: terminal.Yellow}[f.Severity]
+			return errors.Join(r.title(w, s.name), terminal.PaintTo(w, terminal.Unpainted, "  "+terminal.Plain(before)), terminal.PaintTo(w, how, severity),
+				terminal.PaintTo(w, terminal.Unpainted, terminal.Plain(after)+"\n"))
 		},
 		Value: struct { // a finding of check --format json
 			Session string `json:"session"`
@@ -91,7 +91,7 @@ func (r *checkReport) title(w io.Writer, session string) error {
 		return nil
 	}
 	r.titled = session
-	_, err := fmt.Fprintf(w, "%s\n", plain(session))
+	_, err := fmt.Fprintf(w, "%s\n", terminal.Plain(session))
 	return err
 }
 
@@ -107,14 +107,14 @@ func (r *checkReport) session(name string, s check.Summary) {
 				return err
 			}
 			revision := cmp.Or(s.Revision, "no revision")
-			fmt.Fprintf(w, "  %s, %s in %v%s\n", plainName(revision), phrase.Plural(s.Frames, "frame"), rounded(s.Took), whyUseless(s))
+			fmt.Fprintf(w, "  %s, %s in %v%s\n", terminal.PlainName(revision), phrase.Plural(s.Frames, "frame"), terminal.Rounded(s.Took), whyUseless(s))
 			if len(s.Tallies) == 0 {
 				return nil
 			}
 			t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tCANCELLED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
 			for _, c := range s.Tallies {
-				fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, rounded(c.P50), rounded(c.P95), rounded(c.P99), c.Requests, c.Responses, plain(c.Name))
+				fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, terminal.Rounded(c.P50), terminal.Rounded(c.P95), terminal.Rounded(c.P99), c.Requests, c.Responses, terminal.Plain(c.Name))
 			}
 			return t.Flush()
 		},
@@ -144,7 +144,7 @@ func whyUseless(s check.Summary) (said string) {
 	if s.Exit != "" && s.Exit != "0" {
 		said += "; the server ended: exit " + s.Exit
 	}
-	return plain(said)
+	return terminal.Plain(said)
 }
 
 // testCase returns what the session's findings say of a rule. Those below the gate's severity
@@ -238,14 +238,4 @@ func revisionsOf(d order.Demand) string {
 		return "from " + d.First
 	}
 	return d.First + " to " + d.Last
-}
-
-// rounded rounds a duration to about three digits.
-func rounded(d time.Duration) time.Duration {
-	for unit := time.Second; unit >= time.Microsecond; unit /= 10 {
-		if d >= unit {
-			return d.Round(max(unit/100, 1))
-		}
-	}
-	return d
 }

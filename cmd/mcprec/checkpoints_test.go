@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/replay/checkpoint"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -41,7 +42,7 @@ func longSession(t *testing.T, n int) []store.Event {
 // ask runs a command in this process and returns all that it says.
 func ask(t *testing.T, args ...string) string {
 	t.Helper()
-	root := newRoot(streams{})
+	root := newRoot(process.Streams{})
 	var out bytes.Buffer
 	root.SetArgs(args)
 	root.SetOut(&out)

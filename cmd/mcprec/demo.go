@@ -14,6 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/examples/progress"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -43,7 +46,7 @@ The recording is kept in a store of its own, thrown away at the end, unless
 		&cobra.Command{Use: "client -- COMMAND [ARG]...", Hidden: true, Short: "The demo's MCP client", Args: cobra.ArbitraryArgs,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				if len(args) == 0 {
-					return usagef("demo client: no command; use mcprec demo client -- COMMAND [ARG]...")
+					return exit.Usagef("demo client: no command; use mcprec demo client -- COMMAND [ARG]...")
 				}
 				server, err := transport.Command{Args: args, Stderr: os.Stderr}.Start()
 				if err != nil {
@@ -56,7 +59,7 @@ The recording is kept in a store of its own, thrown away at the end, unless
 }
 
 func runDemo(cmd *cobra.Command, dir string) error {
-	keepPipeErrors() // so that temporary files are removed however it ends
+	process.KeepPipeErrors() // so that temporary files are removed however it ends
 	tmp, err := os.MkdirTemp("", "mcprec-demo-")
 	if err != nil {
 		return err
@@ -93,10 +96,10 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	d.show(0, "", "show")
 	d.show(0, "Replay it through a transport of capacity 0. A client whose reader never waits passes:",
 		"replay --capacity 0 --client free")
-	d.show(exitVerdict, "The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:",
+	d.show(exit.Verdict, "The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:",
 		"replay --capacity 0 --client inbox:0")
 	d.brief = true
-	d.show(exitVerdict, "Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,",
+	d.show(exit.Verdict, "Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,",
 		"replay --capacity 1000 --client inbox:0")
 	d.brief = false
 	d.show(0, fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps),
@@ -130,7 +133,7 @@ func (d *demo) show(want int, text, line string) {
 	fmt.Fprintf(d.out, "$ mcprec %s\n", line)
 	c := exec.CommandContext(d.cmd.Context(), d.self, strings.Fields(line)...)
 	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir, "PATH="+d.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	c.Stdout, c.Stderr = underneath(d.out), underneath(d.cmd.ErrOrStderr())
+	c.Stdout, c.Stderr = terminal.Underneath(d.out), terminal.Underneath(d.cmd.ErrOrStderr())
 	var all bytes.Buffer
 	if d.brief {
 		c.Stdout = &all

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -103,7 +105,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 		}
 	}
 	if len(args) != 2 {
-		return usagef("diff compares two sessions, not %d; see mcprec diff --help", len(args))
+		return exit.Usagef("diff compares two sessions, not %d; see mcprec diff --help", len(args))
 	}
 	rules, err := o.rules()
 	if err != nil {
@@ -125,7 +127,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 // compareSessions reads two sessions, and once more the events that differ.
 func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, options diff.Options, args []string) (_ *diff.Report, names [2]string, err error) {
 	if args[0] == "-" && args[1] == "-" {
-		return nil, names, usagef("only one of the sessions can be on standard input")
+		return nil, names, exit.Usagef("only one of the sessions can be on standard input")
 	}
 	ctx := cmd.Context()
 	digester := diff.NewDigester(options)
@@ -188,7 +190,7 @@ func foldSession(ctx context.Context, s *session, d *diff.Digester, side *diff.S
 	}
 	var valid store.Validator
 	events := s.events(ctx, 1, store.ReadOptions{})
-	for e, err := range workAhead(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {
+	for e, err := range parallel.Map(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}

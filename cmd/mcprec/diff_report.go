@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -34,14 +35,14 @@ func (r *diffReport) report() report.Report {
 	out := report.Report{Passed: r.Same(r.only...)}
 	out.Name, out.Properties = "mcprec diff", []report.Property{{Name: "a", Value: r.names[0]}, {Name: "b", Value: r.names[1]}}
 	out.Sections = append(out.Sections, report.Section{Value: r.json(), Text: func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", plain(r.names[0]), sideText(r.A), plain(r.names[1]), sideText(r.B))
+		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", terminal.Plain(r.names[0]), sideText(r.A), terminal.Plain(r.names[1]), sideText(r.B))
 		return err
 	}})
 	for _, group := range r.groups() {
 		out.Sections = append(out.Sections, report.Section{Text: func(w io.Writer) error { return r.writeGroup(w, group) }})
 	}
 	out.Sections = append(out.Sections, report.Section{Text: r.writeTiming, Cases: r.testCases}, report.Section{Text: func(w io.Writer) error {
-		line, how := "same", red
+		line, how := "same", terminal.Red
 		var counts []string
 		for _, section := range diff.Sections() {
 			if n := r.Counts[section]; n > 0 && r.shows(section) {
@@ -55,17 +56,17 @@ func (r *diffReport) report() report.Report {
 			line += fmt.Sprintf("; of %d the places were not looked for", r.Unread)
 		}
 		if out.Passed {
-			how = green
+			how = terminal.Green
 		}
-		return errors.Join(paintTo(w, how, line+mappedText(r.Mapped)), paintTo(w, unpainted, "\n"))
+		return errors.Join(terminal.PaintTo(w, how, line+mappedText(r.Mapped)), terminal.PaintTo(w, terminal.Unpainted, "\n"))
 	}})
 	return out
 }
 
 func sideText(s diff.Side) string {
-	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), rounded(time.Duration(s.Took)))
+	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), terminal.Rounded(time.Duration(s.Took)))
 	if s.Transport != "" {
-		text += ", " + plain(s.Transport)
+		text += ", " + terminal.Plain(s.Transport)
 	}
 	if s.Lost > 0 {
 		text += fmt.Sprintf("; %d LOST: what is missing may be there", s.Lost)
@@ -143,13 +144,13 @@ func (r *diffReport) writeGroup(w io.Writer, group diffGroup) error {
 		if f.Text != "" {
 			line += ": " + f.Text
 		}
-		fmt.Fprintln(w, plain(strings.TrimRight(line, " ")))
+		fmt.Fprintln(w, terminal.Plain(strings.TrimRight(line, " ")))
 		places := f.Differences
 		if !r.all {
 			places = places[:min(len(places), 5)]
 		}
 		for _, d := range places {
-			fmt.Fprintf(w, "      %s\n", plain(differenceText(d)))
+			fmt.Fprintf(w, "      %s\n", terminal.Plain(differenceText(d)))
 		}
 		if more := len(f.Differences) - len(places) + f.More; more > 0 {
 			fmt.Fprintf(w, "      and in %s more\n", phrase.Plural(more, "place"))
@@ -214,10 +215,10 @@ func (r *diffReport) writeTiming(w io.Writer) error {
 			ratio = fmt.Sprintf("%.2f", l.Ratio)
 		}
 		fmt.Fprintf(t, "  %d\t%d\t%v\t%v\t%s\t%v\t%v\t%s\n", l.CallsA, l.CallsB,
-			rounded(l.P50A), rounded(l.P50B), ratio, rounded(l.P95A), rounded(l.P95B), plain(l.What))
+			terminal.Rounded(l.P50A), terminal.Rounded(l.P50B), ratio, terminal.Rounded(l.P95A), terminal.Rounded(l.P95B), terminal.Plain(l.What))
 	}
 	for _, s := range r.Slower {
-		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, plain(s.What), rounded(s.InA), rounded(s.InB))
+		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, terminal.Plain(s.What), terminal.Rounded(s.InA), terminal.Rounded(s.InB))
 	}
 	return t.Flush()
 }

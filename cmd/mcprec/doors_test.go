@@ -18,6 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/transport"
@@ -129,7 +131,7 @@ func TestDoors(t *testing.T) {
 			doors["export"] = append(doors["export"], "export -T "+f.name+" S", "export -T "+f.name+" H")
 		}
 	}
-	root := newRoot(streams{})
+	root := newRoot(process.Streams{})
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
@@ -227,7 +229,7 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 	cmd.Stdin = strings.NewReader(live + "\n")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == exitUsage && !slices.Contains([]string{"drive", "rm", "show"}, name) {
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == exit.Usage && !slices.Contains([]string{"drive", "rm", "show"}, name) {
 		t.Errorf("mcprec %s: %v\n%s", line, err, stderr.String())
 	}
 	said := stderr.Bytes()

@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -86,7 +89,7 @@ Exit codes: 0 every step a match, 1 another verdict, 2 usage or nothing to compa
 data that cannot be read or written, 126 and 127 the command cannot be run.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
-				return usagef("drive: want one session, then -- and the server's command: mcprec drive SESSION -- COMMAND [ARG]...")
+				return exit.Usagef("drive: want one session, then -- and the server's command: mcprec drive SESSION -- COMMAND [ARG]...")
 			}
 			return nil
 		},
@@ -130,10 +133,10 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		return err
 	}
 	if len(command) == 0 && o.target.url == "" {
-		return usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
+		return exit.Usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
 	}
 	if !hasRequests(recorded.events) {
-		return usagef("drive %s: its client asked for nothing; name another session", recorded.name)
+		return exit.Usagef("drive %s: its client asked for nothing; name another session", recorded.name)
 	}
 	driver := standin.NewDriver(recorded.events, rules)
 	if !o.parallel {
@@ -146,7 +149,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	recorded.warn(cmd.ErrOrStderr(), o.target.url == "")
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	wanted := untilSignal(cancel)
+	wanted := process.UntilSignal(cancel)
 	how := standin.DriveOptions{Timeout: o.timeout, Pacer: pacer, Stop: stop.Done()}
 	var run *driven
 	if o.target.url != "" {
@@ -171,24 +174,24 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err := o.conclude(cmd, recorded, run, found); sig == nil {
 		return err
 	}
-	return &status{code: exitFine, signal: sig}
+	return &exit.Status{Code: exit.Fine, Signal: sig}
 }
 
 func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer, err error) {
 	switch {
 	case o.timeout <= 0:
-		return rules, nil, usagef("--timeout %v: want a duration above 0", o.timeout)
+		return rules, nil, exit.Usagef("--timeout %v: want a duration above 0", o.timeout)
 	case o.maxGap < 0:
-		return rules, nil, usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
+		return rules, nil, exit.Usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
 	case o.update && arg == "-":
-		return rules, nil, usagef("--update: standard input cannot be written; name a session or a file")
+		return rules, nil, exit.Usagef("--update: standard input cannot be written; name a session or a file")
 	}
 	if rules, err = o.rules(); err != nil {
 		return rules, nil, err
 	}
 	rules.AnyOrder = o.anyOrder
 	if pacer, err = standin.ParsePacer(o.timing, o.maxGap); err != nil {
-		return rules, nil, usagef("--%v", err)
+		return rules, nil, exit.Usagef("--%v", err)
 	}
 	return rules, pacer, nil
 }
@@ -196,9 +199,9 @@ func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer,
 // print writes the report to standard output, or with --out to a file; standard output then
 // has the text.
 func (o driveOptions) print(cmd *cobra.Command, r report.Report) error {
-	out := outFile{name: cmp.Or(o.out, "-"), force: true} // each run makes the report anew
-	err := out.write(cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, o.format) })
-	if err != nil || out.name == "-" {
+	out := outfile.File{Name: cmp.Or(o.out, "-"), Force: true} // each run makes the report anew
+	err := out.Write(cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, o.format) })
+	if err != nil || out.Name == "-" {
 		return err
 	}
 	return r.Write(cmd.OutOrStdout(), report.Text)
@@ -210,15 +213,15 @@ func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driv
 	switch {
 	case o.update && run.end != standin.Complete:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing is updated: the drive broke off\n")
-		return verdictError
+		return exit.ErrVerdict
 	case o.update && len(found.Steps) == 0 && !slices.ContainsFunc(run.events, fromServer):
-		return usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.name, standin.NothingCompared)
+		return exit.Usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.name, standin.NothingCompared)
 	case o.update:
 		return r.update(cmd, o.home, run.events)
 	case len(found.Steps) == 0:
-		return usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.name, standin.NothingCompared)
+		return exit.Usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.name, standin.NothingCompared)
 	case !found.Passed:
-		return verdictError
+		return exit.ErrVerdict
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -104,7 +105,7 @@ func (r *driveReport) report(all bool) report.Report {
 	return report.Report{
 		Passed: r.Passed,
 		Head: report.Head{Name: "mcprec drive " + r.label, Took: r.took, Properties: []report.Property{
-			{Name: "session", Value: r.Session}, {Name: "command", Value: shellLine(r.Command)},
+			{Name: "session", Value: r.Session}, {Name: "command", Value: terminal.ShellLine(r.Command)},
 			{Name: "end", Value: string(r.End)}, {Name: "exit", Value: r.Exit},
 		}},
 		Sections: []report.Section{{Value: r, Cases: r.testCases, Text: func(w io.Writer) error {
@@ -119,7 +120,7 @@ func (r *driveReport) text(all bool) string {
 	if r.Explanation != "" {
 		fmt.Fprintln(&b, r.Explanation)
 		for _, p := range r.Pending {
-			fmt.Fprintf(&b, "  %s\n", plain(p))
+			fmt.Fprintf(&b, "  %s\n", terminal.Plain(p))
 		}
 		if len(r.Stderr) > 0 {
 			fmt.Fprintln(&b, "the last the server said on standard error:")
@@ -142,9 +143,9 @@ func (r *driveReport) text(all bool) string {
 			if times > 1 {
 				again = fmt.Sprintf(" (%d times)", times)
 			}
-			fmt.Fprintf(&b, "%-8s  %s%s\n", s.Result, plain(s.headline()), again)
+			fmt.Fprintf(&b, "%-8s  %s%s\n", s.Result, terminal.Plain(s.headline()), again)
 			for _, line := range s.details(all) {
-				fmt.Fprintf(&b, "          %s\n", plain(line))
+				fmt.Fprintf(&b, "          %s\n", terminal.Plain(line))
 			}
 		}
 		times = 1

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/replay/match"
@@ -124,7 +126,7 @@ func (l *lastLines) lines() []string {
 	defer l.mu.Unlock()
 	list := make([]string, len(l.list))
 	for i, line := range l.list {
-		list[i] = plain(string(bytes.ToValidUTF8(bytes.TrimSuffix(line, []byte("\r")), []byte("�"))))
+		list[i] = terminal.Plain(string(bytes.ToValidUTF8(bytes.TrimSuffix(line, []byte("\r")), []byte("�"))))
 	}
 	return list
 }
@@ -148,11 +150,11 @@ PUT, say, the status is a step.
 func (t *driveTarget) check(command []string) error {
 	switch {
 	case t.url == "" && len(t.headers) > 0:
-		return usagef("--header is for --target; give both")
+		return exit.Usagef("--header is for --target; give both")
 	case t.url != "" && len(command) > 0:
-		return usagef("drive: a COMMAND and --target; give one of them")
+		return exit.Usagef("drive: a COMMAND and --target; give one of them")
 	case t.url != "" && !strings.HasPrefix(t.url, "http://") && !strings.HasPrefix(t.url, "https://"):
-		return usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.url)
+		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.url)
 	}
 	return nil
 }
@@ -162,7 +164,7 @@ func (t *driveTarget) header() (http.Header, error) {
 	for _, line := range t.headers {
 		name, value, found := strings.Cut(line, ":")
 		if !found || strings.TrimSpace(name) == "" {
-			return nil, usagef("--header %q: want 'NAME: VALUE'", line)
+			return nil, exit.Usagef("--header %q: want 'NAME: VALUE'", line)
 		}
 		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}

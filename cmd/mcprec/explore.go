@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
@@ -26,7 +29,7 @@ type exploreOptions struct {
 	strategy   string
 	format     string
 	level      string
-	out        outFile
+	out        outfile.File
 	capacities []string
 	schedules  int
 	seed       uint64
@@ -60,7 +63,7 @@ func newExplore() *cobra.Command {
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
 	addChoice(cmd, &o.level, "level", "what may change: L0 delivery alone, L1 also the order in which each end sends", "L0", "L1")
-	o.out.addFlags(cmd, "", "write the smallest session that hangs in the same way to this `FILE`")
+	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs in the same way to this `FILE`")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	completeWords(cmd, "capacity", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
@@ -82,16 +85,16 @@ var strategies = []strategy{
 func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), err error) {
 	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level", "budget"} {
 		if o.token != "" && o.chosen(name) {
-			return ends, nil, usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
+			return ends, nil, exit.Usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
 		}
 	}
 	switch {
 	case o.schedules < 1:
-		return ends, nil, usagef("--schedules %d: want 1 or more", o.schedules)
+		return ends, nil, exit.Usagef("--schedules %d: want 1 or more", o.schedules)
 	case o.budget < 0:
-		return ends, nil, usagef("--budget %v: want 0 or more", o.budget)
-	case o.out.name == "-":
-		return ends, nil, usagef("--out -: standard output has the report; name a file")
+		return ends, nil, exit.Usagef("--budget %v: want 0 or more", o.budget)
+	case o.out.Name == "-":
+		return ends, nil, exit.Usagef("--out -: standard output has the report; name a file")
 	}
 	if ends, err = o.models.parse(); err != nil {
 		return ends, nil, err
@@ -103,7 +106,7 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 	if o.token != "" {
 		token, err := explore.ParseToken(o.token)
 		if err != nil {
-			return ends, nil, usagef("--token: %v", err)
+			return ends, nil, exit.Usagef("--token: %v", err)
 		}
 		level = token.Level
 	}
@@ -115,13 +118,13 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 		}
 		c, err := replay.ParseCapacity(w)
 		if err != nil {
-			return ends, nil, usagef("--capacity: %v", err)
+			return ends, nil, exit.Usagef("--capacity: %v", err)
 		}
 		capacities = append(capacities, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
 	}
 	capacities = unique(capacities)
 	if level == explore.L1 && (ends.Client == replay.Rigid || ends.Server == replay.Rigid) {
-		return ends, nil, usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
+		return ends, nil, exit.Usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
 	return ends, func(p *explore.Plan) {
 		p.Capacities, p.Level, p.Schedules, p.Seed, p.Token, p.Budget = capacities, level, o.schedules, o.seed, o.token, o.budget
@@ -130,7 +133,7 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 		if level == explore.L0 && !o.chosen("schedules", "strategy") {
 			p.Schedules = len(capacities) // every order ends in the same way
 		}
-	}, o.out.check()
+	}, o.out.Check()
 }
 
 func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
@@ -148,7 +151,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		return err
 	}
 	if !slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.Frame }) {
-		return usagef("explore %s: nothing was said in it; name another session", s.name)
+		return exit.Usagef("explore %s: nothing was said in it; name another session", s.name)
 	}
 	plan, err := explore.Modeled(events, ends.Client, ends.Server)
 	if err != nil {
@@ -158,7 +161,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	plan.Stop = stop.Done()
-	wanted := untilSignal(cancel)
+	wanted := process.UntilSignal(cancel)
 	report, err := explore.Judge(plan)
 	sig := wanted()
 	if err != nil {
@@ -167,15 +170,15 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if report.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == "" {
 		report.Notes = append(report.Notes, "at level L0 these models come to the same end in every order: one schedule at each capacity decides")
 	}
-	if o.out.name != "" {
+	if o.out.Name != "" {
 		if err := writeSmallest(cmd, o.out, events, ends, report); err != nil {
 			return err
 		}
 	}
-	if err := printVerdict(cmd, o.format, report, report.Verdict == explore.Pass); sig == nil || !errors.Is(err, verdictError) && err != nil {
+	if err := printVerdict(cmd, o.format, report, report.Verdict == explore.Pass); sig == nil || !errors.Is(err, exit.ErrVerdict) && err != nil {
 		return err
 	}
-	return &status{code: exitVerdict, signal: sig}
+	return &exit.Status{Code: exit.Verdict, Signal: sig}
 }
 
 const exploreHelp = `explore plays both ends of a session through an in-memory transport, again and
@@ -231,12 +234,12 @@ boundary), leaked (whether goroutines were left), notes. Lists are never null.
 
 // writeSmallest writes the smallest session that fails as in the report, and prints on stderr
 // how to use it.
-func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends replay.Models, r explore.Report) error {
+func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, ends replay.Models, r explore.Report) error {
 	if r.Verdict != explore.Hang {
-		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.name)
+		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.Name)
 		return err
 	}
-	use := "mcprec replay --expect " + out.name
+	use := "mcprec replay --expect " + out.Name
 	if small, ok := replayable(events, ends, r); ok {
 		events = small
 	} else {
@@ -244,11 +247,11 @@ func writeSmallest(cmd *cobra.Command, out outFile, events []store.Event, ends r
 		if r.Smaller != nil {
 			events, token = r.Smaller.Events, r.Smaller.Token
 		}
-		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, out.name)
+		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, out.Name)
 	}
-	err := out.write(exactOut(cmd), func(w io.Writer) error { return encode(w, jsonl.Each(events)) })
+	err := out.Write(exactOut(cmd), func(w io.Writer) error { return encode(w, jsonl.Each(events)) })
 	if err == nil {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: written to %s; it hangs with %s\n", out.name, use)
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: written to %s; it hangs with %s\n", out.Name, use)
 	}
 	return err
 }

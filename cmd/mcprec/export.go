@@ -14,6 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/otlp"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -29,7 +32,7 @@ type exportOptions struct {
 	filterFlag
 	format  string
 	dir     string
-	out     outFile
+	out     outfile.File
 	salvage bool
 
 	fits     *filter.Filter
@@ -60,7 +63,7 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 	f.StringVarP(&o.format, "to", "T", "jsonl", "") // as it was called until 0.2
 	_ = f.MarkHidden("to")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
-	o.out.addFlags(cmd, "-", "the `FILE` to write; - is standard output")
+	addOutFlags(cmd, &o.out, "-", "the `FILE` to write; - is standard output")
 	f.BoolVar(&o.salvage, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
 	completeWords(cmd, "dir", "c2s", "s2c", "stderr")
 	return cmd
@@ -74,9 +77,9 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	format := exportFormats[slices.Index(exportFormatNames(), o.format)]
 	switch {
 	case o.format != "raw" && o.dir != "":
-		return usagef("--dir is for --format raw")
+		return exit.Usagef("--dir is for --format raw")
 	case o.format == "raw" && o.dir == "":
-		return usagef("--format raw needs --dir c2s, s2c or stderr: each is a stream of its own")
+		return exit.Usagef("--format raw needs --dir c2s, s2c or stderr: each is a stream of its own")
 	case o.format == "raw":
 		if err := oneOf("dir", o.dir, "c2s", "s2c", "stderr"); err != nil {
 			return err
@@ -85,7 +88,7 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	if o.fits, err = o.parse(); err != nil {
 		return err
 	}
-	if err := o.out.check(); err != nil {
+	if err := o.out.Check(); err != nil {
 		return err
 	}
 	open := openSession
@@ -107,7 +110,7 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	if o.expr != "" && o.format != "text" && o.format != "mermaid" {
 		events = filterEvents(events, o)
 	}
-	return o.out.write(exactOut(cmd), func(w io.Writer) error {
+	return o.out.Write(exactOut(cmd), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
 		return errors.Join(format.write(b, events, o), b.Flush())
 	})
@@ -164,7 +167,7 @@ var exportFormats = []exportFormat{
 	{"raw", "the bytes of one stream, exact with --secrets: --dir c2s, s2c or stderr", writeRaw},
 	{"text", "the lines of mcprec show", func(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
 		return o.project(events, func(e timeline.Entry) error {
-			_, err := fmt.Fprintln(&plainWriter{w: w}, e)
+			_, err := fmt.Fprintln(terminal.NewWriter(w), e)
 			return err
 		})
 	}},
@@ -181,14 +184,14 @@ func exportFormatNames() []string {
 // terminal.
 func escaped(write func(io.Writer, iter.Seq2[store.Event, error], string) error) func(*bufio.Writer, iter.Seq2[store.Event, error], exportOptions) error {
 	return func(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-		p := &plainWriter{w: w}
+		p := terminal.NewWriter(w)
 		return errors.Join(write(p, events, release), p.Close())
 	}
 }
 
 // writeMermaid writes a sequenceDiagram up to the size that mermaid.js draws.
 func writeMermaid(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
-	out := &plainWriter{w: w}
+	out := terminal.NewWriter(w)
 	d := sequence.NewMermaid(sequence.MermaidLimit, func(line string) error {
 		_, err := fmt.Fprintln(out, line)
 		return err

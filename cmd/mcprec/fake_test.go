@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -59,7 +60,7 @@ func fakeServer() {
 		os.Exit(n)
 	case "signal":
 		io.Copy(io.Discard, os.Stdin)
-		dieOf(syscall.Signal(n))
+		process.DieOf(syscall.Signal(n))
 	case "flood":
 		flood(n)
 	case "asked":

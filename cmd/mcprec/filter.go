@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/state"
@@ -30,7 +31,7 @@ func (o *filterFlag) addFlags(cmd *cobra.Command) {
 func (o filterFlag) parse() (*filter.Filter, error) {
 	f, err := filter.Parse(o.expr)
 	if err != nil {
-		return nil, usagef("--filter: %v", err)
+		return nil, exit.Usagef("--filter: %v", err)
 	}
 	return f, nil
 }

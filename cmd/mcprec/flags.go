@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -19,7 +20,7 @@ import (
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
+			return exit.Usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
 		}
 		return nil
 	}
@@ -71,7 +72,7 @@ func addParsed[T any](cmd *cobra.Command, value **T, flag, usage string, parse f
 	cmd.Flags().Func(flag, usage, func(text string) error {
 		v, err := parse(text)
 		if err != nil {
-			return usagef("--%s: %v", flag, err)
+			return exit.Usagef("--%s: %v", flag, err)
 		}
 		*value = &v
 		return nil
@@ -82,12 +83,12 @@ func oneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
+	return exit.Usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
 }
 
 func notNegative(flag string, n int) error {
 	if n < 0 {
-		return usagef("--%s %d: want 0 or more", flag, n)
+		return exit.Usagef("--%s %d: want 0 or more", flag, n)
 	}
 	return nil
 }
@@ -202,19 +203,6 @@ func parseSize(s string) (int64, error) {
 		return int64(size), nil
 	}
 	return 0, fmt.Errorf("%q: want a size such as 500MB or 2GiB", s)
-}
-
-// sizeText formats a number of bytes for people.
-func sizeText(n int64) string {
-	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	x, i := float64(n), 0
-	for ; x >= 1024 && i < len(names)-1; i++ {
-		x /= 1024
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", x, names[i])
 }
 
 func unique[T comparable](list []T) (kept []T) {

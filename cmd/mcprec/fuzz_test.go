@@ -2,70 +2,18 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/foreign"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/mask"
 )
-
-// FuzzPlain: whatever a peer says, what is printed cannot drive a terminal, however it is
-// written; and JSON stays the same JSON, but where a CR stands between its values.
-func FuzzPlain(f *testing.F) {
-	f.Add([]byte("a\x1b[2Jb\u202ec\u0000\n"), uint8(3))
-	f.Add([]byte("\xe2\x80"), uint8(1))
-	f.Add([]byte("{\"a\":\"\u0085\U000E0041\u200d\"}"), uint8(200))
-	f.Fuzz(func(t *testing.T, text []byte, size uint8) {
-		var out bytes.Buffer
-		w := &plainWriter{w: &out}
-		for rest := text; len(rest) > 0; {
-			n := min(len(rest), int(size)+1)
-			if _, err := w.Write(rest[:n]); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if want := string(appendPlain(nil, text)); out.String() != want {
-			t.Errorf("%q in pieces of %d: %q, want %q", text, int(size)+1, out.String(), want)
-		}
-		for _, r := range out.String() {
-			if !isShown(r) && r != '\n' && r != '\t' {
-				t.Fatalf("%q has %q", text, r)
-			}
-		}
-		if line := plain(string(text)); strings.ContainsAny(line, "\n\t\x1b\r") {
-			t.Errorf("%q breaks its line", line)
-		}
-		if utf8.Valid(text) && json.Valid(text) && !bytes.ContainsRune(text, '\r') && !sameJSON(t, text, out.Bytes()) {
-			t.Errorf("%q became %q", text, out.Bytes())
-		}
-	})
-}
-
-func sameJSON(t *testing.T, a, b []byte) bool {
-	t.Helper()
-	var x, y bytes.Buffer
-	for text, into := range map[*[]byte]*bytes.Buffer{&a: &x, &b: &y} {
-		var v any
-		d := json.NewDecoder(bytes.NewReader(*text))
-		d.UseNumber()
-		if d.Decode(&v) != nil || json.NewEncoder(into).Encode(v) != nil {
-			return false
-		}
-	}
-	return x.String() == y.String()
-}
 
 // FuzzFlags: ages, sizes, places, labels and syncs are understood or refused, and never
 // below zero.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/foreign"
@@ -41,7 +43,7 @@ named wherever a fixture is wanted, without an import.
 ` + exitLine,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("import: no file; use mcprec import FILE...")
+				return exit.Usagef("import: no file; use mcprec import FILE...")
 			}
 			return nil
 		},
@@ -62,7 +64,7 @@ func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) 
 	var format foreign.Format // known by the content
 	if o.from != "" {
 		if format, err = foreign.Named(o.from); err != nil {
-			return usagef("import: --from: %v", err)
+			return exit.Usagef("import: --from: %v", err)
 		}
 	}
 	db, err := openStore(cmd, o.home)
@@ -115,7 +117,7 @@ func importFile(cmd *cobra.Command, db *openedStore, name string, format foreign
 			return err
 		}
 		if count.secrets > 0 {
-			fmt.Fprintf(plainTo(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, stored as in the file and masked when shown; mcprec redact --in-place %s takes them out\n",
+			fmt.Fprintf(terminal.NewWriter(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, stored as in the file and masked when shown; mcprec redact --in-place %s takes them out\n",
 				id, phrase.Plural(count.secrets, "secret"), phrase.Plural(count.events, "event"), id)
 		}
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {

@@ -66,11 +66,21 @@ var mayImport = map[string][]string{
 	"examples/zoo/table":    {"examples/zoo"},
 	"examples/progress":     {"transport"},
 
-	"cmd/mcprec/internal/report": nil,
+	"cmd/mcprec/internal/exit":     {"cmd/mcprec/internal/terminal", "store", "transport"},
+	"cmd/mcprec/internal/outfile":  {"cmd/mcprec/internal/exit"},
+	"cmd/mcprec/internal/parallel": {"replay/order", "store"},
+	"cmd/mcprec/internal/process":  {"cmd/mcprec/internal/exit"},
+	"cmd/mcprec/internal/report":   nil,
+	"cmd/mcprec/internal/terminal": {"golang.org/x/term"},
 
 	"cmd/mcprec": {
 		"transport/mcp",
+		"cmd/mcprec/internal/exit",
+		"cmd/mcprec/internal/outfile",
+		"cmd/mcprec/internal/parallel",
+		"cmd/mcprec/internal/process",
 		"cmd/mcprec/internal/report",
+		"cmd/mcprec/internal/terminal",
 		"transport",
 		"transport/streamable",
 		"store",
@@ -102,7 +112,6 @@ var mayImport = map[string][]string{
 		"replay/sequence",
 		"github.com/spf13/cobra",
 		"github.com/spf13/pflag",
-		"golang.org/x/term",
 	},
 	"replay/internal/replaytest": {"transport/mcp", "store", "transport"},
 }

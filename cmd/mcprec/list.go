@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -69,7 +71,7 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 		s.Header = db.masker.header(s.Header)
 		sessions = append(sessions, s)
 	}
-	w, serr := newScreen(cmd)
+	w, serr := screenOf(cmd)
 	if serr != nil {
 		return errors.Join(err, serr)
 	}
@@ -83,11 +85,11 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 	}
 	if len(sessions) == 0 && err == nil && o.format == "text" {
 		if prefix != "" {
-			return usagef("no session begins with %s in %s", prefix, db.Info().Location)
+			return exit.Usagef("no session begins with %s in %s", prefix, db.Info().Location)
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", db.Info().Location)
 	}
-	return errors.Join(err, w.flush())
+	return errors.Join(err, w.Flush())
 }
 
 func newest(sessions []store.Session, limit int) []store.Session {
@@ -128,7 +130,7 @@ func lineOf(s store.Session) sessionLine {
 	return line
 }
 
-func listText(w *screen, sessions []store.Session, limit int) {
+func listText(w *terminal.Screen, sessions []store.Session, limit int) {
 	if len(sessions) == 0 {
 		return
 	}
@@ -136,30 +138,30 @@ func listText(w *screen, sessions []store.Session, limit int) {
 	sessions = newest(sessions, limit)
 	id, label := len("SESSION"), len("LABEL")
 	for i, s := range sessions {
-		id, label = max(id, len(short[i])), max(label, utf8.RuneCountInString(plain(labelOf(s))))
+		id, label = max(id, len(short[i])), max(label, utf8.RuneCountInString(terminal.Plain(labelOf(s))))
 	}
 	const before, after = "%-*s  %-19s  %7v  %10v  ", "  %-10s  %-*s  %s"
 	row := fmt.Sprintf(before+"%-7s"+after, id, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", label, "LABEL", "COMMAND")
-	w.paint(dim, row)
-	w.paint(unpainted, "\n")
+	w.Paint(terminal.Dim, row)
+	w.Paint(terminal.Unpainted, "\n")
 	for i, s := range sessions {
 		start := ""
 		if !s.Start.IsZero() { // as in recordings of other programs
 			start = s.Start.Local().Format(time.DateTime)
 		}
-		w.paint(unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
-		w.paint(map[store.State]style{store.Live: green, store.Crashed: red}[s.State], fmt.Sprintf("%-7s", s.State))
-		w.paint(unpainted, fmt.Sprintf(after, plain(strings.TrimPrefix(s.Exit, "signal: ")), label, plain(labelOf(s)), plain(commandOf(s))))
+		w.Paint(terminal.Unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
+		w.Paint(map[store.State]terminal.Style{store.Live: terminal.Green, store.Crashed: terminal.Red}[s.State], fmt.Sprintf("%-7s", s.State))
+		w.Paint(terminal.Unpainted, fmt.Sprintf(after, terminal.Plain(strings.TrimPrefix(s.Exit, "signal: ")), label, terminal.Plain(labelOf(s)), terminal.Plain(commandOf(s))))
 		if s.Masked != nil {
-			w.paint(dim, "  (masked)")
+			w.Paint(terminal.Dim, "  (masked)")
 		}
 		if s.Lost > 0 {
-			w.paint(red, fmt.Sprintf("  (%d lost)", s.Lost))
+			w.Paint(terminal.Red, fmt.Sprintf("  (%d lost)", s.Lost))
 		}
 		if s.Doubtful > 0 {
-			w.paint(red, fmt.Sprintf("  (doubtful from event %d)", s.Doubtful))
+			w.Paint(terminal.Red, fmt.Sprintf("  (doubtful from event %d)", s.Doubtful))
 		}
-		w.paint(unpainted, "\n")
+		w.Paint(terminal.Unpainted, "\n")
 	}
 }
 

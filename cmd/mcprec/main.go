@@ -4,7 +4,8 @@
 // A command has a file of its name: options, flags, constructor and run. Some have a second
 // file: record_http.go (record --target), serve_http.go (serve --listen), serve_stderr.go,
 // drive_server.go (the live server of drive), and reports in check_report.go, diff_report.go
-// and drive_report.go, which package internal/report prints. The commands share
+// and drive_report.go. Below internal are report (text, JSON, JUnit, SARIF), terminal, outfile,
+// exit (codes and errors), process (signals) and parallel. The commands share
 //
 //	session.go                 the recording that SESSION names, in a store or in a file
 //	recorded.go                a recording held in memory, for serve and drive
@@ -12,9 +13,7 @@
 //	filter.go, export_filter.go  --filter, and the calls that it selects
 //	mask.go                    --secrets and --mask-…, and the masker of each output
 //	checkpoints.go             the derived file by which state and show skip events
-//	outfile.go, terminal.go    output to a new file; output to a terminal
-//	parallel.go                frames parsed on several cores
-//	process_*.go               signals and processes of each system
+//	output.go                  the output of a command
 package main
 
 import (
@@ -26,44 +25,39 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
-	"github.com/mcprec/mcprec/transport"
 )
 
 func main() {
-	s := run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
-	if s.signal != nil {
-		dieOf(s.signal)
+	s := run(os.Args[1:], process.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	if s.Signal != nil {
+		process.DieOf(s.Signal)
 	}
-	os.Exit(s.code)
-}
-
-// streams are the standard streams of the process; record needs files.
-type streams struct {
-	in       *os.File
-	out, err *os.File
+	os.Exit(s.Code)
 }
 
 // run executes a command line and returns how the process must end.
-func run(args []string, std streams) *status {
+func run(args []string, std process.Streams) *exit.Status {
 	root := newRoot(std)
-	out, errs := &plainWriter{w: std.out}, &plainWriter{w: std.err}
+	out, errs := terminal.NewWriter(std.Out), terminal.NewWriter(std.Err)
 	root.SetArgs(args)
-	root.SetIn(std.in)
+	root.SetIn(std.In)
 	root.SetOut(out)
 	root.SetErr(errs)
-	s := statusOf(root.ExecuteContext(context.Background()))
-	s.report(errs, args)
+	s := exit.Of(root.ExecuteContext(context.Background()))
+	s.Report(errs, args)
 	_, _ = out.Close(), errs.Close() // each may hold half a character
 	return s
 }
 
-func newRoot(std streams) *cobra.Command {
+func newRoot(std process.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mcprec",
 		Short: "Record MCP sessions byte for byte, replay them, see the hang",
@@ -93,11 +87,11 @@ The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 	completeWords(root, "color", "auto", "always", "never")
 	root.SetVersionTemplate("mcprec {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		var s *status
+		var s *exit.Status
 		if errors.As(err, &s) {
 			return s
 		}
-		return usagef("%v; see %s --help", err, cmd.CommandPath())
+		return exit.Usagef("%v; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(), newReplay(), newExplore(),
 		newServe(std), newDrive(), newCheck(), newCapacity(), newDiff(), newState(), newBisect(), newVerify(), newRepair(),
@@ -124,7 +118,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	} else if _, err := exec.LookPath(args[0]); err == nil {
 		advice = "did you mean mcprec record -- " + strings.Join(args, " ") + "?"
 	}
-	return usagef("unknown command %q; %s", args[0], advice)
+	return exit.Usagef("unknown command %q; %s", args[0], advice)
 }
 
 // closeInto closes c and joins its error to *err.
@@ -167,21 +161,11 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 	for s, err := range db.Sessions(cmd.Context(), store.Query{Prefix: prefix, Newest: true, Limit: 50}) {
 		if err == nil {
 			h := d.header(s.Header)
-			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
+			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), terminal.Plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
 		}
 	}
 	return ids, cobra.ShellCompDirectiveDefault
 }
-
-// The exit codes. record exits with its child's status or dies of its child's signal; it uses
-// these codes only if the child has neither.
-const (
-	exitFine    = 0
-	exitVerdict = 1 // a verdict, a fault or a difference; see exitTable
-	exitUsage   = 2 // a flag, an argument, or an ambiguous or unknown session
-	exitData    = 3 // a store or a file that cannot be read or written
-	exitLost    = 4 // record: the child exited 0, but not all could be recorded
-)
 
 // exitLine is the help of most commands.
 const exitLine = `Exit codes: 0 fine, 2 usage, 3 data that cannot be read or written.`
@@ -197,63 +181,3 @@ const exitTable = `Exit codes:
   126  record, serve, drive: the command cannot be run
   127  record, serve, drive: there is no such command
   record otherwise exits with its command's status, or dies of its signal.`
-
-// status is how a command ends: with an exit code, or by a signal. It is an error so that
-// cobra passes it up. Without a cause nothing is printed.
-type status struct {
-	code   int
-	signal os.Signal
-	cause  error
-}
-
-func (s *status) Error() string {
-	if s.cause == nil {
-		return fmt.Sprintf("exit status %d", s.code)
-	}
-	return s.cause.Error()
-}
-
-func (s *status) Unwrap() error { return s.cause }
-
-func usagef(format string, args ...any) error {
-	return &status{code: exitUsage, cause: fmt.Errorf(format, args...)}
-}
-
-// verdictError ends a command with the exit code of a verdict and prints nothing.
-var verdictError = &status{code: exitVerdict}
-
-// statusOf maps errors to exit codes.
-func statusOf(err error) *status {
-	var s *status
-	var start *transport.StartError
-	switch {
-	case err == nil:
-		return &status{}
-	case errors.As(err, &s):
-		return s
-	case errors.As(err, &start):
-		return &status{code: start.Code, cause: err}
-	case errors.Is(err, syscall.EPIPE): // the reader of our output has closed it
-		return &status{code: exitFine}
-	case errors.Is(err, context.Canceled):
-		return &status{code: exitFine}
-	case errors.Is(err, store.ErrNotFound):
-		return &status{code: exitUsage, cause: err}
-	}
-	return &status{code: exitData, cause: err}
-}
-
-// report prints why a command failed. An argument in the message, such as a file name that a
-// shell expanded, cannot forge a line.
-func (s *status) report(w io.Writer, args []string) {
-	if s.cause == nil {
-		return
-	}
-	text := s.cause.Error()
-	for _, arg := range args {
-		if strings.Contains(arg, "\n") {
-			text = strings.ReplaceAll(text, arg, plain(arg))
-		}
-	}
-	fmt.Fprintf(w, "mcprec: %s\n", text)
-}

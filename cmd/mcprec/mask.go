@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/mask"
@@ -54,15 +55,15 @@ func (o *secretOptions) rules() (mask.Rules, error) {
 	for _, p := range o.Patterns {
 		re, err := regexp.Compile(p)
 		if err != nil {
-			return rules, usagef("--mask-pattern %s: %v", p, err)
+			return rules, exit.Usagef("--mask-pattern %s: %v", p, err)
 		}
 		if re.MatchString("") {
-			return rules, usagef("--mask-pattern %s: it matches an empty text; want one that needs a character", p)
+			return rules, exit.Usagef("--mask-pattern %s: it matches an empty text; want one that needs a character", p)
 		}
 		rules.Patterns = append(rules.Patterns, re)
 	}
 	if _, err := mask.New(nil, rules); err != nil {
-		return rules, usagef("%v", err)
+		return rules, exit.Usagef("%v", err)
 	}
 	return rules, nil
 }

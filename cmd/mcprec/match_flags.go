@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
 )
@@ -31,18 +33,18 @@ func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 
 func (r *ruleFlags) rules() (rules match.Rules, err error) {
 	if rules.By, err = match.ParseStrictness(r.by); err != nil {
-		return rules, usagef("--%v", err)
+		return rules, exit.Usagef("--%v", err)
 	}
 	for _, text := range r.ignore {
 		p, err := match.ParsePointer(text)
 		if err != nil {
-			return rules, usagef("--ignore: %v", err)
+			return rules, exit.Usagef("--ignore: %v", err)
 		}
 		rules.Ignore = append(rules.Ignore, p)
 	}
 	if len(r.normalize) > 0 {
 		if rules.Normalize, err = match.ParseNormalizers(strings.Join(r.normalize, ",")); err != nil {
-			return rules, usagef("--normalize: %v", err)
+			return rules, exit.Usagef("--normalize: %v", err)
 		}
 	}
 	return rules, nil
@@ -59,7 +61,7 @@ func (r *ruleFlags) warnUnused(w io.Writer, rules match.Rules, read func(timelin
 		return err
 	}
 	for _, p := range places.Left() {
-		fmt.Fprintf(w, "mcprec: --ignore %s matches nothing: no message has that place\n", shellWord(p.String()))
+		fmt.Fprintf(w, "mcprec: --ignore %s matches nothing: no message has that place\n", terminal.ShellWord(p.String()))
 	}
 	return nil
 }
@@ -92,14 +94,14 @@ func flagsToMatch(differences []match.Difference, more int) (flags []string) {
 				normalize[name] = true
 			}
 		default:
-			for plain(path) != path { // the nearest place above that can be printed as it is
+			for terminal.Plain(path) != path { // the nearest place above that can be printed as it is
 				path = path[:strings.LastIndexByte(path, '/')]
 			}
 			places = append(places, path)
 		}
 	}
 	for _, path := range combine(places) {
-		flags = append(flags, "--ignore "+shellWord(path))
+		flags = append(flags, "--ignore "+terminal.ShellWord(path))
 	}
 	var names []string
 	for _, n := range match.Normalizers() {

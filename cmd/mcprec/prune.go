@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -128,7 +130,7 @@ The space is given back at once where it is worth it, as mcprec compact does.
 
 func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 	if o.olderThan == nil && o.keep == nil && o.maxSize == nil {
-		return usagef("prune: which sessions? Use --older-than, --keep or --max-size")
+		return exit.Usagef("prune: which sessions? Use --older-than, --keep or --max-size")
 	}
 	db, err := openStore(cmd, o.home)
 	if err != nil {
@@ -142,15 +144,15 @@ func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 	}
 	w := cmd.ErrOrStderr()
 	if p.dry {
-		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", phrase.Plural(p.removed, "session"), sizeText(p.estimate))
+		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", phrase.Plural(p.removed, "session"), terminal.Size(p.estimate))
 	} else {
-		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", phrase.Plural(p.removed, "session"), sizeText(p.before), sizeText(p.after))
+		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", phrase.Plural(p.removed, "session"), terminal.Size(p.before), terminal.Size(p.after))
 	}
 	if p.live > 0 {
 		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", phrase.Plural(p.live, "session"))
 	}
 	if m := p.maxSize; m != nil && !p.dry && len(p.labels.list()) == 0 && p.after > *m {
-		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", sizeText(*m))
+		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", terminal.Size(*m))
 	}
 	return err
 }
@@ -257,7 +259,7 @@ func (p *pruning) print(w io.Writer, s pruned) error {
 	if s.Start.IsZero() {
 		ended = ""
 	}
-	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, sizeText(s.stored), s.why, plain(labelOf(s.Session)), plain(commandOf(s.Session)))
+	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, terminal.Size(s.stored), s.why, terminal.Plain(labelOf(s.Session)), terminal.Plain(commandOf(s.Session)))
 	return err
 }
 
@@ -275,7 +277,7 @@ The space is used again by later sessions; mcprec compact gives it back to the d
 ` + exitLine,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("rm: no session; use mcprec rm SESSION...")
+				return exit.Usagef("rm: no session; use mcprec rm SESSION...")
 			}
 			return nil
 		},
@@ -294,7 +296,7 @@ func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
 	defer closeInto(&err, db)
 	for _, arg := range args {
 		if arg == "" {
-			return usagef("rm: an empty session name")
+			return exit.Usagef("rm: an empty session name")
 		}
 		found, err := findSession(cmd.Context(), db, arg)
 		if err != nil {
@@ -346,9 +348,9 @@ func runCompact(cmd *cobra.Command, h home) (err error) {
 	err = db.Compact(cmd.Context(), 0, func(c boltstore.Compacted) {
 		before, after = before+c.Before, after+c.After
 		if c.After < c.Before {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, sizeText(c.Before), sizeText(c.After))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, terminal.Size(c.Before), terminal.Size(c.After))
 		}
 	})
-	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", sizeText(before-after), sizeText(after))
+	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", terminal.Size(before-after), terminal.Size(after))
 	return err
 }

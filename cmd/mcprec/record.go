@@ -17,6 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/outage"
@@ -41,7 +45,7 @@ type recordOptions struct {
 	mode    fixtures.Mode // of serve, which can record; "" of record
 }
 
-func newRecord(std streams) *cobra.Command {
+func newRecord(std process.Streams) *cobra.Command {
 	var o recordOptions
 	cmd := &cobra.Command{
 		Use:   "record [flags] -- COMMAND [ARG]...\n  mcprec record [flags] --target URL",
@@ -65,9 +69,9 @@ what it says, the session goes on.
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && o.http.target == "":
-				return usagef("record: no command; use mcprec record -- COMMAND [ARG]..., or mcprec record --target URL")
+				return exit.Usagef("record: no command; use mcprec record -- COMMAND [ARG]..., or mcprec record --target URL")
 			case len(args) > 0 && o.http.target != "":
-				return usagef("record: --target and a command; give one of them")
+				return exit.Usagef("record: --target and a command; give one of them")
 			}
 			return nil
 		},
@@ -113,7 +117,7 @@ or does not answer for 5 s.
 // recording is one run of record: a session on stdio, or the sessions of a remote server.
 type recording struct {
 	recordOptions
-	std      streams
+	std      process.Streams
 	syncing  time.Duration    // of --sync
 	maxFrame int64            // of --max-frame
 	db       *boltstore.Store // nil if there is none, and nothing is recorded
@@ -123,28 +127,28 @@ type recording struct {
 
 // newRecording checks the flags, before there is anything to lose, and limits the memory of
 // the process.
-func newRecording(std streams, o recordOptions) (*recording, error) {
+func newRecording(std process.Streams, o recordOptions) (*recording, error) {
 	r := &recording{recordOptions: o, std: std}
 	var err error
 	if r.syncing, err = parseSync(o.sync); err != nil {
-		return nil, usagef("--sync: %v", err)
+		return nil, exit.Usagef("--sync: %v", err)
 	}
 	if o.frame == "" { // of serve
 		o.frame = "0"
 	}
 	if r.maxFrame, err = parseSize(o.frame); err != nil {
-		return nil, usagef("--max-frame: %v", err)
+		return nil, exit.Usagef("--max-frame: %v", err)
 	}
 	if o.out == "-" {
-		return nil, usagef("--out -: standard output is the protocol's; name a file")
+		return nil, exit.Usagef("--out -: standard output is the protocol's; name a file")
 	}
 	if dir := filepath.Dir(o.out); o.out != "" { // or the fixture could not be written at the end
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, usagef("--out %s: there is no folder %s", o.out, dir)
+			return nil, exit.Usagef("--out %s: there is no folder %s", o.out, dir)
 		}
 	}
 	if o.mask && o.secrets.show {
-		return nil, usagef("--mask and --secrets; give one of them")
+		return nil, exit.Usagef("--mask and --secrets; give one of them")
 	}
 	if len(o.secrets.Keys)+len(o.secrets.Patterns)+len(o.secrets.Pointers) > 0 { // the built-in rules take time to read
 		if _, err := o.secrets.rules(); err != nil {
@@ -178,37 +182,37 @@ func parseSync(s string) (time.Duration, error) {
 	return d, nil
 }
 
-func runRecord(std streams, o recordOptions, command []string) error {
+func runRecord(std process.Streams, o recordOptions, command []string) error {
 	r, err := newRecording(std, o)
 	if err != nil {
 		return err
 	}
-	keepPipeErrors()
+	process.KeepPipeErrors()
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, forwardedSignals()...)
-	if r.std, err = moveStdio(std); err != nil {
+	signal.Notify(signals, process.ForwardedSignals()...)
+	if r.std, err = process.MoveStdio(std); err != nil {
 		return fmt.Errorf("take over standard input and output: %v", err)
 	}
-	process, err := transport.StartProcess(command...)
+	child, err := transport.StartProcess(command...)
 	if err != nil {
 		return err
 	}
 	r.fail = func() { // the server gets the time to end
-		process.Signal(syscall.SIGTERM)
-		time.AfterFunc(2*time.Second, func() { process.Signal(os.Kill) })
+		child.Signal(syscall.SIGTERM)
+		time.AfterFunc(2*time.Second, func() { child.Signal(os.Kill) })
 	}
 	rec := r.start(command)
-	exited, err := rec.Run(recorder.Stdio{Client: r.std.in, Reply: r.std.out, Errors: r.std.err, Process: process, Signals: signals, Heard: fromTerminal})
+	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
 	if err != nil {
 		return err
 	}
-	s := &status{code: exited.Code, signal: exited.Signal}
+	s := &exit.Status{Code: exited.Code, Signal: exited.Signal}
 	if r.failed.Load() { // the server did not end by itself
-		s = &status{code: exitLost}
+		s = &exit.Status{Code: exit.Lost}
 	}
 	rec.Seal()
-	if !r.finishUnderSignals(rec, signals) && s.code == exitFine && s.signal == nil {
-		s.code = exitLost
+	if !r.finishUnderSignals(rec, signals) && s.Code == exit.Fine && s.Signal == nil {
+		s.Code = exit.Lost
 	}
 	return s
 }
@@ -248,7 +252,7 @@ func (r *recording) options() []recorder.Option {
 
 // say prints a line on stderr, in one write: several sessions may end at once.
 func (r *recording) say(format string, args ...any) {
-	fmt.Fprintf(plainTo(r.std.err), "mcprec: "+format+"\n", args...)
+	fmt.Fprintf(terminal.NewWriter(r.std.Err), "mcprec: "+format+"\n", args...)
 }
 
 // trouble reports that the disk does not take what is written, and ends a strict session.
@@ -380,9 +384,9 @@ func (r *recording) writeFixture(ctx context.Context, id store.SessionID) error 
 	name, replaced := r.out, false
 	write := func(w io.Writer) error { return encode(w, events) }
 	if r.mode == fixtures.All {
-		err = replaceFile(r.out, write)
+		err = outfile.Replace(r.out, write)
 	} else {
-		name, replaced, err = writeNew(r.out, write, func(there string) bool { return probeOf(held.header, there) })
+		name, replaced, err = outfile.WriteNew(r.out, write, func(there string) bool { return probeOf(held.header, there) })
 	}
 	switch {
 	case err != nil:

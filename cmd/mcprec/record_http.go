@@ -13,6 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
@@ -37,7 +40,7 @@ recording. Headers with credentials pass, and are not recorded. An interrupt end
 
 `
 
-func runTarget(ctx context.Context, std streams, o recordOptions) error {
+func runTarget(ctx context.Context, std process.Streams, o recordOptions) error {
 	r, err := newRecording(std, o)
 	if err != nil {
 		return err
@@ -45,26 +48,26 @@ func runTarget(ctx context.Context, std streams, o recordOptions) error {
 	target, err := url.Parse(o.http.target)
 	switch {
 	case err != nil:
-		return usagef("--target: %v", err)
+		return exit.Usagef("--target: %v", err)
 	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
-		return usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.http.target)
+		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.http.target)
 	case target.Path == "":
 		target.Path = "/"
 	}
 	listener, err := net.Listen("tcp", o.http.listen)
 	if err != nil {
-		return usagef("--listen %s: %v", o.http.listen, err)
+		return exit.Usagef("--listen %s: %v", o.http.listen, err)
 	}
 	if r.db, err = r.open(boltstore.Options{Sync: r.syncing}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	ctx, end := signal.NotifyContext(ctx, endSignals()...)
+	ctx, end := signal.NotifyContext(ctx, process.EndSignals()...)
 	defer end()
 	r.fail = end
 	whole, err := r.proxy(ctx, listener, target)
 	closeInto(&err, r.db)
 	if err == nil && !whole {
-		return &status{code: exitLost}
+		return &exit.Status{Code: exit.Lost}
 	}
 	return err
 }
@@ -99,7 +102,7 @@ func (r *recording) proxy(ctx context.Context, listener net.Listener, target *ur
 			Failed:  func(why string) { r.say("%s; clients see their connection closed", why) },
 		}),
 		BaseContext: func(net.Listener) context.Context { return live },
-		ErrorLog:    log.New(plainTo(r.std.err), "mcprec: ", 0),
+		ErrorLog:    log.New(terminal.NewWriter(r.std.Err), "mcprec: ", 0),
 		Protocols:   new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
@@ -109,7 +112,7 @@ func (r *recording) proxy(ctx context.Context, listener net.Listener, target *ur
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // a client of this machine finds it so
 		host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
 	}
-	fmt.Fprintln(plainTo(r.std.out), &url.URL{Scheme: "http", Host: host, Path: target.Path})
+	fmt.Fprintln(terminal.NewWriter(r.std.Out), &url.URL{Scheme: "http", Host: host, Path: target.Path})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

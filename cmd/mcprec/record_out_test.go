@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -136,7 +137,7 @@ func TestGivenUpFixture(t *testing.T) {
 		}
 	}
 	write := func(w io.Writer) error { return encode(w, until(ctx, events)) }
-	_, _, err := writeNew(filepath.Join(dir, "out.jsonl"), write, func(string) bool { return false })
+	_, _, err := outfile.WriteNew(filepath.Join(dir, "out.jsonl"), write, func(string) bool { return false })
 	if !errors.Is(err, errGivenUp) {
 		t.Errorf("write: %v", err)
 	}
@@ -164,7 +165,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 		return err == nil && string(text) == "probe"
 	}
 	write := func(w io.Writer) error { _, err := io.WriteString(w, "mine"); return err }
-	taken, replaced, err := writeNew(name, write, yields)
+	taken, replaced, err := outfile.WriteNew(name, write, yields)
 	if err != nil || replaced || filepath.Base(taken) != "out-2.jsonl" {
 		t.Errorf("wrote %s, replaced %t, %v", taken, replaced, err)
 	}

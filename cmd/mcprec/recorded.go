@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -60,15 +61,15 @@ func (r *recordedSession) suggestion(arg string) string {
 	header := r.masker.header(r.header)
 	if len(header.Command) == 0 {
 		if header.URL != "" {
-			return "it was recorded over HTTP from " + plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
+			return "it was recorded over HTTP from " + terminal.Plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
 		}
 		return "use mcprec drive SESSION -- COMMAND [ARG]... or mcprec drive SESSION --target URL"
 	}
 	line := "mcprec drive "
 	if arg != "" {
-		line += shellWord(arg) + " "
+		line += terminal.ShellWord(arg) + " "
 	}
-	return "it was recorded from\n  " + line + "-- " + shellLine(header.Command)
+	return "it was recorded from\n  " + line + "-- " + terminal.ShellLine(header.Command)
 }
 
 // lost counts the events that could not be recorded.
@@ -131,9 +132,9 @@ func unanswered(events []store.Event) string {
 		switch {
 		case c.Dir != transport.ClientToServer || c.Cancelled != 0 || c.Method == mcp.MethodListen:
 		case first == "":
-			first = fmt.Sprintf("#%d %s", c.Request, plainName(c.Method))
+			first = fmt.Sprintf("#%d %s", c.Request, terminal.PlainName(c.Method))
 			if c.Target != "" {
-				first += " " + plainName(c.Target)
+				first += " " + terminal.PlainName(c.Target)
 			}
 		default:
 			more++

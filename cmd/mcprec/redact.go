@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -22,7 +25,7 @@ type redactOptions struct {
 	home
 	scan    bool
 	inPlace bool
-	out     outFile
+	out     outfile.File
 	format  string
 }
 
@@ -48,7 +51,7 @@ does not call it back. Make a new one.
 ` + exitTable,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 && !o.scan {
-				return usagef("redact: want one session; only --scan takes several")
+				return exit.Usagef("redact: want one session; only --scan takes several")
 			}
 			return nil
 		},
@@ -65,7 +68,7 @@ does not call it back. Make a new one.
 	f := cmd.Flags()
 	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets, in all sessions of the store if none is\nnamed")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")
-	o.out.addFlags(cmd, "", "write the copy to the fixture `FILE`; - is standard output")
+	addOutFlags(cmd, &o.out, "", "write the copy to the fixture `FILE`; - is standard output")
 	addChoice(cmd, &o.format, "format", "with --scan: text or json", "text", "json")
 	return cmd
 }
@@ -74,12 +77,12 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	defer limitMemory()()
 	file := arg == "-" || arg != "" && looksLikeFile(arg)
 	switch {
-	case o.inPlace && (o.out.name != "" || arg == "-"):
-		return usagef("redact: --in-place has a place already; leave out --out, and name a session or a file")
-	case file && !o.inPlace && o.out.name == "":
-		return usagef("redact %s: where is the copy to go? Use --out FILE, or --in-place", arg)
+	case o.inPlace && (o.out.Name != "" || arg == "-"):
+		return exit.Usagef("redact: --in-place has a place already; leave out --out, and name a session or a file")
+	case file && !o.inPlace && o.out.Name == "":
+		return exit.Usagef("redact %s: where is the copy to go? Use --out FILE, or --in-place", arg)
 	}
-	if err := o.out.check(); err != nil {
+	if err := o.out.Check(); err != nil {
 		return err
 	}
 	s, err := openSession(cmd, o.home, arg)
@@ -98,12 +101,12 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	count.print(cmd.ErrOrStderr(), s)
 	write := func(w io.Writer) error { return encode(w, jsonl.Each(events)) }
 	switch {
-	case o.out.name != "":
-		return o.out.write(cmd.OutOrStdout(), write)
+	case o.out.Name != "":
+		return o.out.Write(cmd.OutOrStdout(), write)
 	case count.secrets == 0:
 		return nil
 	case s.db == nil:
-		return replaceFile(arg, write)
+		return outfile.Replace(arg, write)
 	}
 	return storeRedacted(cmd, s, events, o.inPlace)
 }
@@ -153,7 +156,7 @@ func maskEvents(events iter.Seq2[store.Event, error], d masker, f func(store.Eve
 }
 
 func (n secretCount) print(w io.Writer, s *session) {
-	fmt.Fprintf(plainTo(w), "mcprec: %s: %s in %s\n", plain(s.name), phrase.Plural(n.secrets, "secret"), phrase.Plural(n.events, "event"))
+	fmt.Fprintf(terminal.NewWriter(w), "mcprec: %s: %s in %s\n", terminal.Plain(s.name), phrase.Plural(n.secrets, "secret"), phrase.Plural(n.events, "event"))
 }
 
 // secretScan searches sessions for secrets.
@@ -172,8 +175,8 @@ type secretScan struct {
 // placeholder, so it makes its own key.
 func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 	defer limitMemory()()
-	if o.inPlace || o.out.name != "" {
-		return usagef("redact: --scan writes nothing; leave out --in-place and --out")
+	if o.inPlace || o.out.Name != "" {
+		return exit.Usagef("redact: --scan writes nothing; leave out --in-place and --out")
 	}
 	x := &secretScan{redactOptions: o, cmd: cmd, alone: len(args) == 1}
 	if x.masker, err = o.masker(nil); err != nil {
@@ -194,7 +197,7 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 		}
 		empty := x.sessions == 0 && x.faults == nil
 		if x.faults = errors.Join(x.faults, db.Close()); empty {
-			return usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+			return exit.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 		}
 	}
 	for _, arg := range args {
@@ -209,7 +212,7 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s in %d of %s\n", phrase.Plural(x.secrets, "secret"), x.with, phrase.Plural(x.sessions, "session"))
 	}
 	if x.faults == nil && x.secrets > 0 {
-		return verdictError
+		return exit.ErrVerdict
 	}
 	return x.faults
 }
@@ -230,9 +233,9 @@ func (x *secretScan) session(s *session) {
 			} else {
 				if !titled {
 					titled = true
-					fmt.Fprintln(out, plain(s.name))
+					fmt.Fprintln(out, terminal.Plain(s.name))
 				}
-				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, plainName(f.Path))
+				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, terminal.PlainName(f.Path))
 			}
 			if err != nil {
 				return err

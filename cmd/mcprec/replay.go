@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 )
@@ -96,12 +97,12 @@ func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
 func (m modelFlags) parse() (ends replay.Models, err error) {
 	if m.client != "" {
 		if ends.Client, err = replay.ParseModel(m.client); err != nil {
-			return ends, usagef("--client: %v", err)
+			return ends, exit.Usagef("--client: %v", err)
 		}
 	}
 	if m.server != "" {
 		if ends.Server, err = replay.ParseModel(m.server); err != nil {
-			return ends, usagef("--server: %v", err)
+			return ends, exit.Usagef("--server: %v", err)
 		}
 	}
 	return ends, nil
@@ -110,7 +111,7 @@ func (m modelFlags) parse() (ends replay.Models, err error) {
 func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 	capacity, err := replay.ParseCapacity(o.capacity)
 	if err != nil {
-		return usagef("--capacity: %v", err)
+		return exit.Usagef("--capacity: %v", err)
 	}
 	ends, err := o.models.parse()
 	if err != nil {
@@ -134,12 +135,12 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	if len(expectations) == 0 {
-		return usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, s.name)
+		return exit.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, s.name)
 	}
 	for _, x := range expectations {
 		word, fault := "ok  ", x.Check(recording)
 		if fault != nil {
-			word, err = "FAIL", verdictError
+			word, err = "FAIL", exit.ErrVerdict
 		}
 		if _, werr := fmt.Fprintf(cmd.OutOrStdout(), "%s  %v\n", word, x); werr != nil {
 			return werr

@@ -8,15 +8,17 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -38,7 +40,7 @@ type serveOptions struct {
 	listen   listenOptions
 }
 
-func newServe(std streams) *cobra.Command {
+func newServe(std process.Streams) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [SESSION] [-- COMMAND [ARG]...]",
@@ -98,7 +100,7 @@ const serveExit = `Exit codes: 0 fine, 1 with --fail when the client did otherwi
 that cannot be read or written, 126 and 127 a COMMAND that cannot be run or is not
 there. Where serve records, it ends as record does.`
 
-func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, command []string) error {
+func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg string, command []string) error {
 	rules, err := o.rules()
 	if err != nil {
 		return err
@@ -106,14 +108,14 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	var pacer standin.Pacer = standin.Apart{By: cmp.Or(o.maxGap, 10*time.Millisecond)} // between a notification and a result
 	if o.timing != "apart" {
 		if pacer, err = standin.ParsePacer(o.timing, o.maxGap); err != nil {
-			return usagef("--%v", err)
+			return exit.Usagef("--%v", err)
 		}
 	}
 	switch {
 	case o.maxGap < 0 || o.patience <= 0:
-		return usagef("--max-gap and --patience take a duration such as 500ms")
+		return exit.Usagef("--max-gap and --patience take a duration such as 500ms")
 	case arg == "-":
-		return usagef("serve -: standard input is the client's; name a session or a file")
+		return exit.Usagef("serve -: standard input is the client's; name a session or a file")
 	}
 	if err := o.listen.check(fixtures.Mode(o.mode), command); err != nil {
 		return err
@@ -135,8 +137,8 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 		return err
 	}
 	rules.Mask = recorded.masker.value
-	keepPipeErrors()
-	errs := newBackgroundWriter(std.err)
+	process.KeepPipeErrors()
+	errs := newBackgroundWriter(std.Err)
 	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command}
 	real, err := o.listen.real(errs, command, recorded.events)
 	options := standin.EndpointOptions{ServeOptions: standin.ServeOptions{Pacer: pacer, Patience: o.patience}}
@@ -156,8 +158,8 @@ func runServe(cmd *cobra.Command, std streams, o serveOptions, arg string, comma
 	err = recorded.masker.fault(err)
 	err = errors.Join(err, o.warnUnused(errs, rules, recorded.project))
 	if errs.Close() != nil && err != nil { // nobody reads it
-		ended := *statusOf(err)
-		ended.cause = nil
+		ended := *exit.Of(err)
+		ended.Cause = nil
 		return &ended
 	}
 	return err
@@ -173,11 +175,11 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 	if mode != fixtures.Once {
 		switch {
 		case !looksLikeFile(arg):
-			return false, usagef("--mode %s writes to a fixture; name a file, as mcprec export -o FILE makes one", mode)
+			return false, exit.Usagef("--mode %s writes to a fixture; name a file, as mcprec export -o FILE makes one", mode)
 		case len(command) == 0 && o.listen.target == "" && o.listen.address != "":
-			return false, usagef("--mode %s asks the real server; add its --target URL", mode)
+			return false, exit.Usagef("--mode %s asks the real server; add its --target URL", mode)
 		case len(command) == 0 && o.listen.target == "":
-			return false, usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, arg)
+			return false, exit.Usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, arg)
 		}
 	}
 	if mode == fixtures.All {
@@ -189,21 +191,21 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 		absent = errors.Is(err, fs.ErrNotExist)
 	}
 	if absent && o.listen.address != "" && len(command) > 0 {
-		return false, usagef("--listen records what passes over HTTP: give the real server's --target URL in place of COMMAND, or name a file that is there")
+		return false, exit.Usagef("--listen records what passes over HTTP: give the real server's --target URL in place of COMMAND, or name a file that is there")
 	}
 	return absent && (len(command) > 0 || o.listen.target != ""), nil
 }
 
 // load reads the session, and prints why its answers may be other ones than the recorded.
-func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, command []string) (*recordedSession, error) {
+func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string, command []string) (*recordedSession, error) {
 	r, err := readRecorded(cmd, o.home, arg, slices.Concat(command, o.listen.headers), o.listen.target)
 	if err != nil {
 		return nil, err
 	}
 	if !hasRequests(r.events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
-		return nil, usagef("serve %s: its client asked for nothing; name another session", r.name)
+		return nil, exit.Usagef("serve %s: its client asked for nothing; name another session", r.name)
 	}
-	w := plainTo(std.err)
+	w := terminal.NewWriter(std.Err)
 	if lost := r.lost(); lost > 0 {
 		fmt.Fprintf(w, "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
@@ -219,7 +221,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std streams, arg string, command
 
 // service is one run of serve. It adds what is new to the recording and to its file.
 type service struct {
-	std      streams
+	std      process.Streams
 	errs     io.Writer // standard error; it never waits for its reader
 	options  serveOptions
 	recorded *recordedSession
@@ -235,8 +237,8 @@ type service struct {
 func (s *service) playStdio(player *standin.Player, options standin.ServeOptions) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	wanted := untilSignal(cancel)
-	conn, err := transport.Stdio{In: s.std.in, Out: s.std.out}.Connect(ctx)
+	wanted := process.UntilSignal(cancel)
+	conn, err := transport.Stdio{In: s.std.In, Out: s.std.Out}.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -246,7 +248,7 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 	introduced, verdicts := differing(player)
 	notices.end(player, slices.Concat(introduced, verdicts))
 	for _, text := range advice(verdicts) {
-		fmt.Fprintf(plainTo(s.errs), "mcprec: %s\n", plain(text))
+		fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s\n", terminal.Plain(text))
 	}
 	if options.Live != nil {
 		err = errors.Join(err, options.Live.Err())
@@ -255,22 +257,22 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 		}
 	}
 	if sig := wanted(); sig != nil {
-		return &status{code: exitFine, signal: sig}
+		return &exit.Status{Code: exit.Fine, Signal: sig}
 	}
 	if err == nil && s.options.fail && len(verdicts) > 0 {
-		return verdictError
+		return exit.ErrVerdict
 	}
 	return err
 }
 
 // keep adds events to the recording and to its file.
 func (s *service) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
-	fmt.Fprintf(plainTo(s.errs), "mcprec: %s: %s added\n", s.recorded.name, phrase.Plural(len(added), "frame"))
+	fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s: %s added\n", s.recorded.name, phrase.Plural(len(added), "frame"))
 	for i := range added {
 		added[i] = s.recorded.masker.event(added[i])
 	}
 	s.recorded.events = extend(s.recorded.events, added)
-	return replaceFile(s.recorded.file, func(w io.Writer) error { return encode(w, jsonl.Each(s.recorded.events)) })
+	return outfile.Replace(s.recorded.file, func(w io.Writer) error { return encode(w, jsonl.Each(s.recorded.events)) })
 }
 
 // differing returns the verdicts on what the client did otherwise than the recorded one: what
@@ -288,25 +290,4 @@ func differing(player *standin.Player) (introduced, verdicts []match.StepVerdict
 		}
 	}
 	return introduced, verdicts
-}
-
-// untilSignal cancels at the first signal that asks a process to end. The function that it
-// returns stops that, and returns the signal, or nil if there was none.
-func untilSignal(cancel context.CancelFunc) func() os.Signal {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	got := make(chan os.Signal, 1)
-	go func() { // it may wait until the process ends
-		got <- <-signals
-		cancel()
-	}()
-	return func() os.Signal {
-		signal.Stop(signals)
-		select {
-		case sig := <-got:
-			return sig
-		default:
-			return nil
-		}
-	}
 }

@@ -12,6 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -44,15 +47,15 @@ is no file, only that is recorded: all sessions of the run in one file.
 func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	switch {
 	case o.address == "" && len(o.origins) > 0:
-		return usagef("--allow-origin is for --listen; give both")
+		return exit.Usagef("--allow-origin is for --listen; give both")
 	case o.address == "" && o.target != "":
-		return usagef("--target is for --listen; give both, or the real server's COMMAND")
+		return exit.Usagef("--target is for --listen; give both, or the real server's COMMAND")
 	case o.target == "" && len(o.headers) > 0:
-		return usagef("--header is for --target; give both")
+		return exit.Usagef("--header is for --target; give both")
 	case o.target != "" && len(command) > 0:
-		return usagef("serve: a COMMAND and --target; give one of them")
+		return exit.Usagef("serve: a COMMAND and --target; give one of them")
 	case o.address != "" && mode == fixtures.All && len(command) > 0:
-		return usagef("--listen --mode all records what passes over HTTP: give the real server's --target URL in place of COMMAND")
+		return exit.Usagef("--listen --mode all records what passes over HTTP: give the real server's --target URL in place of COMMAND")
 	}
 	return nil
 }
@@ -79,7 +82,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	address := s.options.listen.address
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return usagef("--listen %s: %v", address, err)
+		return exit.Usagef("--listen %s: %v", address, err)
 	}
 	options.Origins, options.Watch = s.options.listen.origins, s.watch
 	endpoint := standin.NewEndpoint(s.recorded.events, rules, options)
@@ -87,13 +90,13 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	defer end()
 	interrupted, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wanted := untilSignal(cancel)
+	wanted := process.UntilSignal(cancel)
 	var playing sync.WaitGroup
 	playing.Go(func() { _ = endpoint.Run(ctx) })
-	server := &http.Server{Handler: endpoint, ErrorLog: log.New(plainTo(s.errs), "mcprec: ", 0), Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: endpoint, ErrorLog: log.New(terminal.NewWriter(s.errs), "mcprec: ", 0), Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	fmt.Fprintln(plainTo(s.std.out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
+	fmt.Fprintln(terminal.NewWriter(s.std.Out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -113,7 +116,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	case err != nil:
 		return fmt.Errorf("serve --listen %s: %w", address, err)
 	case s.err == nil && s.options.fail && s.verdicts > 0:
-		return verdictError
+		return exit.ErrVerdict
 	}
 	return s.err
 }

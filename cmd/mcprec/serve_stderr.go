@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -145,7 +146,7 @@ func (n *notices) print(text string) {
 	case n.left > 0:
 		n.printed[text] = true
 		n.left--
-		fmt.Fprintf(plainTo(n.w), "mcprec: %s\n", plain(n.masker.text(text)))
+		fmt.Fprintf(terminal.NewWriter(n.w), "mcprec: %s\n", terminal.Plain(n.masker.text(text)))
 	default:
 		if n.withheld++; n.withheld == 1 {
 			fmt.Fprintf(n.w, "mcprec: more lines of this session are counted, and not shown\n")

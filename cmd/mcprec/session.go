@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -85,11 +87,11 @@ func looksLikeFile(arg string) bool {
 func openFile(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, &status{code: exitUsage, cause: err}
+		return nil, &exit.Status{Code: exit.Usage, Cause: err}
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		f.Close()
-		return nil, usagef("%s is a folder; name a fixture", name)
+		return nil, exit.Usagef("%s is a folder; name a fixture", name)
 	}
 	return f, nil
 }
@@ -115,19 +117,19 @@ func findSession(ctx context.Context, db *openedStore, prefix string) (none stor
 	case len(found) > 1:
 		var list strings.Builder
 		for _, s := range found[:min(len(found), 10)] {
-			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), plain(db.masker.header(s.Header).Label))
+			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), terminal.Plain(db.masker.header(s.Header).Label))
 			list.WriteString(strings.TrimRight(line, " "))
 		}
 		if len(found) > 10 {
 			list.WriteString("\n  …")
 		}
-		return none, usagef("session %s is ambiguous; it begins%s", prefix, &list)
+		return none, exit.Usagef("session %s is ambiguous; it begins%s", prefix, &list)
 	case faults != nil:
 		return none, faults
 	case prefix == "":
-		return none, usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+		return none, exit.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 	}
-	return none, usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
+	return none, exit.Usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
 }
 
 // events yields the session's events from a Seq on, masked unless --secrets is given. A fixture

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -77,7 +78,7 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := newScreen(cmd)
+	out, err := screenOf(cmd)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	err = errors.Join(o.print(cmd, s, fits, out), out.flush())
+	err = errors.Join(o.print(cmd, s, fits, out), out.Flush())
 	if err != nil || o.limit > 0 || s.db == nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 }
 
 // print prints the events that the flags select.
-func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, out *screen) error {
+func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, out *terminal.Screen) error {
 	p := newEntryPrinter(out, o.format, o.pairs)
 	if o.format == "sequence" {
 		p = newSequencePrinter(out)
@@ -145,36 +146,36 @@ type entryPrinter struct {
 
 // newEntryPrinter returns a printer of one line an entry. With pairs the line also names the
 // events of the same call.
-func newEntryPrinter(s *screen, format string, pairs bool) entryPrinter {
+func newEntryPrinter(s *terminal.Screen, format string, pairs bool) entryPrinter {
 	if format == "json" {
 		enc := report.NewEncoder(s)
 		return entryPrinter{print: func(e timeline.Entry) error { return enc.Encode(entryLine(e, pairs)) }}
 	}
 	return entryPrinter{print: func(e timeline.Entry) error {
 		head, direction, text := e.Parts()
-		s.paint(dim, head)
-		s.paint(ofDirection(e.Dir), direction)
-		s.paint(ofTone(e.Tone()), text)
+		s.Paint(terminal.Dim, head)
+		s.Paint(ofDirection(e.Dir), direction)
+		s.Paint(ofTone(e.Tone()), text)
 		if p := e.Pairs(); pairs && p != "" {
-			s.paint(dim, ", "+p)
+			s.Paint(terminal.Dim, ", "+p)
 		}
-		s.paint(unpainted, "\n")
+		s.Paint(terminal.Unpainted, "\n")
 		return nil
 	}}
 }
 
 // newSequencePrinter returns a printer that draws a sequence diagram.
-func newSequencePrinter(s *screen) entryPrinter {
-	d := sequence.New(s.width, func(l sequence.Line) error {
-		s.paint(dim, l.Head)
-		s.paint(cyan, l.Left)
+func newSequencePrinter(s *terminal.Screen) entryPrinter {
+	d := sequence.New(s.Width, func(l sequence.Line) error {
+		s.Paint(terminal.Dim, l.Head)
+		s.Paint(terminal.Cyan, l.Left)
 		how := ofTone(l.Tone)
 		if l.Tone == timeline.Usual {
 			how = ofDirection(l.Dir)
 		}
-		s.paint(how, l.Lane)
-		s.paint(magenta, strings.TrimRight(l.Tail, " "))
-		s.paint(unpainted, "\n")
+		s.Paint(how, l.Lane)
+		s.Paint(terminal.Magenta, strings.TrimRight(l.Tail, " "))
+		s.Paint(terminal.Unpainted, "\n")
 		return nil
 	})
 	begun := false
@@ -233,4 +234,19 @@ func entryLine(e timeline.Entry, pairs bool) shownEntry {
 		line.Messages = append(line.Messages, sm)
 	}
 	return line
+}
+
+// ofDirection returns the colour of a direction.
+func ofDirection(dir transport.Direction) terminal.Style {
+	switch dir {
+	case transport.ClientToServer:
+		return terminal.Cyan
+	case transport.ServerToClient:
+		return terminal.Magenta
+	}
+	return terminal.Unpainted
+}
+
+func ofTone(t timeline.Tone) terminal.Style {
+	return [...]terminal.Style{timeline.Usual: terminal.Unpainted, timeline.Beside: terminal.Dim, timeline.Fault: terminal.Red}[t]
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
@@ -235,7 +236,7 @@ func parsePoint(flag, text string) (point, error) {
 		p.at = at
 		return p, nil
 	}
-	return p, usagef("--%s %s: want the number of an event, a time such as 12.3s, or a share such as 50%%", flag, text)
+	return p, exit.Usagef("--%s %s: want the number of an event, a time such as 12.3s, or a share such as 50%%", flag, text)
 }
 
 // isPast reports whether an event comes after the point.

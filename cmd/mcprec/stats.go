@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
@@ -141,18 +142,18 @@ func (x *statistics) text(w io.Writer) error {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("store", "%s", plain(x.Store))
+	row("store", "%s", terminal.Plain(x.Store))
 	row("sessions", "%d: %d closed, %d live, %d crashed", x.Sessions, x.States[store.Ended], x.States[store.Live], x.States[store.Crashed])
 	row("events", "%d, %d of them frames, %d lost", x.Events, x.Frames, x.Lost)
 	if x.Oldest != nil {
 		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
 	}
-	row("recorded", "%s", sizeText(int64(x.Recorded)))
-	row("stored", "%s in %s", sizeText(x.Stored), phrase.Plural(x.Chunks, "chunk"))
-	row("databases", "%d with %s, %s of it free", x.Databases, sizeText(x.DatabaseBytes), sizeText(x.FreeBytes))
-	row("spools", "%d with %s", x.Spools, sizeText(x.SpoolBytes))
+	row("recorded", "%s", terminal.Size(int64(x.Recorded)))
+	row("stored", "%s in %s", terminal.Size(x.Stored), phrase.Plural(x.Chunks, "chunk"))
+	row("databases", "%d with %s, %s of it free", x.Databases, terminal.Size(x.DatabaseBytes), terminal.Size(x.FreeBytes))
+	row("spools", "%d with %s", x.Spools, terminal.Size(x.SpoolBytes))
 	if x.Damaged > 0 {
-		row("damaged", "%d with %s, kept beside", x.Damaged, sizeText(x.DamagedBytes))
+		row("damaged", "%d with %s, kept beside", x.Damaged, terminal.Size(x.DamagedBytes))
 	}
 	if len(x.Labels) == 0 {
 		return nil
@@ -168,7 +169,7 @@ func (x *statistics) text(w io.Writer) error {
 		if c.Newest != nil {
 			newest = c.Newest.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, format, c.Sessions, c.Events, sizeText(int64(c.Recorded)), sizeText(c.Stored), newest, plain(name))
+		fmt.Fprintf(w, format, c.Sessions, c.Events, terminal.Size(int64(c.Recorded)), terminal.Size(c.Stored), newest, terminal.Plain(name))
 	}
 	if n := len(names) - statsLabels; n > 0 {
 		fmt.Fprintf(w, "%d more with --format json\n", n)

@@ -57,7 +57,7 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := newScreen(cmd)
+	out, err := screenOf(cmd)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 	}
 	defer closeInto(&err, s)
 	p := newEntryPrinter(out, o.format, false)
-	return o.print(cmd.Context(), s, fits, func(e timeline.Entry) error { return errors.Join(p.print(e), out.flush()) })
+	return o.print(cmd.Context(), s, fits, func(e timeline.Entry) error { return errors.Join(p.print(e), out.Flush()) })
 }
 
 // print prints the last events that fit, and with -f those to come.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -55,7 +57,7 @@ Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s, %s, %s\n", phrase.Plural(v.sessions, "session"), phrase.Plural(v.events, "event"), phrase.Plural(len(v.faults), "fault"))
 			if len(v.faults) > 0 {
-				return verdictError
+				return exit.ErrVerdict
 			}
 			return nil
 		},
@@ -85,7 +87,7 @@ func (v *verification) fault(err error) {
 		}
 	}
 	v.faults = append(v.faults, text)
-	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %s\n", plain(text))
+	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %s\n", terminal.Plain(text))
 }
 
 // store checks the store's structures and all of its sessions.
@@ -130,10 +132,10 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 		case store.Lost:
 			info, _ := store.DecodePayload[store.LostInfo](e)
 			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s and %s were not recorded: %s\n", name, e.Seq,
-				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), plain(d.text(info.Reason)))
+				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), terminal.Plain(d.text(info.Reason)))
 		case store.Note:
 			if info, err := store.DecodePayload[store.NoteInfo](e); err == nil && info.Doubtful > 0 {
-				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, plain(d.text(info.Text)))
+				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, terminal.Plain(d.text(info.Text)))
 			}
 		}
 	}
@@ -187,7 +189,7 @@ func runRepair(cmd *cobra.Command, h home, dry bool) (err error) {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", phrase.Plural(damaged, "damaged file"))
 	if lost {
-		return verdictError
+		return exit.ErrVerdict
 	}
 	return nil
 }
@@ -245,7 +247,7 @@ func openDamaged(cmd *cobra.Command, h home, arg string) (*session, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%w; mcprec repair --dry-run lists what can be saved, by whole ids", err)
 		case s.db == nil:
-			return nil, errors.Join(usagef("--salvage is for a session in the store"), s.Close())
+			return nil, errors.Join(exit.Usagef("--salvage is for a session in the store"), s.Close())
 		}
 		s.salvage = true
 		return s, nil

@@ -1,4 +1,6 @@
-package main
+// Package parallel works on the events of a log on several cores, and yields the results in
+// the order of the events.
+package parallel
 
 import (
 	"iter"
@@ -8,17 +10,17 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// parsedEvent is an event with the messages of its frame.
-type parsedEvent struct {
+// Event is an event with the messages of its frame.
+type Event struct {
 	store.Event
 	order.Parsed
 }
 
-// parseAhead yields the events of a log in their order, with their frames parsed on the other
+// Parse yields the events of a log in their order, with their frames parsed on the other
 // cores: parsing takes longer than the rest of a check.
-func parseAhead(events iter.Seq2[store.Event, error]) iter.Seq2[parsedEvent, error] {
-	return workAhead(events, func(e store.Event) parsedEvent {
-		parsed := parsedEvent{Event: e}
+func Parse(events iter.Seq2[store.Event, error]) iter.Seq2[Event, error] {
+	return Map(events, func(e store.Event) Event {
+		parsed := Event{Event: e}
 		if e.Kind == store.Frame {
 			parsed.Parsed = order.Parse(e.AsFrame())
 		}
@@ -32,9 +34,9 @@ const (
 	batchBytes  = 1 << 18
 )
 
-// workAhead calls work for the events of a log on the other cores, and yields the results in
+// Map calls work for the events of a log on the other cores, and yields the results in
 // the order of the events.
-func workAhead[T any](events iter.Seq2[store.Event, error], work func(store.Event) T) iter.Seq2[T, error] {
+func Map[T any](events iter.Seq2[store.Event, error], work func(store.Event) T) iter.Seq2[T, error] {
 	type worked struct {
 		event store.Event
 		made  T

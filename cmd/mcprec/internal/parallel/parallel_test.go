@@ -1,4 +1,4 @@
-package main
+package parallel
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestParseAhead(t *testing.T) {
 			yield(store.Event{}, broken)
 		}
 		n := 0
-		for e, err := range parseAhead(log) {
+		for e, err := range Parse(log) {
 			if n == events && err != broken || n < events && (err != nil || e.Seq != uint64(n) || string(e.Messages[0].ID) != fmt.Sprint(n)) {
 				t.Fatalf("event %d: %+v, %v", n, e, err)
 			}

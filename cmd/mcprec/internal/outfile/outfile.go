@@ -1,4 +1,6 @@
-package main
+// Package outfile writes the files that a user names: whole or not at all, over nothing that
+// is there already unless the user says so, and through no link of another user.
+package outfile
 
 import (
 	"errors"
@@ -9,52 +11,46 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
-// outFile is the file of a command's --out.
-type outFile struct {
-	name  string // "-" is standard output
-	force bool   // overwrite a file that exists
+// File is the file of a command's --out.
+type File struct {
+	Name  string // "-" is standard output
+	Force bool   // overwrite a file that exists
 }
 
-func (o *outFile) addFlags(cmd *cobra.Command, name, usage string) {
-	f := cmd.Flags()
-	f.StringVarP(&o.name, "out", "o", name, usage)
-	f.BoolVar(&o.force, "force", false, "write over the FILE of --out if it is there")
-}
-
-// check refuses a file that exists, before the command does its work.
-func (o outFile) check() error {
-	if o.force || o.name == "" || o.name == "-" || special(o.name) {
+// Check refuses a file that exists, before the command does its work.
+func (o File) Check() error {
+	if o.Force || o.Name == "" || o.Name == "-" || special(o.Name) {
 		return nil
 	}
-	if _, err := os.Lstat(o.name); err == nil {
+	if _, err := os.Lstat(o.Name); err == nil {
 		return o.taken()
 	}
 	return nil
 }
 
-func (o outFile) taken() error {
-	return usagef("%s is there already; name another file, or use --force to write over it", o.name)
+func (o File) taken() error {
+	return exit.Usagef("%s is there already; name another file, or use --force to write over it", o.Name)
 }
 
-// write writes the file, or w for "-". It follows no symbolic link: with force the file
+// Write writes the file, or w for "-". It follows no symbolic link: with force the file
 // replaces the link.
-func (o outFile) write(w io.Writer, write func(io.Writer) error) error {
-	if o.name == "-" {
+func (o File) Write(w io.Writer, write func(io.Writer) error) error {
+	if o.Name == "-" {
 		return write(w)
 	}
-	return writeFile(o.name, write, func(tmp string) error {
+	return writeFile(o.Name, write, func(tmp string) error {
 		settle := claim
-		if o.force {
+		if o.Force {
 			settle = os.Rename
 		}
-		err := settle(tmp, o.name)
+		err := settle(tmp, o.Name)
 		if errors.Is(err, fs.ErrExist) {
 			return o.taken()
 		}
-		return writeError(o.name, err)
+		return writeError(o.Name, err)
 	})
 }
 
@@ -104,9 +100,9 @@ func special(name string) bool {
 	return err == nil && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(name), "/dev/"))
 }
 
-// replaceFile changes a file that the user named as the one to change, and keeps its mode. It
+// Replace changes a file that the user named as the one to change, and keeps its mode. It
 // follows the user's own symbolic link.
-func replaceFile(name string, write func(io.Writer) error) error {
+func Replace(name string, write func(io.Writer) error) error {
 	target := name
 	if info, err := os.Lstat(name); err == nil && mayFollow(info) {
 		if real, err := filepath.EvalSymlinks(name); err == nil && !special(name) {
@@ -121,10 +117,10 @@ func replaceFile(name string, write func(io.Writer) error) error {
 	})
 }
 
-// writeNew writes a file under the name or, as long as a file of that name is there, under
+// WriteNew writes a file under the name or, as long as a file of that name is there, under
 // name-2, name-3, …, and returns the name taken. Two processes that are given the same name
 // both keep their file. A file that yields is replaced.
-func writeNew(name string, write func(io.Writer) error, yields func(name string) bool) (taken string, replaced bool, err error) {
+func WriteNew(name string, write func(io.Writer) error, yields func(name string) bool) (taken string, replaced bool, err error) {
 	taken = name // of a device
 	err = writeFile(name, write, func(tmp string) (err error) {
 		taken, replaced, err = place(tmp, name, yields)

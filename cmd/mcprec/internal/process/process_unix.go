@@ -1,21 +1,22 @@
 //go:build unix
 
-package main
+package process
 
 import (
-	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
-// dieOf ends this process by the signal that ended its child: its parent sees what it would
+// DieOf ends this process by the signal that ended its child: its parent sees what it would
 // have seen without mcprec. If the signal does not kill, the exit code is 128+n, as in a shell.
-func dieOf(sig os.Signal) {
+func DieOf(sig os.Signal) {
 	s, ok := sig.(syscall.Signal)
 	if !ok {
-		os.Exit(exitData)
+		os.Exit(exit.Data)
 	}
 	signal.Reset(s)
 	defaultAction(s)
@@ -26,8 +27,8 @@ func dieOf(sig os.Signal) {
 	os.Exit(128 + int(s))
 }
 
-// forwardedSignals returns the signals that record passes on to its child.
-func forwardedSignals() []os.Signal {
+// ForwardedSignals returns the signals that record passes on to its child.
+func ForwardedSignals() []os.Signal {
 	var sigs []os.Signal
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGINT, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
@@ -37,9 +38,9 @@ func forwardedSignals() []os.Signal {
 	return sigs
 }
 
-// endSignals returns the signals that end the recording of a remote server. SIGHUP does, but
+// EndSignals returns the signals that end the recording of a remote server. SIGHUP does, but
 // not under nohup.
-func endSignals() []os.Signal {
+func EndSignals() []os.Signal {
 	sigs := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		sigs = append(sigs, syscall.SIGHUP)
@@ -47,25 +48,25 @@ func endSignals() []os.Signal {
 	return sigs
 }
 
-// fromTerminal reports whether such a signal comes from the terminal, which has then sent it
+// FromTerminal reports whether such a signal comes from the terminal, which has then sent it
 // to the child as well.
-func fromTerminal(sig os.Signal) bool {
+func FromTerminal(sig os.Signal) bool {
 	return (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && interruptsForeground()
 }
 
-// keepPipeErrors makes a write to a closed stdout an error; it would kill the process.
-func keepPipeErrors() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+// KeepPipeErrors makes a write to a closed stdout an error; it would kill the process.
+func KeepPipeErrors() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// moveStdio moves the protocol's streams off descriptors 0 and 1, and puts the null device
+// MoveStdio moves the protocol's streams off descriptors 0 and 1, and puts the null device
 // there. record closes the streams when they end; a database that was then opened as
 // descriptor 1 would receive whatever is printed by mistake.
-func moveStdio(std streams) (streams, error) {
+func MoveStdio(std Streams) (Streams, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return std, err
 	}
 	defer null.Close()
-	for _, f := range []**os.File{&std.in, &std.out} {
+	for _, f := range []**os.File{&std.In, &std.Out} {
 		fd := int((*f).Fd())
 		if fd > 1 {
 			continue // a test's, not the process's
@@ -81,10 +82,4 @@ func moveStdio(std streams) (streams, error) {
 		*f = os.NewFile(uintptr(moved), (*f).Name())
 	}
 	return std, nil
-}
-
-// mayFollow reports whether a symbolic link is ours or root's.
-func mayFollow(link fs.FileInfo) bool {
-	x, ok := link.Sys().(*syscall.Stat_t)
-	return ok && (x.Uid == 0 || int(x.Uid) == os.Geteuid())
 }

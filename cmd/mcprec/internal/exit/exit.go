@@ -1,0 +1,90 @@
+// Package exit is how a command ends. A [Status] is an exit code or a signal, with the error
+// to print, if any; it is itself an error, and main maps every other error to one.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// The exit codes. record exits with its child's status or dies of its child's signal; it uses
+// these codes only if the child has neither.
+const (
+	Fine    = 0
+	Verdict = 1 // a verdict, a fault or a difference; see the help
+	Usage   = 2 // a flag, an argument, or an ambiguous or unknown session
+	Data    = 3 // a store or a file that cannot be read or written
+	Lost    = 4 // record: the child exited 0, but not all could be recorded
+)
+
+// Status is how a command ends: with an exit code, or by a signal. It is an error so that
+// cobra passes it up. Without a cause nothing is printed.
+type Status struct {
+	Code   int
+	Signal os.Signal
+	Cause  error
+}
+
+// Error returns the text of the cause.
+func (s *Status) Error() string {
+	if s.Cause == nil {
+		return fmt.Sprintf("exit status %d", s.Code)
+	}
+	return s.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (s *Status) Unwrap() error { return s.Cause }
+
+// Usagef returns an error whose exit code is Usage.
+func Usagef(format string, args ...any) error {
+	return &Status{Code: Usage, Cause: fmt.Errorf(format, args...)}
+}
+
+// ErrVerdict ends a command with the exit code of a verdict and prints nothing.
+var ErrVerdict = &Status{Code: Verdict}
+
+// Of maps errors to exit codes.
+func Of(err error) *Status {
+	var s *Status
+	var start *transport.StartError
+	switch {
+	case err == nil:
+		return &Status{}
+	case errors.As(err, &s):
+		return s
+	case errors.As(err, &start):
+		return &Status{Code: start.Code, Cause: err}
+	case errors.Is(err, syscall.EPIPE): // the reader of our output has closed it
+		return &Status{Code: Fine}
+	case errors.Is(err, context.Canceled):
+		return &Status{Code: Fine}
+	case errors.Is(err, store.ErrNotFound):
+		return &Status{Code: Usage, Cause: err}
+	}
+	return &Status{Code: Data, Cause: err}
+}
+
+// Report prints why a command failed. An argument in the message, such as a file name that a
+// shell expanded, cannot forge a line.
+func (s *Status) Report(w io.Writer, args []string) {
+	if s.Cause == nil {
+		return
+	}
+	text := s.Cause.Error()
+	for _, arg := range args {
+		if strings.Contains(arg, "\n") {
+			text = strings.ReplaceAll(text, arg, terminal.Plain(arg))
+		}
+	}
+	fmt.Fprintf(w, "mcprec: %s\n", text)
+}

@@ -1,0 +1,37 @@
+// Package process holds how mcprec behaves as a process between two others: its standard
+// streams, and the signals that it receives, passes on and dies of.
+package process
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Streams are the standard streams of the process; record needs files.
+type Streams struct {
+	In       *os.File
+	Out, Err *os.File
+}
+
+// UntilSignal cancels at the first signal that asks a process to end. The function that it
+// returns stops that, and returns the signal, or nil if there was none.
+func UntilSignal(cancel context.CancelFunc) func() os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	got := make(chan os.Signal, 1)
+	go func() { // it may wait until the process ends
+		got <- <-signals
+		cancel()
+	}()
+	return func() os.Signal {
+		signal.Stop(signals)
+		select {
+		case sig := <-got:
+			return sig
+		default:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,167 @@
+// Package terminal prints for people: recorded text that cannot drive the terminal, colours
+// where they are wanted, sizes and durations in few digits, words as a shell reads them.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Writer keeps recorded bytes from driving the terminal. It writes control characters,
+// marks that change the direction of writing, and invisible characters as \u and a number.
+// These are the escapes of JSON, so JSON stays the same JSON. Every command prints through a
+// Writer.
+//
+// Line ends and tabs pass: use [Plain] for a peer's text inside a line.
+type Writer struct {
+	w    io.Writer
+	rest []byte // the beginning of a character that is not complete
+}
+
+// NewWriter returns a Writer that writes to w. It must be closed, unless all that it is
+// given ends with a whole character.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Write writes p, except an incomplete character at its end.
+func (w *Writer) Write(p []byte) (int, error) {
+	if len(w.rest) == 0 && isPlain(p) {
+		return w.w.Write(p)
+	}
+	text := append(w.rest, p...)
+	whole := len(text)
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if b := text[len(text)-i]; utf8.RuneStart(b) {
+			if !utf8.FullRune(text[len(text)-i:]) {
+				whole = len(text) - i
+			}
+			break
+		}
+	}
+	out := appendPlain(nil, text[:whole])
+	w.rest = append([]byte(nil), text[whole:]...)
+	if _, err := w.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close writes an incomplete character.
+func (w *Writer) Close() error {
+	if len(w.rest) == 0 {
+		return nil
+	}
+	_, err := w.w.Write(appendPlain(nil, w.rest))
+	w.rest = nil
+	return err
+}
+
+// isPlain reports whether p is printable ASCII, with line ends and tabs.
+func isPlain(p []byte) bool {
+	for _, c := range p {
+		if (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func appendPlain(out, text []byte) []byte {
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			out = append(out, "\uFFFD"...)
+		case r == '\n', r == '\t', isShown(r):
+			out = append(out, text[:n]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+// isShown reports whether a character has no effect but to be seen. Joiners count: languages
+// and emoji are written with them.
+func isShown(r rune) bool {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	return unicode.IsGraphic(r) || r == nonJoiner || r == joiner
+}
+
+// Plain escapes a recorded text that stands inside a line.
+func Plain(s string) string {
+	if isPlain([]byte(s)) && !strings.ContainsAny(s, "\n\t") {
+		return s
+	}
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(string(appendPlain(nil, []byte(s))))
+}
+
+// PlainName is [Plain] for a name that a peer chose, and cuts it: it may have megabytes.
+func PlainName(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return Plain(s)
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return Plain(s[:cut]) + "…"
+}
+
+// Underneath returns the output below a Writer, for exact bytes.
+func Underneath(w io.Writer) io.Writer {
+	if p, ok := w.(*Writer); ok {
+		return p.w
+	}
+	return w
+}
+
+// ShellLine quotes words for a shell.
+func ShellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = ShellWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// ShellWord quotes a word for a shell, where it must be quoted.
+func ShellWord(w string) string {
+	const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./@:=+,%"
+	if w != "" && strings.Trim(w, plainWord) == "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(Plain(w), "'", `'\''`) + "'"
+}
+
+// Size formats a number of bytes for people.
+func Size(n int64) string {
+	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	x, i := float64(n), 0
+	for ; x >= 1024 && i < len(names)-1; i++ {
+		x /= 1024
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", x, names[i])
+}
+
+// Rounded rounds a duration to about three digits.
+func Rounded(d time.Duration) time.Duration {
+	for unit := time.Second; unit >= time.Microsecond; unit /= 10 {
+		if d >= unit {
+			return d.Round(max(unit/100, 1))
+		}
+	}
+	return d
+}
