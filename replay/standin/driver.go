@@ -3,7 +3,6 @@ package standin
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -37,55 +36,40 @@ import (
 // A request of the server that was not recorded gets an error; a ping is answered. The
 // driver treats noise as a Player does.
 type Driver struct {
-	*driverScript
-	matcher   driverMatcher
-	order     driverOrder
-	variables *match.Variables       // made up by the live server
-	requests  map[mcp.Key][]*request // of the client, by id
-	findings
-	heard   int                     // server messages that arrived
-	missing int                     // server messages that did not, of those said before the client ended its side
-	open    []*request              // sent, not cancelled, and the recorded answer has not come
-	streams map[uint64]*clientFrame // sent frames, by HTTP exchange
-	written int                     // client frames before this one were written, or are answers
-	out     []*clientFrame          // every frame returned; nil: an unrecorded frame
+	half
+	matcher  driverMatcher
+	order    driverOrder
+	requests map[mcp.Key][]*request // of the client, by id
+	heard    int                    // server messages that arrived
+	missing  int                    // server messages that did not, of those said before the client ended its side
+	open     []*request             // sent, not cancelled, and the recorded answer has not come
+	streams  map[uint64]*ownFrame   // sent frames, by HTTP exchange
 }
 
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules match.Rules) *Driver {
 	script := loadDriverScript(events)
-	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
-		for _, f := range script.clientFrames {
-			if !yield(f.before, f.frame) {
-				return
-			}
-		}
-	})
 	d := &Driver{
-		driverScript: script,
-		order:        driverOrder{driverScript: script, places: script.hangUps},
-		variables:    variables,
-		requests:     map[mcp.Key][]*request{},
-		streams:      map[uint64]*clientFrame{},
-		findings:     findings{dir: transport.ServerToClient, recordedNoise: script.noises},
+		half:     newHalf(script, transport.ServerToClient, rules),
+		order:    driverOrder{script: script, places: script.hangUps},
+		requests: map[mcp.Key][]*request{},
+		streams:  map[uint64]*ownFrame{},
 	}
-	d.matcher = newDriverMatcher(&d.order, rules, variables)
-	for _, f := range script.clientFrames {
+	d.role = d
+	d.matcher = newDriverMatcher(&d.order, rules, d.variables)
+	for _, f := range script.frames {
 		for _, r := range f.requests {
 			id := mcp.KeyOf(r.msg().ID)
 			d.requests[id] = append(d.requests[id], r)
 		}
 	}
-	for _, s := range script.serverMsgs {
+	for _, s := range script.messages {
 		if !s.afterEnd {
 			d.missing++
 		}
 	}
 	return d
 }
-
-// Start returns the frames to send before the server has said anything.
-func (d *Driver) Start() []transport.Frame { return d.release() }
 
 // Receive takes a frame of the live server and returns the frames to send now.
 func (d *Driver) Receive(f transport.Frame) []transport.Frame {
@@ -169,12 +153,8 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 }
 
 // arrive lets m stand for the server message.
-func (d *Driver) arrive(s *serverMsg, m transport.Message, stream uint64) {
-	s.arrived, s.live, s.stream = true, &m, stream
-	d.reach(s.seq)
-	if m.Kind() != transport.Notification { // a notification may be of another call
-		d.variables.Learn(s.msg(), m, s.index)
-	}
+func (d *Driver) arrive(s *message, m transport.Message, stream uint64) {
+	d.half.arrive(s, m, stream)
 	d.heard++
 	if !s.afterEnd && !s.timedOut {
 		d.missing--
@@ -195,12 +175,12 @@ func (d *Driver) End() { d.order.ended = true }
 // release returns the client frames ready to go.
 func (d *Driver) release() []transport.Frame {
 	var out []transport.Frame
-	d.order.release(func(f *clientFrame) { out = append(out, d.send(f)) })
+	d.order.release(func(f *ownFrame) { out = append(out, d.send(f)) })
 	return out
 }
 
 // send returns the client frame with the live server's values in it.
-func (d *Driver) send(f *clientFrame) transport.Frame {
+func (d *Driver) send(f *ownFrame) transport.Frame {
 	frame := f.frame
 	frame.Bytes = d.variables.Substitute(frame.Bytes)
 	for _, e := range f.edits {
@@ -226,8 +206,8 @@ func (d *Driver) send(f *clientFrame) transport.Frame {
 
 // Said reports whether every frame was returned that answers nothing.
 func (d *Driver) Said() bool {
-	isLeft := func(f *clientFrame) bool { return f.question == nil && !f.sent }
-	return !slices.ContainsFunc(d.clientFrames[d.order.next:], isLeft)
+	isLeft := func(f *ownFrame) bool { return f.question == nil && !f.sent }
+	return !slices.ContainsFunc(d.frames[d.order.next:], isLeft)
 }
 
 // IsDone reports whether the client has said everything and has heard every answer that the
@@ -245,28 +225,19 @@ func (d *Driver) Pending() []string {
 	for _, r := range d.open {
 		list = append(list, fmt.Sprintf("the client waits for the answer to #%d %s (id %s)", r.frame.seq, about(r.msg()), phrase.Name(string(r.msg().ID))))
 	}
-	if d.order.reorders {
+	if d.reorders {
 		return list
 	}
 	f := d.order.nextFrame()
 	if f == nil {
 		return list
 	}
-	for _, s := range d.serverMsgs[min(d.order.settled, f.before):f.before] {
+	for _, s := range d.messages[min(d.settled, f.before):f.before] {
 		if s.isPending() {
 			return append(list, fmt.Sprintf("#%d %s was not sent: it waits for %s, recorded as #%d", f.seq, f.what(), s.what(), s.seq))
 		}
 	}
 	return append(list, fmt.Sprintf("#%d %s was not sent: it waits for its turn", f.seq, f.what()))
-}
-
-// Gap returns the recorded time between a frame and the one before it. The frame is number n
-// of all that were returned, counted from 0. Gap is 0 for an unrecorded frame.
-func (d *Driver) Gap(n int) time.Duration {
-	if f := d.out[n]; f != nil {
-		return f.gap
-	}
-	return 0
 }
 
 // Waiting reports whether GiveUpWaiting would let the session go on: to a client frame, or to a
@@ -287,7 +258,7 @@ func (d *Driver) GiveUpWaiting() []transport.Frame {
 	if f == nil {
 		return nil
 	}
-	if f.question == nil && f.before <= d.order.settled { // it goes as recorded, beside the calls it is queued behind
+	if f.question == nil && f.before <= d.settled { // it goes as recorded, beside the calls it is queued behind
 		for _, s := range f.queue {
 			if s.isPending() {
 				d.without = append(d.without, fmt.Sprintf("#%d (%s; #%d was sent beside that call, as recorded)", s.seq, s.what(), f.seq))
@@ -297,11 +268,11 @@ func (d *Driver) GiveUpWaiting() []transport.Frame {
 		return d.release()
 	}
 	f.unheld = true
-	from := d.order.settled
+	from := d.settled
 	if f.question != nil {
 		from = f.question.index
 	}
-	for _, s := range d.serverMsgs[min(from, f.before):f.before] {
+	for _, s := range d.messages[min(from, f.before):f.before] {
 		switch {
 		case !s.isPending():
 		case f.question == nil:
@@ -315,7 +286,7 @@ func (d *Driver) GiveUpWaiting() []transport.Frame {
 }
 
 // giveUpOn lets the client wait for the message no more.
-func (d *Driver) giveUpOn(s *serverMsg) {
+func (d *Driver) giveUpOn(s *message) {
 	d.noteWithout(s)
 	s.skipped, s.timedOut = true, true
 	if !s.afterEnd {
@@ -323,7 +294,7 @@ func (d *Driver) giveUpOn(s *serverMsg) {
 	}
 }
 
-func (d *Driver) noteWithout(s *serverMsg) {
+func (d *Driver) noteWithout(s *message) {
 	d.without = append(d.without, fmt.Sprintf("#%d (%s)", s.seq, s.what()))
 }
 
@@ -331,7 +302,7 @@ func (d *Driver) noteWithout(s *serverMsg) {
 // and heard everything recorded before. Each is returned once.
 func (d *Driver) HangUps() (exchanges []uint64) {
 	d.order.places = slices.DeleteFunc(d.order.places, func(h hangUp) bool {
-		due := d.order.isReached(h) && !slices.ContainsFunc(h.on, (*serverMsg).mayCome)
+		due := d.order.isReached(h) && !slices.ContainsFunc(h.on, (*message).mayCome)
 		if due {
 			exchanges = append(exchanges, h.exchange)
 		}
@@ -364,40 +335,15 @@ func (d *Driver) AllowReorder() {
 // recording does not show, GiveUpWaiting brings the overlap back.
 func (d *Driver) OneByOne() { d.order.oneByOne() }
 
-// Wrote says that the transport has taken the frame that was returned as number n, counted
-// from 0 over all, and returns the frames that may be sent now. Only a reordering driver needs
-// to know.
-func (d *Driver) Wrote(n int) []transport.Frame {
-	if !d.order.reorders {
-		return nil
-	}
-	if f := d.out[n]; f != nil {
-		f.written = true
-	}
-	return d.release()
-}
-
-// Place returns the place of a frame in recorded order, as [Player.Place] does.
-func (d *Driver) Place(n int) (place, first int) {
-	for d.written < len(d.clientFrames) && (d.clientFrames[d.written].written || d.clientFrames[d.written].question != nil) {
-		d.written++
-	}
-	first = d.written
-	if f := d.out[n]; f != nil {
-		return f.index, first
-	}
-	return -1, first
-}
-
 // Placeholders lists the messages that hold placeholders of masked secrets which the
 // recorded server had not given before. Unless the live server gives their values, they are
 // sent as they stand, and it may answer otherwise than it would to the secrets.
 func (d *Driver) Placeholders() (messages []string) {
 	given := map[string]bool{}
 	heard := 0
-	for _, f := range d.clientFrames {
+	for _, f := range d.frames {
 		for ; heard < f.before; heard++ {
-			for _, mask := range match.Masks(d.serverMsgs[heard].msg().Raw) {
+			for _, mask := range match.Masks(d.messages[heard].msg().Raw) {
 				given[string(mask)] = true
 			}
 		}
@@ -411,35 +357,27 @@ func (d *Driver) Placeholders() (messages []string) {
 	return messages
 }
 
-// Verdicts returns the verdict on each message of the server, as if the session ended now: in
-// recorded order, extra messages where they came.
-func (d *Driver) Verdicts() []match.StepVerdict { return inOrder(d.judge()) }
-
-// Close returns the verdicts on which the live server did not ask or answer as the recorded
-// server did. Its notifications, and the order of its messages, are in Verdicts.
-func (d *Driver) Close() []match.StepVerdict { return faults(d.judge()) }
-
 func (d *Driver) judge() []judged {
 	var list []judged
-	for _, s := range d.serverMsgs {
+	for _, s := range d.messages {
 		if v, ok := d.judgeServerMsg(s); ok {
 			list = append(list, v)
 		}
 	}
-	for _, f := range d.clientFrames {
+	for _, f := range d.frames {
 		if !f.sent && (f.question == nil || f.question.arrived) {
 			text := fmt.Sprintf("#%d %s was still waiting for the server", f.seq, f.what())
 			list = append(list, notSent(transport.ClientToServer, f.seq, f.what(), text))
 		}
 	}
-	return append(list, d.all()...)
+	return list
 }
 
 // judgeServerMsg returns the verdict on a server message. There is none on an answer that was
 // not asked for, or was called off.
-func (d *Driver) judgeServerMsg(s *serverMsg) (j judged, ok bool) {
+func (d *Driver) judgeServerMsg(s *message) (j judged, ok bool) {
 	j = judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: transport.ServerToClient, What: s.what(), Result: match.Missing}}
-	rules := d.matcher.rules
+	rules := d.rules
 	switch {
 	case s.arrived:
 		c := rules.Compare(s.msg(), *s.live, d.variables)
@@ -470,7 +408,7 @@ func (d *Driver) judgeServerMsg(s *serverMsg) (j judged, ok bool) {
 
 // misplaced says on which side of the answer to its call the live message came, if the
 // recorded message was on the other side.
-func (s *serverMsg) misplaced() string {
+func (s *message) misplaced() string {
 	r := s.owner
 	if r == nil {
 		r = s.follows

@@ -5,133 +5,27 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// driverScript is a recording as a Driver plays it, in recorded order.
-type driverScript struct {
-	clientFrames []*clientFrame
-	serverMsgs   []*serverMsg
-	hangUps      []hangUp
-	noises       int // frames of noise from the server
-}
-
-// clientFrame is a recorded frame of the client.
-type clientFrame struct {
-	index    int
-	seq      uint64
-	frame    transport.Frame
-	before   int           // server messages recorded before it
-	gap      time.Duration // since the frame before it
-	question *serverMsg    // the request that it answers, or reports progress of
-	requests []*request
-	edits    []edit[*serverMsg] // places of the live server's values
-	queue    []*serverMsg       // of a driver that makes calls one by one: answers to earlier calls
-	unheld   bool               // an answer that waits for nothing but its question
-	sent     bool
-
-	// Of a reordering driver:
-	needs   []*serverMsg   // messages to wait for
-	after   []*clientFrame // frames to be written first
-	written bool
-}
-
-// what names the frame in words.
-func (f *clientFrame) what() string {
-	messages := timeline.MessagesOf(f.frame)
-	if len(messages) == 0 {
-		return "(not a message)"
-	}
-	return about(messages[0])
-}
-
-// belongTo makes the frame wait for a question of the server.
-func (f *clientFrame) belongTo(question *serverMsg, token bool, path []string) {
-	f.question = question
-	f.edits = append(f.edits, edit[*serverMsg]{path, token, question})
-	if !slices.Contains(question.answers, f) {
-		question.answers = append(question.answers, f)
-	}
-}
-
-// serverMsg is a message of the recorded server, and the live message that stands for it.
-type serverMsg struct {
-	index    int
-	seq      uint64
-	exchange uint64 // recorded HTTP exchange, the first of those that one stream has; 0: a pipe
-	packed   transport.Packed
-	gap      time.Duration  // since the frame before it
-	request  *request       // of a response
-	answers  []*clientFrame // of a request
-	owner    *request       // of another message: the call that it belongs to
-	follows  *request       // the call answered directly before
-	optional bool           // waited for only until GiveUpWaiting
-	afterEnd bool           // sent when the client had ended its side
-
-	arrived   bool
-	skipped   bool   // the driver waits for it no more
-	timedOut  bool   // skipped by GiveUpWaiting
-	stream    uint64 // of the live message
-	live      *transport.Message
-	came      int        // its place among the arrived messages, from 1
-	alone     *request   // the only call open then
-	overtaken *serverMsg // the first message of its kind and call that came before it and was recorded after it
-}
-
-func (s *serverMsg) msg() transport.Message { return s.packed.Message() }
-
-// isPending reports whether the client may wait for the message.
-func (s *serverMsg) isPending() bool { return !s.arrived && !s.skipped }
-
-// isStray reports whether the message is an answer that belongs to no request.
-func (s *serverMsg) isStray() bool { return s.request == nil && s.msg().Kind() == transport.Response }
-
-// what names the message in words.
-func (s *serverMsg) what() string {
-	switch {
-	case s.request != nil:
-		return "the answer to " + about(s.request.msg())
-	case !s.isStray():
-		return about(s.msg())
-	case s.msg().ID == nil:
-		return "an answer without an id"
-	}
-	return "an answer with id " + phrase.Name(string(s.msg().ID))
-}
-
-// request is a request of the recorded client.
-type request struct {
-	frame     *clientFrame
-	packed    transport.Packed
-	response  *serverMsg // nil: unanswered
-	cancelled bool       // before its response, if any
-	done      bool       // the live server answered
-}
-
-func (r *request) msg() transport.Message { return r.packed.Message() }
-
-// isAwaited reports whether the client goes on only when it has the answer.
-func (r *request) isAwaited() bool { return r.response != nil && !r.response.optional }
-
 // hangUp is a place where the recorded client hung up on an HTTP exchange before it had all
 // of the response: in revision 2026-07-28 a client cancels a call in this way, and ends a
 // subscription.
 type hangUp struct {
-	exchange     uint64
-	clientFrames int          // sent before it
-	serverMsgs   int          // heard before it
-	on           []*serverMsg // of these, the messages heard on the exchange
+	exchange uint64
+	frames   int        // sent before it
+	messages int        // heard before it
+	on       []*message // of these, the messages heard on the exchange
 }
 
 // driverLoader reads a recording into a script.
 type driverLoader struct {
-	driverScript
+	script
 	calls       timeline.Index[mcp.Key, *request]
-	questions   timeline.Index[mcp.Key, *serverMsg]
+	questions   timeline.Index[mcp.Key, *message]
 	exchanges   *exchanges
 	on          map[uint64][]*request // the requests of an HTTP exchange
 	byID        map[mcp.Key]*request  // the latest request with the id
@@ -139,10 +33,10 @@ type driverLoader struct {
 	clientEnded bool                  // the client has ended its side
 }
 
-func loadDriverScript(events []store.Event) *driverScript {
+func loadDriverScript(events []store.Event) *script {
 	l := driverLoader{
 		calls:     timeline.NewIndex[mcp.Key, *request](timeline.All),
-		questions: timeline.NewIndex[mcp.Key, *serverMsg](timeline.All),
+		questions: timeline.NewIndex[mcp.Key, *message](timeline.All),
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}, byID: map[mcp.Key]*request{},
 	}
 	for _, e := range events {
@@ -160,7 +54,7 @@ func loadDriverScript(events []store.Event) *driverScript {
 	}
 	l.assignOwners()
 	l.addHangUps()
-	script := l.driverScript // a copy, so that the indexes are not kept
+	script := l.script // a copy, so that the indexes are not kept
 	return &script
 }
 
@@ -169,8 +63,8 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 	if isBlank(e) {
 		return
 	}
-	f := &clientFrame{index: len(l.clientFrames), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(l.serverMsgs), gap: e.At - l.at}
-	l.clientFrames = append(l.clientFrames, f)
+	f := &ownFrame{index: len(l.frames), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(l.messages), gap: e.At - l.at}
+	l.frames = append(l.frames, f)
 	for i, m := range timeline.MessagesOf(f.frame) {
 		at := within(e.Payload, i)
 		switch m.Kind() {
@@ -199,6 +93,10 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 			}
 		}
 	}
+	for _, question := range f.owners {
+		f.question = question
+		question.answers = append(question.answers, f)
+	}
 }
 
 // addServerFrame adds a frame of the recorded server.
@@ -209,8 +107,8 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 	}
 	exchange := l.exchanges.first(e.Stream)
 	for _, m := range messages {
-		s := &serverMsg{
-			index: len(l.serverMsgs), seq: e.Seq, exchange: exchange, packed: transport.Pack(m.Raw),
+		s := &message{
+			index: len(l.messages), seq: e.Seq, exchange: exchange, packed: transport.Pack(m.Raw),
 			gap: e.At - l.at, optional: true, afterEnd: l.clientEnded,
 		}
 		switch m.Kind() {
@@ -237,7 +135,7 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 		default:
 			continue
 		}
-		l.serverMsgs = append(l.serverMsgs, s)
+		l.messages = append(l.messages, s)
 	}
 }
 
@@ -263,10 +161,10 @@ func (l *driverLoader) assignOwners() {
 	open := map[*request]bool{}
 	said := 0
 	var last *request // answered last, and the client has said nothing since
-	for _, s := range l.serverMsgs {
-		for ; said < len(l.clientFrames) && l.clientFrames[said].before <= s.index; said++ {
+	for _, s := range l.messages {
+		for ; said < len(l.frames) && l.frames[said].before <= s.index; said++ {
 			last = nil
-			for _, r := range l.clientFrames[said].requests {
+			for _, r := range l.frames[said].requests {
 				if r.response != nil {
 					open[r] = true
 				}
@@ -293,14 +191,14 @@ func (l *driverLoader) addHangUps() {
 			continue
 		}
 		h := hangUp{exchange: ex.number}
-		for h.clientFrames < len(l.clientFrames) && l.clientFrames[h.clientFrames].seq < ex.hungUp {
-			h.clientFrames++
+		for h.frames < len(l.frames) && l.frames[h.frames].seq < ex.hungUp {
+			h.frames++
 		}
-		for h.serverMsgs < len(l.serverMsgs) && l.serverMsgs[h.serverMsgs].seq < ex.hungUp {
-			if s := l.serverMsgs[h.serverMsgs]; s.exchange == l.exchanges.first(ex.number) {
+		for h.messages < len(l.messages) && l.messages[h.messages].seq < ex.hungUp {
+			if s := l.messages[h.messages]; s.exchange == l.exchanges.first(ex.number) {
 				h.on = append(h.on, s)
 			}
-			h.serverMsgs++
+			h.messages++
 		}
 		l.hangUps = append(l.hangUps, h)
 	}

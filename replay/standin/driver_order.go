@@ -14,19 +14,17 @@ import (
 // driverOrder decides when a client frame may go out, and when the client hangs up: in
 // recorded order, or in any order that the specification allows.
 type driverOrder struct {
-	*driverScript
-	ended    bool           // no frame goes out any more
-	settled  int            // no server message before this one is pending
-	next     int            // client frames before this one were sent, or are answers
-	due      []*clientFrame // answers whose question has come
-	places   []hangUp       // where the client is still to hang up
-	hangsUp  bool           // the shell hangs up: later client frames wait for that
-	reorders bool
+	*script
+	ended   bool        // no frame goes out any more
+	next    int         // client frames before this one were sent, or are answers
+	due     []*ownFrame // answers whose question has come
+	places  []hangUp    // where the client is still to hang up
+	hangsUp bool        // the shell hangs up: later client frames wait for that
 }
 
 // arrive notes that a server message has come, and skips the notifications that the recorded
 // server had sent before it.
-func (o *driverOrder) arrive(s *serverMsg) {
+func (o *driverOrder) arrive(s *message) {
 	kind := s.live.Kind()
 	if kind == transport.Request {
 		o.due = append(o.due, s.answers...)
@@ -35,17 +33,10 @@ func (o *driverOrder) arrive(s *serverMsg) {
 	if kind == transport.Notification && s.index >= o.horizon() {
 		upto = o.settled // it came early, by a timer: nothing is skipped
 	}
-	for _, before := range o.serverMsgs[min(o.settled, upto):upto] {
+	for _, before := range o.messages[min(o.settled, upto):upto] {
 		before.skipped = before.skipped || before.msg().Kind() == transport.Notification || before.isStray()
 	}
 	o.settle()
-}
-
-// settle moves the bound after server messages have come or were skipped.
-func (o *driverOrder) settle() {
-	for o.settled < len(o.serverMsgs) && !o.serverMsgs[o.settled].isPending() {
-		o.settled++
-	}
 }
 
 // horizon is the first server message that cannot come before the client says more.
@@ -55,40 +46,40 @@ func (o *driverOrder) horizon() int {
 			return max(f.before, 1+f.lastQueued())
 		}
 	}
-	return len(o.serverMsgs)
+	return len(o.messages)
 }
 
 // release sends the client frames ready to go.
-func (o *driverOrder) release(send func(*clientFrame)) {
+func (o *driverOrder) release(send func(*ownFrame)) {
 	switch {
 	case o.ended:
 	case o.reorders:
 		// An answer to a question that the live server does not ask holds up nothing.
-		isMissing := func(s *serverMsg) bool { return !s.arrived }
-		isAhead := func(f *clientFrame) bool { return !f.written && (f.question == nil || f.question.arrived) }
-		for _, f := range o.clientFrames[o.next:] {
+		isMissing := func(s *message) bool { return !s.arrived }
+		isAhead := func(f *ownFrame) bool { return !f.written && (f.question == nil || f.question.arrived) }
+		for _, f := range o.frames[o.next:] {
 			isAsked := f.question == nil || f.question.arrived
 			if !f.sent && isAsked && !slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead) {
 				send(f)
 			}
 		}
-		for o.next < len(o.clientFrames) && o.clientFrames[o.next].sent {
+		for o.next < len(o.frames) && o.frames[o.next].sent {
 			o.next++
 		}
 	default:
 		for f := o.sendable(); f != nil; f = o.sendable() {
 			send(f)
 		}
-		o.due = slices.DeleteFunc(o.due, func(f *clientFrame) bool { return f.sent })
+		o.due = slices.DeleteFunc(o.due, func(f *ownFrame) bool { return f.sent })
 	}
 }
 
 // sendable returns the first recorded of the client frames that may go out: the next frame
 // that answers nothing, or an answer.
-func (o *driverOrder) sendable() *clientFrame {
+func (o *driverOrder) sendable() *ownFrame {
 	first := o.nextFrame()
 	if first != nil {
-		isAhead := func(h hangUp) bool { return h.clientFrames <= first.index && o.isReached(h) }
+		isAhead := func(h hangUp) bool { return h.frames <= first.index && o.isReached(h) }
 		if o.settled < first.before || first.isQueued() || o.hangsUp && slices.ContainsFunc(o.places, isAhead) {
 			first = nil
 		}
@@ -103,9 +94,9 @@ func (o *driverOrder) sendable() *clientFrame {
 
 // nextFrame returns the next client frame that answers nothing. It is not for a reordering
 // driver.
-func (o *driverOrder) nextFrame() *clientFrame {
-	for ; o.next < len(o.clientFrames); o.next++ {
-		if f := o.clientFrames[o.next]; f.question == nil && !f.sent {
+func (o *driverOrder) nextFrame() *ownFrame {
+	for ; o.next < len(o.frames); o.next++ {
+		if f := o.frames[o.next]; f.question == nil && !f.sent {
 			return f
 		}
 	}
@@ -114,17 +105,17 @@ func (o *driverOrder) nextFrame() *clientFrame {
 
 // mayAnswer reports whether everything recorded between the question and its answer has
 // happened.
-func (o *driverOrder) mayAnswer(f *clientFrame) bool {
+func (o *driverOrder) mayAnswer(f *ownFrame) bool {
 	if f.unheld {
 		return true
 	}
 	if next := o.nextFrame(); next != nil && next.index < f.index && next.isQueued() {
 		return true // the recorded overlap is not kept: the two would wait for each other
 	}
-	if slices.ContainsFunc(o.serverMsgs[f.question.index:f.before], (*serverMsg).isPending) {
+	if slices.ContainsFunc(o.messages[f.question.index:f.before], (*message).isPending) {
 		return false
 	}
-	for _, earlier := range slices.Backward(o.clientFrames[:f.index]) {
+	for _, earlier := range slices.Backward(o.frames[:f.index]) {
 		if earlier.before <= f.question.index { // sent before the question
 			return true
 		}
@@ -137,16 +128,16 @@ func (o *driverOrder) mayAnswer(f *clientFrame) bool {
 
 // held returns the first client frame that waits for nothing but messages that may never
 // come.
-func (o *driverOrder) held() *clientFrame {
+func (o *driverOrder) held() *ownFrame {
 	if o.ended || o.reorders {
 		return nil
 	}
-	if i := slices.IndexFunc(o.due, func(f *clientFrame) bool { return !f.sent }); i >= 0 {
+	if i := slices.IndexFunc(o.due, func(f *ownFrame) bool { return !f.sent }); i >= 0 {
 		return o.due[i]
 	}
 	f := o.nextFrame()
-	isAwaited := func(s *serverMsg) bool { return s.isPending() && !s.optional }
-	if f == nil || slices.ContainsFunc(o.serverMsgs[o.settled:max(o.settled, f.before)], isAwaited) {
+	isAwaited := func(s *message) bool { return s.isPending() && !s.optional }
+	if f == nil || slices.ContainsFunc(o.messages[o.settled:max(o.settled, f.before)], isAwaited) {
 		return nil
 	}
 	return f
@@ -171,7 +162,7 @@ func (o *driverOrder) patience() time.Duration {
 	case len(unheard) > 0:
 		return defaultPatience + 2*o.longestSilence(unheard[0].index, 1+unheard[len(unheard)-1].index)
 	case f == nil:
-		return defaultPatience + 2*o.longestSilence(0, len(o.serverMsgs))
+		return defaultPatience + 2*o.longestSilence(0, len(o.messages))
 	case f.question == nil && f.before <= o.settled && f.isQueued(): // a busy server may be about to answer
 		return queuePatience + 2*o.longestSilence(o.settled, 1+f.lastQueued())
 	}
@@ -181,7 +172,7 @@ func (o *driverOrder) patience() time.Duration {
 // longestSilence returns the longest time that the recorded server was silent before one of
 // the messages from a place up to another that have not come.
 func (o *driverOrder) longestSilence(from, upto int) (longest time.Duration) {
-	for _, s := range o.serverMsgs[min(from, upto):upto] {
+	for _, s := range o.messages[min(from, upto):upto] {
 		if !s.arrived && !s.timedOut && !s.afterEnd {
 			longest = max(longest, s.gap)
 		}
@@ -191,17 +182,17 @@ func (o *driverOrder) longestSilence(from, upto int) (longest time.Duration) {
 
 // isReached reports whether the session has come to the place of the hang-up.
 func (o *driverOrder) isReached(h hangUp) bool {
-	return o.settled >= h.serverMsgs && !slices.ContainsFunc(o.clientFrames[:h.clientFrames], func(f *clientFrame) bool { return !f.sent })
+	return o.settled >= h.messages && !slices.ContainsFunc(o.frames[:h.frames], func(f *ownFrame) bool { return !f.sent })
 }
 
 // mayCome reports whether the client waits for the message before it hangs up. The message
 // may have been skipped: two HTTP streams have no order, and a message on the other stream
 // does not show that nothing more comes on this one.
-func (s *serverMsg) mayCome() bool { return !s.arrived && !s.timedOut }
+func (s *message) mayCome() bool { return !s.arrived && !s.timedOut }
 
 // unheard returns the messages that may still come on the exchanges on which the client hangs
 // up next.
-func (o *driverOrder) unheard() (list []*serverMsg) {
+func (o *driverOrder) unheard() (list []*message) {
 	if !o.hangsUp || o.ended {
 		return nil
 	}
@@ -221,7 +212,7 @@ func (o *driverOrder) unheard() (list []*serverMsg) {
 // oneByOne puts each request in a queue behind the answers to the earlier ones.
 func (o *driverOrder) oneByOne() {
 	var open []*request
-	for _, f := range o.clientFrames {
+	for _, f := range o.frames {
 		open = slices.DeleteFunc(open, func(r *request) bool { return r.response.index < f.before })
 		for _, r := range open {
 			wasBeside := func(own *request) bool { // answered before r was, or open all the time
@@ -241,10 +232,10 @@ func (o *driverOrder) oneByOne() {
 }
 
 // isQueued reports whether the frame waits for the answer to an earlier call.
-func (f *clientFrame) isQueued() bool { return slices.ContainsFunc(f.queue, (*serverMsg).isPending) }
+func (f *ownFrame) isQueued() bool { return slices.ContainsFunc(f.queue, (*message).isPending) }
 
 // lastQueued is the index of the last server message in the frame's queue; -1: none.
-func (f *clientFrame) lastQueued() int {
+func (f *ownFrame) lastQueued() int {
 	last := -1
 	for _, s := range f.queue {
 		last = max(last, s.index)
@@ -255,20 +246,20 @@ func (f *clientFrame) lastQueued() int {
 // allowReorder replaces the recorded order with the order that the specification asks for.
 func (o *driverOrder) allowReorder() {
 	o.reorders = true
-	last := map[string]*clientFrame{} // by order key
-	brought := map[match.Handle]*serverMsg{}
+	last := map[string]*ownFrame{} // by order key
+	brought := map[match.Handle]*message{}
 	heard := 0
-	var hello, ready *clientFrame
-	for _, f := range o.clientFrames {
+	var hello, ready *ownFrame
+	for _, f := range o.frames {
 		for ; heard < f.before; heard++ {
-			for _, handle := range match.HandlesIn(o.serverMsgs[heard].msg().Result) {
+			for _, handle := range match.HandlesIn(o.messages[heard].msg().Result) {
 				if brought[handle] == nil {
-					brought[handle] = o.serverMsgs[heard]
+					brought[handle] = o.messages[heard]
 				}
 			}
 		}
 		messages := timeline.MessagesOf(f.frame)
-		f.after = slices.DeleteFunc([]*clientFrame{hello, ready}, func(other *clientFrame) bool { return other == nil || isPing(messages) })
+		f.after = slices.DeleteFunc([]*ownFrame{hello, ready}, func(other *ownFrame) bool { return other == nil || isPing(messages) })
 		for _, m := range messages {
 			switch {
 			case m.Method == mcp.MethodInitialize:
@@ -282,7 +273,7 @@ func (o *driverOrder) allowReorder() {
 				}
 			}
 			if transport.Member(m.Params, mcp.MemberInputResponses) != nil { // the last answer that asked for them
-				for _, s := range slices.Backward(o.serverMsgs[:f.before]) {
+				for _, s := range slices.Backward(o.messages[:f.before]) {
 					if s.request != nil && s.request.msg().Method == m.Method && timeline.TargetOf(s.request.msg()) == timeline.TargetOf(m) &&
 						string(transport.Member(s.msg().Result, mcp.MemberResultType)) == `"input_required"` {
 						f.needs = append(f.needs, s)
@@ -308,8 +299,8 @@ func (o *driverOrder) allowReorder() {
 
 // responses returns the answers to the frame's requests that were recorded before a place,
 // except for requests that were cancelled.
-func (f *clientFrame) responses(before int) []*serverMsg {
-	var list []*serverMsg
+func (f *ownFrame) responses(before int) []*message {
+	var list []*message
 	for _, r := range f.requests {
 		if r.response != nil && !r.cancelled && r.response.index < before {
 			list = append(list, r.response)
@@ -320,7 +311,7 @@ func (f *clientFrame) responses(before int) []*serverMsg {
 
 // clientOrderKeys names the things that a client's message is about, among which order
 // counts.
-func clientOrderKeys(f *clientFrame, m transport.Message) []string {
+func clientOrderKeys(f *ownFrame, m transport.Message) []string {
 	var keys []string
 	switch {
 	case f.question != nil && m.Method != mcp.NotificationCancelled:
@@ -342,8 +333,8 @@ type driverMatcher struct {
 	rules     match.Rules
 	variables *match.Variables
 	order     *driverOrder
-	expected  map[match.Key][]*serverMsg // each queue in recorded order
-	preferID  bool                       // takes the request with the live id
+	expected  map[match.Key][]*message // each queue in recorded order
+	preferID  bool                     // takes the request with the live id
 }
 
 // serverMsgKey is the key of the messages that a live message of the server may stand for.
@@ -355,8 +346,8 @@ func serverMsgKey(m transport.Message) match.Key {
 }
 
 func newDriverMatcher(order *driverOrder, rules match.Rules, variables *match.Variables) driverMatcher {
-	d := driverMatcher{rules: rules, variables: variables, order: order, expected: map[match.Key][]*serverMsg{}}
-	for _, s := range order.serverMsgs {
+	d := driverMatcher{rules: rules, variables: variables, order: order, expected: map[match.Key][]*message{}}
+	for _, s := range order.messages {
 		key := serverMsgKey(s.msg())
 		if s.isStray() {
 			key = match.Key(strayKey(s.msg()))
@@ -371,8 +362,8 @@ func newDriverMatcher(order *driverOrder, rules match.Rules, variables *match.Va
 // pick returns the recorded message that a live one stands for: of those with the key that
 // are left, among the first few, the message that it differs from least. A reordering driver,
 // which keeps the recorded ids, takes the request with the same id.
-func (d *driverMatcher) pick(key match.Key, m transport.Message) *serverMsg {
-	queue := left(d.expected[key], func(s *serverMsg) bool { return s.arrived })
+func (d *driverMatcher) pick(key match.Key, m transport.Message) *message {
+	queue := left(d.expected[key], func(s *message) bool { return s.arrived })
 	d.expected[key] = queue
 	if d.preferID && m.Kind() == transport.Request {
 		for _, s := range queue {
@@ -395,7 +386,7 @@ func (d *driverMatcher) pick(key match.Key, m transport.Message) *serverMsg {
 
 // nearest returns the recorded message that a live one differs from least, and whether the
 // two are equal. A notification stands for a message beyond the horizon only if they are.
-func (d *driverMatcher) nearest(queue []*serverMsg, m transport.Message) (nearest *serverMsg, equal bool) {
+func (d *driverMatcher) nearest(queue []*message, m transport.Message) (nearest *message, equal bool) {
 	least, horizon := 0, d.order.horizon()
 	for _, s := range queue {
 		if s.arrived {

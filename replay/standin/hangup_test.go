@@ -69,8 +69,8 @@ func TestDriveHearsBeforeItHangsUp(t *testing.T) {
 				var hungUp []uint64
 				hangUp := func(exchange uint64) {
 					hungUp = append(hungUp, exchange)
-					if d.serverMsgs[1].arrived != tt.arrived || d.clientFrames[2].sent {
-						t.Errorf("hung up: the notification has come: %v; the next request is sent: %v", d.serverMsgs[1].arrived, d.clientFrames[2].sent)
+					if d.messages[1].arrived != tt.arrived || d.frames[2].sent {
+						t.Errorf("hung up: the notification has come: %v; the next request is sent: %v", d.messages[1].arrived, d.frames[2].sent)
 					}
 				}
 				pipe := transport.NewPipe(0, 0, nil)

@@ -233,9 +233,9 @@ func newLiveRouter(p *Player) *liveRouter {
 		player: p, open: map[mcp.Key]openRequest{}, asked: map[mcp.Key]json.RawMessage{}, tokens: map[mcp.Key]bool{},
 		taken: map[mcp.Key]bool{}, renames: map[mcp.Key]json.RawMessage{},
 	}
-	for _, f := range p.serverFrames {
+	for _, f := range p.frames {
 		for _, q := range f.requests {
-			r.taken[q.id] = true
+			r.taken[mcp.KeyOf(q.msg().ID)] = true
 		}
 	}
 	return r
@@ -357,7 +357,7 @@ func (r *liveRouter) refuse(f transport.Frame, mask string, at time.Duration) (t
 			what, id = "an answer", r.asked[mcp.KeyOf(m.ID)]
 		}
 		text := fmt.Sprintf("%s holds %s, which stands for a secret: it was not sent to the live server", what, mask)
-		r.player.findings.extra(what, text, true)
+		r.player.extra(what, text, true)
 		if id == nil {
 			continue
 		}

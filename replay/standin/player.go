@@ -49,15 +49,11 @@ import (
 // sends the server's own noise in its place, except for blank lines; noise that was
 // recorded over several lines (HTTP) goes out on one.
 type Player struct {
-	*playerScript
-	matcher   playerMatcher
-	order     playerOrder
-	variables *match.Variables             // made up by the live client
-	asked     map[mcp.Key][]*serverRequest // requests sent to the live client, by id
-	findings
-	out     []*serverFrame    // every frame returned; nil: an unrecorded frame
-	written int               // server frames before this one were written
-	streams map[uint64]uint64 // recorded exchanges, by the live exchanges that stand for them
+	half
+	matcher playerMatcher
+	order   playerOrder
+	asked   map[mcp.Key][]*request // requests sent to the live client, by id
+	streams map[uint64]uint64      // recorded exchanges, by the live exchanges that stand for them
 }
 
 // NewPlayer returns a Player of the server's half of a session.
@@ -72,27 +68,17 @@ func NewStreamPlayer(events []store.Event, rules match.Rules) *Player {
 	return newPlayer(loadPlayerScript(events, rules, true), rules)
 }
 
-func newPlayer(script *playerScript, rules match.Rules) *Player {
-	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
-		for _, f := range script.serverFrames {
-			if !yield(f.before, f.frame) {
-				return
-			}
-		}
-	})
-	return &Player{
-		playerScript: script,
-		matcher:      newPlayerMatcher(script, rules, variables),
-		order:        playerOrder{playerScript: script},
-		variables:    variables,
-		asked:        map[mcp.Key][]*serverRequest{},
-		streams:      map[uint64]uint64{},
-		findings:     findings{dir: transport.ClientToServer, recordedNoise: script.noises},
+func newPlayer(script *script, rules match.Rules) *Player {
+	p := &Player{
+		half:    newHalf(script, transport.ClientToServer, rules),
+		order:   playerOrder{script: script},
+		asked:   map[mcp.Key][]*request{},
+		streams: map[uint64]uint64{},
 	}
+	p.role = p
+	p.matcher = newPlayerMatcher(script, rules, p.variables)
+	return p
 }
-
-// Start returns the frames to send before the client has said anything.
-func (p *Player) Start() []transport.Frame { return p.release() }
 
 // Receive takes a frame of the live client and returns the frames to send now.
 func (p *Player) Receive(f transport.Frame) []transport.Frame {
@@ -100,7 +86,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	messages := timeline.MessagesOf(f)
 	if isNoise(f.Bytes, messages) {
 		noise := p.matcher.others[noiseMethod]
-		if i := slices.IndexFunc(noise, (*clientMsg).isPending); i >= 0 {
+		if i := slices.IndexFunc(noise, (*message).isPending); i >= 0 {
 			p.arrive(noise[i], transport.Message{}, f.Stream)
 		} else {
 			p.addNoise(f)
@@ -157,7 +143,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 		body = p.matcher.discover()
 	default:
 		miss := p.matcher.miss(m, key, err)
-		p.add(miss, true)
+		p.addExtra(miss, true)
 		body = missBody(miss.Text)
 	}
 	p.out = append(p.out, nil)
@@ -175,10 +161,10 @@ func (p *Player) Knows(m transport.Message) bool {
 // it answers the first, as in every index of requests.
 func (p *Player) response(m transport.Message, stream uint64) {
 	queue := p.asked[mcp.KeyOf(m.ID)]
-	if i := slices.IndexFunc(queue, func(q *serverRequest) bool { return !q.done }); i >= 0 {
+	if i := slices.IndexFunc(queue, func(q *request) bool { return !q.done }); i >= 0 {
 		queue[i].done = true
-		if queue[i].answer != nil {
-			p.arrive(queue[i].answer, m, stream)
+		if queue[i].response != nil {
+			p.arrive(queue[i].response, m, stream)
 		}
 		return
 	}
@@ -190,14 +176,10 @@ func (p *Player) response(m transport.Message, stream uint64) {
 }
 
 // arrive lets m stand for the client message.
-func (p *Player) arrive(c *clientMsg, m transport.Message, stream uint64) {
-	c.arrived, c.stream, c.live = true, stream, &m
+func (p *Player) arrive(c *message, m transport.Message, stream uint64) {
+	p.half.arrive(c, m, stream)
 	if stream != 0 && c.exchange != 0 {
 		p.streams[stream] = c.exchange
-	}
-	p.reach(c.seq)
-	if m.Kind() != transport.Notification {
-		p.variables.Learn(c.msg(), m, c.index)
 	}
 	p.order.arrive(c)
 }
@@ -205,14 +187,15 @@ func (p *Player) arrive(c *clientMsg, m transport.Message, stream uint64) {
 // release returns the server frames ready to go, in recorded order.
 func (p *Player) release() []transport.Frame {
 	var out []transport.Frame
-	p.order.release(func(f *serverFrame) { out = append(out, p.send(f)...) })
+	p.order.release(func(f *ownFrame) { out = append(out, p.send(f)...) })
 	return out
 }
 
 // send returns the server frame with the live client's ids and tokens in it. It returns
 // nothing for progress that the live client did not ask for.
-func (p *Player) send(f *serverFrame) []transport.Frame {
+func (p *Player) send(f *ownFrame) []transport.Frame {
 	f.sent = true
+	f.gap = p.script.gap(f)
 	frame := f.frame
 	frame.Bytes, frame.Stream = p.variables.Substitute(frame.Bytes), 0
 	if len(f.owners) > 0 && !f.unasked {
@@ -222,7 +205,7 @@ func (p *Player) send(f *serverFrame) []transport.Frame {
 		value := e.of(*e.request.live)
 		if value == nil {
 			text := fmt.Sprintf("#%d: %s gave no progress token", f.seq, phrase.Name(e.request.msg().Method))
-			p.list = append(p.list, notSent(transport.ServerToClient, f.seq, about(timeline.MessagesOf(f.frame)[0]), text))
+			p.findings = append(p.findings, notSent(transport.ServerToClient, f.seq, about(timeline.MessagesOf(f.frame)[0]), text))
 			f.written = true // nothing waits for it
 			return nil
 		}
@@ -231,7 +214,8 @@ func (p *Player) send(f *serverFrame) []transport.Frame {
 		}
 	}
 	for _, q := range f.requests {
-		p.asked[q.id] = append(p.asked[q.id], q)
+		id := mcp.KeyOf(q.msg().ID)
+		p.asked[id] = append(p.asked[id], q)
 	}
 	p.out = append(p.out, f)
 	return []transport.Frame{frame}
@@ -270,17 +254,6 @@ func (p *Player) End() []transport.Frame {
 	return out
 }
 
-// Gap returns the recorded time between a frame and the latest of its causes. The frame is
-// number n of all that were returned, counted from 0. Its causes are the messages of the
-// live client and the frames sent that were recorded before it. Gap is to be called when the
-// frame is returned. It is 0 for an unrecorded frame.
-func (p *Player) Gap(n int) time.Duration {
-	if f := p.out[n]; f != nil {
-		return p.gap(f)
-	}
-	return 0
-}
-
 // apart is Gap for [Apart]: the time between a response and the first of the notifications
 // directly before it, with nothing else sent or heard between; 0 for other frames.
 func (p *Player) apart(n int) (gap time.Duration) {
@@ -289,7 +262,7 @@ func (p *Player) apart(n int) (gap time.Duration) {
 		return 0
 	}
 	since := p.lastHeard(f)
-	for _, other := range slices.Backward(p.serverFrames[:f.index]) {
+	for _, other := range slices.Backward(p.frames[:f.index]) {
 		if !other.sent {
 			continue
 		}
@@ -323,45 +296,9 @@ func (p *Player) AllowReorder() {
 	p.order.allowReorder(p.matcher.others[mcp.NotificationInitialized])
 }
 
-// Wrote says that the transport has taken the frame that was returned as number n, counted
-// from 0 over all, and returns the frames that may be sent now. Only a reordering player needs
-// to know.
-func (p *Player) Wrote(n int) []transport.Frame {
-	if !p.order.reorders {
-		return nil
-	}
-	if f := p.out[n]; f != nil {
-		f.written = true
-	}
-	return p.release()
-}
-
-// Place returns the place in recorded order of the frame that was returned as number n, -1
-// for a frame that was not recorded, and the first place whose frame was not taken yet. Only
-// a reordering player knows.
-func (p *Player) Place(n int) (place, first int) {
-	for p.written < len(p.serverFrames) && p.serverFrames[p.written].written {
-		p.written++
-	}
-	first = p.written
-	if f := p.out[n]; f != nil {
-		return f.index, first
-	}
-	return -1, first
-}
-
-// Verdicts returns the verdict on each message of the client, as if the session ended now: in
-// recorded order, extra messages where they came.
-func (p *Player) Verdicts() []match.StepVerdict { return inOrder(p.judge()) }
-
-// Close returns the verdicts on which the live client got no recorded answer, or did not ask
-// or answer as the recorded client did. The content of its answers, and its notifications,
-// are in Verdicts.
-func (p *Player) Close() []match.StepVerdict { return faults(p.judge()) }
-
 func (p *Player) judge() []judged {
 	var list []judged
-	for _, c := range p.clientMsgs {
+	for _, c := range p.messages {
 		if v, ok := p.judgeClientMsg(c); ok {
 			list = append(list, v)
 		}
@@ -371,12 +308,12 @@ func (p *Player) judge() []judged {
 			list = append(list, notSent(transport.ServerToClient, c.answer.seq, what, text))
 		}
 	}
-	return append(list, p.all()...)
+	return list
 }
 
 // judgeClientMsg returns the verdict on a client message. There is none on noise, or on an
 // answer that was not asked for.
-func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
+func (p *Player) judgeClientMsg(c *message) (j judged, ok bool) {
 	j = judged{seq: c.seq, StepVerdict: match.StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: match.Missing}}
 	switch {
 	case c.arrived:
@@ -386,8 +323,8 @@ func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
 		}
 	case c.msg().Kind() == transport.Request:
 		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
-	case c.answers != nil:
-		if !c.answers.frame.sent || c.answers.done {
+	case c.request != nil:
+		if !c.request.frame.sent || c.request.done {
 			return j, false
 		}
 		j.fault, j.Text = c.timedOut, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
@@ -400,8 +337,8 @@ func (p *Player) judgeClientMsg(c *clientMsg) (j judged, ok bool) {
 }
 
 // compare compares a client message with the live message that stands for it.
-func (p *Player) compare(c *clientMsg) match.Comparison {
-	rules := p.matcher.rules
+func (p *Player) compare(c *message) match.Comparison {
+	rules := p.rules
 	result := rules.Compare(c.msg(), *c.live, p.variables)
 	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
 	if c.msg().Method == mcp.NotificationProgress && !mcp.Same(was, is) && !rules.Ignores([]string{"params", mcp.MemberProgressToken}) {

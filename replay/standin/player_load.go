@@ -18,112 +18,11 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// playerScript is a recording as a Player plays it, in recorded order.
-type playerScript struct {
-	clientMsgs   []*clientMsg
-	serverFrames []*serverFrame
-	failed       []failedCall
-	noises       int // frames of noise from the client
-}
-
-// clientMsg is a message of the recorded client, and the live message that stands for it.
-type clientMsg struct {
-	index    int
-	seq      uint64
-	at       time.Duration
-	exchange uint64 // recorded HTTP exchange; 0: a pipe
-	packed   transport.Packed
-	answer   *serverFrame   // of a request: its response; nil: there was none
-	answers  *serverRequest // of a response: the request that it answers
-	cancels  *clientMsg     // of a cancellation: the request
-	nth      int            // of a request: its number among those of its Key, from 1
-
-	arrived  bool
-	skipped  bool   // the player waits for it no more
-	timedOut bool   // skipped because the client was silent
-	stream   uint64 // of the live message
-	live     *transport.Message
-}
-
-func (c *clientMsg) msg() transport.Message { return c.packed.Message() }
-
-// isPending reports whether the message may still come.
-func (c *clientMsg) isPending() bool { return !c.arrived && !c.skipped }
-
-// what names the message in words.
-func (c *clientMsg) what() string {
-	switch {
-	case c.answers != nil:
-		return "the answer to " + phrase.Name(c.answers.method)
-	case c.msg().Kind() == transport.Invalid:
-		return noiseMethod
-	}
-	return about(c.msg())
-}
-
-// response returns the recorded response to a request; the zero Message if there is none.
-func (c *clientMsg) response() transport.Message {
-	if c.answer != nil {
-		for _, m := range timeline.MessagesOf(c.answer.frame) {
-			if m.Kind() == transport.Response && mcp.Same(m.ID, c.msg().ID) {
-				return m
-			}
-		}
-	}
-	return transport.Message{}
-}
-
-// serverFrame is a recorded frame of the server.
-type serverFrame struct {
-	index    int
-	seq      uint64
-	at       time.Duration
-	frame    transport.Frame
-	before   int          // client messages recorded before it
-	owners   []*clientMsg // the requests of this frame
-	unasked  bool         // recorded on a stream that no request opened
-	edits    []edit[*clientMsg]
-	requests []*serverRequest
-	sent     bool
-
-	// Of a reordering player:
-	needs   []*clientMsg   // messages to wait for
-	after   []*serverFrame // frames to be written first
-	written bool
-}
-
-// answers reports whether the frame has a response to a request.
-func (f *serverFrame) answers() bool {
-	return slices.ContainsFunc(f.owners, func(c *clientMsg) bool { return c.answer == f })
-}
-
-// isOwned reports whether every request that the frame belongs to has come.
-func (f *serverFrame) isOwned() bool {
-	return !slices.ContainsFunc(f.owners, func(c *clientMsg) bool { return !c.arrived })
-}
-
-// belongTo makes the frame the request's. The live id or token goes to path.
-func (f *serverFrame) belongTo(c *clientMsg, token bool, path []string) {
-	if !slices.Contains(f.owners, c) {
-		f.owners = append(f.owners, c)
-	}
-	f.edits = append(f.edits, edit[*clientMsg]{path, token, c})
-}
-
-// serverRequest is a request of the recorded server.
-type serverRequest struct {
-	frame  *serverFrame
-	id     mcp.Key
-	method string
-	answer *clientMsg // nil: unanswered
-	done   bool       // the live client answered
-}
-
 // gap returns the time between a frame and the latest of the messages and frames recorded
 // before it that have come or were sent.
-func (p *playerScript) gap(f *serverFrame) time.Duration {
+func (p *script) gap(f *ownFrame) time.Duration {
 	last := p.lastHeard(f)
-	for _, other := range slices.Backward(p.serverFrames[:f.index]) {
+	for _, other := range slices.Backward(p.frames[:f.index]) {
 		if other.sent {
 			last = max(last, other.at)
 			break
@@ -134,8 +33,8 @@ func (p *playerScript) gap(f *serverFrame) time.Duration {
 
 // lastHeard returns when the last message recorded before a frame was, of those that have
 // come.
-func (p *playerScript) lastHeard(f *serverFrame) time.Duration {
-	for _, c := range slices.Backward(p.clientMsgs[:f.before]) {
+func (p *script) lastHeard(f *ownFrame) time.Duration {
+	for _, c := range slices.Backward(p.messages[:f.before]) {
 		if c.arrived {
 			return c.at
 		}
@@ -145,20 +44,20 @@ func (p *playerScript) lastHeard(f *serverFrame) time.Duration {
 
 // playerLoader reads a recording into a script.
 type playerLoader struct {
-	playerScript
-	calls     timeline.Index[mcp.Key, *clientMsg]
-	questions timeline.Index[mcp.Key, *serverRequest]
+	script
+	calls     timeline.Index[mcp.Key, *message]
+	questions timeline.Index[mcp.Key, *request]
 	exchanges *exchanges
-	on        map[uint64][]*clientMsg // the client's messages of an exchange
-	noise     *store.Event            // the frame before this one, if it was the client's and noise
+	on        map[uint64][]*message // the client's messages of an exchange
+	noise     *store.Event          // the frame before this one, if it was the client's and noise
 }
 
 // loadPlayerScript reads a recording. Over one stream, such as stdio, it leaves out the
 // exchanges unfit for a stream.
-func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *playerScript {
+func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *script {
 	l := playerLoader{
-		calls:     timeline.NewIndex[mcp.Key, *clientMsg](timeline.All),
-		exchanges: exchangesOf(events), on: map[uint64][]*clientMsg{},
+		calls:     timeline.NewIndex[mcp.Key, *message](timeline.All),
+		exchanges: exchangesOf(events), on: map[uint64][]*message{},
 	}
 	unstreamed := map[uint64]bool{}
 	if oneStream {
@@ -181,7 +80,7 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 		}
 	}
 	l.assignOwners()
-	script := l.playerScript // a copy, so that the indexes are not kept
+	script := l.script // a copy, so that the indexes are not kept
 	return &script
 }
 
@@ -225,8 +124,8 @@ func (l *playerLoader) addClientFrame(e store.Event) {
 		if m.Kind() == transport.Invalid {
 			continue // a stray or blank line: nothing depends on it
 		}
-		c := &clientMsg{index: len(l.clientMsgs), seq: e.Seq, at: e.At, exchange: e.Stream, packed: transport.Pack(m.Raw)}
-		l.clientMsgs = append(l.clientMsgs, c)
+		c := &message{index: len(l.messages), seq: e.Seq, at: e.At, exchange: e.Stream, packed: transport.Pack(m.Raw)}
+		l.messages = append(l.messages, c)
 		if c.exchange != 0 {
 			l.on[c.exchange] = append(l.on[c.exchange], c)
 		}
@@ -238,7 +137,7 @@ func (l *playerLoader) addClientFrame(e store.Event) {
 			}
 		case transport.Response:
 			if q, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
-				c.answers, q.answer = q, c
+				c.request, q.response = q, c
 			}
 		default:
 			c.cancels = l.named(timeline.CancelledID(m))
@@ -253,17 +152,17 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 	}
 	frame := onOneLine(e.AsFrame())
 	messages, _ := frame.Messages()
-	var refused *clientMsg
+	var refused *message
 	if noise := l.noise; noise != nil && len(messages) == 1 && messages[0].Error != nil && isNull(messages[0].ID) {
 		// The server refuses the noise, and so the player waits for noise.
-		refused = &clientMsg{index: len(l.clientMsgs), seq: noise.Seq, at: noise.At, exchange: noise.Stream}
-		l.clientMsgs = append(l.clientMsgs, refused)
+		refused = &message{index: len(l.messages), seq: noise.Seq, at: noise.At, exchange: noise.Stream}
+		l.messages = append(l.messages, refused)
 	}
 	l.noise = nil
-	f := &serverFrame{index: len(l.serverFrames), seq: e.Seq, at: e.At, frame: frame, before: len(l.clientMsgs)}
-	l.serverFrames = append(l.serverFrames, f)
+	f := &ownFrame{index: len(l.frames), seq: e.Seq, at: e.At, frame: frame, before: len(l.messages)}
+	l.frames = append(l.frames, f)
 	if refused != nil {
-		refused.answer, f.owners = f, []*clientMsg{refused}
+		refused.answer, f.owners = f, []*message{refused}
 	}
 	for i, m := range messages {
 		at := within(e.Payload, i)
@@ -271,7 +170,7 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 		case transport.Response:
 			on, id := l.exchanges.first(e.Stream), m.ID
 			if isNull(id) { // over HTTP it answers the first open request of its exchange
-				isOpen := func(c *clientMsg) bool { return c.msg().Kind() == transport.Request && c.answer == nil }
+				isOpen := func(c *message) bool { return c.msg().Kind() == transport.Request && c.answer == nil }
 				if i := slices.IndexFunc(l.on[on], isOpen); i >= 0 {
 					id = l.on[on][i].msg().ID
 				}
@@ -287,8 +186,8 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 				f.belongTo(c, false, below(at, idPath))
 			}
 		case transport.Request:
-			q := &serverRequest{frame: f, id: mcp.KeyOf(m.ID), method: m.Method}
-			l.questions.Ask(transport.ServerToClient, 0, q.id, "", q)
+			q := &request{frame: f, packed: transport.Pack(m.Raw)}
+			l.questions.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), "", q)
 			f.requests = append(f.requests, q)
 		}
 		l.addNamed(f, e.Stream, m, at)
@@ -307,12 +206,12 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 
 // named returns the request of the client that a message names by its id, the latest open
 // one first; nil if there is none.
-func (l *playerLoader) named(id json.RawMessage) *clientMsg {
+func (l *playerLoader) named(id json.RawMessage) *message {
 	return l.calls.Named(transport.ClientToServer, mcp.KeyOf(id))
 }
 
 // addNamed finds the other requests that a message names: by progress token or subscription.
-func (l *playerLoader) addNamed(f *serverFrame, stream uint64, m transport.Message, at []string) {
+func (l *playerLoader) addNamed(f *ownFrame, stream uint64, m transport.Message, at []string) {
 	if m.Method == mcp.NotificationProgress {
 		if c, ok := l.calls.Progress(transport.ClientToServer, l.exchanges.first(stream), mcp.KeyOf(m.ProgressToken())); ok {
 			f.belongTo(c, true, below(at, progressPath))
@@ -332,17 +231,17 @@ func (l *playerLoader) addNamed(f *serverFrame, stream uint64, m transport.Messa
 // open when it was said, if there was just one. A request that was never answered does not
 // count: a subscription is open all the time.
 func (l *playerLoader) assignOwners() {
-	open := map[*clientMsg]bool{}
+	open := map[*message]bool{}
 	heard := 0
-	for _, f := range l.serverFrames {
+	for _, f := range l.frames {
 		for ; heard < f.before; heard++ {
-			if c := l.clientMsgs[heard]; c.answer != nil {
+			if c := l.messages[heard]; c.answer != nil {
 				open[c] = true
 			}
 		}
 		if len(f.owners) == 0 && len(open) == 1 {
 			for c := range open {
-				f.owners = []*clientMsg{c}
+				f.owners = []*message{c}
 			}
 		}
 		for _, c := range f.owners {

@@ -18,28 +18,28 @@ import (
 
 // playerMatcher finds the recorded message that a live message of the client stands for.
 type playerMatcher struct {
-	*playerScript
+	*script
 	rules     match.Rules
 	variables *match.Variables
 	revisions revisions
-	requests  map[match.Key][]*clientMsg // each queue in recorded order
-	failed    map[match.Key]failedCall   // requests without a playable answer
-	masked    map[string][]*clientMsg    // requests with a masked secret, by method
-	inOrder   []*clientMsg               // of match.ByOrder: the requests left
-	others    map[string][]*clientMsg    // notifications by method; stray answers and noise by their keys
-	preferID  bool                       // of equal requests takes the one with the live id
+	requests  map[match.Key][]*message // each queue in recorded order
+	failed    map[match.Key]failedCall // requests without a playable answer
+	masked    map[string][]*message    // requests with a masked secret, by method
+	inOrder   []*message               // of match.ByOrder: the requests left
+	others    map[string][]*message    // notifications by method; stray answers and noise by their keys
+	preferID  bool                     // of equal requests takes the one with the live id
 }
 
-func newPlayerMatcher(script *playerScript, rules match.Rules, variables *match.Variables) playerMatcher {
+func newPlayerMatcher(script *script, rules match.Rules, variables *match.Variables) playerMatcher {
 	p := playerMatcher{
-		playerScript: script, rules: rules, variables: variables, revisions: revisionsOf(script),
-		requests: map[match.Key][]*clientMsg{}, failed: map[match.Key]failedCall{},
-		masked: map[string][]*clientMsg{}, others: map[string][]*clientMsg{},
+		script: script, rules: rules, variables: variables, revisions: revisionsOf(script),
+		requests: map[match.Key][]*message{}, failed: map[match.Key]failedCall{},
+		masked: map[string][]*message{}, others: map[string][]*message{},
 	}
 	for _, f := range script.failed {
 		p.failed[f.key] = f
 	}
-	for _, c := range script.clientMsgs {
+	for _, c := range script.messages {
 		m := c.msg()
 		switch m.Kind() {
 		case transport.Request:
@@ -58,7 +58,7 @@ func newPlayerMatcher(script *playerScript, rules match.Rules, variables *match.
 		case transport.Invalid:
 			p.others[noiseMethod] = append(p.others[noiseMethod], c)
 		case transport.Response:
-			if c.answers == nil {
+			if c.request == nil {
 				p.others[strayKey(m)] = append(p.others[strayKey(m)], c)
 			}
 		}
@@ -68,7 +68,7 @@ func newPlayerMatcher(script *playerScript, rules match.Rules, variables *match.
 
 // request returns the client message that a live request stands for, nil if none is left,
 // and the queue that it belongs to.
-func (p *playerMatcher) request(m transport.Message) (*clientMsg, match.Key, error) {
+func (p *playerMatcher) request(m transport.Message) (*message, match.Key, error) {
 	if err := p.revisions.refuse(m); err != nil {
 		return nil, "", err
 	}
@@ -86,13 +86,13 @@ func (p *playerMatcher) request(m transport.Message) (*clientMsg, match.Key, err
 	}
 	c := firstLeft(queue)
 	if p.preferID { // equal requests come in any order; a recorded client keeps its ids
-		i := slices.IndexFunc(queue, func(c *clientMsg) bool { return !c.arrived && mcp.Same(c.msg().ID, m.ID) })
+		i := slices.IndexFunc(queue, func(c *message) bool { return !c.arrived && mcp.Same(c.msg().ID, m.ID) })
 		if i >= 0 {
 			c = queue[i]
 		}
 	}
 	if c == nil && p.rules.Match == nil { // equal but for a masked secret
-		i := slices.IndexFunc(p.masked[m.Method], func(c *clientMsg) bool { return !c.arrived && p.isEqual(c, m) })
+		i := slices.IndexFunc(p.masked[m.Method], func(c *message) bool { return !c.arrived && p.isEqual(c, m) })
 		if i >= 0 {
 			c = p.masked[m.Method][i]
 		}
@@ -110,14 +110,14 @@ func (p *playerMatcher) request(m transport.Message) (*clientMsg, match.Key, err
 }
 
 // firstLeft returns the first message that has not come, or nil.
-func firstLeft(queue []*clientMsg) *clientMsg {
-	if i := slices.IndexFunc(queue, func(c *clientMsg) bool { return !c.arrived }); i >= 0 {
+func firstLeft(queue []*message) *message {
+	if i := slices.IndexFunc(queue, func(c *message) bool { return !c.arrived }); i >= 0 {
 		return queue[i]
 	}
 	return nil
 }
 
-func (p *playerMatcher) isEqual(c *clientMsg, m transport.Message) bool {
+func (p *playerMatcher) isEqual(c *message, m transport.Message) bool {
 	return p.rules.Compare(c.msg(), m, p.variables).Same()
 }
 
@@ -162,10 +162,10 @@ const nearestOf = 500
 // nearest returns the recorded request of the same method that differs least. Requests for
 // the same tool, prompt or resource go before all others, and only the first nearestOf are
 // compared. If two differ as much, a request that was not asked yet is nearer.
-func (p *playerMatcher) nearest(m transport.Message) (nearest *clientMsg, how match.Comparison) {
-	var same, others []*clientMsg
+func (p *playerMatcher) nearest(m transport.Message) (nearest *message, how match.Comparison) {
+	var same, others []*message
 	target := timeline.TargetOf(m)
-	for _, c := range p.clientMsgs {
+	for _, c := range p.messages {
 		switch recorded := c.msg(); {
 		case recorded.Kind() != transport.Request || recorded.Method != m.Method:
 		case timeline.TargetOf(recorded) == target:
@@ -189,8 +189,8 @@ func (p *playerMatcher) nearest(m transport.Message) (nearest *clientMsg, how ma
 // notification returns the client message that a live notification stands for: among the
 // first few of its method that are left, the equal one; or else the first that was not
 // skipped, or the first.
-func (p *playerMatcher) notification(m transport.Message) (first *clientMsg) {
-	queue := left(p.others[m.Method], func(c *clientMsg) bool { return c.arrived })
+func (p *playerMatcher) notification(m transport.Message) (first *message) {
+	queue := left(p.others[m.Method], func(c *message) bool { return c.arrived })
 	p.others[m.Method] = queue
 	for i, c := range queue {
 		switch {
@@ -227,8 +227,8 @@ type revisions struct {
 // unsupportedRevision is the error code for a revision that a server does not speak.
 const unsupportedRevision = -32022
 
-func revisionsOf(script *playerScript) (r revisions) {
-	for _, c := range script.clientMsgs {
+func revisionsOf(script *script) (r revisions) {
+	for _, c := range script.messages {
 		m := c.msg()
 		v, stated := transport.Text(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion))
 		switch {
@@ -293,7 +293,7 @@ func (e *revisionError) body() []byte {
 
 // negotiated says of a handshake that names another revision than the recorded one
 // how it was answered; "" of every other.
-func (c *clientMsg) negotiated() string {
+func (c *message) negotiated() string {
 	if c.msg().Method != mcp.MethodInitialize || c.answer == nil {
 		return ""
 	}
@@ -303,6 +303,18 @@ func (c *clientMsg) negotiated() string {
 		return ""
 	}
 	return fmt.Sprintf("the client speaks %s, the recorded one %s; it got the recorded answer", cmp.Or(phrase.Name(is), "no revision"), cmp.Or(phrase.Name(was), "no revision"))
+}
+
+// response returns the recorded response to a request; the zero Message if there is none.
+func (c *message) response() transport.Message {
+	if c.answer != nil {
+		for _, m := range timeline.MessagesOf(c.answer.frame) {
+			if m.Kind() == transport.Response && mcp.Same(m.ID, c.msg().ID) {
+				return m
+			}
+		}
+	}
+	return transport.Message{}
 }
 
 // discover answers a server/discover that has no recorded answer left. A client may
@@ -325,7 +337,7 @@ func (p *playerMatcher) discover() []byte {
 			capabilities[group][special] = true
 		}
 	}
-	for _, c := range p.clientMsgs {
+	for _, c := range p.messages {
 		m, answer := c.msg(), c.response()
 		if m.Method == mcp.MethodListen {
 			for member, c := range map[string][2]string{

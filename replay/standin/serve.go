@@ -150,8 +150,8 @@ func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 		s.hear(f)
 		notify(s.news)
 		s.mu.Lock()
-		news := faults(s.player.findings.list[s.reported:])
-		s.reported = len(s.player.findings.list)
+		news := faults(s.player.findings[s.reported:])
+		s.reported = len(s.player.findings)
 		s.mu.Unlock()
 		for _, v := range news {
 			s.say(v.String())
@@ -263,7 +263,7 @@ func (s *serving) wait(ctx context.Context) error {
 	held := s.player.order.waiting(false)
 	var gap time.Duration
 	if held != nil {
-		gap = s.player.playerScript.gap(held)
+		gap = s.player.script.gap(held)
 	}
 	s.mu.Unlock()
 	if held == nil {

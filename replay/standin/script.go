@@ -1,0 +1,316 @@
+package standin
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// script is a recording as a Player or a Driver plays it, in recorded order.
+type script struct {
+	messages []*message   // of the live end
+	frames   []*ownFrame  // of the played end
+	noises   int          // frames of noise from the live end
+	failed   []failedCall // of a Player
+	hangUps  []hangUp     // of a Driver
+	settled  int          // no message before this one is pending
+	reorders bool         // the frames go in any order that the specification allows
+}
+
+// settle moves settled after messages have come or were skipped.
+func (s *script) settle() {
+	for s.settled < len(s.messages) && !s.messages[s.settled].isPending() {
+		s.settled++
+	}
+}
+
+// message is a message of the recorded end that a live end replaces, and the live message
+// that stands for it.
+type message struct {
+	index    int
+	seq      uint64
+	at       time.Duration
+	exchange uint64 // recorded HTTP exchange; of a server's message the first that the stream began with; 0: a pipe
+	packed   transport.Packed
+	request  *request // of a response: the request of the played end that it answers
+
+	// Of a client's message:
+	answer  *ownFrame // of a request: its response; nil: there was none
+	cancels *message  // of a cancellation: the request
+	nth     int       // of a request: its number among those of its Key, from 1
+
+	// Of a server's message:
+	answers  []*ownFrame   // of a request
+	gap      time.Duration // since the frame before it
+	owner    *request      // the call that it belongs to, if it is no response
+	follows  *request      // the call answered directly before
+	optional bool          // waited for only until GiveUpWaiting
+	afterEnd bool          // sent when the client had ended its side
+
+	arrived  bool
+	skipped  bool   // the played end waits for it no more
+	timedOut bool   // skipped by GiveUpWaiting
+	stream   uint64 // of the live message
+	live     *transport.Message
+
+	// Of a live server's message:
+	came      int      // its place among the arrived messages, from 1
+	alone     *request // the only call open then
+	overtaken *message // the first message of its kind and call that came before it and was recorded after it
+}
+
+func (c *message) msg() transport.Message { return c.packed.Message() }
+
+// isPending reports whether the played end may wait for the message.
+func (c *message) isPending() bool { return !c.arrived && !c.skipped }
+
+// isStray reports whether the message is an answer that belongs to no request.
+func (c *message) isStray() bool { return c.request == nil && c.msg().Kind() == transport.Response }
+
+// what names the message in words.
+func (c *message) what() string {
+	switch {
+	case c.request != nil:
+		return "the answer to " + about(c.request.msg())
+	case c.msg().Kind() == transport.Invalid:
+		return noiseMethod
+	case !c.isStray():
+		return about(c.msg())
+	case c.msg().ID == nil:
+		return "an answer without an id"
+	}
+	return "an answer with id " + phrase.Name(string(c.msg().ID))
+}
+
+// ownFrame is a recorded frame of the played end.
+type ownFrame struct {
+	index    int
+	seq      uint64
+	at       time.Duration
+	gap      time.Duration // recorded time since its cause
+	frame    transport.Frame
+	before   int        // messages of the live end recorded before it
+	requests []*request // in the frame
+	edits    []edit
+	sent     bool
+
+	// Of a server's frame:
+	owners  []*message // the requests that it belongs to
+	unasked bool       // recorded on a stream that no request opened
+
+	// Of a client's frame:
+	question *message   // the request that it answers, or reports progress of
+	queue    []*message // of a driver that makes calls one by one: answers to earlier calls
+	unheld   bool       // an answer that waits for nothing but its question
+
+	// Of a reordering end:
+	needs   []*message  // messages to wait for
+	after   []*ownFrame // frames to be written first
+	written bool
+}
+
+// what names the frame in words.
+func (f *ownFrame) what() string {
+	messages := timeline.MessagesOf(f.frame)
+	if len(messages) == 0 {
+		return "(not a message)"
+	}
+	return about(messages[0])
+}
+
+// answers reports whether the frame has a response to a request.
+func (f *ownFrame) answers() bool {
+	return slices.ContainsFunc(f.owners, func(c *message) bool { return c.answer == f })
+}
+
+// isOwned reports whether every request that the frame belongs to has come.
+func (f *ownFrame) isOwned() bool {
+	return !slices.ContainsFunc(f.owners, func(c *message) bool { return !c.arrived })
+}
+
+// belongTo makes the frame the request's. The live id or token goes to path.
+func (f *ownFrame) belongTo(c *message, token bool, path []string) {
+	if !slices.Contains(f.owners, c) {
+		f.owners = append(f.owners, c)
+	}
+	f.edits = append(f.edits, edit{path, token, c})
+}
+
+// request is a request of the played end.
+type request struct {
+	frame     *ownFrame
+	packed    transport.Packed
+	response  *message // nil: unanswered
+	cancelled bool     // by the client, before its response, if any
+	done      bool     // the live end answered
+}
+
+func (r *request) msg() transport.Message { return r.packed.Message() }
+
+// isAwaited reports whether the client goes on only when it has the answer.
+func (r *request) isAwaited() bool { return r.response != nil && !r.response.optional }
+
+// edit is a place in a recorded frame where the live peer's id, or progress token, of a
+// request belongs.
+type edit struct {
+	path    []string
+	token   bool
+	request *message
+}
+
+// of returns the id or the token of a message.
+func (e edit) of(m transport.Message) []byte {
+	if e.token {
+		return m.ProgressToken()
+	}
+	return m.ID
+}
+
+// MissCode is the JSON-RPC error code of the answer to a request without a recorded
+// answer. It is in the range left to implementations, and no SDK gives it a meaning of its
+// own (-32001 is a time-out in the TypeScript SDK).
+const MissCode = -32010
+
+// answerTo returns an unrecorded response.
+func answerTo(id json.RawMessage, stream uint64, body []byte) transport.Frame {
+	return transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, body), Stream: stream}
+}
+
+// missBody is the error of a request without a recorded answer.
+func missBody(text string) []byte {
+	quoted, _ := json.Marshal("mcprec: " + text)
+	return fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
+}
+
+// about names a request or notification and its target.
+func about(m transport.Message) string {
+	if name := timeline.TargetOf(m); name != "" {
+		return phrase.Name(m.Method) + " " + phrase.Name(name)
+	}
+	return phrase.Name(m.Method)
+}
+
+// messagesIn yields the messages of a recording and their directions.
+func messagesIn(events []store.Event) iter.Seq2[transport.Direction, transport.Message] {
+	return func(yield func(transport.Direction, transport.Message) bool) {
+		for _, e := range events {
+			if e.Kind != store.Frame {
+				continue
+			}
+			for _, m := range timeline.MessagesOf(e.AsFrame()) {
+				if !yield(e.Dir, m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Paths to ids and tokens of a live end. Most frames share them.
+var (
+	idPath       = []string{"id"}
+	progressPath = []string{"params", mcp.MemberProgressToken}
+)
+
+// within returns the path to message i of a frame: an index in a batch, or nothing.
+func within(frame []byte, i int) []string {
+	if bytes.HasPrefix(bytes.TrimSpace(frame), []byte("[")) {
+		return []string{strconv.Itoa(i)}
+	}
+	return nil
+}
+
+// below returns the path in a frame to a place in a message, which has a path itself.
+func below(message, path []string) []string {
+	if len(message) == 0 {
+		return path
+	}
+	return slices.Concat(message, path)
+}
+
+// isNull reports whether the id of an error names no request.
+func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
+
+// strayKey is common to answers that belong to no request: a server gives one, with a null
+// id, to a frame that it could not read, and a faulty peer answers twice. A replay says them
+// again as they were recorded.
+func strayKey(m transport.Message) string { return "answer " + string(mcp.KeyOf(m.ID)) }
+
+// Noise is a frame without a message. Nothing waits for it, with one exception: the error
+// with which a server answers a frame that it could not read, and which names no request,
+// belongs to the noise in front of it. A client that says such noise gets the error.
+//
+// A live end that says more noise than the recorded end is reported once, as Extra.
+
+// noiseMethod is the key of noise among the client messages that are not requests.
+const noiseMethod = "a frame that is no message"
+
+// isNoise reports whether a frame is not blank and has no message.
+func isNoise(frame []byte, messages []transport.Message) bool {
+	isMessage := func(m transport.Message) bool { return m.Kind() != transport.Invalid }
+	return !slices.ContainsFunc(messages, isMessage) && len(bytes.TrimSpace(frame)) > 0
+}
+
+// isBlank reports whether a frame is an empty line. Most peers skip it on stdio, where they
+// read JSON and not lines, so it is never played.
+func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
+
+// onOneLine returns a frame that a transport of lines can send: over HTTP a message may have
+// newlines between its tokens.
+func onOneLine(f transport.Frame) transport.Frame {
+	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
+		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte("\n"), []byte(" "))
+	}
+	return f
+}
+
+// lookahead is the number of recorded messages that a live one is compared with.
+const lookahead = 16
+
+// left returns a queue without the first few messages that have arrived. A message that does
+// not come stays in front, and must not take the places of the others.
+func left[E any](queue []E, arrived func(E) bool) []E {
+	at := min(len(queue), lookahead)
+	for i := at - 1; i >= 0; i-- {
+		if !arrived(queue[i]) {
+			at--
+			queue[at] = queue[i]
+		}
+	}
+	return queue[at:]
+}
+
+func isPing(messages []transport.Message) bool {
+	return len(messages) == 1 && messages[0].Method == mcp.MethodPing
+}
+
+// orderKeys names the things in the body of a message, of either end, among which order
+// counts. Frames of one end with a key in common keep their order.
+func orderKeys(m transport.Message) []string {
+	var keys []string
+	for _, raw := range [][]byte{m.Params, m.Result} {
+		for _, handle := range match.HandlesIn(raw) {
+			if handle.Kind == "task" {
+				keys = append(keys, "task "+handle.Value)
+			}
+		}
+		if id := transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
+			keys = append(keys, "subscription "+string(mcp.KeyOf(id)))
+		}
+		if id := transport.Member(raw, mcp.MemberElicitationID); id != nil {
+			keys = append(keys, "elicitation "+string(id))
+		}
+	}
+	return keys
+}
