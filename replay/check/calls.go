@@ -20,25 +20,8 @@ import (
 
 // Rules E3 and E11.
 var (
-	lateAnswers = newRule(order.Rule{ID: "E3", Name: "late answers",
-		Why: `The response and the cancellation crossed, or the server did not heed it. Either is legal and
-whoever cancelled must bear it.`,
-		Example: `@
-> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
-> {"method":"notifications/cancelled","params":{"requestId":1}}
-< {"id":1,"result":{}}`})
-	lateAnswer = newDemand(lateAnswers, "an answer may come after its cancellation", order.Note, "basic/utilities/cancellation, Timing Considerations")
-
-	timeouts = newRule(order.Rule{ID: "E11", Name: "calls that timed out",
-		Why: `The client waited for as long as it waits for anything, and gave up: this is what most hangs look
-like in a recording. It says so in the reason of its cancellation. What a user cancelled is a
-note (E2). With --fail-on-timeout it is an error.`,
-		Example: `@
-> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
-wait 60s
-> {"method":"notifications/cancelled","params":{"requestId":1,"reason":"McpError: MCP error -32001: Request timed out"}}
-eof/c2s {"by":"sender"}`})
-	gaveUp = newDemand(timeouts, "an answer comes before its caller gives up", order.Warning, "basic/lifecycle, Timeouts")
+	lateAnswer = newDemand("E3", "an answer may come after its cancellation", order.Note, "basic/utilities/cancellation, Timing Considerations")
+	gaveUp     = newDemand("E11", "an answer comes before its caller gives up", order.Warning, "basic/lifecycle, Timeouts")
 )
 
 // moment is an event and its time; the zero moment is none.

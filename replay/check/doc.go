@@ -32,9 +32,9 @@
 //	S1          frames.go: the schema of the revision
 //	G1 to G4    tally.go, tools.go: the user's own rules
 //
-// A file declares each of its rules, with the explanation, the severity and the section of
-// the specification, before the code that judges it. testdata/rules.txt has a session that
-// breaks each demand of a rule, and a legal one.
+// A file declares the demands of each of its rules, with the severity and the section of the
+// specification, before the code that judges them. rules.txt has the explanation of each rule.
+// testdata/rules.txt has a session that breaks each demand of a rule, and a legal one.
 //
 // # Data layout
 //

@@ -16,35 +16,10 @@ import (
 
 // Rules U3, E14 and E16.
 var (
-	exchangeOrder = newRule(order.Rule{ID: "U3", Name: "the order of an exchange",
-		Why: `A request comes before its response, and what is of a response before its end.`,
-		Example: `http/c2s/1 {"what":"request","method":"POST","path":"/"}
->1 {"id":1,"method":"ping"}
-http/s2c/1 {"what":"response","status":200}
-<1 {"id":1,"result":{}}
-http/s2c/1 {"what":"end"}
-<1 {"method":"notifications/message","params":{"level":"info","data":"x"}}`})
-	requestFirst  = newDemand(exchangeOrder, "an HTTP exchange is answered after its request", order.Error, "")
-	nothingBehind = newDemand(exchangeOrder, "a body ends with its exchange", order.Error, "")
-
-	postAnswers = newRule(order.Rule{ID: "E14", Name: "POSTs without an answer",
-		Why: `Over HTTP a server answers each POST: one that asks for nothing with 202. A client that sends a
-notification or a response waits for that status, here for ever.`,
-		Example: `http/c2s/1 {"what":"request","method":"POST","path":"/","header":{"Mcp-Session-Id":["s"]}}
->1 {"method":"notifications/roots/list_changed"}
-wait 30s
-http/s2c/1 {"what":"broken","error":"reset"}`})
-	postAnswered = newDemand(postAnswers, "a POST is answered", order.Error, "basic/transports, Sending Messages to the Server", firstHTTP, newest)
-
-	beginnings = newRule(order.Rule{ID: "E16", Name: "recordings that begin in the middle",
-		Why: `A recorder that was put in between later, or a log that was cut, lacks what came first. Then an
-answer whose request is missing breaks no rule, nor does a token or a subscription that
-nobody asked for. The note says that such rules were not applied. A client that makes no handshake
-looks the same.`,
-		Example: `< {"id":7,"result":{}}
-> {"id":8,"method":"tools/list"}
-< {"id":8,"result":{"tools":[]}}`})
-	hasBeginning = newDemand(beginnings, "a recording has the beginning of its session", order.Note, "")
+	requestFirst  = newDemand("U3", "an HTTP exchange is answered after its request", order.Error, "")
+	nothingBehind = newDemand("U3", "a body ends with its exchange", order.Error, "")
+	postAnswered  = newDemand("E14", "a POST is answered", order.Error, "basic/transports, Sending Messages to the Server", firstHTTP, newest)
+	hasBeginning  = newDemand("E16", "a recording has the beginning of its session", order.Note, "")
 )
 
 // scope is a space of ids: the session on a pipe, and over HTTP each session, and each

@@ -16,21 +16,8 @@ import (
 
 // Rules E6 and E7.
 var (
-	endRule = newRule(order.Rule{ID: "E6", Name: "frames after the end",
-		Why: `A stream that has ended says nothing more. That a frame follows means that the recording was
-put together from several, or that a recorder is wrong.`,
-		Example: `@
-eof/s2c {"by":"sender"}
-< {"method":"notifications/message","params":{"level":"info","data":"x"}}`})
-	nothingAfter = newDemand(endRule, "nothing is sent after the end", order.Warning, "")
-
-	gapRule = newRule(order.Rule{ID: "E7", Name: "gaps in the recording",
-		Why: `The recorder could not store everything. From here on what looks like a broken rule may be what
-is missing, and is a warning.`,
-		Example: `@
-lost {"frames":2,"bytes":200,"reason":"no space left on device"}
-< {"id":1,"result":{}}`})
-	isWhole = newDemand(gapRule, "the recording is whole", order.Warning, "")
+	nothingAfter = newDemand("E6", "nothing is sent after the end", order.Warning, "")
+	isWhole      = newDemand("E7", "the recording is whole", order.Warning, "")
 )
 
 // Fold is the projection that gives out the findings of a session. [New] makes it.

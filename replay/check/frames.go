@@ -18,46 +18,14 @@ import (
 
 // Rules P13, P14, E4, E5 and S1: each concerns a single message.
 var (
-	jsonRPCRule = newRule(order.Rule{ID: "P13", Name: "JSON-RPC 2.0",
-		Why: `Every message has "jsonrpc":"2.0". Strict peers drop a message without it, and a caller then
-waits for its answer for ever.`,
-		Example: `@
-> {"jsonrpc":"1.0","id":1,"method":"ping"}
-< {"id":1,"result":{}}`})
-	isJSONRPC = newDemand(jsonRPCRule, "a message says that it is JSON-RPC 2.0", order.Error, "basic, Messages")
-
-	metaRule = newRule(order.Rule{ID: "P14", Name: "what a request says of its client",
-		Why: `From 2026-07-28 there is no handshake: each request names in its _meta its revision and what its
-client can do, and should name the client. A server refuses a request that does not.`,
-		Example: `> {"id":1,"method":"tools/list","params":{$META}}
-< {"id":1,"result":{"tools":[]}}
-> {"id":2,"method":"tools/list"}
-< {"id":2,"error":{"code":-32602,"message":"x"}}`})
-	namesRevision = newDemand(metaRule, "a request names its revision and what its client can do", order.Error, "basic, General fields", newest, newest)
-	namesClient   = newDemand(metaRule, "a request names its client", order.Warning, "basic, General fields", newest, newest)
-
-	noiseRule = newRule(order.Rule{ID: "E4", Name: "noise",
-		Why: `A line on standard output that is no message, such as of a print or of a package manager, ends
-strict clients and shifts the framing of lax ones. JSON that is nested deeper than 10,000 is
-taken for no message too. What an HTTP refusal (a status of 300 or more) says in its body is no
-finding.`,
-		Example: `@
-< Server listening on stdio`})
-	onlyMessages = newDemand(noiseRule, "only messages are on the wire", order.Error, pageStdio)
-	noBlankLines = newDemand(noiseRule, "there are no blank lines on the wire", order.Warning, pageStdio)
-
-	encodingRule = newRule(order.Rule{ID: "E5", Name: "UTF-8",
-		Why: `JSON-RPC messages are UTF-8. Other bytes become U+FFFD in one client and an error in the next.`,
-		Example: `@
-> {"method":"notifications/x","params":{"text":"$FF"}}`})
-	isUTF8 = newDemand(encodingRule, "messages are UTF-8", order.Error, "basic/transports")
-
-	schemaRule = newRule(order.Rule{ID: "S1", Name: "--schema",
-		Why: `A message does not fit the official JSON schema of the revision in force: what is missing or
-of another type there, strict peers refuse and lax ones guess. Where the published schema is
-known to be wrong it is a note with the reason.`})
-	fitsSchema  = newDemand(schemaRule, "a message fits the schema of its revision", order.Error, "schema")
-	schemaWrong = newDemand(schemaRule, "a message need not fit where the published schema is wrong", order.Note, "schema")
+	isJSONRPC     = newDemand("P13", "a message says that it is JSON-RPC 2.0", order.Error, "basic, Messages")
+	namesRevision = newDemand("P14", "a request names its revision and what its client can do", order.Error, "basic, General fields", newest, newest)
+	namesClient   = newDemand("P14", "a request names its client", order.Warning, "basic, General fields", newest, newest)
+	onlyMessages  = newDemand("E4", "only messages are on the wire", order.Error, pageStdio)
+	noBlankLines  = newDemand("E4", "there are no blank lines on the wire", order.Warning, pageStdio)
+	isUTF8        = newDemand("E5", "messages are UTF-8", order.Error, "basic/transports")
+	fitsSchema    = newDemand("S1", "a message fits the schema of its revision", order.Error, "schema")
+	schemaWrong   = newDemand("S1", "a message need not fit where the published schema is wrong", order.Note, "schema")
 )
 
 // judgeEncoding is rules E4 and E5 of a frame. It reports whether the frame is JSON.
@@ -155,35 +123,9 @@ func nameOf(m *transport.Message, method string) string {
 
 // Rules U1, U2 and U4: the steps of a frame. No real session breaks U1 or U2.
 var (
-	takenRule = newRule(order.Rule{ID: "U1", Name: "what is taken",
-		Why: `A receiver takes a frame after its sender wrote it. A recording that says otherwise was put
-together wrongly, and no verdict about it means anything.`,
-		Example: `@
-delivered/c2s {"upto":9}`})
-	takenWritten = newDemand(takenRule, "a frame is taken after it was written", order.Error, "")
-
-	laneRule = newRule(order.Rule{ID: "U2", Name: "the order of a lane",
-		Why: `A lane is first in, first out: what is taken goes forward only.`,
-		Example: `@
-delivered/c2s {"upto":3}
-delivered/c2s {"upto":1}`})
-	takenForward = newDemand(laneRule, "frames are taken in the order in which they were written", order.Error, "")
-
-	capacityRule = newRule(order.Rule{ID: "U4", Name: "room on the way",
-		Why: `An exploration notes the capacity that it gave each direction. What one thread of a peer has
-on its way at once, such as the progress of a call, is no more than that and one frame in its
-hand: more is a capacity that was not kept.`,
-		Example: `opened {"mcprec":1,"transport":"memory"}
-> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
-< {"id":0,"result":{"protocolVersion":"2025-11-25"}}
-> {"method":"notifications/initialized"}
-> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
-< {"method":"notifications/progress","params":{"progressToken":"t"}}
-< {"method":"notifications/progress","params":{"progressToken":"t"}}
-< {"method":"notifications/progress","params":{"progressToken":"t"}}
-< {"id":1,"result":{}}
-note pass, token mcprec1.0-1.L0.a.eager`})
-	capacityKept = newDemand(capacityRule, "no more frames of one thread are on their way than there is room", order.Warning, "")
+	takenWritten = newDemand("U1", "a frame is taken after it was written", order.Error, "")
+	takenForward = newDemand("U2", "frames are taken in the order in which they were written", order.Error, "")
+	capacityKept = newDemand("U4", "no more frames of one thread are on their way than there is room", order.Warning, "")
 )
 
 // index returns a direction as an index, whatever a damaged event says.

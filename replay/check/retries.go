@@ -14,19 +14,12 @@ import (
 
 // Rule P12.
 var (
-	retryRule = newRule(order.Rule{ID: "P12", Name: "retries",
-		Why: `A server that asks for input keeps nothing: all that it knows of the request comes back with
-the retry in requestState, untouched.`,
-		Example: `> {"id":1,"method":"tools/call","params":{"name":"count",$META}}
-< {"id":1,"result":{"resultType":"input_required","requestState":"abc"}}
-> {"id":2,"method":"tools/call","params":{"name":"count","requestState":"abd",$META}}
-< {"id":2,"result":{}}`})
-	stateKept    = newDemand(retryRule, "a retry echoes the requestState", order.Error, pageRetry+", Client Requirements", newest, newest)
-	stateUnasked = newDemand(retryRule, "a requestState is sent only where one was given", order.Error, pageRetry+", Client Requirements", newest, newest)
-	inputMethod  = newDemand(retryRule, "input is asked for only by prompts/get, resources/read and tools/call", order.Error, pageRetry+", Supported Requests", newest, newest)
-	inputNone    = newDemand(retryRule, "an InputRequiredResult has inputRequests or a requestState", order.Error, pageRetry+", Server Requirements", newest, newest)
-	inputKind    = newDemand(retryRule, "what is asked for is elicitation, sampling or roots", order.Error, pageRetry+", Server Requirements", newest, newest)
-	inputUnable  = newDemand(retryRule, "only what the client declared is asked for", order.Error, pageRetry+", Server Requirements", newest, newest)
+	stateKept    = newDemand("P12", "a retry echoes the requestState", order.Error, pageRetry+", Client Requirements", newest, newest)
+	stateUnasked = newDemand("P12", "a requestState is sent only where one was given", order.Error, pageRetry+", Client Requirements", newest, newest)
+	inputMethod  = newDemand("P12", "input is asked for only by prompts/get, resources/read and tools/call", order.Error, pageRetry+", Supported Requests", newest, newest)
+	inputNone    = newDemand("P12", "an InputRequiredResult has inputRequests or a requestState", order.Error, pageRetry+", Server Requirements", newest, newest)
+	inputKind    = newDemand("P12", "what is asked for is elicitation, sampling or roots", order.Error, pageRetry+", Server Requirements", newest, newest)
+	inputUnable  = newDemand("P12", "only what the client declared is asked for", order.Error, pageRetry+", Server Requirements", newest, newest)
 )
 
 const pageRetry = "basic/patterns/mrtr"

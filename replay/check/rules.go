@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	_ "embed" // of the explanations
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,19 +85,13 @@ const (
 	newest        = mcp.Revision2026_07_28
 )
 
-// The rules of this package and the demands of each. A file declares a rule before the code
-// that judges the rule; testdata/rules.txt has sessions to break each demand. A rule needs no
-// other place.
-var (
-	rules   []order.Rule
-	demands []order.Demand
-)
+// demands lists the demands of this package. A file declares the demands of a rule before the
+// code that judges the rule. rules.txt explains the rules of this package and of package order;
+// testdata/rules.txt has sessions to break each demand.
+var demands []order.Demand
 
-// newRule declares a rule and returns the id.
-func newRule(r order.Rule) string {
-	rules = append(rules, r)
-	return r.ID
-}
+//go:embed rules.txt
+var rulesText string
 
 // newDemand declares a demand of a rule, with the first and the last revision of the demand;
 // without revisions, the oldest and the newest.
@@ -123,27 +118,25 @@ func Demands() []order.Demand {
 	return list
 }
 
-// ruleOf returns the explanation of a rule.
-func ruleOf(id string) (order.Rule, bool) {
-	for _, r := range slices.Concat(order.Rules(), rules) {
-		if r.ID == id {
-			return r, true
-		}
-	}
-	return order.Rule{}, false
+// ruleOf returns the name and the explanation of a rule.
+func ruleOf(id string) (name, text string, found bool) {
+	_, rest, found := strings.Cut(rulesText, "\n= "+id+" ")
+	name, rest, _ = strings.Cut(rest, "\n")
+	text, _, _ = strings.Cut(rest, "\n\n= ")
+	return name, text, found
 }
 
 // Name returns the topic of a rule, in a word or two; "" for an unknown rule.
 func Name(rule string) string {
-	r, _ := ruleOf(rule)
-	return r.Name
+	name, _, _ := ruleOf(rule)
+	return name
 }
 
 // Explain returns the demands of a rule, the reason, and an example: a sequence of frames
 // that breaks the rule, with the findings. It reports false for an unknown rule.
 func Explain(rule string) (string, bool) {
-	r, ok := ruleOf(rule)
-	if !ok {
+	_, text, found := ruleOf(rule)
+	if !found {
 		return "", false
 	}
 	var b strings.Builder
@@ -159,18 +152,19 @@ func Explain(rule string) (string, bool) {
 			b.WriteString(")\n")
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n", r.Why)
-	if r.Example == "" {
+	why, example, hasExample := strings.Cut(strings.TrimSpace(text), "\n- example\n")
+	fmt.Fprintf(&b, "\n%s\n", why)
+	if !hasExample {
 		return b.String(), true
 	}
 	b.WriteString("\nThis breaks it (each message has \"jsonrpc\":\"2.0\" too):\n\n")
-	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+newest+`…}`, "$FF", "\uFFFD").Replace(r.Example)
+	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+newest+`…}`, "$FF", "\uFFFD").Replace(example)
 	for line := range strings.Lines(shown) {
 		b.WriteString("  " + line)
 	}
 	b.WriteString("\n\nand is found as\n\n")
 	f := New(Gate{}, func(found Finding) { fmt.Fprintf(&b, "  %s\n", found) })
-	for _, e := range parseExample(r.Example) {
+	for _, e := range parseExample(example) {
 		if f.Apply(e) != nil {
 			break
 		}

@@ -18,15 +18,8 @@ import (
 
 // Rule E9.
 var (
-	headerRule = newRule(order.Rule{ID: "E9", Name: "routing headers",
-		Why: `From 2026-07-28 a proxy may route and limit by Mcp-Method, Mcp-Name, MCP-Protocol-Version
-and the Mcp-Param headers of a tool, and never read the body. Where they differ, or are not
-there, it has let pass what it would have refused.`,
-		Example: `http/c2s/1 {"what":"request","method":"POST","path":"/","header":{"Mcp-Method":["tools/list"],"Mcp-Name":["count"],"Mcp-Protocol-Version":["2026-07-28"]}}
->1 {"id":1,"method":"tools/call","params":{"name":"count",$META}}
-<1 {"id":1,"result":{}}`})
-	headerAgrees = newDemand(headerRule, "headers say what the body says", order.Error, pageHTTP+", Server Validation", newest, newest)
-	headerThere  = newDemand(headerRule, "a request has its routing headers", order.Error, pageHTTP+", Request Metadata", newest, newest)
+	headerAgrees = newDemand("E9", "headers say what the body says", order.Error, pageHTTP+", Server Validation", newest, newest)
+	headerThere  = newDemand("E9", "a request has its routing headers", order.Error, pageHTTP+", Request Metadata", newest, newest)
 )
 
 // judgeHeaders is rule E9 of a request of the client, the only message of a body. An exchange
@@ -134,39 +127,13 @@ func sameNumber(a, b string) bool {
 
 // Rule P11.
 var (
-	resumptionRule = newRule(order.Rule{ID: "P11", Name: "resumption",
-		Why: `A client that lost a stream says which event it has, and the server sends what came behind it
-on that stream. What is of another stream, or was there before, is answered or counted twice.
-2026-07-28 has none of this: with its stream a request is lost.`,
-		Example: `http/c2s/1 {"what":"request","method":"POST","path":"/"}
->1 {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
-http/s2c/1 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"],"Mcp-Session-Id":["s"]}}
-http/s2c/1 {"what":"event","sse":{"id":"1-1"}}
-<1 {"id":0,"result":{"protocolVersion":"2025-11-25"}}
-http/s2c/1 {"what":"end"}
-http/c2s/2 {"what":"request","method":"POST","path":"/","header":{"Mcp-Session-Id":["s"]}}
->2 {"method":"notifications/initialized"}
-http/s2c/2 {"what":"response","status":202}
-http/c2s/3 {"what":"request","method":"POST","path":"/","header":{"Mcp-Session-Id":["s"]}}
->3 {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
-http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}
-http/s2c/3 {"what":"event","sse":{"id":"3-1"}}
-<3 {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}
-http/s2c/3 {"what":"broken","error":"reset"}
-http/c2s/4 {"what":"request","method":"GET","path":"/","header":{"Mcp-Session-Id":["s"],"Last-Event-Id":["3-1"]}}
-http/s2c/4 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}
-http/s2c/4 {"what":"event","sse":{"id":"1-1"}}
-<4 {"id":0,"result":{"protocolVersion":"2025-11-25"}}
-http/s2c/4 {"what":"event","sse":{"id":"3-2"}}
-<4 {"id":1,"result":{}}
-http/s2c/4 {"what":"end"}`})
-	eventIDUnique  = newDemand(resumptionRule, "an event has an id of its own", order.Error, pageResumability, firstHTTP, lastHandshake)
-	eventForward   = newDemand(resumptionRule, "redelivery keeps the stream's order, and gives nothing twice", order.Error, pageResumability, firstHTTP, lastHandshake)
-	eventOfStream  = newDemand(resumptionRule, "no event of another stream is redelivered", order.Error, pageResumability, firstHTTP, lastHandshake)
-	eventKnown     = newDemand(resumptionRule, "a stream is taken up behind an event that was received", order.Warning, pageResumability, firstHTTP, lastHandshake)
-	responseStream = newDemand(resumptionRule, "a response comes on its request's stream, or where that is taken up again", order.Error,
+	eventIDUnique  = newDemand("P11", "an event has an id of its own", order.Error, pageResumability, firstHTTP, lastHandshake)
+	eventForward   = newDemand("P11", "redelivery keeps the stream's order, and gives nothing twice", order.Error, pageResumability, firstHTTP, lastHandshake)
+	eventOfStream  = newDemand("P11", "no event of another stream is redelivered", order.Error, pageResumability, firstHTTP, lastHandshake)
+	eventKnown     = newDemand("P11", "a stream is taken up behind an event that was received", order.Warning, pageResumability, firstHTTP, lastHandshake)
+	responseStream = newDemand("P11", "a response comes on its request's stream, or where that is taken up again", order.Error,
 		"basic/transports, Listening for Messages from the Server", firstHTTP, lastHandshake)
-	notResumed = newDemand(resumptionRule, "a lost stream is not taken up again", order.Warning, pageHTTP+", Receiving Messages", newest, newest)
+	notResumed = newDemand("P11", "a lost stream is not taken up again", order.Warning, pageHTTP+", Receiving Messages", newest, newest)
 )
 
 const pageResumability = "basic/transports, Resumability and Redelivery"

@@ -17,12 +17,9 @@ import (
 
 // Rules G1, G2 and G3.
 var (
-	durationRule  = newRule(order.Rule{ID: "G1", Name: "--max-duration", Why: `A call of the client took longer than --max-duration says.`})
-	withinLimit   = newDemand(durationRule, "no call takes longer than --max-duration", order.Error, "")
-	expectRule    = newRule(order.Rule{ID: "G2", Name: "--expect-tool", Why: `A tool of --expect-tool was not called.`})
-	expectedTool  = newDemand(expectRule, "the tools of --expect-tool are called", order.Error, "")
-	forbidRule    = newRule(order.Rule{ID: "G3", Name: "--forbid-tool", Why: `A tool of --forbid-tool was called.`})
-	forbiddenTool = newDemand(forbidRule, "the tools of --forbid-tool are not called", order.Error, "")
+	withinLimit   = newDemand("G1", "no call takes longer than --max-duration", order.Error, "")
+	expectedTool  = newDemand("G2", "the tools of --expect-tool are called", order.Error, "")
+	forbiddenTool = newDemand("G3", "the tools of --forbid-tool are not called", order.Error, "")
 )
 
 // Gate holds the user's own rules for a session.

@@ -16,38 +16,9 @@ import (
 
 // Rules E1, E2 and E10.
 var (
-	unansweredRule = newRule(order.Rule{ID: "E1", Name: "calls without an answer",
-		Why: `A call without an answer is what a user sees as a hang. The finding says who ended first, who
-waits for whom, and who spoke last each way. It is an error when the recording is whole and
-the call was not cancelled; of a request of the server only if a call of the client waits too.`,
-		Example: `@
-> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
-< {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}
-eof/s2c {"by":"sender"}
-exit {"code":-1,"signal":"killed"}
-closed {"frames":5}`})
-	unanswered = newDemand(unansweredRule, "every request is answered", order.Error, "basic, Responses")
-
-	openRule = newRule(order.Rule{ID: "E2", Name: "requests that need no answer",
-		Why: `A subscription lasts, a cancelled call needs no answer, and at its end a session leaves what
-nobody waits for. All that is said of it is that it was so.`,
-		Example: `@
-< {"id":1,"method":"roots/list"}
-eof/c2s {"by":"sender"}`})
-	mayStayOpen = newDemand(openRule, "a request may stay without an answer", order.Note, "basic, Responses")
-
-	silenceRule = newRule(order.Rule{ID: "E10", Name: "a silent client",
-		Why: `A client that hands notifications to a queue which nobody drains during a call does not come
-to the answer. Where the pipe holds both, all that a recording shows is a client that says
-nothing more: for a second or more, and ten times as long as it ever took. It may have had
-nothing to say; mcprec replay --client inbox:0 and mcprec capacity tell of the queue.`,
-		Example: `@
-> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
-< {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}
-< {"id":1,"result":{}}
-wait 30s
-eof/c2s {"by":"sender"}`})
-	clientGoesOn = newDemand(silenceRule, "a client goes on behind an answer", order.Note, "")
+	unanswered   = newDemand("E1", "every request is answered", order.Error, "basic, Responses")
+	mayStayOpen  = newDemand("E2", "a request may stay without an answer", order.Note, "basic, Responses")
+	clientGoesOn = newDemand("E10", "a client goes on behind an answer", order.Note, "")
 )
 
 // traffic is the record of each direction, besides the calls.

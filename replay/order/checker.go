@@ -12,14 +12,9 @@ import (
 
 // Rule P9.
 var (
-	batches = newRule(Rule{"P9", "batches",
-		`Batches came with 2025-03-26 and went with 2025-06-18. An end that knows none takes a batch for
-broken JSON-RPC, and whoever sent it waits.`,
-		`@
-> [{"method":"notifications/roots/list_changed"}]`})
-	noBatches  = newLaw(law{batches, "there are no batches", Error, pageBase, "Messages", revisions{mcp.Revision2025_06_18, mcp.Revision2026_07_28}})
-	doubtBatch = newLaw(law{batches, "batches are not described", Warning, pageBase, "Messages", revisions{mcp.Revision2024_11_05, mcp.Revision2024_11_05}})
-	emptyBatch = newLaw(law{batches, "a batch is not empty", Error, pageBase, "Messages", always})
+	noBatches  = newLaw(law{"P9", "there are no batches", Error, pageBase, "Messages", revisions{mcp.Revision2025_06_18, mcp.Revision2026_07_28}})
+	doubtBatch = newLaw(law{"P9", "batches are not described", Warning, pageBase, "Messages", revisions{mcp.Revision2024_11_05, mcp.Revision2024_11_05}})
+	emptyBatch = newLaw(law{"P9", "a batch is not empty", Error, pageBase, "Messages", always})
 )
 
 // Mark is the number of frames an end has received: a point on the end's own clock.

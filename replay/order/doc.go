@@ -26,10 +26,10 @@
 //	P9   checker.go: batches (2025-03-26 alone)
 //	P10  lifecycle.go: a task begins working, and its terminal status is final (2025-11-25)
 //
-// A file declares each of its rules, with the explanation and the laws, before the code
-// that judges it. [Checker.Observe] is for a tap between the ends, which does not see what
-// an end had received: a violation that depends on that is a [Note]. In a long session it
-// forgets old requests.
+// A file declares the laws of each of its rules before the code that judges the rule.
+// Package check explains the rules. [Checker.Observe] is for a tap between the ends, which
+// does not see the receipt of a frame: a violation that depends on a receipt is a [Note]. In
+// a long session Observe forgets old requests.
 //
 // # Data layout
 //

@@ -9,33 +9,21 @@ import (
 
 // Rules P4 and P10.
 var (
-	handshakes = newRule(Rule{"P4", "the handshake",
-		`Until the handshake is done neither end knows what the other can do, and servers refuse or
-drop what comes before it.`,
-		`> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
-> {"method":"notifications/initialized"}
-< {"id":0,"result":{"protocolVersion":"2025-11-25"}}`})
-	initializeFirst = newLaw(law{handshakes, "initialize comes first", Error, pageLifecycle, "Initialization", withHandshake})
-	initializeOnce  = newLaw(law{handshakes, "a session is initialized once", Error, pageLifecycle, "Initialization", withHandshake})
-	initializeAlone = newLaw(law{handshakes, "initialize is not part of a batch", Error, pageLifecycle, "Initialization", withHandshake})
-	initializeKept  = newLaw(law{handshakes, "initialize is not cancelled", Error, pageCancel, "Behavior Requirements", withHandshake})
-	initializedNext = newLaw(law{handshakes, "initialized comes after the response to initialize", Error, pageLifecycle, "Initialization", withHandshake})
-	initializedOnce = newLaw(law{handshakes, "initialized is sent once", Warning, pageLifecycle, "Initialization", withHandshake})
-	clientWaits     = newLaw(law{handshakes, "before the response to initialize the client asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
-	clientReady     = newLaw(law{handshakes, "before initialized the client asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
-	serverWaits     = newLaw(law{handshakes, "before initialized the server asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
+	initializeFirst = newLaw(law{"P4", "initialize comes first", Error, pageLifecycle, "Initialization", withHandshake})
+	initializeOnce  = newLaw(law{"P4", "a session is initialized once", Error, pageLifecycle, "Initialization", withHandshake})
+	initializeAlone = newLaw(law{"P4", "initialize is not part of a batch", Error, pageLifecycle, "Initialization", withHandshake})
+	initializeKept  = newLaw(law{"P4", "initialize is not cancelled", Error, pageCancel, "Behavior Requirements", withHandshake})
+	initializedNext = newLaw(law{"P4", "initialized comes after the response to initialize", Error, pageLifecycle, "Initialization", withHandshake})
+	initializedOnce = newLaw(law{"P4", "initialized is sent once", Warning, pageLifecycle, "Initialization", withHandshake})
+	clientWaits     = newLaw(law{"P4", "before the response to initialize the client asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
+	clientReady     = newLaw(law{"P4", "before initialized the client asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
+	serverWaits     = newLaw(law{"P4", "before initialized the server asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
 
-	taskStates = newRule(Rule{"P10", "tasks",
-		`A client stops to ask for a task whose status is terminal. A status that changes after that is
-seen by nobody.`,
-		`@
-> {"id":1,"method":"tools/call","params":{"name":"count","task":{}}}
-< {"id":1,"result":{"task":{"taskId":"a","status":"completed"}}}`})
-	madeBeforeAsked = newLaw(law{taskStates, "a task is made before it is asked about", Warning, pageTasks, "Creating Tasks", withTasks})
-	taskBegins      = newLaw(law{taskStates, "a task begins working", Error, pageTasks, "Task Status Lifecycle", withTasks})
-	taskResult      = newLaw(law{taskStates, "tasks/result is answered when the status is terminal", Error, pageTasks, "Result Retrieval", withTasks})
-	taskCancels     = newLaw(law{taskStates, "tasks/cancel is answered when the status is cancelled", Error, pageTasks, "Task Cancellation", withTasks})
-	taskTerminal    = newLaw(law{taskStates, "a terminal status is final", Error, pageTasks, "Task Status Lifecycle", withTasks})
+	madeBeforeAsked = newLaw(law{"P10", "a task is made before it is asked about", Warning, pageTasks, "Creating Tasks", withTasks})
+	taskBegins      = newLaw(law{"P10", "a task begins working", Error, pageTasks, "Task Status Lifecycle", withTasks})
+	taskResult      = newLaw(law{"P10", "tasks/result is answered when the status is terminal", Error, pageTasks, "Result Retrieval", withTasks})
+	taskCancels     = newLaw(law{"P10", "tasks/cancel is answered when the status is cancelled", Error, pageTasks, "Task Cancellation", withTasks})
+	taskTerminal    = newLaw(law{"P10", "a terminal status is final", Error, pageTasks, "Task Status Lifecycle", withTasks})
 )
 
 // handshake is how far a session's handshake has come.

@@ -15,61 +15,28 @@ import (
 
 // Rules P1, P2, P3, P5 and P6.
 var (
-	responses = newRule(Rule{"P1", "responses",
-		`Whoever asked waits for one response with its id. A second one, or one that nobody waits
-for, is dropped by some clients and ends the connection of others.`,
-		`@
-> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
-< {"id":1,"result":{}}
-< {"id":1,"result":{}}`})
-	answersRequest = newLaw(law{responses, "a response answers a request", Error, pageBase, "Responses", always})
-	answerReceived = newLaw(law{responses, "a response comes after its request was received", Error, pageBase, "Responses", always})
-	answerOnce     = newLaw(law{responses, "a request is answered once", Error, pageBase, "Responses", always})
-	retryNewID     = newLaw(law{responses, "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements", withoutHandshake})
+	answersRequest = newLaw(law{"P1", "a response answers a request", Error, pageBase, "Responses", always})
+	answerReceived = newLaw(law{"P1", "a response comes after its request was received", Error, pageBase, "Responses", always})
+	answerOnce     = newLaw(law{"P1", "a request is answered once", Error, pageBase, "Responses", always})
+	retryNewID     = newLaw(law{"P1", "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements", withoutHandshake})
 
-	ids = newRule(Rule{"P2", "ids",
-		`The id is all that tells an answer from another. Where an id is used again, a late answer
-to the first request is taken for one to the second.`,
-		`@
-> {"id":1,"method":"tools/list"}
-< {"id":1,"result":{"tools":[]}}
-> {"id":1,"method":"tools/list"}
-< {"id":1,"result":{"tools":[]}}`})
-	idNotNull = newLaw(law{ids, "the id of a request is not null", Error, pageBase, "Requests", always})
-	idNotUsed = newLaw(law{ids, "the id of a request was not used before in the session", Error, pageBase, "Requests", withHandshake})
-	idNotOpen = newLaw(law{ids, "the id of a request is not that of another open one", Error, pageBase, "Requests", always})
+	idNotNull = newLaw(law{"P2", "the id of a request is not null", Error, pageBase, "Requests", always})
+	idNotUsed = newLaw(law{"P2", "the id of a request was not used before in the session", Error, pageBase, "Requests", withHandshake})
+	idNotOpen = newLaw(law{"P2", "the id of a request is not that of another open one", Error, pageBase, "Requests", always})
 
-	progresses = newRule(Rule{"P3", "progress",
-		`A client finds the call that progress is of by its token, and forgets the token with the
-response: progress that comes later is lost, or is an error that ends a strict client.`,
-		`@
-> {"id":1,"method":"tools/call","params":{"name":"count","_meta":{"progressToken":"t"}}}
-< {"id":1,"result":{}}
-< {"method":"notifications/progress","params":{"progressToken":"t","progress":1}}`})
-	tokenNotOpen   = newLaw(law{progresses, "a progress token is unique among open requests", Error, pageProgress, "Progress Flow", always})
-	tokenReceived  = newLaw(law{progresses, "progress is of a request that was received", Error, pageProgress, "Behavior Requirements", always})
-	progressEnds   = newLaw(law{progresses, "progress stops when the request is answered", Error, pageProgress, "Implementation Notes", always})
-	progressRises  = newLaw(law{progresses, "progress rises with each notification", Error, pageProgress, "Progress Flow", always})
-	progressServer = newLaw(law{progresses, "only the server sends progress", Error, pageProgress, "Progress Flow", withoutHandshake})
+	tokenNotOpen   = newLaw(law{"P3", "a progress token is unique among open requests", Error, pageProgress, "Progress Flow", always})
+	tokenReceived  = newLaw(law{"P3", "progress is of a request that was received", Error, pageProgress, "Behavior Requirements", always})
+	progressEnds   = newLaw(law{"P3", "progress stops when the request is answered", Error, pageProgress, "Implementation Notes", always})
+	progressRises  = newLaw(law{"P3", "progress rises with each notification", Error, pageProgress, "Progress Flow", always})
+	progressServer = newLaw(law{"P3", "only the server sends progress", Error, pageProgress, "Progress Flow", withoutHandshake})
 
-	whoAsks = newRule(Rule{"P5", "who asks",
-		`From 2026-07-28 a server that wants something ends the call with an InputRequiredResult, and
-the client asks again. A client of that revision has nobody who answers a request.`,
-		`> {"id":1,"method":"tools/call","params":{"name":"count",$META}}
-< {"id":0,"method":"ping"}
-< {"id":1,"result":{}}`})
-	serverRequests  = newLaw(law{whoAsks, "the server sends no requests", Error, pageStdio, "Receiving Messages", withoutHandshake})
-	clientResponses = newLaw(law{whoAsks, "the client sends no responses", Error, pageStdio, "Sending Messages", withoutHandshake})
+	serverRequests  = newLaw(law{"P5", "the server sends no requests", Error, pageStdio, "Receiving Messages", withoutHandshake})
+	clientResponses = newLaw(law{"P5", "the client sends no responses", Error, pageStdio, "Sending Messages", withoutHandshake})
 
-	cancellations = newRule(Rule{"P6", "cancellation",
-		`Only who asked may cancel, and only what it asked. A cancellation and the response may cross:
-that is no fault, and where a recording cannot tell it is a note.`,
-		`@
-> {"method":"notifications/cancelled","params":{"requestId":7}}`})
-	cancelsOwn    = newLaw(law{cancellations, "a cancellation names a request of its sender", Error, pageCancel, "Behavior Requirements", always})
-	cancelsOpen   = newLaw(law{cancellations, "a cancellation names a request that is believed open", Warning, pageCancel, "Behavior Requirements", always})
-	cancelsListen = newLaw(law{cancellations, "a server cancels subscriptions alone", Error, pageCancel, "Behavior Requirements", withoutHandshake})
-	cancelledEnds = newLaw(law{cancellations, "after a cancellation nothing more is sent for the request", Warning, pageStdio, "Cancellation", withoutHandshake})
+	cancelsOwn    = newLaw(law{"P6", "a cancellation names a request of its sender", Error, pageCancel, "Behavior Requirements", always})
+	cancelsOpen   = newLaw(law{"P6", "a cancellation names a request that is believed open", Warning, pageCancel, "Behavior Requirements", always})
+	cancelsListen = newLaw(law{"P6", "a server cancels subscriptions alone", Error, pageCancel, "Behavior Requirements", withoutHandshake})
+	cancelledEnds = newLaw(law{"P6", "after a cancellation nothing more is sent for the request", Warning, pageStdio, "Cancellation", withoutHandshake})
 )
 
 // Request is a request on the wire and its later fate.

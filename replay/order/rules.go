@@ -98,16 +98,8 @@ var (
 	withoutHandshake = revisions{mcp.Revision2026_07_28, mcp.Revision2026_07_28}
 )
 
-// Rule explains a rule.
-type Rule struct {
-	ID      string // such as "P3"
-	Name    string // the topic, in a word or two
-	Why     string
-	Example string // frames with a violation, in the language of package check's examples
-}
-
-// law is a demand of a rule. A file declares each rule, with the laws, before the code that
-// judges the rule.
+// law is a demand of a rule. A file declares the laws of a rule before the code that judges
+// the rule; package check explains the rules.
 type law struct {
 	rule     string
 	title    string
@@ -117,26 +109,14 @@ type law struct {
 	in       revisions
 }
 
-// The rules and laws of the package, in the order of declaration.
-var (
-	rules []Rule
-	laws  []law
-)
-
-// newRule declares a rule and returns the id.
-func newRule(r Rule) string {
-	rules = append(rules, r)
-	return r.ID
-}
+// laws holds the laws of the package, in the order of declaration.
+var laws []law
 
 // newLaw declares a law.
 func newLaw(l law) law {
 	laws = append(laws, l)
 	return l
 }
-
-// Rules lists the rules, in the order of declaration.
-func Rules() []Rule { return slices.Clone(rules) }
 
 // Demands lists the demands, in the order of declaration. A Violation has the Rule and the
 // Title of a demand.

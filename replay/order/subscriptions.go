@@ -10,25 +10,14 @@ import (
 
 // Rules P7 and P8.
 var (
-	subscriptionRule = newRule(Rule{"P7", "subscriptions",
-		`The acknowledgement says from when on a client misses nothing. What is notified before it, or
-of something that was not asked for, finds nobody.`,
-		`> {"id":1,"method":"subscriptions/listen","params":{$META,"notifications":{"toolsListChanged":true}}}
-< {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`})
-	subscriptionOpen  = newLaw(law{subscriptionRule, "a subscription's notification names an open subscription", Error, pageSubscriptions, "Receiving Notifications", withoutHandshake})
-	acknowledgedFirst = newLaw(law{subscriptionRule, "a subscription is acknowledged before it notifies", Error, pageSubscriptions, "Acknowledgment", withoutHandshake})
-	notifiesAsked     = newLaw(law{subscriptionRule, "only what a subscription asked for is notified", Error, pageSubscriptions, "Opening a Stream", withoutHandshake})
-	updatesAsked      = newLaw(law{subscriptionRule, "only resources that a subscription asked for, or parts of them, are updated", Warning, pageSubscriptions, "Opening a Stream", withoutHandshake})
-	updatesSubscribed = newLaw(law{subscriptionRule, "a resource is subscribed to before its updates", Warning, pageResources, "Subscriptions", withHandshake})
+	subscriptionOpen  = newLaw(law{"P7", "a subscription's notification names an open subscription", Error, pageSubscriptions, "Receiving Notifications", withoutHandshake})
+	acknowledgedFirst = newLaw(law{"P7", "a subscription is acknowledged before it notifies", Error, pageSubscriptions, "Acknowledgment", withoutHandshake})
+	notifiesAsked     = newLaw(law{"P7", "only what a subscription asked for is notified", Error, pageSubscriptions, "Opening a Stream", withoutHandshake})
+	updatesAsked      = newLaw(law{"P7", "only resources that a subscription asked for, or parts of them, are updated", Warning, pageSubscriptions, "Opening a Stream", withoutHandshake})
+	updatesSubscribed = newLaw(law{"P7", "a resource is subscribed to before its updates", Warning, pageResources, "Subscriptions", withHandshake})
 
-	logRule = newRule(Rule{"P8", "log messages",
-		`From 2026-07-28 log messages belong to a request that asked for them; others are noise to
-a client that did not.`,
-		`> {"id":1,"method":"tools/call","params":{"name":"count",$META}}
-< {"method":"notifications/message","params":{"level":"info","data":"x"}}
-< {"id":1,"result":{}}`})
-	logLevelSet = newLaw(law{logRule, "log messages need a request that set a log level", Error, pageLogging, "Per-request log level", withoutHandshake})
-	logsEnd     = newLaw(law{logRule, "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Per-request log level", withoutHandshake})
+	logLevelSet = newLaw(law{"P8", "log messages need a request that set a log level", Error, pageLogging, "Per-request log level", withoutHandshake})
+	logsEnd     = newLaw(law{"P8", "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Per-request log level", withoutHandshake})
 )
 
 // subscriptions holds the subscribed resources of a session with a handshake. In a stateless
