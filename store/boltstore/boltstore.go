@@ -269,17 +269,16 @@ func (s *Store) behind(ctx context.Context, id store.SessionID, key [16]byte, he
 	if len(stored) > 0 {
 		x := &source{store: s, id: id, key: key, path: s.databasePath(key)}
 		x.projection.session.Head = head
-		isSame := true
-		err := x.readChunks(ctx, stored[0].Seq, func(e store.Event, err error) bool {
-			isSame = err == nil && e.Equal(stored[0])
-			stored = stored[1:]
-			return isSame && len(stored) > 0
-		})
-		if err == nil && !isSame {
-			err = conflict
-		}
-		if err != nil {
-			return nil, err
+		for e, err := range x.readChunks(ctx, stored[0].Seq) {
+			switch {
+			case err != nil:
+				return nil, err
+			case !e.Equal(stored[0]):
+				return nil, conflict
+			}
+			if stored = stored[1:]; len(stored) == 0 {
+				break
+			}
 		}
 	}
 	if len(events) > 0 && head.Sealed {

@@ -2,9 +2,9 @@ package boltstore
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"slices"
 	"sync"
 
@@ -36,7 +36,8 @@ func chunkKey(id [16]byte, first uint64) (k key) {
 type chunk struct {
 	key    key
 	data   []byte
-	bodies []body // with their values, see bodies.go
+	bodies []body // with their values
+	last   uint64 // of a chunk in a database: the Seq of its last event
 }
 
 // How the body of a chunk is compressed.
@@ -191,19 +192,17 @@ func (c chunk) header() (f chunkHeader, err error) {
 	return f, nil
 }
 
-// events decodes a chunk and calls yield for its events until yield returns false. The events
-// own their payloads.
-func (c chunk) events(yield func(store.Event) bool) error {
-	var fault error
-	err := c.each(func(e store.Event, err error) bool {
-		fault = err
-		return err == nil && yield(e)
-	})
-	return errors.Join(err, fault)
+// events decodes a chunk. The events own their payloads. An event with a missing or damaged
+// body has an error, and other events may follow.
+func (c chunk) events() iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		if err := c.decode(yield); err != nil {
+			yield(store.Event{}, err)
+		}
+	}
 }
 
-// each is like events, but goes on behind an event with a missing or damaged body.
-func (c chunk) each(yield func(store.Event, error) bool) error {
+func (c chunk) decode(yield func(store.Event, error) bool) error {
 	f, err := c.header()
 	if err != nil {
 		return err
@@ -247,12 +246,6 @@ func (c chunk) each(yield func(store.Event, error) bool) error {
 		return fmt.Errorf("event %d: bytes after it: %w", f.last, store.ErrCorrupt)
 	}
 	return nil
-}
-
-// last returns the Seq of the last event of a chunk with a valid header.
-func (c chunk) last() uint64 {
-	n, _ := binary.Uvarint(c.data[chunkHead:])
-	return binary.BigEndian.Uint64(c.key[16:]) + n - 1
 }
 
 // dictionary is the text that small chunks are compressed against, with the most frequent

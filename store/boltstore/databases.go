@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,44 +135,32 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 		file, err = openRegular(name, flag&^os.O_CREATE)
 		return file, err
 	}
-	return d.retry(ctx, func() error {
-		whole := false
-		err := guarded(path, func() error {
-			db, err := bolt.Open(path, 0o600, &o)
-			if err != nil {
-				whole = true
-				return explainOpenError(path, err)
+	return d.retry(ctx, func() (err error) {
+		// On a damaged file bbolt panics, or follows a page number out of the mapped memory, a
+		// fault that would end the process.
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() {
+			if r := recover(); r != nil {
+				err = damagedError(path, fmt.Sprint(r))
+				if file != nil {
+					unlock(file) // the mapping would keep the lock of a closed file
+					_ = file.Close()
+				}
 			}
-			if !underName(file, path) { // it was replaced while we waited
-				whole = true
-				return errors.Join(store.ErrBusy, db.Close())
-			}
-			err = f(db, file)
-			if closeErr := db.Close(); err == nil && closeErr != nil {
-				err = fmt.Errorf("close %s: %w", path, closeErr)
-			}
-			whole = true
-			return err
-		})
-		if !whole && file != nil {
-			unlock(file) // the mapping would keep the lock of a closed file
-			_ = file.Close()
+		}()
+		db, err := bolt.Open(path, 0o600, &o)
+		if err != nil {
+			return explainOpenError(path, err)
+		}
+		if !underName(file, path) { // it was replaced while we waited
+			return errors.Join(store.ErrBusy, db.Close())
+		}
+		err = f(db, file)
+		if closeErr := db.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("close %s: %w", path, closeErr)
 		}
 		return err
 	})
-}
-
-// guarded runs f on the bbolt file at path. On a damaged file bbolt panics, or follows a page
-// number out of the mapped memory, a fault that would end the process; guarded returns an
-// error instead.
-func guarded(path string, f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = damagedError(path, fmt.Sprint(r))
-		}
-	}()
-	return f()
 }
 
 // damagedError is the error for a damaged database. It names the parts of the store that are
@@ -187,8 +174,6 @@ func explainOpenError(path string, err error) error {
 	var number syscall.Errno
 	var pathError *fs.PathError
 	switch {
-	case err == nil:
-		return nil
 	case isOdd(err):
 		return err
 	case errors.Is(err, berrors.ErrTimeout):
@@ -199,24 +184,6 @@ func explainOpenError(path string, err error) error {
 		return fmt.Errorf("open %s: %w", filepath.Base(path), lockError(err))
 	}
 	return damagedError(path, err.Error())
-}
-
-// metaPages reports whether both meta pages of a bbolt file are intact. If one is not, bbolt
-// falls back to the other. After a crash this is right, because the newest transaction was not
-// durable; after damage it loses a transaction silently.
-func metaPages(f *os.File, pageSize int) bool {
-	var m [64]byte
-	for i := range int64(2) {
-		if _, err := f.ReadAt(m[:], i*int64(pageSize)+pageHead); err != nil {
-			return false
-		}
-		sum := fnv.New64a()
-		_, _ = sum.Write(m[:56])
-		if binary.NativeEndian.Uint32(m[:]) != metaMagic || binary.NativeEndian.Uint64(m[56:]) != sum.Sum64() {
-			return false
-		}
-	}
-	return true
 }
 
 // staleError is the error for a database that may lack its newest transaction.

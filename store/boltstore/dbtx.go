@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -38,7 +39,7 @@ type dbTx struct {
 	boltTx  *bolt.Tx
 	writing bool
 	tree    *pageTree // checks pages before bbolt reads them
-	stale   bool      // its newest transaction may be missing, see metaPages
+	stale   bool      // its newest transaction may be missing
 }
 
 // inTx runs f in a transaction, after it has checked the database's version and both meta
@@ -48,7 +49,7 @@ func inTx(boltTx *bolt.Tx, file *os.File, tx *dbTx, f func(*dbTx) error) (err er
 	if err != nil {
 		return damagedError(tx.path, err.Error())
 	}
-	tx.stale = !metaPages(file, int(tx.tree.pageSize))
+	tx.stale = tx.tree.stale
 	if tx.stale && tx.writing {
 		return staleError(tx.path) // a new transaction would hide the loss
 	}
@@ -144,9 +145,7 @@ func (tx *dbTx) checkCount(missing []byte) error {
 		if bytes.Equal(k, missing) {
 			return damagedError(tx.path, fmt.Sprintf("the place of session %s", sessionID([16]byte(k))))
 		}
-		for i := range keys {
-			keys[i] ^= k[i]
-		}
+		subtle.XORBytes(keys[:], keys[:], k)
 	}
 	if n != want || keys != wantKeys {
 		return damagedError(tx.path, fmt.Sprintf("sessions in it: %d, and it should hold %d", n, want))
@@ -161,9 +160,7 @@ func (tx *dbTx) putProjection(key [16]byte, encoded []byte) error {
 		if err != nil {
 			return err
 		}
-		for i := range keys {
-			keys[i] ^= key[i]
-		}
+		subtle.XORBytes(keys[:], keys[:], key[:])
 		if err := tx.head.Put(keyHead, encodeCount(n+1, keys)); err != nil {
 			return err
 		}
@@ -195,11 +192,7 @@ func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 	c := tx.ev.Cursor()
 	k, v := c.Seek(want[:])
 	if string(k) != string(want[:]) { // the chunk before may hold it
-		if k == nil {
-			k, v = c.Last()
-		} else {
-			k, v = c.Prev()
-		}
+		k, v = seekBefore(c, want[:])
 	}
 	for size := 0; size < batchSize && from <= last; k, v = c.Next() {
 		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
@@ -222,7 +215,7 @@ func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 			}
 			size += b.size
 		}
-		x.bodies = f.bodies
+		x.bodies, x.last = f.bodies, f.last
 		from = f.last + 1
 		size += f.size
 		chunks = append(chunks, x)
@@ -230,22 +223,12 @@ func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 	return chunks, nil
 }
 
-// cursor returns the first key with a prefix, or the last, and a function that steps on from
-// there.
-func (tx *dbTx) cursor(prefix []byte, newest bool) (step func() (k, v []byte), k, v []byte) {
-	c := tx.meta.Cursor()
-	if !newest {
-		k, v = c.Seek(prefix)
-		return c.Next, k, v
+// seekBefore moves a cursor to the last key before k.
+func seekBefore(c *bolt.Cursor, k []byte) (key, value []byte) {
+	if found, _ := c.Seek(k); found == nil {
+		return c.Last()
 	}
-	past := append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, 17-len(prefix))...)
-	k, _ = c.Seek(past)
-	if k == nil {
-		k, v = c.Last()
-	} else {
-		k, v = c.Prev()
-	}
-	return c.Prev, k, v
+	return c.Prev()
 }
 
 // used returns the number of bytes in use.

@@ -37,14 +37,12 @@ func FuzzChunk(f *testing.F) {
 		if len(data) >= 4 {
 			binary.LittleEndian.PutUint32(x.data, chunkSum(x.key, x.data))
 		}
-		next := uint64(1)
-		err := x.events(func(e store.Event) bool {
-			if e.Seq != next {
-				t.Fatalf("event %d after event %d", e.Seq, next-1)
+		events, err := decoded(x)
+		for i, e := range events {
+			if e.Seq != uint64(i)+1 {
+				t.Fatalf("event %d after event %d", e.Seq, i)
 			}
-			next++
-			return true
-		})
+		}
 		if err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer) {
 			t.Errorf("neither damaged nor newer: %v", err)
 		}
@@ -185,7 +183,7 @@ func TestBombs(t *testing.T) {
 			decoder()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := c.done[0].events(func(store.Event) bool { return true })
+			_, err := decoded(c.done[0])
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("got %v", err)

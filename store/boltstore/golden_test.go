@@ -158,9 +158,8 @@ func TestGoldenChunk(t *testing.T) {
 		c.add(e, p.session.Head)
 	}
 	c.flush()
-	var got []store.Event
-	x := chunk{key: chunkKey(key, 1), data: golden(t, "chunk.v1", c.done[0].data)}
-	if err := x.events(func(e store.Event) bool { got = append(got, e); return true }); err != nil {
+	got, err := decoded(chunk{key: chunkKey(key, 1), data: golden(t, "chunk.v1", c.done[0].data)})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := sameLog(got, goldenLog()); err != nil {
@@ -184,15 +183,15 @@ func TestGoldenBody(t *testing.T) {
 		f.bodies[i].value = released(fmt.Sprintf("body%d.v1", i))
 	}
 	x.bodies = f.bodies
-	var events []store.Event
-	if err := x.events(func(e store.Event) bool { events = append(events, e); return true }); err != nil {
+	events, err := decoded(x)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := sameLog(events, want); err != nil {
 		t.Fatal(err)
 	}
 	x.bodies[0].value = x.bodies[len(f.bodies)-1].value
-	if err := x.events(func(store.Event) bool { return true }); len(f.bodies) > 1 && !errors.Is(err, store.ErrCorrupt) {
+	if _, err := decoded(x); len(f.bodies) > 1 && !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("another body: %v", err)
 	}
 }

@@ -177,3 +177,14 @@ func one(t testing.TB, s *Store, id store.SessionID) store.Session {
 	t.Fatalf("session %s is not listed", id)
 	return store.Session{}
 }
+
+// decoded returns the events of a chunk up to the first error.
+func decoded(c chunk) (events []store.Event, err error) {
+	for e, err := range c.events() {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}

@@ -28,6 +28,10 @@ type pageTree struct {
 	buckets  map[string]uint64 // the root pages of the buckets, from openTree
 	free     uint64            // the first page of the list of free pages
 	cache    map[uint64][]byte // from openTree: heads of leaves, and whole branches
+	// stale tells that a meta page is damaged, and bbolt falls back to the other. After a
+	// crash this is right, because the newest transaction was not durable; after damage it
+	// loses a transaction silently.
+	stale bool
 }
 
 const (
@@ -70,23 +74,26 @@ func checkTree(f *os.File) error {
 
 // meta reads the newest intact meta page.
 func (t *pageTree) meta() (root, free uint64, err error) {
-	newest, ok := uint64(0), false
 	metas, err := readMetas(t.file)
 	if err != nil {
 		return 0, 0, err
 	}
+	newest := uint64(0)
 	for _, m := range metas {
 		sum := fnv.New64a()
 		_, _ = sum.Write(m[:56])
-		tx := binary.NativeEndian.Uint64(m[48:])
-		if binary.NativeEndian.Uint32(m[:]) != metaMagic || binary.NativeEndian.Uint64(m[56:]) != sum.Sum64() || tx < newest {
+		if binary.NativeEndian.Uint32(m[:]) != metaMagic || binary.NativeEndian.Uint64(m[56:]) != sum.Sum64() {
+			t.stale = true
 			continue
 		}
-		newest, ok = tx, true
-		t.pageSize = uint64(binary.NativeEndian.Uint32(m[8:]))
-		root, free, t.pages = binary.NativeEndian.Uint64(m[16:]), binary.NativeEndian.Uint64(m[32:]), binary.NativeEndian.Uint64(m[40:])
+		if tx := binary.NativeEndian.Uint64(m[48:]); tx >= newest {
+			newest = tx
+			t.pageSize = uint64(binary.NativeEndian.Uint32(m[8:]))
+			root, free = binary.NativeEndian.Uint64(m[16:]), binary.NativeEndian.Uint64(m[32:])
+			t.pages = binary.NativeEndian.Uint64(m[40:])
+		}
 	}
-	if !ok || t.pageSize < 512 || t.pageSize > 1<<24 {
+	if t.pageSize < 512 || t.pageSize > 1<<24 {
 		return 0, 0, errors.New("no meta page")
 	}
 	return root, free, nil
@@ -227,10 +234,13 @@ func (w walk) load(id uint64) ([]byte, error) {
 
 func (w walk) branch(b []byte, id uint64, low, high []byte, depth int) error {
 	n := int(binary.NativeEndian.Uint16(b[10:]))
-	keys, before := make([][]byte, n+1), []byte(nil) // a nil key: damaged
+	keys := make([][]byte, n+1) // a nil key: damaged
+	var before []byte
 	for i := range n {
-		var err error
-		keys[i], err = branchKey(b, i)
+		e, err := element(b, i)
+		if err == nil {
+			keys[i], err = slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
+		}
 		if !w.lenient && (err != nil || !inOrder(before, keys[i], low, high)) {
 			return fmt.Errorf("page %d: element %d of a branch", id, i)
 		}
@@ -311,15 +321,6 @@ func bucketRoot(value []byte) (root uint64, inline []byte, err error) {
 		return 0, nil, io.ErrUnexpectedEOF
 	}
 	return 0, inline, nil
-}
-
-// branchKey returns the key of the ith element of a branch.
-func branchKey(b []byte, i int) ([]byte, error) {
-	e, err := element(b, i)
-	if err != nil {
-		return nil, err
-	}
-	return slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
 }
 
 // leafElement returns the key and the value of the ith element of a leaf.

@@ -148,20 +148,32 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 	}
 	defer x.close()
 	if x.spool == nil {
-		return x.readChunks(ctx, from, yield)
+		for e, err := range x.readChunks(ctx, from) {
+			if err != nil {
+				return err
+			}
+			if !yield(e, nil) {
+				break
+			}
+		}
+		return nil
 	}
 	if from > 1 && from < x.unfolded().Seq {
 		// The spool would have to be read from its beginning. If the database cannot be read,
 		// the spool goes on from there.
-		stopped := false
-		err := x.readChunks(ctx, from, func(e store.Event, err error) bool {
-			from, stopped = e.Seq+1, !yield(e, err)
-			return !stopped
-		})
-		if !errors.Is(err, store.ErrNotFound) {
-			err = ctx.Err()
+		for e, err := range x.readChunks(ctx, from) {
+			if errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			if err != nil {
+				break
+			}
+			from = e.Seq + 1
+			if !yield(e, nil) {
+				return nil
+			}
 		}
-		if stopped || err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
@@ -189,16 +201,19 @@ func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, fol
 			}
 			if !ok && x.known && r.off < x.projection.spooled {
 				// The spool is damaged, but the database has these events.
-				stopped := false
 				x.first = nil
-				err := x.readChunks(ctx, max(from, r.next), func(e store.Event, err error) bool {
-					stopped = !yield(e, err)
-					return !stopped
-				})
-				*r = *newSpoolReader(r.file, x.unfolded())
-				if stopped || x.projection.spooled == 0 || err != nil {
-					return err
+				for e, err := range x.readChunks(ctx, max(from, r.next)) {
+					if err != nil {
+						return err
+					}
+					if !yield(e, nil) {
+						return nil
+					}
 				}
+				if x.projection.spooled == 0 {
+					return nil
+				}
+				*r = *newSpoolReader(r.file, x.unfolded())
 				continue
 			}
 			if !ok && !live && !r.ended {
@@ -231,44 +246,46 @@ func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, fol
 }
 
 // readChunks yields events from the database, which is locked only while chunks are copied.
-func (x *source) readChunks(ctx context.Context, from uint64, yield func(store.Event, error) bool) error {
-	for from <= x.projection.session.Head.Seq {
-		chunks := x.first
-		x.first = nil
-		if chunks == nil {
-			x.folded = true
-			err := x.store.begin(ctx)
-			if err == nil {
-				err = x.look(ctx, from)
-				x.store.end()
-			}
-			if err == nil && (!x.known || x.projection.deleted) {
-				err = store.ErrNotFound
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		for _, c := range chunks {
-			stopped := false
-			err := c.events(func(e store.Event) bool {
-				if e.Seq < from {
-					return true
+func (x *source) readChunks(ctx context.Context, from uint64) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		for from <= x.projection.session.Head.Seq {
+			if x.first == nil {
+				x.folded = true
+				err := x.store.begin(ctx)
+				if err == nil {
+					err = x.look(ctx, from)
+					x.store.end()
 				}
-				from = e.Seq + 1
-				stopped = ctx.Err() != nil || !yield(e, nil)
-				return !stopped
-			})
-			if err != nil {
-				return fmt.Errorf("%s: %w", x.path, err)
+				if err == nil && (!x.known || x.projection.deleted) {
+					err = store.ErrNotFound
+				}
+				if err != nil {
+					yield(store.Event{}, err)
+					return
+				}
+				continue
 			}
-			if stopped {
-				return ctx.Err()
+			chunks := x.first
+			x.first = nil
+			for _, c := range chunks {
+				for e, err := range c.events() {
+					if err != nil {
+						err = fmt.Errorf("%s: %w", x.path, err)
+					} else if e.Seq < from {
+						continue
+					} else if err = ctx.Err(); err == nil {
+						from = e.Seq + 1
+					}
+					if !yield(e, err) || err != nil {
+						return
+					}
+				}
 			}
+		}
+		if x.stale != nil {
+			yield(store.Event{}, x.stale)
 		}
 	}
-	return x.stale
 }
 
 // Head returns the end of the log.
@@ -499,7 +516,13 @@ func (l *listing) database(ctx context.Context, path string) error {
 		if err := tx.readable(bucketMeta, prefix, after(prefix)); err != nil {
 			return err
 		}
-		step, k, v := tx.cursor(prefix, l.query.Newest)
+		c := tx.meta.Cursor()
+		k, v := c.Seek(prefix)
+		step := c.Next
+		if l.query.Newest {
+			k, v = seekBefore(c, after(prefix))
+			step = c.Prev
+		}
 		for ; k != nil && bytes.HasPrefix(k, prefix); k, v = step() {
 			// The keys of a month are in order of time, to the millisecond.
 			if l.query.Limit > 0 && l.indexed+len(found) >= l.query.Limit && len(found) > 0 && filepath.Base(path) != "other.db" {

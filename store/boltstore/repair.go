@@ -3,6 +3,7 @@ package boltstore
 import (
 	"bytes"
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -138,9 +139,7 @@ func (s repair) database(ctx context.Context, path string) (r Repaired, err erro
 	if b.result.Gone == 1 {
 		missing := b.scan.wantKeys
 		for _, key := range b.found {
-			for i := range missing {
-				missing[i] ^= key[i]
-			}
+			subtle.XORBytes(missing[:], missing[:], key[:])
 		}
 		b.result.GoneID = sessionID(missing)
 	}
@@ -453,22 +452,22 @@ func (v verification) session(ctx context.Context, path string, want projection)
 	}
 	x := &source{store: v.Store, id: want.session.ID, key: key, path: path, projection: want}
 	var got projection
-	var fault error
-	err = x.readChunks(ctx, 1, func(e store.Event, err error) bool {
-		if e.Seq > want.session.Head.Seq { // it was written since
-			return false
+	for e, err := range x.readChunks(ctx, 1) {
+		if err == nil && e.Seq > want.session.Head.Seq { // it was written since
+			break
 		}
-		fault = got.take(key, e)
-		return fault == nil
-	})
-	if err == nil {
-		err = fault
+		if err == nil {
+			err = got.take(key, e)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	have, stated := got.session, want.session
-	if err == nil && (have.Head != stated.Head || have.Frames != stated.Frames || have.Bytes != stated.Bytes) {
-		err = fmt.Errorf("its events do not make the head that the database states: %w", store.ErrCorrupt)
+	if have.Head != stated.Head || have.Frames != stated.Frames || have.Bytes != stated.Bytes {
+		return fmt.Errorf("its events do not make the head that the database states: %w", store.ErrCorrupt)
 	}
-	return err
+	return nil
 }
 
 // spool reads a spool to its end.

@@ -238,7 +238,7 @@ func (scan *databaseScan) skipFree(f *os.File) {
 	used := &pageTree{file: f, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
 	_ = walk{pageTree: used, lenient: true}.visit(root, nil, nil, 0)
 	scan.used = used.seen
-	if !metaPages(f, int(t.pageSize)) || t.freelist(free) != nil {
+	if t.stale || t.freelist(free) != nil {
 		return
 	}
 	for id := range t.seen {
@@ -302,7 +302,7 @@ func (scan *databaseScan) head(at extent) {
 		return
 	}
 	b := scan.value(at)
-	if b == nil || !isCount(b) {
+	if !isCount(b) {
 		return
 	}
 	scan.counted = scan.counted || scan.used[scan.page]
@@ -317,8 +317,9 @@ func (scan *databaseScan) facts(id [16]byte, at extent) {
 	if at.length > maxFacts {
 		return
 	}
-	p, err := decodeProjection(id, scan.value(at), "")
-	if errors.Is(err, store.ErrNewer) && metaSum(id, scan.value(at)) == binary.LittleEndian.Uint32(scan.value(at)) {
+	b := scan.value(at)
+	p, err := decodeProjection(id, b, "")
+	if errors.Is(err, store.ErrNewer) && metaSum(id, b) == binary.LittleEndian.Uint32(b) {
 		scan.newer = err
 	}
 	if err != nil {
@@ -374,12 +375,11 @@ func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err
 				}
 			}
 		}
-		_ = c.each(func(e store.Event, err error) bool {
+		for e, err := range c.events() {
 			if err == nil {
 				found[e.Seq] = e
 			}
-			return true
-		})
+		}
 	}
 	return found, nil
 }

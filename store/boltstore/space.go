@@ -132,7 +132,7 @@ func (c *compaction) copy(ctx context.Context, tx *dbTx, temp string) error {
 						if err := errors.Join(to.putBodies(id, x.bodies), to.ev.Put(x.key[:], x.data)); err != nil {
 							return err
 						}
-						from = x.last() + 1
+						from = x.last + 1
 						size += len(x.data)
 					}
 					continue
