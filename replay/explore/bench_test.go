@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -81,7 +82,7 @@ func BenchmarkCoverage(b *testing.B) {
 		var met [][]Step
 		var chosen []int
 		watched := StrategyFunc(func(seed uint64, run, length int) Chooser {
-			choose := mix(seed, run, length)
+			choose := schedule.Mix.Begin(seed, run, length)
 			return func(at int, enabled []Step) int {
 				i := choose(at, enabled)
 				met, chosen = append(met, slices.Clone(enabled)), append(chosen, i)
@@ -89,18 +90,18 @@ func BenchmarkCoverage(b *testing.B) {
 			}
 		})
 		one := search{t: t, plan: withDefaults(Plan{Setup: conforming, Strategy: watched}), length: 60}
-		seen := newCoverage()
+		seen := schedule.NewTally()
 		var whole, part time.Duration
 		for i := range b.N {
 			met, chosen = met[:0], chosen[:0]
 			start := time.Now()
 			r := one.run(Capacity{}, i)
 			middle := time.Now()
-			again := trail{touching: r.trail.touching}
+			again := schedule.Trail{Touching: r.trail.Touching}
 			for j := range met {
-				again.step(met[j], chosen[j])
+				again.Step(met[j], chosen[j])
 			}
-			seen.add(&again)
+			seen.Add(&again)
 			whole, part = whole+middle.Sub(start), part+time.Since(middle)
 		}
 		b.ReportMetric(100*part.Seconds()/whole.Seconds(), "%of-schedule")

@@ -139,17 +139,16 @@
 //
 //	plan, search                   what to explore, and what ends it; the runs of a search
 //	run, loop                      one schedule: its operations and peers; its steps
-//	strategy, exhaustive           how the next step is chosen; which steps commute; coverage
-//	token                          the spelling of a schedule, and how it is followed
 //	engine, freeze                 what keeps a run still; standstills that stacks show
 //	recorded, modeled              the halves of a recorded session as players, and as models
 //	oracle                         broken rules, lost and changed answers
-//	diagnose, chain, trace         why nothing goes on: by the frames, and by the stacks
+//	(package hang)                 why nothing goes on: by the frames, and by the stacks
 //	reduce (and package shrink)    smaller schedules and sessions that fail alike
 //	report, record                 what the reader gets; a run as a recording and as a drawing
 //	budget_unix, budget_other      the processor time that is used
 //
-// Package gate is the transport, package stacks reads goroutine dumps.
+// Package schedule chooses the steps, package gate is the transport, package stacks reads
+// goroutine dumps.
 //
 // # What it refuses
 //

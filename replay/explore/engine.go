@@ -17,18 +17,6 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 )
 
-// Engine chooses how a run is kept still between its steps.
-type Engine string
-
-const (
-	// Bubble is the default: a testing/synctest bubble. Its time is virtual, and it
-	// proves hangs.
-	Bubble Engine = "a"
-	// Settle takes stacks of the whole process until the run stands still. It is for peers
-	// that cannot live in a bubble. Time is real, and a hang is a [Stall].
-	Settle Engine = "b"
-)
-
 // engine keeps a run still between its steps, and gives the verdict when no step can go on.
 // The goroutine of the run calls it, except for await.
 type engine interface {

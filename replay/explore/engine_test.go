@@ -353,7 +353,7 @@ func TestNothingLeft(t *testing.T) {
 // A verdict that changes with the capacity says so.
 func TestTried(t *testing.T) {
 	r := Search(t, Plan{Setup: headOn(1)})
-	want := []Tried{{Capacity: Capacity{1, 1}, Verdict: Pass, Schedules: 20}, {Capacity: Capacity{Unbounded, Unbounded}, Verdict: Pass, Schedules: 20}}
+	want := []Tried{{Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Pass, Schedules: 20}, {Capacity: Capacity{C2S: Unbounded, S2C: Unbounded}, Verdict: Pass, Schedules: 20}}
 	if r.Verdict != Hang || r.Capacity != (Capacity{}) || !slices.Equal(r.Tried, want) {
 		t.Error(r.Text())
 	}
@@ -361,7 +361,7 @@ func TestTried(t *testing.T) {
 
 // Without acks of their own the register-after-write bug is out of reach.
 func TestAckWithTake(t *testing.T) {
-	Explore(t, Plan{Setup: registerAfterWrite(0), AckWithTake: true, Capacities: []Capacity{{1, 1}, {Unbounded, Unbounded}}})
+	Explore(t, Plan{Setup: registerAfterWrite(0), AckWithTake: true, Capacities: []Capacity{{C2S: 1, S2C: 1}, {C2S: Unbounded, S2C: Unbounded}}})
 }
 
 // Several goroutines may explore in one test at once: each gets its own verdict,

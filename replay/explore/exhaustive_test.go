@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -44,9 +45,9 @@ func single(progress int) func(*Run) {
 // the classes that it met.
 func everything(t *testing.T, p Plan, s exhaustive) (Report, []uint64) {
 	t.Helper()
-	one := search{t: t, plan: withDefaults(p), seen: newCoverage()}
+	one := search{t: t, plan: withDefaults(p), seen: schedule.NewTally()}
 	r := one.exhaust(s)
-	return r, slices.Sorted(maps.Keys(one.seen.classes))
+	return r, slices.Sorted(maps.Keys(one.seen.Classes))
 }
 
 // Sleep sets visit each class that the whole space has, and each once.
@@ -190,23 +191,5 @@ func TestExhaustiveFailure(t *testing.T) {
 	r = Explore(t, Plan{Strategy: Exhaustive, Setup: crossing(1), Schedules: 100})
 	if r.Ended != EndSchedules || r.Schedules != 100 || r.Tried[2].Schedules != 33 || r.Tried[2].All {
 		t.Error(r.Text())
-	}
-}
-
-// What a search has seen is counted by class and by race.
-func TestCoverage(t *testing.T) {
-	c := newCoverage()
-	a, b := somewhere[1], somewhere[2] // acks of both directions, which commute
-	d := somewhere[4]
-	for _, order := range [][]Step{{a, b, d}, {b, a, d}, {a, b, d}, {d, b, a}} {
-		run := trail{touching: touching{split: true}}
-		for i := range order {
-			run.step(order[i:], 0)
-		}
-		c.add(&run)
-	}
-	// The take wakes the client, as the first ack does; the server's ack is apart.
-	if got, want := c.report(), (Coverage{Classes: 2, Unseen: 0.25, Races: 1, Reversed: 1}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/hang"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 )
 
@@ -172,7 +174,7 @@ func judgeFreeze(t *testing.T, r *Run, f *freeze) {
 	r.still, proof.still = len(r.steps), len(proof.steps)
 	describeFreeze(proof, proof.proof.freeze)
 	proof.stuck, proof.froze, proof.notes = true, true, append(proof.notes, r.notes...)
-	proof.verdict, proof.category = Hang, Lock
+	proof.verdict, proof.category = Hang, hang.Lock
 	proof.why = f.why() + ", and nobody is left who could unlock it"
 	r.outcome = proof.outcome
 }
@@ -182,14 +184,14 @@ func describeFreeze(r *Run, f *freeze) {
 	r.gate.Admit()
 	r.waits = nil
 	for _, g := range f.locks {
-		w := Wait{Who: owner(r, g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
+		w := hang.Wait{Who: owner(r, g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
 		w.Why = "its holder is not seen in the stacks"
 		if h, ok := f.holder(g); ok {
 			w.Why = "held, it seems, by " + owner(r, h) + ", which is blocked at [" + h.State + "] " + h.Where()
 		}
 		r.waits = append(r.waits, w)
 	}
-	diagnose(r)
+	r.diagnose()
 	if enabled := r.enabled(nil); len(enabled) > 0 && !strings.Contains(r.why, enabled[0].Name()) {
 		r.note("when the run was given up there was something to do: " + stepNames(enabled))
 	}
@@ -198,8 +200,10 @@ func describeFreeze(r *Run, f *freeze) {
 
 // owner names a goroutine for a report.
 func owner(r *Run, g stacks.Goroutine) string {
-	if op := r.operationOn(g.ID); op != nil {
-		return "operation " + op.name
+	for name, id := range r.goroutines() {
+		if id == g.ID {
+			return "operation " + name
+		}
 	}
 	return "a goroutine"
 }
@@ -237,8 +241,8 @@ func proveLock(t *testing.T, r *Run, f *freeze) (again *Run, doubt string) {
 	runtime.MemProfileRate = 1
 	before := timersMade()
 	again = &Run{plan: r.plan, level: r.level, parser: r.parser, capacity: r.capacity, split: r.split, limit: r.limit,
-		horizon: r.horizon, follower: &follower{token: r.asToken()}, proof: &lockProof{}}
-	again.trail.touching = r.trail.touching
+		horizon: r.horizon, follower: &schedule.Follower{Token: r.asToken()}, proof: &lockProof{}}
+	again.trail.Touching = r.trail.Touching
 	again.play(t, r.plan)
 	if again.proof.freeze == nil {
 		return nil, "The same schedule did not stand still again. " + elsewhere(r)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -130,7 +131,7 @@ func TestRecordedTokens(t *testing.T) {
 			first.play(t, one.plan)
 			token := Token{Capacity: first.capacity, Level: level, Choices: first.choices}
 			again := one.newRun(token.Capacity)
-			again.follower = &follower{token: token}
+			again.follower = &schedule.Follower{Token: token}
 			again.play(t, one.plan)
 			if again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) {
 				t.Fatalf("%v, schedule %d: %s\n%s\nwant\n%s", level, n, again.why, namesOf(again), namesOf(first))

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/hang"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -28,7 +30,7 @@ type exited struct{}
 func (r *Run) play(t *testing.T, p *Plan) {
 	ended := make(chan any, 1)
 	r.engine = &bubble{run: r}
-	if r.kind == Settle {
+	if r.kind == schedule.Settle {
 		r.engine = &settled{run: r, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
 	}
 	go func() {
@@ -74,7 +76,7 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 		}
 		r.gate, r.since = gate.New(options), time.Now()
 		if options.Traced {
-			r.tracer = &tracer{run: r, stances: map[*gate.Call]*stance{}, pickups: map[*gate.Flight]*pickup{}}
+			r.tracer = &hang.Tracer{Gate: r.gate, Own: r.engine.own, Live: r.live, Goroutines: r.goroutines}
 		}
 		r.ctx, r.cancel = context.WithCancel(r.gate.Context(context.Background()))
 		r.client, r.server = r.gate.Ends[0], r.gate.Ends[1]
@@ -96,7 +98,7 @@ func (r *Run) session(p *Plan) {
 	}
 	r.loop()
 	r.gate.Lock()
-	r.lessons.recall = r.gate.Recall // at the run's end all ends take back what is left
+	r.lessons.Recall = r.gate.Recall // at the run's end all ends take back what is left
 	r.gate.Unlock()
 	if r.verdict == Pass && !r.cut {
 		if p.Check == nil {
@@ -115,7 +117,7 @@ func (r *Run) session(p *Plan) {
 		}
 		r.engine.settle()
 		if r.verdict == Pass && r.follower != nil { // a failure counts wherever the token would have gone on
-			r.diverge(r.follower.unreached(len(r.steps)))
+			r.diverge(r.follower.Unreached(len(r.steps)))
 		}
 	}
 	r.gate.Lock()
@@ -160,13 +162,13 @@ func (r *Run) guard(where string, f func()) bool {
 // loop waits until nothing moves, lists the enabled steps, chooses and releases one, again
 // and again.
 func (r *Run) loop() {
-	var enabled []Step
+	var enabled []gate.Step
 	for {
 		r.engine.settle()
 		r.gate.Lock()
 		if r.unlearned {
 			last := r.steps[len(r.steps)-1]
-			r.lessons.learn(last, r.gate.Used, r.trail.of(last))
+			r.lessons.Learn(last, r.gate.Used, r.trail.Touching)
 			r.unlearned = false
 		}
 		enabled = r.enabled(enabled[:0])
@@ -185,7 +187,7 @@ func (r *Run) loop() {
 // advance releases an enabled step, if there is one. It reports whether the run goes on. It
 // holds the gate, as everything that decides: where time is real, a goroutine may wake at
 // any moment.
-func (r *Run) advance(enabled []Step) bool {
+func (r *Run) advance(enabled []gate.Step) bool {
 	switch {
 	case r.panicked != nil:
 		r.judgePanic()
@@ -196,14 +198,14 @@ func (r *Run) advance(enabled []Step) bool {
 	case len(enabled) > 0 && len(r.steps) == r.limit:
 		r.verdict = Undecided
 		r.why = fmt.Sprintf("after %s there is still something to do: %s", phrase.Plural(r.limit, "step"), stepNames(enabled))
-		diagnose(r) // for the waits until now
+		r.diagnose() // for the waits until now
 		return false
 	case len(enabled) > 0:
 		at, i := len(r.steps)+1, 0
 		switch {
 		case r.follower != nil:
 			why := ""
-			i, why = r.follower.choose(at, enabled)
+			i, why = r.follower.Choose(at, enabled)
 			r.diverge(why)
 		case len(enabled) > 1 || r.systematic:
 			i = r.chooser(at, enabled)
@@ -213,9 +215,9 @@ func (r *Run) advance(enabled []Step) bool {
 			return false
 		}
 		if i > 0 { // eager would choose the first
-			r.choices = append(r.choices, Choice{Step: at, Hash: uint32(enabled[i].Hash())})
+			r.choices = append(r.choices, schedule.Choice{Step: at, Hash: uint32(enabled[i].Hash())})
 		}
-		r.trail.step(enabled, i)
+		r.trail.Step(enabled, i)
 		r.release(enabled[i])
 	case r.finished() && owed(r) == nil:
 		return false
@@ -224,10 +226,10 @@ func (r *Run) advance(enabled []Step) bool {
 }
 
 // enabled lists the steps that may be released: starts first.
-func (r *Run) enabled(steps []Step) []Step {
+func (r *Run) enabled(steps []gate.Step) []gate.Step {
 	for _, op := range r.ops {
 		if !op.started && !op.played && op.heldBy() == nil {
-			steps = append(steps, Step{Kind: Start, What: op.name, Do: op.start})
+			steps = append(steps, gate.Step{Kind: gate.Start, What: op.name, Do: op.start})
 		}
 	}
 	steps = r.gate.Steps(steps)
@@ -236,20 +238,15 @@ func (r *Run) enabled(steps []Step) []Step {
 	}
 	for _, h := range r.halves {
 		if h.waits() {
-			steps = append(steps, Step{Kind: Relent, What: h.name, Do: h.relent})
+			steps = append(steps, gate.Step{Kind: gate.Relent, What: h.name, Do: h.relent})
 		}
 	}
 	return steps
 }
 
-func (r *Run) release(s Step) {
-	if r.tracer != nil {
-		const most = 1000 // steps that are looked at for a Close
-		r.tracer.seeHandlers()
-		if n := len(r.steps); n > 0 && n < most {
-			r.tracer.seeCloses(stacks.Take())
-		}
-	}
+func (r *Run) release(s gate.Step) {
+	r.tracer.SeeHandlers()
+	r.tracer.SeeCloses(len(r.steps))
 	r.steps = append(r.steps, s)
 	if !r.periodic.recurs(s, r.byName) {
 		if r.woken && !r.finished() {
@@ -265,12 +262,12 @@ func (r *Run) release(s Step) {
 		return
 	}
 	r.gate.Round = len(r.steps)
-	r.tracer.beforeGive(s)
+	r.tracer.BeforeGive(s)
 	r.gate.Release(s)
 }
 
 // stepNames lists a few steps by name.
-func stepNames(steps []Step) string {
+func stepNames(steps []gate.Step) string {
 	const most = 3
 	var list []string
 	for _, s := range steps[:min(most, len(steps))] {
@@ -284,7 +281,7 @@ func stepNames(steps []Step) string {
 
 // rest lets time pass when nothing is enabled. It reports whether something came.
 func (r *Run) rest() bool {
-	r.tracer.seeHandlers()
+	r.tracer.SeeHandlers()
 	r.gate.Lock()
 	r.periodic.rests++
 	returned := r.returned
@@ -313,7 +310,7 @@ func (r *Run) rest() bool {
 // the rest would change from run to run.
 func (r *Run) passed() string {
 	passed := time.Since(r.since)
-	if r.kind == Settle {
+	if r.kind == schedule.Settle {
 		return fmt.Sprintf("%v of real time", passed.Round(time.Second))
 	}
 	return fmt.Sprintf("%v of virtual time", passed)
@@ -329,14 +326,36 @@ func (r *Run) stand() {
 	}
 	notePeriodic(r)
 	r.verdict = word
-	d := diagnose(r)
-	r.category, r.why = d.category, d.why
-	d.noteCloses()
+	d := r.diagnose()
+	for _, note := range d.Closing {
+		r.note(note)
+	}
+	r.category, r.why = d.Category, d.Why
 	if doubt != "" {
 		r.category, r.why = "", doubt
 	}
 	noteUnsaid(r)
 	r.stacks = r.engine.stacks()
+}
+
+// diagnose explains why the run stands still, and keeps the fingerprint, the waits and the
+// chain.
+func (r *Run) diagnose() hang.Diagnosis {
+	s := hang.Scene{
+		Gate: r.gate, Tracer: r.tracer, Live: r.live, Breaches: breaches(r), Waits: r.waits, Steps: len(r.steps), Still: r.still,
+	}
+	s.Category, s.Why = modelStop(r.modeled)
+	for _, op := range r.unfinished() {
+		facts := &hang.Operation{Name: op.name, Started: op.started || op.played, Goroutine: op.goroutine}
+		if before := op.heldBy(); before != nil {
+			facts.After = before.name
+		}
+		s.Operations = append(s.Operations, facts)
+	}
+	d := hang.Diagnose(s)
+	r.seen, r.shape, r.about = d.Seen, d.Shape, d.About
+	r.waits, r.chain = d.Waits, d.Chain
+	return d
 }
 
 // leaked judges a run that could not be emptied.
@@ -379,7 +398,7 @@ type periods struct{ count, last int }
 
 // recurs reports whether a step is periodic traffic. A session may sign its own traffic
 // with the operation that made it, and that has returned.
-func (p *periodic) recurs(s Step, ops map[string]*Operation) bool {
+func (p *periodic) recurs(s gate.Step, ops map[string]*Operation) bool {
 	switch {
 	case s.Flight == nil:
 		return false
@@ -440,5 +459,5 @@ func notePeriodic(r *Run) {
 	}
 	r.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them to eager",
 		r.passed(), strings.Join(names, ", "), len(steps))}, r.notes...)
-	r.choices = slices.DeleteFunc(r.choices, func(c Choice) bool { return c.Step > r.still })
+	r.choices = slices.DeleteFunc(r.choices, func(c schedule.Choice) bool { return c.Step > r.still })
 }

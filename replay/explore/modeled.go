@@ -7,6 +7,8 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/hang"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -48,7 +50,7 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	}
 	ends := [2]*modeledEnd{newEnd(transport.ClientToServer, client), newEnd(transport.ServerToClient, server)}
 	setup := func(r *Run) {
-		if r.level == L1 {
+		if r.level == schedule.L1 {
 			playServer(r, server)
 			playClient(r, client)
 			return
@@ -225,12 +227,12 @@ func modelStop(halves []*modeledHalf) (category, why string) {
 		if stop.Works {
 			works[i] = stop
 		}
-		if category == Swallowed {
+		if category == hang.Swallowed {
 			continue
 		}
-		category = Swallowed
+		category = hang.Swallowed
 		if stop.Never {
-			category = NeverSent
+			category = hang.NeverSent
 		}
 		switch reader := in.Dir.Receiver(); {
 		case stop.Works:
@@ -252,7 +254,7 @@ func modelStop(halves []*modeledHalf) (category, why string) {
 	}
 	a, b := works[0], works[1]
 	if a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
-		return Mutual, fmt.Sprintf("the client works at %s and the server at %s; "+
+		return hang.Mutual, fmt.Sprintf("the client works at %s and the server at %s; "+
 			"each has asked the other since, and reads no answer before that is done",
 			halves[0].end.In.Last.Name, halves[1].end.In.Last.Name)
 	}

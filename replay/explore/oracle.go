@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -52,7 +53,7 @@ func breaches(r *Run) []Breach {
 // owed returns the first request that a live end has read and not answered, though its
 // sender still reads and did not cancel it; or nil. In real time a response may still come.
 func owed(r *Run) *gate.Call {
-	if r.plan.Lawless || r.kind == Settle {
+	if r.plan.Lawless || r.kind == schedule.Settle {
 		return nil
 	}
 	for _, c := range r.gate.Names.Calls {
@@ -103,9 +104,9 @@ func answers(r *Run) []answer {
 // comparison holds the first answer to each request of a search. Runs are added in the
 // order of their numbers, so that the findings are the same on every machine.
 type comparison struct {
-	first  map[string][]*variant // by content name
-	told   int                   // answers that were found to change
-	follow func(Token) *Run      // runs a schedule again
+	first  map[string][]*variant     // by content name
+	told   int                       // answers that were found to change
+	follow func(schedule.Token) *Run // runs a schedule again
 }
 
 // variant is the first answer to a request with certain parameters. Twins that are offered
@@ -113,7 +114,7 @@ type comparison struct {
 type variant struct {
 	params []byte // canonical
 	raw    answer
-	token  Token
+	token  schedule.Token
 	done   bool // it is known to change
 }
 
@@ -169,8 +170,8 @@ func (c *comparison) changed(a answer, r *Run) *variant {
 
 // prove follows both schedules again: an answer that changes within a schedule does not
 // depend on the order.
-func (c *comparison) prove(v *variant, a answer, token Token) (text string, random bool) {
-	answerOf := func(token Token) []byte {
+func (c *comparison) prove(v *variant, a answer, token schedule.Token) (text string, random bool) {
+	answerOf := func(token schedule.Token) []byte {
 		for _, again := range answers(c.follow(token)) {
 			if again.name == a.name {
 				return canonical(again.result)

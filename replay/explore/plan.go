@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
@@ -101,6 +103,64 @@ type Plan struct {
 	mostLeaks int // the search ends after so many runs that leave goroutines behind
 }
 
+// The words of a plan, of package schedule.
+type (
+	Strategy     = schedule.Strategy
+	StrategyFunc = schedule.StrategyFunc
+	Chooser      = schedule.Chooser
+	Token        = schedule.Token
+	Choice       = schedule.Choice
+	Capacity     = schedule.Capacity
+	Level        = schedule.Level
+	Engine       = schedule.Engine
+	Coverage     = schedule.Coverage
+)
+
+// The strategies, and what a plan tries by itself; see package schedule.
+var (
+	Eager  = schedule.Eager
+	Random = schedule.Random
+	POS    = schedule.POS
+	Starve = schedule.Starve
+	PCT    = schedule.PCT
+	Mix    = schedule.Mix
+	Sweep  = schedule.Sweep
+)
+
+// The constants of package schedule.
+const (
+	Unbounded = schedule.Unbounded
+	L0        = schedule.L0
+	L1        = schedule.L1
+	Bubble    = schedule.Bubble
+	Settle    = schedule.Settle
+)
+
+// ParseToken reads a token that a report printed.
+func ParseToken(s string) (Token, error) { return schedule.ParseToken(s) }
+
+// ParseLevel reads "L0" or "L1".
+func ParseLevel(s string) (Level, error) { return schedule.ParseLevel(s) }
+
+// Step is a step that may be released now, and Kind what it releases; see package gate.
+type (
+	Step = gate.Step
+	Kind = gate.Kind
+)
+
+// The kinds of step; see package gate.
+const (
+	Start     = gate.Start
+	Ack       = gate.Ack
+	Give      = gate.Give
+	Take      = gate.Take
+	End       = gate.EOF
+	Close     = gate.Close
+	Relent    = gate.Relent
+	HalfClose = gate.HalfClose
+	Reach     = gate.Reach
+)
+
 // Explore runs the plan and fails the test with the report unless every schedule passes.
 func Explore(t *testing.T, p Plan) Report {
 	t.Helper()
@@ -122,7 +182,7 @@ func Search(t *testing.T, p Plan) Report {
 // explore is Search in a test that must be done by a time, if it is not zero.
 func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 	t.Helper()
-	s := search{t: t, plan: withDefaults(p), seen: newCoverage()}
+	s := search{t: t, plan: withDefaults(p), seen: schedule.NewTally()}
 	s.limits = limits{stop: p.Stop}
 	if p.Budget > 0 {
 		s.limits = s.limits.within(p.Budget)
@@ -169,7 +229,10 @@ func withDefaults(p Plan) *Plan {
 		p.Engine = ""
 	}
 	if len(p.Capacities) == 0 {
-		p.Capacities = sweep(p.Recorded)
+		p.Capacities = Sweep
+		if !slices.Contains(Sweep, p.Recorded) {
+			p.Capacities = slices.Insert(slices.Clone(Sweep), len(Sweep)-1, p.Recorded)
+		}
 	}
 	if p.Strategy == nil {
 		p.Strategy = Mix
@@ -374,7 +437,7 @@ func progressText(plan *Plan, done int, elapsed time.Duration) string {
 	rate := float64(done) / max(elapsed, time.Millisecond).Seconds()
 	words := make([]string, len(plan.Capacities))
 	for i, c := range plan.Capacities {
-		words[i] = c.short()
+		words[i] = c.Short()
 	}
 	line := fmt.Sprintf("explore: %d of %d schedules%s, %.0f/s, capacities %s",
 		done, plan.Schedules, budget, rate, strings.Join(words, ", "))

@@ -17,7 +17,7 @@ func scale(short, soak int) int {
 	return short
 }
 
-func fixed(c2s, s2c int) []Capacity { return []Capacity{{c2s, s2c}} }
+func fixed(c2s, s2c int) []Capacity { return []Capacity{{C2S: c2s, S2C: s2c}} }
 
 var planted = []struct {
 	name     string

@@ -14,7 +14,7 @@ func TestProgressText(t *testing.T) {
 	}{
 		"explore: 4200 of 100000 schedules, 2100/s, capacities 0, 1, unbounded":           {Plan{Schedules: 100_000}, 4200, 2 * time.Second},
 		"explore: 0 of 5 schedules or 10s of CPU time, 0/s, capacities c2s=2 s2c=0":       {Plan{Schedules: 5, CPU: 10 * time.Second, Capacities: fixed(2, 0)}, 0, 0},
-		"explore: 1 of 2 schedules, 1/s, capacities c2s=2 s2c=0, c2s=3 s2c=0, c2s=4 s...": {Plan{Schedules: 2, Capacities: []Capacity{{2, 0}, {3, 0}, {4, 0}}}, 1, time.Second},
+		"explore: 1 of 2 schedules, 1/s, capacities c2s=2 s2c=0, c2s=3 s2c=0, c2s=4 s...": {Plan{Schedules: 2, Capacities: []Capacity{{C2S: 2, S2C: 0}, {C2S: 3, S2C: 0}, {C2S: 4, S2C: 0}}}, 1, time.Second},
 	} {
 		if got := progressText(withDefaults(c.plan), c.done, c.elapsed); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -40,7 +40,7 @@ func (r *Run) record() []store.Event {
 	}
 	ended := map[transport.Direction]bool{} // an end may close its writing side alone first
 	for i, s := range steps {
-		if (s.Kind == Close || s.Kind == HalfClose) && !ended[s.Dir] {
+		if (s.Kind == gate.Close || s.Kind == gate.HalfClose) && !ended[s.Dir] {
 			ended[s.Dir] = true
 			e := store.Event{Kind: store.EOF, Dir: s.Dir, Payload: store.EncodePayload(store.EOFInfo{By: "sender"})}
 			facts = append(facts, fact{after: i + 1, event: e})
@@ -92,7 +92,7 @@ func (r *Run) record() []store.Event {
 }
 
 // shown are the steps without the periodic traffic at a hang's end.
-func (r *Run) shown() []Step {
+func (r *Run) shown() []gate.Step {
 	if stands(r.verdict) {
 		return r.steps[:r.still]
 	}
@@ -100,7 +100,7 @@ func (r *Run) shown() []Step {
 }
 
 // laneFacts are the frames of a direction, and when they were read.
-func laneFacts(l *gate.Lane, steps []Step) []fact {
+func laneFacts(l *gate.Lane, steps []gate.Step) []fact {
 	var facts []fact
 	after := 0
 	say := func(f *gate.Flight) {
@@ -110,7 +110,7 @@ func laneFacts(l *gate.Lane, steps []Step) []fact {
 			Stream: f.Frame.Stream, Unterminated: f.Frame.Unterminated}})
 	}
 	for _, s := range steps {
-		if s.Kind == Take && s.Dir == l.Dir {
+		if s.Kind == gate.Take && s.Dir == l.Dir {
 			say(s.Flight)
 		}
 	}
@@ -145,9 +145,9 @@ func (r *Run) draw() []string {
 		case f != nil && f.Given == at:
 			lines = append(lines, arrow(at, s.Dir, f.Name, ""))
 			lastGive = at
-		case s.Kind == Ack && f.Given > 0 && lastGive > f.Given:
+		case s.Kind == gate.Ack && f.Given > 0 && lastGive > f.Given:
 			lines = append(lines, arrow(at, 0, "only now returns the Write of "+f.Name, ""))
-		case s.Kind == Start, s.Kind == Close, s.Kind == End, s.Kind == Relent, s.Kind == HalfClose, s.Kind == Reach:
+		case s.Kind == gate.Start, s.Kind == gate.Close, s.Kind == gate.EOF, s.Kind == gate.Relent, s.Kind == gate.HalfClose, s.Kind == gate.Reach:
 			lines = append(lines, arrow(at, 0, s.Name(), ""))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -22,7 +23,7 @@ import (
 // playServer lets a recorded server play under a model.
 func playServer(r *Run, m replay.Model) {
 	p := standin.NewPlayer(r.plan.Session, match.Rules{Match: r.plan.ready.match})
-	if r.level == L1 {
+	if r.level == schedule.L1 {
 		p.AllowReorder()
 	}
 	h := newRecordedHalf(r, transport.ServerToClient, p, m)
@@ -33,7 +34,7 @@ func playServer(r *Run, m replay.Model) {
 // playClient lets a recorded client play under a model.
 func playClient(r *Run, m replay.Model) {
 	d := standin.NewDriver(r.plan.Session, match.Rules{})
-	if r.level == L1 {
+	if r.level == schedule.L1 {
 		d.AllowReorder()
 	}
 	h := newRecordedHalf(r, transport.ClientToServer, d, m)
@@ -213,7 +214,7 @@ type recordedHalf struct {
 // newRecordedHalf puts a machine on the end that sends in direction own.
 func newRecordedHalf(r *Run, own transport.Direction, m machine, model replay.Model) *recordedHalf {
 	h := &recordedHalf{
-		run: r, end: r.gate.End(own), name: "recorded " + own.Sender(), loose: r.level == L1,
+		run: r, end: r.gate.End(own), name: "recorded " + own.Sender(), loose: r.level == schedule.L1,
 		machine: m, model: newModelReader(model), wake: make(chan struct{}, 1),
 	}
 	r.halves = append(r.halves, h)

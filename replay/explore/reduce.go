@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -36,7 +37,7 @@ type reduction struct {
 	want   string // the fingerprint
 	left   int    // runs that may still be made
 	runs   int
-	token  Token // the best so far
+	token  schedule.Token // the best so far
 	best   *Run
 	order  []uint32 // steps put off in the last run that failed
 	limits limits   // of the shrinking; half of the time is left to what follows
@@ -55,7 +56,7 @@ func shrinks(r *Run) bool {
 // costly reports whether no other run like this one may be made: it was given up where it
 // stood, or real time had to pass before its leaks or its doubt were known.
 func costly(r *Run) bool {
-	return r.froze || r.kind == Settle && (r.stuck || r.verdict == Undecided)
+	return r.froze || r.kind == schedule.Settle && (r.stuck || r.verdict == Undecided)
 }
 
 // reduce shrinks the schedule of a failing run.
@@ -82,7 +83,7 @@ func (s *search) reduce(failed *Run) *reduction {
 	if !ok {
 		return d
 	}
-	passed := slices.DeleteFunc(slices.Clone(order), func(h uint32) bool { return !whole.past[h] })
+	passed := slices.DeleteFunc(slices.Clone(order), func(h uint32) bool { return !whole.Overtaken[h] })
 	if len(passed) < len(order) {
 		if _, ok := d.puttingOff(passed); ok {
 			order = passed
@@ -109,13 +110,13 @@ func released(r *Run) []uint32 {
 
 // puttingOff runs eager with the steps put off, and reports whether it fails in the same
 // way.
-func (d *reduction) puttingOff(order []uint32) (*late, bool) {
+func (d *reduction) puttingOff(order []uint32) (*schedule.Delayed, bool) {
 	if d.left <= 0 || d.limits.ended() != "" {
 		return nil, false
 	}
 	d.left--
 	d.runs++
-	l := newLate(order)
+	l := schedule.NewDelayed(order)
 	r := d.runLate(d.failed, d.failed.capacity, l)
 	if costly(r) {
 		d.left = 0
@@ -124,8 +125,8 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 		return l, false
 	}
 	// Of the tokens with the fewest deviations the one with the fewest steps is kept.
-	held := Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.holds(len(released(r)))}
-	for _, t := range []Token{r.asToken(), held} {
+	held := schedule.Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.Holds(len(released(r)))}
+	for _, t := range []schedule.Token{r.asToken(), held} {
 		n, best := t.Deviations(), d.token.Deviations()
 		if n < best || n == best && len(r.steps) < len(d.best.steps) {
 			d.token, d.best = t, r
@@ -136,23 +137,23 @@ func (d *reduction) puttingOff(order []uint32) (*late, bool) {
 
 // runLate runs a plan with steps put off at the level of a failed run. It may have more
 // steps than that run, up to a limit.
-func (s *search) runLate(failed *Run, c Capacity, l *late) *Run {
+func (s *search) runLate(failed *Run, c schedule.Capacity, l *schedule.Delayed) *Run {
 	r := s.newRun(c)
-	r.level, r.chooser, r.limit = failed.level, l.choose, min(r.limit, 1000+4*len(failed.steps))
+	r.level, r.chooser, r.limit = failed.level, l.Choose, min(r.limit, 1000+4*len(failed.steps))
 	r.play(s.t, s.plan)
 	return r
 }
 
 // verified is the outcome of following a token many times.
 type verified struct {
-	token Token
+	token schedule.Token
 	held  int // times the same failure came again
 	of    int
 	first *Run // traced: it says where readers are blocked
 }
 
 // verify follows a token. A report must not promise more than the token holds.
-func (d *reduction) verify(t Token) verified {
+func (d *reduction) verify(t schedule.Token) verified {
 	v := verified{token: t}
 	for v.of < verifications && (v.of == 0 || d.search.limits.ended() == "") {
 		r := d.following(t, v.of == 0)
@@ -215,15 +216,15 @@ func (d *reduction) boundary() string {
 		return ""
 	}
 	at, told := d.best.capacity, true
-	if fingerprint(d.runLate(d.failed, at, newLate(d.order))) != d.want {
+	if fingerprint(d.runLate(d.failed, at, schedule.NewDelayed(d.order))) != d.want {
 		return ""
 	}
-	b := shrink.FindBoundary(at.rooms(), func(c replay.Capacity) bool {
+	b := shrink.FindBoundary(at.Rooms(), func(c replay.Capacity) bool {
 		told = told && d.search.limits.ended() == ""
 		if !told {
 			return false
 		}
-		r := d.runLate(d.failed, capacityOf(c), newLate(d.order))
+		r := d.runLate(d.failed, schedule.CapacityOf(c), schedule.NewDelayed(d.order))
 		told = !costly(r) && r.verdict != Undecided
 		return fingerprint(r) == d.want
 	})
@@ -293,7 +294,7 @@ func (s *search) smaller(d *reduction) *Smaller {
 		return nil
 	}
 	t := &trial{search: s, failed: d.best, want: sessionFingerprint(d.best), order: d.order}
-	r := shrink.Session(s.plan.Session, t.try, shrink.Options{Capacity: d.best.capacity.rooms(), Budget: s.plan.Shrink})
+	r := shrink.Session(s.plan.Session, t.try, shrink.Options{Capacity: d.best.capacity.Rooms(), Budget: s.plan.Shrink})
 	if r.To == r.From || t.stuck {
 		return nil
 	}
@@ -363,5 +364,5 @@ func (t *trial) play(c shrink.Candidate) (*search, *Run) {
 		plan.Setup = other.Setup
 	}
 	s := &search{t: t.t, plan: &plan, limits: t.limits}
-	return s, s.runLate(t.failed, capacityOf(c.Capacity), newLate(t.order))
+	return s, s.runLate(t.failed, schedule.CapacityOf(c.Capacity), schedule.NewDelayed(t.order))
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 )
 
 // The schedules of the planted bugs shrink to at most two deviations, that of the
@@ -133,7 +135,7 @@ func TestLate(t *testing.T) {
 			order = append(order, uint32(step.Hash()))
 		}
 		same, none := s.newRun(Capacity{}), s.newRun(Capacity{})
-		same.chooser, none.chooser = newLate(order).choose, newLate(nil).choose
+		same.chooser, none.chooser = schedule.NewDelayed(order).Choose, schedule.NewDelayed(nil).Choose
 		same.play(t, s.plan)
 		none.play(t, s.plan)
 		if !reflect.DeepEqual(same.choices, r.choices) || len(none.choices) > 0 {
@@ -222,7 +224,7 @@ func TestReduceBoundaryMeasured(t *testing.T) {
 // lines do not contradict each other.
 func TestBoundaryBesideSlack(t *testing.T) {
 	r := Report{Verdict: Hang, Boundary: "shows at c2s=0, not at 1; shows at s2c=0, not at 1"}
-	r.Slack = slackText(Hang, Capacity{}, []Tried{{Capacity: Capacity{1, 1}, Verdict: Hang}}, r.Boundary)
+	r.Slack = slackText(Hang, Capacity{}, []Tried{{Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Hang}}, r.Boundary)
 	if want := "  capacities: some order hangs at all tried: 0, 1; no capacity of the transport hides it\n  this very order: shows at c2s=0, not at 1"; !strings.Contains(r.Text(), want) {
 		t.Errorf("%q is not said:\n%s", want, r.Text())
 	}

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/hang"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
@@ -62,41 +63,34 @@ const (
 	EndLost = "not the same again"
 )
 
-// The categories of a hang.
+// The categories of a hang; see package hang.
 const (
-	// HeadOn: both ends are at a write and no reader waits.
-	HeadOn = "head-on"
-	// Swallowed: a reader took a frame and has not come back for the frame behind it, which
-	// an operation or the reader waits for.
-	Swallowed = "swallowed"
-	// Mutual: each end has read a request of the other and answers neither; one of the two
-	// was sent after its end had read the other.
-	Mutual = "mutual call"
-	// LostAnswer: the request or the response was read, both sides are at rest, and nobody
-	// is left to answer the operation.
-	LostAnswer = "lost answer"
-	// NeverSent: the frame that the operation waits for was not sent, or not to a reader.
-	NeverSent = "never sent"
-	// BlockedHandler: every request was answered and no frame is on its way, but the
-	// handler of a notification, in the user's own code, has not returned.
-	BlockedHandler = "blocked handler"
-	// Lock: an operation waits for a mutex whose holder waits for ever.
-	Lock = "lock"
-	// TimerOnly: a check failed, after a timer alone had ended an operation.
-	TimerOnly = "timer only"
+	HeadOn         = hang.HeadOn
+	Swallowed      = hang.Swallowed
+	Mutual         = hang.Mutual
+	LostAnswer     = hang.LostAnswer
+	NeverSent      = hang.NeverSent
+	BlockedHandler = hang.BlockedHandler
+	Lock           = hang.Lock
 )
+
+// TimerOnly is the category of a failed check after a timer alone had ended an operation.
+const TimerOnly = "timer only"
+
+// Wait is a part of a hang: what it holds and what it waits for.
+type Wait = hang.Wait
 
 // Report is the result of an exploration. It has only the first schedule that failed.
 type Report struct {
 	Verdict  string `json:"verdict"`
 	Category string `json:"category"` // of a hang, where it can be told
 	// Explanation is a sentence on the failure.
-	Explanation string `json:"explanation"`
-	Level       Level  `json:"level"`
+	Explanation string         `json:"explanation"`
+	Level       schedule.Level `json:"level"`
 	// Capacity is the failing schedule's.
-	Capacity Capacity `json:"capacity"`
+	Capacity schedule.Capacity `json:"capacity"`
 	// Engine is the failing schedule's, or the plan's; "" is the bubble.
-	Engine Engine `json:"engine,omitempty"`
+	Engine schedule.Engine `json:"engine,omitempty"`
 	// Tried are the verdicts at the other capacities; of a pass at all of them.
 	Tried []Tried `json:"tried"`
 	// Slack says in words how the verdict changes with the capacity.
@@ -112,13 +106,13 @@ type Report struct {
 	// Planned counts the runs that there would have been.
 	Planned int `json:"planned"`
 	// Coverage says how much the runs have seen.
-	Coverage Coverage `json:"coverage"`
+	Coverage schedule.Coverage `json:"coverage"`
 	// Steps counts the steps of the failing schedule.
 	Steps int `json:"steps"`
 	// Unfinished names the operations that had not returned.
 	Unfinished []string `json:"unfinished"`
 	// Waits says who waits for what, and where the frames are.
-	Waits []Wait `json:"waits"`
+	Waits []hang.Wait `json:"waits"`
 	// Broken are the rules of the protocol that live peers broke in the failing schedule.
 	Broken []Breach `json:"broken"`
 	// Chain says who waits for whom; the last line says whether it goes round.
@@ -148,24 +142,13 @@ type Report struct {
 
 // Tried is the verdict at another capacity.
 type Tried struct {
-	Capacity  Capacity `json:"capacity"`
-	Verdict   string   `json:"verdict"`
-	Schedules int      `json:"schedules"` // run at it, up to its first failure
+	Capacity  schedule.Capacity `json:"capacity"`
+	Verdict   string            `json:"verdict"`
+	Schedules int               `json:"schedules"` // run at it, up to its first failure
 	// Classes counts the classes of schedules that [Exhaustive] has visited; All says that
 	// there are no others. Schedules beyond them were cut.
 	Classes int  `json:"classes,omitempty"`
 	All     bool `json:"all,omitempty"`
-}
-
-// Wait is a part of a hang: what it holds and what it waits for.
-type Wait struct {
-	Who      string `json:"who"`
-	Holds    string `json:"holds,omitempty"`
-	WaitsFor string `json:"waits_for,omitempty"`
-	Why      string `json:"why"`
-	// BlockedAt is the state and the place, in the peer's own code, of an operation or of a
-	// reader that has not come back.
-	BlockedAt string `json:"blocked_at,omitempty"`
 }
 
 // Text returns the report for a reader: of a pass a line, its coverage and its notes; of a
@@ -265,7 +248,7 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	writeList(b, "stacks", r.Stacks, 12)
 	switch {
-	case r.Leaked && (r.Verdict == Undecided || r.Category == Lock):
+	case r.Leaked && (r.Verdict == Undecided || r.Category == hang.Lock):
 		b.WriteString("\n  leak: the run was given up where it stands, with its goroutines\n")
 	case r.Leaked:
 		b.WriteString("\n  leak: goroutines of this run are left that a closed gate and a cancelled context do not end\n")
@@ -337,7 +320,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
 	p := plain(r)
 	p.Tried = append([]Tried{}, r.Tried...)
-	p.Waits = append([]Wait{}, r.Waits...)
+	p.Waits = append([]hang.Wait{}, r.Waits...)
 	p.Broken = append([]Breach{}, r.Broken...)
 	for _, list := range []*[]string{&p.Unfinished, &p.Chain, &p.Choices, &p.Sequence, &p.Stacks, &p.Notes} {
 		*list = append([]string{}, *list...)
@@ -349,34 +332,19 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// MarshalJSON writes numbers, and "unbounded".
-func (c Capacity) MarshalJSON() ([]byte, error) {
-	return json.Marshal(c.rooms())
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (c *Capacity) UnmarshalJSON(b []byte) error {
-	var r replay.Capacity
-	if err := json.Unmarshal(b, &r); err != nil {
-		return err
-	}
-	*c = capacityOf(r)
-	return nil
-}
-
 // slackText says how a failure depends on the capacity. A program whose results do not
 // change with the buffering is called slack-elastic. Many orders were tried at each
 // capacity; beside the boundary of one order the text says so.
-func slackText(verdict string, at Capacity, others []Tried, boundary string) string {
+func slackText(verdict string, at schedule.Capacity, others []Tried, boundary string) string {
 	if len(others) == 0 {
 		return ""
 	}
-	verdicts, where := []string{verdict}, map[string][]string{verdict: {at.short()}}
+	verdicts, where := []string{verdict}, map[string][]string{verdict: {at.Short()}}
 	for _, t := range others {
 		if len(where[t.Verdict]) == 0 {
 			verdicts = append(verdicts, t.Verdict)
 		}
-		place := t.Capacity.short()
+		place := t.Capacity.Short()
 		if t.Verdict == Pass {
 			place += " (" + t.count() + ")"
 		}
@@ -403,14 +371,6 @@ func slackText(verdict string, at Capacity, others []Tried, boundary string) str
 		}
 	}
 	return "it depends on the capacity: " + strings.Join(parts, ", ")
-}
-
-// short is the capacity as one number, where both directions have the same.
-func (c Capacity) short() string {
-	if c.C2S == c.S2C {
-		return roomText(c.C2S, "unbounded")
-	}
-	return c.String()
 }
 
 // verb says what a run with the verdict does.

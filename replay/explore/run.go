@@ -10,6 +10,8 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/hang"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/store"
@@ -23,26 +25,26 @@ type Run struct {
 	Data any
 
 	plan     *Plan
-	level    Level
+	level    schedule.Level
 	parser   *gate.Parser // of the search, or nil
-	kind     Engine
+	kind     schedule.Engine
 	patient  bool // real time passes before a standstill is a stall
-	capacity Capacity
+	capacity schedule.Capacity
 	split    bool // ack is a step of its own
 	limit    int  // of steps
 	horizon  time.Duration
 
 	// How the next step is chosen: by a token, or by a chooser.
-	follower   *follower // of a token, or nil
-	untraced   bool      // though it follows a token: its goroutines are not looked at
-	chooser    Chooser
+	follower   *schedule.Follower // of a token, or nil
+	untraced   bool               // though it follows a token: its goroutines are not looked at
+	chooser    schedule.Chooser
 	systematic bool // the chooser is asked even about a single step
 
 	// What plays.
 	engine   engine
 	moves    gate.Moves
 	gate     *gate.Gate
-	tracer   *tracer // nil: not traced
+	tracer   *hang.Tracer // nil: not traced
 	client   transport.Conn
 	server   transport.Conn
 	ctx      context.Context
@@ -57,11 +59,11 @@ type Run struct {
 	within   string // Setup or Check, while it runs
 
 	// What was done.
-	steps     []Step // released, in order
-	choices   []Choice
-	trail     trail
+	steps     []gate.Step // released, in order
+	choices   []schedule.Choice
+	trail     schedule.Trail
 	unlearned bool // it is not known yet what the last step touched
-	lessons   lessons
+	lessons   schedule.Lessons
 	periodic  periodic
 	moved     bool      // something but periodic traffic happened since the last rest
 	still     int       // steps when the run came to rest after that
@@ -90,8 +92,8 @@ type outcome struct {
 	retry     bool // undecided in a bubble, and real time may tell
 	stacks    []string
 	stood     []*Operation // that had not returned
-	waits     []Wait
-	chain     *chain
+	waits     []hang.Wait
+	chain     []string
 	broken    []Breach // rules, by live ends
 	sequence  []string
 	recording []store.Event
@@ -323,14 +325,13 @@ func (r *Run) live(dir transport.Direction) bool {
 	return true
 }
 
-// operationOn returns the operation that a traced run has on a goroutine, or nil.
-func (r *Run) operationOn(goroutine int) *Operation {
+// goroutines returns the numbers of the operations' goroutines in a traced run, by name.
+func (r *Run) goroutines() map[string]int {
+	list := make(map[string]int, len(r.ops))
 	for _, op := range r.ops {
-		if op.goroutine == goroutine {
-			return op
-		}
+		list[op.name] = op.goroutine
 	}
-	return nil
+	return list
 }
 
 // note keeps the first remarks on the run.
@@ -344,17 +345,17 @@ func (r *Run) note(text string) {
 func (r *Run) leaksAlone() bool { return r.verdict == Leak && r.within == "" && !r.froze }
 
 // asToken names the schedule of the run.
-func (r *Run) asToken() Token {
+func (r *Run) asToken() schedule.Token {
 	if r.follower != nil {
-		return r.follower.token
+		return r.follower.Token
 	}
-	return Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Choices: r.choices}
+	return schedule.Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Choices: r.choices}
 }
 
 // settledToken is the run's token for the engine without a bubble.
-func (r *Run) settledToken() Token {
+func (r *Run) settledToken() schedule.Token {
 	token := r.asToken()
-	token.Engine = Settle
+	token.Engine = schedule.Settle
 	return token
 }
 

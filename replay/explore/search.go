@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -20,7 +21,7 @@ type search struct {
 	plan    *Plan
 	length  int // steps of the longest first run
 	notes   []string
-	seen    *coverage
+	seen    *schedule.Tally
 	line    *progress
 	done    int             // schedules
 	warned  map[string]bool // rules that a note speaks of
@@ -57,7 +58,7 @@ func (s *search) explore() Report {
 		make: func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) },
 		take: func(r *Run) (more bool) {
 			length = max(length, len(r.steps))
-			s.seen.add(&r.trail)
+			s.seen.Add(&r.trail)
 			s.remark(r)
 			if s.fails(r) {
 				failed = r
@@ -102,6 +103,127 @@ func (s *search) explore() Report {
 	return s.found(done, ended, passed)
 }
 
+// Exhaustive visits every order of steps at each capacity, without orders that differ only
+// in steps that commute (sleep sets). At its end no order at that level and capacity fails,
+// and the report says so. That is a proof for peers that do the same on the same steps and
+// share nothing but the gate. Exhaustive notices other steps, and an end that uses the gate
+// though no step woke it; it cannot see peers that share data in silence. Its runs are made
+// one after another: Seed and Workers have no effect.
+var Exhaustive schedule.Strategy = exhaustive{}
+
+// exhaustive is the strategy whose runs depend on the runs before.
+type exhaustive struct {
+	naive bool // without sleep sets
+}
+
+// Begin is mix, for runs out of turn.
+func (exhaustive) Begin(seed uint64, run, length int) schedule.Chooser {
+	return schedule.Mix.Begin(seed, run, length)
+}
+
+// visit is the walk through the orders at a capacity.
+type visit struct {
+	walk  schedule.Walk
+	seen  *schedule.Tally
+	tried Tried
+}
+
+// exhaust makes a run at each capacity in turn, until a run fails, a budget is spent or all
+// orders are visited.
+func (s *search) exhaust(x exhaustive) Report {
+	var visits []*visit
+	for _, c := range s.plan.Capacities {
+		w := schedule.Walk{Naive: x.naive, Touching: s.newRun(c).trail.Touching}
+		visits = append(visits, &visit{walk: w, seen: schedule.NewTally(), tried: Tried{Capacity: c, Verdict: Pass}})
+	}
+	failed, done, ended := s.rounds(visits)
+	var tried []Tried
+	for _, v := range visits {
+		s.seen.Merge(v.seen)
+		tried = append(tried, v.tried)
+	}
+	switch {
+	case failed == nil && s.leaks.runs > 0, failed != nil && failed.leaksAlone():
+		return s.report(s.leaks.first, s.leaks.at)
+	case failed != nil:
+		report := s.report(failed, done)
+		s.judge(&report, failed, func(i, most int) Tried {
+			v := visits[i]
+			for v.tried.Verdict == Pass && v.tried.Schedules < most && s.limits.ended() == "" && s.advance(v) != nil {
+			}
+			return v.tried
+		})
+		return report
+	}
+	report := s.found(done, ended, tried)
+	if ended == EndVisited {
+		report.Coverage.Unseen = 0
+	}
+	return report
+}
+
+// rounds makes the runs, and returns the one that failed or the reason for the end.
+func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
+	budget := newBudget(s.plan.CPU, 1)
+	for open := true; open; {
+		open = false
+		for _, v := range visits {
+			ended := s.limits.ended()
+			switch {
+			case ended == EndStopped, ended != "" && done >= len(visits):
+				return nil, done, ended
+			case done == s.plan.Schedules:
+				return nil, done, EndSchedules
+			case done >= len(visits) && budget.spent():
+				return nil, done, EndCPU
+			}
+			r := s.advance(v)
+			if r == nil {
+				continue
+			}
+			open = true
+			done++
+			s.remark(r)
+			if s.fails(r) {
+				return r, done, ""
+			}
+		}
+	}
+	if slices.ContainsFunc(visits, func(v *visit) bool { return !v.tried.All }) {
+		return nil, done, EndLost
+	}
+	return nil, done, EndVisited
+}
+
+// advance makes the next run of a walk, or returns nil at its end.
+func (s *search) advance(v *visit) *Run {
+	r := s.newRun(v.tried.Capacity)
+	r.chooser = v.walk.Next()
+	if r.chooser == nil {
+		v.tried.All = !v.walk.Lost
+		return nil
+	}
+	r.systematic, r.trail.Touching = true, v.walk.Touching
+	r.play(s.t, s.plan)
+	v.tried.Schedules++
+	passes := r.verdict == Pass || r.leaksAlone()
+	if !passes {
+		v.tried.Verdict = r.verdict
+	}
+	switch {
+	case passes && v.walk.Adopt(r.lessons):
+		// The walk begins again with what was learned of the peers. The first run in which
+		// an end takes back a frame is never missed: up to it all that was taken to commute
+		// does. Neither is one in which an operation touches what it did not before.
+		v.walk.Restart()
+		v.seen, v.tried.Classes = schedule.NewTally(), 0
+	case !r.cut:
+		v.seen.Add(&r.trail)
+		v.tried.Classes++
+	}
+	return r
+}
+
 // report describes a run, the last of so many schedules.
 func (s *search) report(r *Run, schedules int) Report {
 	report := Report{
@@ -109,17 +231,14 @@ func (s *search) report(r *Run, schedules int) Report {
 		Level: r.level, Engine: r.kind, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
 		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
 		Token: r.asToken().String(), Events: r.recording,
-		Coverage: s.seen.report(), Leaked: r.stuck, Busy: r.busy, Notes: slices.Clone(r.notes), Err: r.err,
+		Coverage: s.seen.Coverage(), Leaked: r.stuck, Busy: r.busy, Notes: slices.Clone(r.notes), Err: r.err,
 	}
 	if r.follower != nil {
-		report.Choices = r.follower.turns
+		report.Choices = r.follower.Turns
 	}
 	report.Broken = append(report.Broken, r.broken...)
-	if r.chain != nil && stands(r.verdict) { // otherwise a wait may end
-		report.Chain = slices.Clone(r.chain.links)
-		if r.chain.cyclic {
-			report.Chain[len(report.Chain)-1] += "  <- cycle"
-		}
+	if stands(r.verdict) { // otherwise a wait may end
+		report.Chain = r.chain
 	}
 	for _, op := range r.stood {
 		report.Unfinished = append(report.Unfinished, op.name)
@@ -132,7 +251,7 @@ func (s *search) report(r *Run, schedules int) Report {
 func (s *search) found(done int, ended string, tried []Tried) Report {
 	report := Report{
 		Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended,
-		Tried: tried, Coverage: s.seen.report(), Notes: s.notes,
+		Tried: tried, Coverage: s.seen.Coverage(), Notes: s.notes,
 	}
 	if done == 0 {
 		report.Verdict, report.Explanation, report.Tried = Undecided, "no schedule was run", nil
@@ -141,17 +260,17 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 }
 
 // newRun returns a run that has not begun. Several workers call it at once.
-func (s *search) newRun(c Capacity) *Run {
+func (s *search) newRun(c schedule.Capacity) *Run {
 	r := &Run{
 		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake,
-		limit: s.plan.Steps, horizon: s.plan.Horizon, parser: &s.parser, steps: make([]Step, 0, s.length),
+		limit: s.plan.Steps, horizon: s.plan.Horizon, parser: &s.parser, steps: make([]gate.Step, 0, s.length),
 	}
-	r.trail.touching = touching{capacity: c, split: r.split}
+	r.trail.Touching = schedule.Touching{Capacity: c, Split: r.split}
 	return r
 }
 
 // run makes one schedule.
-func (s *search) run(c Capacity, number int) *Run {
+func (s *search) run(c schedule.Capacity, number int) *Run {
 	r := s.newRun(c)
 	r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
 	r.play(s.t, s.plan)
@@ -159,15 +278,15 @@ func (s *search) run(c Capacity, number int) *Run {
 }
 
 // rerun runs the schedule of a token.
-func (s *search) rerun(token Token, traced bool) *Run {
+func (s *search) rerun(token schedule.Token, traced bool) *Run {
 	r := s.newRun(token.Capacity)
-	r.follower, r.level, r.untraced = &follower{token: token}, token.Level, !traced
+	r.follower, r.level, r.untraced = &schedule.Follower{Token: token}, token.Level, !traced
 	r.play(s.t, s.plan)
 	return r
 }
 
 // following runs the schedule of a token, and looks for changed answers if those fail.
-func (s *search) following(token Token, traced bool) *Run {
+func (s *search) following(token schedule.Token, traced bool) *Run {
 	r := s.rerun(token, traced)
 	if s.plan.SameAnswers {
 		s.compareAnswers(r)
@@ -177,7 +296,7 @@ func (s *search) following(token Token, traced bool) *Run {
 
 // follow runs the schedule of a token, and if it fails once more to see where its
 // goroutines stand.
-func (s *search) follow(token Token) Report {
+func (s *search) follow(token schedule.Token) Report {
 	r := s.following(token, false) // tracing takes longer than the run, in a large process
 	if r.verdict != Pass && r.verdict != Diverged && !r.froze {
 		traced := s.following(token, true)
@@ -218,7 +337,7 @@ func (s *search) compareAnswers(r *Run) {
 	if r.verdict != Pass && !r.leaksAlone() || r.cut {
 		return
 	}
-	s.answers.follow = func(token Token) *Run { return s.rerun(token, false) }
+	s.answers.follow = func(token schedule.Token) *Run { return s.rerun(token, false) }
 	changes, different := s.answers.add(r, s.plan.SameAnswers)
 	if different {
 		last := len(changes) - 1
@@ -283,13 +402,13 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	if r.retry && s.limits.ended() == "" {
 		token := r.settledToken() // in real time there is time for any timer
 		again := s.newRun(token.Capacity)
-		again.kind, again.follower, again.level, again.patient = Settle, &follower{token: token}, token.Level, true
+		again.kind, again.follower, again.level, again.patient = schedule.Settle, &schedule.Follower{Token: token}, token.Level, true
 		again.play(s.t, s.plan)
 		text := strings.TrimSpace(again.verdict + " " + again.category)
 		if again.why != "" {
 			text += ": " + again.why
 		}
-		report.Notes = append(report.Notes, fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", Settle, text))
+		report.Notes = append(report.Notes, fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", schedule.Settle, text))
 	}
 	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules were followed when it was found
 		return

@@ -29,7 +29,7 @@ func TestWorkers(t *testing.T) {
 func TestWorkersConforming(t *testing.T) {
 	for _, workers := range []int{1, 2, 7, 1000} {
 		r := Explore(t, Plan{Setup: conforming, Schedules: 100, Workers: workers})
-		want := []Tried{{Capacity: Capacity{}, Verdict: Pass, Schedules: 34}, {Capacity: Capacity{1, 1}, Verdict: Pass, Schedules: 33}, {Capacity: Capacity{Unbounded, Unbounded}, Verdict: Pass, Schedules: 33}}
+		want := []Tried{{Capacity: Capacity{}, Verdict: Pass, Schedules: 34}, {Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Pass, Schedules: 33}, {Capacity: Capacity{C2S: Unbounded, S2C: Unbounded}, Verdict: Pass, Schedules: 33}}
 		if r.Schedules != 100 || r.Ended != EndSchedules || !slices.Equal(r.Tried, want) {
 			t.Errorf("%d workers: %s", workers, r.Text())
 		}
@@ -90,12 +90,12 @@ func TestSeries(t *testing.T) {
 }
 
 func TestRecordedCapacity(t *testing.T) {
-	r := Explore(t, Plan{Setup: conforming, Schedules: 8, Recorded: Capacity{3, 7}})
-	want := []Tried{{Capacity: Capacity{}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{1, 1}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{3, 7}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{Unbounded, Unbounded}, Verdict: Pass, Schedules: 2}}
+	r := Explore(t, Plan{Setup: conforming, Schedules: 8, Recorded: Capacity{C2S: 3, S2C: 7}})
+	want := []Tried{{Capacity: Capacity{}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{C2S: 3, S2C: 7}, Verdict: Pass, Schedules: 2}, {Capacity: Capacity{C2S: Unbounded, S2C: Unbounded}, Verdict: Pass, Schedules: 2}}
 	if !slices.Equal(r.Tried, want) {
 		t.Error(r.Text())
 	}
-	if got := sweep(Capacity{1, 1}); !slices.Equal(got, Sweep) {
+	if got := withDefaults(Plan{Recorded: Capacity{C2S: 1, S2C: 1}}).Capacities; !slices.Equal(got, Sweep) {
 		t.Errorf("recorded at 1, swept %v", got)
 	}
 }
@@ -123,8 +123,8 @@ func TestSlack(t *testing.T) {
 		"it depends on the capacity: hangs at 0 and 1, passes at unbounded (20 schedules)":       {Setup: eagerWriter(2)},
 		"it depends on the capacity: hangs at 0 and 1, fails its check at unbounded":             {Setup: eagerWriter(0)},
 		"hangs at all tried: 0, 1, unbounded; no capacity of the transport hides it":             {Setup: seed(2, 0)},
-		"it depends on the capacity: hangs at c2s=1 s2c=0, passes at c2s=2 s2c=0 (20 schedules)": {Setup: eagerWriter(2), Capacities: []Capacity{{2, 0}, {1, 0}}},
-		"fails its check at all tried: 5, 6":                                                     {Setup: eagerWriter(0), Capacities: []Capacity{{5, 5}, {6, 6}}},
+		"it depends on the capacity: hangs at c2s=1 s2c=0, passes at c2s=2 s2c=0 (20 schedules)": {Setup: eagerWriter(2), Capacities: []Capacity{{C2S: 2, S2C: 0}, {C2S: 1, S2C: 0}}},
+		"fails its check at all tried: 5, 6":                                                     {Setup: eagerWriter(0), Capacities: []Capacity{{C2S: 5, S2C: 5}, {C2S: 6, S2C: 6}}},
 		"":                                                                                       {Setup: eagerWriter(0), Capacities: fixed(5, 5)},
 	} {
 		if r := Search(t, p); r.Slack != want {

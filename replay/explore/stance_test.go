@@ -2,14 +2,11 @@ package explore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/explore/gate"
-	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -164,45 +161,5 @@ func TestNotStarted(t *testing.T) {
 	}})
 	if r.Verdict != Undecided || len(r.Waits) != 2 || r.Waits[1] != (Wait{Who: "operation other", Why: "it has not been started"}) {
 		t.Error(r.Text())
-	}
-}
-
-// Who wrote a request is asked first whether it got the response, then the
-// operation that it wrote it for.
-func TestWentOn(t *testing.T) {
-	stack := func(id int, functions ...string) stacks.Goroutine {
-		text := fmt.Sprintf("goroutine %d [select]:", id)
-		for _, f := range functions { // such as a.b:12
-			name, line, _ := strings.Cut(f, ":")
-			text += "\n" + name + "()\n\tx/y.go:" + line
-		}
-		return stacks.Parse(text)
-	}
-	const write = "github.com/mcprec/mcprec/replay/explore/gate.(*End).Write:9"
-	wrote := []string{write, "a.send:3", "a.call:1", "a.main:7"}
-	waits := []string{"a.call:2", "a.main:7"}
-	for name, test := range map[string]struct {
-		writer    int
-		wrote     []string
-		then, now stacks.Dump
-		want      bool
-	}{
-		"still there":                   {1, wrote, stacks.Dump{stack(1, waits...)}, stacks.Dump{stack(1, waits...)}, false},
-		"somewhere else":                {1, wrote, stacks.Dump{stack(1, waits...)}, stacks.Dump{stack(1, "a.main:8")}, true},
-		"early, and now there":          {1, wrote, stacks.Dump{stack(1, wrote...)}, stacks.Dump{stack(1, waits...)}, false},
-		"early, and now somewhere else": {1, wrote, stacks.Dump{stack(1, wrote...)}, stacks.Dump{stack(1, "a.main:8")}, true},
-		"early, and cannot be told":     {1, []string{write, "a.main:7"}, stacks.Dump{stack(1, write, "a.main:7")}, stacks.Dump{stack(1, "a.main:8")}, false},
-		"a worker that still waits":     {2, wrote, stacks.Dump{stack(1, "a.op:1"), stack(2, waits...)}, stacks.Dump{stack(1, "a.op:2"), stack(2, waits...)}, false},
-		"a worker that is done":         {2, wrote, stacks.Dump{stack(1, "a.op:1"), stack(2, waits...)}, stacks.Dump{stack(1, "a.op:1")}, true},
-		"a loop that writes":            {2, []string{write, "a.loop:1"}, stacks.Dump{stack(1, "a.op:1"), stack(2, "a.loop:2")}, stacks.Dump{stack(1, "a.op:2"), stack(2, "a.loop:2")}, true},
-		"a loop, and still there":       {2, []string{write, "a.loop:1"}, stacks.Dump{stack(1, "a.op:1"), stack(2, "a.loop:2")}, stacks.Dump{stack(1, "a.op:1"), stack(2, "a.loop:2")}, false},
-		"who wrote it had ended":        {2, wrote, stacks.Dump{stack(1, "a.op:1")}, stacks.Dump{stack(1, "a.op:2")}, true},
-	} {
-		op := &Operation{goroutine: 1}
-		c := &gate.Call{Request: &gate.Flight{Writer: gate.Lineage{ID: test.writer}, Wrote: stack(test.writer, test.wrote...).Calls()}}
-		d := diagnosis{all: test.now, trace: &tracer{stances: map[*gate.Call]*stance{c: stanceIn(test.then, c, op)}}}
-		if got := d.wentOn(op, c); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }

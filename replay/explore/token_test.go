@@ -6,60 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 )
-
-func TestTokenText(t *testing.T) {
-	for _, s := range []string{
-		"mcprec1.0-0.L0.a.eager",
-		"mcprec1.0-0.L0.b.eager",
-		"mcprec1.1-u.L0.a.1:00000000",
-		"mcprec1.12-0.L0.a.3:9a8b7c6d-17:00ff00ff",
-		"mcprec1.12-0.L1.a.3:9a8b7c6d-17+00ff00ff-2+00000001",
-	} {
-		token, err := ParseToken(s)
-		if err != nil || token.String() != s {
-			t.Errorf("token %s: read as %+v, %v; written as %s", s, token, err, token)
-		}
-	}
-}
-
-func TestTokenErrors(t *testing.T) {
-	for s, want := range map[string]string{
-		"":                                       `parse token "": it begins with "", want mcprec1`,
-		"mcprec2.0-0.L0.a.eager":                 `it begins with "mcprec2", want mcprec1`,
-		"mcprec1.0-0.L0.a":                       "it has 4 parts between dots, want 5",
-		"mcprec1.0.L0.a.eager":                   `capacities "0": want two`,
-		"mcprec1.0-x.L0.a.eager":                 `capacity "x": want u or a number`,
-		"mcprec1.-1-0.L0.a.eager":                `capacity "": want u or a number`,
-		"mcprec1.0-01.L0.a.eager":                `capacity "01"`,
-		"mcprec1.0-0.L2.a.eager":                 `level "L2": this version knows L0 and L1`,
-		"mcprec1.0-0.L0.c.eager":                 `engine "c": this version knows a and b`,
-		"mcprec1.0-0.L0.a.":                      `choice "": want step:hash`,
-		"mcprec1.0-0.L0.a.0:00000000":            `choice "0:00000000": want step:hash`,
-		"mcprec1.0-0.L0.a.1:0000000":             "want a hash of 8",
-		"mcprec1.0-0.L0.a.1+00000000-2:00000000": "comes after one that puts a step off",
-		"mcprec1.0-0.L0.a.1+0":                   "want a hash of 8",
-		"mcprec1.0-0.L0.a.1:0000000A":            "want a hash of 8",
-		"mcprec1.0-0.L0.a.1:00000000x":           "want a hash of 8",
-		"mcprec1.0-0.L0.a.2:00000000-2:00000001": "its step comes not after step 2",
-	} {
-		if _, err := ParseToken(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("token %s: %v, want %s", s, err, want)
-		}
-	}
-}
-
-func FuzzParseToken(f *testing.F) {
-	f.Add("mcprec1.0-0.L0.a.eager")
-	f.Add("mcprec1.1-u.L0.a.3:9a8b7c6d-17:00ff00ff")
-	f.Add("mcprec1.1-u.L0.a.3:9a8b7c6d-17+00ff00ff-2+00000000")
-	f.Fuzz(func(t *testing.T, s string) {
-		token, err := ParseToken(s)
-		if err == nil && token.String() != s {
-			t.Errorf("token %q is written as %q", s, token)
-		}
-	})
-}
 
 // Tokens of failing schedules give the same failure, every time.
 func TestTokenReplay(t *testing.T) {
@@ -86,9 +35,9 @@ func TestTokenTwins(t *testing.T) {
 	for _, strategy := range []Strategy{POS, Starve, PCT, Random} {
 		for n := range scale(250, 2500) {
 			c := Sweep[n%len(Sweep)]
-			first := schedule(t, conforming, c, strategy, n, nil)
+			first := oneSchedule(t, conforming, c, strategy, n, nil)
 			token := Token{Capacity: c, Choices: first.choices}
-			again := schedule(t, conforming, c, strategy, n, &token)
+			again := oneSchedule(t, conforming, c, strategy, n, &token)
 			if again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) {
 				t.Fatalf("schedule %d, %s: %s\n%s\n%s", n, token, again.why,
 					strings.Join(namesOf(first), "\n"), strings.Join(namesOf(again), "\n"))
@@ -100,9 +49,9 @@ func TestTokenTwins(t *testing.T) {
 // The same peers give the same names on every run of the same strategy.
 func TestSameNames(t *testing.T) {
 	for n := range 4 {
-		want := schedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
+		want := oneSchedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
 		for i := range scale(600, 10000) {
-			got := schedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
+			got := oneSchedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
 			if !slices.Equal(namesOf(got), namesOf(want)) {
 				t.Fatalf("schedule %d, run %d:\n%s\nwant\n%s", n, i, strings.Join(namesOf(got), "\n"), strings.Join(namesOf(want), "\n"))
 			}
@@ -110,13 +59,13 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// schedule runs one schedule, or follows a token.
-func schedule(t *testing.T, setup func(*Run), c Capacity, s Strategy, number int, token *Token) *Run {
+// oneSchedule runs one schedule, or follows a token.
+func oneSchedule(t *testing.T, setup func(*Run), c Capacity, s Strategy, number int, token *Token) *Run {
 	one := search{t: t, plan: withDefaults(Plan{Setup: setup, Strategy: s}), length: 60}
 	r := one.newRun(c)
 	r.chooser, r.untraced = s.Begin(1, number, one.length), true
 	if token != nil {
-		r.follower = &follower{token: *token}
+		r.follower = &schedule.Follower{Token: *token}
 	}
 	r.play(t, one.plan)
 	return r
@@ -170,11 +119,11 @@ func TestHold(t *testing.T) {
 		want  string // the order, or the words of the divergence
 	}{
 		{Token{}, "abcd"},
-		{Token{Holds: []Choice{{1, hash("a")}}}, "bcda"},
-		{Token{Holds: []Choice{{1, hash("c")}, {1, hash("a")}}}, "bdca"},
-		{Token{Holds: []Choice{{2, hash("b")}}, Choices: []Choice{{1, hash("d")}}}, "dacb"},
-		{Token{Holds: []Choice{{2, hash("a")}}}, "DIVERGED at step 2: wanted %08x to put it off, enabled: start b; start c; start d"},
-		{Token{Holds: []Choice{{9, hash("a")}}}, "DIVERGED at step 9: wanted %08x to put it off, the run ended after 4 steps"},
+		{Token{Holds: []Choice{{Step: 1, Hash: hash("a")}}}, "bcda"},
+		{Token{Holds: []Choice{{Step: 1, Hash: hash("c")}, {Step: 1, Hash: hash("a")}}}, "bdca"},
+		{Token{Holds: []Choice{{Step: 2, Hash: hash("b")}}, Choices: []Choice{{Step: 1, Hash: hash("d")}}}, "dacb"},
+		{Token{Holds: []Choice{{Step: 2, Hash: hash("a")}}}, "DIVERGED at step 2: wanted %08x to put it off, enabled: start b; start c; start d"},
+		{Token{Holds: []Choice{{Step: 9, Hash: hash("a")}}}, "DIVERGED at step 9: wanted %08x to put it off, the run ended after 4 steps"},
 	} {
 		got := ""
 		r := Search(t, Plan{Setup: setup, Token: test.token.String(), Check: func(r *Run) error {

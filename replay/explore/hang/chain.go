@@ -1,4 +1,4 @@
-package explore
+package hang
 
 import (
 	"fmt"
@@ -23,18 +23,18 @@ type chain struct {
 // chainOf follows an operation.
 func (d *diagnosis) chainOf(op *Operation) *chain {
 	k := &chain{diagnosis: d}
-	if op.heldBy() != nil {
+	if op.After != "" {
 		return k
 	}
 	if c := d.openCall(op); c != nil && c.Request.Taken > 0 && c.Open() {
-		k.link(op, "operation "+op.name+" waits for the response to "+c.Name)
+		k.link(op, "operation "+op.Name+" waits for the response to "+c.Name)
 		k.call(c)
 		return k
 	}
-	for _, l := range d.gate.Lanes {
+	for _, l := range d.Gate.Lanes {
 		for _, f := range l.Waiting {
 			if d.wrote(op, f) {
-				k.link(op, "operation "+op.name+" is at the Write of "+f.Name)
+				k.link(op, "operation "+op.Name+" is at the Write of "+f.Name)
 				k.reader(l)
 				return k
 			}
@@ -60,7 +60,7 @@ func (k *chain) call(c *gate.Call) {
 	if c.Response != nil {
 		f = c.Response
 	}
-	l := k.gate.Lane(f.Dir)
+	l := k.Gate.Lane(f.Dir)
 	if f.Given == 0 {
 		if k.link(c, fmt.Sprintf("%s is %s", f.Name, l.Where(f))) {
 			k.reader(l)
@@ -68,7 +68,7 @@ func (k *chain) call(c *gate.Call) {
 		return
 	}
 	owes := "the " + f.Dir.Receiver() + " owes the response to " + c.Name
-	back := k.gate.Lane(f.Dir.Reverse())
+	back := k.Gate.Lane(f.Dir.Reverse())
 	switch inner, write := k.askedSince(back, f.Given), k.offeredSince(back, f.Given); {
 	case l.Deafened:
 		k.link(c, owes+", and has closed")
@@ -93,8 +93,15 @@ func (k *chain) call(c *gate.Call) {
 // debt ends a chain at a response that an end owes. A call of that end on the way here may
 // be what holds it up.
 func (k *chain) debt(c *gate.Call, owes string, dir transport.Direction) {
+	within := func(own *gate.Call) bool { // the handling waits for it: its writer is no operation's, and still stands there
+		if k.blind {
+			return true
+		}
+		g := k.all.Find(own.Request.Writer.ID)
+		return g.Text != "" && !k.awaited[own.Request.Op] && !k.Tracer.operates(g.ID) && !g.Reading() && !g.Writing()
+	}
 	for _, part := range k.parts {
-		if own, ok := part.(*gate.Call); ok && own.Request.Dir == dir && own.Response == nil && k.within(own) {
+		if own, ok := part.(*gate.Call); ok && own.Request.Dir == dir && own.Response == nil && within(own) {
 			k.link(c, owes+", and waits for the response to "+own.Name)
 			k.cyclic = true
 			return
@@ -102,13 +109,13 @@ func (k *chain) debt(c *gate.Call, owes string, dir transport.Direction) {
 	}
 	worker := k.all.Place(k.worker(c))
 	switch {
-	case slices.Contains(k.parts, any(k.gate.Lane(dir))):
+	case slices.Contains(k.parts, any(k.Gate.Lane(dir))):
 		k.link(c, owes+", which only the "+dir.Receiver()+"'s reader can read")
 		k.cyclic = true
 	case worker.At != "":
 		k.link(c, owes+": the goroutine that took it up stands at "+worker.String())
 		k.ends = fmt.Sprintf("and the goroutine that took it up stands at %v", worker)
-	case k.nested && k.gate.Lane(dir.Reverse()).Readers() > 0:
+	case k.nested && k.Gate.Lane(dir.Reverse()).Readers() > 0:
 		k.link(c, owes+": the "+dir.Sender()+"'s reader is back at its Read, and nobody answers")
 		k.ends = "and is back at its Read: it does not answer"
 	default:
@@ -132,10 +139,10 @@ func (k *chain) reader(l *gate.Lane) {
 		return
 	}
 	holds := who + " holds " + l.Last.Name
-	back := k.gate.Lane(l.Dir.Reverse())
+	back := k.Gate.Lane(l.Dir.Reverse())
 	self := slices.IndexFunc(k.parts, func(part any) bool { // an operation on the way here that is the reader
 		op, ok := part.(*Operation)
-		return ok && !k.blind && l.Holder.ID != 0 && l.Holder.ID == op.goroutine
+		return ok && !k.blind && l.Holder.ID != 0 && l.Holder.ID == op.Goroutine
 	})
 	switch inner, write := k.askedSince(back, l.Last.Given), k.offeredSince(back, l.Last.Given); {
 	case inner != nil:
@@ -149,7 +156,7 @@ func (k *chain) reader(l *gate.Lane) {
 	case l.Idle != "":
 		k.link(l, holds+": it "+l.Idle)
 	case self >= 0:
-		k.link(l, holds+": it is operation "+k.parts[self].(*Operation).name)
+		k.link(l, holds+": it is operation "+k.parts[self].(*Operation).Name)
 		k.cyclic = true
 	default:
 		k.link(l, holds)
@@ -159,7 +166,7 @@ func (k *chain) reader(l *gate.Lane) {
 // askedSince is the first open request in the lane that was written after a step, and not
 // by an operation that waits.
 func (d *diagnosis) askedSince(l *gate.Lane, step int) *gate.Call {
-	for _, c := range d.gate.Names.Calls {
+	for _, c := range d.Gate.Names.Calls {
 		f := c.Request
 		if f.Dir == l.Dir && !d.awaited[f.Op] && f.Taken > 0 && f.Round >= step && !c.Cancelled && !c.Listen && c.Open() {
 			return c
@@ -182,23 +189,6 @@ func (d *diagnosis) offeredSince(l *gate.Lane, step int) *gate.Flight {
 // mutual reports whether the chain goes round by open calls alone, one asked
 // within another.
 func (k *chain) mutual() bool { return k.cyclic && k.nested && !k.stuck }
-
-// neglectWhy tells a call within a call that is read and not answered; "" if the chain does
-// not end with such a call.
-func (k *chain) neglectWhy() string {
-	calls := k.calls()
-	if k.ends == "" || k.cyclic || k.stuck {
-		return ""
-	}
-	inner := calls[len(calls)-1]
-	why := fmt.Sprintf("the %s read %s at step %d, %s", inner.Request.Dir.Receiver(), inner.Name, inner.Request.Given, k.ends)
-	if len(calls) > 1 {
-		outer := calls[len(calls)-2]
-		why += fmt.Sprintf(". The %s asked it after it had read %s, at step %d",
-			outer.Request.Dir.Receiver(), outer.Name, outer.Request.Given)
-	}
-	return why
-}
 
 // calls are the chain's, in order.
 func (k *chain) calls() (list []*gate.Call) {

@@ -1,4 +1,4 @@
-package explore
+package hang
 
 import (
 	"cmp"
@@ -12,58 +12,132 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// diagnosis says why a run stands still: the category of the hang and a sentence, who waits
-// for what, and the chain of waits. Nothing in the run moves meanwhile.
-//
-// It judges twice: first by frames alone, for the fingerprint, which must be the same in
-// every run of a bug; then, in a traced run, by the stacks too. It makes no claim that
-// needs a stack without one.
+// The categories of a hang.
+const (
+	// HeadOn: both ends are at a write and no reader waits.
+	HeadOn = "head-on"
+	// Swallowed: a reader took a frame and has not come back for the frame behind it, which
+	// an operation or the reader waits for.
+	Swallowed = "swallowed"
+	// Mutual: each end has read a request of the other and answers neither; the second of
+	// the two was sent after its end had read the first.
+	Mutual = "mutual call"
+	// LostAnswer: the request or the response was read, both sides are at rest, and nobody
+	// is left to answer the operation.
+	LostAnswer = "lost answer"
+	// NeverSent: the frame that the operation waits for was not sent, or not to a reader.
+	NeverSent = "never sent"
+	// BlockedHandler: every request was answered and no frame is on its way, but the
+	// handler of a notification, in the user's own code, has not returned.
+	BlockedHandler = "blocked handler"
+	// Lock: an operation waits for a mutex whose holder waits for ever.
+	Lock = "lock"
+)
+
+// Wait is a part of a hang: what it holds and what it waits for.
+type Wait struct {
+	Who      string `json:"who"`
+	Holds    string `json:"holds,omitempty"`
+	WaitsFor string `json:"waits_for,omitempty"`
+	Why      string `json:"why"`
+	// BlockedAt is the state and the place, in the peer's own code, of an operation or of a
+	// reader that has not come back.
+	BlockedAt string `json:"blocked_at,omitempty"`
+}
+
+// Operation is an operation of the run that has not returned.
+type Operation struct {
+	Name      string
+	After     string // the operation that must return before this one starts, or ""
+	Started   bool
+	Goroutine int // its number, in a traced run
+}
+
+// Scene is a run at rest. Nothing in it moves during the diagnosis.
+type Scene struct {
+	Gate       *gate.Gate
+	Tracer     *Tracer // nil: the run is not traced
+	Operations []*Operation
+	Live       func(transport.Direction) bool // reports whether the sender is a peer under test
+	Breaches   []gate.Breach                  // by live ends
+	Waits      []Wait                         // known before
+	Steps      int                            // released so far
+	Still      int                            // steps before the periodic traffic at the end
+
+	// Category and Why are those of an endpoint model that stands; "" where none does.
+	Category, Why string
+}
+
+// Diagnosis says why a run stands still: in a sentence, by who waits for what, and by the
+// chain of waits.
+type Diagnosis struct {
+	Category, Why string
+	Waits         []Wait
+	Chain         []string // who waits for whom; the last line says whether it goes round
+	Closing       []string // the ends that are closing, since which step, and by which code
+
+	// Seen and Shape are the same in every run of a bug: the category by frames alone, and
+	// which readers have not come back with what kind of frame, and for a lost response how
+	// far the open calls came. About are the frames of Shape.
+	Seen, Shape string
+	About       []*gate.Flight
+}
+
+// diagnosis judges a scene twice: by frames alone, for the fingerprint, and in a traced run
+// by the stacks too. It makes no claim that needs a stack without one.
 type diagnosis struct {
-	run     *Run
-	gate    *gate.Gate
-	trace   *tracer         // nil: the run is not traced
+	Scene
 	all     stacks.Dump     // of a traced run, at the hang
 	blind   bool            // frames alone are judged
 	alone   bool            // only one end is live
-	awaited map[string]bool // operations that have not returned
+	awaited map[string]bool // names of the operations that have not returned
 	quit    [2]bool         // by lane: the goroutine that was given the last frame has ended
 
-	category, why string
-	waits         []Wait
-	chain         *chain
+	waits []Wait
+	chain *chain
 }
 
-// diagnose looks into a run at rest, and fills in its fingerprint, its waits and its chain.
-func diagnose(r *Run) *diagnosis {
-	d := &diagnosis{run: r, gate: r.gate, trace: r.tracer, blind: true, awaited: map[string]bool{}, waits: r.waits}
-	for _, op := range r.unfinished() {
-		d.awaited[op.name] = true
+// Diagnose explains a scene.
+func Diagnose(s Scene) Diagnosis {
+	d := &diagnosis{Scene: s, blind: true, awaited: map[string]bool{}, waits: s.Waits}
+	for _, op := range s.Operations {
+		d.awaited[op.Name] = true
 	}
-	d.alone = r.live(transport.ClientToServer) != r.live(transport.ServerToClient)
-	r.seen, _ = d.explain()
-	r.shape, r.about = d.shape(r.seen)
+	d.alone = s.Live(transport.ClientToServer) != s.Live(transport.ServerToClient)
+	result := Diagnosis{}
+	result.Seen, _ = d.explain()
+	result.Shape, result.About = d.shape(result.Seen)
 
-	d.waits, d.chain, d.blind = r.waits, nil, false
-	if d.trace != nil {
+	d.waits, d.chain, d.blind = s.Waits, nil, false
+	if s.Tracer != nil {
 		d.all = stacks.Take()
 	}
 	for i := range d.quit {
 		// Where an end reads every frame on a goroutine of its own, each may end.
-		l := d.gate.Lanes[i]
+		l := s.Gate.Lanes[i]
 		own := l.Before.Parent != 0 && l.Before.Parent == l.Holder.Parent && l.Before.ID != l.Holder.ID
 		d.quit[i] = len(d.all) > 0 && l.Holder.ID != 0 && d.all.Find(l.Holder.ID).Text == "" && !own
 	}
-	d.category, d.why = d.blame(d.explain())
-	r.waits, r.chain = d.waits, d.chain
-	return d
+	result.Category, result.Why = d.blame(d.explain())
+	result.Waits = d.waits
+	if d.chain != nil {
+		result.Chain = d.chain.links
+		if d.chain.cyclic {
+			result.Chain[len(result.Chain)-1] += "  <- cycle"
+		}
+	}
+	if len(d.all) > 0 {
+		result.Closing = s.Tracer.closing(d.all, s.Steps, s.Still)
+	}
+	return result
 }
 
 // explain judges by frames alone, or by stacks too.
 func (d *diagnosis) explain() (category, why string) {
 	guess := ""
-	for _, op := range d.run.unfinished() {
+	for _, op := range d.Operations {
 		kind, waits, reason, sure := d.waitOf(op)
-		if sure || !d.told("operation "+op.name) { // a wait for a mutex is told already
+		if sure || !d.told("operation "+op.Name) { // a wait for a mutex is told already
 			d.waits = append(d.waits, waits...)
 		}
 		k := d.chainOf(op) // one that goes round is preferred, then the longer one
@@ -92,15 +166,15 @@ func (d *diagnosis) explain() (category, why string) {
 		}
 		d.waits = append(d.waits, w)
 	}
-	for _, l := range d.gate.Lanes {
+	for _, l := range d.Gate.Lanes {
 		if w, ok := d.readerWait(l); ok {
 			d.waits = append(d.waits, w)
 		}
 	}
-	if kind, reason := modelStop(d.run.modeled); kind != "" {
-		return kind, reason
+	if d.Scene.Category != "" {
+		return d.Scene.Category, d.Scene.Why
 	}
-	if c2s, s2c := d.gate.Lanes[0], d.gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
+	if c2s, s2c := d.Gate.Lanes[0], d.Gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
 		return HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
 			c2s.Waiting[0].Name, s2c.Waiting[0].Name)
 	}
@@ -118,11 +192,18 @@ func (d *diagnosis) explain() (category, why string) {
 
 // lostWhy completes the sentence on a response that nobody sends, or that has another id.
 func (d *diagnosis) lostWhy(why string) string {
-	if d.chain != nil {
-		why = cmp.Or(d.chain.neglectWhy(), why)
+	if k := d.chain; k != nil && k.ends != "" && !k.cyclic && !k.stuck { // the last call is read and not answered
+		calls := k.calls()
+		inner := calls[len(calls)-1]
+		why = fmt.Sprintf("the %s read %s at step %d, %s", inner.Request.Dir.Receiver(), inner.Name, inner.Request.Given, k.ends)
+		if len(calls) > 1 {
+			outer := calls[len(calls)-2]
+			why += fmt.Sprintf(". The %s asked it after it had read %s, at step %d",
+				outer.Request.Dir.Receiver(), outer.Name, outer.Request.Given)
+		}
 	}
 	var owed [2]*gate.Call // by direction: both ends may fail to respond
-	for _, op := range d.run.unfinished() {
+	for _, op := range d.Operations {
 		c := d.openCall(op)
 		if c == nil || !c.Owed() {
 			continue
@@ -134,7 +215,7 @@ func (d *diagnosis) lostWhy(why string) string {
 	if c := owed[1]; owed[0] != nil && c != nil {
 		why += fmt.Sprintf("; nor does the %s answer %s, which it read at step %d", c.Request.Dir.Receiver(), c.Name, c.Request.Given)
 	}
-	for _, b := range breaches(d.run) {
+	for _, b := range d.Breaches {
 		if b.Severity == order.Error && strings.HasPrefix(b.Frame, b.Dir.String()+" response to nothing") {
 			return fmt.Sprintf("%s, at step %d: rule %s is broken. So %s", b.Text, b.Step, b.Rule, why)
 		}
@@ -145,15 +226,15 @@ func (d *diagnosis) lostWhy(why string) string {
 // waitOf says what an operation waits for, and where. It is not sure of an operation that
 // signed no request.
 func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why string, sure bool) {
-	who := "operation " + op.name
-	if before := op.heldBy(); before != nil {
-		return "", []Wait{{Who: who, WaitsFor: "operation " + before.name, Why: "it comes after that one"}}, "", true
+	who := "operation " + op.Name
+	if op.After != "" {
+		return "", []Wait{{Who: who, WaitsFor: "operation " + op.After, Why: "it comes after that one"}}, "", true
 	}
-	if !op.started && !op.played {
+	if !op.Started {
 		return "", []Wait{{Who: who, Why: "it has not been started"}}, "", true
 	}
-	at := d.all.Place(op.goroutine)
-	for _, l := range d.gate.Lanes {
+	at := d.all.Place(op.Goroutine)
+	for _, l := range d.Gate.Lanes {
 		for _, f := range l.Waiting {
 			if d.wrote(op, f) {
 				w := Wait{Who: who, WaitsFor: "the Write of " + f.Name, Why: l.Where(f)}
@@ -207,12 +288,12 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 	}
 	last := "it has written no frame"
 	var read *gate.Flight
-	for _, c := range d.gate.Names.Calls {
+	for _, c := range d.Gate.Names.Calls {
 		if "operation "+c.Request.Op == who {
 			last = "the last request that it wrote: " + c.Name
 		}
 	}
-	for _, l := range d.gate.Lanes {
+	for _, l := range d.Gate.Lanes {
 		if f := l.Last; f != nil && (read == nil || f.Given > read.Given) {
 			read = f
 		}
@@ -227,7 +308,7 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 
 // unanswered lists the requests that were read and not answered.
 func (d *diagnosis) unanswered() (open []string) {
-	for _, c := range d.gate.Names.Calls {
+	for _, c := range d.Gate.Names.Calls {
 		if c.Owed() && !c.Listen {
 			open = append(open, fmt.Sprintf("response to %s (the %s read the request at step %d)",
 				c.Name, c.Request.Dir.Receiver(), c.Request.Given))
@@ -241,7 +322,7 @@ func (d *diagnosis) unanswered() (open []string) {
 // operation that made it.
 func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
 	var own, unsigned []*gate.Call
-	for _, c := range d.gate.Names.Calls {
+	for _, c := range d.Gate.Names.Calls {
 		if d.wrote(op, c.Request) {
 			own = append(own, c)
 		} else if c.Open() && (c.Request.Op == "" || !d.awaited[c.Request.Op]) {
@@ -272,10 +353,10 @@ func (d *diagnosis) openCall(op *Operation) *gate.Call {
 // wrote reports whether an operation wrote a frame: the context of the frame says so or, if
 // that names no operation, its goroutine.
 func (d *diagnosis) wrote(op *Operation, f *gate.Flight) bool {
-	if f.Op != "" || d.blind || op.goroutine == 0 || f.Writer.ID == 0 {
-		return f.Op == op.name
+	if f.Op != "" || d.blind || op.Goroutine == 0 || f.Writer.ID == 0 {
+		return f.Op == op.Name
 	}
-	return f.Writer.ID == op.goroutine
+	return f.Writer.ID == op.Goroutine
 }
 
 // callWait follows an open request to its response, or to where the request stands.
@@ -284,18 +365,18 @@ func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait,
 	if c.Response != nil {
 		f = c.Response
 	}
-	l := d.gate.Lane(f.Dir)
+	l := d.Gate.Lane(f.Dir)
 	if f.Given == 0 {
 		return behind(l), Wait{Who: f.Name, Why: l.Where(f)}, d.behindWhy(l, who, f.Name)
 	}
 	w = d.debtWait(c)
 	// A response may wait behind the frame that its reader holds.
-	for _, other := range d.gate.Names.Calls {
+	for _, other := range d.Gate.Names.Calls {
 		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && l.Readers() == 0 && l.Last != nil {
 			return Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
 		}
 	}
-	if back := d.gate.Lane(f.Dir.Reverse()); back.Blocked() && back.Last != nil {
+	if back := d.Gate.Lane(f.Dir.Reverse()); back.Blocked() && back.Last != nil {
 		return Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", d.away(back), back.Waiting[0].Name, w.Who)
 	}
 	then := "has not answered it, and nothing is on its way to it"
@@ -312,7 +393,7 @@ func (d *diagnosis) debtWait(c *gate.Call) Wait {
 	f := c.Request
 	w := Wait{Who: "response to " + c.Name}
 	w.Why = fmt.Sprintf("not sent: the %s read the request at step %d", f.Dir.Receiver(), f.Given)
-	if inner := d.askedSince(d.gate.Lane(f.Dir.Reverse()), f.Given); inner != nil {
+	if inner := d.askedSince(d.Gate.Lane(f.Dir.Reverse()), f.Given); inner != nil {
 		w.Why += "; it has asked " + inner.Name + " since"
 		w.BlockedAt = d.asker(inner)
 	}
@@ -396,7 +477,7 @@ func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
 func (d *diagnosis) closeWhy(function string) string {
 	dir := closedEnd(function)
 	var waits, owes []string
-	for _, c := range d.gate.Names.Calls {
+	for _, c := range d.Gate.Names.Calls {
 		switch {
 		case c.Cancelled || c.Listen || c.Request.Taken == 0:
 		case c.Request.Dir == dir && c.Open():
@@ -434,18 +515,18 @@ func closedEnd(function string) transport.Direction {
 // answered explains an operation whose responses were all read: one did not reach it, or it
 // has gone on and waits for something else.
 func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place) (category string, w Wait, why string) {
-	who, c := "operation "+op.name, calls[len(calls)-1]
+	who, c := "operation "+op.Name, calls[len(calls)-1]
 	read := func(c *gate.Call) string {
 		return fmt.Sprintf("the %s read the response to %s at step %d", c.Response.Dir.Receiver(), c.Name, c.Response.Given)
 	}
 	for _, c := range slices.Backward(calls) {
-		if d.trace.stance(c) != nil && !d.wentOn(op, c) {
+		if d.Tracer.stance(c) != nil && !d.wentOn(op, c) {
 			w = Wait{Who: who, WaitsFor: "response to " + c.Name, BlockedAt: at.String()}
 			w.Why = fmt.Sprintf("the %s read it at step %d; it did not reach the operation", c.Response.Dir.Receiver(), c.Response.Given)
 			return LostAnswer, w, read(c) + ", but " + who + " did not get it"
 		}
 	}
-	if d.trace.stance(c) == nil {
+	if d.Tracer.stance(c) == nil {
 		return LostAnswer, Wait{Who: who, Why: read(c)}, read(c) + ", and " + who + " has not returned"
 	}
 	category, w, _ = d.unsigned(who, at)
@@ -461,13 +542,11 @@ func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place)
 	return category, w, why
 }
 
-// shape describes a hang by what is the same in every run of it: which readers have not
-// come back, what kind of frame they hold, and for a lost response how far the open calls
-// came. about are the frames involved. It uses frames alone, because only a traced run has
-// stacks.
+// shape makes the Shape and About of the diagnosis. It uses frames alone, because only a
+// traced run has stacks.
 func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) {
 	var list []string
-	for _, l := range d.gate.Lanes {
+	for _, l := range d.Gate.Lanes {
 		if len(l.Queue)+len(l.Waiting) > 0 && l.Last != nil && l.Readers() == 0 && !l.Deafened {
 			kind := "batch"
 			if messages, err := l.Last.Frame.Messages(); err != nil {
@@ -480,7 +559,7 @@ func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) 
 			about = append(about, l.Waiting[:min(1, len(l.Waiting))]...)
 		}
 	}
-	for _, op := range d.run.unfinished() {
+	for _, op := range d.Operations {
 		c := d.openCall(op)
 		if c == nil {
 			continue

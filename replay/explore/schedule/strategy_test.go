@@ -1,22 +1,23 @@
-package explore
+package schedule
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/transport"
 )
 
 var strategies = map[string]Strategy{"eager": Eager, "random": Random, "pos": POS, "starve": Starve, "pct": PCT, "mix": Mix}
 
 // somewhere is a set of enabled steps as a run meets them.
-var somewhere = []Step{
-	{Kind: Start, What: "list"},
-	{Kind: Ack, Dir: transport.ClientToServer, What: "ping#1"},
-	{Kind: Ack, Dir: transport.ServerToClient, What: "notifications/message#1"},
-	{Kind: Give, Dir: transport.ServerToClient, What: "notifications/message#1"},
-	{Kind: Take, Dir: transport.ServerToClient, What: "notifications/message#2"},
-	{Kind: Close, Dir: transport.ServerToClient},
+var somewhere = []gate.Step{
+	{Kind: gate.Start, What: "list"},
+	{Kind: gate.Ack, Dir: transport.ClientToServer, What: "ping#1"},
+	{Kind: gate.Ack, Dir: transport.ServerToClient, What: "notifications/message#1"},
+	{Kind: gate.Give, Dir: transport.ServerToClient, What: "notifications/message#1"},
+	{Kind: gate.Take, Dir: transport.ServerToClient, What: "notifications/message#2"},
+	{Kind: gate.Close, Dir: transport.ServerToClient},
 }
 
 // picks are the choices of a run's first hundred steps.
@@ -81,5 +82,23 @@ func TestStepNames(t *testing.T) {
 	// Tokens depend on these; they may never change.
 	if h := somewhere[1].Hash(); uint32(h) != 0x8d4151bf {
 		t.Errorf("hash of %s: %08x", somewhere[1].Name(), uint32(h))
+	}
+}
+
+// What a search has seen is counted by class and by race.
+func TestCoverage(t *testing.T) {
+	c := NewTally()
+	a, b := somewhere[1], somewhere[2] // acks of both directions, which commute
+	d := somewhere[4]
+	for _, order := range [][]gate.Step{{a, b, d}, {b, a, d}, {a, b, d}, {d, b, a}} {
+		run := Trail{Touching: Touching{Split: true}}
+		for i := range order {
+			run.Step(order[i:], 0)
+		}
+		c.Add(&run)
+	}
+	// The take wakes the client, as the first ack does; the server's ack is apart.
+	if got, want := c.Coverage(), (Coverage{Classes: 2, Unseen: 0.25, Races: 1, Reversed: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

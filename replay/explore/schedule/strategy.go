@@ -1,4 +1,4 @@
-package explore
+package schedule
 
 import (
 	"math/rand/v2"
@@ -7,30 +7,10 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Step is a step that may be released now, and Kind what it releases. See package gate.
-type (
-	Step = gate.Step
-	Kind = gate.Kind
-)
-
-// The kinds of step, in the order in which eager prefers them, save for HalfClose and
-// Reach; package gate says what each releases.
-const (
-	Start     = gate.Start
-	Ack       = gate.Ack
-	Give      = gate.Give
-	Take      = gate.Take
-	End       = gate.EOF
-	Close     = gate.Close
-	Relent    = gate.Relent
-	HalfClose = gate.HalfClose
-	Reach     = gate.Reach
-)
-
 // Chooser picks the step to release: at counts the steps of the run from 1, enabled is in
-// eager's order and never empty. It returns an index, or -1 to cut the run, which is then
-// not judged.
-type Chooser func(at int, enabled []Step) int
+// eager's order and never empty. The result is an index, or -1 to cut the run, which is
+// then not judged.
+type Chooser func(at int, enabled []gate.Step) int
 
 // Strategy makes the choosers of a plan's runs. It is pure: the same arguments
 // give the same choices for the same enabled steps.
@@ -47,9 +27,9 @@ type StrategyFunc func(seed uint64, run, length int) Chooser
 func (f StrategyFunc) Begin(seed uint64, run, length int) Chooser { return f(seed, run, length) }
 
 var (
-	// Eager releases starts, then acks, gives and takes as soon as it can.
+	// Eager releases starts, then acks, gives and takes as soon as each is enabled.
 	Eager Strategy = StrategyFunc(eager)
-	// Random picks evenly among what is enabled.
+	// Random picks evenly among the enabled steps.
 	Random Strategy = StrategyFunc(random)
 	// POS gives every step a random priority of its own.
 	POS Strategy = StrategyFunc(pos)
@@ -69,18 +49,18 @@ func dice(seed uint64, run int) *rand.Rand {
 }
 
 func eager(uint64, int, int) Chooser {
-	return func(int, []Step) int { return 0 }
+	return func(int, []gate.Step) int { return 0 }
 }
 
 func random(seed uint64, run, _ int) Chooser {
 	r := dice(seed, run)
-	return func(_ int, enabled []Step) int { return r.IntN(len(enabled)) }
+	return func(_ int, enabled []gate.Step) int { return r.IntN(len(enabled)) }
 }
 
 // pos hashes names instead of keeping a table of priorities.
 func pos(seed uint64, run, _ int) Chooser {
 	salt := dice(seed, run).Uint64()
-	return func(_ int, enabled []Step) int {
+	return func(_ int, enabled []gate.Step) int {
 		best, top := 0, uint64(0)
 		for i, s := range enabled {
 			if p := gate.Scramble(salt ^ s.Hash()); p > top {
@@ -106,55 +86,51 @@ func mix(seed uint64, run, length int) Chooser {
 	return random(seed, run, length)
 }
 
-// pctDepth is the number of orders a bug may need that pct is made to find.
-const pctDepth = 3
-
 // pct is probabilistic concurrency testing over chains. A chain is the steps of a kind in
 // a direction, and has a priority.
 func pct(seed uint64, run, length int) Chooser {
+	const depth = 3 // orders that must hold together for the deepest bug it is made to find
 	r := dice(seed, run)
 	var priority [gate.Classes]int
 	for i, p := range r.Perm(gate.Classes) {
 		priority[i] = p
 	}
-	var drops [pctDepth - 1]int
+	var drops [depth - 1]int
 	for i := range drops {
 		drops[i] = 1 + r.IntN(max(length, 1))
 	}
+	highest := func(enabled []gate.Step) int { // the first step of that chain
+		best := 0
+		for i, s := range enabled {
+			if priority[s.Class()] > priority[enabled[best].Class()] {
+				best = i
+			}
+		}
+		return best
+	}
 	bottom := 0
-	return func(at int, enabled []Step) int {
-		i := highest(enabled, &priority)
+	return func(at int, enabled []gate.Step) int {
+		i := highest(enabled)
 		for _, d := range drops {
 			if d == at {
 				bottom--
 				priority[enabled[i].Class()] = bottom
-				i = highest(enabled, &priority)
+				i = highest(enabled)
 			}
 		}
 		return i
 	}
 }
 
-// highest returns the first step of the chain with the highest priority.
-func highest(enabled []Step, priority *[gate.Classes]int) int {
-	best := 0
-	for i, s := range enabled {
-		if priority[s.Class()] > priority[enabled[best].Class()] {
-			best = i
-		}
-	}
-	return best
-}
-
 // starve picks its victim anew for each run: a kind of step in a direction, a whole
-// direction, or every step of about each eighth frame. The others are released at random,
+// direction, or every step of about each eighth frame. Other steps are released at random,
 // victims only when no other step is enabled.
 func starve(seed uint64, run, _ int) Chooser {
 	r := dice(seed, run)
 	how, salt := r.IntN(3), r.Uint64()
 	dir := transport.ClientToServer + transport.Direction(salt>>8&1)
-	kind := Ack + Kind(salt>>16%3) // ack, give or take
-	victim := func(s Step) bool {
+	kind := gate.Ack + gate.Kind(salt>>16%3) // ack, give or take
+	victim := func(s gate.Step) bool {
 		switch how {
 		case 0:
 			return s.Kind == kind && s.Dir == dir
@@ -164,7 +140,7 @@ func starve(seed uint64, run, _ int) Chooser {
 		return gate.Scramble(salt^s.WhatHash())&7 == 0
 	}
 	var others []int
-	return func(_ int, enabled []Step) int {
+	return func(_ int, enabled []gate.Step) int {
 		others = others[:0]
 		for i, s := range enabled {
 			if !victim(s) {
@@ -178,33 +154,35 @@ func starve(seed uint64, run, _ int) Chooser {
 	}
 }
 
-// late is eager with some steps put off: each waits for as long as any other can go on,
+// Delayed is eager with some steps put off: each waits while any other step is enabled,
 // and among themselves they go in a given order. With no step put off it is eager; with all
 // steps of a run put off, in their order, it is that run. So every schedule shrinks toward
 // eager, step by step.
-type late struct {
-	rank  map[uint32]int // by hash of the step: its place in the order
-	order []uint32
-	since map[uint32]int  // the step at which it was enabled first
-	past  map[uint32]bool // steps that were passed over by others
+type Delayed struct {
+	Overtaken map[uint32]bool // hashes of the steps that another step was preferred to
+
+	order []uint32       // hashes of the steps that are put off
+	rank  map[uint32]int // by hash: the index in order
+	since map[uint32]int // by hash: the step at which it was first enabled
 }
 
-func newLate(order []uint32) *late {
-	l := &late{rank: map[uint32]int{}, order: order, since: map[uint32]int{}, past: map[uint32]bool{}}
+// NewDelayed puts off the steps with these hashes.
+func NewDelayed(order []uint32) *Delayed {
+	d := &Delayed{Overtaken: map[uint32]bool{}, order: order, rank: map[uint32]int{}, since: map[uint32]int{}}
 	for i, h := range order {
-		l.rank[h] = i
+		d.rank[h] = i
 	}
-	return l
+	return d
 }
 
-// choose is the Chooser.
-func (l *late) choose(at int, enabled []Step) int {
-	best, rank := -1, len(l.order)
+// Choose is the Chooser.
+func (d *Delayed) Choose(at int, enabled []gate.Step) int {
+	best, rank := -1, len(d.order)
 	for i, s := range enabled {
 		h := uint32(s.Hash())
-		place, off := l.rank[h]
-		if off && l.since[h] == 0 {
-			l.since[h] = at
+		place, off := d.rank[h]
+		if off && d.since[h] == 0 {
+			d.since[h] = at
 		}
 		switch {
 		case !off && rank >= 0:
@@ -214,16 +192,17 @@ func (l *late) choose(at int, enabled []Step) int {
 		}
 	}
 	for _, s := range enabled[:best] {
-		l.past[uint32(s.Hash())] = true
+		d.Overtaken[uint32(s.Hash())] = true
 	}
 	return best
 }
 
-// holds returns the put-off steps that were enabled up to a step, as a token has them.
-func (l *late) holds(upto int) []Choice {
+// Holds returns the steps that are put off and were enabled up to a step, as a token has
+// them.
+func (d *Delayed) Holds(upto int) []Choice {
 	var list []Choice
-	for _, h := range l.order {
-		if at := l.since[h]; at > 0 && at <= upto {
+	for _, h := range d.order {
+		if at := d.since[h]; at > 0 && at <= upto {
 			list = append(list, Choice{Step: at, Hash: h})
 		}
 	}

@@ -1,4 +1,4 @@
-package explore
+package hang
 
 import (
 	"fmt"
@@ -10,10 +10,16 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// tracer looks at the goroutines of a run that follows a token, so that the report of a
-// hang can name code. Each look stops the world, so other runs have no tracer.
-type tracer struct {
-	run      *Run
+// Tracer looks at the goroutines of a run that follows a token, so that the report of a
+// hang can name code. Each look stops the world, so other runs have no tracer. The methods
+// of a nil tracer do nothing.
+type Tracer struct {
+	Gate *gate.Gate
+	Own  func(stacks.Dump) stacks.Dump  // the goroutines of the run
+	Live func(transport.Direction) bool // reports whether the sender is a peer under test
+	// Goroutines returns the numbers of the operations' goroutines, by name.
+	Goroutines func() map[string]int
+
 	handed   *gate.Flight             // the last step gave it to a live end
 	handlers map[int]*gate.Flight     // by goroutine, the frame that a handler was called for
 	closers  map[int]int              // by goroutine, the step since which it stands in a Close
@@ -34,9 +40,9 @@ type pickup struct {
 	next   map[int]bool // all goroutines when the next frame was given; nil before
 }
 
-// seeHandlers notes which handlers have not returned, and the frame of each, at rest after
+// SeeHandlers notes which handlers have not returned, and the frame of each, at rest after
 // the step that gave a frame: a new handler was called for that frame.
-func (t *tracer) seeHandlers() {
+func (t *Tracer) SeeHandlers() {
 	if t == nil || t.handed == nil {
 		return
 	}
@@ -51,23 +57,40 @@ func (t *tracer) seeHandlers() {
 }
 
 // handlersIn finds the handlers of the run in a dump. An operation is no handler.
-func (t *tracer) handlersIn(all stacks.Dump) (list []stacks.Handler) {
-	for _, g := range t.run.engine.own(all) {
-		if h, ok := g.Handler(); ok && t.run.operationOn(g.ID) == nil {
+func (t *Tracer) handlersIn(all stacks.Dump) (list []stacks.Handler) {
+	for _, g := range t.Own(all) {
+		if h, ok := g.Handler(); ok && !t.operates(g.ID) {
 			list = append(list, h)
 		}
 	}
 	return list
 }
 
-// seeCloses notes which goroutines of the run stand in a Close.
-func (t *tracer) seeCloses(all stacks.Dump) {
+// operates reports whether an operation runs on a goroutine.
+func (t *Tracer) operates(goroutine int) bool {
+	for _, id := range t.Goroutines() {
+		if id == goroutine {
+			return true
+		}
+	}
+	return false
+}
+
+// SeeCloses notes which goroutines of the run stand in a Close, after so many steps.
+func (t *Tracer) SeeCloses(step int) {
+	const most = 1000 // steps after which it looks
+	if t != nil && step > 0 && step < most {
+		t.seeCloses(stacks.Take(), step)
+	}
+}
+
+func (t *Tracer) seeCloses(all stacks.Dump, step int) {
 	still := map[int]int{}
-	for _, g := range t.run.engine.own(all) {
+	for _, g := range t.Own(all) {
 		if !g.Place().Closes() {
 			continue
 		}
-		still[g.ID] = len(t.run.steps)
+		still[g.ID] = step
 		if since := t.closers[g.ID]; since > 0 {
 			still[g.ID] = since
 		}
@@ -75,24 +98,42 @@ func (t *tracer) seeCloses(all stacks.Dump) {
 	t.closers = still
 }
 
-// beforeGive looks at the goroutines that a frame may wake before its step is released, so
+// closing says which end is closing, since which step, and by which code. The periodic
+// traffic after step still does not count.
+func (t *Tracer) closing(all stacks.Dump, steps, still int) (notes []string) {
+	t.seeCloses(all, steps)
+	for _, g := range t.Own(all) {
+		p := g.Place()
+		dir := closedEnd(p.Entry)
+		if since := t.closers[g.ID]; since > 0 && dir != transport.NoDirection {
+			notes = append(notes, fmt.Sprintf("the %s's end is closing since step %d, in %s, called by %s",
+				dir.Sender(), min(since, still), p.Entry, strings.Join(p.From, ", by ")))
+		}
+	}
+	return notes
+}
+
+// BeforeGive looks at the goroutines that a frame may wake before its step is released, so
 // that a later look tells what they did.
-func (t *tracer) beforeGive(s Step) {
+func (t *Tracer) BeforeGive(s gate.Step) {
 	f := s.Flight
-	if t == nil || f == nil || !t.run.gate.Gives(s) {
+	if t == nil || f == nil || !t.Gate.Gives(s) {
 		return
 	}
-	if f.Answers == nil && t.run.live(s.Dir.Reverse()) {
+	if f.Answers == nil && t.Live(s.Dir.Reverse()) {
 		t.handed = f
 	}
-	lane := t.run.gate.Lane(s.Dir)
+	lane := t.Gate.Lane(s.Dir)
 	asks, last := isRequest(f), t.pickups[lane.Last]
 	if !asks && f.Answers == nil && last == nil {
 		return
 	}
 	all := stacks.Take()
+	if t.stances == nil {
+		t.stances, t.pickups = map[*gate.Call]*stance{}, map[*gate.Flight]*pickup{}
+	}
 	if c := f.Answers; c != nil {
-		t.stances[c] = stanceIn(all, c, t.run.byName[c.Request.Op])
+		t.stances[c] = stanceIn(all, c, t.Goroutines()[c.Request.Op])
 	}
 	if last != nil {
 		last.next = all.IDs()
@@ -103,7 +144,7 @@ func (t *tracer) beforeGive(s Step) {
 }
 
 // stance returns where the goroutines of a call stood when its response was given, or nil.
-func (t *tracer) stance(c *gate.Call) *stance {
+func (t *Tracer) stance(c *gate.Call) *stance {
 	if t == nil {
 		return nil
 	}
@@ -114,25 +155,22 @@ func isRequest(f *gate.Flight) bool {
 	return slices.ContainsFunc(f.Messages(), func(m transport.Message) bool { return m.Kind() == transport.Request })
 }
 
-// stanceIn finds the goroutines that have to do with a call. The operation may be nil.
-func stanceIn(all stacks.Dump, c *gate.Call, op *Operation) *stance {
+// stanceIn finds the goroutines that have to do with a call. The number of the operation's
+// is 0 where none is known.
+func stanceIn(all stacks.Dump, c *gate.Call, operation int) *stance {
 	writer := all.Find(c.Request.Writer.ID)
-	s := &stance{writer: writer.Calls(), writing: writer.Writing()}
-	if op != nil {
-		s.operation = all.Find(op.goroutine).Calls()
-	}
-	return s
+	return &stance{writer: writer.Calls(), writing: writer.Writing(), operation: all.Find(operation).Calls()}
 }
 
 // wentOn reports whether an operation has gone on since the response to its call was read:
 // the goroutine that waited for the response stands elsewhere now.
 func (d *diagnosis) wentOn(op *Operation, c *gate.Call) bool {
-	then := d.trace.stance(c)
+	then := d.Tracer.stance(c)
 	if then == nil || len(d.all) == 0 {
 		return false
 	}
-	now := stanceIn(d.all, c, op)
-	own := c.Request.Writer.ID == op.goroutine
+	now := stanceIn(d.all, c, op.Goroutine)
+	own := c.Request.Writer.ID == op.Goroutine
 	switch wrote := c.Request.Wrote; {
 	case then.writing && (own || len(now.writer) > 0):
 		return len(wrote) > 1 && (!stacks.SameCall(wrote, now.writer) || stacks.LeftLibrary(wrote, now.writer))
@@ -146,10 +184,10 @@ func (d *diagnosis) wentOn(op *Operation, c *gate.Call) bool {
 // a goroutine that the reader started has, between the request and the next frame, and it
 // does not wait for a frame.
 func (d *diagnosis) worker(c *gate.Call) int {
-	if d.trace == nil || len(d.all) == 0 {
+	if d.Tracer == nil || len(d.all) == 0 {
 		return 0
 	}
-	p := d.trace.pickups[c.Request]
+	p := d.Tracer.pickups[c.Request]
 	if p == nil || p.reader.ID == 0 {
 		return 0
 	}
@@ -181,19 +219,6 @@ func (d *diagnosis) worker(c *gate.Call) int {
 	return 0
 }
 
-// within reports whether the handling of a request waits for a call that its end has made
-// since: the goroutine that wrote the call is no operation's, and still stands there. Where
-// frames alone are judged it may be so.
-func (d *diagnosis) within(c *gate.Call) bool {
-	if d.blind {
-		return true
-	}
-	writer := c.Request.Writer.ID
-	g := d.all.Find(writer)
-	return !d.awaited[c.Request.Op] && d.run.operationOn(writer) == nil &&
-		g.Text != "" && !g.Reading() && !g.Writing()
-}
-
 // blame puts the blocked handlers before the reason of a hang. A handler of a notification
 // is the category itself if every request was answered and nothing else can be sent.
 func (d *diagnosis) blame(category, why string) (string, string) {
@@ -201,8 +226,8 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		return category, why
 	}
 	const shown = 3
-	frames := d.trace.handlers
-	blocked := slices.DeleteFunc(d.trace.handlersIn(d.all), func(h stacks.Handler) bool { return frames[h.Goroutine] == nil })
+	frames := d.Tracer.handlers
+	blocked := slices.DeleteFunc(d.Tracer.handlersIn(d.all), func(h stacks.Handler) bool { return frames[h.Goroutine] == nil })
 	slices.SortFunc(blocked, func(a, b stacks.Handler) int { return frames[a.Goroutine].Given - frames[b.Goroutine].Given })
 	var said []string
 	for _, h := range blocked[:min(len(blocked), shown)] {
@@ -211,7 +236,7 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		}
 		f := frames[h.Goroutine]
 		name := "the handler of " + f.Name
-		if i := slices.IndexFunc(f.Messages(), isNotification); i >= 0 {
+		if i := slices.IndexFunc(f.Messages(), func(m transport.Message) bool { return m.Kind() == transport.Notification }); i >= 0 {
 			name = "the handler of " + gate.Clip(f.Messages()[i].Method)
 		}
 		if h.Place.Entry != "" {
@@ -221,8 +246,8 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		}
 		d.waits = append(d.waits, Wait{Who: name, BlockedAt: h.Place.String(),
 			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, f.Given)})
-		quiet := !slices.ContainsFunc(d.gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
-		for _, l := range d.gate.Lanes {
+		quiet := !slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
+		for _, l := range d.Gate.Lanes {
 			quiet = quiet && len(l.Waiting)+len(l.Queue) == 0
 		}
 		if category == NeverSent && !isRequest(f) && quiet {
@@ -230,24 +255,4 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		}
 	}
 	return category, strings.Join(append(said, why), "; ")
-}
-
-func isNotification(m transport.Message) bool { return m.Kind() == transport.Notification }
-
-// noteCloses notes for a hang which end is closing, since which step, and the code that
-// closes it.
-func (d *diagnosis) noteCloses() {
-	if len(d.all) == 0 {
-		return
-	}
-	r := d.run
-	d.trace.seeCloses(d.all)
-	for _, g := range r.engine.own(d.all) {
-		p := g.Place()
-		dir := closedEnd(p.Entry)
-		if since := d.trace.closers[g.ID]; since > 0 && dir != transport.NoDirection {
-			r.note(fmt.Sprintf("the %s's end is closing since step %d, in %s, called by %s",
-				dir.Sender(), min(since, r.still), p.Entry, strings.Join(p.From, ", by ")))
-		}
-	}
 }

@@ -1,7 +1,8 @@
-package explore
+package schedule
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,16 +14,16 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Token names a schedule by its deviations from eager. It is not a seed. Its text is
+// Token names a schedule by its deviations from eager. Its text is
 //
 //	mcprec1.<c2s>-<s2c>.<level>.<engine>.<choices>
 //
 // with a capacity as a number or u for unbounded, level L0 or L1, engine a or b, and the
-// choices joined by "-", or the word eager. A choice is step:hash, which releases the step
-// with the hash as that step of the run, or step+hash, which puts it off from there on: it
-// waits for as long as any other step is enabled. Choices that put off come last, in the
-// order in which their steps go in the end. The hash is the low 32 bits of [Step.Hash] in
-// hexadecimal.
+// choices joined by "-", or the word eager. The choice step:hash releases the step with the
+// hash as that step of the run. The choice step+hash puts the step off from there on: it
+// waits while any other step is enabled. Choices that put off come last, in the order in
+// which their steps are released in the end. The hash is the low 32 bits of
+// [gate.Step.Hash] in hexadecimal.
 type Token struct {
 	Capacity Capacity
 	Level    Level
@@ -36,6 +37,18 @@ type Choice struct {
 	Step int
 	Hash uint32
 }
+
+// Engine chooses how a run is kept still between its steps.
+type Engine string
+
+const (
+	// Bubble is the default: a testing/synctest bubble. Its time is virtual, and it
+	// proves hangs.
+	Bubble Engine = "a"
+	// Settle takes stacks of the whole process until the run stands still. It is for peers
+	// that cannot live in a bubble. Time is real, and a hang is a stall.
+	Settle Engine = "b"
+)
 
 const (
 	tokenVersion = "mcprec1"
@@ -93,10 +106,9 @@ func ParseToken(s string) (t Token, err error) {
 	default:
 		return t, fmt.Errorf("engine %q: this version knows %s and %s", gate.Shorten(parts[3]), Bubble, Settle)
 	}
-	if parts[4] == tokenEager {
-		return t, nil
+	if parts[4] != tokenEager {
+		err = t.parseChoices(parts[4])
 	}
-	err = t.parseChoices(parts[4])
 	return t, err
 }
 
@@ -150,86 +162,79 @@ func parseDecimal(s string) (n int, ok bool) {
 	return n, err == nil && n >= 0 && n <= 1<<30 && strconv.Itoa(n) == s
 }
 
-// follower chooses the steps that a token names.
-type follower struct {
-	token Token
-	next  int      // choice of the token
-	turns []string // the choices so far, in words
+// Follower chooses the steps that a token names.
+type Follower struct {
+	Token Token
+	Turns []string // the choices so far, in words
+
+	next int // index of the next of Token.Choices
 }
 
-// choose returns the step that the token names, or the eager step. If the step is not
-// enabled, it returns -1 and how the run has diverged.
-func (f *follower) choose(at int, enabled []Step) (i int, diverged string) {
-	for _, c := range f.token.Holds {
+// Choose returns the step that the token names, or the eager step. If the named step is not
+// enabled, Choose returns -1 and says how the run has diverged.
+func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) {
+	find := func(hash uint32) int {
+		return slices.IndexFunc(enabled, func(s gate.Step) bool { return uint32(s.Hash()) == hash })
+	}
+	names := func() string {
+		list := make([]string, len(enabled))
+		for i, s := range enabled {
+			list[i] = s.Name()
+		}
+		return "enabled: " + strings.Join(list, "; ")
+	}
+	for _, c := range f.Token.Holds {
 		if c.Step != at {
 			continue
 		}
-		i := find(enabled, c.Hash)
+		i := find(c.Hash)
 		if i < 0 {
-			return -1, divergence(c, "to put it off", "enabled: "+allNames(enabled))
+			return -1, divergence(c, "to put it off", names())
 		}
-		f.turns = append(f.turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on",
+		f.Turns = append(f.Turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on",
 			at, enabled[i].Name()))
 	}
-	if f.next == len(f.token.Choices) || f.token.Choices[f.next].Step != at {
-		return f.token.first(at, enabled), ""
+	if f.next == len(f.Token.Choices) || f.Token.Choices[f.next].Step != at {
+		best, rank := 0, len(f.Token.Holds) // the first step that is not put off, else the first of those
+		for i, s := range enabled {
+			place := slices.IndexFunc(f.Token.Holds, func(c Choice) bool { return c.Step <= at && c.Hash == uint32(s.Hash()) })
+			switch {
+			case place < 0:
+				return i, ""
+			case place < rank:
+				best, rank = i, place
+			}
+		}
+		return best, ""
 	}
-	want := f.token.Choices[f.next]
+	want := f.Token.Choices[f.next]
 	f.next++
-	i = find(enabled, want.Hash)
+	i = find(want.Hash)
 	if i < 0 {
-		return -1, divergence(want, "", "enabled: "+allNames(enabled))
+		return -1, divergence(want, "", names())
 	}
-	f.turns = append(f.turns, fmt.Sprintf("at step %d, «%s» goes before «%s»", at, enabled[i].Name(), enabled[0].Name()))
+	f.Turns = append(f.Turns, fmt.Sprintf("at step %d, «%s» goes before «%s»", at, enabled[i].Name(), enabled[0].Name()))
 	return i, ""
 }
 
-// unreached says that a run ended, after so many steps, before its token did; "" if it did
+// Unreached says that a run ended, after so many steps, before its token did; "" if it did
 // not.
-func (f *follower) unreached(steps int) (diverged string) {
-	ended := "the run ended after " + phrase.Plural(steps, "step")
-	if f.next < len(f.token.Choices) {
-		return divergence(f.token.Choices[f.next], "", ended)
+func (f *Follower) Unreached(steps int) (diverged string) {
+	left := f.Token.Choices[f.next:]
+	why := ""
+	if len(left) == 0 {
+		left = slices.DeleteFunc(slices.Clone(f.Token.Holds), func(c Choice) bool { return c.Step <= steps })
+		why = "to put it off"
 	}
-	for _, c := range f.token.Holds {
-		if c.Step > steps {
-			return divergence(c, "to put it off", ended)
-		}
+	if len(left) == 0 {
+		return ""
 	}
-	return ""
+	return divergence(left[0], why, "the run ended after "+phrase.Plural(steps, "step"))
 }
 
 // divergence says that the wanted step is not enabled, and what happened instead.
 func divergence(want Choice, why, instead string) string {
 	return strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
-}
-
-func allNames(steps []Step) string {
-	names := make([]string, len(steps))
-	for i, s := range steps {
-		names[i] = s.Name()
-	}
-	return strings.Join(names, "; ")
-}
-
-// first returns the first enabled step that is not put off; else the first of those.
-func (t *Token) first(at int, enabled []Step) int {
-	best, rank := 0, len(t.Holds)
-	for i, s := range enabled {
-		place := slices.IndexFunc(t.Holds, func(c Choice) bool { return c.Step <= at && c.Hash == uint32(s.Hash()) })
-		switch {
-		case place < 0:
-			return i
-		case place < rank:
-			best, rank = i, place
-		}
-	}
-	return best
-}
-
-// find returns the index of the step with the hash, or -1.
-func find(enabled []Step, hash uint32) int {
-	return slices.IndexFunc(enabled, func(s Step) bool { return uint32(s.Hash()) == hash })
 }
 
 // Unbounded is the capacity of a direction that always has room.
@@ -244,25 +249,39 @@ type Capacity struct {
 // Sweep is the default: hand to hand, one frame, no limit.
 var Sweep = []Capacity{{0, 0}, {1, 1}, {Unbounded, Unbounded}}
 
-// sweep is Sweep with the recorded capacity before the last, if it is another.
-func sweep(recorded Capacity) []Capacity {
-	if slices.Contains(Sweep, recorded) {
-		return Sweep
-	}
-	return slices.Insert(slices.Clone(Sweep), len(Sweep)-1, recorded)
-}
-
 // String returns the form of reports: c2s=0 s2c=unbounded.
 func (c Capacity) String() string {
 	return fmt.Sprintf("c2s=%s s2c=%s", roomText(c.C2S, "unbounded"), roomText(c.S2C, "unbounded"))
 }
 
-// rooms is the capacity as package replay has it.
-func (c Capacity) rooms() replay.Capacity {
+// Short is the capacity as one number, where both directions have the same.
+func (c Capacity) Short() string {
+	if c.C2S == c.S2C {
+		return roomText(c.C2S, "unbounded")
+	}
+	return c.String()
+}
+
+// Rooms is the capacity as package replay has it.
+func (c Capacity) Rooms() replay.Capacity {
 	return replay.Capacity{C2S: replay.Room(c.C2S), S2C: replay.Room(c.S2C)}
 }
 
-func capacityOf(c replay.Capacity) Capacity { return Capacity{C2S: int(c.C2S), S2C: int(c.S2C)} }
+// CapacityOf is the inverse of Rooms.
+func CapacityOf(c replay.Capacity) Capacity { return Capacity{C2S: int(c.C2S), S2C: int(c.S2C)} }
+
+// MarshalJSON writes numbers, and "unbounded".
+func (c Capacity) MarshalJSON() ([]byte, error) { return json.Marshal(c.Rooms()) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Capacity) UnmarshalJSON(b []byte) error {
+	var r replay.Capacity
+	err := json.Unmarshal(b, &r)
+	if err == nil {
+		*c = CapacityOf(r)
+	}
+	return err
+}
 
 func roomText(n int, unbounded string) string {
 	if n < 0 {
@@ -275,12 +294,12 @@ func roomText(n int, unbounded string) string {
 type Level uint8
 
 const (
-	// L0, transport-legal: only delivery moves, and every sender keeps its own
-	// order. A failure is one of this pair.
+	// L0, transport-legal: only delivery changes, and every sender keeps its own order. A
+	// failure is a bug of this pair of peers.
 	L0 Level = iota
 	// L1, protocol-legal: a recorded half sends in any order that the specification allows.
-	// A failure means that the other end does not tolerate every such order. Live ends are
-	// as at L0.
+	// A failure means that the other end does not tolerate every such order. Live ends keep
+	// their order.
 	L1
 )
 
