@@ -151,10 +151,6 @@ func (b *bubble) reap() {
 	b.settle()
 }
 
-// firstLook is how long a run may go without a move before the first look at its stacks,
-// and the first pause between looks. It decides nothing.
-const firstLook = 10 * time.Millisecond
-
 // await gives the run up when the bubble cannot go on: synctest.Wait never returns while a
 // goroutine waits for a mutex, for something outside, or for I/O. The stacks show a freeze,
 // in which every goroutine waits. Its age matters only because a goroutine outside the
@@ -220,16 +216,6 @@ type settled struct {
 // settling is held by the one settled run of the process: goroutines whose parent nobody
 // has seen delay a run as its own do.
 var settling sync.Mutex
-
-// leftBehind holds the numbers of the goroutines that settled runs of this process left
-// behind. Their mutexes are those of such runs.
-var leftBehind sync.Map
-
-// outsider reports whether a goroutine may be of anybody, and may hold a mutex of a run.
-func outsider(g stacks.Goroutine) bool {
-	_, left := leftBehind.Load(g.ID)
-	return !left && g.Outsider()
-}
 
 func (s *settled) live(_ *testing.T, do func()) {
 	settling.Lock()
@@ -372,7 +358,8 @@ func (s *settled) rest() bool {
 		select {
 		case <-s.run.gate.Poked():
 			if !s.still.passing() {
-				s.run.plan.grace.came(time.Since(s.run.since))
+				longest := &s.run.plan.grace.longest
+				*longest = max(*longest, time.Since(s.run.since))
 			}
 			return true
 		default:
@@ -396,7 +383,7 @@ func (s *settled) outlasts(since time.Time) bool {
 		return false
 	}
 	if time.Since(since) >= left {
-		p.grace.given.Store(p.grace.given.Load() || left == p.Patience && !s.still.passing())
+		p.grace.given = p.grace.given || left == p.Patience && !s.still.passing()
 		return false
 	}
 	pause := time.NewTimer(5 * time.Millisecond)
@@ -460,28 +447,19 @@ func (s *settled) reap() {
 // grace is how long the settled runs of a search stand still before a standstill is final.
 // A timer in a select is in no stack, so the first standstill of the search is given the
 // whole patience of the plan. Then it is known how long timers take here, and the hundreds
-// of runs that shrink and confirm a failure wait less.
+// of runs that shrink and confirm a failure wait four times as long. A run that holds
+// settling uses it.
 type grace struct {
-	given   atomic.Bool  // the whole patience, and nothing came
-	longest atomic.Int64 // time after which something came
+	given   bool          // the whole patience, and nothing came
+	longest time.Duration // after which something came
 }
 
 // left returns how long a standstill is waited for.
 func (g *grace) left(patience time.Duration) time.Duration {
-	if !g.given.Load() {
+	if !g.given {
 		return patience
 	}
-	return min(patience, 4*time.Duration(g.longest.Load()))
-}
-
-// came notes that something came after a standstill of some time.
-func (g *grace) came(after time.Duration) {
-	for {
-		longest := g.longest.Load()
-		if int64(after) <= longest || g.longest.CompareAndSwap(longest, int64(after)) {
-			return
-		}
-	}
+	return min(patience, 4*g.longest)
 }
 
 // labelKey marks the goroutines of a settled run: goroutines inherit the label. Stacks do

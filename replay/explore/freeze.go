@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
@@ -26,6 +27,20 @@ type freeze struct {
 	engine   bool        // the engine's own goroutine runs
 	near     bool        // a goroutine outside works, sleeps or waits for I/O, and may hold a mutex
 	outside  stacks.Dump // goroutines of anybody, in no bubble, which may hold a mutex too
+}
+
+// firstLook is how long a run may go without a move before the first look at its stacks,
+// and the first pause between looks. It decides nothing.
+const firstLook = 10 * time.Millisecond
+
+// leftBehind holds the numbers of the goroutines that settled runs of this process left
+// behind. Their mutexes are those of such runs.
+var leftBehind sync.Map
+
+// outsider reports whether a goroutine may be of anybody, and may hold a mutex of a run.
+func outsider(g stacks.Goroutine) bool {
+	_, left := leftBehind.Load(g.ID)
+	return !left && g.Outsider()
 }
 
 // freezeOf sorts the goroutines of a bubble. The caller comes first in the dump, and is
@@ -196,6 +211,19 @@ func describeFreeze(r *Run, f *freeze) {
 		r.note("when the run was given up there was something to do: " + stepNames(enabled))
 	}
 	r.stood, r.sequence, r.recording, r.stacks = r.unfinished(), r.draw(), r.record(), f.stacks()
+}
+
+// stepNames lists a few steps by name.
+func stepNames(steps []gate.Step) string {
+	const most = 3
+	var list []string
+	for _, s := range steps[:min(most, len(steps))] {
+		list = append(list, "«"+s.Name()+"»")
+	}
+	if len(steps) > most {
+		list = append(list, fmt.Sprintf("%d more", len(steps)-most))
+	}
+	return strings.Join(list, ", ")
 }
 
 // owner names a goroutine for a report.

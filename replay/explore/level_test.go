@@ -167,3 +167,9 @@ func TestL1Eager(t *testing.T) {
 		return nil
 	}})
 }
+
+// messages parses a frame; a frame that is not JSON has none.
+func messages(f transport.Frame) []transport.Message {
+	list, _ := f.Messages()
+	return list
+}

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // errNoOracle fails a run in which no operation must return and nobody checks anything: it
@@ -236,9 +236,9 @@ func (r *Run) enabled(steps []gate.Step) []gate.Step {
 	if len(steps) > 0 || r.finished() {
 		return steps
 	}
-	for _, h := range r.halves {
-		if h.waits() {
-			steps = append(steps, gate.Step{Kind: gate.Relent, What: h.name, Do: h.relent})
+	for _, h := range r.recorded {
+		if h.Waits() {
+			steps = append(steps, gate.Step{Kind: gate.Relent, What: h.Name, Do: h.Relent})
 		}
 	}
 	return steps
@@ -264,19 +264,6 @@ func (r *Run) release(s gate.Step) {
 	r.gate.Round = len(r.steps)
 	r.tracer.BeforeGive(s)
 	r.gate.Release(s)
-}
-
-// stepNames lists a few steps by name.
-func stepNames(steps []gate.Step) string {
-	const most = 3
-	var list []string
-	for _, s := range steps[:min(most, len(steps))] {
-		list = append(list, "«"+s.Name()+"»")
-	}
-	if len(steps) > most {
-		list = append(list, fmt.Sprintf("%d more", len(steps)-most))
-	}
-	return strings.Join(list, ", ")
 }
 
 // rest lets time pass when nothing is enabled. It reports whether something came.
@@ -334,7 +321,11 @@ func (r *Run) stand() {
 	if doubt != "" {
 		r.category, r.why = "", doubt
 	}
-	noteUnsaid(r)
+	for _, h := range r.recorded {
+		for _, note := range h.Unsaid() {
+			r.note(note)
+		}
+	}
 	r.stacks = r.engine.stacks()
 }
 
@@ -344,7 +335,7 @@ func (r *Run) diagnose() hang.Diagnosis {
 	s := hang.Scene{
 		Gate: r.gate, Tracer: r.tracer, Live: r.live, Breaches: breaches(r), Waits: r.waits, Steps: len(r.steps), Still: r.still,
 	}
-	s.Category, s.Why = modelStop(r.modeled)
+	s.Category, s.Why = halves.Stop(r.modeled)
 	for _, op := range r.unfinished() {
 		facts := &hang.Operation{Name: op.name, Started: op.started || op.played, Goroutine: op.goroutine}
 		if before := op.heldBy(); before != nil {
@@ -375,89 +366,63 @@ func (r *Run) leaked(left []string) {
 	}
 }
 
-// periodic finds traffic that timers alone bring again and again: pings, a log message
-// every minute, a poll. It must not hide a call that nobody will answer, so it does not put
-// off the horizon.
-//
-// Traffic is periodic from its fourth period on, and the run still lasts to the horizon: a
-// server that says that it is at work until it answers does not hang. Requests of a user
-// operation that has not returned, and their responses, are never periodic.
-type periodic struct {
-	rests int
-	seen  map[periodicKey]periods
-}
-
-// periodicKey is a step's content without its occurrence.
-type periodicKey struct {
-	class int
-	what  string
-}
-
-// periods counts the rests after which timers brought a kind of step, and has the last.
-type periods struct{ count, last int }
-
-// recurs reports whether a step is periodic traffic. A session may sign its own traffic
-// with the operation that made it, and that has returned.
-func (p *periodic) recurs(s gate.Step, ops map[string]*Operation) bool {
-	switch {
-	case s.Flight == nil:
-		return false
-	case s.Flight.Ping:
-		return true
-	case p.rests == 0:
-		return false
-	}
-	by := s.Flight.Op
-	if s.Flight.Answers != nil {
-		by = s.Flight.Answers.Request.Op
-	}
-	if op := ops[by]; by != "" && op != nil && !op.done { // it asks, or is answered
-		return false
-	}
-	if p.seen == nil {
-		p.seen = map[periodicKey]periods{}
-	}
-	key := periodicKey{s.Class(), withoutOccurrence(s.What)}
-	n := p.seen[key]
-	if n.last != p.rests {
-		n = periods{n.count + 1, p.rests}
-		p.seen[key] = n
-	}
-	return n.count > 3
-}
-
-// withoutOccurrence takes the occurrence numbers out of a content name.
-func withoutOccurrence(name string) string { return occurrence().ReplaceAllString(name, "#") }
-
-var occurrence = phrase.Regexp(`#[0-9]+`)
-
-// notePeriodic replaces the notes and choices of periodic traffic in a run that hung by a
-// note of its kinds.
-func notePeriodic(r *Run) {
-	steps := r.steps[min(r.still, len(r.steps)):]
-	if len(steps) == 0 {
-		return
-	}
-	var names []string
-	for _, s := range steps {
-		name := "pings"
-		if s.Flight != nil && !s.Flight.Ping {
-			name = "«" + s.Dir.String() + " " + strings.TrimSuffix(withoutOccurrence(s.What), "#") + "»"
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+// judgeRules fails a run in which a live end broke a rule of the protocol, or owes a
+// response.
+func judgeRules(r *Run) {
+	for _, b := range breaches(r) {
+		if b.Severity == order.Error {
+			r.verdict, r.category = Illegal, b.Rule
+			r.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
+			return
 		}
 	}
-	r.notes = slices.DeleteFunc(r.notes, func(note string) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			_, what, quoted := strings.Cut(name, " ")
-			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
-		})
-	})
-	if len(names) > 3 {
-		names = append(names[:3], "…")
+	if c := owed(r); c != nil {
+		dir := c.Request.Dir
+		r.verdict = Lost
+		ends := "both ends are open, and nothing is on its way"
+		if halved(r.gate, dir) {
+			ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
+		}
+		r.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
+			"every operation has returned, the request was not cancelled, %s",
+			dir.Receiver(), c.Name, dir.Sender(), c.Request.Given, ends)
 	}
-	r.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them to eager",
-		r.passed(), strings.Join(names, ", "), len(steps))}, r.notes...)
-	r.choices = slices.DeleteFunc(r.choices, func(c schedule.Choice) bool { return c.Step > r.still })
+}
+
+// breaches lists the rules that live ends broke, in the order of the wire.
+func breaches(r *Run) []gate.Breach {
+	var list []gate.Breach
+	for _, b := range r.gate.Breaches {
+		if r.live(b.Dir) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// owed returns the first request that a live end has read and not answered, though its
+// sender still reads and did not cancel it; or nil. In real time a response may still come.
+func owed(r *Run) *gate.Call {
+	if r.plan.Lawless || r.kind == schedule.Settle {
+		return nil
+	}
+	for _, c := range r.gate.Names.Calls {
+		back := r.gate.Lane(c.Request.Dir.Reverse())
+		shut := back.Ended || back.Ending || back.Deafened || back.Leaving
+		unsent := c.Response == nil
+		if halved(r.gate, c.Request.Dir) { // the sender waits, whatever the far end then closes
+			shut, unsent = false, unsent || c.Response.Taken == 0
+		}
+		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && r.live(back.Dir) {
+			return c
+		}
+	}
+	return nil
+}
+
+// halved reports whether the sender of a direction has closed its writing side alone, and
+// read on to the end.
+func halved(g *gate.Gate, dir transport.Direction) bool {
+	back := g.Lane(dir.Reverse())
+	return g.Lane(dir).Halved && (back.EOF > 0 || !back.Deafened && !back.Leaving)
 }

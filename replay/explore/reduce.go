@@ -7,24 +7,13 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
-
-// Shrunk says how the schedule of a report was made simpler, and whether its token holds.
-type Shrunk struct {
-	// From and To count the choices that deviate from eager.
-	From int `json:"from"`
-	To   int `json:"to"`
-	// Runs counts the schedules made for it.
-	Runs int `json:"runs"`
-	// Held counts how many of Verified runs of the token failed in the same way.
-	Held     int `json:"held"`
-	Verified int `json:"verified"`
-}
 
 // verifications is how often the token of a report is followed before it is printed.
 const verifications = 20
@@ -255,25 +244,6 @@ func anonymous(s string) string { return particular().ReplaceAllString(s, "_") }
 
 var particular = phrase.Regexp(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 
-// Smaller is the smallest session found that fails in the same way, of a plan that plays
-// one.
-type Smaller struct {
-	// From and To count the frames of the plan's session and of this one.
-	From int `json:"from"`
-	To   int `json:"to"`
-	// Runs counts the sessions that were tried.
-	Runs int `json:"runs"`
-	// Token reproduces the failure with this session in the plan.
-	Token string `json:"token"`
-	// Held counts how many of Verified runs of the token did.
-	Held     int `json:"held"`
-	Verified int `json:"verified"`
-	// Boundary says at which capacities the failure shows; "" if unknown.
-	Boundary string `json:"boundary"`
-	// Events are the session.
-	Events []store.Event `json:"-"`
-}
-
 // trial is the search for a smaller session.
 type trial struct {
 	*search
@@ -355,7 +325,7 @@ func sessionFingerprint(r *Run) string {
 // play runs the plan with another session, in the order that failed as far as it goes.
 func (t *trial) play(c shrink.Candidate) (*search, *Run) {
 	plan := *t.plan
-	plan.Session, plan.ready = c.Events, prepare(c.Events)
+	plan.Session, plan.ready = c.Events, halves.NewSession(c.Events)
 	if plan.again != nil {
 		other, err := plan.again(c.Events)
 		if err != nil {

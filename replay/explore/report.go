@@ -77,8 +77,12 @@ const (
 // TimerOnly is the category of a failed check after a timer alone had ended an operation.
 const TimerOnly = "timer only"
 
-// Wait is a part of a hang: what it holds and what it waits for.
-type Wait = hang.Wait
+type (
+	// Wait is a part of a hang: what it holds and what it waits for.
+	Wait = hang.Wait
+	// Breach is a frame that broke a rule of the protocol.
+	Breach = gate.Breach
+)
 
 // Report is the result of an exploration. It has only the first schedule that failed.
 type Report struct {
@@ -114,7 +118,7 @@ type Report struct {
 	// Waits says who waits for what, and where the frames are.
 	Waits []hang.Wait `json:"waits"`
 	// Broken are the rules of the protocol that live peers broke in the failing schedule.
-	Broken []Breach `json:"broken"`
+	Broken []gate.Breach `json:"broken"`
 	// Chain says who waits for whom; the last line says whether it goes round.
 	Chain []string `json:"chain"`
 	// Sequence draws the failing schedule.
@@ -149,6 +153,37 @@ type Tried struct {
 	// there are no others. Schedules beyond them were cut.
 	Classes int  `json:"classes,omitempty"`
 	All     bool `json:"all,omitempty"`
+}
+
+// Shrunk says how the schedule of a report was made simpler, and whether its token holds.
+type Shrunk struct {
+	// From and To count the choices that deviate from eager.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Runs counts the schedules made for it.
+	Runs int `json:"runs"`
+	// Held counts how many of Verified runs of the token failed in the same way.
+	Held     int `json:"held"`
+	Verified int `json:"verified"`
+}
+
+// Smaller is the smallest session found that fails in the same way, of a plan that plays
+// one.
+type Smaller struct {
+	// From and To count the frames of the plan's session and of this one.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Runs counts the sessions that were tried.
+	Runs int `json:"runs"`
+	// Token reproduces the failure with this session in the plan.
+	Token string `json:"token"`
+	// Held counts how many of Verified runs of the token did.
+	Held     int `json:"held"`
+	Verified int `json:"verified"`
+	// Boundary says at which capacities the failure shows; "" if unknown.
+	Boundary string `json:"boundary"`
+	// Events are the session.
+	Events []store.Event `json:"-"`
 }
 
 // Text returns the report for a reader: of a pass a line, its coverage and its notes; of a
@@ -321,7 +356,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	p := plain(r)
 	p.Tried = append([]Tried{}, r.Tried...)
 	p.Waits = append([]hang.Wait{}, r.Waits...)
-	p.Broken = append([]Breach{}, r.Broken...)
+	p.Broken = append([]gate.Breach{}, r.Broken...)
 	for _, list := range []*[]string{&p.Unfinished, &p.Chain, &p.Choices, &p.Sequence, &p.Stacks, &p.Notes} {
 		*list = append([]string{}, *list...)
 	}

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -51,8 +54,8 @@ type Run struct {
 	cancel   context.CancelFunc
 	ops      []*Operation
 	byName   map[string]*Operation
-	halves   []*recordedHalf
-	modeled  []*modeledHalf
+	recorded []*halves.Recorded
+	modeled  []*halves.Modeled
 	returned int // operations
 	panicked *breakage
 	failure  error  // of Fail
@@ -94,7 +97,7 @@ type outcome struct {
 	stood     []*Operation // that had not returned
 	waits     []hang.Wait
 	chain     []string
-	broken    []Breach // rules, by live ends
+	broken    []gate.Breach // rules, by live ends
 	sequence  []string
 	recording []store.Event
 }
@@ -203,20 +206,6 @@ func (op *Operation) start() {
 	}()
 }
 
-// expect adds an operation that a recorded half begins and finishes.
-func (r *Run) expect(name string) *Operation {
-	op := r.Op(name, nil)
-	op.played = true
-	return op
-}
-
-// begin marks an operation that a recorded half plays as started.
-func (op *Operation) begin() {
-	op.run.gate.Lock()
-	op.started = true
-	op.run.gate.Unlock()
-}
-
 // finish ends the operation; the first call counts.
 func (op *Operation) finish(err error) {
 	op.run.gate.Lock()
@@ -312,17 +301,8 @@ func (r *Run) unfinished() []*Operation {
 // live reports whether the end that sends in a direction is a peer under test, not a
 // recorded half.
 func (r *Run) live(dir transport.Direction) bool {
-	for _, h := range r.halves {
-		if h.end.Out.Dir == dir {
-			return false
-		}
-	}
-	for _, h := range r.modeled {
-		if h.own == dir {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.recorded, func(h *halves.Recorded) bool { return h.Dir() == dir }) &&
+		!slices.ContainsFunc(r.modeled, func(h *halves.Modeled) bool { return h.Dir() == dir })
 }
 
 // goroutines returns the numbers of the operations' goroutines in a traced run, by name.
@@ -340,9 +320,6 @@ func (r *Run) note(text string) {
 		r.notes = append(r.notes, text)
 	}
 }
-
-// leaksAlone reports whether a run came to its end and left goroutines behind.
-func (r *Run) leaksAlone() bool { return r.verdict == Leak && r.within == "" && !r.froze }
 
 // asToken names the schedule of the run.
 func (r *Run) asToken() schedule.Token {
@@ -362,22 +339,67 @@ func (r *Run) settledToken() schedule.Token {
 // RecordedServer lets the server of [Plan.Session] play on the server's end: it answers the
 // live client from the recording, and says the rest where it was said, or at level L1 in
 // any legal order. Only Setup may call it.
-func (r *Run) RecordedServer() { playServer(r, replay.Free) }
+func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
+
+func (r *Run) recordedServer(m replay.Model) {
+	r.recorded = append(r.recorded, halves.Server(r.forHalves(), r.plan.ready, m))
+}
 
 // RecordedClient lets the client of [Plan.Session] play on the client's end: it sends each
 // recorded frame once it has received what the recorded client had received, or at level L1
 // in any legal order. Each of its calls is an operation of the run and ends with its
 // response, also a call that the recorded server did not answer, unless it was cancelled.
 // Only Setup may call it.
-func (r *Run) RecordedClient() { playClient(r, replay.Free) }
+func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
+
+func (r *Run) recordedClient(m replay.Model) {
+	r.recorded = append(r.recorded, halves.Client(r.forHalves(), r.plan.ready, m))
+}
+
+// forHalves is the run as its recorded halves see it.
+func (r *Run) forHalves() halves.Run {
+	expect := func(name string, rest bool) halves.Operation {
+		op := r.Op(name, nil)
+		op.played, op.behind = true, rest
+		return halves.Operation{Name: name, Finish: op.finish, Begin: func() {
+			r.gate.Lock()
+			op.started = true
+			r.gate.Unlock()
+		}}
+	}
+	return halves.Run{Gate: r.gate, Go: r.Go, Expect: expect, Live: r.live, Loose: r.level == schedule.L1}
+}
+
+// Modeled returns a plan without a live peer: both ends of a session play their half, each
+// under an endpoint model. At level L0 every order of its steps comes to the end that
+// [replay.Closed] finds. At L1 both ends send in any legal order; the rigid model has only
+// one order, and reads as the free model then.
+func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
+	models, err := halves.NewModels(events, client, server)
+	if err != nil {
+		return Plan{}, err
+	}
+	return Plan{
+		Session: events,
+		Setup: func(r *Run) {
+			if r.level == schedule.L1 {
+				r.recordedServer(server)
+				r.recordedClient(client)
+				return
+			}
+			r.modeled = models.Play(r.forHalves())
+		},
+		Check: func(*Run) error { return nil }, // neither end is a stranger
+		notes: models.Warnings,
+		again: func(events []store.Event) (Plan, error) { return Modeled(events, client, server) },
+	}, nil
+}
 
 // Findings says where the live ends differ from the recorded ones so far; it is for Check.
 func (r *Run) Findings() []match.StepVerdict {
 	var all []match.StepVerdict
-	for _, h := range r.halves {
-		h.mu.Lock()
-		all = append(all, h.close()...)
-		h.mu.Unlock()
+	for _, h := range r.recorded {
+		all = append(all, h.Findings()...)
 	}
 	return all
 }
@@ -395,3 +417,90 @@ func (r *Run) strangers() []match.StepVerdict {
 // The context must come from [Run.Context] or from an operation. Under any other context
 // Point returns at once, so it may stay in the code. It also returns when the context ends.
 func Point(ctx context.Context, name string) { gate.Point(ctx, name) }
+
+// periodic finds traffic that timers alone bring again and again: pings, a log message
+// every minute, a poll. It must not hide a call that nobody will answer, so it does not put
+// off the horizon.
+//
+// Traffic is periodic from its fourth period on, and the run still lasts to the horizon: a
+// server that says that it is at work until it answers does not hang. Requests of a user
+// operation that has not returned, and their responses, are never periodic.
+type periodic struct {
+	rests int
+	seen  map[periodicKey]periods
+}
+
+// periodicKey is a step's content without its occurrence.
+type periodicKey struct {
+	class int
+	what  string
+}
+
+// periods counts the rests after which timers brought a kind of step, and has the last.
+type periods struct{ count, last int }
+
+// recurs reports whether a step is periodic traffic. A session may sign its own traffic
+// with the operation that made it, and that has returned.
+func (p *periodic) recurs(s gate.Step, ops map[string]*Operation) bool {
+	switch {
+	case s.Flight == nil:
+		return false
+	case s.Flight.Ping:
+		return true
+	case p.rests == 0:
+		return false
+	}
+	by := s.Flight.Op
+	if s.Flight.Answers != nil {
+		by = s.Flight.Answers.Request.Op
+	}
+	if op := ops[by]; by != "" && op != nil && !op.done { // it asks, or is answered
+		return false
+	}
+	if p.seen == nil {
+		p.seen = map[periodicKey]periods{}
+	}
+	key := periodicKey{s.Class(), withoutOccurrence(s.What)}
+	n := p.seen[key]
+	if n.last != p.rests {
+		n = periods{n.count + 1, p.rests}
+		p.seen[key] = n
+	}
+	return n.count > 3
+}
+
+// withoutOccurrence takes the occurrence numbers out of a content name.
+func withoutOccurrence(name string) string { return occurrence().ReplaceAllString(name, "#") }
+
+var occurrence = phrase.Regexp(`#[0-9]+`)
+
+// notePeriodic replaces the notes and choices of periodic traffic in a run that hung by a
+// note of its kinds.
+func notePeriodic(r *Run) {
+	steps := r.steps[min(r.still, len(r.steps)):]
+	if len(steps) == 0 {
+		return
+	}
+	var names []string
+	for _, s := range steps {
+		name := "pings"
+		if s.Flight != nil && !s.Flight.Ping {
+			name = "«" + s.Dir.String() + " " + strings.TrimSuffix(withoutOccurrence(s.What), "#") + "»"
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	r.notes = slices.DeleteFunc(r.notes, func(note string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, what, quoted := strings.Cut(name, " ")
+			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
+		})
+	})
+	if len(names) > 3 {
+		names = append(names[:3], "…")
+	}
+	r.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them to eager",
+		r.passed(), strings.Join(names, ", "), len(steps))}, r.notes...)
+	r.choices = slices.DeleteFunc(r.choices, func(c schedule.Choice) bool { return c.Step > r.still })
+}

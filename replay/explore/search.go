@@ -1,14 +1,17 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/order"
@@ -27,7 +30,7 @@ type search struct {
 	warned  map[string]bool // rules that a note speaks of
 	answers comparison
 	parser  gate.Parser
-	skipped skipped
+	skipped halves.Skipped
 	hidden  []string // by the helpers that the plan uses
 	limits  limits
 	// leaks counts the runs that left goroutines behind and did not fail otherwise. They
@@ -37,6 +40,89 @@ type search struct {
 		at    int // its number, from 1
 		runs  int
 	}
+}
+
+// aftermath is the real time for shrinking a failure, following its token and trying other
+// capacities together: where a run takes seconds, hundreds are too many.
+const aftermath = time.Minute
+
+// Explore runs the plan and fails the test with the report unless every schedule passes.
+func Explore(t *testing.T, p Plan) Report {
+	t.Helper()
+	r := Search(t, p)
+	if r.Verdict != Pass {
+		t.Errorf("\n%s", r.Text())
+	}
+	return r
+}
+
+// Search runs the plan and returns the report; the test does not fail, unless the
+// plan itself is wrong. It must not be called inside a bubble.
+func Search(t *testing.T, p Plan) Report {
+	t.Helper()
+	deadline, _ := t.Deadline()
+	return explore(t, p, deadline)
+}
+
+// explore is Search in a test that must be done by a time, if it is not zero.
+func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
+	t.Helper()
+	s := search{t: t, plan: withDefaults(p), seen: schedule.NewTally()}
+	s.limits = limits{stop: p.Stop}
+	if p.Budget > 0 {
+		s.limits = s.limits.within(p.Budget)
+	} else if !deadline.IsZero() {
+		s.limits = s.limits.within(time.Until(deadline) / 10 * 9)
+	}
+	defer func() {
+		report.Notes = append(slices.Clone(p.notes), report.Notes...)
+		if s.leaks.runs > 0 {
+			note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "schedule"))
+			if s.leaks.runs == s.plan.mostLeaks {
+				note += "; the search ended there: they stay in the process"
+			}
+			report.Notes = append(report.Notes, note)
+		}
+		report.Notes = slices.Concat(report.Notes, s.skipped.Notes(), s.hidden)
+	}()
+	if p.Setup == nil {
+		t.Fatal("explore plan: it has no Setup")
+	}
+	defer raiseGC()()
+	if p.Token == "" {
+		s.line = newProgress()
+		defer s.line.end()
+		return s.explore()
+	}
+	token, err := ParseToken(p.Token)
+	if err != nil {
+		t.Fatalf("explore plan: %v", err)
+	}
+	s.plan.Engine = token.Engine
+	if p.SameAnswers {
+		s.remark(s.run(s.plan.Capacities[0], 0))
+	}
+	report = s.follow(token)
+	if p.SameAnswers && report.Verdict == Pass {
+		report.Notes = append(report.Notes, "answers were compared with those of the eager schedule alone")
+	}
+	return report
+}
+
+// Judge is Search without a test: nothing is printed, no flag is defined, and the process
+// does not end with it. The error says what is wrong with the plan. The bubbles are the
+// same: testing/synctest wants a *testing.T only to hang the T of the bubble on, and an
+// empty one will do.
+func Judge(p Plan) (Report, error) {
+	if p.Setup == nil {
+		return Report{}, errors.New("explore: the plan has no Setup")
+	}
+	if p.Token != "" {
+		if _, err := ParseToken(p.Token); err != nil {
+			return Report{}, err
+		}
+	}
+	return explore(new(testing.T), p, time.Time{}), nil
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -50,7 +136,7 @@ func (s *search) explore() Report {
 		return s.exhaust(x)
 	}
 	n, all := len(s.plan.Capacities), s.plan.Schedules
-	budget := newBudget(s.plan.CPU, s.plan.Workers)
+	spent := cpuBudget(s.plan.CPU, workTime(s.plan.Workers))
 	var failed *Run
 	length := 0 // not told before all first runs are done
 	ended := ""
@@ -77,7 +163,7 @@ func (s *search) explore() Report {
 		runs.from, runs.to = done, all
 		runs.over = func() bool {
 			ended = s.limits.ended()
-			if ended == "" && budget.spent() {
+			if ended == "" && spent() {
 				ended = EndCPU
 			}
 			return ended != ""
@@ -86,7 +172,7 @@ func (s *search) explore() Report {
 	}
 	share := func(i int) int { return (done + n - 1 - i) / n } // of the runs, at capacity i
 	switch {
-	case failed != nil && !failed.leaksAlone():
+	case failed != nil && !leaksAlone(failed):
 		report := s.report(failed, done)
 		s.judge(&report, failed, func(i, most int) Tried { return s.try(i, share(i), most) })
 		return report
@@ -143,7 +229,7 @@ func (s *search) exhaust(x exhaustive) Report {
 		tried = append(tried, v.tried)
 	}
 	switch {
-	case failed == nil && s.leaks.runs > 0, failed != nil && failed.leaksAlone():
+	case failed == nil && s.leaks.runs > 0, failed != nil && leaksAlone(failed):
 		return s.report(s.leaks.first, s.leaks.at)
 	case failed != nil:
 		report := s.report(failed, done)
@@ -164,7 +250,7 @@ func (s *search) exhaust(x exhaustive) Report {
 
 // rounds makes the runs, and returns the one that failed or the reason for the end.
 func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
-	budget := newBudget(s.plan.CPU, 1)
+	spent := cpuBudget(s.plan.CPU, workTime(1))
 	for open := true; open; {
 		open = false
 		for _, v := range visits {
@@ -174,7 +260,7 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 				return nil, done, ended
 			case done == s.plan.Schedules:
 				return nil, done, EndSchedules
-			case done >= len(visits) && budget.spent():
+			case done >= len(visits) && spent():
 				return nil, done, EndCPU
 			}
 			r := s.advance(v)
@@ -206,7 +292,7 @@ func (s *search) advance(v *visit) *Run {
 	r.systematic, r.trail.Touching = true, v.walk.Touching
 	r.play(s.t, s.plan)
 	v.tried.Schedules++
-	passes := r.verdict == Pass || r.leaksAlone()
+	passes := r.verdict == Pass || leaksAlone(r)
 	if !passes {
 		v.tried.Verdict = r.verdict
 	}
@@ -304,15 +390,15 @@ func (s *search) follow(token schedule.Token) Report {
 			r = traced
 		}
 	}
-	s.skipped = skipped{}
-	s.skipped.count(r)
+	s.skipped = halves.Skipped{}
+	s.skipped.Count(r.recorded)
 	s.noteHidden(r)
 	return s.report(r, 1)
 }
 
 // fails reports whether the search ends with a run that was just counted.
 func (s *search) fails(r *Run) bool {
-	if !r.leaksAlone() {
+	if !leaksAlone(r) {
 		return r.verdict != Pass
 	}
 	s.leaks.runs++
@@ -321,6 +407,9 @@ func (s *search) fails(r *Run) bool {
 	}
 	return s.leaks.runs == s.plan.mostLeaks
 }
+
+// leaksAlone reports whether a run came to its end and left goroutines behind.
+func leaksAlone(r *Run) bool { return r.verdict == Leak && r.within == "" && !r.froze }
 
 // noteHidden adds what the helpers of a run keep from being tried.
 func (s *search) noteHidden(r *Run) {
@@ -334,7 +423,7 @@ func (s *search) noteHidden(r *Run) {
 // compareAnswers compares the answers of a run that passed with those of earlier runs. A
 // change is a note, or the verdict where the plan says so.
 func (s *search) compareAnswers(r *Run) {
-	if r.verdict != Pass && !r.leaksAlone() || r.cut {
+	if r.verdict != Pass && !leaksAlone(r) || r.cut {
 		return
 	}
 	s.answers.follow = func(token schedule.Token) *Run { return s.rerun(token, false) }
@@ -351,7 +440,7 @@ func (s *search) compareAnswers(r *Run) {
 // remark counts the run and keeps the first notes.
 func (s *search) remark(r *Run) {
 	s.done++
-	s.skipped.count(r)
+	s.skipped.Count(r.recorded)
 	s.noteHidden(r)
 	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
@@ -431,7 +520,7 @@ func (s *search) try(i, from, most int) Tried {
 	runs := series{from: from, to: most, over: func() bool { return s.limits.ended() != "" },
 		make: func(number int) *Run { return s.run(tried.Capacity, number) },
 		take: func(r *Run) bool {
-			if !r.leaksAlone() {
+			if !leaksAlone(r) {
 				tried.Verdict = r.verdict
 			}
 			return tried.Verdict == Pass

@@ -51,14 +51,14 @@ func TestCPU(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	var used time.Duration
-	b := &budget{limit: 3, begin: 10, used: func() time.Duration { return used }}
-	for used = 10; used < 20; used++ {
-		if b.spent() != (used >= 13) {
-			t.Errorf("spent at %d: %v", used, b.spent())
+	used := time.Duration(10)
+	spent := cpuBudget(3, func() time.Duration { return used })
+	for ; used < 20; used++ {
+		if spent() != (used >= 13) {
+			t.Errorf("spent at %d: %v", used, spent())
 		}
 	}
-	if b.limit = 0; b.spent() {
+	if cpuBudget(0, func() time.Duration { return used })() {
 		t.Error("no limit, and spent")
 	}
 }

@@ -21,28 +21,28 @@ type Gate struct {
 	Names    *Namer
 	Breaches []Breach // rules that were broken, in the order of the wire
 	Round    int      // steps released so far
-	Recall   bool     // an end took back a frame that it had offered
+	Recall   bool     // an end took back an offered frame
 	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared
 
 	options Options
 	lock    sync.Mutex    // never held across a wait
-	poked   chan struct{} // something arrived since the engine last looked
+	poked   chan struct{} // a frame or a call arrived since the engine last looked
 	points  []*point      // where goroutines wait; by round of their arrival, then by name
 	began   time.Time
-	shut    bool // the run is over: nothing parks any more
+	shut    bool // the run is over: no call parks any more
 
 	hiding sync.Mutex // of hidden; unlike lock, it may be taken when the run was given up
 	hidden []string   // what the helpers around the ends keep from being tried
 }
 
-// Options are those of a new gate.
+// Options are the options of a new gate.
 type Options struct {
 	C2S, S2C int            // frames that each direction may queue; below 0 any number
 	Split    bool           // ack is a step of its own, not part of take
 	Traced   bool           // readers and writers note their goroutines, which costs microseconds
-	Rules    *order.Checker // nil: the peers may send what they like
+	Rules    *order.Checker // nil: the peers may send anything
 	Parser   *Parser        // shared by runs, or nil
-	Moves    *Moves         // counts what the run does, or nil
+	Moves    *Moves         // counts the moves of the run, or nil
 }
 
 // New returns an open gate.
@@ -76,15 +76,15 @@ func (g *Gate) Unlock() {
 	g.options.Moves.Tick()
 }
 
-// Moves counts what a run does. Every goroutine that uses the run passes Tick before and
-// afterwards, so that a number says from outside whether anything moves.
+// Moves counts the moves of a run. Every goroutine of the run passes Tick before and after
+// it uses the gate: a watcher outside sees from the count whether the run moves.
 type Moves struct{ count atomic.Uint64 }
 
 // abandoned is set in the count when the run is given up.
 const abandoned = 1 << 63
 
-// Tick counts a move. In a run that was given up it never returns, so that the run may be
-// read in peace.
+// Tick counts a move. In a run that was given up Tick never returns, and the run stays as
+// it is for the report.
 func (m *Moves) Tick() {
 	if m.count.Add(1)&abandoned != 0 {
 		select {}
@@ -97,7 +97,7 @@ func (m *Moves) Count() uint64 { return m.count.Load() }
 // Abandon gives the run up, and reports true, if nothing has moved since the count was n.
 func (m *Moves) Abandon(n uint64) bool { return m.count.CompareAndSwap(n, n|abandoned) }
 
-// Poke tells an engine that waits for timers that something arrived.
+// Poke wakes an engine in [Gate.Poked].
 func (g *Gate) Poke() {
 	select {
 	case g.poked <- struct{}{}:
@@ -108,7 +108,7 @@ func (g *Gate) Poke() {
 // Poked receives when something has arrived since the last receive.
 func (g *Gate) Poked() <-chan struct{} { return g.poked }
 
-// use notes that an end uses the gate.
+// use notes a use of the gate by an end.
 func (g *Gate) use(e *End) {
 	g.Used[e.Out.Dir-transport.ClientToServer] = true
 	g.Poke()
@@ -119,7 +119,7 @@ type End struct {
 	Out, In *Lane
 	gate    *Gate
 	closed  bool
-	spare   atomic.Pointer[reader] // that no Read uses
+	spare   atomic.Pointer[reader] // in use by no Read
 }
 
 // Read returns the next frame when the engine gives it.
@@ -172,7 +172,7 @@ func (e *End) Hides(what string) {
 	}
 }
 
-// Hidden returns what helpers keep from being tried, also of a run that was given up.
+// Hidden returns the notes of Hides, also of a run that was given up.
 func (g *Gate) Hidden() []string {
 	g.hiding.Lock()
 	defer g.hiding.Unlock()
@@ -192,8 +192,8 @@ func (e *End) Write(ctx context.Context, f transport.Frame) error {
 	return e.Await(ctx, flight)
 }
 
-// Offer puts the frame of a recorded half into its writer's hand. The frame belongs to an
-// operation that does not show in its name.
+// Offer puts the frame of a recorded half into its writer's hand. The operation does not
+// show in the frame's name.
 func (e *End) Offer(ctx context.Context, f transport.Frame, operation string) (*Flight, error) {
 	return e.offer(ctx, f, operation, true)
 }
@@ -203,7 +203,7 @@ func (e *End) offer(ctx context.Context, f transport.Frame, operation string, qu
 	g.Lock()
 	defer g.Unlock()
 	if err := ctx.Err(); err != nil {
-		if g.options.Rules != nil { // the caller may not know that nothing was sent
+		if g.options.Rules != nil { // the caller may count on a frame that was not sent
 			g.options.Rules.Withdraw(e.Out.Dir, order.Parse(f))
 		}
 		return nil, err
@@ -243,8 +243,8 @@ func (e *End) Await(ctx context.Context, f *Flight) error {
 }
 
 // Admit names the offered frames. Writers that arrived in the same round stand in the order
-// of their names: which goroutine ran first must not show. The engine does this and not the
-// writers, whose small stacks would have to grow.
+// of their names: which goroutine ran first must not show. The engine calls Admit, not the
+// writers: their small stacks would have to grow.
 func (g *Gate) Admit() {
 	for _, l := range g.Lanes {
 		for _, f := range l.fresh {
@@ -260,7 +260,7 @@ func (g *Gate) Admit() {
 	}
 }
 
-// withdraw takes back a frame that was not taken, and reports whether it did.
+// withdraw takes a frame back, and reports whether the frame was there.
 func (g *Gate) withdraw(l *Lane, f *Flight) bool {
 	if i := slices.Index(l.fresh, f); i >= 0 {
 		l.fresh = slices.Delete(l.fresh, i, i+1)
@@ -311,8 +311,8 @@ func (e *End) askToEnd(both bool) error {
 	return nil
 }
 
-// close ends both directions here and wakes the goroutines that waited. The far reader gets
-// its end of file as a step.
+// close ends both directions here and wakes the waiting goroutines. The far reader gets the
+// end of file as a step.
 func (e *End) close() {
 	e.closed, e.Out.Ended, e.In.Deafened = true, true, true
 	e.Out.refuse()
@@ -343,10 +343,10 @@ func (g *Gate) Shutdown() {
 type Lane struct {
 	Dir     transport.Direction
 	Cap     int
-	Said    int       // frames that were offered and named
+	Said    int       // offered and named frames
 	Waiting []*Flight // in their writers' hands; by round of the offer, then by name
 	Queue   []*Flight // taken, not given
-	Last    *Flight   // the frame that was given last
+	Last    *Flight   // the last given frame
 	EOF     int       // the step that told the reader of the end; 0 before
 
 	Ended    bool // the sender has closed
@@ -358,7 +358,7 @@ type Lane struct {
 	// In a traced gate: the goroutines that were given Last, and the frame before.
 	Holder, Before Lineage
 
-	// A recorded receiver says why it does not read, and that it has read everything.
+	// A recorded receiver: why it does not read, and whether it has read all its frames.
 	Idle string
 	Read bool
 
@@ -373,28 +373,28 @@ type Lineage struct{ ID, Parent int }
 
 func lineage(g stacks.Goroutine) Lineage { return Lineage{g.ID, g.Parent} }
 
-// Flight is one frame on its way.
+// Flight is a frame on its way.
 type Flight struct {
 	Name    string
 	Dir     transport.Direction
 	Frame   transport.Frame
-	Op      string        // the operation that wrote it, where its context says so
-	Ping    bool          // keepalive: a ping or a response to one
+	Op      string        // the operation in the writer's context, or ""
+	Ping    bool          // keepalive: a ping or the response to a ping
 	Round   int           // of the offer
 	Number  int           // in its direction, from 1
-	Answers *Call         // the request that it answers first
+	Answers *Call         // the request of its first response
 	Offered time.Duration // since the run began
-	Taken   int           // the step that took it; 0 before
-	Given   int           // the step that gave it; 0 before
+	Taken   int           // the step of its take; 0 before
+	Given   int           // the step of its give; 0 before
 
-	// In a traced gate: the goroutine that wrote the frame, and its calls.
+	// In a traced gate: the writer's goroutine and calls.
 	Writer Lineage
 	Wrote  []stacks.Call
 
 	hash  uint64     // of the name
 	said  *said      // parsed when the frame is named
-	known order.Mark // what its writer had been given at the offer
-	place int        // in the recorded order of a sender that does not keep it
+	known order.Mark // the writer's knowledge at the offer
+	place int        // in the recorded order, of a sender at level L1
 	quiet bool       // Op is not in the name
 	done  chan error
 }
@@ -469,7 +469,7 @@ func (l *Lane) ack(f *Flight) {
 	f.done <- nil
 }
 
-// point is a goroutine that waits in Point.
+// point is a goroutine in Point.
 type point struct {
 	name    string
 	round   int
@@ -520,7 +520,7 @@ func Point(ctx context.Context, name string) {
 	}
 }
 
-// arrive parks a goroutine; those of one round stand in the order of their names.
+// arrive parks a goroutine. Goroutines of the same round stand in the order of their names.
 func (g *Gate) arrive(name string) *point {
 	p := &point{name: g.Names.count(transport.NoDirection, name), round: g.Round, reached: make(chan struct{})}
 	at, _ := slices.BinarySearchFunc(g.points, p, func(a, b *point) int {

@@ -14,9 +14,9 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Namer gives frames their content names in the order of their offers: the method, the
-// tool, prompt or uri, the operation that wrote the frame, and an occurrence number.
-// Responses, progress and cancellation are named after their request.
+// Namer gives frames content names, in the order of the offers: the method, the tool,
+// prompt or uri, the writer's operation, and an occurrence number. Responses, progress and
+// cancellation are named after the request.
 type Namer struct {
 	Calls  []*Call // all requests, by offer
 	seen   map[occurrence]int
@@ -35,8 +35,8 @@ type Call struct {
 	Name      string
 	Request   *Flight
 	Response  *Flight
-	Cancelled bool // its sender tried to
-	Listen    bool // it stays open, and need not be answered
+	Cancelled bool // the sender sent a cancellation
+	Listen    bool // the request stays open, and need not be answered
 
 	id json.RawMessage
 }
@@ -120,8 +120,8 @@ func (n *Namer) message(f *Flight, i int) string {
 	return n.count(f.Dir, "not a message")
 }
 
-// response names a response after its request. A response to nothing has only its
-// occurrence, as its id must not show.
+// response names a response after its request. A response to no request is named by its
+// occurrence alone: the id must not show.
 func (n *Namer) response(f *Flight, m *transport.Message) string {
 	c, first := n.index.Answer(f.Dir.Reverse(), f.Frame.Stream, mcp.KeyOf(m.ID))
 	if !first {
@@ -142,8 +142,8 @@ func (n *Namer) response(f *Flight, m *transport.Message) string {
 	return name
 }
 
-// notification names progress and cancellation after their request, and others by what
-// they are about.
+// notification names progress and cancellation after the request, and other notifications
+// by their subject.
 func (n *Namer) notification(f *Flight, m *transport.Message, about string) string {
 	var c *Call
 	switch m.Method {
@@ -170,7 +170,7 @@ func (n *Namer) count(dir transport.Direction, name string) string {
 	return name + "#" + strconv.Itoa(n.seen[k])
 }
 
-// by adds the operation that wrote a frame, where it is known.
+// by adds the writer's operation to a name, where the operation is known.
 func by(name, operation string) string {
 	if operation == "" {
 		return name
@@ -178,10 +178,10 @@ func by(name, operation string) string {
 	return name + " by " + operation
 }
 
-// Clip keeps a name that a peer chose short and on one line.
+// Clip keeps a peer's name short and on one line.
 func Clip(s string) string { return phrase.OneLine(Shorten(s)) }
 
-// Shorten keeps a name that a peer chose short, and unlike other long ones.
+// Shorten keeps a peer's name short, and different from other long names.
 func Shorten(s string) string {
 	const limit = 48
 	if len(s) <= limit {
@@ -193,7 +193,7 @@ func Shorten(s string) string {
 // Messages returns the messages of a named frame.
 func (f *Flight) Messages() []transport.Message { return f.said.Messages }
 
-// said is a parsed frame. Runs share it and never change it.
+// said is a parsed frame. Runs share said values and never change them.
 type said struct {
 	order.Parsed
 	about []string // of each message, the method and the tool, prompt or resource
@@ -207,8 +207,8 @@ type Parser struct {
 }
 
 const (
-	parserFrames = 1024    // that are remembered
-	parserBytes  = 1 << 14 // of a frame that is
+	parserFrames = 1024    // remembered at most
+	parserBytes  = 1 << 14 // longest remembered frame
 )
 
 func (p *Parser) parse(f transport.Frame) *said {
@@ -221,7 +221,7 @@ func (p *Parser) parse(f transport.Frame) *said {
 		return old
 	}
 	text := string(f.Bytes)
-	read := parseFrame(transport.Frame{Bytes: []byte(text)}) // not the peer's bytes, which it may change
+	read := parseFrame(transport.Frame{Bytes: []byte(text)}) // not the peer's bytes, which may change
 	if p.seen == nil {
 		p.seen = map[string]*said{}
 	}

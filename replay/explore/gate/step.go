@@ -8,8 +8,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Kind is what a step releases. The eager strategy prefers them in the order of the
-// constants, save where one says otherwise.
+// Kind is the kind of a step. The eager strategy prefers kinds in the order of the
+// constants, unless a constant says otherwise.
 type Kind uint8
 
 const (
@@ -26,12 +26,12 @@ const (
 	EOF
 	// Close lets a Close of an end, which has returned, take effect.
 	Close
-	// Relent lets a recorded half go on without a frame that the live end does not send. It
-	// is enabled when no other step is.
+	// Relent lets a recorded half go on without a frame of the live end. A relent is enabled
+	// when no other step is.
 	Relent
 	// HalfClose lets the CloseWrite of an end, which has returned, take effect.
 	HalfClose
-	// Reach lets a goroutine go on from its [Point]. Eager prefers it to all but Start.
+	// Reach lets a goroutine go on from a [Point]. Eager prefers Reach after Start.
 	Reach
 )
 
@@ -40,12 +40,12 @@ func (k Kind) String() string {
 	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent", "half-close", "reach"}[k]
 }
 
-// Step is a step that may be released now. Its name is its content, without id, address or
-// order of arrival.
+// Step is an enabled step: it may be released now. The name is its content, without id,
+// address or order of arrival.
 type Step struct {
 	Kind Kind
-	// Dir is the direction of the frame; of a Close or HalfClose that in which the closing
-	// end sends; none for a Start or Reach.
+	// Dir is the direction of the frame. A Close or HalfClose has the direction in which the
+	// closing end sends, a Start or Reach has none.
 	Dir transport.Direction
 	// What names the frame, the operation or the point; "" for EOF and closes.
 	What string
@@ -109,7 +109,7 @@ func Scramble(x uint64) uint64 {
 type Breach struct {
 	order.Violation
 	Frame string `json:"frame"` // its content name, with its direction
-	Step  int    `json:"step"`  // that took it from its writer's hand
+	Step  int    `json:"step"`  // of its take
 }
 
 // Steps appends the steps that may be released: points, then kinds in their order, client
@@ -146,8 +146,8 @@ func (g *Gate) Steps(steps []Step) []Step {
 	return steps
 }
 
-// takes appends the steps that take a frame: those of frames that stand before their place
-// in the recorded order, which eager leaves to the last, or all others.
+// takes appends the take steps: of frames before their place in the recorded order, which
+// eager leaves to the last, or of the other frames.
 func (g *Gate) takes(steps []Step, early bool) []Step {
 	for _, l := range g.Lanes {
 		room := l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard() // at capacity 0 a reader must be there
@@ -209,7 +209,7 @@ func (g *Gate) take(l *Lane, f *Flight) {
 			g.Breaches = append(g.Breaches, Breach{v, f.Dir.String() + " " + f.Name, f.Taken})
 		}
 	}
-	if l.Cap == 0 { // its reader has it
+	if l.Cap == 0 { // hand to hand
 		g.give(l)
 	}
 	if !g.options.Split {

@@ -2,11 +2,9 @@ package shrink
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/binary"
+	"crypto/sha256"
 	"encoding/json"
-	"hash/fnv"
-	"maps"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -19,8 +17,8 @@ import (
 
 // choice describes a candidate.
 type choice struct {
-	keep     []bool // by part; none without its needs
-	alone    []bool // by group: its frames stand together
+	keep     []bool // by part; a kept part has its needs
+	alone    []bool // by group: the group's frames stand together
 	extras   bool
 	edits    map[edit]bool
 	capacity replay.Capacity
@@ -41,7 +39,7 @@ func (x choice) only(parts []int) choice {
 	return x
 }
 
-// parts lists those that are kept.
+// parts lists the kept parts.
 func (x choice) parts() []int {
 	var list []int
 	for p, keep := range x.keep {
@@ -52,29 +50,21 @@ func (x choice) parts() []int {
 	return list
 }
 
-// key tells choices apart, so that none is tried twice.
-type key [2]uint64
-
-func (x choice) key() key {
-	h := fnv.New128a()
-	b := make([]byte, 0, len(x.keep)+len(x.alone)+32)
+// key tells choices apart: no choice is tried twice.
+func (x choice) key() string {
+	var b []byte
 	for _, list := range [][]bool{x.keep, x.alone, {x.extras}} {
 		for _, v := range list {
 			b = append(b, flag(v))
 		}
 	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(x.capacity.C2S))
-	b = binary.LittleEndian.AppendUint64(b, uint64(x.capacity.S2C))
-	edits := slices.SortedFunc(maps.Keys(x.edits), func(a, b edit) int {
-		return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.in, b.in), cmp.Compare(a.key, b.key))
-	})
-	for _, e := range edits {
-		b = binary.LittleEndian.AppendUint32(b, uint32(e.frame))
-		b = append(b, e.in+"/"+e.key+";"...)
+	var edits []string
+	for e := range x.edits {
+		edits = append(edits, fmt.Sprintf("%d %q %q", e.frame, e.in, e.key))
 	}
-	_, _ = h.Write(b)
-	sum := h.Sum(nil)
-	return key{binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])}
+	slices.Sort(edits)
+	sum := sha256.Sum256(fmt.Append(b, x.capacity, edits))
+	return string(sum[:])
 }
 
 func flag(v bool) byte {
@@ -84,8 +74,8 @@ func flag(v bool) byte {
 	return 0
 }
 
-// order returns the kept frames in the candidate's order: as recorded, but the frames of
-// a group that stands alone stand together, from its first.
+// order returns the kept frames in the candidate's order: as recorded, but a group that
+// stands alone stands together, from its first frame.
 func (c *cut) order(x choice) []int {
 	var list []int
 	done := map[int]bool{}
@@ -109,8 +99,8 @@ func (c *cut) order(x choice) []int {
 	return list
 }
 
-// ordered reports whether every need of a part still stands before it, if it did in the
-// recording. Within a group all is as recorded.
+// ordered reports whether the needs of a part stand before the part wherever the recording
+// has that order. Within a group the recorded order is kept.
 func (c *cut) ordered(x choice, order []int) bool {
 	at := make(map[int]int, len(order))
 	for i, f := range order {
@@ -136,6 +126,56 @@ func (c *cut) ordered(x choice, order []int) bool {
 	return true
 }
 
+// overlap counts how often a session goes from one group to another, beyond the necessary.
+func (c *cut) overlap(order []int) int {
+	changes, groups, before := 0, map[int]bool{}, -1
+	for _, f := range order {
+		g := c.groupOf[c.partOf[f]]
+		if g != before {
+			changes++
+		}
+		groups[g], before = true, g
+	}
+	return changes - len(groups)
+}
+
+// cost orders candidates: by frames, room, overlap, other events, then bytes.
+type cost struct {
+	frames, room, overlap, extras, bytes int
+}
+
+// costOf returns the cost of a choice and its events.
+func (c *cut) costOf(x choice, events []store.Event) cost {
+	const most = 1 << 30 // for an unbounded room
+	k := cost{overlap: c.overlap(c.order(x))}
+	for _, r := range [...]replay.Room{x.capacity.C2S, x.capacity.S2C} {
+		if r < 0 || r > most {
+			r = most
+		}
+		k.room += int(r)
+	}
+	for _, e := range events {
+		switch e.Kind {
+		case store.Frame:
+			k.frames++
+			k.bytes += len(e.Payload)
+		case store.Opened, store.Closed:
+		default:
+			k.extras++
+		}
+	}
+	return k
+}
+
+// size is how many frames the parts have.
+func (c *cut) size(parts []int) int {
+	n := 0
+	for _, p := range parts {
+		n += len(c.parts[p].frames)
+	}
+	return n
+}
+
 // build writes the candidate's session, and returns from which frame each of its Seqs is.
 func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 	from = map[uint64]int{}
@@ -155,9 +195,22 @@ func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 	}
 	addExtras := func(before uint64) {
 		for ; len(extras) > 0 && extras[0].Seq < before; extras = extras[1:] {
-			if e, ok := deliveredOf(extras[0], seqs); ok {
-				add(e)
+			e := extras[0]
+			if e.Kind == store.Delivered { // names the last delivered frame that is left
+				info, err := store.DecodePayload[store.DeliveredInfo](e)
+				upto := uint64(0)
+				for old, seq := range seqs {
+					if old <= info.Upto {
+						upto = max(upto, seq)
+					}
+				}
+				if err != nil || upto == 0 {
+					continue
+				}
+				info.Upto = upto
+				e.Payload = store.EncodePayload(info)
 			}
+			add(e)
 		}
 	}
 	for _, f := range c.order(x) {
@@ -180,24 +233,6 @@ func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 	return events, from
 }
 
-// deliveredOf corrects how far an event says that frames were delivered, and reports false
-// if none of those frames is left. Other events stay as they are.
-func deliveredOf(e store.Event, seqs map[uint64]uint64) (store.Event, bool) {
-	if e.Kind != store.Delivered {
-		return e, true
-	}
-	info, err := store.DecodePayload[store.DeliveredInfo](e)
-	upto := uint64(0)
-	for old, seq := range seqs {
-		if old <= info.Upto {
-			upto = max(upto, seq)
-		}
-	}
-	info.Upto = upto
-	e.Payload = store.EncodePayload(info)
-	return e, err == nil && upto > 0
-}
-
 // edit makes one frame's payload smaller: a member that no schema wants is taken
 // out, a list is emptied.
 type edit struct {
@@ -206,9 +241,9 @@ type edit struct {
 	key   string
 }
 
-// required are the members that the schemas of any revision want, or that name, identify or
-// carry a value; others may go. Keys mean the same in every method, but for those in
-// optional.
+// required are the members that the schema of a revision wants, or that name, identify or
+// carry a value; other members may go. A key means the same in every method, except the
+// keys in optional.
 var required = words(`
 	protocolVersion capabilities clientInfo serverInfo supportedVersions name uri ref argument level
 	requestId progressToken progress message data cursor nextCursor mode url requestedSchema elicitationId
@@ -230,7 +265,7 @@ func words(text string) map[string]bool {
 	return set
 }
 
-// member is one member of a JSON object as it stands there.
+// member is a member of a JSON object, unchanged.
 type member struct {
 	key string
 	raw json.RawMessage
@@ -267,8 +302,7 @@ func encode(list []member) json.RawMessage {
 	return append(b, '}')
 }
 
-// edits lists the members that may be taken out of a frame. Batches and noise stay as they
-// are.
+// edits lists the members that may be taken out of a frame. Batches and noise have none.
 func edits(frame int, e store.Event) (list []edit) {
 	if !json.Valid(e.Payload) {
 		return nil
@@ -302,7 +336,7 @@ func edits(frame int, e store.Event) (list []edit) {
 	return list
 }
 
-// strip applies the edits of a frame; without any it returns the payload as it is.
+// strip applies the edits of a frame; without edits it returns the same payload.
 func strip(payload []byte, frame int, set map[edit]bool) []byte {
 	if len(set) == 0 {
 		return payload

@@ -20,20 +20,20 @@ type part struct {
 // need lists parts of which one must be kept for another to be legal.
 type need struct {
 	any    []int
-	inside bool // it happens inside of them: they are one group
+	inside bool // the part is inside of these parts, in their group
 }
 
 // cut is a session taken apart.
 type cut struct {
-	opened []store.Event // the header, if there is one
+	opened []store.Event // the header, if any
 	frames []store.Event
 	extras []store.Event // no frames, but they may matter to the players: eof, delivered, …
-	closed store.Event   // its end, if it was sealed
+	closed store.Event   // the end of a sealed session
 
 	parts     []part  // by their first frame
 	partOf    []int   // frame → part
 	handshake int     // a part, or -1
-	groups    [][]int // parts that hang together, by their first frame
+	groups    [][]int // parts inside one another, by first frame
 	groupOf   []int   // part → group
 }
 
@@ -85,21 +85,17 @@ func takeApart(events []store.Event, fragment bool) *cut {
 	return c
 }
 
-// legal reports whether the needs of a part are kept.
-func (p part) legal(keep []bool) bool {
-	return !slices.ContainsFunc(p.needs, func(n need) bool { return !n.met(keep) })
-}
-
+// met reports whether a part of the need is kept.
 func (n need) met(keep []bool) bool {
 	return slices.ContainsFunc(n.any, func(i int) bool { return keep[i] })
 }
 
-// dropIllegal drops the parts whose needs are not kept, until all others are legal.
+// dropIllegal drops parts without their needs, until every kept part has its needs.
 func (c *cut) dropIllegal(keep []bool) {
 	for changed := true; changed; {
 		changed = false
 		for i, p := range c.parts {
-			if keep[i] && !p.legal(keep) {
+			if keep[i] && slices.ContainsFunc(p.needs, func(n need) bool { return !n.met(keep) }) {
 				keep[i], changed = false, true
 			}
 		}
@@ -123,9 +119,9 @@ func (c *cut) addNeeds(keep []bool) {
 // request is a request of the session, while that is read.
 type request struct {
 	part     int
-	logs     bool // it asks for log messages (2026-07-28)
+	logs     bool // asks for log messages (2026-07-28)
 	answered bool
-	cancels  []int // parts that cancel it
+	cancels  []int // the parts of its cancellations
 }
 
 // linker reads a session and finds the parts.
@@ -134,13 +130,13 @@ type linker struct {
 	index    timeline.Index[mcp.Key, *request]
 	requests []*request
 	open     []*request       // of the client, not answered
-	values   map[string][]int // a cursor, task or state → parts whose response had it
+	values   map[string][]int // a cursor, task or state → the parts of the responses with that value
 	watched  map[string][]int // a resource → its subscriptions
 }
 
-// link makes the parts. A request and its response are one. Progress and cancellations
-// happen inside their request, and so do the requests of a server that handles one. A
-// request with a cursor, a task or a state needs a part whose response had it.
+// link makes the parts. A request and its response are one part. Progress and cancellations
+// are inside their request, and so are the requests of a server that handles a request. A
+// request with a cursor, a task or a state needs the response that brought the value.
 func (c *cut) link() {
 	l := &linker{
 		cut: c, index: timeline.NewIndex[mcp.Key, *request](timeline.All),
@@ -167,8 +163,8 @@ func (c *cut) link() {
 		}
 		batches = append(batches, touched)
 	}
-	// The messages of a batch cannot be apart, nor can a request and the cancellation that
-	// alone ends it.
+	// The messages of a batch cannot be apart, nor can a request without response and its
+	// cancellation.
 	u := newUnion(len(c.parts))
 	for _, parts := range batches {
 		for _, p := range parts {
@@ -183,8 +179,7 @@ func (c *cut) link() {
 	c.merge(u)
 }
 
-// merge makes one part of those that were joined, and brings all into the order of their
-// first frames.
+// merge makes one part of joined parts, and sorts the parts by first frame.
 func (c *cut) merge(u *union) {
 	c.partOf = make([]int, len(c.frames))
 	for i, p := range c.parts {
@@ -212,7 +207,7 @@ func (c *cut) merge(u *union) {
 			for _, other := range n.any {
 				list = append(list, number[u.root(other)])
 			}
-			if !slices.Contains(list, to) { // else it would need itself
+			if !slices.Contains(list, to) { // a part does not need itself
 				slices.Sort(list)
 				c.parts[to].needs = append(c.parts[to].needs, need{slices.Compact(list), n.inside})
 			}
@@ -235,7 +230,7 @@ func (l *linker) extend(part, frame int) int {
 	return part
 }
 
-// addInside makes a part inside a request, or of its own when there is none.
+// addInside makes a part inside a request; without a request the part stands alone.
 func (l *linker) addInside(frame int, r *request) int {
 	if r == nil {
 		return l.add(frame)
@@ -319,7 +314,7 @@ func (l *linker) notification(frame int, e store.Event, m transport.Message) int
 	}
 	if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
 		r := l.index.Named(e.Dir.Reverse(), mcp.KeyOf(id))
-		if r != nil && m.Method == mcp.NotificationAcknowledged { // it comes before anything else, so it goes with the request
+		if r != nil && m.Method == mcp.NotificationAcknowledged { // comes first, and goes with the request
 			return l.extend(r.part, frame)
 		}
 		return l.addInside(frame, r)

@@ -3,6 +3,7 @@ package shrink
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/mcprec/mcprec/replay"
@@ -38,7 +39,7 @@ func optimum(s *shrink, c replay.Capacity) int {
 
 func (c *cut) isLower(keep []bool) bool {
 	for i, p := range c.parts {
-		if keep[i] && !p.legal(keep) {
+		if keep[i] && slices.ContainsFunc(p.needs, func(n need) bool { return !n.met(keep) }) {
 			return false
 		}
 	}
@@ -61,7 +62,7 @@ func TestOptimum(t *testing.T) {
 		}
 		cases++
 		want := optimum(s, c)
-		r := Session(events, try, Options{Capacity: c, KeepCapacity: true})
+		r := Session(events, try, Options{Capacity: c, keepCapacity: true})
 		excess[r.To-want]++
 		if r.To > want+2 {
 			beyond++

@@ -10,7 +10,7 @@ import (
 
 // rendezvous takes the room of both directions away, or of one.
 func (s *shrink) rendezvous(f *found) *found {
-	if s.opt.KeepCapacity || f.capacity == (replay.Capacity{}) {
+	if s.opt.keepCapacity || f.capacity == (replay.Capacity{}) {
 		return nil
 	}
 	for _, c := range [...]replay.Capacity{{}, {S2C: f.capacity.S2C}, {C2S: f.capacity.C2S}} {
@@ -23,7 +23,7 @@ func (s *shrink) rendezvous(f *found) *found {
 	return nil
 }
 
-// guess keeps only the parts that the failure is about, or else their groups.
+// guess keeps only the parts of the failure, or else the groups of these parts.
 func (s *shrink) guess(f *found) *found {
 	if len(f.outcome.Involved) == 0 {
 		return nil
@@ -64,8 +64,8 @@ func (s *shrink) truncate(f *found) *found {
 	return s.accept(x)
 }
 
-// dropGroups drops whole groups, big pieces first.
-func (s *shrink) dropGroups(f *found) *found {
+// drop drops whole groups, then single parts: notifications, and the inner parts of groups.
+func (s *shrink) drop(f *found) *found {
 	with := func(groups []int) choice {
 		var parts []int
 		for _, g := range groups {
@@ -78,17 +78,15 @@ func (s *shrink) dropGroups(f *found) *found {
 		return f.choice.only(parts)
 	}
 	groups := Minimize(s.keptGroups(f.choice), func(groups []int) bool { return s.accept(with(groups)) != nil })
-	return s.accept(with(groups))
-}
-
-// dropParts drops single parts: notifications, and the inner parts of groups.
-func (s *shrink) dropParts(f *found) *found {
+	if g := s.accept(with(groups)); g != nil {
+		f = g
+	}
 	return s.accept(f.choice.only(Minimize(f.choice.parts(), func(parts []int) bool {
 		return s.accept(f.choice.only(parts)) != nil
 	})))
 }
 
-// serialise lets groups stand alone: all of them, or as many as possible.
+// serialise lets as many groups as possible stand alone.
 func (s *shrink) serialise(f *found) *found {
 	if s.overlap(s.order(f.choice)) == 0 {
 		return nil
@@ -107,7 +105,7 @@ func (s *shrink) serialise(f *found) *found {
 	return s.accept(with(mixed))
 }
 
-// stripPayloads takes out the members that no schema wants: everywhere, or where it can.
+// stripPayloads takes out members that no schema wants, wherever the bug stays.
 func (s *shrink) stripPayloads(f *found) *found {
 	var all []edit
 	for _, i := range s.order(f.choice) {
@@ -138,11 +136,11 @@ func (s *shrink) keptGroups(x choice) []int {
 	return groups
 }
 
-// swap replaces one or two kept parts by a dropped one with, inner parts included, fewer
-// frames: dropping alone cannot reach that.
+// swap replaces one or two kept parts by a dropped part with, inner parts included, fewer
+// frames: dropping alone cannot reach such a candidate.
 func (s *shrink) swap(f *found) *found {
 	ins := s.dropped(f.choice)
-	var ones, twos [][]int // the kept parts, without those that need one certain other part
+	var ones, twos [][]int // the kept parts, except inner parts of a single part
 	for _, p := range f.choice.parts() {
 		if slices.ContainsFunc(s.parts[p].needs, func(n need) bool { return n.inside && len(n.any) == 1 }) {
 			continue
@@ -174,8 +172,8 @@ func (s *shrink) swap(f *found) *found {
 	return nil
 }
 
-// dropped lists the dropped parts and groups, the smallest first. Of those with frames
-// alike, between the same kept ones, it has only one.
+// dropped lists the dropped parts and groups, the smallest first. Of several with the same
+// directions between the same kept frames it lists the first.
 func (s *shrink) dropped(x choice) [][]int {
 	before := make([]int, len(s.frames)) // how many kept frames stand in front
 	kept := 0
@@ -212,13 +210,4 @@ func (s *shrink) dropped(x choice) [][]int {
 	}
 	slices.SortStableFunc(list, func(a, b []int) int { return s.size(a) - s.size(b) })
 	return list
-}
-
-// size is how many frames the parts have.
-func (c *cut) size(parts []int) int {
-	n := 0
-	for _, p := range parts {
-		n += len(c.parts[p].frames)
-	}
-	return n
 }

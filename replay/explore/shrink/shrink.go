@@ -20,14 +20,13 @@ type Candidate struct {
 
 // Outcome is the result of a candidate.
 type Outcome struct {
-	// Fingerprint identifies the bug; "" if there is none. It must leave out what changes
-	// when frames go: numbers, ids, names of frames.
+	// Fingerprint identifies the bug; "" if there is none. Numbers, ids and names of frames
+	// change when frames go, and must not be in it.
 	Fingerprint string
-	// C2S and S2C count the frames of each direction that were sent at all: later ones had
-	// no part in it. Both 0: unknown.
+	// C2S and S2C count the sent frames of each direction: later frames had no part in the
+	// failure. Both 0: unknown.
 	C2S, S2C int
-	// Involved are Seqs of frames that the failure is about: a guess of what to keep. It
-	// may be empty.
+	// Involved are the Seqs of the failure's own frames, a guess; it may be empty.
 	Involved []uint64
 }
 
@@ -38,13 +37,11 @@ type Try func(Candidate) Outcome
 type Options struct {
 	// Capacity is where the session fails.
 	Capacity replay.Capacity
-	// KeepCapacity leaves the capacity as it is.
-	KeepCapacity bool
-	// Fragment lets the handshake go, of a revision that wants one: the result may follow a
-	// handshake, and is no whole session.
-	Fragment bool
 	// Budget is how many candidates to try; 0 is 100. The boundary has a few more.
 	Budget int
+
+	keepCapacity bool
+	fragment     bool // the handshake may go, though the revision wants one
 }
 
 // Result is the smallest candidate found.
@@ -72,7 +69,7 @@ type shrink struct {
 	opt   Options
 	want  string // the fingerprint
 	tries int
-	tried map[key]*found // nil: not the same bug
+	tried map[string]*found // by key of the choice; nil: not the same bug
 	best  []*found
 }
 
@@ -83,14 +80,14 @@ type found struct {
 	outcome Outcome
 	events  []store.Event
 	from    map[uint64]int // Seq → frame of the cut
-	worked  bool           // the passes were over it
+	worked  bool           // every pass has had this candidate
 }
 
-// Session returns the smallest session it finds that has the fingerprint of the given one.
-// A session that does not fail comes back as it is.
+// Session returns the smallest session found with the fingerprint of the given session. A
+// session that does not fail is returned unchanged.
 func Session(events []store.Event, try Try, opt Options) Result {
 	opt.Budget = cmp.Or(opt.Budget, 100)
-	s := &shrink{cut: takeApart(events, opt.Fragment), try: try, opt: opt, tried: map[key]*found{}, tries: 1}
+	s := &shrink{cut: takeApart(events, opt.fragment), try: try, opt: opt, tried: map[string]*found{}, tries: 1}
 	r := Result{Candidate: Candidate{Events: events, Capacity: opt.Capacity}, From: len(s.frames), To: len(s.frames)}
 	r.Fingerprint = try(r.Candidate).Fingerprint
 	s.want = r.Fingerprint
@@ -99,7 +96,7 @@ func Session(events []store.Event, try Try, opt Options) Result {
 			f := s.best[i] // each pass takes up the candidate of the one before
 			f.worked = true
 			for _, pass := range [...]func(*found) *found{
-				s.rendezvous, s.guess, s.truncate, s.dropGroups, s.dropParts, s.swap, s.serialise, s.stripPayloads,
+				s.rendezvous, s.guess, s.truncate, s.drop, s.swap, s.serialise, s.stripPayloads,
 			} {
 				if smaller := pass(f); smaller != nil {
 					f = smaller
@@ -118,7 +115,7 @@ func Session(events []store.Event, try Try, opt Options) Result {
 	return r
 }
 
-// all is the whole session.
+// all keeps the whole session.
 func (s *shrink) all() choice {
 	x := choice{keep: make([]bool, len(s.parts)), alone: make([]bool, len(s.groups)), extras: true, capacity: s.opt.Capacity}
 	for i := range x.keep {
@@ -129,7 +126,7 @@ func (s *shrink) all() choice {
 
 func (s *shrink) spent() bool { return s.tries >= s.opt.Budget }
 
-// accept tries a choice, once, and remembers it if it is the same bug; else it returns nil.
+// accept tries a choice, once, and remembers a choice with the same bug; else it returns nil.
 func (s *shrink) accept(x choice) *found {
 	s.dropIllegal(x.keep)
 	key := x.key()
@@ -144,9 +141,14 @@ func (s *shrink) accept(x choice) *found {
 		s.tried[key] = nil
 		return nil
 	}
-	f.cost = s.cost(x, f.events)
+	f.cost = s.costOf(x, f.events)
 	s.tried[key] = f
-	at, _ := slices.BinarySearchFunc(s.best, f, func(a, b *found) int { return a.cost.compare(b.cost) })
+	at, _ := slices.BinarySearchFunc(s.best, f, func(a, b *found) int {
+		v, w := a.cost, b.cost
+		return cmp.Or(cmp.Compare(v.frames, w.frames), cmp.Compare(v.room, w.room), cmp.Compare(v.overlap, w.overlap),
+			cmp.Compare(v.extras, w.extras), cmp.Compare(v.bytes, w.bytes),
+			slices.CompareFunc(a.keep, b.keep, func(a, b bool) int { return cmp.Compare(flag(b), flag(a)) }))
+	})
 	s.best = slices.Insert(s.best, at, f)
 	s.best = s.best[:min(len(s.best), keptCandidates)]
 	return f
@@ -154,16 +156,16 @@ func (s *shrink) accept(x choice) *found {
 
 // Boundary says from which capacity on a bug does not show.
 type Boundary struct {
-	// Always: it shows at unbounded capacity too.
+	// Always: the bug shows at unbounded capacity too.
 	Always bool
 	// At is where the search began: the bug shows there.
 	At replay.Capacity
-	// C2S and S2C are the least capacities found of one direction that hide it, the
-	// other as in At; [replay.Unbounded] where none does.
+	// C2S and S2C are the least capacities found of one direction that hide the bug, with
+	// the other direction as in At; [replay.Unbounded] where no capacity hides the bug.
 	C2S, S2C replay.Room
 }
 
-// String says it in words: shows at c2s=0 and 3, not at 4. It names only what was tried.
+// String names tried capacities: shows at c2s=0 and 3, not at 4.
 func (b Boundary) String() string {
 	switch {
 	case b.Always:
@@ -221,9 +223,9 @@ func least(low replay.Room, shows func(replay.Room) bool) replay.Room {
 	return high
 }
 
-// Minimize returns items, in their order, for which the test still holds and of which no
-// single one can go. It is delta debugging: big pieces first, then ever smaller ones. The
-// test of all items is taken to hold; a test out of budget answers false.
+// Minimize returns items, in order, for which the test holds and of which no single item
+// can go. It is delta debugging: big pieces first, then smaller pieces. The test of the
+// whole list is taken to hold; a test out of budget answers false.
 func Minimize[T any](items []T, test func(kept []T) bool) []T {
 	if len(items) == 0 || test(nil) {
 		return nil
@@ -245,8 +247,8 @@ func Minimize[T any](items []T, test func(kept []T) bool) []T {
 	}
 }
 
-// finish makes a session of its own of a candidate: without the expectations of the whole
-// session, and with a version 7 id of its time and a hash of the events, so that the same
+// finish gives a candidate a header of its own: without the expectations of the whole
+// session, and with a version 7 id made of its time and a hash of the events. The same
 // session has the same id.
 func (s *shrink) finish(events []store.Event) []store.Event {
 	if len(s.opened) == 0 {
@@ -268,54 +270,6 @@ func (s *shrink) finish(events []store.Event) []store.Event {
 	events = slices.Clone(events)
 	events[0].Payload = h.Encode()
 	return events
-}
-
-// cost says which of two candidates is smaller: by frames, room, overlap, then
-// bytes.
-type cost struct {
-	frames, room, overlap, extras, bytes int
-	keep                                 []bool
-}
-
-func (c *cut) cost(x choice, events []store.Event) cost {
-	const most = 1 << 30 // for an unbounded room
-	k := cost{overlap: c.overlap(c.order(x)), keep: x.keep}
-	for _, r := range [...]replay.Room{x.capacity.C2S, x.capacity.S2C} {
-		if r < 0 || r > most {
-			r = most
-		}
-		k.room += int(r)
-	}
-	for _, e := range events {
-		switch e.Kind {
-		case store.Frame:
-			k.frames++
-			k.bytes += len(e.Payload)
-		case store.Opened, store.Closed:
-		default:
-			k.extras++
-		}
-	}
-	return k
-}
-
-// overlap counts how often a session goes from one group to another, beyond the necessary.
-func (c *cut) overlap(order []int) int {
-	changes, groups, before := 0, map[int]bool{}, -1
-	for _, f := range order {
-		g := c.groupOf[c.partOf[f]]
-		if g != before {
-			changes++
-		}
-		groups[g], before = true, g
-	}
-	return changes - len(groups)
-}
-
-func (a cost) compare(b cost) int {
-	return cmp.Or(cmp.Compare(a.frames, b.frames), cmp.Compare(a.room, b.room), cmp.Compare(a.overlap, b.overlap),
-		cmp.Compare(a.extras, b.extras), cmp.Compare(a.bytes, b.bytes),
-		slices.CompareFunc(a.keep, b.keep, func(a, b bool) int { return cmp.Compare(flag(b), flag(a)) }))
 }
 
 // Closed returns the Try of a closed replay: both ends as endpoint models. A session that

@@ -144,7 +144,7 @@ func TestNoSlip(t *testing.T) {
 		}
 		return Outcome{}
 	}
-	r := Session(events, try, Options{Fragment: true})
+	r := Session(events, try, Options{fragment: true})
 	if r.Fingerprint != "rare" || r.To != 3 || try(r.Candidate).Fingerprint != "rare" {
 		t.Errorf("%s: %d frames\n%s", r.Fingerprint, r.To, lines(r.Events))
 	}
@@ -173,7 +173,7 @@ func TestBoundary(t *testing.T) {
 		want string
 	}{
 		{Options{Capacity: c}, 4, "shows at c2s=0, not at 1; shows at s2c=0, not at 1"},
-		{Options{Capacity: c, KeepCapacity: true}, 14, "shows at c2s=2, not at 3; shows at s2c=3, not at 4"},
+		{Options{Capacity: c, keepCapacity: true}, 14, "shows at c2s=2, not at 3; shows at s2c=3, not at 4"},
 	} {
 		r := Session(script(head...), try, test.opt)
 		if r.To != test.to || r.Boundary.String() != test.want {

@@ -66,7 +66,7 @@ func TestStudy(t *testing.T) {
 				if guess == 0 {
 					try = without(try)
 				}
-				r := Session(events, try, Options{Fragment: fragment, Capacity: replay.Capacity{C2S: 9, S2C: 9}})
+				r := Session(events, try, Options{fragment: fragment, Capacity: replay.Capacity{C2S: 9, S2C: 9}})
 				if r.From != c.from || r.To != want || r.Tries >= 100 || r.Spent || !r.Boundary.Always || r.Capacity != (replay.Capacity{}) {
 					t.Errorf("%d → %d frames (want %d) in %d tries, %v, capacity %v\n%s", r.From, r.To, want, r.Tries, r.Boundary, r.Capacity, lines(r.Events))
 				}
@@ -87,7 +87,7 @@ func BenchmarkStudy(b *testing.B) {
 			events := study(c.calls, c.queue, c.from)
 			tries := 0
 			for b.Loop() {
-				tries = Session(events, Closed(replay.Inbox(c.queue), replay.Free), Options{Fragment: true}).Tries
+				tries = Session(events, Closed(replay.Inbox(c.queue), replay.Free), Options{fragment: true}).Tries
 			}
 			b.ReportMetric(float64(tries), "tries")
 		})

@@ -10,8 +10,8 @@ import (
 )
 
 // Stacks show the explorer's own functions between the code under test and the gate, and
-// around both. These are the names by which they are told apart; who renames one of them
-// follows here.
+// around both. These names tell them from the peers' functions; a renamed function must be
+// renamed here too.
 const (
 	explorePackage = "/replay/explore."
 	gateEnd        = "/explore/gate.(*End)."
@@ -20,9 +20,9 @@ const (
 var (
 	// searching are functions that wait for a run.
 	searching = []string{explorePackage + "explore(", explorePackage + "(*series).", explorePackage + "(*Run).play"}
-	// engineMethods begin the names of those in package explore that a report leaves out.
+	// engineMethods begin the names of functions in package explore that a report leaves out.
 	engineMethods = []string{"(*Run).", "(*Operation).", "(*bubble).", "(*settled)."}
-	// endMethods are called by those that peers call.
+	// endMethods are called by the methods that peers call.
 	endMethods = []string{"offer", "Await", "askToEnd"}
 )
 
@@ -36,7 +36,7 @@ func (g Goroutine) Engine() bool {
 // Recorded reports whether the goroutine plays a recorded end: where it is blocked says
 // nothing about the code under test.
 func (g Goroutine) Recorded() bool {
-	return strings.Contains(g.Text, explorePackage+"(*recordedHalf).") || strings.Contains(g.Text, explorePackage+"(*modeledHalf).")
+	return strings.Contains(g.Text, "/replay/explore/halves.")
 }
 
 // Reading reports whether the goroutine waits for the next frame.
@@ -117,8 +117,8 @@ func (g Goroutine) Trim() string {
 	return text
 }
 
-// Trim returns the trimmed stacks, sorted. It leaves out the goroutines of recorded ends,
-// and those with hidden frames alone.
+// Trim returns the trimmed stacks, sorted. Goroutines of recorded ends are left out, and
+// goroutines with hidden frames alone.
 func (d Dump) Trim() []string {
 	var list []string
 	for _, g := range d {
@@ -157,9 +157,9 @@ func (g Goroutine) Function() string {
 type Place struct {
 	State string // chan receive, select
 	At    string // function and file:line
-	// Entry is the function of a library that the caller's own code called, if the
-	// goroutine is blocked in one. From is where that code did, then who called it there,
-	// up to the library's function that did.
+	// Entry is the library's function that the caller's own code called, if the goroutine
+	// is blocked in a library. From are the lines of the caller's own code: the call of
+	// Entry, then its callers, up to a library's function.
 	Entry string
 	From  []string
 }
@@ -178,7 +178,7 @@ func (g Goroutine) Place() Place {
 		case !own && len(p.From) > 0, len(p.From) == shownCallers:
 			return p
 		case own && entry == "":
-			return p // it is blocked in code of its own
+			return p // blocked in the caller's own code
 		case own:
 			p.Entry, p.From = entry, append(p.From, line)
 		default:
@@ -243,13 +243,13 @@ func LeftLibrary(then, now []Call) bool {
 	return n > 0 && (len(now) < n || !slices.Equal(then[:n], now[:n]))
 }
 
-// Handler is a function of the caller's own code that a library has called and that has
-// not returned. It is blocked in its own code, or in a call of the library that it makes.
+// Handler is a function of the caller's own code, called by a library, that has not
+// returned. The function is blocked itself, or in its own call of the library.
 type Handler struct {
 	Goroutine int
 	Place     Place
 	Line      string // file:line at which it is blocked, or calls the library
-	By        string // the library's function that called it
+	By        string // the library's calling function
 }
 
 // Handler finds the handler that the goroutine is in.
@@ -261,7 +261,7 @@ func (g Goroutine) Handler() (h Handler, ok bool) {
 		switch fetched := library(file); {
 		case fetched && strings.HasPrefix(function, "github.com/mcprec/mcprec/"):
 			return h, false
-		case fetched && h.Line == "": // the library that the caller's code called, if it did
+		case fetched && h.Line == "": // a library below the caller's code, if there is any
 		case fetched:
 			h.Place, h.By, h.Goroutine = g.Place(), filepath.Base(function), g.ID
 			return h, g.State != "running" && g.State != "runnable"

@@ -1,5 +1,5 @@
 // Package stacks reads goroutine dumps, the text of runtime.Stack: where each goroutine
-// of the process stands, what it waits for, and which lines are of the code under test.
+// of the process stands, its kind of wait, and which lines are code under test.
 //
 // # Data layout
 //
@@ -11,13 +11,13 @@
 //	created by main.main in goroutine 6
 //		/home/me/main.go:12 +0x1d
 //
-// Frames are parsed when they are asked for. Only [Take], [Self] and [Caller] look at the
-// process; all else is a function of the text.
+// Frames are parsed on demand. Only [Take], [Self] and [Caller] look at the process; every
+// other function reads the text.
 //
 // # What it refuses
 //
-// A dump does not show who holds a mutex, nor the timer of a select or a context, and this
-// package does not guess.
+// A dump does not show the holder of a mutex, nor the timer of a select or a context, and
+// this package does not guess.
 package stacks
 
 import (
@@ -56,7 +56,7 @@ func Take() Dump {
 	}
 }
 
-// Self returns the calling goroutine without its frames and its parent. It is cheap.
+// Self returns the calling goroutine without frames and parent, which is cheap.
 func Self() Goroutine {
 	var buf [64]byte
 	return Parse(string(buf[:runtime.Stack(buf[:], false)]))
@@ -146,8 +146,8 @@ const (
 	WaitSyscall             // in another system call, or in C: it may work, or wait
 )
 
-// waits maps the runtime's words to kinds of wait. A goroutine in a state that is not
-// here runs, or does something that ends by itself.
+// waits maps the runtime's words to kinds of wait. A goroutine in another state runs, or
+// will run again without being woken.
 var waits = map[string]Wait{
 	"sync.Mutex.Lock": WaitLock, "sync.RWMutex.Lock": WaitLock, "sync.RWMutex.RLock": WaitLock,
 	"IO wait": WaitIO, "sleep": WaitSleep,

@@ -1,4 +1,4 @@
-package explore
+package halves
 
 import (
 	"context"
@@ -8,18 +8,21 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/hang"
-	"github.com/mcprec/mcprec/replay/explore/schedule"
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Modeled returns a plan without a live peer: both ends of a session play their half, each
-// under an endpoint model. At level L0 every order of its steps comes to the end that
-// [replay.Closed] finds. At L1 both ends send in any legal order; the rigid model has only
-// one order, and reads as the free model then.
-func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
+// Models are both ends of a session, each under an endpoint model, as all runs of a search
+// share them.
+type Models struct {
+	Warnings []string // of the recording
+
+	ends [2]*modeledEnd
+}
+
+// NewModels reads a session.
+func NewModels(events []store.Event, client, server replay.Model) (*Models, error) {
 	recording, err := replay.Load(func(yield func(store.Event, error) bool) {
 		for _, e := range events {
 			if !yield(e, nil) {
@@ -28,14 +31,16 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 		}
 	})
 	if err != nil {
-		return Plan{}, err
+		return nil, err
 	}
 	calls, err := recordedCalls(events)
 	if err != nil {
-		return Plan{}, fmt.Errorf("load recording: %w", err)
+		return nil, fmt.Errorf("load recording: %w", err)
 	}
-	newEnd := func(own transport.Direction, m replay.Model) *modeledEnd {
-		end := &modeledEnd{own: own, script: recording.Half(own, m)}
+	m := &Models{Warnings: recording.Warnings()}
+	for i, model := range [...]replay.Model{client, server} {
+		own := transport.ClientToServer + transport.Direction(i)
+		end := &modeledEnd{own: own, script: recording.Half(own, model)}
 		for _, e := range events {
 			if e.Kind == store.Frame && e.Dir == own {
 				end.frames = append(end.frames, e.AsFrame())
@@ -46,25 +51,18 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 				end.calls = append(end.calls, c)
 			}
 		}
-		return end
+		m.ends[i] = end
 	}
-	ends := [2]*modeledEnd{newEnd(transport.ClientToServer, client), newEnd(transport.ServerToClient, server)}
-	setup := func(r *Run) {
-		if r.level == schedule.L1 {
-			playServer(r, server)
-			playClient(r, client)
-			return
-		}
-		for _, e := range ends {
-			e.play(r)
-		}
+	return m, nil
+}
+
+// Play lets both ends play in a run.
+func (m *Models) Play(r Run) []*Modeled {
+	var list []*Modeled
+	for _, e := range m.ends {
+		list = append(list, e.play(r))
 	}
-	return Plan{
-		Session: events, Setup: setup,
-		Check: func(*Run) error { return nil }, // neither end is a stranger
-		notes: recording.Warnings(),
-		again: func(events []store.Event) (Plan, error) { return Modeled(events, client, server) },
-	}, nil
+	return list
 }
 
 // modeledEnd is the part of an end under a model that all runs share.
@@ -77,32 +75,31 @@ type modeledEnd struct {
 
 // play lets the end play in a run: an operation for each of its calls,
 // and one for the rest, which is named only where no call stands.
-func (e *modeledEnd) play(r *Run) {
-	h := &modeledHalf{
-		modeledEnd: e, run: r, end: r.gate.End(e.own), script: e.script.Rewound(),
-		asked: map[int][]*Operation{}, awaited: map[int][]*Operation{},
+func (e *modeledEnd) play(r Run) *Modeled {
+	h := &Modeled{
+		modeledEnd: e, run: r, end: r.Gate.End(e.own), script: e.script.Rewound(),
+		asked: map[int][]Operation{}, awaited: map[int][]Operation{},
 		send: make(chan struct{}, 1), read: make(chan struct{}, 1),
 	}
 	for _, c := range e.calls {
-		op := r.expect(c.name)
+		op := r.Expect(c.name, false)
 		h.asked[c.request] = append(h.asked[c.request], op)
 		h.awaited[c.response] = append(h.awaited[c.response], op)
 	}
-	h.whole = r.expect("the " + e.own.Sender() + "'s half")
-	h.whole.behind = true
-	r.modeled = append(r.modeled, h)
+	h.whole = r.Expect("the "+e.own.Sender()+"'s half", true)
 	r.Go(h.write)
 	r.Go(h.listen)
+	return h
 }
 
-// modeledHalf plays an end under a model in one run: a writer and a reader.
-type modeledHalf struct {
+// Modeled plays an end under a model in one run: a writer and a reader.
+type Modeled struct {
 	*modeledEnd
-	run     *Run
+	run     Run
 	end     *gate.End
-	asked   map[int][]*Operation // by number of the request's frame
-	awaited map[int][]*Operation // by number of the response's frame
-	whole   *Operation
+	asked   map[int][]Operation // by number of the request's frame
+	awaited map[int][]Operation // by number of the response's frame
+	whole   Operation
 
 	mu     sync.Mutex // of script; never held across a wait
 	script *replay.Half
@@ -111,7 +108,7 @@ type modeledHalf struct {
 }
 
 // write sends what the model lets it send.
-func (h *modeledHalf) write(ctx context.Context) {
+func (h *Modeled) write(ctx context.Context) {
 	for {
 		h.mu.Lock()
 		n := h.script.Offer()
@@ -124,8 +121,8 @@ func (h *modeledHalf) write(ctx context.Context) {
 		}
 		name := ""
 		for _, op := range h.asked[n] {
-			op.begin()
-			name = op.name
+			op.Begin()
+			name = op.Name
 		}
 		flight, err := h.end.Offer(ctx, h.frames[n-1], name)
 		if err != nil || h.end.Await(ctx, flight) != nil {
@@ -139,7 +136,7 @@ func (h *modeledHalf) write(ctx context.Context) {
 }
 
 // listen reads when the model does.
-func (h *modeledHalf) listen(ctx context.Context) {
+func (h *Modeled) listen(ctx context.Context) {
 	for {
 		h.mu.Lock()
 		wants, read, stop := h.script.Want(), h.script.Read(), h.script.Stopped()
@@ -153,9 +150,9 @@ func (h *modeledHalf) listen(ctx context.Context) {
 		case !wants && !read:
 			idle = "sends before it reads on"
 		}
-		h.run.gate.Lock()
+		h.run.Gate.Lock()
 		h.end.In.Idle, h.end.In.Read = idle, read
-		h.run.gate.Unlock()
+		h.run.Gate.Unlock()
 		if !wants {
 			if h.over() || !pause(ctx, h.read) {
 				return
@@ -171,21 +168,24 @@ func (h *modeledHalf) listen(ctx context.Context) {
 		h.mu.Unlock()
 		for _, op := range h.awaited[n] {
 			if stop == nil || !stop.Inside {
-				op.finish(nil)
+				op.Finish(nil)
 			}
 		}
 		wake(h.send)
 	}
 }
 
+// Dir is the direction in which the half sends.
+func (h *Modeled) Dir() transport.Direction { return h.own }
+
 // over ends the half when all was sent and read. A half that stands at its work has
 // said all, and stays there.
-func (h *modeledHalf) over() bool {
+func (h *Modeled) over() bool {
 	h.mu.Lock()
 	done, stop := h.script.Sent() && h.script.Read(), h.script.Stopped()
 	h.mu.Unlock()
 	if done {
-		h.whole.finish(nil)
+		h.whole.Finish(nil)
 	}
 	if !done || stop != nil {
 		return false
@@ -195,26 +195,9 @@ func (h *modeledHalf) over() bool {
 	return true
 }
 
-// pause waits to be woken; false when the run is over.
-func pause(ctx context.Context, woken <-chan struct{}) bool {
-	select {
-	case <-woken:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func wake(sleeper chan<- struct{}) {
-	select {
-	case sleeper <- struct{}{}:
-	default:
-	}
-}
-
-// modelStop says how a receive loop that stands under its model holds up a run that does
-// not move; "" where none does. The frames do not show it: only the model knows.
-func modelStop(halves []*modeledHalf) (category, why string) {
+// Stop says how a receive loop that stands under its model holds up a run that does not
+// move; "" where none does. The frames do not show it: only the model knows.
+func Stop(halves []*Modeled) (category, why string) {
 	var works [2]*replay.Stop
 	for i, h := range halves {
 		h.mu.Lock()
@@ -376,58 +359,4 @@ func (r *modelReader) wrote(n int, f transport.Frame) {
 		}
 	}
 	wake(r.resume)
-}
-
-// messages parses a frame; a frame that is not JSON has none.
-func messages(f transport.Frame) []transport.Message {
-	list, err := f.Messages()
-	if err != nil {
-		return nil
-	}
-	return list
-}
-
-// recordedCall is a request of a recorded half, which is an operation of the run.
-type recordedCall struct {
-	name      string // tools/call "search"#1
-	dir       transport.Direction
-	request   int // number of the frame in its direction, from 1
-	response  int // number of the frame in the other one; 0: it was not answered
-	id        mcp.Key
-	cancelled bool // the caller gave up, and a response need not come
-	listen    bool // its response only ends a stream
-}
-
-// recordedCalls lists the requests of both ends in recorded order.
-func recordedCalls(events []store.Event) ([]recordedCall, error) {
-	numbers := make(map[uint64]int, len(events)) // by Seq
-	var count [3]int
-	pairs := timeline.NewCalls()
-	for _, e := range events {
-		if e.Kind == store.Frame {
-			count[e.Dir]++
-			numbers[e.Seq] = count[e.Dir]
-		}
-		if err := pairs.Apply(e); err != nil {
-			return nil, err
-		}
-	}
-	seen := map[string]int{}
-	var calls []recordedCall
-	for _, c := range pairs.All() {
-		name := gate.Clip(c.Method)
-		if c.Target != "" {
-			name += fmt.Sprintf(" %q", gate.Shorten(c.Target))
-		}
-		if c.Dir == transport.ServerToClient {
-			name = "server: " + name
-		}
-		seen[name]++
-		calls = append(calls, recordedCall{
-			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
-			request: numbers[c.Request], response: numbers[c.Response],
-			id: mcp.KeyOf([]byte(c.ID)), cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
-		})
-	}
-	return calls, nil
 }

@@ -6,76 +6,9 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
-	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
-
-// Breach is a frame that broke a rule of the protocol.
-type Breach = gate.Breach
-
-// judgeRules fails a run in which a live end broke a rule of the protocol, or owes a
-// response.
-func judgeRules(r *Run) {
-	for _, b := range breaches(r) {
-		if b.Severity == order.Error {
-			r.verdict, r.category = Illegal, b.Rule
-			r.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
-			return
-		}
-	}
-	if c := owed(r); c != nil {
-		dir := c.Request.Dir
-		r.verdict = Lost
-		ends := "both ends are open, and nothing is on its way"
-		if halved(r.gate, dir) {
-			ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
-		}
-		r.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
-			"every operation has returned, the request was not cancelled, %s",
-			dir.Receiver(), c.Name, dir.Sender(), c.Request.Given, ends)
-	}
-}
-
-// breaches lists the rules that live ends broke, in the order of the wire.
-func breaches(r *Run) []Breach {
-	var list []Breach
-	for _, b := range r.gate.Breaches {
-		if r.live(b.Dir) {
-			list = append(list, b)
-		}
-	}
-	return list
-}
-
-// owed returns the first request that a live end has read and not answered, though its
-// sender still reads and did not cancel it; or nil. In real time a response may still come.
-func owed(r *Run) *gate.Call {
-	if r.plan.Lawless || r.kind == schedule.Settle {
-		return nil
-	}
-	for _, c := range r.gate.Names.Calls {
-		back := r.gate.Lane(c.Request.Dir.Reverse())
-		shut := back.Ended || back.Ending || back.Deafened || back.Leaving
-		unsent := c.Response == nil
-		if halved(r.gate, c.Request.Dir) { // the sender waits, whatever the far end then closes
-			shut, unsent = false, unsent || c.Response.Taken == 0
-		}
-		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && r.live(back.Dir) {
-			return c
-		}
-	}
-	return nil
-}
-
-// halved reports whether the sender of a direction has closed its writing side alone, and
-// read on to the end.
-func halved(g *gate.Gate, dir transport.Direction) bool {
-	back := g.Lane(dir.Reverse())
-	return g.Lane(dir).Halved && (back.EOF > 0 || !back.Deafened && !back.Leaving)
-}
 
 // answer is a request of a run and its response.
 type answer struct {

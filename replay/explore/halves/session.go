@@ -1,0 +1,189 @@
+package halves
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Run is the run in which a half plays.
+type Run struct {
+	Gate *gate.Gate
+	// Go starts a goroutine of the run.
+	Go func(func(context.Context))
+	// Expect adds an operation that the half begins and finishes. The rest of a half is
+	// reported only where no call stands.
+	Expect func(name string, rest bool) Operation
+	// Live reports whether the sender of a direction is a peer under test.
+	Live func(transport.Direction) bool
+	// Loose is level L1: the half sends in any order that the specification allows.
+	Loose bool
+}
+
+// Operation is a call of a half, or the rest of it, as an operation of the run.
+type Operation struct {
+	Name   string
+	Begin  func()
+	Finish func(error) // the first call counts
+}
+
+// Session is a recorded session as all runs of a search share it.
+type Session struct {
+	events []store.Event
+	keys   sync.Map                       // method and raw params → match.Key
+	calls  func() ([]recordedCall, error) // lists the session's requests
+}
+
+// NewSession returns the session of these events.
+func NewSession(events []store.Event) *Session {
+	return &Session{
+		events: events,
+		calls:  sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) }),
+	}
+}
+
+// match is match.MatchParams, computed once for the same bytes: schedules ask for the same
+// things again and again.
+func (s *Session) match(m transport.Message) (match.Key, error) {
+	raw := m.Method + "\x00" + string(m.Params)
+	if key, ok := s.keys.Load(raw); ok {
+		return key.(match.Key), nil
+	}
+	key, err := match.MatchParams(m)
+	if err == nil {
+		s.keys.Store(raw, key)
+	}
+	return key, err
+}
+
+// messages parses a frame; a frame that is not JSON has none.
+func messages(f transport.Frame) []transport.Message {
+	list, err := f.Messages()
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// recordedCall is a request of a recorded half, which is an operation of the run.
+type recordedCall struct {
+	name      string // tools/call "search"#1
+	dir       transport.Direction
+	request   int // number of the frame in its direction, from 1
+	response  int // number of the frame in the other one; 0: it was not answered
+	id        mcp.Key
+	cancelled bool // the caller gave up, and a response need not come
+	listen    bool // its response only ends a stream
+}
+
+// recordedCalls lists the requests of both ends in recorded order.
+func recordedCalls(events []store.Event) ([]recordedCall, error) {
+	numbers := make(map[uint64]int, len(events)) // by Seq
+	var count [3]int
+	pairs := timeline.NewCalls()
+	for _, e := range events {
+		if e.Kind == store.Frame {
+			count[e.Dir]++
+			numbers[e.Seq] = count[e.Dir]
+		}
+		if err := pairs.Apply(e); err != nil {
+			return nil, err
+		}
+	}
+	seen := map[string]int{}
+	var calls []recordedCall
+	for _, c := range pairs.All() {
+		name := gate.Clip(c.Method)
+		if c.Target != "" {
+			name += fmt.Sprintf(" %q", gate.Shorten(c.Target))
+		}
+		if c.Dir == transport.ServerToClient {
+			name = "server: " + name
+		}
+		seen[name]++
+		calls = append(calls, recordedCall{
+			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
+			request: numbers[c.Request], response: numbers[c.Response],
+			id: mcp.KeyOf([]byte(c.ID)), cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
+		})
+	}
+	return calls, nil
+}
+
+// pause waits to be woken; false when the run is over.
+func pause(ctx context.Context, woken <-chan struct{}) bool {
+	select {
+	case <-woken:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func wake(sleeper chan<- struct{}) {
+	select {
+	case sleeper <- struct{}{}:
+	default:
+	}
+}
+
+// Skipped counts the waits that the recorded halves of a search gave up, by half.
+type Skipped struct {
+	runs   int
+	halves []string // in the order of their first time
+	times  map[string]int
+	waits  map[string][]string
+}
+
+// Count adds a run, by its halves.
+func (s *Skipped) Count(played []*Recorded) {
+	s.runs++
+	for _, h := range played {
+		if !h.mu.TryLock() { // of a run that was given up where it stood
+			continue
+		}
+		list := h.without()
+		h.mu.Unlock()
+		if len(list) == 0 {
+			continue
+		}
+		if s.times == nil {
+			s.times, s.waits = map[string]int{}, map[string][]string{}
+		}
+		if s.times[h.Name] == 0 {
+			s.halves = append(s.halves, h.Name)
+		}
+		s.times[h.Name]++
+		for _, wait := range list {
+			if !slices.Contains(s.waits[h.Name], wait) {
+				s.waits[h.Name] = append(s.waits[h.Name], wait)
+			}
+		}
+	}
+}
+
+// Notes names the waits: a search is blind to the orders around a wait that is given up.
+func (s *Skipped) Notes() []string {
+	const shown = 3
+	var notes []string
+	for _, half := range s.halves {
+		waits := s.waits[half]
+		text := strings.Join(waits[:min(len(waits), shown)], ", ")
+		if more := len(waits) - shown; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		notes = append(notes, fmt.Sprintf("the %s had to go on without %s in %d of %s; orders around it were not tried",
+			half, text, s.times[half], phrase.Plural(s.runs, "schedule")))
+	}
+	return notes
+}
