@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"replay/explore/gate":     {"transport", "transport/mcp", "replay/timeline", "replay/order", "replay/explore/stacks", "replay/phrase"},
 	"replay/explore/schedule": {"transport", "replay", "replay/explore/gate", "replay/phrase"},
 	"replay/explore/stacks":   {"replay/phrase"},
-	"replay/explore/halves":   {"transport", "transport/mcp", "store", "replay", "replay/explore/gate", "replay/match", "replay/phrase", "replay/standin", "replay/timeline"},
+	"replay/explore/halves":   {"transport", "transport/mcp", "store", "replay", "replay/explore/gate", "replay/explore/hang", "replay/match", "replay/phrase", "replay/standin", "replay/timeline"},
 	"replay/explore/hang":     {"transport", "replay/explore/gate", "replay/explore/stacks", "replay/order"},
 	"replay/explore/shrink":   {"transport", "transport/mcp", "store", "replay", "replay/timeline"},
 	"fixtures":                {"store", "store/jsonl", "store/memstore", "transport", "recorder", "replay", "replay/match", "replay/standin", "replay/explore", "replay/phrase", "store/mask"},
