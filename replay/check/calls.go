@@ -2,11 +2,9 @@ package check
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,101 +82,6 @@ func (c *call) endExchange(info store.HTTPInfo, at moment) {
 	}
 }
 
-// callTable holds the requests of a scope without an answer: by direction and id, and by
-// direction and progress token. Ids are compared by value. Two open requests with the same
-// id, which a peer should not have, stay in order.
-type callTable struct {
-	byID    map[callKey][]*call
-	byToken map[callKey]*call
-}
-
-// callKey is the key of an id or of a progress token, and the direction of the request.
-type callKey struct {
-	dir transport.Direction
-	key mcp.Key
-}
-
-func (t *callTable) add(c *call) {
-	if c.token != "" {
-		t.byToken[callKey{c.dir, c.token}] = c
-	}
-	key := callKey{c.dir, c.id}
-	t.byID[key] = append(t.byID[key], c)
-}
-
-// remove reports whether the call was in the table.
-func (t *callTable) remove(c *call) bool {
-	key := callKey{c.dir, c.id}
-	i := slices.Index(t.byID[key], c)
-	if i < 0 {
-		return false
-	}
-	t.byID[key] = slices.Delete(t.byID[key], i, i+1)
-	if len(t.byID[key]) == 0 {
-		delete(t.byID, key)
-	}
-	if token := (callKey{c.dir, c.token}); t.byToken[token] == c {
-		delete(t.byToken, token)
-	}
-	return true
-}
-
-// withID lists the calls of a direction with an id.
-func (t *callTable) withID(dir transport.Direction, id json.RawMessage) []*call {
-	return t.byID[callKey{dir, mcp.KeyOf(id)}]
-}
-
-// withToken returns the call of a direction for progress on an exchange, or nil: the latest
-// call of the exchange with the token, else the latest open one. asked lists the requests of
-// the exchange, answered or not.
-func (t *callTable) withToken(dir transport.Direction, token json.RawMessage, asked []*call) *call {
-	key := callKey{dir, mcp.KeyOf(token)}
-	for _, c := range slices.Backward(asked) {
-		if c.dir == dir && c.token == key.key && c.token != "" {
-			return c
-		}
-	}
-	return t.byToken[key]
-}
-
-// answeredBy returns the call for a response in direction dir of an exchange, or nil. Over
-// HTTP that is the call of the same exchange. If no request of the exchange had the id, as on
-// a resumed stream, the first open call counts. asked lists the requests of the exchange,
-// answered or not.
-func (t *callTable) answeredBy(dir transport.Direction, id json.RawMessage, stream uint64, asked []*call) *call {
-	key := callKey{dir.Reverse(), mcp.KeyOf(id)}
-	open := t.byID[key]
-	if i := slices.IndexFunc(open, func(c *call) bool { return c.stream == stream }); i >= 0 {
-		return open[i]
-	}
-	if len(open) == 0 || slices.ContainsFunc(asked, func(c *call) bool { return callKey{c.dir, c.id} == key }) {
-		return nil // answered already
-	}
-	return open[0]
-}
-
-// all lists the calls of both directions in the order of the requests.
-func (t *callTable) all() (list []*call) {
-	for _, calls := range t.byID {
-		list = append(list, calls...)
-	}
-	slices.SortFunc(list, func(a, b *call) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.id, b.id)) })
-	return list
-}
-
-// firstAfter returns the first call of a direction behind an event, or nil; calls without
-// need of an answer do not count.
-func (t *callTable) firstAfter(dir transport.Direction, seq uint64) (first *call) {
-	for _, calls := range t.byID {
-		for _, c := range calls {
-			if c.dir == dir && c.seq > seq && !c.needsNoAnswer() && (first == nil || c.seq < first.seq) {
-				first = c
-			}
-		}
-	}
-	return first
-}
-
 // onRequest opens a call.
 func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
 	target, _ := timeline.Target(*m)
@@ -199,7 +102,7 @@ func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
 			c.hungUp = true
 		}
 	}
-	s.calls.add(c)
+	s.calls.Ask(c.dir, c.stream, c.id, c.token, c)
 	f.retries.onRequest(c, m)
 	if e.Stream != 0 {
 		x := f.exchanges.get(e.Stream)
@@ -219,11 +122,10 @@ func recordedSize(e store.Event, m *transport.Message) int {
 
 // onResponse closes the answered call and returns the call's method.
 func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method string) {
-	c := s.calls.answeredBy(e.Dir, m.ID, e.Stream, f.exchanges.get(e.Stream).calls)
-	if c == nil {
+	c, found := s.calls.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
+	if !found {
 		return ""
 	}
-	s.calls.remove(c)
 	took := e.At - c.at
 	failed := m.Error != nil || c.method == mcp.MethodCallTool && string(transport.Member(m.Result, mcp.MemberIsError)) == "true"
 	size := recordedSize(e, m)
@@ -234,7 +136,7 @@ func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method
 			if refusal != "" {
 				tally.subtract(&counted, took, size, failed)
 				c.refusal = refusal
-				s.calls.add(c)
+				s.calls.Ask(c.dir, 0, c.id, c.token, c) // open again
 			}
 		})
 	}
@@ -283,7 +185,7 @@ func (f *Fold) onCancellation(e store.Event, c *call, m *transport.Message) {
 	if last := f.traffic.lastFrames(c)[fault]; last.seq > c.seq {
 		said = fmt.Sprintf("the %s sent #%d last, %v before", c.dir.Receiver(), last.seq, phrase.Brief(e.At-last.at))
 	}
-	if open := c.scope.calls.firstAfter(fault, c.seq); open != nil {
+	if open := firstAfter(c.scope.open()[fault], c.seq); open != nil {
 		said += fmt.Sprintf("; it waited itself for the %s to answer %v", c.dir.Sender(), open)
 		fault = c.dir
 	}
@@ -302,8 +204,11 @@ func (f *Fold) onSessionlessCancellation(e store.Event, p order.Parsed) {
 		}
 		var found []*call
 		for _, x := range f.exchanges.all {
-			if x.own != nil {
-				found = append(found, x.own.calls.withID(e.Dir, id)...)
+			if x.own == nil {
+				continue
+			}
+			if c, ok := x.own.calls.Cancel(e.Dir, mcp.KeyOf(id)); ok {
+				found = append(found, c)
 			}
 		}
 		if len(found) == 1 {
@@ -316,7 +221,7 @@ func (f *Fold) onSessionlessCancellation(e store.Event, p order.Parsed) {
 func (f *Fold) onRefusal(e store.Event, x *exchange, status int) {
 	x.undo(fmt.Sprintf("HTTP status %d (#%d) refused it", status, e.Seq))
 	for _, c := range x.calls {
-		if c.scope.calls.remove(c) {
+		if c.scope.calls.Drop(c.dir, c.id, func(other *call) bool { return other == c }) {
 			f.tallies.addAnswered(c, e.At-c.at, 0, true)
 			isUnknownMethod := status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 			f.outcome.onFailure(c, fmt.Sprintf("HTTP status %d", status), isUnknownMethod)

@@ -39,10 +39,9 @@
 // # Data layout
 //
 // A scope is a space of ids: the session, and over HTTP also each exchange outside a
-// session. It has a checker of package order and a call table: its requests without an
-// answer, by direction and id. A call goes when it is answered; all calls to one tool then
-// make a [Tally]: a count, bytes, and how many calls took how long, in steps of less than
-// one hundredth. An exchange is the state of one HTTP exchange; its position is its place in
+// session. It has a checker of package order and a timeline.Index of the requests without an
+// answer. The answered calls to a tool make a [Tally]: a count, bytes, and how many calls took
+// how long, in steps of less than one hundredth. An exchange is the state of one HTTP exchange; its position is its place in
 // a stream of server-sent events, which several exchanges may carry. The latest events with
 // an id, and the latest responses that asked for input, are remembered.
 //

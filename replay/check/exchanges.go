@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -26,8 +28,8 @@ var (
 // exchange that belongs to no session.
 type scope struct {
 	rules     *order.Checker
-	calls     callTable
-	last      [3]moment // the last message of each direction
+	calls     timeline.Index[mcp.Key, *call] // without an answer
+	last      [3]moment                      // the last message of each direction
 	beginning beginning
 	since     uint64 // the first message of a session without a beginning
 	deleted   moment // where the client ended the session
@@ -36,8 +38,29 @@ type scope struct {
 	isSession bool
 }
 
-func newScope() *scope {
-	return &scope{rules: order.New(""), calls: callTable{map[callKey][]*call{}, map[callKey]*call{}}}
+func newScope() *scope { return &scope{rules: order.New("")} }
+
+// open lists the calls without an answer by direction, in the order of the requests.
+func (s *scope) open() (calls [3][]*call) {
+	for c := range s.calls.Unanswered() {
+		calls[c.dir] = append(calls[c.dir], c)
+	}
+	for _, list := range calls {
+		slices.SortStableFunc(list, func(a, b *call) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.id, b.id)) })
+	}
+	return calls
+}
+
+// firstAfter returns the first open call of a list behind an event, or nil. Calls that need
+// no answer do not count.
+func firstAfter(open []*call, seq uint64) *call {
+	i, _ := slices.BinarySearchFunc(open, seq+1, func(c *call, seq uint64) int { return cmp.Compare(c.seq, seq) })
+	for _, c := range open[i:] {
+		if !c.needsNoAnswer() {
+			return c
+		}
+	}
+	return nil
 }
 
 // beginning says whether the recording has the beginning of a session.
@@ -205,7 +228,7 @@ func (h *exchanges) sweep() {
 	maps.DeleteFunc(h.all, over)
 	if len(h.all) >= max(1024, h.swept) {
 		for _, x := range h.all {
-			if x.own != nil && len(x.own.calls.byID) == 0 && !x.own.isSession {
+			if x.own != nil && !x.own.isSession && slices.Collect(x.own.calls.Unanswered()) == nil {
 				x.own = nil
 				x.calls = nil
 			}
@@ -397,9 +420,12 @@ func (h *exchanges) onEnd(e store.Event, info store.HTTPInfo) (ended *scope) {
 			c.resumable = info.What == store.HTTPEnd && x.resumable
 		}
 	case h.answersOn == e.Stream:
-		for _, c := range h.current.calls.all() {
+		for c := range h.current.calls.Unanswered() {
 			c.endExchange(info, at)
 		}
+	}
+	for _, c := range x.calls {
+		c.scope.calls.End(e.Stream)
 	}
 	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
 		x.undo("")

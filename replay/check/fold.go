@@ -226,13 +226,12 @@ func (f *Fold) onMessage(e store.Event, x *exchange, s *scope, m *transport.Mess
 		f.traffic.notices[e.Dir]++
 		switch m.Method {
 		case mcp.NotificationProgress:
-			if c := s.calls.withToken(e.Dir.Reverse(), m.ProgressToken(), f.exchanges.get(e.Stream).calls); c != nil {
+			if c, found := s.calls.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); found {
 				c.progress = f.now
 			}
 		case mcp.NotificationCancelled:
-			id := transport.Member(m.Params, mcp.MemberRequestID)
-			if open := s.calls.withID(e.Dir, id); id != nil && len(open) > 0 {
-				f.onCancellation(e, open[len(open)-1], m) // the id may name several
+			if c, found := s.calls.Cancel(e.Dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))); found {
+				f.onCancellation(e, c, m)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -64,7 +64,7 @@ type diagnosis struct {
 	now      moment
 	live     bool // the session goes on at now
 	revision string
-	open     [3][]*call // by direction, in order
+	open     [3][]*call // see scope.open
 }
 
 // endScope is rules E1 and E2 for the open calls of a scope. A timeout was reported at the
@@ -73,11 +73,8 @@ func (f *Fold) endScope(s *scope) {
 	if s.isSession && s.beginning == middle && !s.refused {
 		s.reportMiddle(f.reporter)
 	}
-	d := diagnosis{traffic: &f.traffic, ending: &f.ending, slowest: f.outcome.slowest, now: f.now, live: f.live, revision: s.rules.Revision()}
-	for _, c := range s.calls.all() {
-		d.open[index(c.dir)] = append(d.open[index(c.dir)], c)
-	}
-	for _, c := range slices.Concat(d.open[0], d.open[1], d.open[2]) {
+	d := diagnosis{traffic: &f.traffic, ending: &f.ending, slowest: f.outcome.slowest, now: f.now, live: f.live, revision: s.rules.Revision(), open: s.open()}
+	for _, c := range slices.Concat(d.open[:]...) {
 		until := d.endOfWait(c)
 		waited := until.at - c.at
 		tally := f.tallies.add(c, waited)
@@ -108,26 +105,12 @@ func (f *Fold) endScope(s *scope) {
 			continue
 		}
 		fault := c.dir.Reverse()
-		if d.callerStoppedReading(c) || d.firstAfter(fault, c.seq) != nil {
+		if d.callerStoppedReading(c) || firstAfter(d.open[fault], c.seq) != nil {
 			fault = c.dir
 		}
 		f.report(unanswered, fault, d.revision, []uint64{c.seq, until.seq}, "%s: %s", head, strings.Join(facts, "; "))
 	}
-	clear(s.calls.byID)
-	clear(s.calls.byToken)
-}
-
-// firstAfter returns the first open call of a direction behind an event, or nil; calls
-// without need of an answer do not count.
-func (d *diagnosis) firstAfter(dir transport.Direction, seq uint64) *call {
-	list := d.open[index(dir)]
-	i, _ := slices.BinarySearchFunc(list, seq+1, func(c *call, seq uint64) int { return cmp.Compare(c.seq, seq) })
-	for _, c := range list[i:] {
-		if !c.needsNoAnswer() {
-			return c
-		}
-	}
-	return nil
+	s.calls = timeline.Index[mcp.Key, *call]{}
 }
 
 // endOfWait returns the event at the end of the wait: the cancellation, the end of the call's
@@ -213,7 +196,7 @@ func (d *diagnosis) leftBehind(c *call) string {
 	if who != transport.ClientToServer || gone.seq < c.seq {
 		return ""
 	}
-	if open := d.firstAfter(transport.ServerToClient, c.seq); c.dir == transport.ClientToServer && open != nil && (open.waitsForPerson() || gone.at-open.at < leftFor) {
+	if open := firstAfter(d.open[transport.ServerToClient], c.seq); c.dir == transport.ClientToServer && open != nil && (open.waitsForPerson() || gone.at-open.at < leftFor) {
 		return said // the facts say which answer the client owed
 	}
 	if c.dir == transport.ServerToClient && c.waitsForPerson() {
@@ -261,7 +244,7 @@ func (d *diagnosis) facts(c *call) (facts []string) {
 	if left := d.ending.firstToLeave(); left != "" {
 		facts = append(facts, left)
 	}
-	if open := d.firstAfter(back, c.seq); open != nil {
+	if open := firstAfter(d.open[back], c.seq); open != nil {
 		facts = append(facts, fmt.Sprintf("the %s itself waits for the %s to answer %v", c.dir.Receiver(), c.dir.Sender(), open))
 	}
 	for _, dir := range []transport.Direction{c.dir, back} {

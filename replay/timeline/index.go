@@ -160,14 +160,15 @@ func (x *Index[K, T]) over(a *asked[K, T]) {
 }
 
 // Drop ends the first request with the id that went in direction dir and for which is
-// returns true.
-func (x *Index[K, T]) Drop(dir transport.Direction, id K, is func(T) bool) {
+// returns true. It reports whether there is one.
+func (x *Index[K, T]) Drop(dir transport.Direction, id K, is func(T) bool) bool {
 	for _, a := range x.ids[name[K]{dir, id}] {
 		if !a.over && is(a.request) {
 			x.over(a)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // OpenOn returns the open requests of an exchange.
