@@ -51,16 +51,12 @@ const (
 // that it does not know, and keeps an unknown name: newer kinds, such as Stalled, have no index.
 var kinds = [...]Kind{"", Opened, Frame, Delivered, Stderr, HTTP, EOF, Exited, Lost, Note, Closed}
 
+// kindIndex returns the index of a kind; 0: it has none.
 func kindIndex(k Kind) byte {
 	if k == Frame {
 		return 2
 	}
-	for i := 1; i < len(kinds); i++ {
-		if kinds[i] == k {
-			return byte(i)
-		}
-	}
-	return 0
+	return byte(max(0, slices.Index(kinds[:], k)))
 }
 
 // AppendPart appends the binary form of p to b. At must not be negative.

@@ -194,7 +194,7 @@ func (a *Assembler) tellEarly(n int) {
 		return
 	}
 	l.early = false
-	e := Event{Kind: Note, Payload: encodeJSON(map[string]string{"text": fmt.Sprintf("no newline ended event %d", l.frame)})}
+	e := Event{Kind: Note, Payload: EncodePayload(map[string]string{"text": fmt.Sprintf("no newline ended event %d", l.frame)})}
 	_, e.Dir = ofPipe(n)
 	a.push(entry{event: e})
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (h Header) Encode() []byte {
 	if h.Command == nil {
 		h.Command = []string{}
 	}
-	return encodeJSON(h)
+	return EncodePayload(h)
 }
 
 // ParseHeader reads the payload of an Opened event. A version newer than
@@ -213,7 +214,18 @@ type ClosedInfo struct {
 }
 
 // EncodePayload returns the payload bytes of one of the Info types above.
-func EncodePayload(info any) []byte { return encodeJSON(info) }
+func EncodePayload(info any) []byte {
+	if h, ok := info.(*HTTPInfo); ok {
+		return h.appendJSON(make([]byte, 0, 256))
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(info); err != nil {
+		panic("store: unreachable: payload types always encode: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
 
 // DecodePayload reads the payload of an event of mcprec's own kinds.
 func DecodePayload[T DeliveredInfo | StalledInfo | EOFInfo | ExitInfo | SignalInfo | LostInfo | NoteInfo | ClosedInfo | HTTPInfo](e Event) (T, error) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -163,15 +163,52 @@ type Verifier interface {
 	Verify(ctx context.Context, report func(error)) error
 }
 
-func encodeJSON(v any) []byte {
-	if h, ok := v.(*HTTPInfo); ok {
-		return h.appendJSON(make([]byte, 0, 256))
+// Errors of looking up a session.
+var (
+	// ErrNotFound: the store has no such session.
+	ErrNotFound = errors.New("not found")
+	// ErrExists: a session with this id exists or was deleted.
+	ErrExists = errors.New("exists already")
+	// ErrLive: a live recorder holds the session.
+	ErrLive = errors.New("still being recorded")
+)
+
+// Errors of reading stored bytes.
+var (
+	// ErrCorrupt: bytes on disk have changed since they were written.
+	ErrCorrupt = errors.New("damaged")
+	// ErrNewer: a newer mcprec wrote this, in an unknown form.
+	ErrNewer = errors.New("written by a newer version")
+)
+
+// Errors of a store as a whole.
+var (
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("store closed")
+	// ErrNotKept: an fsync failed, and writes since the one before may be lost.
+	ErrNotKept = errors.New("the disk did not keep what it took")
+	// ErrBusy: another process held the store for longer than the patience.
+	ErrBusy = errors.New("busy")
+)
+
+// ConflictError is returned by an Append that does not continue the log.
+type ConflictError struct {
+	ID   SessionID
+	Head Head // the log's end when the append was refused
+}
+
+// Error names the end of the log.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("append to session %s: conflict: the log ends at event %d", e.ID, e.Head.Seq)
+}
+
+// RootCause returns the innermost error, without the places and names around it.
+func RootCause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic("store: unreachable: payload types always encode: " + err.Error())
-	}
-	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// logEnd is the end of a log, by which the rules of the order of events are checked: Seq from 1
+// without gaps, At never falling, Opened first and only there, nothing after Closed.
+type logEnd struct {
+	seq    uint64
+	at     time.Duration
+	closed bool
+}
+
+// next returns the end after e, or an error if e cannot follow.
+func (l logEnd) next(e *Event) (logEnd, error) {
+	switch {
+	case e.Seq != l.seq+1:
+		return l, fmt.Errorf("event %d: expected event %d", e.Seq, l.seq+1)
+	case l.closed:
+		return l, fmt.Errorf("event %d: after the closed event", e.Seq)
+	case e.At < l.at:
+		return l, fmt.Errorf("event %d: at %v, before the event in front of it (%v)", e.Seq, e.At, l.at)
+	case (e.Seq == 1) != (e.Kind == Opened):
+		return l, fmt.Errorf("event %d: kind %s", e.Seq, e.Kind)
+	}
+	return logEnd{e.Seq, e.At, e.Kind == Closed}, nil
+}
+
+// Validator checks the order of a log event by event, and its header. It does not look into
+// frames. The zero value is ready.
+type Validator struct{ end logEnd }
+
+// Check checks the next event. The error names the broken invariant and wraps ErrCorrupt.
+func (v *Validator) Check(e Event) error {
+	next, err := v.end.next(&e)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, ErrCorrupt)
+	}
+	if e.Seq == 1 {
+		if _, err := ParseHeader(e.Payload); err != nil {
+			return err
+		}
+	}
+	v.end = next
+	return nil
+}
+
+// Head returns the last Seq checked and whether the log is sealed.
+func (v *Validator) Head() (seq uint64, sealed bool) { return v.end.seq, v.end.closed }
+
+// Next returns the head after e, or an error if e cannot follow. It checks the rules of
+// [Validator], but not the header.
+func (h Head) Next(e Event) (Head, error) {
+	end, err := logEnd{h.Seq, h.At, h.Sealed}.next(&e)
+	if err != nil {
+		return h, err
+	}
+	return Head{Seq: end.seq, At: end.at, Chain: NextChain(h.Chain, e), Sealed: end.closed}, nil
+}
+
+// Count adds e to the header and the counts of a session. It leaves Head and State alone.
+func (s *Session) Count(e Event) error {
+	switch e.Kind {
+	case Opened:
+		h, err := ParseHeader(e.Payload)
+		if err != nil {
+			return err
+		}
+		s.Header = h
+	case Frame:
+		s.Frames++
+		s.Bytes += uint64(len(e.Payload))
+	case Lost:
+		info, err := DecodePayload[LostInfo](e)
+		if err != nil {
+			return err
+		}
+		s.Lost += info.Frames
+	case Note:
+		// Other programs may write any notes.
+		if info, err := DecodePayload[NoteInfo](e); err == nil && s.Doubtful == 0 {
+			s.Doubtful = info.Doubtful
+		}
+	case Exited:
+		info, err := DecodePayload[ExitInfo](e)
+		if err != nil {
+			return err
+		}
+		s.Exit = info.String()
+	}
+	return nil
+}
+
+// Sequence checks the order of the parts of a live session. A spool holds its recorder to the
+// order, because a log in a wrong order cannot be read. A Sequence is a value: after a failed
+// write the old one is still valid. Chunks have no numbers.
+type Sequence struct {
+	end  logEnd   // the newest event begun; at: the time of the newest part
+	open []uint64 // events in parts without their last part; never changed in place
+}
+
+// After returns the sequence after the parts, or an error for a part that does not fit.
+func (s Sequence) After(parts []Part) (_ Sequence, err error) {
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Chunk:
+			_, isPipe := pipeOf(p.Kind, p.Dir)
+			switch {
+			case !isPipe:
+				return s, fmt.Errorf("chunk: kind %q, direction %q: no pipe", p.Kind, p.Dir)
+			case s.end.seq == 0 || s.end.closed:
+				return s, fmt.Errorf("chunk: before the log's beginning or after its end")
+			case p.At < s.end.at:
+				return s, fmt.Errorf("chunk: at %v, before the part in front of it (%v)", p.At, s.end.at)
+			}
+			s.end.at = p.At
+		case p.Cont:
+			k := slices.Index(s.open, p.Seq)
+			if k < 0 {
+				return s, fmt.Errorf("event %d: continued, but it is not open", p.Seq)
+			}
+			if !p.More {
+				s.open = slices.Concat(s.open[:k], s.open[k+1:])
+			}
+		default:
+			if s.end, err = s.end.next(&p.Event); err != nil {
+				return s, err
+			}
+			if p.More {
+				s.open = append(slices.Clip(s.open), p.Seq)
+			}
+		}
+	}
+	return s, nil
+}
+
+// At returns the time of the newest part.
+func (s Sequence) At() time.Duration { return s.end.at }
+
+// Seq returns the Seq of the newest event begun; 0: none.
+func (s Sequence) Seq() uint64 { return s.end.seq }
