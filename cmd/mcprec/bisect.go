@@ -81,7 +81,7 @@ func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 	})
 	at, found := state.New(), false
 	var valid store.Validator
-	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
+	for e, err := range s.Events(cmd.Context(), 1, store.ReadOptions{}) {
 		if err == nil {
 			err = valid.Check(e)
 		}
@@ -89,7 +89,7 @@ func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 			err = errors.Join(at.Apply(e), transcript.Apply(e))
 		}
 		if err != nil {
-			return fmt.Errorf("bisect %s: %w", s.name, err)
+			return fmt.Errorf("bisect %s: %w", s.Name, err)
 		}
 		if found = holds.Holds(at); found {
 			break

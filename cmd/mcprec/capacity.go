@@ -133,11 +133,11 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []replay.M
 		return line, err
 	}
 	defer closeInto(&err, s)
-	r, err := replay.Load(s.events(cmd.Context(), 1, store.ReadOptions{}))
+	r, err := replay.Load(s.Events(cmd.Context(), 1, store.ReadOptions{}))
 	if err != nil {
-		return line, fmt.Errorf("capacity of %s: %w", s.name, err)
+		return line, fmt.Errorf("capacity of %s: %w", s.Name, err)
 	}
-	line = needsLine{Session: s.name, Warnings: r.Warnings()}
+	line = needsLine{Session: s.Name, Warnings: r.Warnings()}
 	line.Debt.Client, line.Debt.Server = r.Debt(transport.ClientToServer), r.Debt(transport.ServerToClient)
 	for _, pair := range pairs {
 		n := needShown{Need: r.Need(pair.Client, pair.Server)}

@@ -162,13 +162,13 @@ func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err er
 		return nil, err
 	}
 	defer closeInto(&err, s)
-	b := check.NewBaseline(s.name)
-	for e, err := range s.events(cmd.Context(), 1, store.ReadOptions{}) {
+	b := check.NewBaseline(s.Name)
+	for e, err := range s.Events(cmd.Context(), 1, store.ReadOptions{}) {
 		if err == nil {
 			err = b.Apply(e)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read baseline %s: %w", s.name, err)
+			return nil, fmt.Errorf("read baseline %s: %w", s.Name, err)
 		}
 	}
 	if _, lists := b.Tools(); lists == 0 {
@@ -185,21 +185,25 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 	}
 	defer closeInto(&err, s)
 	report.start()
-	about, err := s.pick(cmd.Context(), o.filterFlag)
+	fits, err := o.parse()
+	if err != nil {
+		return err
+	}
+	selected, err := s.Pick(cmd.Context(), fits)
 	if err != nil {
 		return err
 	}
 	others := map[order.Severity]int{} // findings that --filter leaves out
 	gate := check.Gate{MaxDuration: o.max, FailOnTimeout: o.timeout, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
 	fold := check.New(gate, func(f check.Finding) {
-		if !about.about(f) {
+		if len(f.Events) > 0 && !selected.HasAny(f.Events) { // one without events is about the session
 			others[f.Severity]++
 			return
 		}
 		report.finding(s, f)
 	})
 	var valid store.Validator
-	for e, err := range parallel.Parse(s.events(cmd.Context(), 1, store.ReadOptions{})) {
+	for e, err := range parallel.Parse(s.Events(cmd.Context(), 1, store.ReadOptions{})) {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}
@@ -211,13 +215,13 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 			err = fold.Apply(e.Event)
 		}
 		if err != nil {
-			return fmt.Errorf("check %s: %w", s.name, err)
+			return fmt.Errorf("check %s: %w", s.Name, err)
 		}
 	}
-	sum := fold.Close(s.now())
+	sum := fold.Close(s.Now())
 	sum.Errors -= others[order.Error]
 	sum.Warnings -= others[order.Warning]
 	sum.Notes -= others[order.Note]
-	report.session(s.name, sum)
+	report.session(s.Name, sum)
 	return report.err
 }

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
@@ -44,7 +45,7 @@ func newCheckReport(w io.Writer, o checkOptions) *checkReport {
 // start begins a session: of one before it that could not be read nothing is kept.
 func (r *checkReport) start() { r.kept, r.titled = nil, "" }
 
-func (r *checkReport) finding(s *session, f check.Finding) {
+func (r *checkReport) finding(s *session.Session, f check.Finding) {
 	r.failed = r.failed || r.failsOn(f.Severity)
 	if r.junit {
 		r.kept = append(r.kept, f)
@@ -54,22 +55,22 @@ func (r *checkReport) finding(s *session, f check.Finding) {
 			severity := fmt.Sprintf(" %v ", f.Severity)
 			before, after, _ := strings.Cut(f.String(), severity)
 			how := map[order.Severity]terminal.Style{order.Error: terminal.Red, order.Warning: terminal.Yellow}[f.Severity]
-			return errors.Join(r.title(w, s.name), terminal.PaintTo(w, terminal.Unpainted, "  "+terminal.Plain(before)), terminal.PaintTo(w, how, severity),
+			return errors.Join(r.title(w, s.Name), terminal.PaintTo(w, terminal.Unpainted, "  "+terminal.Plain(before)), terminal.PaintTo(w, how, severity),
 				terminal.PaintTo(w, terminal.Unpainted, terminal.Plain(after)+"\n"))
 		},
 		Value: struct { // a finding of check --format json
 			Session string `json:"session"`
 			check.Finding
 			Dir string `json:"dir"`
-		}{s.name, f, f.Dir.String()},
+		}{s.Name, f, f.Dir.String()},
 		Results: func() []report.Result {
 			result := report.Result{Rule: f.Rule, Level: f.Severity.String(), Text: f.Text}
 			for _, seq := range f.Events {
-				at := report.Location{Name: fmt.Sprintf("%s#%d", s.name, seq)}
-				if s.file != nil {
-					at.File = s.name
+				at := report.Location{Name: fmt.Sprintf("%s#%d", s.Name, seq)}
+				if s.File != nil {
+					at.File = s.Name
 				}
-				if s.lines {
+				if s.Lines {
 					at.Line = seq
 				}
 				result.Events = append(result.Events, at)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -28,7 +29,7 @@ func reportOf(t *testing.T, format string) []byte {
 		t.Fatalf("%d sessions, %v", len(paths), err)
 	}
 	for _, path := range paths {
-		s := &session{name: path, file: io.NopCloser(&b), lines: true}
+		s := &session.Session{Name: path, File: io.NopCloser(&b), Lines: true}
 		r.start()
 		fold := check.New(check.Gate{Forbid: []string{"<\"tool\" & \x01>"}}, func(f check.Finding) { r.finding(s, f) })
 		events, err := jsonl.ReadFile(path)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/checkpoint"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -18,7 +19,7 @@ import (
 type checkpoints struct {
 	db     *boltstore.Store
 	id     store.SessionID
-	masker masker // has masked what they hold
+	masker session.Masker // has masked what they hold
 }
 
 func (c checkpoints) path() string {
@@ -49,11 +50,11 @@ func (c checkpoints) load(ctx context.Context) *checkpoint.Image {
 
 // made identifies the program and the rules of masking that made checkpoints. Others are of
 // no use.
-func (c checkpoints) made() string { return version() + c.masker.rules }
+func (c checkpoints) made() string { return version() + c.masker.Rules }
 
 func (c checkpoints) event(ctx context.Context, seq uint64) (store.Event, bool) {
 	for e, err := range c.db.Read(ctx, c.id, seq, store.ReadOptions{}) {
-		return c.masker.event(e), err == nil
+		return c.masker.Event(e), err == nil
 	}
 	return store.Event{}, false
 }
@@ -98,7 +99,7 @@ func (c checkpoints) foldUntil(ctx context.Context, past func(seq uint64, at tim
 	image := c.load(ctx)
 	f, from := c.resume(ctx, image, past)
 	had := len(image.Points())
-	for e, err := range c.masker.events(c.db.Read(ctx, c.id, from, store.ReadOptions{})) {
+	for e, err := range c.masker.Events(c.db.Read(ctx, c.id, from, store.ReadOptions{})) {
 		if err != nil {
 			return nil, err
 		}
@@ -136,12 +137,12 @@ func (c checkpoints) resume(ctx context.Context, image *checkpoint.Image, past f
 // transcriptFrom returns a transcript that shows events from a Seq on, and the Seq from which
 // it must be given events: a checkpoint before it knows the open calls. A transcript that looks
 // ahead needs all events.
-func (s *session) transcriptFrom(ctx context.Context, ahead bool, from uint64, emit func(timeline.Entry) error) (*timeline.Transcript, uint64, error) {
-	if ahead || s.db == nil || from <= checkpoint.Interval {
-		t, err := s.transcript(ctx, ahead, emit)
+func transcriptFrom(ctx context.Context, s *session.Session, ahead bool, from uint64, emit func(timeline.Entry) error) (*timeline.Transcript, uint64, error) {
+	if ahead || s.Store == nil || from <= checkpoint.Interval {
+		t, err := s.Transcript(ctx, ahead, emit)
 		return t, 1, err
 	}
-	f, err := checkpoints{s.db.Store, s.id, s.masker}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
+	f, err := checkpoints{s.Store.Store, s.ID, s.Masker}.foldUntil(ctx, func(seq uint64, _ time.Duration) bool { return seq >= from })
 	if err != nil {
 		return nil, 0, err
 	}

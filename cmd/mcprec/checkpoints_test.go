@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/checkpoint"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -74,7 +75,7 @@ func TestCache(t *testing.T) {
 	events := longSession(t, 10_000)
 	db, err := boltstore.Open(os.Getenv("MCPREC_HOME"), boltstore.Options{})
 	if err == nil {
-		_, err = storeEvents(context.Background(), db, events)
+		_, err = session.Save(context.Background(), db, events)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func imageOf(t *testing.T, events []store.Event, change int) []byte {
 // imageBytes returns the checkpoints of a log as they are kept.
 func imageBytes(t *testing.T, events []store.Event) []byte {
 	t.Helper()
-	d, err := (&home{}).masker(nil)
+	d, err := (&session.Home{}).Masker(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func imageBytes(t *testing.T, events []store.Event) []byte {
 		log.Seq, log.Chain = e.Seq, store.NextChain(log.Chain, e)
 	}
 	f := checkpoint.New()
-	if err := timeline.Project(d.events(jsonl.Each(events)), f); err != nil {
+	if err := timeline.Project(d.Events(jsonl.Each(events)), f); err != nil {
 		t.Fatal(err)
 	}
 	return f.Image().Bytes(longID, checkpoints{masker: d}.made(), log)
@@ -187,7 +188,7 @@ func writeEvents(t *testing.T, path string, events []store.Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = encode(f, jsonl.Each(events))
+	err = session.Encode(f, jsonl.Each(events))
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -133,20 +134,20 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 	digester := diff.NewDigester(options)
 	c := diff.New(digester, options)
 	a, b := c.Sides()
-	var sessions [2]*session
+	var sessions [2]*session.Session
 	for i, side := range [...]*diff.Session{a, b} {
-		var s *session
+		var s *session.Session
 		if s, err = openSession(cmd, o.home, args[i]); err != nil {
 			return nil, names, err
 		}
 		defer closeInto(&err, s)
-		sessions[i], names[i] = s, s.name
-		if err = s.keep(); err == nil {
+		sessions[i], names[i] = s, s.Name
+		if err = s.Keep(); err == nil {
 			err = foldSession(ctx, s, digester, side)
 		}
 		if err == nil && fits.String() != "" {
 			side.SelectNone()
-			err = s.selectEvents(ctx, fits, side.Select)
+			err = s.Select(ctx, fits, side.Select)
 		}
 		if err != nil {
 			return nil, names, err
@@ -158,22 +159,22 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 		if len(wanted) == 0 {
 			continue
 		}
-		for e, err := range s.events(ctx, wanted[0], store.ReadOptions{}) {
+		for e, err := range s.Events(ctx, wanted[0], store.ReadOptions{}) {
 			if err != nil {
-				return nil, names, fmt.Errorf("diff %s: %w", s.name, err)
+				return nil, names, fmt.Errorf("diff %s: %w", s.Name, err)
 			}
 			if c.Take(i, e); e.Seq >= wanted[len(wanted)-1] {
 				break
 			}
 		}
-		if err := s.rewind(); err != nil {
+		if err := s.Rewind(); err != nil {
 			return nil, names, err
 		}
 	}
 	report := c.Report()
 	err = o.warnUnused(cmd.ErrOrStderr(), options.Rules, func(p timeline.Projection) error {
 		for _, s := range sessions {
-			if err := errors.Join(timeline.Project(s.events(ctx, 1, store.ReadOptions{}), p), s.rewind()); err != nil {
+			if err := errors.Join(timeline.Project(s.Events(ctx, 1, store.ReadOptions{}), p), s.Rewind()); err != nil {
 				return err
 			}
 		}
@@ -183,13 +184,13 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 }
 
 // foldSession reads a session into its side of a comparison.
-func foldSession(ctx context.Context, s *session, d *diff.Digester, side *diff.Session) error {
+func foldSession(ctx context.Context, s *session.Session, d *diff.Digester, side *diff.Session) error {
 	type digested struct {
 		store.Event
 		digests []diff.Digest
 	}
 	var valid store.Validator
-	events := s.events(ctx, 1, store.ReadOptions{})
+	events := s.Events(ctx, 1, store.ReadOptions{})
 	for e, err := range parallel.Map(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {
 		if err == nil {
 			err = valid.Check(e.Event)
@@ -198,8 +199,8 @@ func foldSession(ctx context.Context, s *session, d *diff.Digester, side *diff.S
 			err = side.Apply(e.Event, e.digests)
 		}
 		if err != nil {
-			return fmt.Errorf("diff %s: %w", s.name, err)
+			return fmt.Errorf("diff %s: %w", s.Name, err)
 		}
 	}
-	return s.rewind()
+	return s.Rewind()
 }

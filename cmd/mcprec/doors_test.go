@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/transport"
@@ -178,7 +179,7 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 		t.Fatal(err)
 	}
 	for _, events := range [][]store.Event{stdio, overHTTP} {
-		if _, err := storeEvents(context.Background(), db, events); err != nil {
+		if _, err := session.Save(context.Background(), db, events); err != nil {
 			t.Fatal(err)
 		}
 	}

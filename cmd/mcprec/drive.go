@@ -128,7 +128,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err != nil {
 		return err
 	}
-	rules.Mask = recorded.masker.value
+	rules.Mask = recorded.masker.Value
 	if err := o.target.check(command); err != nil {
 		return err
 	}
@@ -159,10 +159,10 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	}
 	sig := wanted()
 	if err != nil {
-		return recorded.masker.fault(err)
+		return recorded.masker.Fault(err)
 	}
 	for _, w := range driver.Without() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.masker.text(w))
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.masker.Text(w))
 	}
 	found := newDriveReport(recorded, command, driver, run, o.timeout)
 	if err := o.warnUnused(cmd.ErrOrStderr(), rules, recorded.project); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -90,13 +91,13 @@ func newDriveReport(recorded *recordedSession, command []string, d *standin.Driv
 }
 
 // mask masks the texts. The differences are masked already.
-func (r *driveReport) mask(d masker) {
-	r.Command, r.Explanation = d.header(store.Header{Command: r.Command}).Command, d.text(r.Explanation)
-	r.Pending, r.Without, r.Stderr = d.texts(r.Pending), d.texts(r.Without), d.texts(r.Stderr)
-	r.label = d.text(r.label)
+func (r *driveReport) mask(d session.Masker) {
+	r.Command, r.Explanation = d.Header(store.Header{Command: r.Command}).Command, d.Text(r.Explanation)
+	r.Pending, r.Without, r.Stderr = d.Texts(r.Pending), d.Texts(r.Without), d.Texts(r.Stderr)
+	r.label = d.Text(r.label)
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		s.What, s.Text, s.Order = d.text(s.What), d.text(s.Text), d.text(s.Order)
+		s.What, s.Text, s.Order = d.Text(s.What), d.Text(s.Text), d.Text(s.Order)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
@@ -76,7 +77,7 @@ func driveCommand(ctx context.Context, r *recordedSession, d *standin.Driver, co
 		if sum := rec.Close(); sum.Lost > 0 {
 			return nil, fmt.Errorf("record the drive: %s lost: %w", phrase.Plural(sum.Lost, "event"), sum.Err)
 		}
-		run.events, err = collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
+		run.events, err = session.Collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
 	}
 	return run, err
 }
@@ -222,6 +223,6 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.
 	case rec == nil:
 		return nil, fmt.Errorf("record the drive: the server was asked nothing")
 	}
-	run.events, err = collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
+	run.events, err = session.Collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
 	return run, err
 }

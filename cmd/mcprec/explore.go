@@ -15,6 +15,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
@@ -146,16 +147,16 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	events, err := collect(s.events(cmd.Context(), 1, store.ReadOptions{}))
+	events, err := session.Collect(s.Events(cmd.Context(), 1, store.ReadOptions{}))
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.Frame }) {
-		return exit.Usagef("explore %s: nothing was said in it; name another session", s.name)
+		return exit.Usagef("explore %s: nothing was said in it; name another session", s.Name)
 	}
 	plan, err := explore.Modeled(events, ends.Client, ends.Server)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	apply(&plan)
 	stop, cancel := context.WithCancel(cmd.Context())
@@ -249,7 +250,7 @@ func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, e
 		}
 		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, out.Name)
 	}
-	err := out.Write(exactOut(cmd), func(w io.Writer) error { return encode(w, jsonl.Each(events)) })
+	err := out.Write(exactOut(cmd), func(w io.Writer) error { return session.Encode(w, jsonl.Each(events)) })
 	if err == nil {
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: written to %s; it hangs with %s\n", out.Name, use)
 	}

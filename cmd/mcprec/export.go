@@ -16,6 +16,8 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/otlp"
@@ -70,7 +72,7 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 }
 
 func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
-	defer limitMemory()()
+	defer process.LimitMemory()()
 	if err := oneOf("format", o.format, exportFormatNames()...); err != nil { // by --to
 		return err
 	}
@@ -91,22 +93,22 @@ func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
 	if err := o.out.Check(); err != nil {
 		return err
 	}
-	open := openSession
+	open := session.Open
 	if o.salvage {
-		open = openDamaged
+		open = session.OpenDamaged
 	}
-	s, err := open(cmd, o.home, arg)
+	s, err := open(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
 	if o.fits.Ahead() {
-		if o.endings, err = s.endings(cmd.Context()); err != nil {
+		if o.endings, err = s.Endings(cmd.Context()); err != nil {
 			return err
 		}
 	}
 	o.warnings = cmd.ErrOrStderr()
-	events := s.events(cmd.Context(), 1, store.ReadOptions{})
+	events := s.Events(cmd.Context(), 1, store.ReadOptions{})
 	if o.expr != "" && o.format != "text" && o.format != "mermaid" {
 		events = filterEvents(events, o)
 	}
@@ -122,7 +124,7 @@ func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOpt
 	var gaps []string // the Seqs of lost events
 	var lost uint64   // bytes
 	var reason string // of the last
-	err := each(events, func(e store.Event) error {
+	err := session.Each(events, func(e store.Event) error {
 		stream := e.Dir.String()
 		switch e.Kind {
 		case store.Lost:
@@ -162,7 +164,7 @@ type exportFormat struct {
 // exportFormats are all formats, in the order of the help.
 var exportFormats = []exportFormat{
 	{"jsonl", "JSON Lines, the text form that a test loads and import reads back", func(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-		return encode(w, events)
+		return session.Encode(w, events)
 	}},
 	{"raw", "the bytes of one stream, exact with --secrets: --dir c2s, s2c or stderr", writeRaw},
 	{"text", "the lines of mcprec show", func(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {

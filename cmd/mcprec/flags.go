@@ -11,20 +11,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 )
-
-// atMost is cobra.MaximumNArgs with the usage exit code.
-func atMost(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > n {
-			return exit.Usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
-		}
-		return nil
-	}
-}
 
 func namesOf[T any](list []T, name func(T) string) []string {
 	names := make([]string, len(list))
@@ -93,13 +86,6 @@ func notNegative(flag string, n int) error {
 	return nil
 }
 
-func firstOf(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
 // completeWords makes a flag complete to one of the words.
 func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
@@ -108,11 +94,75 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	}
 }
 
-func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
-	if n := cmd.ArgsLenAtDash(); n >= 0 {
-		return args[:n], args[n:]
+// home holds the flags for the store's folder and for masking.
+type home struct{ session.Home }
+
+func (h *home) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&h.Dir, "store", "", "the store's `DIR` (default $MCPREC_HOME, else the state folder)")
+}
+
+// addMaskFlags adds the flags of a command that prints or writes recorded data.
+func (h *home) addMaskFlags(cmd *cobra.Command) {
+	h.addFlags(cmd)
+	cmd.Flags().BoolVar(&h.Secrets.Show, "secrets", false, "show and write secrets as they are")
+	h.addMaskRules(cmd)
+}
+
+// addMaskRules adds the flags that name more secrets. Their old names work too.
+func (h *home) addMaskRules(cmd *cobra.Command) {
+	f, o := cmd.Flags(), &h.Secrets.MaskRules
+	f.StringArrayVar(&o.Keys, "mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
+	f.StringArrayVar(&o.Patterns, "mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
+	f.StringArrayVar(&o.Pointers, "mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
+	f.StringArrayVar(&o.Env, "mask-env", nil, "mask the value of the environment variable `NAME`")
+	old := map[string]pflag.NormalizedName{"no-redact": "secrets", "redact-key": "mask-key", "redact-pattern": "mask-pattern",
+		"redact-pointer": "mask-pointer", "redact-env": "mask-env"}
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if now, ok := old[name]; ok {
+			return now
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// filterFlag is the --filter of a command.
+type filterFlag struct{ expr string }
+
+func (o *filterFlag) addFlags(cmd *cobra.Command) {
+	cmd.Flags().Func("filter", "only what fits the `EXPRESSION`, such as 'tool:search status:pending'; given twice, both must fit", func(expr string) error {
+		o.expr = strings.TrimSpace(o.expr + " " + expr)
+		return nil
+	})
+}
+
+// parse reads the expression. Without one the filter selects everything.
+func (o filterFlag) parse() (*filter.Filter, error) {
+	f, err := filter.Parse(o.expr)
+	if err != nil {
+		return nil, exit.Usagef("--filter: %v", err)
 	}
-	return args, nil
+	return f, nil
+}
+
+// filterHelp explains --filter in the help of each command that has it.
+var filterHelp = `--filter 'tool:search status:pending' selects by terms that must all hold; -TERM or
+!TERM must not. A value may be one of several (a|b), have * for anything, or stand in
+quotes; a value without a field is looked for in the whole event. A term about a call
+selects its request, answer, progress and cancellation.
+
+` + filterWords()
+
+func filterWords() string {
+	var b strings.Builder
+	for _, f := range filter.Fields() {
+		fmt.Fprintf(&b, "  %-8s %s\n", f.Name+":", f.Says)
+		if f.List {
+			for words := range slices.Chunk(strings.Fields(f.Wants), 10) {
+				fmt.Fprintf(&b, "           %s\n", strings.Join(words, " "))
+			}
+		}
+	}
+	return b.String()
 }
 
 // labels is the flag --label: the labels of a recorded session, or those to select by.

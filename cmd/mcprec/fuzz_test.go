@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/foreign"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -50,7 +51,7 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"t_ns":1,"dir":"meta","format":"mcp-frames/1","transport":"http"}` + "\n" +
 		`{"t_ns":2,"dir":"client->server","x":1,"kind":"request","method":"POST","path":"/mcp","headers":{"Cookie":"a=b"},"raw":"{}"}`))
 	f.Add([]byte("\ufeff \n[]"))
-	d, err := (&home{dir: f.TempDir()}).masker(nil)
+	d, err := (&session.Home{Dir: f.TempDir()}).Masker(nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func FuzzFile(f *testing.F) {
 				}
 			}
 			if len(events) > 0 {
-				_, _ = maskEvents(jsonl.Each(events), d, func(store.Event, []mask.Finding) error { return nil })
+				_, _ = d.Find(jsonl.Each(events), func(store.Event, []mask.Finding) error { return nil })
 			}
 		}
 	})

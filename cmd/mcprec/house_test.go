@@ -16,7 +16,7 @@ import (
 const mostFiles = 30
 
 // crowded are the packages that still have more, and how many.
-var crowded = map[string]int{"cmd/mcprec": 36}
+var crowded = map[string]int{"cmd/mcprec": 34}
 
 // protocolWords is the directory of the package that spells the protocol's words.
 const protocolWords = "transport/mcp"

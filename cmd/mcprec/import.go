@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -85,15 +85,12 @@ func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) 
 	return nil
 }
 
-// importBatch is how many bytes of payload one Append takes.
-const importBatch = 4 << 20
-
 // importFile reads a whole file before it stores anything: one that is cut or wrong
 // leaves nothing behind.
-func importFile(cmd *cobra.Command, db *openedStore, name string, format foreign.Format) error {
+func importFile(cmd *cobra.Command, db *session.Store, name string, format foreign.Format) error {
 	in := cmd.InOrStdin()
 	if name != "-" {
-		f, err := openFile(name)
+		f, err := session.OpenFile(name)
 		if err != nil {
 			return err
 		}
@@ -108,17 +105,17 @@ func importFile(cmd *cobra.Command, db *openedStore, name string, format foreign
 		if len(events) == 0 {
 			return fmt.Errorf("no events in it")
 		}
-		id, err := storeEvents(cmd.Context(), db, events)
+		id, err := session.Save(cmd.Context(), db, events)
 		if err != nil {
 			return err
 		}
-		count, err := maskEvents(jsonl.Each(events), db.masker, func(store.Event, []mask.Finding) error { return nil })
+		count, err := db.Masker.Find(jsonl.Each(events), func(store.Event, []mask.Finding) error { return nil })
 		if err != nil {
 			return err
 		}
-		if count.secrets > 0 {
+		if count.Secrets > 0 {
 			fmt.Fprintf(terminal.NewWriter(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, stored as in the file and masked when shown; mcprec redact --in-place %s takes them out\n",
-				id, phrase.Plural(count.secrets, "secret"), phrase.Plural(count.events, "event"), id)
+				id, phrase.Plural(count.Secrets, "secret"), phrase.Plural(count.Events, "event"), id)
 		}
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
 			return err
@@ -135,7 +132,7 @@ func readSessions(r io.Reader, format foreign.Format) ([][]store.Event, error) {
 		head, _ := b.Peek(b.Buffered())
 		found := false
 		if format, found = foreign.Detect(head); !found {
-			events, err := collect(jsonl.Decode(b))
+			events, err := session.Collect(jsonl.Decode(b))
 			return [][]store.Event{events}, err
 		}
 	}
@@ -148,28 +145,4 @@ func readSessions(r io.Reader, format foreign.Format) ([][]store.Event, error) {
 		return nil, fmt.Errorf("%s: %w", format.Name, err)
 	}
 	return sessions, nil
-}
-
-// storeEvents stores the events of a session, at most importBatch bytes at once.
-func storeEvents(ctx context.Context, db store.Store, events []store.Event) (store.SessionID, error) {
-	header, err := store.ParseHeader(events[0].Payload)
-	if err != nil {
-		return "", err
-	}
-	id, err := store.ParseSessionID(string(header.ID))
-	if err != nil {
-		return "", err
-	}
-	for len(events) > 0 {
-		n, size := 0, 0
-		for n < len(events) && size < importBatch {
-			size += len(events[n].Payload) + 32
-			n++
-		}
-		if _, err := db.Append(ctx, id, events[0].Seq-1, events[:n]); err != nil {
-			return "", err
-		}
-		events = events[n:]
-	}
-	return id, nil
 }

@@ -75,6 +75,8 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/process":  {"cmd/mcprec/internal/exit"},
 	"cmd/mcprec/internal/report":   nil,
 	"cmd/mcprec/internal/terminal": {"golang.org/x/term"},
+	"cmd/mcprec/internal/session": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/process", "cmd/mcprec/internal/terminal",
+		"store", "store/boltstore", "store/foreign", "store/jsonl", "store/mask", "replay/timeline", "replay/filter"},
 
 	"cmd/mcprec": {
 		"transport/mcp",
@@ -83,6 +85,7 @@ var mayImport = map[string][]string{
 		"cmd/mcprec/internal/parallel",
 		"cmd/mcprec/internal/process",
 		"cmd/mcprec/internal/report",
+		"cmd/mcprec/internal/session",
 		"cmd/mcprec/internal/terminal",
 		"transport",
 		"transport/streamable",

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
@@ -53,7 +54,7 @@ masked, true, if record was given --mask.
 }
 
 func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
-	defer limitMemory()()
+	defer process.LimitMemory()()
 	if err := notNegative("limit", o.limit); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 			err = errors.Join(err, serr) // the other parts of the store are still listed
 			continue
 		}
-		s.Header = db.masker.header(s.Header)
+		s.Header = db.Masker.Header(s.Header)
 		sessions = append(sessions, s)
 	}
 	w, serr := screenOf(cmd)

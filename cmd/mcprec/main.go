@@ -4,23 +4,20 @@
 // A command has a file of its name: options, flags, constructor and run. Some have a second
 // file: record_http.go (record --target), serve_http.go (serve --listen), serve_stderr.go,
 // drive_server.go (the live server of drive), and reports in check_report.go, diff_report.go
-// and drive_report.go. Below internal are report (text, JSON, JUnit, SARIF), terminal, outfile,
-// exit (codes and errors), process (signals) and parallel. The commands share
+// and drive_report.go. The commands share
 //
-//	session.go                 the recording that SESSION names, in a store or in a file
-//	recorded.go                a recording held in memory, for serve and drive
+//	command.go                 arguments, and what a command opens and prints to
 //	flags.go, match_flags.go   flags of several commands; flags of comparisons
-//	filter.go, export_filter.go  --filter, and the calls that it selects
-//	mask.go                    --secrets and --mask-…, and the masker of each output
-//	checkpoints.go             the derived file by which state and show skip events
-//	output.go                  the output of a command
+//	recorded.go                a recording held in memory, for serve and drive
+//
+// Below internal are session (what SESSION names, and masking), report (text, JSON, JUnit,
+// SARIF), terminal, outfile, exit (codes and errors), process (signals) and parallel.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -31,8 +28,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
-	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 func main() {
@@ -121,9 +116,6 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return exit.Usagef("unknown command %q; %s", args[0], advice)
 }
 
-// closeInto closes c and joins its error to *err.
-func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
-
 // release is the version of a binary that has no module version.
 const release = "0.1.0"
 
@@ -143,32 +135,6 @@ func version() string {
 	}
 	return release
 }
-
-// completeSessions completes to the ids of the newest sessions and to files.
-func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var h home
-	h.dir, _ = cmd.Flags().GetString("store")
-	db, err := h.open(boltstore.Options{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer db.Close()
-	d, err := h.masker(db)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var ids []cobra.Completion
-	for s, err := range db.Sessions(cmd.Context(), store.Query{Prefix: prefix, Newest: true, Limit: 50}) {
-		if err == nil {
-			h := d.header(s.Header)
-			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), terminal.Plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
-		}
-	}
-	return ids, cobra.ShellCompDirectiveDefault
-}
-
-// exitLine is the help of most commands.
-const exitLine = `Exit codes: 0 fine, 2 usage, 3 data that cannot be read or written.`
 
 const exitTable = `Exit codes:
   0    fine

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -158,11 +159,11 @@ func TestPlantedSecrets(t *testing.T) {
 	}
 	observeEnd(rec, taps)
 	var log []byte
-	d, err := (&home{}).masker(db)
+	d, err := (&session.Home{}).Masker(db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range d.events(db.Read(context.Background(), rec.ID(), 1, store.ReadOptions{})) {
+	for e, err := range d.Events(db.Read(context.Background(), rec.ID(), 1, store.ReadOptions{})) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
@@ -134,7 +135,7 @@ func keptOf(t *testing.T, dir string) (log []byte) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	d, err := (&home{}).masker(db)
+	d, err := (&session.Home{}).Masker(db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func keptOf(t *testing.T, dir string) (log []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for e, err := range d.events(db.Read(context.Background(), s.ID, 1, store.ReadOptions{})) {
+		for e, err := range d.Events(db.Read(context.Background(), s.ID, 1, store.ReadOptions{})) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -161,7 +163,7 @@ func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
 type pruning struct {
 	pruneOptions
 	cmd           *cobra.Command
-	db            *openedStore
+	db            *session.Store
 	before, after int64 // bytes of the store
 	removed       int
 	live          int
@@ -244,7 +246,7 @@ func (p *pruning) compact(size int64) error {
 
 func (p *pruning) print(w io.Writer, s pruned) error {
 	end := s.Start.Add(s.Head.At)
-	s.Header = p.db.masker.header(s.Header)
+	s.Header = p.db.Masker.Header(s.Header)
 	if p.format == "json" {
 		return report.NewEncoder(w).Encode(struct {
 			ID     store.SessionID   `json:"id"`
@@ -298,7 +300,7 @@ func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
 		if arg == "" {
 			return exit.Usagef("rm: an empty session name")
 		}
-		found, err := findSession(cmd.Context(), db, arg)
+		found, err := db.Find(cmd.Context(), arg)
 		if err != nil {
 			return err
 		}
@@ -337,8 +339,8 @@ must be room for the largest database once more.
 }
 
 func runCompact(cmd *cobra.Command, h home) (err error) {
-	defer limitMemory()()
-	h.secrets.show = true // it prints nothing of a session, and needs no key
+	defer process.LimitMemory()()
+	h.Secrets.Show = true // it prints nothing of a session, and needs no key
 	db, err := openStore(cmd, h)
 	if err != nil {
 		return err

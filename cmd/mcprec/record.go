@@ -20,6 +20,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
@@ -104,6 +105,14 @@ what it says, the session goes on.
 	return cmd
 }
 
+const secretHelp = `The store keeps exactly what passed, for you alone, but for headers that carry
+credentials. Whatever leaves it, shown or written, has its secrets masked: [redacted:…]
+stands for each, the same for the same secret. --secrets leaves them as they are,
+--mask-key and its like mask more, --mask keeps none once the session has ended, and mcprec
+redact takes them out of a session for good.
+
+`
+
 const diskHelp = `If the disk does not answer, a frame waits for it for at most 100 ms; if the disk is
 full, it does not wait. The session goes on, and what is to be recorded waits in memory,
 up to 24 MiB, until the disk takes it. If that memory is full, a frame waits for room for
@@ -147,11 +156,11 @@ func newRecording(std process.Streams, o recordOptions) (*recording, error) {
 			return nil, exit.Usagef("--out %s: there is no folder %s", o.out, dir)
 		}
 	}
-	if o.mask && o.secrets.show {
+	if o.mask && o.Secrets.Show {
 		return nil, exit.Usagef("--mask and --secrets; give one of them")
 	}
-	if len(o.secrets.Keys)+len(o.secrets.Patterns)+len(o.secrets.Pointers) > 0 { // the built-in rules take time to read
-		if _, err := o.secrets.rules(); err != nil {
+	if len(o.Secrets.Keys)+len(o.Secrets.Patterns)+len(o.Secrets.Pointers) > 0 { // the built-in rules take time to read
+		if _, err := o.Secrets.Rules(); err != nil {
 			return nil, err
 		}
 	}
@@ -220,7 +229,7 @@ func runRecord(std process.Streams, o recordOptions, command []string) error {
 // start opens the store and begins the session. It never fails: without a store the session
 // goes on unrecorded, and stderr says so.
 func (r *recording) start(command []string) *recorder.Recorder {
-	db, err := r.open(boltstore.Options{Sync: r.syncing})
+	db, err := r.Open(boltstore.Options{Sync: r.syncing})
 	if err != nil {
 		return r.unrecorded(err)
 	}
@@ -237,7 +246,7 @@ func (r *recording) start(command []string) *recorder.Recorder {
 func (r *recording) header() store.Header {
 	h := store.Header{Label: r.label.text, Labels: r.label.values, Recorder: "mcprec " + version()}
 	if r.mask {
-		h.Masked = &r.secrets.MaskRules
+		h.Masked = &r.Secrets.MaskRules
 	}
 	return h
 }
@@ -366,11 +375,11 @@ func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole boo
 
 // writeFixture writes a session to the file of --out, until the context is over.
 func (r *recording) writeFixture(ctx context.Context, id store.SessionID) error {
-	d, err := r.masker(r.db)
+	d, err := r.Masker(r.db)
 	if err != nil {
 		return err
 	}
-	events := until(ctx, d.events(r.db.Read(ctx, id, 1, store.ReadOptions{})))
+	events := until(ctx, d.Events(r.db.Read(ctx, id, 1, store.ReadOptions{})))
 	held := contentsOf(events)
 	if r.mode != "" { // or it would be served for ever
 		switch {
@@ -382,7 +391,7 @@ func (r *recording) writeFixture(ctx context.Context, id store.SessionID) error 
 		}
 	}
 	name, replaced := r.out, false
-	write := func(w io.Writer) error { return encode(w, events) }
+	write := func(w io.Writer) error { return session.Encode(w, events) }
 	if r.mode == fixtures.All {
 		err = outfile.Replace(r.out, write)
 	} else {

@@ -58,7 +58,7 @@ func runTarget(ctx context.Context, std process.Streams, o recordOptions) error 
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", o.http.listen, err)
 	}
-	if r.db, err = r.open(boltstore.Options{Sync: r.syncing}); err != nil {
+	if r.db, err = r.Open(boltstore.Options{Sync: r.syncing}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	ctx, end := signal.NotifyContext(ctx, process.EndSignals()...)

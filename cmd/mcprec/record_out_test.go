@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -136,7 +137,7 @@ func TestGivenUpFixture(t *testing.T) {
 			}
 		}
 	}
-	write := func(w io.Writer) error { return encode(w, until(ctx, events)) }
+	write := func(w io.Writer) error { return session.Encode(w, until(ctx, events)) }
 	_, _, err := outfile.WriteNew(filepath.Join(dir, "out.jsonl"), write, func(string) bool { return false })
 	if !errors.Is(err, errGivenUp) {
 		t.Errorf("write: %v", err)

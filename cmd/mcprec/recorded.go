@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -22,8 +23,8 @@ type recordedSession struct {
 	name   string
 	file   string // "" for one of the store
 	header store.Header
-	events []store.Event // as recorded; they are played exactly
-	masker masker        // masks what is printed, with the secrets of the live peer's command and URL
+	events []store.Event  // as recorded; they are played exactly
+	masker session.Masker // masks what is printed, with the secrets of the live peer's command and URL
 }
 
 // readRecorded reads a session that is played to a live peer, which the command or the URL
@@ -34,19 +35,19 @@ func readRecorded(cmd *cobra.Command, h home, arg string, command []string, targ
 		return nil, err
 	}
 	defer closeInto(&err, s)
-	r := &recordedSession{name: s.name}
-	if s.db == nil {
+	r := &recordedSession{name: s.Name}
+	if s.Store == nil {
 		r.file = arg
 	}
-	r.events, err = collect(s.exact(cmd.Context(), 1, store.ReadOptions{}))
+	r.events, err = session.Collect(s.Recorded(cmd.Context(), 1, store.ReadOptions{}))
 	if err == nil && len(r.events) > 0 {
 		r.header, err = store.ParseHeader(r.events[0].Payload)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.masker(nil)
-	r.masker = d.of(store.Header{Command: slices.Concat(r.header.Command, command), URL: cmp.Or(target, r.header.URL)})
+	d, err := h.Masker(nil)
+	r.masker = d.Of(store.Header{Command: slices.Concat(r.header.Command, command), URL: cmp.Or(target, r.header.URL)})
 	return r, err
 }
 
@@ -58,7 +59,7 @@ func (r *recordedSession) project(p timeline.Projection) error {
 // suggestion says how to go on where no command was given. The command in a recording is shown,
 // never run.
 func (r *recordedSession) suggestion(arg string) string {
-	header := r.masker.header(r.header)
+	header := r.masker.Header(r.header)
 	if len(header.Command) == 0 {
 		if header.URL != "" {
 			return "it was recorded over HTTP from " + terminal.Plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
@@ -95,7 +96,7 @@ func (r *recordedSession) warn(w io.Writer, stdio bool) {
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it", "them"))
 	}
 	if what := unanswered(r.events); what != "" {
-		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, r.masker.text(what))
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.name, r.masker.Text(what))
 	}
 }
 
@@ -149,11 +150,11 @@ func unanswered(events []store.Event) string {
 // update replaces the recording: in its file, or as a new session of the store.
 func (r *recordedSession) update(cmd *cobra.Command, h home, events []store.Event) (err error) {
 	if r.file != "" {
-		d, err := h.masker(nil)
+		d, err := h.Masker(nil)
 		if err != nil {
 			return err
 		}
-		if err := jsonl.WriteFile(r.file, d.events(jsonl.Each(events))); err != nil {
+		if err := jsonl.WriteFile(r.file, d.Events(jsonl.Each(events))); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", r.file)
@@ -164,7 +165,7 @@ func (r *recordedSession) update(cmd *cobra.Command, h home, events []store.Even
 		return err
 	}
 	defer closeInto(&err, db)
-	id, err := storeEvents(cmd.Context(), db, events)
+	id, err := session.Save(cmd.Context(), db, events)
 	if err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: what was said is session %s\n", id)
 	}

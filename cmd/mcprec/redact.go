@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -64,7 +65,7 @@ does not call it back. Make a new one.
 		},
 	}
 	o.addFlags(cmd)
-	o.secrets.addRules(cmd)
+	o.addMaskRules(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets, in all sessions of the store if none is\nnamed")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")
@@ -74,8 +75,8 @@ does not call it back. Make a new one.
 }
 
 func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
-	defer limitMemory()()
-	file := arg == "-" || arg != "" && looksLikeFile(arg)
+	defer process.LimitMemory()()
+	file := arg == "-" || arg != "" && session.IsPath(arg)
 	switch {
 	case o.inPlace && (o.out.Name != "" || arg == "-"):
 		return exit.Usagef("redact: --in-place has a place already; leave out --out, and name a session or a file")
@@ -91,21 +92,21 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	}
 	defer closeInto(&err, s)
 	var events []store.Event
-	count, err := maskEvents(s.exact(cmd.Context(), 1, store.ReadOptions{}), s.masker, func(e store.Event, _ []mask.Finding) error {
+	count, err := s.Masker.Find(s.Recorded(cmd.Context(), 1, store.ReadOptions{}), func(e store.Event, _ []mask.Finding) error {
 		events = append(events, e)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	count.print(cmd.ErrOrStderr(), s)
-	write := func(w io.Writer) error { return encode(w, jsonl.Each(events)) }
+	printCount(cmd.ErrOrStderr(), s, count)
+	write := func(w io.Writer) error { return session.Encode(w, jsonl.Each(events)) }
 	switch {
 	case o.out.Name != "":
 		return o.out.Write(cmd.OutOrStdout(), write)
-	case count.secrets == 0:
+	case count.Secrets == 0:
 		return nil
-	case s.db == nil:
+	case s.Store == nil:
 		return outfile.Replace(arg, write)
 	}
 	return storeRedacted(cmd, s, events, o.inPlace)
@@ -113,57 +114,40 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 
 // storeRedacted stores the copy as a session. In place it then removes the original: if this
 // is interrupted, both are there.
-func storeRedacted(cmd *cobra.Command, s *session, events []store.Event, inPlace bool) error {
+func storeRedacted(cmd *cobra.Command, s *session.Session, events []store.Event, inPlace bool) error {
 	ctx := cmd.Context()
-	if head, err := s.db.Head(ctx, s.id); err != nil || !head.Sealed && inPlace {
-		return errors.Join(err, fmt.Errorf("redact session %s: it did not end; only a copy can be made", s.id))
+	if head, err := s.Store.Head(ctx, s.ID); err != nil || !head.Sealed && inPlace {
+		return errors.Join(err, fmt.Errorf("redact session %s: it did not end; only a copy can be made", s.ID))
 	}
 	var text bytes.Buffer
-	if err := encode(&text, jsonl.Each(events)); err != nil {
+	if err := session.Encode(&text, jsonl.Each(events)); err != nil {
 		return err
 	}
 	id := store.DeriveSessionID(text.Bytes())
-	events[0].Payload = bytes.Replace(events[0].Payload, []byte(s.id), []byte(id), 1)
-	if _, err := storeEvents(ctx, s.db, events); err != nil {
-		return fmt.Errorf("redact session %s: %w", s.id, err)
+	events[0].Payload = bytes.Replace(events[0].Payload, []byte(s.ID), []byte(id), 1)
+	if _, err := session.Save(ctx, s.Store, events); err != nil {
+		return fmt.Errorf("redact session %s: %w", s.ID, err)
 	}
 	if inPlace {
-		if err := s.db.Delete(ctx, s.id); err != nil {
+		if err := s.Store.Delete(ctx, s.ID); err != nil {
 			return err
 		}
-		checkpoints{db: s.db.Store, id: s.id}.remove()
+		checkpoints{db: s.Store.Store, id: s.ID}.remove()
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
 	return err
 }
 
-// secretCount counts the secrets of a session, and the events that have some.
-type secretCount struct{ secrets, events uint64 }
-
-// maskEvents masks the events of a session, and calls f with each and with its secrets.
-func maskEvents(events iter.Seq2[store.Event, error], d masker, f func(store.Event, []mask.Finding) error) (n secretCount, err error) {
-	var found []mask.Finding
-	masker := d.inner.Reporting(func(f mask.Finding) { found = append(found, f) }).Session()
-	err = each(events, func(e store.Event) error {
-		found = found[:0]
-		if e = masker.Event(e); len(found) > 0 {
-			n.secrets += uint64(len(found))
-			n.events++
-		}
-		return f(e, found)
-	})
-	return n, err
-}
-
-func (n secretCount) print(w io.Writer, s *session) {
-	fmt.Fprintf(terminal.NewWriter(w), "mcprec: %s: %s in %s\n", terminal.Plain(s.name), phrase.Plural(n.secrets, "secret"), phrase.Plural(n.events, "event"))
+// printCount prints how many secrets a session has.
+func printCount(w io.Writer, s *session.Session, n session.SecretCount) {
+	fmt.Fprintf(terminal.NewWriter(w), "mcprec: %s: %s in %s\n", terminal.Plain(s.Name), phrase.Plural(n.Secrets, "secret"), phrase.Plural(n.Events, "event"))
 }
 
 // secretScan searches sessions for secrets.
 type secretScan struct {
 	redactOptions
 	cmd      *cobra.Command
-	masker   masker
+	masker   session.Masker
 	alone    bool // one session was named
 	sessions uint64
 	with     uint64 // sessions that have secrets
@@ -174,17 +158,17 @@ type secretScan struct {
 // runScan lists the secrets of sessions. The store may be read-only: the scan keeps no
 // placeholder, so it makes its own key.
 func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
-	defer limitMemory()()
+	defer process.LimitMemory()()
 	if o.inPlace || o.out.Name != "" {
 		return exit.Usagef("redact: --scan writes nothing; leave out --in-place and --out")
 	}
 	x := &secretScan{redactOptions: o, cmd: cmd, alone: len(args) == 1}
-	if x.masker, err = o.masker(nil); err != nil {
+	if x.masker, err = o.Masker(nil); err != nil {
 		return err
 	}
-	x.home.secrets.show = true // so that no key is made in what is opened
+	x.home.Secrets.Show = true // so that no key is made in what is opened
 	if len(args) == 0 {        // every session of the store
-		db, err := x.open(boltstore.Options{})
+		db, err := x.Open(boltstore.Options{})
 		if err != nil {
 			return err
 		}
@@ -193,7 +177,7 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 				x.faults = errors.Join(x.faults, err)
 				continue
 			}
-			x.session(&session{name: "session " + string(s.ID), id: s.ID, db: &openedStore{Store: db}, cmd: cmd})
+			x.session(session.Unmasked(db, s.ID))
 		}
 		empty := x.sessions == 0 && x.faults == nil
 		if x.faults = errors.Join(x.faults, db.Close()); empty {
@@ -206,7 +190,7 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 			return errors.Join(x.faults, err)
 		}
 		x.session(s)
-		x.faults = errors.Join(x.faults, s.release())
+		x.faults = errors.Join(x.faults, s.Release())
 	}
 	if !x.alone {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s in %d of %s\n", phrase.Plural(x.secrets, "secret"), x.with, phrase.Plural(x.sessions, "session"))
@@ -218,22 +202,22 @@ func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
 }
 
 // session lists the secrets of a session: where they are, never what they are.
-func (x *secretScan) session(s *session) {
+func (x *secretScan) session(s *session.Session) {
 	titled := false
 	out := x.cmd.OutOrStdout()
 	encoder := json.NewEncoder(out)
-	count, err := maskEvents(s.exact(x.cmd.Context(), 1, store.ReadOptions{}), x.masker, func(e store.Event, found []mask.Finding) (err error) {
+	count, err := x.masker.Find(s.Recorded(x.cmd.Context(), 1, store.ReadOptions{}), func(e store.Event, found []mask.Finding) (err error) {
 		for _, f := range found {
 			if x.format == "json" {
-				line := secretJSON{Seq: e.Seq, Kind: e.Kind, Dir: e.Dir.String(), Rule: f.Rule, Path: f.Path, Session: s.id}
-				if s.db == nil {
-					line.File = s.name
+				line := secretJSON{Seq: e.Seq, Kind: e.Kind, Dir: e.Dir.String(), Rule: f.Rule, Path: f.Path, Session: s.ID}
+				if s.Store == nil {
+					line.File = s.Name
 				}
 				err = encoder.Encode(line)
 			} else {
 				if !titled {
 					titled = true
-					fmt.Fprintln(out, terminal.Plain(s.name))
+					fmt.Fprintln(out, terminal.Plain(s.Name))
 				}
 				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, terminal.PlainName(f.Path))
 			}
@@ -245,12 +229,12 @@ func (x *secretScan) session(s *session) {
 	})
 	x.faults = errors.Join(x.faults, err)
 	x.sessions++
-	x.secrets += count.secrets
-	if count.secrets > 0 {
+	x.secrets += count.Secrets
+	if count.Secrets > 0 {
 		x.with++
 	}
-	if count.secrets > 0 || x.alone && err == nil {
-		count.print(x.cmd.ErrOrStderr(), s)
+	if count.Secrets > 0 || x.alone && err == nil {
+		printCount(x.cmd.ErrOrStderr(), s, count)
 	}
 }
 

@@ -122,7 +122,7 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	recording, err := replay.Load(s.events(cmd.Context(), 1, store.ReadOptions{}))
+	recording, err := replay.Load(s.Events(cmd.Context(), 1, store.ReadOptions{}))
 	if err != nil {
 		return err
 	}
@@ -132,10 +132,10 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 	}
 	expectations, err := replay.ParseExpectation(recording.Header().Expect)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	if len(expectations) == 0 {
-		return exit.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, s.name)
+		return exit.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, s.Name)
 	}
 	for _, x := range expectations {
 		word, fault := "ok  ", x.Check(recording)

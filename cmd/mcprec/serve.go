@@ -18,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/match"
@@ -136,7 +137,7 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	if err != nil {
 		return err
 	}
-	rules.Mask = recorded.masker.value
+	rules.Mask = recorded.masker.Value
 	process.KeepPipeErrors()
 	errs := newBackgroundWriter(std.Err)
 	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command}
@@ -155,7 +156,7 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 		}
 		err = s.playStdio(standin.NewStreamPlayer(recorded.events, rules), options.ServeOptions)
 	}
-	err = recorded.masker.fault(err)
+	err = recorded.masker.Fault(err)
 	err = errors.Join(err, o.warnUnused(errs, rules, recorded.project))
 	if errs.Close() != nil && err != nil { // nobody reads it
 		ended := *exit.Of(err)
@@ -174,7 +175,7 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 	}
 	if mode != fixtures.Once {
 		switch {
-		case !looksLikeFile(arg):
+		case !session.IsPath(arg):
 			return false, exit.Usagef("--mode %s writes to a fixture; name a file, as mcprec export -o FILE makes one", mode)
 		case len(command) == 0 && o.listen.target == "" && o.listen.address != "":
 			return false, exit.Usagef("--mode %s asks the real server; add its --target URL", mode)
@@ -186,7 +187,7 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 		return true, nil
 	}
 	absent := false
-	if looksLikeFile(arg) {
+	if session.IsPath(arg) {
 		_, err := os.Stat(arg)
 		absent = errors.Is(err, fs.ErrNotExist)
 	}
@@ -210,11 +211,11 @@ func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string,
 		fmt.Fprintf(w, "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if failed := r.masker.texts(standin.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
+	if failed := r.masker.Texts(standin.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
 		fmt.Fprintf(w, "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.name, strings.Join(failed, ", "))
 	}
 	if what := unanswered(r.events); what != "" {
-		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and gives none\n", r.name, r.masker.text(what))
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and gives none\n", r.name, r.masker.Text(what))
 	}
 	return r, nil
 }
@@ -269,10 +270,10 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 func (s *service) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
 	fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s: %s added\n", s.recorded.name, phrase.Plural(len(added), "frame"))
 	for i := range added {
-		added[i] = s.recorded.masker.event(added[i])
+		added[i] = s.recorded.masker.Event(added[i])
 	}
 	s.recorded.events = extend(s.recorded.events, added)
-	return outfile.Replace(s.recorded.file, func(w io.Writer) error { return encode(w, jsonl.Each(s.recorded.events)) })
+	return outfile.Replace(s.recorded.file, func(w io.Writer) error { return session.Encode(w, jsonl.Each(s.recorded.events)) })
 }
 
 // differing returns the verdicts on what the client did otherwise than the recorded one: what

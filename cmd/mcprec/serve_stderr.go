@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -122,7 +123,7 @@ func (b *backgroundWriter) Close() error {
 // than maxNotices.
 type notices struct {
 	w      io.Writer
-	masker masker
+	masker session.Masker
 
 	mu       sync.Mutex
 	printed  map[string]bool
@@ -134,7 +135,7 @@ type notices struct {
 // client may go on for ever to ask for what was not recorded.
 const maxNotices = 20
 
-func newNotices(w io.Writer, d masker) *notices {
+func newNotices(w io.Writer, d session.Masker) *notices {
 	return &notices{w: w, masker: d, printed: map[string]bool{}, left: maxNotices}
 }
 
@@ -146,7 +147,7 @@ func (n *notices) print(text string) {
 	case n.left > 0:
 		n.printed[text] = true
 		n.left--
-		fmt.Fprintf(terminal.NewWriter(n.w), "mcprec: %s\n", terminal.Plain(n.masker.text(text)))
+		fmt.Fprintf(terminal.NewWriter(n.w), "mcprec: %s\n", terminal.Plain(n.masker.Text(text)))
 	default:
 		if n.withheld++; n.withheld == 1 {
 			fmt.Fprintf(n.w, "mcprec: more lines of this session are counted, and not shown\n")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/sequence"
@@ -88,19 +89,19 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	}
 	defer closeInto(&err, s)
 	err = errors.Join(o.print(cmd, s, fits, out), out.Flush())
-	if err != nil || o.limit > 0 || s.db == nil {
+	if err != nil || o.limit > 0 || s.Store == nil {
 		return err
 	}
-	for found, err := range s.db.Sessions(cmd.Context(), store.Query{Prefix: string(s.id)}) {
-		if err == nil && found.ID == s.id && found.State == store.Crashed {
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.name, unclosed)
+	for found, err := range s.Store.Sessions(cmd.Context(), store.Query{Prefix: string(s.ID)}) {
+		if err == nil && found.ID == s.ID && found.State == store.Crashed {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.Name, unclosed)
 		}
 	}
 	return nil
 }
 
 // print prints the events that the flags select.
-func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, out *terminal.Screen) error {
+func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.Filter, out *terminal.Screen) error {
 	p := newEntryPrinter(out, o.format, o.pairs)
 	if o.format == "sequence" {
 		p = newSequencePrinter(out)
@@ -108,7 +109,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 	shown := 0
 	// Requests before --from are folded too: their responses name them.
 	last := uint64(0)
-	t, from, err := s.transcriptFrom(cmd.Context(), o.pairs || fits.Ahead(), o.from, func(e timeline.Entry) error {
+	t, from, err := transcriptFrom(cmd.Context(), s, o.pairs || fits.Ahead(), o.from, func(e timeline.Entry) error {
 		if last = e.Seq; e.Seq < o.from || !fits.Selects(&e) {
 			return nil
 		}
@@ -122,16 +123,16 @@ func (o showOptions) print(cmd *cobra.Command, s *session, fits *filter.Filter, 
 		return err
 	}
 	last = from - 1
-	err = timeline.Project(s.events(cmd.Context(), from, store.ReadOptions{}), t)
+	err = timeline.Project(s.Events(cmd.Context(), from, store.ReadOptions{}), t)
 	switch {
 	case errors.Is(err, errEnough):
 		return nil
 	case err != nil:
 		return err
 	case last < o.from:
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.Name, last)
 	case shown == 0:
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.name)
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.Name)
 	}
 	if p.close == nil {
 		return nil

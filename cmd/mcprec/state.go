@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,9 +15,13 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 type stateOptions struct {
@@ -96,26 +101,26 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 	defer closeInto(&err, s)
 	states, err := statesAt(cmd.Context(), s, points)
 	if err != nil {
-		return fmt.Errorf("state of %s: %w", s.name, err)
+		return fmt.Errorf("state of %s: %w", s.Name, err)
 	}
 	for i, p := range points {
 		if last := states[i].Seq(); p.seq > last && p.seq != end {
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.name, last)
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.Name, last)
 		}
 	}
 	now := time.Duration(0)
 	if o.at == "100%" && o.diff == "" {
-		now = s.now()
+		now = s.Now()
 	}
 	before := filterCalls(states[0].View(now), fits)
 	if o.diff != "" {
 		return printReport(cmd, o.format, stateChanges(before, filterCalls(states[1].View(0), fits)))
 	}
-	if o.at == "100%" && s.db != nil {
+	if o.at == "100%" && s.Store != nil {
 		var open []store.OpenLine // of a live session: lines whose ends have not come
-		open, err = s.db.OpenLines(cmd.Context(), s.id)
+		open, err = s.Store.OpenLines(cmd.Context(), s.ID)
 		for _, l := range open {
-			age := time.Since(s.start.Add(l.Since)).Round(time.Millisecond)
+			age := time.Since(s.Start.Add(l.Since)).Round(time.Millisecond)
 			before.Lines = append(before.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.Since.String(), Open: age.String()})
 		}
 	}
@@ -133,17 +138,17 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 }
 
 // statesAt returns the state at each point. A fixture can be read once, so its events are kept.
-func statesAt(ctx context.Context, s *session, points []point) (states []*state.State, err error) {
+func statesAt(ctx context.Context, s *session.Session, points []point) (states []*state.State, err error) {
 	var events []store.Event // of a fixture
 	var fault error          // after the events
 	var took time.Duration
-	if s.db != nil {
-		head, err := s.db.Head(ctx, s.id)
+	if s.Store != nil {
+		head, err := s.Store.Head(ctx, s.ID)
 		if err != nil {
 			return nil, err
 		}
 		took = head.At
-	} else if events, fault = collect(s.events(ctx, 1, store.ReadOptions{})); len(events) > 0 {
+	} else if events, fault = session.Collect(s.Events(ctx, 1, store.ReadOptions{})); len(events) > 0 {
 		took = events[len(events)-1].At
 	}
 	for _, p := range points {
@@ -153,8 +158,8 @@ func statesAt(ctx context.Context, s *session, points []point) (states []*state.
 			}
 			p.at = min(time.Duration(math.Round(float64(took)*p.share)), took)
 		}
-		if s.db != nil { // from the nearest checkpoint
-			f, err := checkpoints{s.db.Store, s.id, s.masker}.foldUntil(ctx, p.isPast)
+		if s.Store != nil { // from the nearest checkpoint
+			f, err := checkpoints{s.Store.Store, s.ID, s.Masker}.foldUntil(ctx, p.isPast)
 			if err != nil {
 				return nil, err
 			}
@@ -245,4 +250,16 @@ func (p point) isPast(seq uint64, at time.Duration) bool {
 		return seq > p.seq
 	}
 	return at > p.at
+}
+
+// filterCalls removes the calls from a view that do not fit.
+func filterCalls(v state.View, fits *filter.Filter) state.View {
+	v.Calls = slices.DeleteFunc(v.Calls, func(c state.Call) bool {
+		dir, _ := transport.ParseDirection(c.Dir)
+		return !fits.SelectsCall(&timeline.Call{
+			Dir: dir, ID: string(c.ID), Method: c.Method, Target: c.Target, Token: string(c.Token),
+			Request: c.Request, Stream: c.Stream, Cancelled: c.Cancelled,
+		})
+	})
+	return v
 }

@@ -123,7 +123,7 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts are still counted
 		} else if o.labels.of(s.Header) {
-			s.Header = db.masker.header(s.Header)
+			s.Header = db.Masker.Header(s.Header)
 			x.add(s, usage.Stored[s.ID])
 			for _, label := range (&labels{s.Label, s.Labels}).list() {
 				c := x.Labels[label]

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -76,18 +76,18 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 }
 
 // print prints the last events that fit, and with -f those to come.
-func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter, show func(timeline.Entry) error) error {
+func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter.Filter, show func(timeline.Entry) error) error {
 	live := false
 	var window []timeline.Entry // the newest o.last entries, until live
 	begin := uint64(1)          // in a fixture, and with a filter, the last events may begin anywhere
-	if s.db != nil && fits.String() == "" {
-		head, err := s.db.Head(ctx, s.id)
+	if s.Store != nil && fits.String() == "" {
+		head, err := s.Store.Head(ctx, s.ID)
 		if err != nil {
 			return err
 		}
 		begin = head.Seq - min(head.Seq, uint64(o.last)) + 1
 	}
-	t, next, err := s.transcriptFrom(ctx, fits.Ahead(), begin, func(e timeline.Entry) error {
+	t, next, err := transcriptFrom(ctx, s, fits.Ahead(), begin, func(e timeline.Entry) error {
 		switch {
 		case !fits.Selects(&e):
 			return nil
@@ -102,7 +102,7 @@ func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter,
 	if err != nil {
 		return err
 	}
-	err = each(s.events(ctx, next, store.ReadOptions{}), func(e store.Event) error {
+	err = session.Each(s.Events(ctx, next, store.ReadOptions{}), func(e store.Event) error {
 		next = e.Seq + 1
 		return t.Apply(e)
 	})
@@ -111,39 +111,17 @@ func (o tailOptions) print(ctx context.Context, s *session, fits *filter.Filter,
 			return err
 		}
 	}
-	if err != nil || !o.follow || s.db == nil {
+	if err != nil || !o.follow || s.Store == nil {
 		return err
 	}
 	live = true
-	return timeline.Project(s.events(ctx, next, store.ReadOptions{Follow: true}), t)
-}
-
-// each calls f with every event until either fails.
-func each(events iter.Seq2[store.Event, error], f func(store.Event) error) error {
-	for e, err := range events {
-		if err == nil {
-			err = f(e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// collect returns the events up to an error.
-func collect(events iter.Seq2[store.Event, error]) (list []store.Event, err error) {
-	err = each(events, func(e store.Event) error {
-		list = append(list, e)
-		return nil
-	})
-	return list, err
+	return timeline.Project(s.Events(ctx, next, store.ReadOptions{Follow: true}), t)
 }
 
 // awaitLive returns the newest live session, or waits for one. File systems have no portable
 // way to announce a new file, so it looks five times a second.
 func awaitLive(cmd *cobra.Command, h home) (id string, err error) {
-	db, err := h.open(boltstore.Options{})
+	db, err := h.Open(boltstore.Options{})
 	if err != nil {
 		return "", err
 	}

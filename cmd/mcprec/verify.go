@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -9,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -32,8 +33,8 @@ mcprec repair saves what a damaged store still holds.
 Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			defer limitMemory()()
-			d, err := h.masker(nil)
+			defer process.LimitMemory()()
+			d, err := h.Masker(nil)
 			if err != nil {
 				return err
 			}
@@ -41,14 +42,14 @@ Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
 			if len(args) == 0 {
 				err = v.store(h)
 			}
-			h.secrets.show = true // so that no key is made in what is opened
+			h.Secrets.Show = true // so that no key is made in what is opened
 			for _, arg := range args {
 				s, err := openSession(cmd, h, arg)
 				if err != nil {
 					return err
 				}
-				v.log(s.name, s.exact(cmd.Context(), 1, store.ReadOptions{}), "")
-				if err := s.release(); err != nil {
+				v.log(s.Name, s.Recorded(cmd.Context(), 1, store.ReadOptions{}), "")
+				if err := s.Release(); err != nil {
 					return err
 				}
 			}
@@ -72,7 +73,7 @@ const unclosed = "its recorder died, or it was cut; frames that waited for a slo
 // verification counts what was checked, and prints what is wrong.
 type verification struct {
 	cmd              *cobra.Command
-	masker           masker // masks what is printed of a session
+	masker           session.Masker // masks what is printed of a session
 	sessions, events uint64
 	faults           []string
 }
@@ -92,7 +93,7 @@ func (v *verification) fault(err error) {
 
 // store checks the store's structures and all of its sessions.
 func (v *verification) store(h home) (err error) {
-	db, err := h.open(boltstore.Options{})
+	db, err := h.Open(boltstore.Options{})
 	if err != nil {
 		return err
 	}
@@ -128,14 +129,14 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 		switch e.Kind {
 		case store.Opened:
 			h, _ := store.ParseHeader(e.Payload) // the validator has read it
-			d = d.of(h)
+			d = d.Of(h)
 		case store.Lost:
 			info, _ := store.DecodePayload[store.LostInfo](e)
 			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s and %s were not recorded: %s\n", name, e.Seq,
-				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), terminal.Plain(d.text(info.Reason)))
+				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), terminal.Plain(d.Text(info.Reason)))
 		case store.Note:
 			if info, err := store.DecodePayload[store.NoteInfo](e); err == nil && info.Doubtful > 0 {
-				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, terminal.Plain(d.text(info.Text)))
+				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, terminal.Plain(d.Text(info.Text)))
 			}
 		}
 	}
@@ -172,8 +173,8 @@ cannot be read or written.`,
 }
 
 func runRepair(cmd *cobra.Command, h home, dry bool) (err error) {
-	defer limitMemory()()
-	db, err := h.open(boltstore.Options{})
+	defer process.LimitMemory()()
+	db, err := h.Open(boltstore.Options{})
 	if err != nil {
 		return err
 	}
@@ -236,25 +237,4 @@ func sayRepaired(cmd *cobra.Command, r boltstore.Repaired) {
 	if r.Kept != "" {
 		say("  the damaged file is kept as %s", r.Kept)
 	}
-}
-
-// openDamaged opens a session that a damaged store may not list, by its whole id.
-func openDamaged(cmd *cobra.Command, h home, arg string) (*session, error) {
-	id, err := store.ParseSessionID(arg)
-	if err != nil {
-		s, err := openSession(cmd, h, arg)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%w; mcprec repair --dry-run lists what can be saved, by whole ids", err)
-		case s.db == nil:
-			return nil, errors.Join(exit.Usagef("--salvage is for a session in the store"), s.Close())
-		}
-		s.salvage = true
-		return s, nil
-	}
-	db, err := openStore(cmd, h)
-	if err != nil {
-		return nil, err
-	}
-	return &session{name: "session " + string(id), id: id, db: db, cmd: cmd, salvage: true, masker: db.masker}, nil
 }

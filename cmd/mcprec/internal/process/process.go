@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -34,4 +35,16 @@ func UntilSignal(cancel context.CancelFunc) func() os.Signal {
 			return nil
 		}
 	}
+}
+
+// memoryLimit is more than a command needs that reads ordinary events one by one.
+const memoryLimit = 64 << 20
+
+// LimitMemory makes the collector free a large event before the next is read, instead of
+// waiting for as much garbage again. It is for commands that hold little else. The function
+// that it returns ends that.
+func LimitMemory() (end func()) {
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(before, memoryLimit))
+	return func() { debug.SetMemoryLimit(before) }
 }

@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"bytes"
@@ -10,47 +10,20 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/mask"
 )
 
-// secretOptions are the flags for masking.
-type secretOptions struct {
-	show bool
+// Secrets are the flags for masking.
+type Secrets struct {
+	Show bool
 	store.MaskRules
 }
 
-const secretHelp = `The store keeps exactly what passed, for you alone, but for headers that carry
-credentials. Whatever leaves it, shown or written, has its secrets masked: [redacted:…]
-stands for each, the same for the same secret. --secrets leaves them as they are,
---mask-key and its like mask more, --mask keeps none once the session has ended, and mcprec
-redact takes them out of a session for good.
-
-`
-
-// addRules adds the flags that name more secrets. Their old names work too.
-func (o *secretOptions) addRules(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringArrayVar(&o.Keys, "mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
-	f.StringArrayVar(&o.Patterns, "mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
-	f.StringArrayVar(&o.Pointers, "mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
-	f.StringArrayVar(&o.Env, "mask-env", nil, "mask the value of the environment variable `NAME`")
-	old := map[string]pflag.NormalizedName{"no-redact": "secrets", "redact-key": "mask-key", "redact-pattern": "mask-pattern",
-		"redact-pointer": "mask-pointer", "redact-env": "mask-env"}
-	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if now, ok := old[name]; ok {
-			return now
-		}
-		return pflag.NormalizedName(name)
-	})
-}
-
-func (o *secretOptions) rules() (mask.Rules, error) {
+// Rules returns the rules that the user has added.
+func (o *Secrets) Rules() (mask.Rules, error) {
 	rules := mask.Rules{Keys: o.Keys, Pointers: o.Pointers, Values: mask.EnvValues(os.Environ(), o.Env)}
 	for _, p := range o.Patterns {
 		re, err := regexp.Compile(p)
@@ -68,21 +41,21 @@ func (o *secretOptions) rules() (mask.Rules, error) {
 	return rules, nil
 }
 
-// masker masks what a command prints and writes of a session. The zero masker masks nothing.
-type masker struct {
+// Masker masks what a command prints and writes of a session. The zero masker masks nothing.
+type Masker struct {
 	inner *mask.Masker
-	rules string // identifies the rules and the key: equal ones mask alike
+	Rules string // identifies the rules and the key: equal ones mask alike
 }
 
-// masker returns the masker of the flags. Its key is that of db, or of the store of the flags
+// Masker returns the masker of the flags. Its key is that of db, or of the store of the flags
 // if it exists. Without a key the placeholders are those of this process alone.
-func (h *home) masker(db *boltstore.Store) (masker, error) {
-	if h.secrets.show {
-		return masker{}, nil
+func (h *Home) Masker(db *boltstore.Store) (Masker, error) {
+	if h.Secrets.Show {
+		return Masker{}, nil
 	}
-	rules, err := h.secrets.rules()
+	rules, err := h.Secrets.Rules()
 	if err != nil {
-		return masker{}, err
+		return Masker{}, err
 	}
 	var key []byte
 	if db != nil {
@@ -96,16 +69,16 @@ func (h *home) masker(db *boltstore.Store) (masker, error) {
 	}
 	m, err := mask.New(key, rules)
 	if err != nil {
-		return masker{}, err
+		return Masker{}, err
 	}
-	return masker{inner: m, rules: m.Placeholder(fmt.Sprintf("%q %q %q %q", rules.Keys, rules.Patterns, rules.Pointers, rules.Values))}, nil
+	return Masker{inner: m, Rules: m.Placeholder(fmt.Sprintf("%q %q %q %q", rules.Keys, rules.Patterns, rules.Pointers, rules.Values))}, nil
 }
 
 // maskFold returns the function that masks a session of record --mask when it is moved out of
 // its spool, by any mcprec.
 func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error) {
-	o := secretOptions{MaskRules: *h.Masked}
-	rules, err := o.rules()
+	o := Secrets{MaskRules: *h.Masked}
+	rules, err := o.Rules()
 	if err != nil {
 		return nil, err
 	}
@@ -116,22 +89,24 @@ func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error)
 	return m.Of(h).Session().Event, nil
 }
 
-// of returns a masker that also masks the secrets of a session's command line and URL.
-func (d masker) of(h store.Header) masker {
+// Of returns a masker that also masks the secrets of a session's command line and URL.
+func (d Masker) Of(h store.Header) Masker {
 	if d.inner != nil {
 		d.inner = d.inner.Of(h)
 	}
 	return d
 }
 
-func (d masker) event(e store.Event) store.Event {
+// Event masks one event.
+func (d Masker) Event(e store.Event) store.Event {
 	if d.inner == nil {
 		return e
 	}
 	return d.inner.Event(e)
 }
 
-func (d masker) text(s string) string {
+// Text masks a text.
+func (d Masker) Text(s string) string {
 	if d.inner == nil {
 		return s
 	}
@@ -139,33 +114,38 @@ func (d masker) text(s string) string {
 	return string(masked)
 }
 
-// fault masks the text of an error, and keeps its chain.
-func (d masker) fault(err error) error {
+// Fault masks the text of an error, and keeps its chain.
+func (d Masker) Fault(err error) error {
 	if err == nil || d.inner == nil {
 		return err
 	}
-	return maskedError{err, d.text(err.Error())}
+	return maskedError{err, d.Text(err.Error())}
 }
 
+// maskedError is an error with another text.
 type maskedError struct {
 	error
 	text string
 }
 
+// Error returns the masked text.
 func (e maskedError) Error() string { return e.text }
+
+// Unwrap returns the error.
 func (e maskedError) Unwrap() error { return e.error }
 
-func (d masker) texts(list []string) []string {
+// Texts masks a list of texts.
+func (d Masker) Texts(list []string) []string {
 	masked := make([]string, len(list))
 	for i, s := range list {
-		masked[i] = d.text(s)
+		masked[i] = d.Text(s)
 	}
 	return masked
 }
 
-// value masks a JSON value at a place of a message. It wraps the value in the members and
+// Value masks a JSON value at a place of a message. It wraps the value in the members and
 // elements of the place, because the rules depend on their names.
-func (d masker) value(place []string, value []byte) []byte {
+func (d Masker) Value(place []string, value []byte) []byte {
 	if d.inner == nil {
 		return value
 	}
@@ -188,15 +168,17 @@ func (d masker) value(place []string, value []byte) []byte {
 	return masked[len(before) : len(masked)-len(after)]
 }
 
-func (d masker) header(h store.Header) store.Header {
-	e := d.event(store.Event{Kind: store.Opened, Payload: h.Encode()})
+// Header masks the header of a session.
+func (d Masker) Header(h store.Header) store.Header {
+	e := d.Event(store.Event{Kind: store.Opened, Payload: h.Encode()})
 	if masked, err := store.ParseHeader(e.Payload); err == nil {
 		return masked
 	}
 	return h
 }
 
-func (d masker) events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
+// Events masks the events of a session, from its first on.
+func (d Masker) Events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
 	if d.inner == nil {
 		return events
 	}
@@ -208,4 +190,22 @@ func (d masker) events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Eve
 			}
 		}
 	}
+}
+
+// SecretCount counts the secrets of a session, and the events that have some.
+type SecretCount struct{ Secrets, Events uint64 }
+
+// Find masks the events of a session, calls f with each and with its secrets, and counts them.
+func (d Masker) Find(events iter.Seq2[store.Event, error], f func(store.Event, []mask.Finding) error) (n SecretCount, err error) {
+	var found []mask.Finding
+	session := d.inner.Reporting(func(f mask.Finding) { found = append(found, f) }).Session()
+	err = Each(events, func(e store.Event) error {
+		found = found[:0]
+		if e = session.Event(e); len(found) > 0 {
+			n.Secrets += uint64(len(found))
+			n.Events++
+		}
+		return f(e, found)
+	})
+	return n, err
 }

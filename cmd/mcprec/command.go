@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// atMost is cobra.MaximumNArgs with the usage exit code.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return exit.Usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
+		}
+		return nil
+	}
+}
+
+func beforeDash(cmd *cobra.Command, args []string) (own, command []string) {
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
+	}
+	return args, nil
+}
+
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// completeSessions completes to the ids of the newest sessions and to files.
+func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var h home
+	h.Dir, _ = cmd.Flags().GetString("store")
+	db, err := h.Open(boltstore.Options{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer db.Close()
+	d, err := h.Masker(db)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []cobra.Completion
+	for s, err := range db.Sessions(cmd.Context(), store.Query{Prefix: prefix, Newest: true, Limit: 50}) {
+		if err == nil {
+			h := d.Header(s.Header)
+			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), terminal.Plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveDefault
+}
+
+// openSession opens the session that an argument names. It must be closed.
+func openSession(cmd *cobra.Command, h home, arg string) (*session.Session, error) {
+	return session.Open(cmd.Context(), h.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
+}
+
+// openStore opens the store of a command. It must be closed.
+func openStore(cmd *cobra.Command, h home) (*session.Store, error) {
+	return session.OpenStore(h.Home, cmd.ErrOrStderr())
+}
+
+// closeInto closes c and joins its error to *err.
+func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
+
+const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
+fixture on standard input, or nothing for the session in the store that
+started last.`
+
+// exitLine is the help of most commands.
+const exitLine = `Exit codes: 0 fine, 2 usage, 3 data that cannot be read or written.`
+
+// exactOut returns the output for exact bytes: a fixture or a stream.
+func exactOut(cmd *cobra.Command) io.Writer { return terminal.Underneath(cmd.OutOrStdout()) }
+
+// screenOf returns the screen of a command. It must be flushed.
+func screenOf(cmd *cobra.Command) (*terminal.Screen, error) {
+	when, err := cmd.Flags().GetString("color")
+	if err == nil {
+		err = oneOf("color", when, "auto", "always", "never")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return terminal.NewScreen(cmd.OutOrStdout(), when), nil
+}
+
+// printReport writes a report on the screen. If it did not pass, the error is the exit code.
+func printReport(cmd *cobra.Command, format string, r report.Report) error {
+	out, err := screenOf(cmd)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(r.Write(out, format), out.Flush()); err != nil {
+		return err
+	}
+	if !r.Passed {
+		return exit.ErrVerdict
+	}
+	return nil
+}
+
+// single returns a report of one section.
+func single(passed bool, value any, text func(io.Writer) error) report.Report {
+	return report.Report{Passed: passed, Sections: []report.Section{{Value: value, Text: text}}}
+}
+
+// printVerdict writes a verdict on the screen.
+func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string }, passed bool) error {
+	return printReport(cmd, format, single(passed, v, func(w io.Writer) error {
+		w.(*terminal.Screen).PaintVerdict(v.Text())
+		return nil
+	}))
+}
+
+// addOutFlags adds --out and --force.
+func addOutFlags(cmd *cobra.Command, o *outfile.File, name, usage string) {
+	f := cmd.Flags()
+	f.StringVarP(&o.Name, "out", "o", name, usage)
+	f.BoolVar(&o.Force, "force", false, "write over the FILE of --out if it is there")
+}

@@ -1,0 +1,288 @@
+// Package session opens what a SESSION argument names. A [Home] says where the store is and how
+// secrets are masked; a [Session] is a log in that store, in a fixture, or in a file that
+// another recorder wrote, and yields its events through a [Masker]. A store that was opened by
+// [OpenStore] is tidied when it is closed. No flags are read here, and nothing is printed but
+// what goes wrong at the end.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/foreign"
+	"github.com/mcprec/mcprec/store/jsonl"
+)
+
+// Session is what a SESSION argument names. It must be closed.
+type Session struct {
+	Name    string          // for messages
+	ID      store.SessionID // "" for a fixture
+	Start   time.Time       // of a session in the store
+	live    bool            // a recorder held it when it was opened
+	Store   *Store          // nil for a fixture
+	File    io.ReadCloser   // of a fixture
+	Masker  Masker          // masks its events
+	Lines   bool            // of a fixture: event N is line N
+	salvage bool            // of the store: yield what can be saved of it
+}
+
+// Open finds what the argument names. Standard input is in, and what goes wrong when a store
+// is closed is written to errs. The session must be closed.
+func Open(ctx context.Context, h Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
+	if arg != "-" && !IsPath(arg) {
+		db, err := OpenStore(h, errs)
+		if err != nil {
+			return nil, err
+		}
+		found, err := db.Find(ctx, arg)
+		if err != nil {
+			return nil, errors.Join(err, db.Odd(), db.Store.Close())
+		}
+		return &Session{Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, live: found.State == store.Live, Store: db, Masker: db.Masker.Of(found.Header)}, nil
+	}
+	d, err := h.Masker(nil)
+	if err != nil {
+		return nil, err
+	}
+	if arg == "-" {
+		return &Session{Name: "standard input", File: io.NopCloser(in), Masker: d}, nil
+	}
+	f, err := OpenFile(arg)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 4096)
+	n, _ := f.ReadAt(head, 0)            // a pipe cannot be read twice, and its lines have no numbers
+	_, other := foreign.Detect(head[:n]) // our own form has an event a line
+	return &Session{Name: arg, File: f, Lines: n > 0 && !other, Masker: d}, nil
+}
+
+// OpenDamaged is open for what can be saved of a session that a damaged store may not list. It
+// wants the whole id.
+func OpenDamaged(ctx context.Context, h Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
+	id, err := store.ParseSessionID(arg)
+	if err != nil {
+		s, err := Open(ctx, h, arg, in, errs)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%w; mcprec repair --dry-run lists what can be saved, by whole ids", err)
+		case s.Store == nil:
+			return nil, errors.Join(exit.Usagef("--salvage is for a session in the store"), s.Close())
+		}
+		s.salvage = true
+		return s, nil
+	}
+	db, err := OpenStore(h, errs)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Name: "session " + string(id), ID: id, Store: db, salvage: true, Masker: db.Masker}, nil
+}
+
+// Unmasked returns a session of an open store that masks nothing.
+func Unmasked(db *boltstore.Store, id store.SessionID) *Session {
+	return &Session{Name: "session " + string(id), ID: id, Store: &Store{Store: db}}
+}
+
+// IsPath reports whether an argument is a path: ids have neither dots nor slashes.
+func IsPath(arg string) bool {
+	if strings.ContainsAny(arg, `./\`) {
+		return true
+	}
+	if strings.Trim(arg, "0123456789abcdefABCDEF-") == "" {
+		return false
+	}
+	_, err := os.Stat(arg)
+	return err == nil
+}
+
+// OpenFile opens a file that the user named as a fixture.
+func OpenFile(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, &exit.Status{Code: exit.Usage, Cause: err}
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, exit.Usagef("%s is a folder; name a fixture", name)
+	}
+	return f, nil
+}
+
+// Events yields the session's events from a Seq on, masked unless --secrets is given. A fixture
+// can be read once.
+func (s *Session) Events(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
+	events := s.Masker.Events(s.Recorded(ctx, from, o))
+	if s.Store != nil {
+		return events
+	}
+	return func(yield func(store.Event, error) bool) { // the masker must see the header first
+		for e, err := range events {
+			if (err != nil || e.Seq >= from) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Recorded yields the events as they were recorded, for commands that play or copy them. Of a
+// fixture it yields all.
+func (s *Session) Recorded(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
+	if s.salvage {
+		return s.Store.Salvage(ctx, s.ID)
+	}
+	if s.Store != nil {
+		return s.Store.Read(ctx, s.ID, from, o)
+	}
+	return func(yield func(store.Event, error) bool) {
+		for e, err := range jsonl.Decode(s.File) {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", s.Name, err)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Now returns the present time since the start of a live session; 0 for any other.
+func (s *Session) Now() time.Duration {
+	if !s.live {
+		return 0
+	}
+	return max(time.Since(s.Start), 0)
+}
+
+// Close closes the file, or the store, which it tidies.
+func (s *Session) Close() error {
+	if s.Store != nil {
+		return s.Store.Close()
+	}
+	return s.File.Close()
+}
+
+// Release is Close for commands that must not change the store.
+func (s *Session) Release() error {
+	if s.Store != nil {
+		return s.Store.Store.Close()
+	}
+	return s.File.Close()
+}
+
+// Transcript returns a transcript of the session from its first event. If it looks ahead, it
+// knows at each request how the call ends; for that the session is read here.
+func (s *Session) Transcript(ctx context.Context, ahead bool, emit func(timeline.Entry) error) (*timeline.Transcript, error) {
+	t := timeline.NewTranscript(emit)
+	if !ahead {
+		return t, nil
+	}
+	endings, err := s.Endings(ctx)
+	t.Foresee(endings)
+	return t, err
+}
+
+// Endings reads how the calls of the session end, and rewinds it.
+func (s *Session) Endings(ctx context.Context) (*timeline.Endings, error) {
+	if err := s.Keep(); err != nil {
+		return nil, err
+	}
+	endings := timeline.NewEndings()
+	for e, err := range s.Events(ctx, 1, store.ReadOptions{}) {
+		if err == nil {
+			err = endings.Apply(e)
+		}
+		if err != nil {
+			break // the next reading reports it
+		}
+	}
+	endings.Close(s.Now())
+	return endings, s.Rewind()
+}
+
+// Keep makes a fixture readable again: it copies a pipe to a temporary file.
+func (s *Session) Keep() error {
+	if s.Rewind() == nil {
+		return nil
+	}
+	tmp, err := os.CreateTemp("", "mcprec-*")
+	if err != nil {
+		return fmt.Errorf("read %s twice: %w", s.Name, err)
+	}
+	os.Remove(tmp.Name())
+	_, err = io.Copy(tmp, s.File)
+	s.File.Close()
+	s.File = tmp
+	if err != nil {
+		return fmt.Errorf("read %s: %w", s.Name, err)
+	}
+	return s.Rewind()
+}
+
+// Rewind goes back to the first event.
+func (s *Session) Rewind() error {
+	if s.Store != nil {
+		return nil
+	}
+	f, ok := s.File.(io.Seeker)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	_, err := f.Seek(0, io.SeekStart)
+	return err
+}
+
+// EventSet holds the events of a session that a filter selects, a bit for each. nil selects all.
+type EventSet []uint64
+
+// Pick returns the events that fit the filter.
+func (s *Session) Pick(ctx context.Context, fits *filter.Filter) (EventSet, error) {
+	if fits.String() == "" {
+		return nil, nil
+	}
+	if err := s.Keep(); err != nil {
+		return nil, err
+	}
+	set := EventSet{}
+	return set, s.Select(ctx, fits, func(seq uint64) {
+		for uint64(len(set)) <= seq/64 {
+			set = append(set, 0)
+		}
+		set[seq/64] |= 1 << (seq % 64)
+	})
+}
+
+// Select calls f for every event that fits, and rewinds the session. The reading that
+// follows reports the errors of the recording.
+func (s *Session) Select(ctx context.Context, fits *filter.Filter, f func(seq uint64)) error {
+	t, err := s.Transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
+		if fits.Selects(&e) {
+			f(e.Seq)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_ = timeline.Project(s.Events(ctx, 1, store.ReadOptions{}), t)
+	return s.Rewind()
+}
+
+// HasAny reports whether one of the events is in the set.
+func (p EventSet) HasAny(seqs []uint64) bool {
+	return p == nil || slices.ContainsFunc(seqs, func(seq uint64) bool {
+		return seq/64 < uint64(len(p)) && p[seq/64]&(1<<(seq%64)) != 0
+	})
+}
