@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -38,6 +39,9 @@ type Stdio struct {
 //
 // A read of the client or of held output that blocks at the end is left behind, because a read
 // cannot be interrupted. Its bytes are not passed on.
+//
+// A receiver that reads nothing for [StallThreshold] while bytes wait for it leaves a Stalled
+// event.
 func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 	exitRead, exitWrite, err := os.Pipe()
 	if err != nil {
@@ -45,8 +49,15 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 		return transport.ExitStatus{}, fmt.Errorf("record: %w", err)
 	}
 	s := newShutdown()
+	s.onSignal = func(sig os.Signal) {
+		r.Record(store.Signal, transport.NoDirection, store.SignalInfo{Signal: sig.String()})
+	}
+	watch := r.watchStalls(s, std.Process.Stdin, std.Reply)
+	defer watch.close()
+	requests, passedOn := r.Tap(transport.ClientToServer), make(chan struct{})
 	go func() {
-		r.Tap(transport.ClientToServer).pass(std.Process.Stdin, std.Client, &s.c2s)
+		defer close(passedOn)
+		requests.pass(newServerInput(std.Process.Stdin, &s.c2s), std.Client, &s.c2s)
 		std.Process.Stdin.Close()
 		std.Client.Close()
 	}()
@@ -62,15 +73,13 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 		std.Process.Stderr.Close()
 	})
 	exited, passed := make(chan struct{}), make(chan struct{})
-	go func() { s.asked = passSignals(std, exited); close(passed) }()
+	go func() { s.asked = r.passSignals(std, exited); close(passed) }()
 	status, err := std.Process.Wait()
 	close(exited)
 	<-passed
 	if err == nil {
-		info := store.ExitInfo{Code: status.Code}
-		if status.Signal != nil {
-			info.Signal = status.Signal.String()
-		}
+		info := store.ExitInfoOf(status)
+		info.Unread = newPipeQueue(std.Process.Stdin).held().bytes
 		r.Record(store.Exited, transport.NoDirection, info)
 	}
 	exitWrite.Close()
@@ -84,16 +93,25 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 			r.Record(store.Note, transport.NoDirection, store.NoteInfo{Text: text})
 		}
 	}
+	if s.c2s.read.Load() > s.c2s.passed.Load() { // the write fails if no process can read any more
+		select {
+		case <-passedOn:
+		case <-time.After(Grace):
+			requests.end(s.c2s.refused("receiver", "what was sent last had not been read when the server had exited"), true)
+		}
+	}
 	return status, err
 }
 
 // passSignals passes signals on until the process has ended, and reports whether one asked
-// it to end.
-func passSignals(s Stdio, exited <-chan struct{}) (asked bool) {
+// it to end. The log has each signal before what it causes.
+func (r *Recorder) passSignals(s Stdio, exited <-chan struct{}) (asked bool) {
 	for {
 		select {
 		case sig := <-s.Signals:
-			if s.Heard == nil || !s.Heard(sig) {
+			passes := s.Heard == nil || !s.Heard(sig)
+			r.Record(store.Signal, transport.NoDirection, store.SignalInfo{Signal: sig.String(), Passed: passes})
+			if passes {
 				s.Process.Signal(sig)
 			}
 			asked = asked || asksToEnd(sig)

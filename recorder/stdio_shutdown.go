@@ -24,8 +24,11 @@ const forever = time.Duration(-1)
 type passState struct {
 	state   atomic.Int32
 	moved   atomic.Uint64 // changes of state
+	read    atomic.Int64  // bytes read and recorded
+	passed  atomic.Int64  // bytes of these that were passed on, or more
 	drained atomic.Bool   // the server's own bytes have been passed on
 	changed chan<- struct{}
+	watch   *stallWatch // that sees whether the receiver reads; or nil
 }
 
 const (
@@ -59,6 +62,15 @@ func (p *passState) tell() {
 // mayHaveMore reports whether some of the server's own bytes may still come.
 func (p *passState) mayHaveMore() bool { return p.state.Load() != ended && !p.drained.Load() }
 
+// refused returns how the direction ends whose receiver takes no more.
+func (p *passState) refused(by, cause string) store.EOFInfo {
+	info := store.EOFInfo{By: by, Error: cause}
+	if read, passed := p.read.Load(), p.passed.Load(); read > passed {
+		info.Read, info.Passed = read, passed
+	}
+	return info
+}
+
 // heldByOther reports whether another process holds the output of the server.
 func (p *passState) heldByOther() bool { return p.state.Load() != ended && p.drained.Load() }
 
@@ -67,10 +79,11 @@ type shutdown struct {
 	c2s, s2c, stderr passState
 	changed          chan struct{}
 	asked            bool // a signal asks the session to end
+	onSignal         func(os.Signal)
 }
 
 func newShutdown() *shutdown {
-	s := &shutdown{changed: make(chan struct{}, 1)}
+	s := &shutdown{changed: make(chan struct{}, 1), onSignal: func(os.Signal) {}}
 	s.c2s.changed, s.s2c.changed, s.stderr.changed = s.changed, s.changed, s.changed
 	return s
 }
@@ -140,6 +153,7 @@ func (s *shutdown) wait(done <-chan struct{}, signals <-chan os.Signal, heard fu
 		case <-done:
 			return true
 		case sig := <-signals:
+			s.onSignal(sig)
 			if asksToEnd(sig) && s.asked {
 				return false
 			}
@@ -155,7 +169,7 @@ func (s *shutdown) wait(done <-chan struct{}, signals <-chan os.Signal, heard fu
 func (s *shutdown) eofInfo() store.EOFInfo {
 	switch {
 	case s.s2c.mayHaveMore():
-		return store.EOFInfo{By: "receiver", Error: "what was sent last had not been taken when a signal ended the wait"}
+		return s.s2c.refused("receiver", "what was sent last had not been taken when a signal ended the wait")
 	case s.asked:
 		return store.EOFInfo{By: "recorder", Error: "still open when a signal had ended the server"}
 	case s.c2s.state.Load() == ended:

@@ -234,14 +234,17 @@ func (p *pump) recorded() bool {
 func (p *pump) forward() bool {
 	if len(p.chunk) > 0 {
 		start := time.Now()
+		p.state.read.Add(int64(len(p.chunk)))
+		p.state.watch.wake()
 		for rest := p.chunk; ; {
 			n, err := p.dst.Write(rest)
 			rest = rest[n:]
+			p.state.passed.Store(p.state.read.Load() - int64(len(rest)))
 			if err == nil {
 				break
 			}
 			if !retries(err) {
-				p.end(store.EOFInfo{By: "receiver", Error: err.Error()})
+				p.end(p.state.refused("receiver", err.Error()))
 				return false
 			}
 		}

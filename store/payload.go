@@ -164,6 +164,9 @@ type EOFInfo struct {
 type ExitInfo struct {
 	Code   int    `json:"code"`             // exit status; -1 after a signal
 	Signal string `json:"signal,omitempty"` // "killed", "terminated", …
+	// Unread is how many bytes the process left unread in its input; 0 also if the system
+	// does not tell.
+	Unread int64 `json:"unread,omitempty"`
 }
 
 // ExitInfoOf returns the payload for the state of a process that has ended.

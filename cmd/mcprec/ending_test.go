@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,7 +27,8 @@ func TestSignalsArePassedOn(t *testing.T) {
 	signal.Notify(heard, syscall.SIGHUP, syscall.SIGINT)
 	defer signal.Stop(heard)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGINT} {
-		c := startClient(t, t.TempDir(), "fakeserver", "asked")
+		home := t.TempDir()
+		c := startClient(t, home, "fakeserver", "asked")
 		if line, err := c.out.ReadString('\n'); err != nil || line != "ready\n" {
 			t.Fatalf("%q, %v", line, err)
 		}
@@ -37,6 +39,14 @@ func TestSignalsArePassedOn(t *testing.T) {
 			t.Errorf("%v: the server got %q, %v", sig, line, err)
 		}
 		c.exits(9)
+		log := sessions(t, home)[0]
+		noted := slices.IndexFunc(log, func(e store.Event) bool { return e.Kind == store.Signal })
+		if noted < 0 || !strings.Contains(string(log[noted].Payload), `"`+sig.String()+`","passed":true`) {
+			t.Fatalf("%v is not recorded: %v", sig, log)
+		}
+		if answer := slices.IndexFunc(log, func(e store.Event) bool { return string(e.Payload) == sig.String() }); answer < noted {
+			t.Errorf("%v is recorded as event %d, behind what it caused, %d", sig, noted+1, answer+1)
+		}
 	}
 }
 

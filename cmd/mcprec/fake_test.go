@@ -32,6 +32,7 @@ import (
 //	fakeserver leaves HOW  starts a process that holds its output until killed, says that
 //	                       one's pid, and ends; see leave
 //	fakeserver burst N     writes N bytes and a newline and exits 6 at once
+//	fakeserver takes N     reads N bytes, and then no more until killed
 //	fakeserver half        writes half a line, waits for a line, writes the rest
 func fakeServer() {
 	arg := ""
@@ -73,6 +74,9 @@ func fakeServer() {
 	case "leaves":
 		leave(arg)
 	case "sit":
+		select {}
+	case "takes":
+		io.CopyN(io.Discard, os.Stdin, int64(n))
 		select {}
 	case "chatter":
 		signal.Ignore(syscall.SIGPIPE) // it lives on when nobody reads any more

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"os/signal"
 	"strconv"
 	"sync/atomic"
@@ -61,10 +62,13 @@ func runTarget(ctx context.Context, std process.Streams, o recordOptions) error 
 	if r.db, err = r.Open(boltstore.Options{Sync: r.syncing}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	ctx, end := signal.NotifyContext(ctx, process.EndSignals()...)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, process.EndSignals()...)
+	defer signal.Stop(signals)
+	ctx, end := context.WithCancel(ctx)
 	defer end()
 	r.fail = end
-	whole, err := r.proxy(ctx, listener, target)
+	whole, err := r.proxy(ctx, signals, listener, target)
 	closeInto(&err, r.db)
 	if err == nil && !whole {
 		return &exit.Status{Code: exit.Lost}
@@ -72,9 +76,9 @@ func runTarget(ctx context.Context, std process.Streams, o recordOptions) error 
 	return err
 }
 
-// proxy passes exchanges through until the context is over, records the sessions, and reports
-// whether all was recorded.
-func (r *recording) proxy(ctx context.Context, listener net.Listener, target *url.URL) (whole bool, err error) {
+// proxy passes exchanges through until a signal comes or the context is over, records the
+// sessions, and reports whether all was recorded.
+func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listener net.Listener, target *url.URL) (whole bool, err error) {
 	var faulty atomic.Bool
 	header := r.header()
 	header.URL = target.String()
@@ -118,6 +122,10 @@ func (r *recording) proxy(ctx context.Context, listener net.Listener, target *ur
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
+	case sig := <-signals:
+		tap.Record(store.Signal, store.SignalInfo{Signal: sig.String()})
+	}
+	if err == nil {
 		end(httptap.ErrEnded)
 		patience, stop := context.WithTimeout(context.Background(), time.Second)
 		_ = server.Shutdown(patience) // exchanges that do not end now are closed

@@ -160,12 +160,18 @@ type remoteAsker struct {
 
 func askRemote(t *testing.T, stderr *os.File, home string) *remoteAsker {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return recordRemote(t, stderr, home, func(w http.ResponseWriter, r *http.Request) {
 		var m struct{ ID int }
 		_ = json.NewDecoder(r.Body).Decode(&m)
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":{}}`, m.ID)
-	}))
+	})
+}
+
+// recordRemote starts a server over HTTP, and a recorder before it.
+func recordRemote(t *testing.T, stderr *os.File, home string, handler http.HandlerFunc) *remoteAsker {
+	t.Helper()
+	server := httptest.NewServer(handler)
 	r := &remoteAsker{t: t, server: server, cmd: exec.Command("mcprec", "record", "--store", home, "--target", server.URL+"/mcp", "--listen", "127.0.0.1:0")}
 	r.cmd.Stderr = stderr
 	out, err := r.cmd.StdoutPipe()

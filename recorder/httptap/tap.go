@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -82,6 +83,18 @@ func (t *Tap) Close() {
 	}
 	t.mu.Unlock()
 	t.closing.Wait()
+}
+
+// Record writes one event of mcprec's own kinds into every recording that has not ended; info is
+// one of store's Info types.
+func (t *Tap) Record(kind store.Kind, info any) {
+	t.mu.Lock()
+	open := slices.Collect(maps.Keys(t.all))
+	t.mu.Unlock()
+	for _, rec := range open {
+		t.open(rec)
+		rec.Record(kind, transport.NoDirection, info)
+	}
 }
 
 // RoundTripper returns a transport for HTTP clients that records the exchanges of next, passes

@@ -63,7 +63,7 @@ func (p *Peer) update(info, capabilities json.RawMessage) {
 type Line struct {
 	Pipe  string `json:"pipe"` // c2s, s2c or stderr
 	Bytes int64  `json:"bytes"`
-	Since string `json:"since"` // its latest byte; a Go duration since the start
+	Since string `json:"since"` // its first byte; a Go duration since the start
 	Open  string `json:"open"`  // a Go duration, to now
 }
 

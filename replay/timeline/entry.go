@@ -342,7 +342,11 @@ func eventText(e store.Event) string {
 		}
 	case store.Exited:
 		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
-			return phrase.Name(info.String())
+			text := phrase.Name(info.String())
+			if info.Unread > 0 {
+				text += fmt.Sprintf("; it left %d B of its input unread", info.Unread)
+			}
+			return text
 		}
 	case store.Lost:
 		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// infosOf returns the payloads of the events of a kind, in order.
+func infosOf[T store.StalledInfo | store.EOFInfo | store.ExitInfo](t *testing.T, log []store.Event, kind store.Kind, dir transport.Direction) (infos []T) {
+	t.Helper()
+	for _, e := range log {
+		if e.Kind != kind || e.Dir != dir {
+			continue
+		}
+		info, err := store.DecodePayload[T](e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// TestServerReadsNothing holds that the log of a live session says so of a server that has not
+// read a request, and at its end how much of its input it left.
+func TestServerReadsNothing(t *testing.T) {
+	home := t.TempDir()
+	c := startClient(t, home, "fakeserver", "takes", "5")
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
+	io.WriteString(c.in, ping)
+	awaitEvent(t, home, store.Stalled)
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	c.diesOf(syscall.SIGTERM)
+	log, size := sessions(t, home)[0], int64(len(ping))
+	stalled := infosOf[store.StalledInfo](t, log, store.Stalled, transport.ClientToServer)
+	if want := (store.StalledInfo{Read: size, Passed: size, Unread: size - 5, For: stalled[0].For}); len(stalled) != 1 || stalled[0] != want {
+		t.Errorf("got %+v, want %+v", stalled, want)
+	}
+	if exit := infosOf[store.ExitInfo](t, log, store.Exited, transport.NoDirection)[0]; exit.Unread != size-5 {
+		t.Errorf("exit %+v", exit)
+	}
+}
+
+// TestServerStopsInAFrame holds that the log says where a server stopped reading a valid request:
+// while its write blocks, and at its end.
+func TestServerStopsInAFrame(t *testing.T) {
+	home := t.TempDir()
+	c := startClient(t, home, "fakeserver", "takes", "5000")
+	small := `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
+	large := fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"x","params":"%s"}`+"\n", bytes.Repeat([]byte("x"), 1<<20))
+	go io.WriteString(c.in, small+large)
+	awaitEvent(t, home, store.Stalled)
+	live := sessions(t, home)[0]
+	stalled := infosOf[store.StalledInfo](t, live, store.Stalled, transport.ClientToServer)[0]
+	if !stalled.Blocked || stalled.Passed-stalled.Unread != 5000 || stalled.Read <= stalled.Passed {
+		t.Errorf("while it hangs: %+v", stalled)
+	}
+	var passage store.Passage
+	for _, e := range live {
+		passage.Apply(e)
+	}
+	if seq, before, _ := passage.At(transport.ClientToServer, 5000); seq != 0 || before != 5000-int64(len(small)) {
+		t.Errorf("the server has read %d bytes of event %d", before, seq)
+	}
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	c.diesOf(syscall.SIGTERM)
+	ends := infosOf[store.EOFInfo](t, sessions(t, home)[0], store.EOF, transport.ClientToServer)
+	if len(ends) != 1 || ends[0].By != "receiver" || ends[0].Read != stalled.Read || ends[0].Passed != stalled.Passed {
+		t.Errorf("at the end: %+v; while it hung: %+v", ends, stalled)
+	}
+}
+
+// TestClientReadsNothing holds that the log of a live session says so of a client that does not
+// read, and that its write is logged as blocked when it is taken.
+func TestClientReadsNothing(t *testing.T) {
+	home := t.TempDir()
+	c := startClient(t, home, "fakeserver", "flood", "5000")
+	awaitEvent(t, home, store.Stalled)
+	stalled := infosOf[store.StalledInfo](t, sessions(t, home)[0], store.Stalled, transport.ServerToClient)[0]
+	if !stalled.Blocked || stalled.Read <= stalled.Passed || stalled.Unread < stalled.Passed {
+		t.Errorf("%+v", stalled)
+	}
+	c.in.Close()
+	if n, err := io.Copy(io.Discard, c.out); err != nil || n == 0 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	c.exits(0)
+	log := sessions(t, home)[0]
+	at := slices.IndexFunc(log, func(e store.Event) bool { return e.Kind == store.Stalled })
+	if !slices.ContainsFunc(log[at:], func(e store.Event) bool { return e.Kind == store.Delivered && e.Dir == transport.ServerToClient }) {
+		t.Error("nothing says that the write was taken")
+	}
+}
+
+// TestTargetInterrupted holds that a signal at a recorder of HTTP stands in the log before what
+// it cuts off.
+func TestTargetInterrupted(t *testing.T) {
+	home := t.TempDir()
+	r := recordRemote(t, os.Stderr, home, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})
+	asked := make(chan error, 1)
+	go func() { asked <- r.ping(1) }()
+	awaitEvent(t, home, store.Frame)
+	r.close()
+	if err := <-asked; err == nil {
+		t.Error("the request was answered")
+	}
+	var kinds []string
+	for _, e := range sessions(t, home)[0] {
+		kinds = append(kinds, string(e.Kind))
+		if e.Kind == store.Signal && string(e.Payload) != `{"signal":"interrupt"}` {
+			t.Errorf("%s", e.Payload)
+		}
+	}
+	if got := strings.Join(kinds, " "); got != "opened http frame signal http closed" {
+		t.Errorf("events: %s", got)
+	}
+}

@@ -1,0 +1,205 @@
+package recorder
+
+import (
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// StallThreshold is how long a receiver must have read nothing, while bytes wait for it, to leave
+// a Stalled event.
+const StallThreshold = 500 * time.Millisecond
+
+// stallWatch sees whether the receivers of a session read what is passed on to them, and notes
+// in the log when one stops. It looks at the counters of the taps and asks the system what their
+// pipes hold; the taps only wake it. It sleeps while nothing moves and nothing waits.
+type stallWatch struct {
+	log    *log
+	flows  []*flow
+	asleep atomic.Bool
+	wakes  chan struct{}
+	stop   chan struct{}
+	done   chan struct{}
+}
+
+const (
+	lookEvery    = StallThreshold / 5
+	restingLooks = 10 // as many without a byte send the watch to sleep
+)
+
+// flow is one direction under a stallWatch.
+type flow struct {
+	dir   transport.Direction
+	state *passState
+	queue pipeQueue
+	last  look
+	since time.Time // since when the receiver has read nothing; zero: nothing waits for it
+	stuck time.Time // since when a write has blocked; zero: none does
+
+	stalled bool // the log says that the receiver does not read
+	blocked bool // and that a write blocks
+}
+
+// look is what a flow looked like at a time.
+type look struct {
+	read, passed int64
+	queued       queued
+}
+
+// queued is what the pipe to a receiver holds.
+type queued struct {
+	// bytes that the receiver has not read; in other units if they are not exact.
+	bytes int64
+	exact bool
+}
+
+// waits reports whether bytes wait for the receiver.
+func (l look) waits() bool { return l.read > l.passed || l.queued.bytes > 0 }
+
+// movedSince reports whether the receiver may have read since an earlier look. If the queue is
+// not exact, what was passed on meanwhile may hide it.
+func (l look) movedSince(before look) bool {
+	if l.queued.exact && before.queued.exact {
+		return l.passed-l.queued.bytes != before.passed-before.queued.bytes
+	}
+	return l.passed != before.passed || l.queued.bytes < before.queued.bytes
+}
+
+// info returns the payload of a Stalled event.
+func (l look) info(now, since time.Time) *store.StalledInfo {
+	info := &store.StalledInfo{Read: l.read, Passed: l.passed, Unread: l.queued.bytes, For: now.Sub(since).Round(time.Millisecond), Blocked: l.read > l.passed}
+	if info.Unread > 0 && !l.queued.exact {
+		info.Unread = -1
+	}
+	return info
+}
+
+// next takes the next look and returns what the log must say, or nil.
+func (f *flow) next(now time.Time, l look) *store.StalledInfo {
+	before := f.last
+	f.last = l
+	if f.since.IsZero() || !l.waits() || l.movedSince(before) {
+		var info *store.StalledInfo
+		if f.stalled && !f.blocked { // else a Delivered event says it
+			info = l.info(now, f.since)
+			info.Blocked, info.Over = false, true
+		}
+		f.since, f.stuck, f.stalled, f.blocked = time.Time{}, time.Time{}, false, false
+		if l.waits() {
+			f.since = now
+		}
+		if l.read > l.passed {
+			f.stuck = now
+		}
+		return info
+	}
+	switch {
+	case l.read == l.passed:
+		f.stuck = time.Time{}
+	case f.stuck.IsZero():
+		f.stuck = now
+	}
+	stuck := !f.stuck.IsZero() && now.Sub(f.stuck) >= StallThreshold && !f.blocked
+	if !stuck && (f.stalled || now.Sub(f.since) < StallThreshold) {
+		return nil
+	}
+	info := l.info(now, f.since)
+	f.stalled, f.blocked = true, info.Blocked
+	return info
+}
+
+// Watched returns the directions in which a recorder sees whether the receiver reads, from the
+// pipes to the server and to the client.
+func Watched(toServer, toClient *os.File) (names []string) {
+	for _, to := range []struct {
+		dir  transport.Direction
+		file *os.File
+	}{{transport.ClientToServer, toServer}, {transport.ServerToClient, toClient}} {
+		if newPipeQueue(to.file).known {
+			names = append(names, to.dir.String())
+		}
+	}
+	return names
+}
+
+// watchStalls watches the pipes of a session until the watch is closed.
+func (r *Recorder) watchStalls(s *shutdown, toServer, toClient *os.File) *stallWatch {
+	w := &stallWatch{log: r.log, wakes: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		flows: []*flow{
+			{dir: transport.ClientToServer, state: &s.c2s, queue: newPipeQueue(toServer)},
+			{dir: transport.ServerToClient, state: &s.s2c, queue: newPipeQueue(toClient)}}}
+	w.asleep.Store(true)
+	s.c2s.watch, s.s2c.watch = w, w
+	go w.run()
+	return w
+}
+
+// wake is called before bytes are passed on. w may be nil.
+func (w *stallWatch) wake() {
+	if w != nil && w.asleep.Load() && w.asleep.CompareAndSwap(true, false) {
+		w.wakes <- struct{}{}
+	}
+}
+
+func (w *stallWatch) close() {
+	close(w.stop)
+	<-w.done
+}
+
+func (w *stallWatch) run() {
+	defer close(w.done)
+	for {
+		select {
+		case <-w.wakes:
+		case <-w.stop:
+			return
+		}
+		if !w.lookOn() {
+			return
+		}
+	}
+}
+
+// lookOn looks until nothing moves and nothing waits, or returns false after close.
+func (w *stallWatch) lookOn() bool {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for seen, resting := w.bytes(), 0; ; {
+		select {
+		case <-tick.C:
+		case <-w.stop:
+			return false
+		}
+		waits := false
+		for _, f := range w.flows {
+			read := f.state.read.Load()
+			l := look{read, min(f.state.passed.Load(), read), f.queue.held()}
+			if info := f.next(time.Now(), l); info != nil {
+				w.log.record(store.Stalled, f.dir, info)
+			}
+			waits = waits || l.waits()
+		}
+		if bytes := w.bytes(); bytes != seen || waits {
+			seen, resting = bytes, 0
+			continue
+		}
+		if resting++; resting < restingLooks {
+			continue
+		}
+		w.asleep.Store(true)
+		if w.bytes() == seen || !w.asleep.CompareAndSwap(true, false) { // else a tap saw no sleep to end
+			return true
+		}
+	}
+}
+
+// bytes counts what the taps have read.
+func (w *stallWatch) bytes() (n int64) {
+	for _, f := range w.flows {
+		n += f.state.read.Load()
+	}
+	return n
+}

@@ -1,0 +1,63 @@
+package recorder
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// TestFlow holds what the log says of a receiver. Each look comes 100 ms after the one before:
+// the bytes that were read, passed, and are in the queue; ~ marks a queue that is not exact.
+func TestFlow(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		looks string
+		want  string // the looks at which something is said
+	}{
+		{"nothing", "0/0/0 0/0/0 0/0/0 0/0/0 0/0/0 0/0/0 0/0/0", ""},
+		{"a receiver that reads", "9/9/0 20/20/0 20/20/0 20/20/0 20/20/0 20/20/0 20/20/0 20/20/0", ""},
+		{"one that reads late", "9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/0", ""},
+		{"one that reads slowly", "9/9/9 9/9/8 9/9/7 9/9/6 9/9/5 9/9/4 9/9/3 9/9/2", ""},
+		{"one that does not read", "9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/9", "5: 500ms 9/9/9"},
+		{"nor what comes later", "9/9/9 9/9/9 9/9/9 12/12/12 12/12/12 12/12/12 12/12/12", "5: 500ms 12/12/12"},
+		{"one that reads again", "9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/2 9/9/0", "5: 500ms 9/9/9, 7: 700ms 9/9/2 over"},
+		{"a write that blocks", "90/64/60 90/64/60 90/64/60 90/64/60 90/64/60 90/64/60 90/64/60", "5: 500ms 90/64/60 blocked"},
+		{"a write that blocked", "90/64/60 90/64/60 90/64/60 90/64/60 90/64/60 90/64/60 90/90/60 90/90/0", "5: 500ms 90/64/60 blocked"},
+		{"a write that blocks later", "9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 99/64/64 99/64/64 99/64/64 99/64/64 99/64/64 99/64/64", "5: 500ms 9/9/9, 11: 1.1s 99/64/64 blocked"},
+		{"a write that blocks where the queue is not known", "9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/9/0", "5: 500ms 9/5/0 blocked"},
+		{"a socket that is not read", "9/9/~700 9/9/~700 9/9/~700 9/9/~700 9/9/~700 9/9/~700", "5: 500ms 9/9/-1"},
+		{"a socket that may be read", "9/9/~700 19/19/~700 29/29/~700 39/39/~700 49/49/~700 59/59/~700", ""},
+		{"a socket that is read slowly", "9/9/~700 9/9/~600 9/9/~500 9/9/~400 9/9/~300 9/9/~200", ""},
+	} {
+		var said []string
+		var f flow
+		start := time.Now()
+		for i, text := range strings.Fields(tt.looks) {
+			var l look
+			l.queued.exact = !strings.Contains(text, "~")
+			if _, err := fmt.Sscanf(strings.ReplaceAll(text, "~", ""), "%d/%d/%d", &l.read, &l.passed, &l.queued.bytes); err != nil {
+				t.Fatal(err)
+			}
+			if info := f.next(start.Add(time.Duration(i)*lookEvery), l); info != nil {
+				said = append(said, fmt.Sprintf("%d: %s", i, stalledWords(*info)))
+			}
+		}
+		if got := strings.Join(said, ", "); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func stalledWords(info store.StalledInfo) string {
+	text := fmt.Sprintf("%v %d/%d/%d", info.For, info.Read, info.Passed, info.Unread)
+	if info.Blocked {
+		text += " blocked"
+	}
+	if info.Over {
+		text += " over"
+	}
+	return text
+}
