@@ -16,17 +16,17 @@
 // # Rules
 //
 //	P1 to P10   the rules of package order
-//	P11         streamable.go: streams of server-sent events that are resumed (to 2025-11-25)
+//	P11         exchanges.go: streams of server-sent events that are resumed (to 2025-11-25)
 //	P12         retries.go: requests that are sent again with the input that the server requested (from 2026-07-28)
 //	P13, P14    frames.go: the members that each message has
 //	U1, U2, U4  frames.go: the delivery of frames; no real session breaks U1 or U2
 //	U3          exchanges.go: the order of an HTTP exchange
-//	E1, E2, E10 unanswered.go: calls without an answer, and a client that falls silent
+//	E1, E2, E10 calls.go: calls without an answer, and a client that falls silent
 //	E3, E11     calls.go: calls that were cancelled
 //	E4, E5      frames.go: bytes that are no message
 //	E6, E7      fold.go: frames after the end, and gaps
 //	E8          tools.go: tools that change
-//	E9          streamable.go: routing headers
+//	E9          tools.go: routing headers
 //	E12 to E15  ending.go, exchanges.go: how the session ended
 //	E16         exchanges.go: recordings that begin in the middle
 //	S1          frames.go: the schema of the revision

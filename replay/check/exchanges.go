@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
@@ -197,15 +198,6 @@ type exchanges struct {
 	events recent[uint64, position]
 }
 
-func newExchanges(r *reporter) *exchanges {
-	pipe := newScope()
-	pipe.isSession = true
-	return &exchanges{
-		reporter: r, all: map[uint64]*exchange{0: {}}, current: pipe, byID: map[string]*scope{}, sessions: []*scope{pipe},
-		events: newRecent[uint64, position](1 << 17),
-	}
-}
-
 // get returns an exchange, a new exchange if need be.
 func (h *exchanges) get(stream uint64) *exchange {
 	x := h.all[stream]
@@ -271,19 +263,6 @@ func (h *exchanges) revisionOf(x *exchange) string {
 		return r
 	}
 	return x.revision
-}
-
-// mayOvertake reports whether a violation is about the order of two frames of a sender on
-// different HTTP streams: a response goes on the stream of the request, and other messages
-// about the request may go elsewhere; each frame of a client goes on a stream of its own.
-func (h *exchanges) mayOvertake(e store.Event, x *exchange, v order.Violation) bool {
-	switch {
-	case e.Stream == 0 || !v.OneSender():
-		return false
-	case e.Dir == transport.ClientToServer:
-		return true
-	}
-	return !h.isSSE && len(x.calls) == 0
 }
 
 // closedByClient returns the event with which a client of HTTP+SSE closed the stream with
@@ -374,39 +353,6 @@ func (h *exchanges) onHead(e store.Event, info store.HTTPInfo) (x *exchange, rep
 	return x, replaced
 }
 
-// onServerSentEvent notes an event of a stream.
-func (h *exchanges) onServerSentEvent(e store.Event, sse *store.SSEInfo) {
-	x := h.onResponsePart(e, "an event")
-	if sse == nil {
-		return
-	}
-	x.resumable = x.resumable || sse.ID != "" || sse.Retry != ""
-	if sse.Event == "endpoint" {
-		h.isSSE = true
-		h.answersOn = e.Stream
-		x.sseAnswers = true
-	}
-	isRepeated := sse.ID != "" && h.judgeEvent(e, x, sse.ID)
-	x.redelivered = isRepeated && sse.Frame == 0
-}
-
-// onFrame notes a frame, and is rule U3 of it.
-func (h *exchanges) onFrame(e store.Event) *exchange {
-	x := h.get(e.Stream)
-	x.lanes[e.Dir].sent = e.Seq
-	switch {
-	case e.Stream == 0:
-	case e.Dir == transport.ServerToClient:
-		h.onResponsePart(e, "a frame")
-		if x.spoken == 0 {
-			x.spoken = e.Seq
-		}
-	case x.spoken != 0 && x.ended == 0 && !x.refused():
-		h.report(requestFirst, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
-	}
-	return x
-}
-
 // onEnd ends an exchange: the exchange's calls can no longer be answered, and at the end of
 // HTTP+SSE's stream of answers no call can. onEnd returns the scope that ends with the
 // exchange, or nil.
@@ -430,11 +376,10 @@ func (h *exchanges) onEnd(e store.Event, info store.HTTPInfo) (ended *scope) {
 	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
 		x.undo("")
 	}
-	// Rule E14. A client may hang up at once; after an end of the recorder the answer is unknown.
-	isAbort, waited := info.What == store.HTTPAbort, e.At-x.requested.at
-	if x.posted != "" && x.answered == 0 && x.ended == 0 && info.What != store.HTTPLeft && !(isAbort && waited < leftFor) {
-		h.report(postAnswered, transport.ServerToClient, h.revisionOf(x), []uint64{x.requested.seq, e.Seq}, "the server did not answer the POST of %s (exchange %d) in %v: %s",
-			x.posted, e.Stream, phrase.Brief(waited), httpEnding(info, e.Seq))
+	// A client may hang up at once; after an end of the recorder the answer is unknown.
+	isAbort := info.What == store.HTTPAbort
+	if info.What != store.HTTPLeft && !(isAbort && e.At-x.requested.at < leftFor) {
+		h.judgePost(x, e.Stream, at, ": "+httpEnding(info, e.Seq))
 	}
 	if x.own != nil && !x.own.isSession {
 		ended = x.own
@@ -451,17 +396,11 @@ func (h *exchanges) onEnd(e store.Event, info store.HTTPInfo) (ended *scope) {
 	return ended
 }
 
-// close is rule E14 of the open exchanges at the end of a recording. A recording without any
-// status proves nothing.
-func (h *exchanges) close(end moment) {
-	if !h.hasStatus {
-		return
-	}
-	for _, stream := range slices.Sorted(maps.Keys(h.all)) {
-		if x := h.all[stream]; x.posted != "" && x.answered == 0 && x.ended == 0 {
-			h.report(postAnswered, transport.ServerToClient, h.revisionOf(x), []uint64{x.requested.seq, end.seq}, "the server did not answer the POST of %s (exchange %d) in %v, to the end of the recording",
-				x.posted, stream, phrase.Brief(end.at-x.requested.at))
-		}
+// judgePost is rule E14 of an exchange, at an end.
+func (h *exchanges) judgePost(x *exchange, stream uint64, end moment, how string) {
+	if x.posted != "" && x.answered == 0 && x.ended == 0 {
+		h.report(postAnswered, transport.ServerToClient, h.revisionOf(x), []uint64{x.requested.seq, end.seq}, "the server did not answer the POST of %s (exchange %d) in %v%s",
+			x.posted, stream, phrase.Brief(end.at-x.requested.at), how)
 	}
 }
 
@@ -494,4 +433,96 @@ func firstHeader(header map[string][]string, name string) string {
 		return ""
 	}
 	return values[0]
+}
+
+// Rule P11.
+var (
+	eventIDUnique  = newDemand("P11", "an event has an id of its own", order.Error, pageResumability, firstHTTP, lastHandshake)
+	eventForward   = newDemand("P11", "redelivery keeps the stream's order, and gives nothing twice", order.Error, pageResumability, firstHTTP, lastHandshake)
+	eventOfStream  = newDemand("P11", "no event of another stream is redelivered", order.Error, pageResumability, firstHTTP, lastHandshake)
+	eventKnown     = newDemand("P11", "a stream is taken up behind an event that was received", order.Warning, pageResumability, firstHTTP, lastHandshake)
+	responseStream = newDemand("P11", "a response comes on its request's stream, or where that is taken up again", order.Error,
+		"basic/transports, Listening for Messages from the Server", firstHTTP, lastHandshake)
+	notResumed = newDemand("P11", "a lost stream is not taken up again", order.Warning, pageHTTP+", Receiving Messages", newest, newest)
+)
+
+const pageResumability = "basic/transports, Resumability and Redelivery"
+
+// position is the place of an event in a stream.
+type position struct {
+	*eventStream
+	n   uint64 // from 1
+	seq uint64 // of the event; 0: a client's claim
+}
+
+// eventStream is a stream of server-sent events, over the first exchange and those resuming.
+type eventStream struct {
+	events uint64 // events with an id
+}
+
+// hasResumption reports whether a revision has resumable streams.
+func hasResumption(revision string) bool {
+	return revision >= firstHTTP && revision < mcp.Revision2026_07_28
+}
+
+var idSeed = maphash.MakeSeed()
+
+func eventKey(sessionID, id string) uint64 {
+	return maphash.Comparable(idSeed, [2]string{sessionID, id})
+}
+
+// judgeResumption judges a request to resume a stream behind an event.
+func (h *exchanges) judgeResumption(e store.Event, x *exchange, id string) {
+	x.resumes = true
+	revision := h.revisionOf(x)
+	if revision >= mcp.Revision2026_07_28 {
+		h.report(notResumed, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s of a stream", clip(id))
+		return
+	}
+	last, known := h.events.get(eventKey(x.sessionID, id))
+	if known {
+		x.position = position{eventStream: last.eventStream, n: last.n}
+		return
+	}
+	if own := h.byID[x.sessionID]; own != nil && own.beginning == middle {
+		own.reportMiddle(h.reporter)
+	} else if hasResumption(revision) {
+		h.report(eventKnown, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s, which was never sent in its session", clip(id))
+	}
+}
+
+// judgeEvent judges an event with an id. It reports whether a resumed stream has it again.
+func (h *exchanges) judgeEvent(e store.Event, x *exchange, id string) bool {
+	key := eventKey(x.sessionID, id)
+	before, known := h.events.get(key)
+	if !known {
+		if x.position.eventStream == nil {
+			x.position.eventStream = &eventStream{}
+		}
+		x.position.events++
+		x.position.n = x.position.events
+		h.events.put(key, position{x.position.eventStream, x.position.n, e.Seq})
+		return false
+	}
+	// A recording without sessions may have several clients, each with ids of its own.
+	if revision := h.revisionOf(x); hasResumption(revision) && (x.sessionID != "" || x.resumes) {
+		report := func(d order.Demand, format string) {
+			h.report(d, transport.ServerToClient, revision, []uint64{e.Seq, before.seq}, format, clip(id), before.seq)
+		}
+		switch own := x.position.eventStream; {
+		case !x.resumes:
+			report(eventIDUnique, "the server sent event %s, which has the id of #%d")
+		case own != nil && own != before.eventStream:
+			report(eventOfStream, "the server sent event %s again, which is of another stream (#%d)")
+		case before.n <= x.position.n:
+			report(eventForward, "the server sent event %s again (#%d), which is not behind what the client has")
+		}
+	}
+	if x.position.eventStream == nil {
+		x.position.eventStream = before.eventStream
+	}
+	if x.position.eventStream == before.eventStream {
+		x.position.n = max(x.position.n, before.n)
+	}
+	return x.resumes
 }

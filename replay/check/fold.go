@@ -41,9 +41,20 @@ type Fold struct {
 
 // New returns a fold; emit gets the findings.
 func New(gate Gate, emit func(Finding)) *Fold {
+	const maxInputs = 4096
 	r := &reporter{emit: emit, counts: map[order.Severity]int{}}
+	pipe := newScope()
+	pipe.isSession = true
 	return &Fold{
-		reporter: r, gate: gate, exchanges: newExchanges(r), tallies: tallies{}, retries: newRetries(r),
+		reporter: r, gate: gate, tallies: tallies{},
+		exchanges: &exchanges{
+			reporter: r, all: map[uint64]*exchange{0: {}}, current: pipe, byID: map[string]*scope{}, sessions: []*scope{pipe},
+			events: newRecent[uint64, position](1 << 17),
+		},
+		retries: retries{
+			reporter: r, byRequestState: newRecent[requestState, inputRequired](maxInputs),
+			byRequest: newRecent[request, inputRequired](maxInputs), byState: newRecent[mcp.Key, inputRequired](maxInputs),
+		},
 		tools: toolHistory{reporter: r, baseline: gate.Baseline, seen: map[string]toolDefinition{}, compared: map[string]string{}},
 	}
 }
@@ -99,12 +110,7 @@ func (f *Fold) Apply(e store.Event) error {
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](e)
 		if err == nil {
-			f.inFlight.onDelivered(e, info.Upto)
-			if info.Upto >= e.Seq {
-				f.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, which stands behind it", e.Dir.Receiver(), info.Upto)
-			} else if x := f.exchanges.all[e.Stream]; x != nil {
-				x.lanes[dir].onDelivered(f.reporter, e, info.Upto)
-			}
+			f.onDelivered(e, info.Upto)
 		}
 		f.traffic.blocked[dir] = stall{f.now, info.Upto, info.Blocked}
 		return err
@@ -128,14 +134,28 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	f.now = moment{e.Seq, e.At}
 	f.frames++
 	fromClient := e.Dir == transport.ClientToServer
-	if fromClient {
-		f.silence.onClientFrame(e, f.traffic.last)
+	if fromClient { // the end of a silence
+		if behind := f.traffic.last[transport.ServerToClient].at; behind > f.traffic.last[transport.ClientToServer].at {
+			f.silence.longest = max(f.silence.longest, e.At-behind)
+		}
+		f.silence.answer.seq = 0
 	}
 	f.traffic.last[e.Dir] = f.now
 	if end := f.ending.closed[e.Dir].seq; end != 0 && e.Stream == 0 {
 		f.report(nothingAfter, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
 	}
-	x := f.exchanges.onFrame(e)
+	x := f.exchanges.get(e.Stream)
+	x.lanes[e.Dir].sent = e.Seq
+	switch {
+	case e.Stream == 0:
+	case !fromClient:
+		f.exchanges.onResponsePart(e, "a frame")
+		if x.spoken == 0 {
+			x.spoken = e.Seq
+		}
+	case x.spoken != 0 && x.ended == 0 && !x.refused():
+		f.report(requestFirst, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
+	}
 	f.inFlight.onFrame(e, p)
 	switch {
 	case x.redelivered:
@@ -176,7 +196,9 @@ func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) 
 		switch {
 		case v.Race:
 			text += "; it may have crossed it, which a recording cannot tell"
-		case f.exchanges.mayOvertake(e, x, v):
+		case e.Stream != 0 && v.OneSender() && (fromClient || !f.exchanges.isSSE && len(x.calls) == 0):
+			// Each frame of a client goes on a stream of its own. A response goes on the stream of
+			// the request, and other messages about the request may go elsewhere.
 			severity = order.Note
 			text += "; over HTTP these are two streams, whose order a recording cannot tell"
 		}
@@ -192,8 +214,12 @@ func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) 
 	for i := range p.Messages {
 		m := &p.Messages[i]
 		f.onMessage(e, x, s, m)
-		if e.Stream != 0 && !fromClient && m.Kind() == transport.Response {
-			f.exchanges.judgeResponse(e, x, string(m.ID))
+		if x.method != http.MethodGet || fromClient || m.Kind() != transport.Response || x.resumes || x.refused() || f.exchanges.isSSE {
+			continue
+		}
+		if revision := f.exchanges.revisionOf(x); string(m.ID) != "null" && hasResumption(revision) {
+			f.report(responseStream, e.Dir, revision, []uint64{e.Seq, x.requested.seq},
+				"the server sent the response to id %s on a stream that the client opened with GET (#%d)", clip(string(m.ID)), x.requested.seq)
 		}
 	}
 	if fromClient && x.refused() { // before the body came
@@ -272,7 +298,19 @@ func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
 			x.session = nil
 		}
 	case store.HTTPEvent:
-		f.exchanges.onServerSentEvent(e, info.SSE)
+		x := f.exchanges.onResponsePart(e, "an event")
+		sse := info.SSE
+		if sse == nil {
+			return
+		}
+		x.resumable = x.resumable || sse.ID != "" || sse.Retry != ""
+		if sse.Event == "endpoint" {
+			f.exchanges.isSSE = true
+			f.exchanges.answersOn = e.Stream
+			x.sseAnswers = true
+		}
+		isRepeated := sse.ID != "" && f.exchanges.judgeEvent(e, x, sse.ID)
+		x.redelivered = isRepeated && sse.Frame == 0
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		f.onExchangeEnd(e, info)
 	}
@@ -310,7 +348,8 @@ func (f *Fold) Close(now time.Duration) Summary {
 	if f.live = now > 0 && !f.ending.sealed; f.live {
 		f.now.at = max(f.now.at, now)
 	}
-	for _, stream := range slices.Sorted(maps.Keys(f.exchanges.all)) {
+	streams := slices.Sorted(maps.Keys(f.exchanges.all))
+	for _, stream := range streams {
 		if own := f.exchanges.all[stream].own; own != nil && !own.isSession {
 			f.endScope(own)
 		}
@@ -318,8 +357,10 @@ func (f *Fold) Close(now time.Duration) Summary {
 	for _, s := range f.exchanges.sessions {
 		f.endScope(s)
 	}
-	if f.ending.sealed {
-		f.exchanges.close(f.now)
+	for _, stream := range streams {
+		if f.ending.sealed && f.exchanges.hasStatus { // a recording without any status proves nothing
+			f.exchanges.judgePost(f.exchanges.all[stream], stream, f.now, ", to the end of the recording")
+		}
 	}
 	revision := f.exchanges.current.rules.Revision()
 	started := f.ending.judgeServer(f.reporter, revision, f.traffic.last[transport.ServerToClient])

@@ -143,19 +143,6 @@ type lane struct {
 	takenBy uint64 // the event that said so
 }
 
-// onDelivered is rules U1 and U2: the receiver has read up to a frame.
-func (l *lane) onDelivered(r *reporter, e store.Event, upto uint64) {
-	switch {
-	case upto > l.sent:
-		r.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, and the %s had written no frame behind #%d", e.Dir.Receiver(), upto, e.Dir.Sender(), l.sent)
-	case upto < l.taken:
-		r.report(takenForward, e.Dir, "", []uint64{e.Seq, l.takenBy}, "the %s took #%d after it had taken #%d (#%d)", e.Dir.Receiver(), upto, l.taken, l.takenBy)
-	default:
-		l.taken = upto
-		l.takenBy = e.Seq
-	}
-}
-
 // inFlight is rule U4: the progress notifications on the way in a session in memory, which
 // records each delivery; other sessions have a nil inFlight. Several threads may write at
 // once, each with a frame in hand. Progress of a token comes from a single thread, because the
@@ -190,13 +177,31 @@ func (w *inFlight) onFrame(e store.Event, p order.Parsed) {
 	}
 }
 
-func (w *inFlight) onDelivered(e store.Event, upto uint64) {
-	if w == nil || e.Stream != 0 {
+// onDelivered is rules U1 and U2: the receiver has read up to a frame. Rule U4 counts the
+// frames behind.
+func (f *Fold) onDelivered(e store.Event, upto uint64) {
+	dir := index(e.Dir)
+	if w := f.inFlight; w != nil && e.Stream == 0 {
+		for len(w.frames[dir]) > 0 && w.frames[dir][0].seq <= upto {
+			w.frames[dir] = w.frames[dir][1:]
+		}
+	}
+	if upto >= e.Seq {
+		f.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, which stands behind it", e.Dir.Receiver(), upto)
 		return
 	}
-	frames := &w.frames[index(e.Dir)]
-	for len(*frames) > 0 && (*frames)[0].seq <= upto {
-		*frames = (*frames)[1:]
+	x := f.exchanges.all[e.Stream]
+	if x == nil {
+		return
+	}
+	switch l := &x.lanes[dir]; {
+	case upto > l.sent:
+		f.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, and the %s had written no frame behind #%d", e.Dir.Receiver(), upto, e.Dir.Sender(), l.sent)
+	case upto < l.taken:
+		f.report(takenForward, e.Dir, "", []uint64{e.Seq, l.takenBy}, "the %s took #%d after it had taken #%d (#%d)", e.Dir.Receiver(), upto, l.taken, l.takenBy)
+	default:
+		l.taken = upto
+		l.takenBy = e.Seq
 	}
 }
 

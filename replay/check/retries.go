@@ -50,11 +50,6 @@ type requestState struct {
 	state   mcp.Key
 }
 
-func newRetries(r *reporter) retries {
-	const most = 4096
-	return retries{r, newRecent[requestState, inputRequired](most), newRecent[request, inputRequired](most), newRecent[mcp.Key, inputRequired](most)}
-}
-
 // onRequest notes a request of the client, and judges a retry.
 func (r *retries) onRequest(c *call, m *transport.Message) {
 	revision := c.scope.rules.Revision()

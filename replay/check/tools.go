@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -90,7 +91,7 @@ type toolHistory struct {
 // toolDefinition is a tool as it was listed last.
 type toolDefinition struct {
 	seq     uint64
-	members map[string]uint64 // the hash of each
+	members map[string]uint64 // the hash of each, without its blanks
 	params  []headerParam
 }
 
@@ -125,7 +126,16 @@ func (h *toolHistory) onList(e store.Event, revision string, result json.RawMess
 		if !known && len(h.seen) >= maxTools {
 			break
 		}
-		now := define(e.Seq, tools[name], members)
+		now := toolDefinition{seq: e.Seq, members: make(map[string]uint64, len(members))}
+		for member, raw := range members {
+			var b bytes.Buffer
+			if json.Compact(&b, raw) == nil {
+				now.members[member] = maphash.Bytes(idSeed, b.Bytes())
+			}
+		}
+		if bytes.Contains(tools[name], []byte("x-mcp-header")) {
+			now.params = headerParams(members["inputSchema"], nil, nil)
+		}
 		h.seen[name] = now
 		if changed := now.changes(before); known && len(changed) > 0 {
 			h.report(toolStays, e.Dir, revision, []uint64{e.Seq, before.seq},
@@ -162,21 +172,6 @@ func (h *toolHistory) close() {
 			h.report(toolAsTrusted, transport.ServerToClient, "", []uint64{h.lastList}, "tool %s of %s is gone", quote(name), clip(h.baseline.Name))
 		}
 	}
-}
-
-// define hashes the members of a tool without their blanks.
-func define(seq uint64, tool json.RawMessage, members map[string]json.RawMessage) toolDefinition {
-	d := toolDefinition{seq: seq, members: make(map[string]uint64, len(members))}
-	for name, raw := range members {
-		var b bytes.Buffer
-		if json.Compact(&b, raw) == nil {
-			d.members[name] = maphash.Bytes(idSeed, b.Bytes())
-		}
-	}
-	if bytes.Contains(tool, []byte("x-mcp-header")) {
-		d.params = headerParams(members["inputSchema"], nil, nil)
-	}
-	return d
 }
 
 // changes names the differing members.
@@ -243,26 +238,20 @@ func appendDifferences(list []string, at string, before, now any) []string {
 			}
 			return list
 		}
-	default:
-		if sameScalar(before, now) {
+	case json.Number:
+		if is, ok := now.(json.Number); ok && (was == is || sameNumber(string(was), string(is))) {
 			return list
+		}
+	default:
+		switch now.(type) {
+		case map[string]any, []any: // which == does not compare
+		default:
+			if before == now {
+				return list
+			}
 		}
 	}
 	return add("%s is %s, not %s", at, excerptOf(now), excerptOf(before))
-}
-
-// sameScalar compares two values of which the first is neither object nor list.
-func sameScalar(a, b any) bool {
-	x, isNumber := a.(json.Number)
-	y, bothNumbers := b.(json.Number)
-	if isNumber && bothNumbers {
-		return x == y || sameNumber(string(x), string(y))
-	}
-	switch b.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return a == b
 }
 
 // excerptOf writes a value for a sentence.
@@ -275,3 +264,112 @@ func excerptOf(v any) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// Rule E9.
+var (
+	headerAgrees = newDemand("E9", "headers say what the body says", order.Error, pageHTTP+", Server Validation", newest, newest)
+	headerThere  = newDemand("E9", "a request has its routing headers", order.Error, pageHTTP+", Request Metadata", newest, newest)
+)
+
+// judgeHeaders is rule E9 of a request of the client, the only message of a body. An exchange
+// without recorded headers is not judged.
+func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revision string, m *transport.Message, tools *toolHistory) {
+	named := metaRevision(m)
+	if len(headers) == 0 || m.Kind() != transport.Request || m.Method == mcp.MethodInitialize ||
+		max(named, firstHeader(headers, mcp.HeaderProtocolVersion)) < mcp.Revision2026_07_28 {
+		return
+	}
+	revision = max(revision, mcp.Revision2026_07_28)
+	compare := func(name, body string, needed bool) {
+		raw := firstHeader(headers, name)
+		header, readable := decodeHeader(raw)
+		report := func(d order.Demand, format string, args ...any) {
+			r.report(d, e.Dir, revision, []uint64{e.Seq}, format, args...)
+		}
+		switch {
+		case raw == "" && !needed, header == body && readable:
+		case raw == "" && body == "": // the schema's concern
+		case raw == "":
+			report(headerThere, "the client sent %s without the header %s", clip(body), name)
+		case !readable:
+			report(headerAgrees, "the client sent the header %s: %s, which is not well encoded", name, clip(raw))
+		case body == "" && !needed:
+		case body == "":
+			report(headerAgrees, "the client sent the header %s: %s, and its body names none", name, clip(raw))
+		case !sameNumber(header, body):
+			report(headerAgrees, "the client sent %s with the header %s: %s", clip(body), name, clip(raw))
+		}
+	}
+	target, _ := timeline.Target(*m)
+	compare("MCP-Protocol-Version", named, true)
+	compare(mcp.HeaderMethod, m.Method, true)
+	compare(mcp.HeaderName, target, slices.Contains([]string{mcp.MethodCallTool, mcp.MethodReadResource, mcp.MethodGetPrompt}, m.Method))
+	if m.Method == mcp.MethodCallTool {
+		for _, p := range tools.seen[target].params {
+			value, given := p.argument(m.Params)
+			compare(mcp.HeaderParamPrefix+p.header, value, given)
+		}
+	}
+}
+
+// metaRevision returns the revision in the _meta of a stateless session's request.
+func metaRevision(m *transport.Message) string {
+	return strings.Trim(string(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)), `"`)
+}
+
+// decodeHeader decodes a header's value.
+func decodeHeader(value string) (decoded string, ok bool) {
+	inner, encoded := strings.CutPrefix(value, "=?base64?")
+	inner, closed := strings.CutSuffix(inner, "?=")
+	if !encoded || !closed {
+		return value, true
+	}
+	b, err := base64.StdEncoding.DecodeString(inner)
+	return string(b), err == nil
+}
+
+// headerParam is an argument of a tool, sent in a header too.
+type headerParam struct {
+	path   []string // below the arguments
+	header string   // behind Mcp-Param-
+}
+
+// headerParams reads the arguments with a header from a tool's input schema: at most 100
+// arguments, and at most 20 levels below the root.
+func headerParams(schema json.RawMessage, path []string, list []headerParam) []headerParam {
+	const maxParams, maxDepth = 100, 20
+	var properties map[string]json.RawMessage
+	if len(path) > maxDepth || json.Unmarshal(transport.Member(schema, "properties"), &properties) != nil {
+		return list
+	}
+	for _, name := range sortedKeys(properties) {
+		below := append(path[:len(path):len(path)], name)
+		var header string
+		if json.Unmarshal(transport.Member(properties[name], "x-mcp-header"), &header) == nil && header != "" && len(list) < maxParams {
+			list = append(list, headerParam{below, header})
+		}
+		list = headerParams(properties[name], below, list)
+	}
+	return list
+}
+
+// argument returns the argument as the header spells it, and whether a request must send
+// the header.
+func (p headerParam) argument(params json.RawMessage) (value string, given bool) {
+	raw := transport.Member(params, append([]string{"arguments"}, p.path...)...)
+	switch {
+	case raw == nil || string(raw) == "null":
+		return "", false
+	case raw[0] == '"':
+		given = json.Unmarshal(raw, &value) == nil
+		return value, given
+	}
+	return string(raw), raw[0] != '{' && raw[0] != '['
+}
+
+// sameNumber reports whether two values are the same number, as 42 and 42.0.
+func sameNumber(a, b string) bool {
+	x, errA := strconv.ParseFloat(a, 64)
+	y, errB := strconv.ParseFloat(b, 64)
+	return errA == nil && errB == nil && x == y
+}
