@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,7 +164,22 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 		return u, fmt.Errorf("usage of store: %w", err)
 	}
 	defer s.end()
-	faults := []error{u.addSpools(s.spools)}
+	files, err := s.files()
+	faults := []error{err}
+	for _, f := range files {
+		info, err := os.Lstat(f.path)
+		if err != nil {
+			continue // folded since
+		}
+		switch f.ending {
+		case ".log":
+			u.Spools.add(info.Size())
+			u.Stored[f.id] += info.Size()
+		case ".damaged", ".renewed":
+			u.Damaged.add(info.Size())
+			u.Stored[f.id] += info.Size() // it goes with its session
+		}
+	}
 	paths, foreign, err := s.databasePaths()
 	faults = append(append(faults, foreign...), err)
 	for _, path := range paths {
@@ -182,15 +198,12 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 }
 
 // Append adds events after Seq `after`, in one transaction.
-func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, events []store.Event) (store.Head, error) {
-	head, err := s.append(ctx, id, after, events)
-	if conflict := (*store.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
-		err = fmt.Errorf("append to session %s: %w", id, err)
-	}
-	return head, err
-}
-
-func (s *Store) append(ctx context.Context, id store.SessionID, after uint64, events []store.Event) (head store.Head, err error) {
+func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, events []store.Event) (head store.Head, err error) {
+	defer func() {
+		if conflict := (*store.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+			err = fmt.Errorf("append to session %s: %w", id, err)
+		}
+	}()
 	key, err := id.Bytes()
 	if err != nil {
 		return head, err

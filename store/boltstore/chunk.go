@@ -182,10 +182,10 @@ func (c chunk) header() (f chunkHeader, err error) {
 	if b[6]&refersToBodies != 0 {
 		f.bodies, badBodies = readBodies(&d, n)
 	}
-	f.first, f.size, f.compression, f.body = binary.BigEndian.Uint64(c.key[16:]), int(size), b[6]&^refersToBodies, d.Rest()
+	f.first, f.last = binary.BigEndian.Uint64(c.key[16:]), binary.BigEndian.Uint64(c.key[16:])+n-1
+	f.size, f.compression, f.body = int(size), b[6]&^refersToBodies, d.Rest()
 	// A block of zstd has a head of three bytes and expands to 128 KiB at most.
 	most := (uint64(len(f.body))/4 + 1) * (128 << 10)
-	f.last = f.first + n - 1
 	if d.Bad() || badBodies || f.last < f.first || size > maxChunk || size > most || n > 1 && size > maxShared {
 		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}

@@ -393,7 +393,18 @@ type listing struct {
 
 func (l *listing) collect(ctx context.Context) {
 	l.spools(ctx)
-	for _, path := range l.databases() {
+	paths, foreign, err := l.store.databasePaths()
+	l.faults = append(l.faults, foreign...)
+	if err != nil {
+		l.faults = append(l.faults, err)
+	}
+	// The paths are sorted by name. other.db must come first: its sessions may be of any time.
+	if last := len(paths) - 1; l.query.Newest {
+		slices.Reverse(paths)
+	} else if last > 0 && filepath.Base(paths[last]) == "other.db" {
+		paths = slices.Insert(paths[:last], 0, paths[last])
+	}
+	for _, path := range paths {
 		if name := filepath.Base(path); l.query.Limit > 0 && l.indexed >= l.query.Limit && name != "other.db" {
 			break // its sessions all come later
 		}
@@ -411,28 +422,6 @@ func (l *listing) collect(ctx context.Context) {
 	if l.query.Limit > 0 && len(l.found) > l.query.Limit {
 		l.found = l.found[:l.query.Limit]
 	}
-}
-
-// databases returns the paths of the databases in the order of the query. other.db comes
-// first, because its sessions may be of any time.
-func (l *listing) databases() []string {
-	paths, foreign, err := l.store.databasePaths()
-	l.faults = append(l.faults, foreign...)
-	if err != nil {
-		l.faults = append(l.faults, err)
-	}
-	slices.SortFunc(paths, func(a, b string) int {
-		switch a, b := filepath.Base(a), filepath.Base(b); {
-		case a == "other.db":
-			return -1
-		case b == "other.db":
-			return 1
-		case l.query.Newest:
-			return cmp.Compare(b, a)
-		}
-		return cmp.Compare(a, b)
-	})
-	return paths
 }
 
 // spools lists the sessions of which at least a part is only in a spool.

@@ -227,26 +227,6 @@ func (f *FileUsage) add(n int64) {
 	f.Bytes += n
 }
 
-// addSpools counts spools by the sizes of their files.
-func (u *Usage) addSpools(s spools) error {
-	files, err := s.files()
-	for _, f := range files {
-		info, err := os.Lstat(f.path)
-		if err != nil {
-			continue // folded since
-		}
-		switch f.ending {
-		case ".log":
-			u.Spools.add(info.Size())
-			u.Stored[f.id] += info.Size()
-		case ".damaged", ".renewed":
-			u.Damaged.add(info.Size())
-			u.Stored[f.id] += info.Size() // it goes with its session
-		}
-	}
-	return err
-}
-
 // addDatabase counts what is in one database by the keys and the lengths of values.
 func (u *Usage) addDatabase(ctx context.Context, d databases, path string) error {
 	info, err := os.Stat(path)

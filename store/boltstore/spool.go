@@ -365,7 +365,16 @@ func (p *spool) runKeeper() {
 		if due && !k.busy {
 			k.busy = true
 			k.folds.Add(1)
-			go p.foldBeside(ctx, k.folded)
+			go func(before int64) { // one transaction's worth; after a failure the spool has everything
+				done := foldReport{folded: before, tried: p.size.Load()}
+				if step, err := p.store.fold(ctx, p.id, p.key, foldLimit{}); err == nil {
+					done.folded = step.to.Off
+					if step.full {
+						done.tried = 0
+					}
+				}
+				k.folding <- done
+			}(k.folded)
 		}
 		active = wrote || !k.due.IsZero() && !k.busy
 	}
@@ -396,18 +405,6 @@ func (k *keeper) look(size int64, now time.Time) bool {
 	}
 	k.waiting, k.due = time.Time{}, time.Time{}
 	return true
-}
-
-// foldBeside folds one transaction's worth. After a failure everything is still in the spool.
-func (p *spool) foldBeside(ctx context.Context, before int64) {
-	done := foldReport{folded: before, tried: p.size.Load()}
-	if step, err := p.store.fold(ctx, p.id, p.key, foldLimit{}); err == nil {
-		done.folded = step.to.Off
-		if step.full {
-			done.tried = 0
-		}
-	}
-	p.keeper.folding <- done
 }
 
 // spools are the files and locks of live sessions and of sessions that are not folded yet.
