@@ -283,8 +283,8 @@ func BenchmarkServe(b *testing.B) {
 }
 
 // BenchmarkState asks a session of 100,000 frames in the store, a million with
-// MCPREC_SOAK, what checkpoints answer: list, show of a window, tail, and state at the
-// ninths of the session, each a process, and check of it all, taking turns in one run.
+// MCPREC_SOAK: list, show of a window, tail, and state at the ninths of the session, each
+// a process, and check of it all, taking turns in one run.
 // The times are the longest of a turn, in milliseconds, the middle of all turns.
 func BenchmarkState(b *testing.B) {
 	n := 100_000

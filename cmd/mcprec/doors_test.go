@@ -23,6 +23,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -274,7 +275,13 @@ func writeDoor(t *testing.T, path string, events []store.Event) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeEvents(t, path, events)
+	var b bytes.Buffer
+	if err := session.Encode(&b, jsonl.Each(events)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestRecordMasked holds that a store has no secret of a session that was recorded with

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -222,7 +224,7 @@ func (p *pruning) round() (again bool, err error) {
 	had := p.removed
 	var said error
 	err = p.db.DeleteAll(ctx, ids, func(id store.SessionID) {
-		checkpoints{db: p.db.Store, id: id}.remove()
+		removePoints(p.db, id)
 		p.removed++
 		said = errors.Join(said, p.print(p.cmd.OutOrStdout(), by[id]))
 	})
@@ -307,7 +309,7 @@ func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
 		if err := db.Delete(cmd.Context(), found.ID); err != nil {
 			return err
 		}
-		checkpoints{db: db.Store, id: found.ID}.remove()
+		removePoints(db, found.ID)
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), found.ID); err != nil {
 			return err
 		}
@@ -355,4 +357,13 @@ func runCompact(cmd *cobra.Command, h home) (err error) {
 	})
 	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", terminal.Size(before-after), terminal.Size(after))
 	return err
+}
+
+// removePoints removes the files that older releases kept of a session to answer state sooner:
+// they hold payloads.
+func removePoints(db *session.Store, id store.SessionID) {
+	names, _ := filepath.Glob(filepath.Join(db.Info().Location, "cache", string(id)+".*"))
+	for _, name := range names {
+		_ = os.Remove(name)
+	}
 }

@@ -132,7 +132,7 @@ func storeRedacted(cmd *cobra.Command, s *session.Session, events []store.Event,
 		if err := s.Store.Delete(ctx, s.ID); err != nil {
 			return err
 		}
-		checkpoints{db: s.Store.Store, id: s.ID}.remove()
+		removePoints(s.Store, s.ID)
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
 	return err

@@ -109,7 +109,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 	shown := 0
 	// Requests before --from are folded too: their responses name them.
 	last := uint64(0)
-	t, from, err := transcriptFrom(cmd.Context(), s, o.pairs || fits.Ahead(), o.from, func(e timeline.Entry) error {
+	t, err := s.Transcript(cmd.Context(), o.pairs || fits.Ahead(), func(e timeline.Entry) error {
 		if last = e.Seq; e.Seq < o.from || !fits.Selects(&e) {
 			return nil
 		}
@@ -122,8 +122,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 	if err != nil {
 		return err
 	}
-	last = from - 1
-	err = timeline.Project(s.Events(cmd.Context(), from, store.ReadOptions{}), t)
+	err = timeline.Project(s.Events(cmd.Context(), 1, store.ReadOptions{}), t)
 	switch {
 	case errors.Is(err, errEnough):
 		return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -137,49 +138,55 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 	})))
 }
 
-// statesAt returns the state at each point. A fixture can be read once, so its events are kept.
-func statesAt(ctx context.Context, s *session.Session, points []point) (states []*state.State, err error) {
-	var events []store.Event // of a fixture
-	var fault error          // after the events
-	var took time.Duration
-	if s.Store != nil {
-		head, err := s.Store.Head(ctx, s.ID)
-		if err != nil {
-			return nil, err
-		}
-		took = head.At
-	} else if events, fault = session.Collect(s.Events(ctx, 1, store.ReadOptions{})); len(events) > 0 {
-		took = events[len(events)-1].At
-	}
-	for _, p := range points {
-		if p.share >= 0 {
-			if fault != nil {
-				return nil, fault
-			}
-			p.at = min(time.Duration(math.Round(float64(took)*p.share)), took)
-		}
-		if s.Store != nil { // from the nearest checkpoint
-			f, err := checkpoints{s.Store.Store, s.ID, s.Masker}.foldUntil(ctx, p.isPast)
+// statesAt returns the state at each point, in one pass over the events.
+func statesAt(ctx context.Context, s *session.Session, points []point) ([]*state.State, error) {
+	events := s.Events(ctx, 1, store.ReadOptions{})
+	if slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 }) {
+		var took time.Duration
+		if s.Store != nil {
+			head, err := s.Store.Head(ctx, s.ID)
 			if err != nil {
 				return nil, err
 			}
-			states = append(states, f.State())
-			continue
-		}
-		now, n := state.New(), 0
-		var valid store.Validator
-		for ; n < len(events) && !p.isPast(events[n].Seq, events[n].At); n++ {
-			if err := valid.Check(events[n]); err != nil {
+			took = head.At
+		} else { // a fixture can be read once
+			list, err := session.Collect(events)
+			if err != nil {
 				return nil, err
 			}
-			if err := now.Apply(events[n]); err != nil {
-				return nil, err
+			for _, e := range list {
+				took = e.At
+			}
+			events = jsonl.Each(list)
+		}
+		for i := range points {
+			if p := &points[i]; p.share >= 0 {
+				p.at = min(time.Duration(math.Round(float64(took)*p.share)), took)
 			}
 		}
-		if n == len(events) && fault != nil {
-			return nil, fault
+	}
+	states := make([]*state.State, len(points))
+	now := state.New()
+	for e, err := range events {
+		if err != nil {
+			return nil, err
 		}
-		states = append(states, now)
+		for i, p := range points {
+			if states[i] == nil && p.isPast(e.Seq, e.At) {
+				states[i] = now.Clone()
+			}
+		}
+		if !slices.Contains(states, nil) {
+			break
+		}
+		if err := now.Apply(e); err != nil {
+			return nil, err
+		}
+	}
+	for i := range states {
+		if states[i] == nil {
+			states[i] = now
+		}
 	}
 	return states, nil
 }

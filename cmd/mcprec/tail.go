@@ -79,15 +79,7 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter.Filter, show func(timeline.Entry) error) error {
 	live := false
 	var window []timeline.Entry // the newest o.last entries, until live
-	begin := uint64(1)          // in a fixture, and with a filter, the last events may begin anywhere
-	if s.Store != nil && fits.String() == "" {
-		head, err := s.Store.Head(ctx, s.ID)
-		if err != nil {
-			return err
-		}
-		begin = head.Seq - min(head.Seq, uint64(o.last)) + 1
-	}
-	t, next, err := transcriptFrom(ctx, s, fits.Ahead(), begin, func(e timeline.Entry) error {
+	t, err := s.Transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
 		switch {
 		case !fits.Selects(&e):
 			return nil
@@ -102,7 +94,8 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 	if err != nil {
 		return err
 	}
-	err = session.Each(s.Events(ctx, next, store.ReadOptions{}), func(e store.Event) error {
+	next := uint64(1)
+	err = session.Each(s.Events(ctx, 1, store.ReadOptions{}), func(e store.Event) error {
 		next = e.Seq + 1
 		return t.Apply(e)
 	})

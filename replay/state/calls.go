@@ -85,10 +85,6 @@ type taskKey struct {
 	key mcp.Key
 }
 
-func (k taskKey) compare(other taskKey) int {
-	return cmp.Or(cmp.Compare(k.dir, other.dir), cmp.Compare(k.key, other.key))
-}
-
 // watch counts the open calls of a filter, for conditions asked after each event: to go
 // through the calls every time would take long.
 type watch struct {
@@ -116,12 +112,6 @@ func (t *callTable) add(c *call) {
 			w.calls = append(w.calls, c)
 		}
 	}
-}
-
-// holdsToken reports whether progress with the token of a call belongs to it.
-func (t *callTable) holdsToken(c *call) bool {
-	latest, _ := t.index.Progress(c.dir, 0, c.token)
-	return latest == c
 }
 
 // answer closes and returns the call of a direction that a response on an exchange answers;

@@ -23,7 +23,7 @@
 //
 // view.go: a [View] is a State as lists in a fixed order; [View.Facts] describes it in lines,
 // each under a key that stays the same while the fact lasts, and [Diff] compares those.
-// snapshot.go encodes a State; condition.go has the expression language.
+// condition.go has the expression language.
 //
 // # What it refuses
 //

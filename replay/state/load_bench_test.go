@@ -34,7 +34,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkClone takes a snapshot of a session with few open calls.
+// BenchmarkClone copies the state of a session with few open calls.
 func BenchmarkClone(b *testing.B) {
 	s := New()
 	for i := range uint64(20) {

@@ -47,7 +47,7 @@ type stall struct {
 // New returns the state before a session's first event.
 func New() *State {
 	return &State{
-		queues: queues{lanes: Queues{}}, subscriptions: map[string]Subscription{},
+		queues: queues{lanes: map[lane][]uint64{}}, subscriptions: map[string]Subscription{},
 		tasks: map[taskKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{},
 	}
 }
@@ -77,8 +77,7 @@ func (s *State) Apply(e store.Event) (err error) {
 	case store.Opened:
 		_, err = store.ParseHeader(e.Payload)
 	case store.Frame:
-		messages, _ := e.AsFrame().Messages() // noise has none
-		s.ApplyParsed(e, messages)
+		s.onFrame(e)
 	case store.HTTP:
 		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
 			s.onHTTP(e, info)
@@ -106,10 +105,8 @@ func (s *State) Apply(e store.Event) (err error) {
 	return err
 }
 
-// ApplyParsed is Apply of a frame with parsed messages. Noise has none.
-func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
-	s.seq = e.Seq
-	s.at = e.At
+// onFrame queues a frame and applies its messages. Noise has none.
+func (s *State) onFrame(e store.Event) {
 	s.frames[index(e.Dir)]++
 	stream, open := s.streams[e.Stream]
 	if open && e.Stream != 0 {
@@ -123,6 +120,7 @@ func (s *State) ApplyParsed(e store.Event, messages []transport.Message) {
 	if open || e.Stream == 0 { // an HTTP response with a single body is in no queue
 		s.queues.add(e.Dir, e.Stream, e.Seq)
 	}
+	messages, _ := e.AsFrame().Messages()
 	for i := range messages {
 		switch m := &messages[i]; m.Kind() {
 		case transport.Request:
@@ -343,13 +341,9 @@ func (s *State) onHTTP(e store.Event, info store.HTTPInfo) {
 
 // queues holds the frames not yet shown to be taken.
 type queues struct {
-	lanes  Queues
-	counts [3]int // by direction
+	lanes  map[lane][]uint64 // the Seqs of the queued frames
+	counts [3]int            // by direction
 }
-
-// Queues are the Seqs of queued frames, by lane: a snapshot is restored upon the queues of the
-// snapshots before.
-type Queues map[lane][]uint64
 
 // lane is a direction of an HTTP exchange; of the whole session on stdio.
 type lane struct {
@@ -389,7 +383,7 @@ func (q *queues) take(dir transport.Direction, stream, upto uint64) {
 
 // clone shares the lists of Seqs; both copies append to a list of their own.
 func (q *queues) clone() queues {
-	c := queues{make(Queues, len(q.lanes)), q.counts}
+	c := queues{make(map[lane][]uint64, len(q.lanes)), q.counts}
 	for l, list := range q.lanes {
 		list = slices.Clip(list)
 		c.lanes[l] = list

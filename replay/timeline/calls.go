@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"fmt"
 	"slices"
 	"time"
 	"unique"
@@ -28,20 +27,13 @@ type Call struct {
 	Cancelled uint64        // Seq of the cancellation; 0: none
 	Late      bool          // a message came after the end of the call
 
-	number  int // among the requests, from 0
-	id      mcp.Key
-	token   mcp.Key // "" for no progress
-	refused bool    // an HTTP status is the answer
+	number int // among the requests, from 0
+	id     mcp.Key
+	token  mcp.Key // "" for no progress
 }
 
 // Answered reports whether the recording has a response.
 func (c *Call) Answered() bool { return c.Response != 0 }
-
-// refusedBy notes that an HTTP status answers the call.
-func (c *Call) refusedBy(e store.Event, status int) {
-	c.refused = true
-	c.Response, c.Latency, c.Failure = e.Seq, e.At-c.At, fmt.Sprintf("HTTP %d", status)
-}
 
 // Calls is the projection that keeps every call of a session.
 type Calls struct {

@@ -79,10 +79,7 @@ type exchange[K comparable, T any] struct {
 
 // Ask adds a request that goes in direction dir on an HTTP exchange, or on 0, a pipe.
 func (x *Index[K, T]) Ask(dir transport.Direction, stream uint64, id, token K, request T) {
-	x.ask(&asked[K, T]{request: request, stream: stream, id: name[K]{dir, id}, token: name[K]{dir, token}})
-}
-
-func (x *Index[K, T]) ask(a *asked[K, T]) {
+	a := &asked[K, T]{request: request, stream: stream, id: name[K]{dir, id}, token: name[K]{dir, token}}
 	if x.ids == nil {
 		x.ids, x.tokens = map[name[K]][]*asked[K, T]{}, map[name[K]][]*asked[K, T]{}
 	}
@@ -90,12 +87,7 @@ func (x *Index[K, T]) ask(a *asked[K, T]) {
 	if a.hasToken() {
 		x.tokens[a.token] = append(x.tokens[a.token], a)
 	}
-	x.askOn(a)
-}
-
-// askOn adds a request to its exchange.
-func (x *Index[K, T]) askOn(a *asked[K, T]) {
-	if a.stream == 0 {
+	if stream == 0 {
 		return
 	}
 	on := x.exchanges[a.stream]
@@ -358,10 +350,4 @@ func (x *Index[K, T]) forget(a *asked[K, T]) {
 	if x.pastTokens[a.token] == a {
 		delete(x.pastTokens, a.token)
 	}
-}
-
-// inOrderOfEnd returns the past requests of an Index with a limit, the latest last.
-func (x *Index[K, T]) inOrderOfEnd() []*asked[K, T] {
-	oldest := x.ended % max(1, x.remember)
-	return slices.Concat(x.past[oldest:], x.past[:oldest])
 }

@@ -2,14 +2,10 @@ package timeline
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
-	"maps"
+	"fmt"
 	"slices"
-	"time"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/varint"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -142,122 +138,7 @@ func (t *Transcript) follow(e store.Event) []*Call {
 	refused, status := t.index.Follow(e)
 	slices.SortFunc(refused, func(a, b *Call) int { return a.number - b.number })
 	for _, call := range refused {
-		call.refusedBy(e, status)
+		call.Response, call.Latency, call.Failure = e.Seq, e.At-call.At, fmt.Sprintf("HTTP %d", status)
 	}
 	return refused
-}
-
-// Follow applies an event without an entry. messages are the parsed messages of the event.
-func (t *Transcript) Follow(e store.Event, messages []transport.Message) {
-	t.follow(e)
-	for _, m := range messages {
-		t.message(e, m)
-	}
-}
-
-// AppendCalls appends the calls that the transcript remembers, in the form that
-// [ResumeTranscript] reads: the number of requests so far; the calls without a message as
-// their answer, by direction, id and age, including calls that only an HTTP status has
-// answered; the calls that are over, the latest last.
-func (t *Transcript) AppendCalls(b []byte) []byte {
-	b = varint.Append(b, uint64(t.asked))
-	open := slices.SortedFunc(t.index.Unanswered(), func(a, b *Call) int {
-		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number))
-	})
-	b = varint.Append(b, uint64(len(open)))
-	for _, c := range open {
-		latest, _ := t.index.Progress(c.Dir, 0, c.token)
-		b = c.append(b, latest == c && !c.refused)
-	}
-	past := t.index.inOrderOfEnd()
-	b = varint.Append(b, uint64(len(past)))
-	for _, a := range past {
-		b = a.request.append(b, false)
-	}
-	return b
-}
-
-// append appends a call. holds says that progress with the call's token belongs to the call;
-// the format has the flag, and resume works without.
-func (c *Call) append(b []byte, holds bool) []byte {
-	flags := byte(0)
-	if c.Late {
-		flags |= 1
-	}
-	if holds {
-		flags |= 2
-	}
-	b = append(b, byte(c.Dir), flags)
-	b = varint.Append(b, c.Request, uint64(c.At), c.Stream, c.Response, uint64(c.Latency), c.Cancelled, uint64(c.number))
-	return varint.AppendText(b, c.ID, c.Method, c.Target, c.Token, c.Failure)
-}
-
-// ResumeTranscript returns a transcript that continues with the calls that AppendCalls
-// wrote.
-func ResumeTranscript(calls []byte, emit func(Entry) error) (*Transcript, error) {
-	t := NewTranscript(emit)
-	r := varint.NewReader(calls)
-	t.asked = int(r.Uint())
-	var open, past []*Call
-	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-		open = append(open, callOf(&r))
-	}
-	for n := r.Uint(); n > 0 && !r.Bad(); n-- {
-		past = append(past, callOf(&r))
-	}
-	if !r.Whole() {
-		return nil, errors.New("resume transcript: not the calls of one")
-	}
-	t.resume(open, past)
-	return t, nil
-}
-
-// resume puts calls into the index: open ones, and past ones in the order of their ends. A
-// call that only an HTTP status has answered is in both lists.
-func (t *Transcript) resume(open, past []*Call) {
-	index := map[int]*asked[mcp.Key, *Call]{} // by the number of the call
-	for _, c := range past {
-		index[c.number] = c.asked()
-		index[c.number].over = true
-	}
-	for _, c := range open {
-		if index[c.number] == nil {
-			index[c.number] = c.asked()
-		}
-		index[c.number].over = false
-		index[c.number].refused = c.Answered()
-		index[c.number].request.refused = c.Answered()
-	}
-	for _, n := range slices.Sorted(maps.Keys(index)) {
-		if a := index[n]; a.over {
-			t.index.askOn(a)
-		} else {
-			t.index.ask(a)
-		}
-	}
-	for _, c := range past {
-		t.index.keep(index[c.number])
-	}
-}
-
-// asked returns the call as an entry of the index.
-func (c *Call) asked() *asked[mcp.Key, *Call] {
-	return &asked[mcp.Key, *Call]{request: c, stream: c.Stream, id: name[mcp.Key]{c.Dir, c.id}, token: name[mcp.Key]{c.Dir, c.token}}
-}
-
-// callOf reads a call.
-func callOf(r *varint.Reader) *Call {
-	b := r.Take(2)
-	if len(b) < 2 {
-		return &Call{}
-	}
-	c := &Call{
-		Dir: transport.Direction(b[0]), Late: b[1]&1 != 0, Request: r.Uint(), At: time.Duration(r.Uint()), Stream: r.Uint(),
-		Response: r.Uint(), Latency: time.Duration(r.Uint()), Cancelled: r.Uint(), number: int(r.Uint()),
-	}
-	for _, text := range [...]*string{&c.ID, &c.Method, &c.Target, &c.Token, &c.Failure} {
-		*text = r.Text()
-	}
-	c.id, c.token = mcp.KeyOf([]byte(c.ID)), mcp.KeyOf([]byte(c.Token))
-	return c
 }

@@ -303,16 +303,6 @@ func (s *Store) Head(ctx context.Context, id store.SessionID) (head store.Head, 
 	return head, err
 }
 
-// Settled returns the head of a session that is in the database whole, at next to no cost. ok
-// is false for a session that is in a spool as well or cannot be found.
-func (s *Store) Settled(ctx context.Context, id store.SessionID) (head store.Head, ok bool) {
-	err := s.with(ctx, id, "head of", func(x *source) error {
-		head, ok = x.projection.session.Head, x.spool == nil
-		return nil
-	})
-	return head, ok && err == nil
-}
-
 // OpenLines returns the unterminated lines of a live session.
 func (s *Store) OpenLines(ctx context.Context, id store.SessionID) (lines []store.OpenLine, err error) {
 	err = s.with(ctx, id, "open lines of", func(x *source) error {
