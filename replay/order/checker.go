@@ -2,8 +2,6 @@ package order
 
 import (
 	"bytes"
-	"encoding/json"
-	"strings"
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
@@ -16,9 +14,6 @@ var (
 	doubtBatch = newLaw(law{"P9", "batches are not described", Warning, pageBase, "Messages", revisions{mcp.Revision2024_11_05, mcp.Revision2024_11_05}})
 	emptyBatch = newLaw(law{"P9", "a batch is not empty", Error, pageBase, "Messages", always})
 )
-
-// Mark is the number of frames an end has received: a point on the end's own clock.
-type Mark int
 
 // Checker judges the frames of a session. [New] makes it.
 type Checker struct {
@@ -101,7 +96,18 @@ func (c *Checker) Refuse(dir transport.Direction, p Parsed) {
 	for i := range p.read {
 		switch m := &p.read[i]; {
 		case m.kind == transport.Request:
-			c.end(dir).refuse(m)
+			for req := range c.end(dir).withID(m.id) {
+				if req.stream != m.stream {
+					continue
+				}
+				if !req.Answered {
+					req.refused = true
+					for req.before != nil && req.before.refused { // a request sent for ever takes little memory
+						req.before = req.before.before
+					}
+				}
+				break
+			}
 		case m.kind == transport.Response:
 			for req := range c.end(dir.Reverse()).withID(m.id) {
 				if req.Answered && req.answerStream == m.stream {
@@ -241,8 +247,16 @@ func (c *Checker) sent(dir transport.Direction, m *message) {
 }
 
 func (c *Checker) sentRequest(dir transport.Direction, m *message) {
-	if dir == transport.ClientToServer {
-		c.settleByRequest(m)
+	fromClient := dir == transport.ClientToServer
+	switch { // the revision; server/discover settles no revision before the answer
+	case !fromClient:
+	case m.Method == mcp.MethodInitialize:
+		c.revision = mcp.Revision2025_11_25 // the last that has a handshake
+		if named := transport.MemberText(m.Params, mcp.MemberProtocolVersion); named < mcp.Revision2026_07_28 {
+			c.revision = named
+		}
+	case m.version >= mcp.Revision2026_07_28 && m.Method != mcp.MethodDiscover:
+		c.revision = m.version
 	}
 	req := &Request{
 		Dir: dir, ID: bytes.Clone(m.ID), Method: m.Method, stream: m.stream, id: m.id, token: m.token, session: c.handshake.count,
@@ -253,16 +267,33 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 		req.before = before
 	}
 	sender.keep(req)
-	c.handshake.sentRequest(req, c.stateless())
-	if dir == transport.ClientToServer {
-		c.subscriptions.sentRequest(req, m)
+	switch h := &c.handshake; {
+	case !fromClient || m.Method == mcp.MethodPing:
+	case m.Method == mcp.MethodInitialize:
+		*h = handshake{count: h.count + 1, request: req, early: h.early}
+		req.session = h.count
+	case h.request == nil && h.early == "" && !c.stateless() && m.Method != mcp.MethodDiscover:
+		h.early = req.String()
+	}
+	switch {
+	case !fromClient:
+	case m.Method == mcp.MethodListen:
+		req.filter = parseListenFilter(transport.Member(m.Params, "notifications"))
+	case m.Method == mcp.MethodSubscribe:
+		if c.subscriptions.first == nil {
+			c.subscriptions.first = req
+		}
+		c.subscriptions.uris.add(transport.MemberText(m.Params, "uri"))
 	}
 	if c.stateless() && transport.Member(m.Params, mcp.MemberMeta, mcp.MetaLogLevel) != nil {
 		c.logging.open = append(c.logging.open, req)
 		req.logIndex = len(c.logging.open)
 	}
-	if c.hasTasks() {
-		c.tasks.sentRequest(req, m)
+	if c.hasTasks() && (m.Method == mcp.MethodTaskResult || answeredWithStatus(req)) {
+		req.about = keyOfTask(dir.Reverse(), m.Params)
+		if c.tasks.status[req.about] == "" {
+			c.tasks.askedSoon.add(req.about)
+		}
 	}
 }
 
@@ -289,20 +320,6 @@ func (c *Checker) sentResponse(dir transport.Direction, m *message) {
 	c.tasks.sentResponse(dir, m, req)
 }
 
-// settleByRequest finds the revision in a client's request. A request for the server's
-// revisions settles no revision before the answer.
-func (c *Checker) settleByRequest(m *message) {
-	switch v := m.version; {
-	case m.Method == mcp.MethodInitialize:
-		c.revision = mcp.Revision2025_11_25 // the last that has a handshake
-		if named := transport.MemberText(m.Params, mcp.MemberProtocolVersion); named < mcp.Revision2026_07_28 {
-			c.revision = named
-		}
-	case v >= mcp.Revision2026_07_28 && m.Method != mcp.MethodDiscover:
-		c.revision = v
-	}
-}
-
 // received keeps when an end received a message, on the end's clock.
 func (c *Checker) received(dir transport.Direction, m *message, at Mark) {
 	switch {
@@ -311,8 +328,16 @@ func (c *Checker) received(dir transport.Direction, m *message, at Mark) {
 			req.received = at
 		}
 	case m.kind == transport.Response:
-		if req := c.end(dir.Reverse()).awaits(m); req != nil {
-			req.answerReceived = at
+		// Of the requests with a response on the wire, a request of the same exchange comes before
+		// another, an earlier before a later.
+		var best *Request
+		for req := range c.end(dir.Reverse()).withID(m.id) {
+			if req.Answered && req.answerReceived == 0 && (best == nil || req.stream == m.stream || best.stream != m.stream) {
+				best = req
+			}
+		}
+		if best != nil {
+			best.answerReceived = at
 		}
 	case m.kind != transport.Notification:
 	case m.Method == mcp.NotificationCancelled:
@@ -342,63 +367,4 @@ func (c *Checker) learn(dir transport.Direction, m *message) {
 	if req != nil && req.Dir != dir {
 		c.end(dir).certain = max(c.end(dir).certain, req.received)
 	}
-}
-
-// Parsed is a frame, parsed once by [Parse] for every user, and never changed. Messages is
-// nil for a frame of other bytes than JSON.
-type Parsed struct {
-	Messages []transport.Message
-	Batch    bool
-	read     []message
-}
-
-// message is a message with the members read by several rules.
-type message struct {
-	transport.Message
-	kind          transport.MessageKind
-	stream        uint64 // the HTTP exchange; 0 on a pipe
-	id            mcp.Key
-	progressToken json.RawMessage
-	token         mcp.Key         // of progressToken
-	cancelled     json.RawMessage // the id of the cancelled request
-	cancels       mcp.Key         // of cancelled
-	version       string          // the revision in the _meta of a stateless session's request
-}
-
-// Parse reads a frame.
-func Parse(f transport.Frame) Parsed {
-	messages, err := f.Messages()
-	if err != nil {
-		return Parsed{}
-	}
-	p := Parsed{Messages: messages, Batch: bytes.TrimLeft(f.Bytes, " \t\r\n")[0] == '['}
-	p.read = make([]message, len(messages))
-	for i, m := range messages {
-		r := message{Message: m, kind: m.Kind(), stream: f.Stream, id: mcp.KeyOf(m.ID)}
-		if r.kind == transport.Request || r.kind == transport.Notification {
-			r.progressToken = m.ProgressToken()
-			r.token = mcp.KeyOf(r.progressToken)
-			if m.Method == mcp.NotificationCancelled {
-				r.cancelled = transport.Member(m.Params, mcp.MemberRequestID)
-				r.cancels = mcp.KeyOf(r.cancelled)
-			}
-			if bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
-				r.version = transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)
-			}
-		}
-		p.read[i] = r
-	}
-	return p
-}
-
-// Keys returns the part of a frame for [Checker.Refuse], without sharing bytes.
-func (p Parsed) Keys() Parsed {
-	keys := Parsed{read: make([]message, len(p.read))}
-	for i, m := range p.read {
-		keys.read[i] = message{
-			Message: transport.Message{Method: strings.Clone(m.Method)},
-			kind:    m.kind, stream: m.stream, id: m.id, token: m.token, cancels: m.cancels,
-		}
-	}
-	return keys
 }

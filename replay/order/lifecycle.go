@@ -75,18 +75,6 @@ func (h *handshake) judge(v *violations, dir transport.Direction, m *message, kn
 	}
 }
 
-// sentRequest notes a request that begins a handshake, or that comes too early for one.
-func (h *handshake) sentRequest(req *Request, stateless bool) {
-	switch {
-	case req.Dir == transport.ServerToClient || req.Method == mcp.MethodPing:
-	case req.Method == mcp.MethodInitialize:
-		*h = handshake{count: h.count + 1, request: req, early: h.early}
-		req.session = h.count
-	case h.request == nil && h.early == "" && !stateless && req.Method != mcp.MethodDiscover:
-		h.early = req.String()
-	}
-}
-
 // tasks holds the status of each task. Responses and notifications tell the status, in the
 // direction of the end that runs the task: the direction is part of the key.
 type tasks struct {
@@ -144,17 +132,6 @@ func (t *tasks) judgeStatus(v *violations, dir transport.Direction, m *message, 
 		v.add(taskResult, dir, "%s that says task %s is %s, after the response to tasks/result", what, taskID(task), now)
 	default:
 		v.add(taskTerminal, dir, "%s that says task %s is %s, after it was %s", what, taskID(task), now, before)
-	}
-}
-
-// sentRequest keeps which task a request is about.
-func (t *tasks) sentRequest(req *Request, m *message) {
-	if req.Method != mcp.MethodTaskResult && !answeredWithStatus(req) {
-		return
-	}
-	req.about = keyOfTask(req.Dir.Reverse(), m.Params)
-	if t.status[req.about] == "" {
-		t.askedSoon.add(req.about)
 	}
 }
 

@@ -80,9 +80,6 @@ func (r *Request) AnswerReceived() bool { return r.answerReceived > 0 }
 // String names the request: ping (id 3).
 func (r *Request) String() string { return fmt.Sprintf("%s (id %s)", r.Method, r.ID) }
 
-// over reports whether no more frames may belong to a request.
-func (r *Request) over() bool { return r.refused || r.Answered && (!r.task || r.ended) }
-
 // end holds the requests of an end.
 type end struct {
 	clock     Mark // frames received
@@ -107,7 +104,14 @@ func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) 
 	}
 	sender := c.end(dir)
 	idsAreFresh := !c.stateless() && c.revision != "" && m.Method != mcp.MethodInitialize
-	if before := sender.request(m.id).notRefused(); before != nil {
+	before := sender.request(m.id)
+	for req := range sender.withID(m.id) {
+		if !req.refused { // by HTTP: it counts before later ones that were
+			before = req
+			break
+		}
+	}
+	if before != nil {
 		switch {
 		case before.refused && before.Method == m.Method: // it is sent again
 		case !before.refused && !knows(before.answerReceived, known) && !before.Cancelled:
@@ -126,17 +130,6 @@ func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) 
 	if other := sender.withToken(m.token); other != nil && !knows(other.answerReceived, known) && !other.Cancelled && !other.refused {
 		c.add(tokenNotOpen, dir, "%s (id %s) with the progress token %s of %v, which is open", m.Method, m.ID, m.progressToken, other)
 	}
-}
-
-// notRefused returns the request, or after a refusal by HTTP the latest request before with
-// the same id, open and not refused.
-func (r *Request) notRefused() *Request {
-	for one, n := r, 0; one != nil && n < maxSameID; one, n = one.before, n+1 {
-		if !one.refused {
-			return one
-		}
-	}
-	return r
 }
 
 // judgeResponse is rule P1. It returns the request, unless the response breaks a law.
@@ -225,6 +218,9 @@ func rises(before, now json.RawMessage) bool {
 	isExact := string(before) == string(now) || a < 1<<53 && a > -1<<53
 	return b > a || b == a && !isExact
 }
+
+// Mark is the number of frames an end has received: a point on the end's own clock.
+type Mark int
 
 // knows reports whether an end knew a fact at a mark.
 func knows(fact, at Mark) bool { return fact > 0 && fact <= at }
@@ -316,34 +312,6 @@ func (e *end) answeredBy(m *message) (best *Request) {
 	return best
 }
 
-// awaits returns the request whose response is received now: of the requests with a
-// response on the wire, a request of the same exchange before another, an earlier before a
-// later.
-func (e *end) awaits(m *message) (best *Request) {
-	for req := range e.withID(m.id) {
-		if req.Answered && req.answerReceived == 0 && (best == nil || req.stream == m.stream || best.stream != m.stream) {
-			best = req
-		}
-	}
-	return best
-}
-
-// refuse notes a request turned away by HTTP: see Checker.Refuse.
-func (e *end) refuse(m *message) {
-	for req := range e.withID(m.id) {
-		if req.stream != m.stream {
-			continue
-		}
-		if !req.Answered {
-			req.refused = true
-			for req.before != nil && req.before.refused { // a request sent for ever takes little memory
-				req.before = req.before.before
-			}
-		}
-		return
-	}
-}
-
 // remembered is how many answered requests of an end are kept whole.
 const remembered = 4096
 
@@ -355,7 +323,8 @@ func (e *end) forget(pinned ...*Request) {
 	}
 	kept := e.list[:0]
 	for i, req := range e.list {
-		if i >= len(e.list)-remembered || !req.over() || slices.Contains(pinned, req) {
+		isOver := req.refused || req.Answered && (!req.task || req.ended) // no more frames may belong to it
+		if i >= len(e.list)-remembered || !isOver || slices.Contains(pinned, req) {
 			kept = append(kept, req)
 			continue
 		}
@@ -407,4 +376,24 @@ func (e *end) subscription(m *message) *Request {
 
 func subscriptionID(m *message) json.RawMessage {
 	return transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
+}
+
+// OneSender reports whether a violation depends on the order of two frames of one sender: on
+// different HTTP streams a frame may have overtaken the other, without any fault.
+func (v Violation) OneSender() bool {
+	switch v.Title {
+	case progressEnds.title, progressRises.title, cancelsOwn.title:
+		return true
+	}
+	return false
+}
+
+// NeedsBeginning reports whether a violation depends on earlier frames: a recording from the
+// middle of a session proves no such violation.
+func (v Violation) NeedsBeginning() bool {
+	switch v.Title {
+	case answersRequest.title, tokenReceived.title, cancelsOwn.title, subscriptionOpen.title, updatesSubscribed.title, logLevelSet.title:
+		return true
+	}
+	return false
 }

@@ -1,9 +1,12 @@
 package order
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -43,26 +46,6 @@ type Violation struct {
 func (v Violation) String() string {
 	revision := cmp.Or(v.Revision, "every revision")
 	return fmt.Sprintf("%s %s: %s (%s; %s, %s)", v.Rule, v.Severity, v.Text, v.Title, revision, v.Section)
-}
-
-// OneSender reports whether a violation depends on the order of two frames of one sender: on
-// different HTTP streams a frame may have overtaken the other, without any fault.
-func (v Violation) OneSender() bool {
-	switch v.Title {
-	case progressEnds.title, progressRises.title, cancelsOwn.title:
-		return true
-	}
-	return false
-}
-
-// NeedsBeginning reports whether a violation depends on earlier frames: a recording from the
-// middle of a session proves no such violation.
-func (v Violation) NeedsBeginning() bool {
-	switch v.Title {
-	case answersRequest.title, tokenReceived.title, cancelsOwn.title, subscriptionOpen.title, updatesSubscribed.title, logLevelSet.title:
-		return true
-	}
-	return false
 }
 
 // Demand is a demand of a rule.
@@ -185,3 +168,62 @@ func (v *violations) add(l law, dir transport.Direction, format string, args ...
 
 // stateless reports whether the revision has no handshake.
 func (v *violations) stateless() bool { return v.revision >= mcp.Revision2026_07_28 }
+
+// Parsed is a frame, parsed once by [Parse] for every user, and never changed. Messages is
+// nil for a frame of other bytes than JSON.
+type Parsed struct {
+	Messages []transport.Message
+	Batch    bool
+	read     []message
+}
+
+// message is a message with the members read by several rules.
+type message struct {
+	transport.Message
+	kind          transport.MessageKind
+	stream        uint64 // the HTTP exchange; 0 on a pipe
+	id            mcp.Key
+	progressToken json.RawMessage
+	token         mcp.Key         // of progressToken
+	cancelled     json.RawMessage // the id of the cancelled request
+	cancels       mcp.Key         // of cancelled
+	version       string          // the revision in the _meta of a stateless session's request
+}
+
+// Parse reads a frame.
+func Parse(f transport.Frame) Parsed {
+	messages, err := f.Messages()
+	if err != nil {
+		return Parsed{}
+	}
+	p := Parsed{Messages: messages, Batch: bytes.TrimLeft(f.Bytes, " \t\r\n")[0] == '['}
+	p.read = make([]message, len(messages))
+	for i, m := range messages {
+		r := message{Message: m, kind: m.Kind(), stream: f.Stream, id: mcp.KeyOf(m.ID)}
+		if r.kind == transport.Request || r.kind == transport.Notification {
+			r.progressToken = m.ProgressToken()
+			r.token = mcp.KeyOf(r.progressToken)
+			if m.Method == mcp.NotificationCancelled {
+				r.cancelled = transport.Member(m.Params, mcp.MemberRequestID)
+				r.cancels = mcp.KeyOf(r.cancelled)
+			}
+			if bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
+				r.version = transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)
+			}
+		}
+		p.read[i] = r
+	}
+	return p
+}
+
+// Keys returns the part of a frame for [Checker.Refuse], without sharing bytes.
+func (p Parsed) Keys() Parsed {
+	keys := Parsed{read: make([]message, len(p.read))}
+	for i, m := range p.read {
+		keys.read[i] = message{
+			Message: transport.Message{Method: strings.Clone(m.Method)},
+			kind:    m.kind, stream: m.stream, id: m.id, token: m.token, cancels: m.cancels,
+		}
+	}
+	return keys
+}

@@ -27,24 +27,18 @@ type subscriptions struct {
 	uris  resourceSet // of every resources/subscribe
 }
 
-// sentRequest notes a subscription, and the filter of a listen request.
-func (s *subscriptions) sentRequest(req *Request, m *message) {
-	switch req.Method {
-	case mcp.MethodListen:
-		req.filter = parseListenFilter(transport.Member(m.Params, "notifications"))
-	case mcp.MethodSubscribe:
-		if s.first == nil {
-			s.first = req
-		}
-		s.uris.add(transport.MemberText(m.Params, "uri"))
-	}
-}
-
-// judge is rule P7 for a notification of the server.
+// judge is rule P7 for a notification of the server. In a session with a handshake updates may
+// still be on the way after an unsubscribe; for how long the specification does not say.
 func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark) {
 	const dir = transport.ServerToClient
 	if !v.stateless() {
-		s.judgeUpdate(v, m, known)
+		switch {
+		case m.Method != mcp.NotificationResourceUpdated || v.revision == "":
+		case s.first == nil || !knows(s.first.received, known):
+			v.add(updatesSubscribed, dir, "%s before any resources/subscribe", m.Method)
+		case !s.uris.covers(updatedURI(m)):
+			v.add(updatesSubscribed, dir, "%s of %s, which the client never subscribed to", m.Method, transport.Member(m.Params, "uri"))
+		}
 		return
 	}
 	id := subscriptionID(m)
@@ -68,19 +62,6 @@ func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark
 		v.add(notifiesAsked, dir, "%s of subscription %s, which did not ask for it", m.Method, id)
 	case m.Method == mcp.NotificationResourceUpdated && !req.filter.uris.covers(updatedURI(m)):
 		v.add(updatesAsked, dir, "%s of %s on subscription %s, which did not ask for it", m.Method, transport.Member(m.Params, "uri"), id)
-	}
-}
-
-// judgeUpdate is rule P7 in a session with a handshake. After an unsubscribe updates may still
-// be on the way; for how long the specification does not say.
-func (s *subscriptions) judgeUpdate(v *violations, m *message, known Mark) {
-	const dir = transport.ServerToClient
-	switch {
-	case m.Method != mcp.NotificationResourceUpdated || v.revision == "":
-	case s.first == nil || !knows(s.first.received, known):
-		v.add(updatesSubscribed, dir, "%s before any resources/subscribe", m.Method)
-	case !s.uris.covers(updatedURI(m)):
-		v.add(updatesSubscribed, dir, "%s of %s, which the client never subscribed to", m.Method, transport.Member(m.Params, "uri"))
 	}
 }
 
