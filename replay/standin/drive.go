@@ -98,7 +98,7 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 		o.Pacer = Unpaced{}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	d.order.hangsUp = o.HangUp != nil
+	d.hangsUp = o.HangUp != nil
 	s := &driving{
 		DriveOptions: o, conn: conn, driver: d,
 		in: make(chan readResult), out: make(chan outgoing),
@@ -247,7 +247,7 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 		waits := isIdle && (s.driver.Waiting() || s.driver.IsDone())
 		switch {
 		case waits && !s.waits: // it ends before the limit does
-			s.quiet.Reset(min(s.driver.order.patience(), s.Timeout-s.Timeout/8))
+			s.quiet.Reset(min(s.driver.patience(), s.Timeout-s.Timeout/8))
 		case !waits:
 			s.quiet.Stop()
 		}

@@ -37,13 +37,17 @@ import (
 // driver treats noise as a Player does.
 type Driver struct {
 	half
-	matcher  driverMatcher
-	order    driverOrder
-	requests map[mcp.Key][]*request // of the client, by id
-	heard    int                    // server messages that arrived
-	missing  int                    // server messages that did not, of those said before the client ended its side
-	open     []*request             // sent, not cancelled, and the recorded answer has not come
-	streams  map[uint64]*ownFrame   // sent frames, by HTTP exchange
+	requests map[mcp.Key][]*request   // of the client, by id
+	expected map[match.Key][]*message // requests, notifications and stray answers of the server, in recorded order
+	open     []*request               // sent, not cancelled, and the recorded answer has not come
+	streams  map[uint64]*ownFrame     // sent frames, by HTTP exchange
+	heard    int                      // server messages that arrived
+	missing  int                      // server messages that did not, of those said before the client ended its side
+	next     int                      // frames before this one were sent, or are answers
+	due      []*ownFrame              // answers whose question has come
+	places   []hangUp                 // where the client is still to hang up
+	hangsUp  bool                     // the shell hangs up: later frames wait for that
+	ended    bool                     // no frame goes out any more
 }
 
 // NewDriver returns a Driver of the client's half of a session.
@@ -51,12 +55,12 @@ func NewDriver(events []store.Event, rules match.Rules) *Driver {
 	script := loadDriverScript(events)
 	d := &Driver{
 		half:     newHalf(script, transport.ServerToClient, rules),
-		order:    driverOrder{script: script, places: script.hangUps},
 		requests: map[mcp.Key][]*request{},
+		expected: map[match.Key][]*message{},
 		streams:  map[uint64]*ownFrame{},
+		places:   script.hangUps,
 	}
 	d.role = d
-	d.matcher = newDriverMatcher(&d.order, rules, d.variables)
 	for _, f := range script.frames {
 		for _, r := range f.requests {
 			id := mcp.KeyOf(r.msg().ID)
@@ -66,6 +70,13 @@ func NewDriver(events []store.Event, rules match.Rules) *Driver {
 	for _, s := range script.messages {
 		if !s.afterEnd {
 			d.missing++
+		}
+		key := serverMsgKey(s.msg())
+		if s.isStray() {
+			key = match.Key(strayKey(s.msg()))
+		}
+		if s.request == nil {
+			d.expected[key] = append(d.expected[key], s)
 		}
 	}
 	return d
@@ -85,7 +96,7 @@ func (d *Driver) Receive(f transport.Frame) []transport.Frame {
 		case transport.Response:
 			d.response(m, f.Stream)
 		case transport.Notification:
-			if s := d.matcher.pick(serverMsgKey(m), m); s != nil {
+			if s := d.pick(serverMsgKey(m), m); s != nil {
 				d.arrive(s, m, f.Stream)
 			} else {
 				d.extra(about(m), fmt.Sprintf("the server's %s was not recorded", about(m)), false)
@@ -108,7 +119,7 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 		}
 		return
 	}
-	if s := d.matcher.pick(match.Key(strayKey(m)), m); s != nil {
+	if s := d.pick(match.Key(strayKey(m)), m); s != nil {
 		d.arrive(s, m, stream)
 		return
 	}
@@ -139,7 +150,7 @@ func (d *Driver) answered(m transport.Message, stream uint64) *request {
 
 // request takes a live request and returns the answer if none is recorded.
 func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
-	if s := d.matcher.pick(serverMsgKey(m), m); s != nil {
+	if s := d.pick(serverMsgKey(m), m); s != nil {
 		d.arrive(s, m, stream)
 		return nil
 	}
@@ -152,7 +163,8 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 	return []transport.Frame{answerTo(m.ID, stream, missBody(text))}
 }
 
-// arrive lets m stand for the server message.
+// arrive lets m stand for the server message, and skips the notifications that the recorded
+// server had sent before it.
 func (d *Driver) arrive(s *message, m transport.Message, stream uint64) {
 	d.half.arrive(s, m, stream)
 	d.heard++
@@ -166,18 +178,22 @@ func (d *Driver) arrive(s *message, m transport.Message, stream uint64) {
 	if m.Kind() == transport.Response {
 		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == s.request })
 	}
-	d.order.arrive(s)
+	kind := s.live.Kind()
+	if kind == transport.Request {
+		d.due = append(d.due, s.answers...)
+	}
+	upto := s.index
+	if kind == transport.Notification && s.index >= d.horizon() {
+		upto = d.settled // it came early, by a timer: nothing is skipped
+	}
+	for _, before := range d.messages[min(d.settled, upto):upto] {
+		before.skipped = before.skipped || before.msg().Kind() == transport.Notification || before.isStray()
+	}
+	d.settle()
 }
 
 // End says that the client has ended its side: no frame goes out any more.
-func (d *Driver) End() { d.order.ended = true }
-
-// release returns the client frames ready to go.
-func (d *Driver) release() []transport.Frame {
-	var out []transport.Frame
-	d.order.release(func(f *ownFrame) { out = append(out, d.send(f)) })
-	return out
-}
+func (d *Driver) End() { d.ended = true }
 
 // send returns the client frame with the live server's values in it.
 func (d *Driver) send(f *ownFrame) transport.Frame {
@@ -207,7 +223,7 @@ func (d *Driver) send(f *ownFrame) transport.Frame {
 // Said reports whether every frame was returned that answers nothing.
 func (d *Driver) Said() bool {
 	isLeft := func(f *ownFrame) bool { return f.question == nil && !f.sent }
-	return !slices.ContainsFunc(d.frames[d.order.next:], isLeft)
+	return !slices.ContainsFunc(d.frames[d.next:], isLeft)
 }
 
 // IsDone reports whether the client has said everything and has heard every answer that the
@@ -228,7 +244,7 @@ func (d *Driver) Pending() []string {
 	if d.reorders {
 		return list
 	}
-	f := d.order.nextFrame()
+	f := d.nextFrame()
 	if f == nil {
 		return list
 	}
@@ -242,19 +258,19 @@ func (d *Driver) Pending() []string {
 
 // Waiting reports whether GiveUpWaiting would let the session go on: to a client frame, or to a
 // place where the client hangs up.
-func (d *Driver) Waiting() bool { return d.order.held() != nil || len(d.order.unheard()) > 0 }
+func (d *Driver) Waiting() bool { return d.held() != nil || len(d.unheard()) > 0 }
 
 // GiveUpWaiting gives up waiting, for the first client frame or hang-up that is held back by
 // messages which the live server may never send, and returns the frames that can be sent
 // then. A response is always waited for, unless its request was cancelled.
 func (d *Driver) GiveUpWaiting() []transport.Frame {
-	if unheard := d.order.unheard(); len(unheard) > 0 {
+	if unheard := d.unheard(); len(unheard) > 0 {
 		for _, s := range unheard {
 			d.giveUpOn(s)
 		}
 		return d.release()
 	}
-	f := d.order.held()
+	f := d.held()
 	if f == nil {
 		return nil
 	}
@@ -281,7 +297,7 @@ func (d *Driver) GiveUpWaiting() []transport.Frame {
 			d.noteWithout(s)
 		}
 	}
-	d.order.settle()
+	d.settle()
 	return d.release()
 }
 
@@ -301,8 +317,8 @@ func (d *Driver) noteWithout(s *message) {
 // HangUps returns the exchanges on which the client is to hang up now, because it has said
 // and heard everything recorded before. Each is returned once.
 func (d *Driver) HangUps() (exchanges []uint64) {
-	d.order.places = slices.DeleteFunc(d.order.places, func(h hangUp) bool {
-		due := d.order.isReached(h) && !slices.ContainsFunc(h.on, (*message).mayCome)
+	d.places = slices.DeleteFunc(d.places, func(h hangUp) bool {
+		due := d.isReached(h) && !slices.ContainsFunc(h.on, (*message).mayCome)
 		if due {
 			exchanges = append(exchanges, h.exchange)
 		}
@@ -310,30 +326,6 @@ func (d *Driver) HangUps() (exchanges []uint64) {
 	})
 	return exchanges
 }
-
-// AllowReorder lets the driver send its client frames in any order that the specification allows a
-// client, as [Player.AllowReorder] does for a server: its calls side by side, however they were
-// recorded.
-//
-// Some frames stay in order: the handshake goes before all but pings, an answer after its
-// question, a cancellation after its request; a request with a cursor, a task or a request
-// state goes after the answer that brought it. Frames that name one task, one question or
-// one subscribed resource keep their order, and a request among them waits for the answer to
-// the one before.
-func (d *Driver) AllowReorder() {
-	d.matcher.preferID = true
-	d.order.allowReorder()
-}
-
-// OneByOne makes each request wait for the answers to the earlier ones: a live server then
-// has one call at a time, and takes the calls in the recorded order whatever its own pace
-// is. Call it before Start.
-//
-// The recorded overlap stays where the recording shows a reason for it: behind a call that
-// was cancelled, was never answered or only after the later one, and around a subscription,
-// which is open all the time. If an answer waits for the later call in a way that the
-// recording does not show, GiveUpWaiting brings the overlap back.
-func (d *Driver) OneByOne() { d.order.oneByOne() }
 
 // Placeholders lists the messages that hold placeholders of masked secrets which the
 // recorded server had not given before. Unless the live server gives their values, they are

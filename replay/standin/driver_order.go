@@ -11,81 +11,54 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// driverOrder decides when a client frame may go out, and when the client hangs up: in
-// recorded order, or in any order that the specification allows.
-type driverOrder struct {
-	*script
-	ended   bool        // no frame goes out any more
-	next    int         // client frames before this one were sent, or are answers
-	due     []*ownFrame // answers whose question has come
-	places  []hangUp    // where the client is still to hang up
-	hangsUp bool        // the shell hangs up: later client frames wait for that
-}
-
-// arrive notes that a server message has come, and skips the notifications that the recorded
-// server had sent before it.
-func (o *driverOrder) arrive(s *message) {
-	kind := s.live.Kind()
-	if kind == transport.Request {
-		o.due = append(o.due, s.answers...)
-	}
-	upto := s.index
-	if kind == transport.Notification && s.index >= o.horizon() {
-		upto = o.settled // it came early, by a timer: nothing is skipped
-	}
-	for _, before := range o.messages[min(o.settled, upto):upto] {
-		before.skipped = before.skipped || before.msg().Kind() == transport.Notification || before.isStray()
-	}
-	o.settle()
-}
-
 // horizon is the first server message that cannot come before the client says more.
-func (o *driverOrder) horizon() int {
-	if !o.reorders {
-		if f := o.nextFrame(); f != nil {
+func (d *Driver) horizon() int {
+	if !d.reorders {
+		if f := d.nextFrame(); f != nil {
 			return max(f.before, 1+f.lastQueued())
 		}
 	}
-	return len(o.messages)
+	return len(d.messages)
 }
 
-// release sends the client frames ready to go.
-func (o *driverOrder) release(send func(*ownFrame)) {
+// release returns the client frames ready to go.
+func (d *Driver) release() (out []transport.Frame) {
 	switch {
-	case o.ended:
-	case o.reorders:
+	case d.ended:
+	case d.reorders:
 		// An answer to a question that the live server does not ask holds up nothing.
 		isMissing := func(s *message) bool { return !s.arrived }
-		isAhead := func(f *ownFrame) bool { return !f.written && (f.question == nil || f.question.arrived) }
-		for _, f := range o.frames[o.next:] {
-			isAsked := f.question == nil || f.question.arrived
-			if !f.sent && isAsked && !slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead) {
-				send(f)
+		isAsked := func(f *ownFrame) bool { return f.question == nil || f.question.arrived }
+		isAhead := func(f *ownFrame) bool { return !f.written && isAsked(f) }
+		for _, f := range d.frames[d.next:] {
+			if !f.sent && isAsked(f) && !slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead) {
+				out = append(out, d.send(f))
 			}
 		}
-		for o.next < len(o.frames) && o.frames[o.next].sent {
-			o.next++
+		for d.next < len(d.frames) && d.frames[d.next].sent {
+			d.next++
 		}
 	default:
-		for f := o.sendable(); f != nil; f = o.sendable() {
-			send(f)
+		for f := d.sendable(); f != nil; f = d.sendable() {
+			out = append(out, d.send(f))
 		}
-		o.due = slices.DeleteFunc(o.due, func(f *ownFrame) bool { return f.sent })
+		d.due = slices.DeleteFunc(d.due, func(f *ownFrame) bool { return f.sent })
 	}
+	return out
 }
 
 // sendable returns the first recorded of the client frames that may go out: the next frame
 // that answers nothing, or an answer.
-func (o *driverOrder) sendable() *ownFrame {
-	first := o.nextFrame()
+func (d *Driver) sendable() *ownFrame {
+	first := d.nextFrame()
 	if first != nil {
-		isAhead := func(h hangUp) bool { return h.frames <= first.index && o.isReached(h) }
-		if o.settled < first.before || first.isQueued() || o.hangsUp && slices.ContainsFunc(o.places, isAhead) {
+		isAhead := func(h hangUp) bool { return h.frames <= first.index && d.isReached(h) }
+		if d.settled < first.before || first.isQueued() || d.hangsUp && slices.ContainsFunc(d.places, isAhead) {
 			first = nil
 		}
 	}
-	for _, f := range o.due {
-		if !f.sent && (first == nil || f.index < first.index) && o.mayAnswer(f) {
+	for _, f := range d.due {
+		if !f.sent && (first == nil || f.index < first.index) && d.mayAnswer(f) {
 			first = f
 		}
 	}
@@ -94,9 +67,9 @@ func (o *driverOrder) sendable() *ownFrame {
 
 // nextFrame returns the next client frame that answers nothing. It is not for a reordering
 // driver.
-func (o *driverOrder) nextFrame() *ownFrame {
-	for ; o.next < len(o.frames); o.next++ {
-		if f := o.frames[o.next]; f.question == nil && !f.sent {
+func (d *Driver) nextFrame() *ownFrame {
+	for ; d.next < len(d.frames); d.next++ {
+		if f := d.frames[d.next]; f.question == nil && !f.sent {
 			return f
 		}
 	}
@@ -105,17 +78,17 @@ func (o *driverOrder) nextFrame() *ownFrame {
 
 // mayAnswer reports whether everything recorded between the question and its answer has
 // happened.
-func (o *driverOrder) mayAnswer(f *ownFrame) bool {
+func (d *Driver) mayAnswer(f *ownFrame) bool {
 	if f.unheld {
 		return true
 	}
-	if next := o.nextFrame(); next != nil && next.index < f.index && next.isQueued() {
+	if next := d.nextFrame(); next != nil && next.index < f.index && next.isQueued() {
 		return true // the recorded overlap is not kept: the two would wait for each other
 	}
-	if slices.ContainsFunc(o.messages[f.question.index:f.before], (*message).isPending) {
+	if slices.ContainsFunc(d.messages[f.question.index:f.before], (*message).isPending) {
 		return false
 	}
-	for _, earlier := range slices.Backward(o.frames[:f.index]) {
+	for _, earlier := range slices.Backward(d.frames[:f.index]) {
 		if earlier.before <= f.question.index { // sent before the question
 			return true
 		}
@@ -128,16 +101,16 @@ func (o *driverOrder) mayAnswer(f *ownFrame) bool {
 
 // held returns the first client frame that waits for nothing but messages that may never
 // come.
-func (o *driverOrder) held() *ownFrame {
-	if o.ended || o.reorders {
+func (d *Driver) held() *ownFrame {
+	if d.ended || d.reorders {
 		return nil
 	}
-	if i := slices.IndexFunc(o.due, func(f *ownFrame) bool { return !f.sent }); i >= 0 {
-		return o.due[i]
+	if i := slices.IndexFunc(d.due, func(f *ownFrame) bool { return !f.sent }); i >= 0 {
+		return d.due[i]
 	}
-	f := o.nextFrame()
+	f := d.nextFrame()
 	isAwaited := func(s *message) bool { return s.isPending() && !s.optional }
-	if f == nil || slices.ContainsFunc(o.messages[o.settled:max(o.settled, f.before)], isAwaited) {
+	if f == nil || slices.ContainsFunc(d.messages[d.settled:max(d.settled, f.before)], isAwaited) {
 		return nil
 	}
 	return f
@@ -156,23 +129,23 @@ const queuePatience = 4 * defaultPatience
 // patience returns how long to wait, in silence, for messages that may never come: longer
 // where the recorded server took its time. A message that came by a timer then comes by one
 // now.
-func (o *driverOrder) patience() time.Duration {
-	f := o.held()
-	switch unheard := o.unheard(); {
+func (d *Driver) patience() time.Duration {
+	f := d.held()
+	switch unheard := d.unheard(); {
 	case len(unheard) > 0:
-		return defaultPatience + 2*o.longestSilence(unheard[0].index, 1+unheard[len(unheard)-1].index)
+		return defaultPatience + 2*d.longestSilence(unheard[0].index, 1+unheard[len(unheard)-1].index)
 	case f == nil:
-		return defaultPatience + 2*o.longestSilence(0, len(o.messages))
-	case f.question == nil && f.before <= o.settled && f.isQueued(): // a busy server may be about to answer
-		return queuePatience + 2*o.longestSilence(o.settled, 1+f.lastQueued())
+		return defaultPatience + 2*d.longestSilence(0, len(d.messages))
+	case f.question == nil && f.before <= d.settled && f.isQueued(): // a busy server may be about to answer
+		return queuePatience + 2*d.longestSilence(d.settled, 1+f.lastQueued())
 	}
-	return defaultPatience + 2*o.longestSilence(o.settled, f.before)
+	return defaultPatience + 2*d.longestSilence(d.settled, f.before)
 }
 
 // longestSilence returns the longest time that the recorded server was silent before one of
 // the messages from a place up to another that have not come.
-func (o *driverOrder) longestSilence(from, upto int) (longest time.Duration) {
-	for _, s := range o.messages[min(from, upto):upto] {
+func (d *Driver) longestSilence(from, upto int) (longest time.Duration) {
+	for _, s := range d.messages[min(from, upto):upto] {
 		if !s.arrived && !s.timedOut && !s.afterEnd {
 			longest = max(longest, s.gap)
 		}
@@ -181,8 +154,8 @@ func (o *driverOrder) longestSilence(from, upto int) (longest time.Duration) {
 }
 
 // isReached reports whether the session has come to the place of the hang-up.
-func (o *driverOrder) isReached(h hangUp) bool {
-	return o.settled >= h.messages && !slices.ContainsFunc(o.frames[:h.frames], func(f *ownFrame) bool { return !f.sent })
+func (d *Driver) isReached(h hangUp) bool {
+	return d.settled >= h.messages && !slices.ContainsFunc(d.frames[:h.frames], func(f *ownFrame) bool { return !f.sent })
 }
 
 // mayCome reports whether the client waits for the message before it hangs up. The message
@@ -192,12 +165,12 @@ func (s *message) mayCome() bool { return !s.arrived && !s.timedOut }
 
 // unheard returns the messages that may still come on the exchanges on which the client hangs
 // up next.
-func (o *driverOrder) unheard() (list []*message) {
-	if !o.hangsUp || o.ended {
+func (d *Driver) unheard() (list []*message) {
+	if !d.hangsUp || d.ended {
 		return nil
 	}
-	for _, h := range o.places {
-		if !o.isReached(h) {
+	for _, h := range d.places {
+		if !d.isReached(h) {
 			continue
 		}
 		for _, s := range h.on {
@@ -207,28 +180,6 @@ func (o *driverOrder) unheard() (list []*message) {
 		}
 	}
 	return list
-}
-
-// oneByOne puts each request in a queue behind the answers to the earlier ones.
-func (o *driverOrder) oneByOne() {
-	var open []*request
-	for _, f := range o.frames {
-		open = slices.DeleteFunc(open, func(r *request) bool { return r.response.index < f.before })
-		for _, r := range open {
-			wasBeside := func(own *request) bool { // answered before r was, or open all the time
-				method := own.msg().Method
-				return method == mcp.MethodListen || method == mcp.MethodPing || own.response == nil || own.response.index < r.response.index
-			}
-			if len(f.requests) > 0 && !slices.ContainsFunc(f.requests, wasBeside) {
-				f.queue = append(f.queue, r.response)
-			}
-		}
-		for _, r := range f.requests {
-			if r.isAwaited() {
-				open = append(open, r)
-			}
-		}
-	}
 }
 
 // isQueued reports whether the frame waits for the answer to an earlier call.
@@ -243,18 +194,26 @@ func (f *ownFrame) lastQueued() int {
 	return last
 }
 
-// allowReorder replaces the recorded order with the order that the specification asks for.
-func (o *driverOrder) allowReorder() {
-	o.reorders = true
+// AllowReorder lets the driver send its client frames in any order that the specification allows a
+// client, as [Player.AllowReorder] does for a server: its calls side by side, however they were
+// recorded.
+//
+// Some frames stay in order: the handshake goes before all but pings, an answer after its
+// question, a cancellation after its request; a request with a cursor, a task or a request
+// state goes after the answer that brought it. Frames that name one task, one question or
+// one subscribed resource keep their order, and a request among them waits for the answer to
+// the one before.
+func (d *Driver) AllowReorder() {
+	d.reorders = true
 	last := map[string]*ownFrame{} // by order key
 	brought := map[match.Handle]*message{}
 	heard := 0
 	var hello, ready *ownFrame
-	for _, f := range o.frames {
+	for _, f := range d.frames {
 		for ; heard < f.before; heard++ {
-			for _, handle := range match.HandlesIn(o.messages[heard].msg().Result) {
+			for _, handle := range match.HandlesIn(d.messages[heard].msg().Result) {
 				if brought[handle] == nil {
-					brought[handle] = o.messages[heard]
+					brought[handle] = d.messages[heard]
 				}
 			}
 		}
@@ -273,7 +232,7 @@ func (o *driverOrder) allowReorder() {
 				}
 			}
 			if transport.Member(m.Params, mcp.MemberInputResponses) != nil { // the last answer that asked for them
-				for _, s := range slices.Backward(o.messages[:f.before]) {
+				for _, s := range slices.Backward(d.messages[:f.before]) {
 					if s.request != nil && s.request.msg().Method == m.Method && timeline.TargetOf(s.request.msg()) == timeline.TargetOf(m) &&
 						string(transport.Member(s.msg().Result, mcp.MemberResultType)) == `"input_required"` {
 						f.needs = append(f.needs, s)
@@ -293,6 +252,35 @@ func (o *driverOrder) allowReorder() {
 		}
 		if hello != nil && hello != f && !isPing(messages) {
 			f.needs = append(f.needs, hello.responses(f.before)...)
+		}
+	}
+}
+
+// OneByOne makes each request wait for the answers to the earlier ones: a live server then
+// has one call at a time, and takes the calls in the recorded order whatever its own pace
+// is. Call it before Start.
+//
+// The recorded overlap stays where the recording shows a reason for it: behind a call that
+// was cancelled, was never answered or only after the later one, and around a subscription,
+// which is open all the time. If an answer waits for the later call in a way that the
+// recording does not show, GiveUpWaiting brings the overlap back.
+func (d *Driver) OneByOne() {
+	var open []*request
+	for _, f := range d.frames {
+		open = slices.DeleteFunc(open, func(r *request) bool { return r.response.index < f.before })
+		for _, r := range open {
+			wasBeside := func(own *request) bool { // answered before r was, or open all the time
+				method := own.msg().Method
+				return method == mcp.MethodListen || method == mcp.MethodPing || own.response == nil || own.response.index < r.response.index
+			}
+			if len(f.requests) > 0 && !slices.ContainsFunc(f.requests, wasBeside) {
+				f.queue = append(f.queue, r.response)
+			}
+		}
+		for _, r := range f.requests {
+			if r.isAwaited() {
+				open = append(open, r)
+			}
 		}
 	}
 }
@@ -327,16 +315,6 @@ func clientOrderKeys(f *ownFrame, m transport.Message) []string {
 	return append(keys, orderKeys(m)...)
 }
 
-// driverMatcher finds the recorded message that a live message of the server stands for,
-// unless it is the response to a request.
-type driverMatcher struct {
-	rules     match.Rules
-	variables *match.Variables
-	order     *driverOrder
-	expected  map[match.Key][]*message // each queue in recorded order
-	preferID  bool                     // takes the request with the live id
-}
-
 // serverMsgKey is the key of the messages that a live message of the server may stand for.
 func serverMsgKey(m transport.Message) match.Key {
 	if m.Method == mcp.NotificationProgress {
@@ -345,27 +323,13 @@ func serverMsgKey(m transport.Message) match.Key {
 	return match.Key(m.Method)
 }
 
-func newDriverMatcher(order *driverOrder, rules match.Rules, variables *match.Variables) driverMatcher {
-	d := driverMatcher{rules: rules, variables: variables, order: order, expected: map[match.Key][]*message{}}
-	for _, s := range order.messages {
-		key := serverMsgKey(s.msg())
-		if s.isStray() {
-			key = match.Key(strayKey(s.msg()))
-		}
-		if s.request == nil {
-			d.expected[key] = append(d.expected[key], s)
-		}
-	}
-	return d
-}
-
 // pick returns the recorded message that a live one stands for: of those with the key that
 // are left, among the first few, the message that it differs from least. A reordering driver,
 // which keeps the recorded ids, takes the request with the same id.
-func (d *driverMatcher) pick(key match.Key, m transport.Message) *message {
+func (d *Driver) pick(key match.Key, m transport.Message) *message {
 	queue := left(d.expected[key], func(s *message) bool { return s.arrived })
 	d.expected[key] = queue
-	if d.preferID && m.Kind() == transport.Request {
+	if d.reorders && m.Kind() == transport.Request {
 		for _, s := range queue {
 			if !s.arrived && mcp.Same(s.msg().ID, m.ID) {
 				return s
@@ -386,8 +350,8 @@ func (d *driverMatcher) pick(key match.Key, m transport.Message) *message {
 
 // nearest returns the recorded message that a live one differs from least, and whether the
 // two are equal. A notification stands for a message beyond the horizon only if they are.
-func (d *driverMatcher) nearest(queue []*message, m transport.Message) (nearest *message, equal bool) {
-	least, horizon := 0, d.order.horizon()
+func (d *Driver) nearest(queue []*message, m transport.Message) (nearest *message, equal bool) {
+	least, horizon := 0, d.horizon()
 	for _, s := range queue {
 		if s.arrived {
 			continue

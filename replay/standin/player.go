@@ -50,10 +50,19 @@ import (
 // recorded over several lines (HTTP) goes out on one.
 type Player struct {
 	half
-	matcher playerMatcher
-	order   playerOrder
-	asked   map[mcp.Key][]*request // requests sent to the live client, by id
-	streams map[uint64]uint64      // recorded exchanges, by the live exchanges that stand for them
+	revisions revisions
+	requests  map[match.Key][]*message // of the client, each queue in recorded order
+	failures  map[match.Key]failedCall // requests without a playable answer
+	masked    map[string][]*message    // requests with a masked secret, by method
+	inOrder   []*message               // of match.ByOrder: the requests left
+	others    map[string][]*message    // notifications by method; stray answers and noise by their keys
+	asked     map[mcp.Key][]*request   // requests sent to the live client, by id
+	streams   map[uint64]uint64        // recorded exchanges, by the live exchanges that stand for them
+	open      []*message               // live requests whose recorded answer was not sent
+	held      []*ownFrame              // not sent, and all client messages before them are below reach
+	cued      int                      // frames before this one were sent or are held
+	reach     int                      // all client messages from this one on are pending
+	handshake *message                 // of a reordering player: the request of the handshake, if there is one
 }
 
 // NewPlayer returns a Player of the server's half of a session.
@@ -70,13 +79,43 @@ func NewStreamPlayer(events []store.Event, rules match.Rules) *Player {
 
 func newPlayer(script *script, rules match.Rules) *Player {
 	p := &Player{
-		half:    newHalf(script, transport.ClientToServer, rules),
-		order:   playerOrder{script: script},
-		asked:   map[mcp.Key][]*request{},
-		streams: map[uint64]uint64{},
+		half:      newHalf(script, transport.ClientToServer, rules),
+		revisions: revisionsOf(script),
+		requests:  map[match.Key][]*message{},
+		failures:  map[match.Key]failedCall{},
+		masked:    map[string][]*message{},
+		others:    map[string][]*message{},
+		asked:     map[mcp.Key][]*request{},
+		streams:   map[uint64]uint64{},
 	}
 	p.role = p
-	p.matcher = newPlayerMatcher(script, rules, p.variables)
+	for _, f := range script.failed {
+		p.failures[f.key] = f
+	}
+	for _, c := range script.messages {
+		m := c.msg()
+		switch m.Kind() {
+		case transport.Request:
+			if bytes.Contains(m.Params, []byte("[redacted:")) {
+				p.masked[m.Method] = append(p.masked[m.Method], c)
+			}
+			if rules.By == match.ByOrder && !match.MatchedByMethod(m.Method) {
+				p.inOrder = append(p.inOrder, c)
+			}
+			if key, err := rules.Key(m); err == nil {
+				p.requests[key] = append(p.requests[key], c)
+				c.nth = len(p.requests[key])
+			}
+		case transport.Notification:
+			p.others[m.Method] = append(p.others[m.Method], c)
+		case transport.Invalid:
+			p.others[noiseMethod] = append(p.others[noiseMethod], c)
+		case transport.Response:
+			if c.request == nil {
+				p.others[strayKey(m)] = append(p.others[strayKey(m)], c)
+			}
+		}
+	}
 	return p
 }
 
@@ -85,7 +124,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
 	messages := timeline.MessagesOf(f)
 	if isNoise(f.Bytes, messages) {
-		noise := p.matcher.others[noiseMethod]
+		noise := p.others[noiseMethod]
 		if i := slices.IndexFunc(noise, (*message).isPending); i >= 0 {
 			p.arrive(noise[i], transport.Message{}, f.Stream)
 		} else {
@@ -99,7 +138,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 		case transport.Response:
 			p.response(m, f.Stream)
 		case transport.Notification:
-			c := p.matcher.notification(m)
+			c := p.notification(m)
 			if c == nil {
 				p.extra(about(m), fmt.Sprintf("the client's %s was not recorded", about(m)), false)
 				continue
@@ -107,7 +146,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 			late := c.skipped
 			p.arrive(c, m, f.Stream)
 			if !late {
-				p.order.withdraw(c)
+				p.withdraw(c)
 			}
 		}
 	}
@@ -116,15 +155,15 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 
 // request takes a live request and returns the answer if none is recorded.
 func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
-	c, key, err := p.matcher.request(m)
+	c, key, err := p.find(m)
 	if c != nil {
 		p.arrive(c, m, stream)
 		return nil
 	}
 	var body []byte
 	var revision *revisionError
-	failed, hasFailed := p.matcher.failed[key]
-	hasFailed = hasFailed && err == nil && len(p.matcher.requests[key]) == 0
+	failed, hasFailed := p.failures[key]
+	hasFailed = hasFailed && err == nil && len(p.requests[key]) == 0
 	switch {
 	case hasFailed && stream != 0: // the HTTP exchange fails as the recorded one did
 		p.streams[stream] = failed.exchange.number
@@ -140,9 +179,9 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	case m.Method == mcp.MethodPing:
 		body = []byte(`"result":{}`)
 	case m.Method == mcp.MethodDiscover:
-		body = p.matcher.discover()
+		body = p.discover()
 	default:
-		miss := p.matcher.miss(m, key, err)
+		miss := p.miss(m, key, err)
 		p.addExtra(miss, true)
 		body = missBody(miss.Text)
 	}
@@ -153,7 +192,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 // Knows reports whether Receive would answer the live request otherwise than with the error
 // of a request that was not recorded.
 func (p *Player) Knows(m transport.Message) bool {
-	c, _, _ := p.matcher.request(m)
+	c, _, _ := p.find(m)
 	return c != nil || m.Method == mcp.MethodPing || m.Method == mcp.MethodDiscover
 }
 
@@ -168,27 +207,27 @@ func (p *Player) response(m transport.Message, stream uint64) {
 		}
 		return
 	}
-	if c := firstLeft(p.matcher.others[strayKey(m)]); c != nil {
+	if c := firstLeft(p.others[strayKey(m)]); c != nil {
 		p.arrive(c, m, stream)
 		return
 	}
 	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", phrase.Name(string(m.ID))), true)
 }
 
-// arrive lets m stand for the client message.
+// arrive lets m stand for the client message, and skips the messages that will not come.
 func (p *Player) arrive(c *message, m transport.Message, stream uint64) {
 	p.half.arrive(c, m, stream)
 	if stream != 0 && c.exchange != 0 {
 		p.streams[stream] = c.exchange
 	}
-	p.order.arrive(c)
-}
-
-// release returns the server frames ready to go, in recorded order.
-func (p *Player) release() []transport.Frame {
-	var out []transport.Frame
-	p.order.release(func(f *ownFrame) { out = append(out, p.send(f)...) })
-	return out
+	if c.answer != nil {
+		p.open = append(p.open, c)
+	}
+	for _, before := range p.messages[min(p.settled, c.index):c.index] {
+		before.skipped = before.skipped || before.isSkippedBy(c)
+	}
+	p.reach = max(p.reach, c.index+1)
+	p.settle()
 }
 
 // send returns the server frame with the live client's ids and tokens in it. It returns
@@ -226,29 +265,29 @@ func (p *Player) send(f *ownFrame) []transport.Frame {
 // has fallen silent. An answer goes on waiting if it waits for the client's own answer to a
 // question that a person or a model decides.
 func (p *Player) GiveUpWaiting() []transport.Frame {
-	f := p.order.waiting(false)
+	f := p.waiting(false)
 	if f == nil {
 		return nil
 	}
-	for _, c := range p.order.awaited(f) {
+	for _, c := range p.awaited(f) {
 		if c.isPending() {
 			c.timedOut = true
 			p.without = append(p.without, fmt.Sprintf("#%d (%s)", c.seq, c.what()))
 		}
 	}
-	p.order.giveUp(f)
+	p.giveUp(f)
 	return p.release()
 }
 
 // Waiting reports whether a request of the live client has a recorded answer that is held
 // back, so that GiveUpWaiting would send something.
-func (p *Player) Waiting() bool { return p.order.waiting(false) != nil }
+func (p *Player) Waiting() bool { return p.waiting(false) != nil }
 
 // End returns the frames held back for requests that have come: the client says no more.
 func (p *Player) End() []transport.Frame {
 	var out []transport.Frame
-	for f := p.order.waiting(true); f != nil; f = p.order.waiting(true) {
-		p.order.giveUp(f)
+	for f := p.waiting(true); f != nil; f = p.waiting(true) {
+		p.giveUp(f)
 		out = append(out, p.release()...)
 	}
 	return out
@@ -279,21 +318,7 @@ func (p *Player) apart(n int) (gap time.Duration) {
 // over.
 func (p *Player) Overtaken(n int) bool {
 	f := p.out[n]
-	return f != nil && len(f.owners) == 0 && f.before < p.order.reach
-}
-
-// AllowReorder lets the player send its server frames in any order that the specification allows a
-// server, as soon as their causes have come: Start, Receive and GiveUpWaiting return frames that
-// may be sent in any order, and Wrote takes note of the ones that were. Call AllowReorder before
-// Start.
-//
-// Some frames stay in order: a response comes after its request, after the progress and the
-// questions of its call and the answers to them; progress of one token keeps its order, and
-// so do frames that name one task, one subscription, one elicitation or one subscribed
-// resource. Only pings go before the handshake is over.
-func (p *Player) AllowReorder() {
-	p.matcher.preferID = true
-	p.order.allowReorder(p.matcher.others[mcp.NotificationInitialized])
+	return f != nil && len(f.owners) == 0 && f.before < p.reach
 }
 
 func (p *Player) judge() []judged {

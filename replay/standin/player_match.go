@@ -1,7 +1,6 @@
 package standin
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -16,59 +15,9 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// playerMatcher finds the recorded message that a live message of the client stands for.
-type playerMatcher struct {
-	*script
-	rules     match.Rules
-	variables *match.Variables
-	revisions revisions
-	requests  map[match.Key][]*message // each queue in recorded order
-	failed    map[match.Key]failedCall // requests without a playable answer
-	masked    map[string][]*message    // requests with a masked secret, by method
-	inOrder   []*message               // of match.ByOrder: the requests left
-	others    map[string][]*message    // notifications by method; stray answers and noise by their keys
-	preferID  bool                     // of equal requests takes the one with the live id
-}
-
-func newPlayerMatcher(script *script, rules match.Rules, variables *match.Variables) playerMatcher {
-	p := playerMatcher{
-		script: script, rules: rules, variables: variables, revisions: revisionsOf(script),
-		requests: map[match.Key][]*message{}, failed: map[match.Key]failedCall{},
-		masked: map[string][]*message{}, others: map[string][]*message{},
-	}
-	for _, f := range script.failed {
-		p.failed[f.key] = f
-	}
-	for _, c := range script.messages {
-		m := c.msg()
-		switch m.Kind() {
-		case transport.Request:
-			if bytes.Contains(m.Params, []byte("[redacted:")) {
-				p.masked[m.Method] = append(p.masked[m.Method], c)
-			}
-			if rules.By == match.ByOrder && !match.MatchedByMethod(m.Method) {
-				p.inOrder = append(p.inOrder, c)
-			}
-			if key, err := rules.Key(m); err == nil {
-				p.requests[key] = append(p.requests[key], c)
-				c.nth = len(p.requests[key])
-			}
-		case transport.Notification:
-			p.others[m.Method] = append(p.others[m.Method], c)
-		case transport.Invalid:
-			p.others[noiseMethod] = append(p.others[noiseMethod], c)
-		case transport.Response:
-			if c.request == nil {
-				p.others[strayKey(m)] = append(p.others[strayKey(m)], c)
-			}
-		}
-	}
-	return p
-}
-
-// request returns the client message that a live request stands for, nil if none is left,
+// find returns the client message that a live request stands for, nil if none is left,
 // and the queue that it belongs to.
-func (p *playerMatcher) request(m transport.Message) (*message, match.Key, error) {
+func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 	if err := p.revisions.refuse(m); err != nil {
 		return nil, "", err
 	}
@@ -85,7 +34,7 @@ func (p *playerMatcher) request(m transport.Message) (*message, match.Key, error
 		p.requests[key] = queue
 	}
 	c := firstLeft(queue)
-	if p.preferID { // equal requests come in any order; a recorded client keeps its ids
+	if p.reorders { // equal requests come in any order; a recorded client keeps its ids
 		i := slices.IndexFunc(queue, func(c *message) bool { return !c.arrived && mcp.Same(c.msg().ID, m.ID) })
 		if i >= 0 {
 			c = queue[i]
@@ -117,12 +66,12 @@ func firstLeft(queue []*message) *message {
 	return nil
 }
 
-func (p *playerMatcher) isEqual(c *message, m transport.Message) bool {
+func (p *Player) isEqual(c *message, m transport.Message) bool {
 	return p.rules.Compare(c.msg(), m, p.variables).Same()
 }
 
 // miss says why no recorded request answers m, which one is nearest, and how that differs.
-func (p *playerMatcher) miss(m transport.Message, key match.Key, err error) match.StepVerdict {
+func (p *Player) miss(m transport.Message, key match.Key, err error) match.StepVerdict {
 	v := match.StepVerdict{What: about(m), Text: "no recorded answer for " + phrase.Name(m.Method)}
 	if err != nil {
 		v.Text += fmt.Sprintf(": %v", err)
@@ -162,7 +111,7 @@ const nearestOf = 500
 // nearest returns the recorded request of the same method that differs least. Requests for
 // the same tool, prompt or resource go before all others, and only the first nearestOf are
 // compared. If two differ as much, a request that was not asked yet is nearer.
-func (p *playerMatcher) nearest(m transport.Message) (nearest *message, how match.Comparison) {
+func (p *Player) nearest(m transport.Message) (nearest *message, how match.Comparison) {
 	var same, others []*message
 	target := timeline.TargetOf(m)
 	for _, c := range p.messages {
@@ -189,7 +138,7 @@ func (p *playerMatcher) nearest(m transport.Message) (nearest *message, how matc
 // notification returns the client message that a live notification stands for: among the
 // first few of its method that are left, the equal one; or else the first that was not
 // skipped, or the first.
-func (p *playerMatcher) notification(m transport.Message) (first *message) {
+func (p *Player) notification(m transport.Message) (first *message) {
 	queue := left(p.others[m.Method], func(c *message) bool { return c.arrived })
 	p.others[m.Method] = queue
 	for i, c := range queue {
@@ -326,7 +275,7 @@ func (c *message) response() transport.Message {
 //     what its server can: the client would fall back to a handshake otherwise, which
 //     that server does not know;
 //   - any other answers as a server does that is older than the method.
-func (p *playerMatcher) discover() []byte {
+func (p *Player) discover() []byte {
 	meta := map[string]any{}
 	capabilities := map[string]map[string]bool{}
 	can := func(group, special string) {

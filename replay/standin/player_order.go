@@ -8,30 +8,6 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// playerOrder decides when a server frame may go out: in recorded order, or in any
-// order that the specification allows.
-type playerOrder struct {
-	*script
-	open  []*message  // live requests whose recorded answer was not sent
-	held  []*ownFrame // not sent, and all client messages before them are below reach
-	cued  int         // server frames before this one were sent or are held
-	reach int         // all client messages from this one on are pending
-
-	handshake *message // of a reordering player: the request of the handshake, if there is one
-}
-
-// arrive notes that a client message has come, and skips the messages that will not come.
-func (o *playerOrder) arrive(c *message) {
-	if c.answer != nil {
-		o.open = append(o.open, c)
-	}
-	for _, before := range o.messages[min(o.settled, c.index):c.index] {
-		before.skipped = before.skipped || before.isSkippedBy(c)
-	}
-	o.reach = max(o.reach, c.index+1)
-	o.settle()
-}
-
 // isSkippedBy reports whether the live client, which has said later, will not say c any more
 // as the recorded client did.
 func (c *message) isSkippedBy(later *message) bool {
@@ -48,32 +24,33 @@ func (c *message) isSkippedBy(later *message) bool {
 	return true
 }
 
-// release sends the server frames ready to go, in recorded order.
-func (o *playerOrder) release(send func(*ownFrame)) {
-	for o.cued < len(o.frames) && (o.reorders || o.frames[o.cued].before <= o.reach) {
-		o.held = append(o.held, o.frames[o.cued])
-		o.cued++
+// release returns the server frames ready to go, in recorded order.
+func (p *Player) release() (out []transport.Frame) {
+	for p.cued < len(p.frames) && (p.reorders || p.frames[p.cued].before <= p.reach) {
+		p.held = append(p.held, p.frames[p.cued])
+		p.cued++
 	}
-	o.held = slices.DeleteFunc(o.held, func(f *ownFrame) bool {
-		if !f.sent && o.mayGo(f) { // withdraw marks frames that will never be sent
-			send(f)
+	p.held = slices.DeleteFunc(p.held, func(f *ownFrame) bool {
+		if !f.sent && p.mayGo(f) { // withdraw marks frames that will never be sent
+			out = append(out, p.send(f)...)
 		}
 		return f.sent
 	})
+	return out
 }
 
 // mayGo reports whether everything has happened that a frame waits for. In a reordering player
 // a frame of a request that the live client does not make holds up no answer to another.
-func (o *playerOrder) mayGo(f *ownFrame) bool {
+func (p *Player) mayGo(f *ownFrame) bool {
 	if !f.isOwned() {
 		return false
 	}
-	if o.reorders {
+	if p.reorders {
 		isAhead := func(other *ownFrame) bool { return !other.written && (other.isOwned() || len(other.owners) == 0) }
 		return !slices.ContainsFunc(f.needs, (*message).isPending) && !slices.ContainsFunc(f.after, isAhead)
 	}
-	from := min(max(f.from(), o.settled), f.before)
-	return len(o.overlapping(f)) == 0 && !slices.ContainsFunc(o.messages[from:f.before], (*message).isPending)
+	from := min(max(f.from(), p.settled), f.before)
+	return len(p.overlapping(f)) == 0 && !slices.ContainsFunc(p.messages[from:f.before], (*message).isPending)
 }
 
 // from returns the first client message that the frame waits for in recorded order.
@@ -91,10 +68,10 @@ func (f *ownFrame) from() int {
 // overlapping returns the requests that were recorded before those that a frame belongs to,
 // and may still come. They were under way together, and their frames keep their order
 // whichever request comes first.
-func (o *playerOrder) overlapping(f *ownFrame) []*message {
+func (p *Player) overlapping(f *ownFrame) []*message {
 	var list []*message
 	from := f.from()
-	for _, c := range o.messages[min(o.settled, from):from] {
+	for _, c := range p.messages[min(p.settled, from):from] {
 		if c.answer != nil && c.isPending() {
 			list = append(list, c)
 		}
@@ -103,26 +80,26 @@ func (o *playerOrder) overlapping(f *ownFrame) []*message {
 }
 
 // awaited returns the client messages that a frame waits for besides its own requests.
-func (o *playerOrder) awaited(f *ownFrame) []*message {
-	if o.reorders {
+func (p *Player) awaited(f *ownFrame) []*message {
+	if p.reorders {
 		return f.needs
 	}
-	return append(o.overlapping(f), o.messages[f.from():f.before]...)
+	return append(p.overlapping(f), p.messages[f.from():f.before]...)
 }
 
 // waiting returns the first recorded of the answers that are held back and may go when the
 // client is silent, or has ended.
-func (o *playerOrder) waiting(ended bool) *ownFrame {
-	o.open = slices.DeleteFunc(o.open, func(c *message) bool { return c.answer.sent })
+func (p *Player) waiting(ended bool) *ownFrame {
+	p.open = slices.DeleteFunc(p.open, func(c *message) bool { return c.answer.sent })
 	var first *ownFrame
-	for _, c := range o.open {
+	for _, c := range p.open {
 		f := c.answer
 		if !f.isOwned() || first != nil && first.seq < f.seq {
 			continue
 		}
 		awaited := f.needs
-		if !o.reorders {
-			awaited = o.messages[f.from():f.before]
+		if !p.reorders {
+			awaited = p.messages[f.from():f.before]
 		} else if !slices.ContainsFunc(awaited, (*message).isPending) {
 			continue
 		}
@@ -138,31 +115,30 @@ func (o *playerOrder) waiting(ended bool) *ownFrame {
 	return first
 }
 
-// giveUp lets a frame wait for no more messages.
-func (o *playerOrder) giveUp(f *ownFrame) {
-	for _, c := range o.awaited(f) {
-		c.skipped = c.skipped || !c.arrived
-	}
-	o.reach = max(o.reach, f.before)
-	o.settle()
-}
-
-// allowReorder replaces the recorded order with the order that the specification asks for. ready
-// are the client's notifications that it is initialized.
-func (o *playerOrder) allowReorder(ready []*message) {
-	o.reorders = true
-	for _, c := range o.messages {
+// AllowReorder lets the player send its server frames in any order that the specification allows a
+// server, as soon as their causes have come: Start, Receive and GiveUpWaiting return frames that
+// may be sent in any order, and Wrote takes note of the ones that were. Call AllowReorder before
+// Start.
+//
+// Some frames stay in order: a response comes after its request, after the progress and the
+// questions of its call and the answers to them; progress of one token keeps its order, and
+// so do frames that name one task, one subscription, one elicitation or one subscribed
+// resource. Only pings go before the handshake is over.
+func (p *Player) AllowReorder() {
+	p.reorders = true
+	ready := p.others[mcp.NotificationInitialized]
+	for _, c := range p.messages {
 		if c.msg().Method == mcp.MethodInitialize && c.answer != nil {
-			o.handshake = c
+			p.handshake = c
 			break
 		}
 	}
 	isBound := func(m transport.Message) bool {
 		return m.Kind() == transport.Request || m.Method == mcp.NotificationProgress ||
-			o.handshake == nil && m.Method == mcp.NotificationMessage
+			p.handshake == nil && m.Method == mcp.NotificationMessage
 	}
 	last := map[string]*ownFrame{} // by order key
-	for i, f := range o.frames {
+	for i, f := range p.frames {
 		messages := timeline.MessagesOf(f.frame)
 		for _, m := range messages {
 			for _, key := range serverOrderKeys(f, m) {
@@ -176,7 +152,7 @@ func (o *playerOrder) allowReorder(ready []*message) {
 		// said during the call is not one of them.
 		var earlier []*ownFrame
 		if f.answers() {
-			earlier = o.frames[:i]
+			earlier = p.frames[:i]
 		}
 		for _, other := range earlier {
 			isShared := func(c *message) bool { return c.answer == f && slices.Contains(other.owners, c) }
@@ -190,10 +166,10 @@ func (o *playerOrder) allowReorder(ready []*message) {
 				}
 			}
 		}
-		if o.handshake == nil || f.index <= o.handshake.answer.index || isPing(messages) {
+		if p.handshake == nil || f.index <= p.handshake.answer.index || isPing(messages) {
 			continue
 		}
-		f.after = append(f.after, o.handshake.answer)
+		f.after = append(f.after, p.handshake.answer)
 		// A message that the recorded server sent of its own accord, after the client had said
 		// that it is ready, waits for that.
 		isOwn := func(m transport.Message) bool {
@@ -205,15 +181,24 @@ func (o *playerOrder) allowReorder(ready []*message) {
 	}
 }
 
+// giveUp lets a frame wait for no more messages.
+func (p *Player) giveUp(f *ownFrame) {
+	for _, c := range p.awaited(f) {
+		c.skipped = c.skipped || !c.arrived
+	}
+	p.reach = max(p.reach, f.before)
+	p.settle()
+}
+
 // withdraw lets the frames go unsent that the recorded server had sent for a request when it
 // was cancelled. Nothing may be said for a subscription once its cancellation is known, and
 // from 2026-07-28 on for any request.
-func (o *playerOrder) withdraw(cancellation *message) {
+func (p *Player) withdraw(cancellation *message) {
 	c := cancellation.cancels
-	if !o.reorders || c == nil || c.msg().Method != mcp.MethodListen && o.handshake != nil {
+	if !p.reorders || c == nil || c.msg().Method != mcp.MethodListen && p.handshake != nil {
 		return
 	}
-	for _, f := range o.frames {
+	for _, f := range p.frames {
 		if !f.sent && f.before <= cancellation.index && slices.Contains(f.owners, c) {
 			f.sent, f.written = true, true
 		}

@@ -260,7 +260,7 @@ func (s *serving) pace(ctx context.Context, next outgoing) error {
 // wait waits for news, and not for ever while an answer waits for the client.
 func (s *serving) wait(ctx context.Context) error {
 	s.mu.Lock()
-	held := s.player.order.waiting(false)
+	held := s.player.waiting(false)
 	var gap time.Duration
 	if held != nil {
 		gap = s.player.script.gap(held)
