@@ -349,12 +349,40 @@ func (d *Driver) Placeholders() (messages []string) {
 	return messages
 }
 
-func (d *Driver) judge() []judged {
-	var list []judged
+// judge returns the verdicts on the server messages, and on the client frames that were not
+// sent. There is no verdict on an answer that was not asked for, or was called off.
+func (d *Driver) judge() (list []judged) {
 	for _, s := range d.messages {
-		if v, ok := d.judgeServerMsg(s); ok {
-			list = append(list, v)
+		j := judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: d.dir, What: s.what(), Result: match.Missing}}
+		switch {
+		case s.arrived:
+			c := d.rules.Compare(s.msg(), *s.live, d.variables)
+			if s.msg().Kind() == transport.Request && (d.rules.By == match.ByMethod || d.rules.By == match.ByOrder) {
+				c = c.AsMapped(d.rules.By.String())
+			}
+			order := s.misplaced()
+			// A message that differs may stand for the wrong one; two HTTP streams have no order.
+			if o := s.overtaken; order == "" && c.Same() && o != nil && s.stream == o.stream {
+				order = fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
+			}
+			if order != "" && d.rules.AnyOrder {
+				c.Mapped = append(c.Mapped, match.Mapping{By: "order", Got: order})
+				order = ""
+			}
+			j.compared(c, order)
+			j.fault = s.request != nil && !c.Same()
+		case s.request != nil && (!s.request.frame.sent || s.request.cancelled): // a cancelled request needs no answer
+			continue
+		case s.request != nil || s.isStray():
+			j.fault = true
+			j.Text = fmt.Sprintf("#%d, %s, did not come", s.seq, j.What)
+		case s.msg().Kind() == transport.Request:
+			j.fault = true
+			j.Text = fmt.Sprintf("#%d %s was not asked", s.seq, j.What)
+		default:
+			j.Text = fmt.Sprintf("#%d %s did not come", s.seq, j.What)
 		}
+		list = append(list, j)
 	}
 	for _, f := range d.frames {
 		if !f.sent && (f.question == nil || f.question.arrived) {
@@ -363,39 +391,6 @@ func (d *Driver) judge() []judged {
 		}
 	}
 	return list
-}
-
-// judgeServerMsg returns the verdict on a server message. There is none on an answer that was
-// not asked for, or was called off.
-func (d *Driver) judgeServerMsg(s *message) (j judged, ok bool) {
-	j = judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: transport.ServerToClient, What: s.what(), Result: match.Missing}}
-	rules := d.rules
-	switch {
-	case s.arrived:
-		c := rules.Compare(s.msg(), *s.live, d.variables)
-		if s.msg().Kind() == transport.Request && (rules.By == match.ByMethod || rules.By == match.ByOrder) {
-			c = c.AsMapped(rules.By.String())
-		}
-		order := s.misplaced()
-		// A message that differs may stand for the wrong one; two HTTP streams have no order.
-		if o := s.overtaken; order == "" && c.Same() && o != nil && s.stream == o.stream {
-			order = fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
-		}
-		if order != "" && rules.AnyOrder {
-			c.Mapped, order = append(c.Mapped, match.Mapping{By: "order", Got: order}), ""
-		}
-		j.compared(c, order)
-		j.fault = s.request != nil && !c.Same()
-	case s.request != nil && (!s.request.frame.sent || s.request.cancelled): // a cancelled request needs no answer
-		return j, false
-	case s.request != nil || s.isStray():
-		j.fault, j.Text = true, fmt.Sprintf("#%d, %s, did not come", s.seq, s.what())
-	case s.msg().Kind() == transport.Request:
-		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", s.seq, s.what())
-	default:
-		j.Text = fmt.Sprintf("#%d %s did not come", s.seq, s.what())
-	}
-	return j, true
 }
 
 // misplaced says on which side of the answer to its call the live message came, if the

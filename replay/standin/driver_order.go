@@ -2,7 +2,6 @@ package standin
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
@@ -240,7 +239,7 @@ func (d *Driver) AllowReorder() {
 					}
 				}
 			}
-			for _, key := range clientOrderKeys(f, m) {
+			for _, key := range f.orderKeys(m) {
 				if before := last[key]; before != nil && before != f {
 					f.after = append(f.after, before)
 					if m.Kind() == transport.Request {
@@ -295,24 +294,6 @@ func (f *ownFrame) responses(before int) []*message {
 		}
 	}
 	return list
-}
-
-// clientOrderKeys names the things that a client's message is about, among which order
-// counts.
-func clientOrderKeys(f *ownFrame, m transport.Message) []string {
-	var keys []string
-	switch {
-	case f.question != nil && m.Method != mcp.NotificationCancelled:
-		keys = append(keys, "question "+strconv.Itoa(f.question.index))
-	case m.Method == mcp.MethodSubscribe || m.Method == mcp.MethodUnsubscribe:
-		keys = append(keys, "uri "+timeline.TargetOf(m))
-	case m.Method == mcp.NotificationCancelled:
-		keys = append(keys, "id "+string(mcp.KeyOf(timeline.CancelledID(m))))
-	}
-	if m.Kind() == transport.Request {
-		keys = append(keys, "id "+string(mcp.KeyOf(m.ID)))
-	}
-	return append(keys, orderKeys(m)...)
 }
 
 // serverMsgKey is the key of the messages that a live message of the server may stand for.

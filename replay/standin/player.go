@@ -234,7 +234,7 @@ func (p *Player) arrive(c *message, m transport.Message, stream uint64) {
 // nothing for progress that the live client did not ask for.
 func (p *Player) send(f *ownFrame) []transport.Frame {
 	f.sent = true
-	f.gap = p.script.gap(f)
+	f.gap = p.gapBefore(f)
 	frame := f.frame
 	frame.Bytes, frame.Stream = p.variables.Substitute(frame.Bytes), 0
 	if len(f.owners) > 0 && !f.unasked {
@@ -293,6 +293,30 @@ func (p *Player) End() []transport.Frame {
 	return out
 }
 
+// gapBefore returns the time between a frame and the latest of the messages and frames recorded
+// before it that have come or were sent.
+func (p *Player) gapBefore(f *ownFrame) time.Duration {
+	last := p.lastHeard(f)
+	for _, other := range slices.Backward(p.frames[:f.index]) {
+		if other.sent {
+			last = max(last, other.at)
+			break
+		}
+	}
+	return f.at - last
+}
+
+// lastHeard returns when the last message recorded before a frame was, of those that have
+// come.
+func (p *Player) lastHeard(f *ownFrame) time.Duration {
+	for _, c := range slices.Backward(p.messages[:f.before]) {
+		if c.arrived {
+			return c.at
+		}
+	}
+	return 0
+}
+
 // apart is Gap for [Apart]: the time between a response and the first of the notifications
 // directly before it, with nothing else sent or heard between; 0 for other frames.
 func (p *Player) apart(n int) (gap time.Duration) {
@@ -321,12 +345,37 @@ func (p *Player) Overtaken(n int) bool {
 	return f != nil && len(f.owners) == 0 && f.before < p.reach
 }
 
-func (p *Player) judge() []judged {
-	var list []judged
+// judge returns the verdicts on the client messages, and on the answers that were not sent.
+// There is no verdict on noise that did not come, or on an answer that was not asked for.
+func (p *Player) judge() (list []judged) {
 	for _, c := range p.messages {
-		if v, ok := p.judgeClientMsg(c); ok {
-			list = append(list, v)
+		j := judged{seq: c.seq, StepVerdict: match.StepVerdict{Seq: c.seq, Dir: p.dir, What: c.what(), Result: match.Missing}}
+		switch {
+		case c.arrived:
+			j.compared(p.compare(c), "")
+			if c.msg().Method == mcp.MethodInitialize && c.answer != nil {
+				was, _ := transport.Text(transport.Member(c.msg().Params, mcp.MemberProtocolVersion))
+				is, _ := transport.Text(transport.Member(c.live.Params, mcp.MemberProtocolVersion))
+				if was != is {
+					j.Text = fmt.Sprintf("#%d, %s: the client speaks %s, the recorded one %s; it got the recorded answer", c.seq, j.What,
+						cmp.Or(phrase.Name(is), "no revision"), cmp.Or(phrase.Name(was), "no revision"))
+				}
+			}
+		case c.msg().Kind() == transport.Request:
+			j.fault = true
+			j.Text = fmt.Sprintf("#%d %s was not asked", c.seq, j.What)
+		case c.request != nil:
+			if !c.request.frame.sent || c.request.done {
+				continue
+			}
+			j.fault = c.timedOut
+			j.Text = fmt.Sprintf("#%d, %s, was not given", c.seq, j.What)
+		case c.msg().Kind() != transport.Notification:
+			continue
+		default:
+			j.Text = fmt.Sprintf("#%d %s did not come", c.seq, j.What)
 		}
+		list = append(list, j)
 		if c.arrived && c.answer != nil && !c.answer.sent {
 			what := "the answer to " + about(c.msg())
 			text := fmt.Sprintf("#%d, %s, was still waiting for the client", c.answer.seq, what)
@@ -334,31 +383,6 @@ func (p *Player) judge() []judged {
 		}
 	}
 	return list
-}
-
-// judgeClientMsg returns the verdict on a client message. There is none on noise, or on an
-// answer that was not asked for.
-func (p *Player) judgeClientMsg(c *message) (j judged, ok bool) {
-	j = judged{seq: c.seq, StepVerdict: match.StepVerdict{Seq: c.seq, Dir: transport.ClientToServer, What: c.what(), Result: match.Missing}}
-	switch {
-	case c.arrived:
-		j.compared(p.compare(c), "")
-		if text := c.negotiated(); text != "" {
-			j.Text = fmt.Sprintf("#%d, %s: %s", c.seq, c.what(), text)
-		}
-	case c.msg().Kind() == transport.Request:
-		j.fault, j.Text = true, fmt.Sprintf("#%d %s was not asked", c.seq, c.what())
-	case c.request != nil:
-		if !c.request.frame.sent || c.request.done {
-			return j, false
-		}
-		j.fault, j.Text = c.timedOut, fmt.Sprintf("#%d, %s, was not given", c.seq, c.what())
-	case c.msg().Kind() != transport.Notification:
-		return j, false
-	default:
-		j.Text = fmt.Sprintf("#%d %s did not come", c.seq, c.what())
-	}
-	return j, true
 }
 
 // compare compares a client message with the live message that stands for it.

@@ -240,20 +240,6 @@ func (e *revisionError) body() []byte {
 	return append([]byte(`"error":`), body...)
 }
 
-// negotiated says of a handshake that names another revision than the recorded one
-// how it was answered; "" of every other.
-func (c *message) negotiated() string {
-	if c.msg().Method != mcp.MethodInitialize || c.answer == nil {
-		return ""
-	}
-	was, _ := transport.Text(transport.Member(c.msg().Params, mcp.MemberProtocolVersion))
-	is, _ := transport.Text(transport.Member(c.live.Params, mcp.MemberProtocolVersion))
-	if was == is {
-		return ""
-	}
-	return fmt.Sprintf("the client speaks %s, the recorded one %s; it got the recorded answer", cmp.Or(phrase.Name(is), "no revision"), cmp.Or(phrase.Name(was), "no revision"))
-}
-
 // response returns the recorded response to a request; the zero Message if there is none.
 func (c *message) response() transport.Message {
 	if c.answer != nil {

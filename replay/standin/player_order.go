@@ -141,7 +141,7 @@ func (p *Player) AllowReorder() {
 	for i, f := range p.frames {
 		messages := timeline.MessagesOf(f.frame)
 		for _, m := range messages {
-			for _, key := range serverOrderKeys(f, m) {
+			for _, key := range f.orderKeys(m) {
 				if before := last[key]; before != nil {
 					f.after = append(f.after, before)
 				}
@@ -203,27 +203,4 @@ func (p *Player) withdraw(cancellation *message) {
 			f.sent, f.written = true, true
 		}
 	}
-}
-
-// serverOrderKeys names the things that a server's message is about, among which order
-// counts. Frames with a key in common keep their order.
-func serverOrderKeys(f *ownFrame, m transport.Message) []string {
-	var keys []string
-	switch {
-	case m.Kind() == transport.Request:
-		keys = append(keys, "ask "+string(mcp.KeyOf(m.ID)))
-	case m.Method == mcp.NotificationCancelled:
-		keys = append(keys, "ask "+string(mcp.KeyOf(timeline.CancelledID(m))))
-	case m.Method == mcp.NotificationProgress:
-		keys = append(keys, "progress "+string(mcp.KeyOf(m.ProgressToken())))
-	case m.Method == mcp.NotificationResourceUpdated:
-		keys = append(keys, "uri "+timeline.TargetOf(m))
-	case m.Kind() == transport.Response:
-		for _, c := range f.owners {
-			if method := c.msg().Method; c.answer == f && (method == mcp.MethodSubscribe || method == mcp.MethodUnsubscribe) {
-				keys = append(keys, "uri "+timeline.TargetOf(c.msg()))
-			}
-		}
-	}
-	return append(keys, orderKeys(m)...)
 }

@@ -295,10 +295,29 @@ func isPing(messages []transport.Message) bool {
 	return len(messages) == 1 && messages[0].Method == mcp.MethodPing
 }
 
-// orderKeys names the things in the body of a message, of either end, among which order
-// counts. Frames of one end with a key in common keep their order.
-func orderKeys(m transport.Message) []string {
+// orderKeys names the things that a message of the frame is about, among which order counts.
+// Frames of one end with a key in common keep their order.
+func (f *ownFrame) orderKeys(m transport.Message) []string {
 	var keys []string
+	switch {
+	case f.question != nil && m.Method != mcp.NotificationCancelled:
+		keys = append(keys, "question "+strconv.Itoa(f.question.index))
+	case m.Method == mcp.NotificationCancelled:
+		keys = append(keys, "id "+string(mcp.KeyOf(timeline.CancelledID(m))))
+	case m.Method == mcp.NotificationProgress:
+		keys = append(keys, "progress "+string(mcp.KeyOf(m.ProgressToken())))
+	case m.Method == mcp.MethodSubscribe || m.Method == mcp.MethodUnsubscribe || m.Method == mcp.NotificationResourceUpdated:
+		keys = append(keys, "uri "+timeline.TargetOf(m))
+	case m.Kind() == transport.Response:
+		for _, c := range f.owners {
+			if method := c.msg().Method; c.answer == f && (method == mcp.MethodSubscribe || method == mcp.MethodUnsubscribe) {
+				keys = append(keys, "uri "+timeline.TargetOf(c.msg()))
+			}
+		}
+	}
+	if m.Kind() == transport.Request {
+		keys = append(keys, "id "+string(mcp.KeyOf(m.ID)))
+	}
 	for _, raw := range [][]byte{m.Params, m.Result} {
 		for _, handle := range match.HandlesIn(raw) {
 			if handle.Kind == "task" {

@@ -263,7 +263,7 @@ func (s *serving) wait(ctx context.Context) error {
 	held := s.player.waiting(false)
 	var gap time.Duration
 	if held != nil {
-		gap = s.player.script.gap(held)
+		gap = s.player.gapBefore(held)
 	}
 	s.mu.Unlock()
 	if held == nil {

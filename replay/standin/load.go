@@ -1,0 +1,405 @@
+package standin
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// hangUp is a place where the recorded client hung up on an HTTP exchange before it had all
+// of the response: in revision 2026-07-28 a client cancels a call in this way, and ends a
+// subscription.
+type hangUp struct {
+	exchange uint64
+	frames   int        // sent before it
+	messages int        // heard before it
+	on       []*message // of these, the messages heard on the exchange
+}
+
+// driverLoader reads a recording into a script.
+type driverLoader struct {
+	script
+	calls       timeline.Index[mcp.Key, *request]
+	questions   timeline.Index[mcp.Key, *message]
+	exchanges   *exchanges
+	on          map[uint64][]*request // the requests of an HTTP exchange
+	byID        map[mcp.Key]*request  // the latest request with the id
+	at          time.Duration         // of the frame before
+	clientEnded bool                  // the client has ended its side
+}
+
+func loadDriverScript(events []store.Event) *script {
+	l := driverLoader{
+		calls:     timeline.NewIndex[mcp.Key, *request](timeline.All),
+		questions: timeline.NewIndex[mcp.Key, *message](timeline.All),
+		exchanges: exchangesOf(events), on: map[uint64][]*request{}, byID: map[mcp.Key]*request{},
+	}
+	for _, e := range events {
+		l.clientEnded = l.clientEnded || e.Kind == store.EOF && e.Dir == transport.ClientToServer
+		if e.Kind != store.Frame || l.exchanges.isRawRequest(e.Stream) || e.Dir == transport.ClientToServer && l.exchanges.isUnheard(e.Stream) {
+			continue
+		}
+		switch e.Dir {
+		case transport.ClientToServer:
+			l.addClientFrame(e)
+		case transport.ServerToClient:
+			l.addServerFrame(e)
+		}
+		l.at = e.At
+	}
+	l.assignOwners()
+	l.addHangUps()
+	script := l.script // a copy, so that the indexes are not kept
+	return &script
+}
+
+// addClientFrame adds a frame of the recorded client.
+func (l *driverLoader) addClientFrame(e store.Event) {
+	if isBlank(e) {
+		return
+	}
+	f := &ownFrame{index: len(l.frames), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(l.messages), gap: e.At - l.at}
+	l.frames = append(l.frames, f)
+	for i, m := range timeline.MessagesOf(f.frame) {
+		at := within(e.Payload, i)
+		switch m.Kind() {
+		case transport.Request:
+			r := &request{frame: f, packed: transport.Pack(m.Raw)}
+			f.requests = append(f.requests, r)
+			id := mcp.KeyOf(m.ID)
+			l.byID[id] = r
+			l.calls.Ask(transport.ClientToServer, e.Stream, id, mcp.KeyOf(m.ProgressToken()), r)
+			if e.Stream != 0 {
+				l.on[e.Stream] = append(l.on[e.Stream], r)
+			}
+			if l.exchanges.isRefused(e.Stream) {
+				l.calls.Refuse(e.Stream)
+			}
+		case transport.Response:
+			if s, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
+				f.belongTo(s, false, below(at, idPath))
+			}
+		case transport.Notification:
+			if s, ok := l.questions.Progress(transport.ServerToClient, 0, mcp.KeyOf(m.ProgressToken())); ok && m.Method == mcp.NotificationProgress {
+				f.belongTo(s, true, below(at, progressPath))
+			}
+			if r, ok := l.calls.Cancel(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m))); ok {
+				r.cancelled = true
+			}
+		}
+	}
+	for _, question := range f.owners {
+		f.question = question
+		question.answers = append(question.answers, f)
+	}
+}
+
+// addServerFrame adds a frame of the recorded server.
+func (l *driverLoader) addServerFrame(e store.Event) {
+	messages := timeline.MessagesOf(e.AsFrame())
+	if isNoise(e.Payload, messages) {
+		l.noises++
+	}
+	exchange := l.exchanges.first(e.Stream)
+	for _, m := range messages {
+		s := &message{
+			index: len(l.messages), seq: e.Seq, exchange: exchange, packed: transport.Pack(m.Raw),
+			gap: e.At - l.at, optional: true, afterEnd: l.clientEnded,
+		}
+		switch m.Kind() {
+		case transport.Response:
+			id := m.ID
+			if isNull(id) { // over HTTP it answers the first open request of its exchange
+				i := slices.IndexFunc(l.on[exchange], func(r *request) bool { return r.response == nil })
+				if i >= 0 {
+					id = l.on[exchange][i].msg().ID
+				}
+			}
+			r, ok := l.calls.Answer(transport.ClientToServer, exchange, mcp.KeyOf(id))
+			if !ok {
+				s.afterEnd = false
+				break
+			}
+			s.request, r.response = r, s
+			s.optional = r.cancelled || r.msg().Method == mcp.MethodListen
+		case transport.Request:
+			l.questions.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), s)
+			fallthrough
+		case transport.Notification:
+			// The call that it names, or the call on whose stream it came.
+			if m.Method == mcp.NotificationProgress {
+				s.owner, _ = l.calls.Progress(transport.ClientToServer, exchange, mcp.KeyOf(m.ProgressToken()))
+			} else if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
+				s.owner = l.byID[mcp.KeyOf(id)]
+			}
+			if on := l.on[exchange]; s.owner == nil && len(on) > 0 {
+				s.owner = on[0]
+			}
+		default:
+			continue
+		}
+		l.messages = append(l.messages, s)
+	}
+}
+
+// assignOwners finds the call of each message without one, if just one call was open when it
+// was sent. It also notes which messages came directly after an answer, before the client
+// said any more.
+func (l *driverLoader) assignOwners() {
+	open := map[*request]bool{}
+	said := 0
+	var last *request // answered last, and the client has said nothing since
+	for _, s := range l.messages {
+		for ; said < len(l.frames) && l.frames[said].before <= s.index; said++ {
+			last = nil
+			for _, r := range l.frames[said].requests {
+				if r.response != nil {
+					open[r] = true
+				}
+			}
+		}
+		if s.request != nil {
+			delete(open, s.request)
+			last = s.request
+			continue
+		}
+		s.follows = last
+		if s.owner == nil && len(open) == 1 {
+			for r := range open {
+				s.owner = r
+			}
+		}
+	}
+}
+
+// addHangUps finds the places where the client hung up.
+func (l *driverLoader) addHangUps() {
+	for _, ex := range l.exchanges.order {
+		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
+			continue
+		}
+		h := hangUp{exchange: ex.number}
+		for h.frames < len(l.frames) && l.frames[h.frames].seq < ex.hungUp {
+			h.frames++
+		}
+		for h.messages < len(l.messages) && l.messages[h.messages].seq < ex.hungUp {
+			if s := l.messages[h.messages]; s.exchange == l.exchanges.first(ex.number) {
+				h.on = append(h.on, s)
+			}
+			h.messages++
+		}
+		l.hangUps = append(l.hangUps, h)
+	}
+}
+
+// playerLoader reads a recording into a script.
+type playerLoader struct {
+	script
+	calls     timeline.Index[mcp.Key, *message]
+	questions timeline.Index[mcp.Key, *request]
+	exchanges *exchanges
+	on        map[uint64][]*message // the client's messages of an exchange
+	noise     *store.Event          // the frame before this one, if it was the client's and noise
+}
+
+// loadPlayerScript reads a recording. Over one stream, such as stdio, it leaves out the
+// exchanges unfit for a stream.
+func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *script {
+	l := playerLoader{
+		calls:     timeline.NewIndex[mcp.Key, *message](timeline.All),
+		exchanges: exchangesOf(events), on: map[uint64][]*message{},
+	}
+	unstreamed := map[uint64]bool{}
+	if oneStream {
+		events, unstreamed = l.exchanges.spoken(events), l.exchanges.unstreamed()
+	}
+	for _, e := range events {
+		switch {
+		case e.Kind != store.Frame:
+		case unstreamed[e.Stream] || l.exchanges.isUnheard(e.Stream):
+			// It did not reach the server or was refused over HTTP: the player does not wait for it.
+			for dir, m := range messagesIn([]store.Event{e}) {
+				if key, err := rules.Key(m); err == nil && dir == transport.ClientToServer && m.Kind() == transport.Request {
+					l.failed = append(l.failed, failedCall{key: key, seq: e.Seq, exchange: l.exchanges.byNumber[e.Stream]})
+				}
+			}
+		case e.Dir == transport.ClientToServer:
+			l.addClientFrame(e)
+		case e.Dir == transport.ServerToClient:
+			l.addServerFrame(e)
+		}
+	}
+	l.assignOwners()
+	script := l.script // a copy, so that the indexes are not kept
+	return &script
+}
+
+// failedCall is a request of the recorded client without a playable answer.
+type failedCall struct {
+	key      match.Key
+	seq      uint64
+	exchange *exchange
+}
+
+// why says how the call failed.
+func (f failedCall) why() string {
+	switch {
+	case f.exchange.unheard:
+		return fmt.Sprintf("#%d did not reach the recorded server", f.seq)
+	case f.exchange.none:
+		return fmt.Sprintf("#%d got no HTTP response: the connection was cut", f.seq)
+	}
+	why := fmt.Sprintf("#%d was refused by HTTP status %d %s", f.seq, f.exchange.status, http.StatusText(f.exchange.status))
+	said := cmp.Or(string(f.exchange.said), string(f.exchange.body))
+	for _, m := range timeline.MessagesOf(transport.Frame{Bytes: []byte(said)}) {
+		if message, ok := transport.Text(transport.Member(m.Error, "message")); ok {
+			said = message
+		}
+	}
+	if said = strings.TrimSpace(said); said != "" {
+		why += ": " + phrase.Name(said)
+	}
+	return why
+}
+
+// addClientFrame adds a frame of the recorded client.
+func (l *playerLoader) addClientFrame(e store.Event) {
+	l.noise = nil
+	messages := timeline.MessagesOf(e.AsFrame())
+	if isNoise(e.Payload, messages) {
+		l.noise = &e
+		l.noises++
+	}
+	for _, m := range messages {
+		if m.Kind() == transport.Invalid {
+			continue // a stray or blank line: nothing depends on it
+		}
+		c := &message{index: len(l.messages), seq: e.Seq, at: e.At, exchange: e.Stream, packed: transport.Pack(m.Raw)}
+		l.messages = append(l.messages, c)
+		if c.exchange != 0 {
+			l.on[c.exchange] = append(l.on[c.exchange], c)
+		}
+		switch m.Kind() {
+		case transport.Request:
+			l.calls.Ask(transport.ClientToServer, c.exchange, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+			if l.exchanges.isRefused(c.exchange) {
+				l.calls.Refuse(c.exchange)
+			}
+		case transport.Response:
+			if q, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
+				c.request, q.response = q, c
+			}
+		default:
+			c.cancels = l.calls.Named(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m)))
+		}
+	}
+}
+
+// addServerFrame adds a frame of the recorded server.
+func (l *playerLoader) addServerFrame(e store.Event) {
+	if isBlank(e) {
+		return
+	}
+	frame := onOneLine(e.AsFrame())
+	messages, _ := frame.Messages()
+	var refused *message
+	if noise := l.noise; noise != nil && len(messages) == 1 && messages[0].Error != nil && isNull(messages[0].ID) {
+		// The server refuses the noise, and so the player waits for noise.
+		refused = &message{index: len(l.messages), seq: noise.Seq, at: noise.At, exchange: noise.Stream}
+		l.messages = append(l.messages, refused)
+	}
+	l.noise = nil
+	f := &ownFrame{index: len(l.frames), seq: e.Seq, at: e.At, frame: frame, before: len(l.messages)}
+	l.frames = append(l.frames, f)
+	if refused != nil {
+		refused.answer, f.owners = f, []*message{refused}
+	}
+	for i, m := range messages {
+		at := within(e.Payload, i)
+		switch m.Kind() {
+		case transport.Response:
+			on, id := l.exchanges.first(e.Stream), m.ID
+			if isNull(id) { // over HTTP it answers the first open request of its exchange
+				isOpen := func(c *message) bool { return c.msg().Kind() == transport.Request && c.answer == nil }
+				if i := slices.IndexFunc(l.on[on], isOpen); i >= 0 {
+					id = l.on[on][i].msg().ID
+				}
+			}
+			c, ok := l.calls.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
+			switch {
+			case !ok:
+			case isNull(m.ID):
+				c.answer = f
+				f.owners = append(f.owners, c)
+			default:
+				c.answer = f
+				f.belongTo(c, false, below(at, idPath))
+			}
+		case transport.Request:
+			q := &request{frame: f, packed: transport.Pack(m.Raw)}
+			l.questions.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), "", q)
+			f.requests = append(f.requests, q)
+		}
+		if m.Method == mcp.NotificationProgress {
+			if c, ok := l.calls.Progress(transport.ClientToServer, l.exchanges.first(e.Stream), mcp.KeyOf(m.ProgressToken())); ok {
+				f.belongTo(c, true, below(at, progressPath))
+			}
+		}
+		if !bytes.Contains(m.Raw, []byte("subscriptionId")) && bytes.IndexByte(m.Raw, '\\') < 0 {
+			continue // most messages; the JSON is not parsed for them
+		}
+		for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
+			id := transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)
+			if c := l.calls.Named(transport.ClientToServer, mcp.KeyOf(id)); c != nil {
+				f.belongTo(c, false, below(at, []string{part, mcp.MemberMeta, mcp.MetaSubscriptionID}))
+			}
+		}
+	}
+	if e.Stream == 0 || f.answers() {
+		return
+	}
+	// It belongs to the message on whose stream it was said: a request, or a notification
+	// that was refused.
+	asked := l.on[l.exchanges.first(e.Stream)]
+	f.unasked = len(asked) == 0
+	if len(asked) > 0 && !slices.Contains(f.owners, asked[0]) {
+		f.owners = slices.Insert(f.owners, 0, asked[0])
+	}
+}
+
+// assignOwners gives each server frame that names no request to the one request that was
+// open when it was said, if there was just one. A request that was never answered does not
+// count: a subscription is open all the time.
+func (l *playerLoader) assignOwners() {
+	open := map[*message]bool{}
+	heard := 0
+	for _, f := range l.frames {
+		for ; heard < f.before; heard++ {
+			if c := l.messages[heard]; c.answer != nil {
+				open[c] = true
+			}
+		}
+		if len(f.owners) == 0 && len(open) == 1 {
+			for c := range open {
+				f.owners = []*message{c}
+			}
+		}
+		for _, c := range f.owners {
+			if c.answer == f {
+				delete(open, c)
+			}
+		}
+	}
+}
