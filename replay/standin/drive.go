@@ -108,7 +108,19 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 	s.quiet.Stop()
 	s.failed = s.ended
 	var workers sync.WaitGroup
-	workers.Go(func() { s.read(ctx) })
+	workers.Go(func() {
+		for {
+			f, err := conn.Read(ctx)
+			select {
+			case s.in <- readResult{f, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
 	workers.Go(func() { s.ended <- s.write(ctx) })
 	end, err := s.run(ctx)
 	if err == nil && end != Gone && end != Stopped {
@@ -161,20 +173,6 @@ type outgoing struct {
 	frame transport.Frame
 	n     int           // its number among those that a Player has returned
 	gap   time.Duration // in front of it
-}
-
-func (s *driving) read(ctx context.Context) {
-	for {
-		f, err := s.conn.Read(ctx)
-		select {
-		case s.in <- readResult{f, err}:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // write writes one frame after the other, each after its gap, until out is closed.

@@ -311,10 +311,8 @@ func (d *Driver) pick(key match.Key, m transport.Message) *message {
 	queue := left(d.expected[key], func(s *message) bool { return s.arrived })
 	d.expected[key] = queue
 	if d.reorders && m.Kind() == transport.Request {
-		for _, s := range queue {
-			if !s.arrived && mcp.Same(s.msg().ID, m.ID) {
-				return s
-			}
+		if s := firstLeft(queue, func(s *message) bool { return mcp.Same(s.msg().ID, m.ID) }); s != nil {
+			return s
 		}
 	}
 	picked, equal := d.nearest(queue[:min(len(queue), lookahead)], m)

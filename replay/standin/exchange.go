@@ -2,6 +2,7 @@ package standin
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -122,7 +123,17 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	case store.HTTPRequest:
 		ex.method, ex.path, ex.request = info.Method, info.Path, h
 		ex.other = info.Other || info.Withheld
-		ex.named = x.stateOf(ex.session)
+		open, given := x.given[ex.session]
+		switch {
+		case ex.session == "":
+			ex.named = streamable.SessionNone
+		case open:
+			ex.named = streamable.SessionOpen
+		case given:
+			ex.named = streamable.SessionEnded
+		default: // or the recording began after the session did
+			ex.named = streamable.SessionUnknown
+		}
 		ex.resumes = h.Get(mcp.HeaderLastEventID)
 		if from, known := x.events[ex.resumes]; ex.resumes != "" && known {
 			from = x.first(from)
@@ -173,21 +184,6 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 	} else {
 		ex.body = append(append(ex.body, info.Body...), info.Body64...)
 	}
-}
-
-// stateOf returns the state of a session id so far. It is not known in a recording that
-// began after the session did.
-func (x *exchanges) stateOf(id string) streamable.SessionState {
-	open, given := x.given[id]
-	switch {
-	case id == "":
-		return streamable.SessionNone
-	case open:
-		return streamable.SessionOpen
-	case given:
-		return streamable.SessionEnded
-	}
-	return streamable.SessionUnknown
 }
 
 // ask takes the body of the request.
@@ -345,6 +341,14 @@ func (x *exchanges) hasSessions() bool {
 	return x.legacy || slices.ContainsFunc(x.order, func(ex *exchange) bool { return ex.session != "" })
 }
 
+// lastSession returns the session id that was used last; "": there is none.
+func (x *exchanges) lastSession() string {
+	if len(x.order) == 0 {
+		return ""
+	}
+	return x.sessions()[x.order[len(x.order)-1].number]
+}
+
 // sessions returns the session id of each exchange. An exchange without an id, such as a
 // refused handshake, belongs to the next session that begins, or to the last one.
 func (x *exchanges) sessions() map[uint64]string {
@@ -364,16 +368,6 @@ func (x *exchanges) sessions() map[uint64]string {
 		ids[number] = id
 	}
 	return ids
-}
-
-// lastSession returns the session id that was used last; "": there is none.
-func (x *exchanges) lastSession() (id string) {
-	for _, ex := range x.order {
-		if ex.session != "" {
-			id = ex.session
-		}
-	}
-	return id
 }
 
 // split cuts a recording into its sessions, in the order in which they began.
@@ -399,16 +393,20 @@ func (x *exchanges) split(events []store.Event) [][]store.Event {
 	return parts
 }
 
-// mainPath returns the path of the endpoint.
+// mainPath returns the path of the endpoint: of the first POST that succeeded, or of the first.
 func (x *exchanges) mainPath() string {
-	posts := slices.DeleteFunc(slices.Clone(x.order), func(ex *exchange) bool { return ex.method != http.MethodPost || ex.other })
-	if i := slices.IndexFunc(posts, func(ex *exchange) bool { return ex.status > 0 && ex.status < 400 }); i >= 0 {
-		return pathOf(posts[i].path)
+	first := ""
+	for _, ex := range x.order {
+		if ex.method != http.MethodPost || ex.other {
+			continue
+		}
+		path := pathOf(ex.path)
+		if ex.status > 0 && ex.status < 400 {
+			return path
+		}
+		first = cmp.Or(first, path)
 	}
-	if len(posts) > 0 {
-		return pathOf(posts[0].path)
-	}
-	return ""
+	return first
 }
 
 // isRawRequest reports whether the request of an exchange has no message and is not one that

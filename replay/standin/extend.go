@@ -65,12 +65,13 @@ func extend(recorded, added []store.Event, session string) []store.Event {
 // Responses, progress, cancellations and subscription ids keep naming their requests.
 // Nothing else is changed.
 func Renumber(recorded, added []store.Event) []store.Event {
-	ids, tokens := newNumbers(), newNumbers()
+	ids := newNumbers()
+	tokens := newNumbers()
 	for i, events := range [][]store.Event{recorded, added} {
 		for dir, m := range messagesIn(events) {
 			if m.Kind() == transport.Request {
-				ids.take(dir, m.ID, i == 0)
-				tokens.take(dir, m.ProgressToken(), i == 0)
+				ids[dir].take(m.ID, i == 0)
+				tokens[dir].take(m.ProgressToken(), i == 0)
 			}
 		}
 	}
@@ -88,83 +89,78 @@ func Renumber(recorded, added []store.Event) []store.Event {
 			}
 			switch {
 			case m.Kind() == transport.Request:
-				put(ids.renew(e.Dir, m.ID), "id")
-				put(tokens.renew(e.Dir, m.ProgressToken()), "params", mcp.MemberMeta, mcp.MemberProgressToken)
+				put(ids[e.Dir].renew(m.ID), "id")
+				put(tokens[e.Dir].renew(m.ProgressToken()), "params", mcp.MemberMeta, mcp.MemberProgressToken)
 			case m.Kind() == transport.Response:
-				put(ids.of(e.Dir.Reverse(), m.ID), "id")
+				put(ids[e.Dir.Reverse()].of(m.ID), "id")
 			case m.Method == mcp.NotificationProgress:
-				put(tokens.of(e.Dir.Reverse(), m.ProgressToken()), "params", mcp.MemberProgressToken)
+				put(tokens[e.Dir.Reverse()].of(m.ProgressToken()), "params", mcp.MemberProgressToken)
 			case m.Method == mcp.NotificationCancelled:
-				put(ids.of(e.Dir, timeline.CancelledID(m)), "params", mcp.MemberRequestID)
+				put(ids[e.Dir].of(timeline.CancelledID(m)), "params", mcp.MemberRequestID)
 			}
 			for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
 				id := transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)
-				put(ids.of(transport.ClientToServer, id), part, mcp.MemberMeta, mcp.MetaSubscriptionID)
+				put(ids[transport.ClientToServer].of(id), part, mcp.MemberMeta, mcp.MetaSubscriptionID)
 			}
 		}
 	}
 	return added
 }
 
-// idKey is an id, or a progress token, of the requests of one direction.
-type idKey struct {
-	dir transport.Direction
-	id  mcp.Key
-}
-
-func idOf(dir transport.Direction, raw json.RawMessage) idKey { return idKey{dir, mcp.KeyOf(raw)} }
-
-// numbers are ids, or progress tokens, of requests.
+// numbers are ids, or progress tokens, of the requests of one direction.
 type numbers struct {
-	recorded map[idKey]bool            // of the recorded session
-	taken    map[idKey]bool            // not free for a new request
-	fresh    map[idKey]json.RawMessage // new numbers, by those they replace
-	most     map[transport.Direction]int64
+	recorded map[mcp.Key]bool            // of the recorded session
+	taken    map[mcp.Key]bool            // not free for a new request
+	fresh    map[mcp.Key]json.RawMessage // new numbers, by those they replace
+	most     int64
 }
 
-func newNumbers() numbers {
-	return numbers{map[idKey]bool{}, map[idKey]bool{}, map[idKey]json.RawMessage{}, map[transport.Direction]int64{}}
+// newNumbers returns the numbers of each direction.
+func newNumbers() (all [3]*numbers) {
+	for dir := range all {
+		all[dir] = &numbers{recorded: map[mcp.Key]bool{}, taken: map[mcp.Key]bool{}, fresh: map[mcp.Key]json.RawMessage{}}
+	}
+	return all
 }
 
 // take notes the number of a request; nil: it has none.
-func (n numbers) take(dir transport.Direction, raw json.RawMessage, recorded bool) {
+func (n *numbers) take(raw json.RawMessage, recorded bool) {
 	if raw != nil {
-		key := idOf(dir, raw)
+		key := mcp.KeyOf(raw)
 		n.taken[key] = true
 		n.recorded[key] = n.recorded[key] || recorded
 	}
 }
 
 // of returns the new number in place of a number; nil if it keeps its own.
-func (n numbers) of(dir transport.Direction, raw []byte) json.RawMessage {
-	return n.fresh[idOf(dir, raw)]
-}
+func (n *numbers) of(raw []byte) json.RawMessage { return n.fresh[mcp.KeyOf(raw)] }
 
 // renew returns a new number, of the same JSON type, in place of a number that the session
 // has already; nil for another number.
-func (n numbers) renew(dir transport.Direction, raw []byte) json.RawMessage {
-	key := idOf(dir, raw)
+func (n *numbers) renew(raw []byte) json.RawMessage {
+	key := mcp.KeyOf(raw)
 	if raw == nil || !n.recorded[key] {
 		return nil
 	}
 	var fresh json.RawMessage
 	var text string
 	if json.Unmarshal(raw, &text) == nil && raw[0] == '"' {
-		for i := 2; fresh == nil || n.taken[idOf(dir, fresh)]; i++ {
+		for i := 2; fresh == nil || n.taken[mcp.KeyOf(fresh)]; i++ {
 			fresh, _ = json.Marshal(fmt.Sprintf("%s-%d", text, i))
 		}
 	} else {
-		if n.most[dir] == 0 {
-			for k := range n.taken {
-				if v, err := strconv.ParseInt(string(k.id), 10, 64); err == nil && k.dir == dir && v < 1<<53 {
-					n.most[dir] = max(n.most[dir], v)
+		if n.most == 0 {
+			for id := range n.taken {
+				if v, err := strconv.ParseInt(string(id), 10, 64); err == nil && v < 1<<53 {
+					n.most = max(n.most, v)
 				}
 			}
 		}
-		n.most[dir]++
-		fresh = strconv.AppendInt(nil, n.most[dir], 10)
+		n.most++
+		fresh = strconv.AppendInt(nil, n.most, 10)
 	}
-	n.fresh[key], n.taken[idOf(dir, fresh)] = fresh, true
+	n.fresh[key] = fresh
+	n.taken[mcp.KeyOf(fresh)] = true
 	return fresh
 }
 

@@ -155,7 +155,7 @@ func (e *Endpoint) serve(ctx context.Context, conn *streamable.ServerConn) {
 		}
 	}
 	o := e.options.ServeOptions
-	o.Heard = func(live, recorded uint64) {
+	o.heard = func(live, recorded uint64) {
 		if ex := session.exchanges.byNumber[recorded]; ex != nil {
 			conn.Answer(live, ex.answer())
 		}

@@ -124,9 +124,8 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	var out []transport.Frame
 	messages := timeline.MessagesOf(f)
 	if isNoise(f.Bytes, messages) {
-		noise := p.others[noiseMethod]
-		if i := slices.IndexFunc(noise, (*message).isPending); i >= 0 {
-			p.arrive(noise[i], transport.Message{}, f.Stream)
+		if noise := firstLeft(p.others[noiseMethod], (*message).isPending); noise != nil {
+			p.arrive(noise, transport.Message{}, f.Stream)
 		} else {
 			p.addNoise(f)
 		}
@@ -207,7 +206,7 @@ func (p *Player) response(m transport.Message, stream uint64) {
 		}
 		return
 	}
-	if c := firstLeft(p.others[strayKey(m)]); c != nil {
+	if c := firstLeft(p.others[strayKey(m)], nil); c != nil {
 		p.arrive(c, m, stream)
 		return
 	}

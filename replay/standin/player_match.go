@@ -33,18 +33,15 @@ func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 		queue = queue[1:] // the last stays, for clients that ask again
 		p.requests[key] = queue
 	}
-	c := firstLeft(queue)
+	var c *message
 	if p.reorders { // equal requests come in any order; a recorded client keeps its ids
-		i := slices.IndexFunc(queue, func(c *message) bool { return !c.arrived && mcp.Same(c.msg().ID, m.ID) })
-		if i >= 0 {
-			c = queue[i]
-		}
+		c = firstLeft(queue, func(c *message) bool { return mcp.Same(c.msg().ID, m.ID) })
+	}
+	if c == nil {
+		c = firstLeft(queue, nil)
 	}
 	if c == nil && p.rules.Match == nil { // equal but for a masked secret
-		i := slices.IndexFunc(p.masked[m.Method], func(c *message) bool { return !c.arrived && p.isEqual(c, m) })
-		if i >= 0 {
-			c = p.masked[m.Method][i]
-		}
+		c = firstLeft(p.masked[m.Method], func(c *message) bool { return p.isEqual(c, m) })
 	}
 	if c == nil || p.rules.By != match.ByOrder || match.MatchedByMethod(m.Method) {
 		return c, key, nil
@@ -58,10 +55,13 @@ func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 	return c, key, nil
 }
 
-// firstLeft returns the first message that has not come, or nil.
-func firstLeft(queue []*message) *message {
-	if i := slices.IndexFunc(queue, func(c *message) bool { return !c.arrived }); i >= 0 {
-		return queue[i]
+// firstLeft returns the first message that has not come and fits, or nil. Without fits, every
+// message does.
+func firstLeft(queue []*message, fits func(*message) bool) *message {
+	for _, c := range queue {
+		if !c.arrived && (fits == nil || fits(c)) {
+			return c
+		}
 	}
 	return nil
 }

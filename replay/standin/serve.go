@@ -25,9 +25,10 @@ type ServeOptions struct {
 	// Say gets the news that a person who watches should know at once, from one goroutine at
 	// a time; nil: it is not reported.
 	Say func(text string)
-	// Heard gets the number of the HTTP exchange of a frame that came, and of the recorded
-	// exchange that this one stands for, before the answers to it are written; it may be nil.
-	Heard func(live, recorded uint64)
+
+	// heard gets the numbers of a live HTTP exchange and of the recorded one in its place, when
+	// a frame has come and before the answers to it are written; it may be nil.
+	heard func(live, recorded uint64)
 }
 
 // Serve plays p to the client at the other end of conn until the client ends its side,
@@ -140,61 +141,43 @@ func (s *serving) pass(frames []transport.Frame) {
 // read gives the client's frames to the player until the client ends its side. A connection
 // that breaks ends the writer as well.
 func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
-	var err error
-	for err == nil && ctx.Err() == nil {
-		var f transport.Frame
-		f, err = s.conn.Read(ctx)
-		if err != nil {
-			break
-		}
-		s.hear(f)
-		notify(s.news)
+	for ctx.Err() == nil {
+		f, err := s.conn.Read(ctx)
 		s.mu.Lock()
+		switch {
+		case err == io.EOF:
+			s.add(s.player.End())
+			s.ended = true
+			if s.Live != nil {
+				// A live server that does not read, or does not end, is left after a while.
+				time.AfterFunc(partingTimeout, s.Live.cancel)
+				notify(s.Live.news)
+			}
+		case err != nil:
+			s.readErr = err
+		case s.Live == nil || s.Live.hear(f):
+			out := s.player.Receive(f)
+			if s.heard != nil {
+				s.heard(f.Stream, s.player.streams[f.Stream])
+			}
+			s.add(out)
+		}
+		s.endRest()
 		news := faults(s.player.findings[s.reported:])
 		s.reported = len(s.player.findings)
 		s.mu.Unlock()
+		notify(s.news)
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			break
+		}
 		for _, v := range news {
 			s.say(v.String())
 		}
 	}
-	s.end(err)
-	if err != io.EOF {
-		broken()
-	}
-	notify(s.news)
-}
-
-// hear takes a frame of the client.
-func (s *serving) hear(f transport.Frame) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.Live == nil || s.Live.hear(f) {
-		out := s.player.Receive(f)
-		if s.Heard != nil {
-			s.Heard(f.Stream, s.player.streams[f.Stream])
-		}
-		s.add(out)
-	}
-	s.endRest()
-}
-
-// end takes note that no more frames come.
-func (s *serving) end(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case err == io.EOF:
-		s.add(s.player.End())
-		s.ended = true
-		if s.Live != nil {
-			// A live server that does not read, or does not end, is left after a while.
-			time.AfterFunc(partingTimeout, s.Live.cancel)
-			notify(s.Live.news)
-		}
-	case err != nil:
-		s.readErr = err
-	}
-	s.endRest()
+	broken()
 }
 
 // endRest ends the wait for a gap that is over.
