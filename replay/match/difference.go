@@ -155,9 +155,30 @@ func (c *comparer) compare(a, b tree) {
 			c.addMapping("ignored", a, b)
 		}
 	case a.kind == '{' && b.kind == '{':
-		c.compareObjects(a, b)
+		for i, j := 0, 0; i < len(a.keys) || j < len(b.keys); {
+			switch {
+			case j == len(b.keys) || i < len(a.keys) && a.keys[i] < b.keys[j]:
+				c.enter(a.keys[i], a.kids[i], tree{})
+				i++
+			case i == len(a.keys) || b.keys[j] < a.keys[i]:
+				c.enter(b.keys[j], tree{}, b.kids[j])
+				j++
+			default:
+				c.enter(a.keys[i], a.kids[i], b.kids[j])
+				i++
+				j++
+			}
+		}
 	case a.kind == '[' && b.kind == '[':
-		c.compareLists(a, b)
+		// Lists of different lengths are compared up to their equal ends.
+		for n, m := len(a.kids), len(b.kids); n != m && min(n, m) > 0 && c.same(a.kids[n-1], b.kids[m-1]); {
+			n--
+			m--
+			a.kids, b.kids = a.kids[:n], b.kids[:m]
+		}
+		for i := range max(len(a.kids), len(b.kids)) {
+			c.enter(strconv.Itoa(i), a.element(i), b.element(i))
+		}
 	case a.kind == b.kind && a.isScalar() && (a.text == b.text || a.kind == '0' && c.rules.number(a.text) == c.rules.number(b.text)):
 	case a.isScalar() && b.isScalar():
 		if by := c.whyEqual(a, b); by != "" {
@@ -173,39 +194,6 @@ func (c *comparer) compare(a, b tree) {
 // same reports whether two values are the same without any rule.
 func (c *comparer) same(a, b tree) bool {
 	return a.kind == b.kind && bytes.Equal(c.recorded[a.start:a.end], c.live[b.start:b.end])
-}
-
-func (c *comparer) compareObjects(a, b tree) {
-	i, j := 0, 0
-	for i < len(a.keys) || j < len(b.keys) {
-		switch {
-		case j == len(b.keys) || i < len(a.keys) && a.keys[i] < b.keys[j]:
-			c.enter(a.keys[i], a.kids[i], tree{})
-			i++
-		case i == len(a.keys) || b.keys[j] < a.keys[i]:
-			c.enter(b.keys[j], tree{}, b.kids[j])
-			j++
-		default:
-			c.enter(a.keys[i], a.kids[i], b.kids[j])
-			i++
-			j++
-		}
-	}
-}
-
-// compareLists compares element by element. Lists of different lengths are compared up to
-// their equal ends.
-func (c *comparer) compareLists(a, b tree) {
-	end := 0
-	for short := min(len(a.kids), len(b.kids)); len(a.kids) != len(b.kids) && end < short; end++ {
-		if !c.same(a.kids[len(a.kids)-1-end], b.kids[len(b.kids)-1-end]) {
-			break
-		}
-	}
-	a.kids, b.kids = a.kids[:len(a.kids)-end], b.kids[:len(b.kids)-end]
-	for i := range max(len(a.kids), len(b.kids)) {
-		c.enter(strconv.Itoa(i), a.element(i), b.element(i))
-	}
 }
 
 func (c *comparer) enter(step string, a, b tree) {

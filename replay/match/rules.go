@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,34 +185,50 @@ func (w *keyWriter) enter(step string, kid tree, named bool) {
 	w.b = append(w.b, ',')
 }
 
-// text returns a string or a number in the form that is compared.
+// text returns a string or a number in the form that is compared. For a shape, marks stand in
+// the places of made-up values.
 func (w *keyWriter) text(n tree) string {
 	text := n.text
 	if n.kind == '0' {
 		text = w.rules.number(text)
 	}
-	if w.shape {
-		return w.shapeOf(text)
+	if !w.shape {
+		return w.rules.normal(text)
 	}
-	return w.rules.normal(text)
+	if kind := handleKind(memberName(w.path)); kind != "" && !isPlainWord(text) {
+		return "\x00" + kind
+	}
+	if len(text) > hintLimit {
+		return text
+	}
+	text = w.rules.normal(text)
+	if isOpaque(text) {
+		return "\x00made"
+	}
+	var b []byte
+	from := 0
+	for _, t := range madeUp(wordsOf(text)) {
+		b = append(append(append(b, text[from:t.start]...), 0), t.shape...)
+		from = t.end
+	}
+	return string(append(b, text[from:]...))
 }
 
 func (w *keyWriter) quote(s string) {
-	w.b = append(w.b, '"')
-	for {
-		i := strings.IndexAny(s, `"\`)
-		if i < 0 {
-			break
-		}
-		w.b = append(append(w.b, s[:i]...), '\\', s[i])
-		s = s[i+1:]
-	}
-	w.b = append(append(w.b, s...), '"')
+	w.b = append(append(append(w.b, '"'), keyEscapes.Replace(s)...), '"')
 }
+
+var keyEscapes = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
 
 // Ignores reports whether the place is not compared.
 func (r Rules) Ignores(path []string) bool {
-	return slices.ContainsFunc(r.Ignore, func(p Pointer) bool { return p.covers(path) })
+	return slices.ContainsFunc(r.Ignore, func(p Pointer) bool {
+		covers := slices.EqualFunc(p.steps, path, func(step, at string) bool { return step == "*" || step == at })
+		if covers && p.used != nil && !p.used.Load() {
+			p.used.Store(true)
+		}
+		return covers
+	})
 }
 
 // normal applies the normalizers in their order.
@@ -272,22 +289,6 @@ func pointerText(steps []string) string {
 	return b.String()
 }
 
-// covers reports whether the pointer names the place.
-func (p Pointer) covers(path []string) bool {
-	if len(p.steps) != len(path) {
-		return false
-	}
-	for i, s := range p.steps {
-		if s != "*" && s != path[i] {
-			return false
-		}
-	}
-	if p.used != nil && !p.used.Load() {
-		p.used.Store(true)
-	}
-	return true
-}
-
 // Places is the projection that finds pointers without a place in any message, most likely
 // misspelled.
 type Places struct{ left []Pointer }
@@ -341,23 +342,98 @@ func hasPlace(n tree, steps []string) bool {
 	return false
 }
 
-// shapeOf returns a text with the shape of each made-up value in its place.
-func (w *keyWriter) shapeOf(text string) string {
-	if kind := handleKind(memberName(w.path)); kind != "" && !isPlainWord(text) {
-		return "\x00" + kind
+// Comparer compares the messages of two recordings. Neither is played: in each, both ends made
+// up values of their own. The first is the recorded side of a comparison, the second the live
+// side.
+type Comparer struct {
+	rules  Rules        // for keys
+	places Rules        // for the places of two messages that differ
+	made   [3]Variables // by the direction in which they were said; they share what is known
+}
+
+// NewComparer returns a comparer that knows no variables. said yields the recorded frames of a
+// direction by Seq; it is called when values first differ, and may leave out frames that are
+// equal in both recordings. Clocks are the times of the two recordings.
+func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transport.Frame], clocks ...Clock) *Comparer {
+	c := &Comparer{rules: r, places: r}
+	known := NewVariables(nil)
+	for _, dir := range [...]transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+		v := *known
+		v.bothRecorded = true
+		if said != nil {
+			v.recurrences = &recurrence{said: said(dir.Reverse())}
+		}
+		c.made[dir] = v
 	}
-	if len(text) > hintLimit {
-		return text
+	if n, ok := clockNormalizer(clocks); ok && r.By != Strict {
+		c.places.Normalize = append(slices.Clone(r.Normalize), n)
 	}
-	text = w.rules.normal(text)
-	if isOpaque(text) {
-		return "\x00made"
+	return c
+}
+
+// Learn learns variables from two messages of direction dir that stand for each other. seq is
+// the recorded message's. The calls must come in recorded order.
+func (c *Comparer) Learn(dir transport.Direction, seq uint64, recorded, live transport.Message) {
+	if dir != transport.NoDirection {
+		c.made[dir].Learn(recorded, live, int(seq))
 	}
-	var b []byte
-	from := 0
-	for _, t := range madeUp(wordsOf(text)) {
-		b = append(append(append(b, text[from:t.start]...), 0), t.shape...)
-		from = t.end
+}
+
+// Compare compares two messages of one kind and method.
+func (c *Comparer) Compare(dir transport.Direction, recorded, live transport.Message) Comparison {
+	return c.comparison(comparer{rules: c.placesOf(recorded), variables: &c.made[dir]}, recorded, live)
+}
+
+// Count is Compare without the list of differences, which is slow to write well.
+func (c *Comparer) Count(dir transport.Direction, recorded, live transport.Message) Comparison {
+	return c.comparison(comparer{rules: c.placesOf(recorded), variables: &c.made[dir], terse: true}, recorded, live)
+}
+
+func (c *Comparer) comparison(walk comparer, recorded, live transport.Message) Comparison {
+	rules := walk.rules
+	walk.compareParts(recorded, live)
+	if recorded.Kind() == transport.Request && !MatchedByMethod(recorded.Method) && (rules.By == ByMethod || rules.By == ByOrder) {
+		return walk.AsMapped(rules.By.String())
 	}
-	return string(append(b, text[from:]...))
+	return walk.Comparison
+}
+
+// placesOf returns the rules for a message. Two recordings of a client introduce it alike.
+func (c *Comparer) placesOf(m transport.Message) Rules {
+	rules := c.places
+	if m.Method == mcp.MethodInitialize {
+		rules.By = Strict
+	}
+	return rules
+}
+
+// Key returns the Key that a request shares with the requests that may stand for it.
+func (c *Comparer) Key(m transport.Message) (Key, error) { return c.rules.Key(m) }
+
+// AppendShape appends the compared parts of a message, in a canonical spelling, with a mark in
+// the place of each made-up value: messages of the same shape differ at most in Variables.
+func (c *Comparer) AppendShape(b []byte, m transport.Message) []byte {
+	w := keyWriter{rules: c.placesOf(m), b: append(b, m.Method...), shape: true}
+	for _, part := range [...]struct {
+		name string
+		raw  []byte
+	}{{"params", m.Params}, {"result", m.Result}, {"error", m.Error}} {
+		w.b = append(w.b, ' ')
+		if len(part.raw) == 0 && (part.name != "params" || m.Method == "") {
+			continue
+		}
+		n, err := parseTree(part.raw)
+		switch {
+		case err != nil: // too deep
+			w.b = append(w.b, part.raw...)
+			continue
+		case part.name == "params":
+			n = w.rules.paramsOf(m, n)
+		default:
+			n = withoutSubscription(n)
+		}
+		w.path = append(w.path[:0], part.name)
+		w.write(n)
+	}
+	return w.b
 }

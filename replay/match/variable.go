@@ -126,8 +126,14 @@ func (w *learner) scalar(a, b tree) {
 	}
 	name := memberName(w.path)
 	key := Handle{handleKind(name), a.text}
+	n := len(w.path)
+	isAlwaysMadeUp := alwaysMadeUp[name] || name == mcp.MemberTaskID && n > 1 && w.path[n-2] == "task"
+	if !isAlwaysMadeUp && (name == mcp.MemberTaskID || name == mcp.MemberElicitationID) && !w.isKnown(key) {
+		first, ok := w.recurrences.firstHeard(key)
+		isAlwaysMadeUp = !ok || first > w.position // unless the other end had sent it before
+	}
 	switch {
-	case key.Kind != "" && (w.isAlwaysMadeUp(name) || w.isToken(name, key) || w.isNew(key)):
+	case key.Kind != "" && (isAlwaysMadeUp || w.isNew(key)):
 		w.add(key, b.text)
 	case isOpaque(a.text) && isOpaque(b.text) && w.isNew(Handle{"", a.text}):
 		w.addAnywhere(a.text, b.text)
@@ -142,22 +148,6 @@ func (w *learner) scalar(a, b tree) {
 			w.addAnywhere(t.text, fresh[i].text)
 		}
 	}
-}
-
-// isAlwaysMadeUp reports whether the speaker always makes up the value at this place.
-func (w *learner) isAlwaysMadeUp(name string) bool {
-	n := len(w.path)
-	return alwaysMadeUp[name] || name == mcp.MemberTaskID && n > 1 && w.path[n-2] == "task"
-}
-
-// isToken reports whether the protocol lets the speaker make up the value, and the other end
-// had not sent it before.
-func (w *learner) isToken(name string, key Handle) bool {
-	if name != mcp.MemberTaskID && name != mcp.MemberElicitationID || w.isKnown(key) {
-		return false
-	}
-	first, ok := w.recurrences.firstHeard(key)
-	return !ok || first > w.position
 }
 
 // isNew reports whether a recorded value is the end's own, unknown so far, and comes back.

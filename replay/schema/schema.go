@@ -160,7 +160,20 @@ func (s *schema) faults(definition string, value any, at string) []Fault {
 	var list []Fault
 	for _, f := range d.failures(value, "") {
 		path := at + f.at
-		list = append(list, Fault{path, f.text(), flaw(f, definition, path)})
+		text := f.other
+		switch {
+		case f.types != nil:
+			text = fmt.Sprintf("got %s, want %s", f.got, strings.Join(f.types, " or "))
+		case len(f.missing) == 1:
+			text = "missing property " + quote(f.missing[0])
+		case f.missing != nil:
+			text = "missing properties " + join(f.missing)
+		case len(f.values) == 1:
+			text = "value must be " + quote(f.values[0])
+		case f.values != nil:
+			text = "value must be one of " + join(f.values)
+		}
+		list = append(list, Fault{path, text, flaw(f, definition, path)})
 	}
 	return list
 }
@@ -284,7 +297,18 @@ func (n *node) failures(value any, at string) (list []failure) {
 		return one(failure{values: n.Enum})
 	}
 	if text, ok := value.(string); ok {
-		if why := misformat(n.Format, text); why != "" {
+		u, err := url.Parse(text)
+		why := ""
+		switch {
+		case n.Format != "uri" && n.Format != "uri-template":
+		case err != nil:
+			why = err.Error()
+		case n.Format == "uri" && !u.IsAbs():
+			why = "relative url"
+		case n.Format == "uri-template" && strings.Count(text, "{") != strings.Count(text, "}"):
+			why = "no matching closing brace"
+		}
+		if why != "" {
 			return one(failure{other: fmt.Sprintf("%s is not valid %s: %s", quote(text), n.Format, why)})
 		}
 	}
@@ -350,15 +374,12 @@ func (n *node) formFailures(value any, at string) []failure {
 	if forms == nil {
 		return nil
 	}
-	plainTypes := failure{at: at, got: typeOf(value)} // if every form is just a type
-	for _, form := range forms {
-		if len(form) > 1 || form[0].types == nil || form[0].at != at {
-			plainTypes.types = nil
-			break
+	isType := func(form []failure) bool { return len(form) == 1 && form[0].types != nil && form[0].at == at }
+	if !slices.ContainsFunc(forms, func(form []failure) bool { return !isType(form) }) {
+		plainTypes := failure{at: at, got: typeOf(value)}
+		for _, form := range forms {
+			plainTypes.types = append(plainTypes.types, form[0].types...)
 		}
-		plainTypes.types = append(plainTypes.types, form[0].types...)
-	}
-	if plainTypes.types != nil {
 		slices.Sort(plainTypes.types)
 		plainTypes.types = slices.Compact(plainTypes.types)
 		return []failure{plainTypes}
@@ -406,23 +427,6 @@ func deepest(list []failure) (n int) {
 	return n
 }
 
-// text describes what is there and what is wanted.
-func (f failure) text() string {
-	switch {
-	case f.types != nil:
-		return fmt.Sprintf("got %s, want %s", f.got, strings.Join(f.types, " or "))
-	case len(f.missing) == 1:
-		return "missing property " + quote(f.missing[0])
-	case f.missing != nil:
-		return "missing properties " + join(f.missing)
-	case len(f.values) == 1:
-		return "value must be " + quote(f.values[0])
-	case f.values != nil:
-		return "value must be one of " + join(f.values)
-	}
-	return f.other
-}
-
 // quote returns a string in single quotes, and any other value without quotes.
 func quote(value any) string {
 	text, ok := value.(string)
@@ -466,21 +470,4 @@ func floatOf(value any) float64 {
 	}
 	f, _ := number.Float64() // infinite if out of range
 	return f
-}
-
-// misformat returns why a text does not have a format; "" if it has, or the format is unknown.
-func misformat(format, text string) string {
-	if format != "uri" && format != "uri-template" {
-		return ""
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return err.Error()
-	case format == "uri" && !u.IsAbs():
-		return "relative url"
-	case format == "uri-template" && strings.Count(text, "{") != strings.Count(text, "}"):
-		return "no matching closing brace"
-	}
-	return ""
 }
