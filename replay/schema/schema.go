@@ -296,16 +296,15 @@ func (n *node) failures(value any, at string) (list []failure) {
 	case n.Enum != nil && !slices.ContainsFunc(n.Enum, equal):
 		return one(failure{values: n.Enum})
 	}
-	if text, ok := value.(string); ok {
+	if text, ok := value.(string); ok && (n.Format == "uri" || n.Format == "uri-template") {
 		u, err := url.Parse(text)
 		why := ""
 		switch {
-		case n.Format != "uri" && n.Format != "uri-template":
 		case err != nil:
 			why = err.Error()
 		case n.Format == "uri" && !u.IsAbs():
 			why = "relative url"
-		case n.Format == "uri-template" && strings.Count(text, "{") != strings.Count(text, "}"):
+		case n.Format != "uri" && strings.Count(text, "{") != strings.Count(text, "}"):
 			why = "no matching closing brace"
 		}
 		if why != "" {
