@@ -14,12 +14,12 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// DriveEnd is how a drive came to its end.
+// DriveEnd is how a drive ended.
 type DriveEnd string
 
 // The ends of a drive.
 const (
-	// Complete: all was said, and every answer came.
+	// Complete: every frame was sent, and every answer came.
 	Complete DriveEnd = "complete"
 	// Gone: the server ended the connection before that.
 	Gone DriveEnd = "gone"
@@ -32,10 +32,9 @@ const (
 // NothingCompared explains a drive without a verdict on any step, which is not a success.
 const NothingCompared = "nothing to compare: the recorded server said nothing that a live one has to say again"
 
-// ExitFault says how a live server that was driven to its end ended otherwise than the
-// recorded one: of its own accord with a status that is not 0, or by a signal. It returns ""
-// if the server did not. A server that was asked to end, now or in the recording, is not to
-// blame for how it ended.
+// ExitFault says how a live server ended otherwise than the recorded server: of its own accord
+// with a status other than 0, or by a signal. It returns "" for any other end. A server asked
+// to end, now or in the recording, is never at fault.
 func ExitFault(recorded []store.Event, live transport.ExitStatus) string {
 	if live.Asked || live.Code == 0 {
 		return ""
@@ -72,24 +71,24 @@ func exitText(info store.ExitInfo) string {
 type DriveOptions struct {
 	// Timeout is the longest time without a recorded message; 0 is half a minute.
 	Timeout time.Duration
-	// Pacer spaces the client's frames; nil is [Unpaced]. A client that asks again and again
-	// until a task is done needs one.
+	// Pacer spaces the client's frames; nil is [Unpaced]. A client needs a Pacer if it polls
+	// for the end of a task.
 	Pacer Pacer
 	// HangUp ends an HTTP exchange where the recorded client did, as
 	// [transport.ClientConn.HangUp]; nil where there are none.
 	HangUp func(exchange uint64)
-	// Stop, when it is closed, ends the drive where it stands; nil: nothing does.
+	// Stop ends the drive at once when closed; it may be nil.
 	Stop <-chan struct{}
 }
 
 // Drive plays d to the server at the other end of conn until the client has said everything
-// and all answers came, or the server has gone, or no recorded message came for as long as
-// the timeout. Then it ends its side as a client does: it closes its output, reads to the end
-// of the server's, and closes conn.
+// and every answer came, or the server has gone, or no recorded message came within the
+// timeout. Then Drive ends the client's side: it closes the output, reads to the end of the
+// server's, and closes conn.
 //
-// How the live server's messages compare with the recorded ones is in d.Verdicts, and the
-// messages that were still to come are in d.Pending. An error is the context's, or the
-// connection's, wrapped.
+// d.Verdicts has the comparison of the live server's messages with the recorded messages, and
+// d.Pending the messages still to come. An error is the context's, or the connection's,
+// wrapped.
 func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) (DriveEnd, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -139,8 +138,8 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 	return end, err
 }
 
-// driving plays a Driver. Its reader and its writer are apart, so that it always hears a
-// server that writes much before it reads.
+// driving plays a Driver. The reader and the writer are apart: a server may write much before
+// it reads.
 type driving struct {
 	DriveOptions
 	conn   transport.Conn
@@ -155,14 +154,14 @@ type driving struct {
 	queue    []outgoing
 	returned int         // frames returned by the driver
 	busy     bool        // the writer has a frame
-	pacing   bool        // and waits for its time, which the server knows nothing of
+	pacing   bool        // and waits for the frame's time, unknown to the server
 	failed   chan error  // is ended; nil once the writer has ended
 	limit    *time.Timer // the time without a recorded message
 	quiet    *time.Timer // the same, while the driver waits for messages that may never come
 	waits    bool        // quiet is running
 }
 
-// readResult is what a Read returned.
+// readResult is the result of a Read.
 type readResult struct {
 	frame transport.Frame
 	err   error
@@ -171,13 +170,14 @@ type readResult struct {
 // outgoing is a frame on its way to the live end.
 type outgoing struct {
 	frame transport.Frame
-	n     int           // its number among those that a Player has returned
+	n     int           // place among the frames returned by a Player
 	gap   time.Duration // in front of it
 }
 
-// write writes one frame after the other, each after its gap, until out is closed.
+// write writes frame after frame, each after the gap in front, until out is closed.
 func (s *driving) write(ctx context.Context) error {
-	// When the server is gone nobody may listen: the word on the frame before can still be there.
+	// When the server is gone there may be no listener: the word on the frame before can still
+	// be there.
 	report := func(step chan struct{}) error {
 		select {
 		case step <- struct{}{}:
@@ -218,7 +218,8 @@ func (s *driving) add(frames []transport.Frame) {
 	}
 }
 
-// run lets the driver speak until it is done, the server is gone, or nothing goes on.
+// run lets the driver speak until the drive is done, the server is gone, or no progress is
+// made.
 func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 	defer s.limit.Stop()
 	defer s.quiet.Stop()
@@ -235,7 +236,7 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 				s.add(s.driver.release())
 			}
 		}
-		if s.failed == nil { // nothing can be written, but the server may have said something first
+		if s.failed == nil { // writing has ended, but the server may have said more first
 			s.queue = nil
 		}
 		isIdle := len(s.queue) == 0 && !s.busy
@@ -244,7 +245,7 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 		}
 		waits := isIdle && (s.driver.Waiting() || s.driver.IsDone())
 		switch {
-		case waits && !s.waits: // it ends before the limit does
+		case waits && !s.waits: // ends before the limit
 			s.quiet.Reset(min(s.driver.patience(), s.Timeout-s.Timeout/8))
 		case !waits:
 			s.quiet.Stop()
@@ -264,8 +265,8 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 	}
 }
 
-// step waits for one thing to happen. It reports whether the session moved on by it, and how
-// the drive ends, if it does.
+// step waits for the next event. It reports whether the session moved on, and how the drive
+// ends, if at the end.
 func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error) {
 	var out chan<- outgoing // nothing goes out while the writer has a frame
 	var next outgoing
@@ -278,7 +279,7 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 		case got.err == nil:
 			heard := s.driver.heard
 			s.add(s.driver.Receive(got.frame))
-			return s.driver.heard > heard, "", nil // there may be no end of messages that nobody recorded
+			return s.driver.heard > heard, "", nil // unrecorded messages may have no end
 		case !isEnd(got.err):
 			return false, Gone, fmt.Errorf("drive server: read: %w", got.err)
 		case s.driver.IsDone():
@@ -296,7 +297,7 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 	case <-s.taken:
 		s.busy, s.pacing = false, false
 		select {
-		case <-s.begun: // of this frame: it must not be taken for the next one's
+		case <-s.begun: // of this frame, and not of the next
 		default:
 		}
 		return true, "", nil
@@ -324,8 +325,8 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, transport.ErrClosed) }
 
-// partingTimeout is how long a shell reads on when it has ended its own side. Servers that
-// heed the end of their input are done in an instant; Close deals with the others.
+// partingTimeout is how long a shell reads on after ending its own side. Most servers heed the
+// end of input and are done in an instant; Close deals with the others.
 const partingTimeout = 2 * time.Second
 
 // part ends the client's side and hears the server out.

@@ -12,29 +12,29 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Driver plays the client's half of a recording to a live server. It is a pure machine as
-// [Player] is: frames in, frames out; no I/O, no clock, no goroutine. It is not safe for
+// Driver plays the client's half of a recording to a live server. Like [Player] it is a pure
+// machine: frames in, frames out; no I/O, no clock, no goroutine. It is not safe for
 // concurrent use.
 //
-// The recording is a list of client frames, which the driver sends, and of server messages,
-// which it waits for. A live message of the server stands for a recorded one: a response for
-// the response to the same request, a request for a request of its method, a notification
-// for one of its method and token. Of the first few that are left it stands for the one that
-// it differs from least. The client frames go out in recorded order. Each waits for the
-// messages that the recorded client had heard before it:
+// The recording is a list of client frames, to be sent, and of server messages, to be waited
+// for. A live message of the server stands for a recorded message: a response for the response
+// to the same request, a request for a request of the same method, a notification for a
+// notification of the same method and token. Of the first few candidates the most similar
+// counts. The client frames go out in recorded order. Each waits for the messages heard before
+// by the recorded client:
 //
-//   - the responses to its own requests, always;
-//   - the other messages of the server, until they cannot be coming any more or GiveUpWaiting ends
-//     the wait;
+//   - the responses to the client's requests, always;
+//   - the other messages of the server, until later messages rule them out or GiveUpWaiting
+//     ends the wait;
 //   - an answer to the server waits for its question, and for the messages recorded between
 //     the two.
 //
-// The client frames keep their recorded ids. The live server's ids and progress tokens go
-// into the answers. A value that the live server made up (a cursor, a task id, a request
-// state, any value that looks made up and comes back) takes the place of the recorded one.
+// The client frames keep the recorded ids. The live server's ids and progress tokens go into
+// the answers. A value made up by the live server (a cursor, a task id, a request state, any
+// value that looks made up and comes back) takes the place of the recorded value.
 //
-// A request of the server that was not recorded gets an error; a ping is answered. The
-// driver treats noise as a Player does.
+// An unrecorded request of the server gets an error; a ping is answered. The driver treats
+// noise as a Player does.
 type Driver struct {
 	half
 	requests map[mcp.Key][]*request   // of the client, by id
@@ -42,11 +42,11 @@ type Driver struct {
 	open     []*request               // sent, not cancelled, and the recorded answer has not come
 	streams  map[uint64]*ownFrame     // sent frames, by HTTP exchange
 	heard    int                      // server messages that arrived
-	missing  int                      // server messages that did not, of those said before the client ended its side
-	next     int                      // frames before this one were sent, or are answers
-	due      []*ownFrame              // answers whose question has come
+	missing  int                      // server messages still to come, except for messages after the client's end
+	next     int                      // every earlier frame was sent or is an answer
+	due      []*ownFrame              // answers to questions that have come
 	places   []hangUp                 // where the client is still to hang up
-	hangsUp  bool                     // the shell hangs up: later frames wait for that
+	hangsUp  bool                     // the shell hangs up: later frames wait
 	ended    bool                     // no frame goes out any more
 }
 
@@ -126,9 +126,9 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 	d.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", phrase.Name(string(m.ID))), true)
 }
 
-// answered returns the request that a live response answers; nil if none is open.
+// answered returns the request of a live response; nil if no request fits.
 func (d *Driver) answered(m transport.Message, stream uint64) *request {
-	if f := d.streams[stream]; f != nil { // it went out with the number of the recorded exchange
+	if f := d.streams[stream]; f != nil { // sent with the number of the recorded exchange
 		for _, r := range f.requests {
 			if !r.done && (mcp.Same(r.msg().ID, m.ID) || isNull(m.ID)) {
 				return r
@@ -140,7 +140,7 @@ func (d *Driver) answered(m transport.Message, stream uint64) *request {
 			return d.open[i]
 		}
 	}
-	for _, r := range slices.Backward(d.requests[mcp.KeyOf(m.ID)]) { // the latest open one
+	for _, r := range slices.Backward(d.requests[mcp.KeyOf(m.ID)]) { // the latest
 		if r.frame.sent && !r.done {
 			return r
 		}
@@ -148,7 +148,7 @@ func (d *Driver) answered(m transport.Message, stream uint64) *request {
 	return nil
 }
 
-// request takes a live request and returns the answer if none is recorded.
+// request takes a live request and returns the answer to an unrecorded request.
 func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 	if s := d.pick(serverMsgKey(m), m); s != nil {
 		d.arrive(s, m, stream)
@@ -163,8 +163,7 @@ func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
 	return []transport.Frame{answerTo(m.ID, stream, missBody(text))}
 }
 
-// arrive lets m stand for the server message, and skips the notifications that the recorded
-// server had sent before it.
+// arrive lets m stand for the server message, and skips the earlier recorded notifications.
 func (d *Driver) arrive(s *message, m transport.Message, stream uint64) {
 	d.half.arrive(s, m, stream)
 	d.heard++
@@ -184,7 +183,7 @@ func (d *Driver) arrive(s *message, m transport.Message, stream uint64) {
 	}
 	upto := s.index
 	if kind == transport.Notification && s.index >= d.horizon() {
-		upto = d.settled // it came early, by a timer: nothing is skipped
+		upto = d.settled // early, by a timer: no message is skipped
 	}
 	for _, before := range d.messages[min(d.settled, upto):upto] {
 		before.skipped = before.skipped || before.msg().Kind() == transport.Notification || before.isStray()
@@ -192,7 +191,7 @@ func (d *Driver) arrive(s *message, m transport.Message, stream uint64) {
 	d.settle()
 }
 
-// End says that the client has ended its side: no frame goes out any more.
+// End says that the client has ended: no frame goes out any more.
 func (d *Driver) End() { d.ended = true }
 
 // send returns the client frame with the live server's values in it.
@@ -220,22 +219,21 @@ func (d *Driver) send(f *ownFrame) transport.Frame {
 	return frame
 }
 
-// Said reports whether every frame was returned that answers nothing.
+// Said reports whether every frame was returned, apart from answers.
 func (d *Driver) Said() bool {
 	isLeft := func(f *ownFrame) bool { return f.question == nil && !f.sent }
 	return !slices.ContainsFunc(d.frames[d.next:], isLeft)
 }
 
-// IsDone reports whether the client has said everything and has heard every answer that the
-// recorded client had. Other messages of the recorded server may still come.
+// IsDone reports whether the client has said everything and has heard every recorded answer.
+// Other messages of the recorded server may still come.
 func (d *Driver) IsDone() bool { return len(d.open) == 0 && d.Said() }
 
-// IsHeard reports whether every message has come that the recorded server had sent before
-// the client ended its side.
+// IsHeard reports whether every message has come that was recorded before the client's end.
 func (d *Driver) IsHeard() bool { return d.missing == 0 }
 
-// Pending lists the calls that the live server has not answered, and the first of the
-// client's frames that is held back, with the message that it waits for.
+// Pending lists the calls without an answer from the live server, and the first of the
+// client's frames held back, with the awaited message.
 func (d *Driver) Pending() []string {
 	var list []string
 	for _, r := range d.open {
@@ -260,9 +258,9 @@ func (d *Driver) Pending() []string {
 // place where the client hangs up.
 func (d *Driver) Waiting() bool { return d.held() != nil || len(d.unheard()) > 0 }
 
-// GiveUpWaiting gives up waiting, for the first client frame or hang-up that is held back by
-// messages which the live server may never send, and returns the frames that can be sent
-// then. A response is always waited for, unless its request was cancelled.
+// GiveUpWaiting lets the first client frame or hang-up held back wait no longer for messages
+// that may never come, and returns the frames to send then. The wait for a response goes on,
+// unless the request was cancelled.
 func (d *Driver) GiveUpWaiting() []transport.Frame {
 	if unheard := d.unheard(); len(unheard) > 0 {
 		for _, s := range unheard {
@@ -274,7 +272,7 @@ func (d *Driver) GiveUpWaiting() []transport.Frame {
 	if f == nil {
 		return nil
 	}
-	if f.question == nil && f.before <= d.settled { // it goes as recorded, beside the calls it is queued behind
+	if f.question == nil && f.before <= d.settled { // as recorded, beside the calls in front of the queue
 		for _, s := range f.queue {
 			if s.isPending() {
 				d.without = append(d.without, fmt.Sprintf("#%d (%s; #%d was sent beside that call, as recorded)", s.seq, s.what(), f.seq))
@@ -314,8 +312,8 @@ func (d *Driver) noteWithout(s *message) {
 	d.without = append(d.without, fmt.Sprintf("#%d (%s)", s.seq, s.what()))
 }
 
-// HangUps returns the exchanges on which the client is to hang up now, because it has said
-// and heard everything recorded before. Each is returned once.
+// HangUps returns the exchanges on which the client is to hang up now, when everything
+// recorded before was said and heard. Each is returned once.
 func (d *Driver) HangUps() (exchanges []uint64) {
 	d.places = slices.DeleteFunc(d.places, func(h hangUp) bool {
 		due := d.isReached(h) && !slices.ContainsFunc(h.on, (*message).mayCome)
@@ -327,9 +325,9 @@ func (d *Driver) HangUps() (exchanges []uint64) {
 	return exchanges
 }
 
-// Placeholders lists the messages that hold placeholders of masked secrets which the
-// recorded server had not given before. Unless the live server gives their values, they are
-// sent as they stand, and it may answer otherwise than it would to the secrets.
+// Placeholders lists the messages with placeholders of masked secrets, other than secrets
+// given before by the recorded server. Without the values the live server gets the
+// placeholders, and may answer otherwise than to the secrets.
 func (d *Driver) Placeholders() (messages []string) {
 	given := map[string]bool{}
 	heard := 0
@@ -350,7 +348,7 @@ func (d *Driver) Placeholders() (messages []string) {
 }
 
 // judge returns the verdicts on the server messages, and on the client frames that were not
-// sent. There is no verdict on an answer that was not asked for, or was called off.
+// sent. An answer not asked for, or called off, has no verdict.
 func (d *Driver) judge() (list []judged) {
 	for _, s := range d.messages {
 		j := judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: d.dir, What: s.what(), Result: match.Missing}}
@@ -361,7 +359,8 @@ func (d *Driver) judge() (list []judged) {
 				c = c.AsMapped(d.rules.By.String())
 			}
 			order := s.misplaced()
-			// A message that differs may stand for the wrong one; two HTTP streams have no order.
+			// A message with differences may stand for another; two HTTP streams have no
+			// order.
 			if o := s.overtaken; order == "" && c.Same() && o != nil && s.stream == o.stream {
 				order = fmt.Sprintf("came after #%d, %s; recorded before it", o.seq, o.what())
 			}
@@ -393,8 +392,8 @@ func (d *Driver) judge() (list []judged) {
 	return list
 }
 
-// misplaced says on which side of the answer to its call the live message came, if the
-// recorded message was on the other side.
+// misplaced says on which side of the call's answer the live message came, if the recorded
+// message was on the other side.
 func (s *message) misplaced() string {
 	r := s.owner
 	if r == nil {

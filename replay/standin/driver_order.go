@@ -25,7 +25,7 @@ func (d *Driver) release() (out []transport.Frame) {
 	switch {
 	case d.ended:
 	case d.reorders:
-		// An answer to a question that the live server does not ask holds up nothing.
+		// An answer to a question not asked by the live server holds up no frame.
 		isMissing := func(s *message) bool { return !s.arrived }
 		isAsked := func(f *ownFrame) bool { return f.question == nil || f.question.arrived }
 		isAhead := func(f *ownFrame) bool { return !f.written && isAsked(f) }
@@ -46,8 +46,8 @@ func (d *Driver) release() (out []transport.Frame) {
 	return out
 }
 
-// sendable returns the first recorded of the client frames that may go out: the next frame
-// that answers nothing, or an answer.
+// sendable returns the first recorded of the client frames free to go: the next frame that is
+// no answer, or an answer.
 func (d *Driver) sendable() *ownFrame {
 	first := d.nextFrame()
 	if first != nil {
@@ -64,7 +64,7 @@ func (d *Driver) sendable() *ownFrame {
 	return first
 }
 
-// nextFrame returns the next client frame that answers nothing. It is not for a reordering
+// nextFrame returns the next client frame apart from answers. It is not for a reordering
 // driver.
 func (d *Driver) nextFrame() *ownFrame {
 	for ; d.next < len(d.frames); d.next++ {
@@ -98,8 +98,7 @@ func (d *Driver) mayAnswer(f *ownFrame) bool {
 	return true
 }
 
-// held returns the first client frame that waits for nothing but messages that may never
-// come.
+// held returns the first client frame held back only by messages that may never come.
 func (d *Driver) held() *ownFrame {
 	if d.ended || d.reorders {
 		return nil
@@ -116,17 +115,16 @@ func (d *Driver) held() *ownFrame {
 }
 
 // defaultPatience is how long a live end must be silent before a shell gives up waiting for
-// the next recorded message. It runs only while a frame is held back, and costs nothing where
-// the live end does as the recorded one did.
+// the next recorded message. The time runs only while a frame is held back, and costs nothing
+// with a live end that acts as recorded.
 const defaultPatience = 500 * time.Millisecond
 
-// queuePatience is the patience with a call that waits for the answer to an earlier one,
-// because calls are made one by one. A call may take its time; to be wrong costs a moment, or
-// two calls meet as they did in the recording.
+// queuePatience is the patience with a call queued behind an earlier call by OneByOne. A call
+// may take long; a wrong guess costs a moment, or two calls meet as in the recording.
 const queuePatience = 4 * defaultPatience
 
 // patience returns how long to wait, in silence, for messages that may never come: longer
-// where the recorded server took its time. A message that came by a timer then comes by one
+// where the recorded server was slow. A message that came by a timer then comes by a timer
 // now.
 func (d *Driver) patience() time.Duration {
 	f := d.held()
@@ -141,8 +139,8 @@ func (d *Driver) patience() time.Duration {
 	return defaultPatience + 2*d.longestSilence(d.settled, f.before)
 }
 
-// longestSilence returns the longest time that the recorded server was silent before one of
-// the messages from a place up to another that have not come.
+// longestSilence returns the longest recorded silence before a message, over the messages from
+// a place up to another that are still to come.
 func (d *Driver) longestSilence(from, upto int) (longest time.Duration) {
 	for _, s := range d.messages[min(from, upto):upto] {
 		if !s.arrived && !s.timedOut && !s.afterEnd {
@@ -157,9 +155,9 @@ func (d *Driver) isReached(h hangUp) bool {
 	return d.settled >= h.messages && !slices.ContainsFunc(d.frames[:h.frames], func(f *ownFrame) bool { return !f.sent })
 }
 
-// mayCome reports whether the client waits for the message before it hangs up. The message
-// may have been skipped: two HTTP streams have no order, and a message on the other stream
-// does not show that nothing more comes on this one.
+// mayCome reports whether the client waits for the message before hanging up. The message may
+// have been skipped: two HTTP streams have no order, and a message on the other stream does
+// not show the end of this stream.
 func (s *message) mayCome() bool { return !s.arrived && !s.timedOut }
 
 // unheard returns the messages that may still come on the exchanges on which the client hangs
@@ -193,15 +191,15 @@ func (f *ownFrame) lastQueued() int {
 	return last
 }
 
-// AllowReorder lets the driver send its client frames in any order that the specification allows a
-// client, as [Player.AllowReorder] does for a server: its calls side by side, however they were
+// AllowReorder lets the driver send the client frames in any order allowed to a client by the
+// specification, as [Player.AllowReorder] does for a server: calls side by side, however
 // recorded.
 //
-// Some frames stay in order: the handshake goes before all but pings, an answer after its
-// question, a cancellation after its request; a request with a cursor, a task or a request
-// state goes after the answer that brought it. Frames that name one task, one question or
-// one subscribed resource keep their order, and a request among them waits for the answer to
-// the one before.
+// Some frames stay in order: the handshake goes before everything but pings, an answer after
+// the question, a cancellation after the request; a request with a cursor, a task or a request
+// state goes after the answer with the value. Frames about the same task, question or
+// subscribed resource keep the recorded order, and a request among them waits for the answer
+// to the request before.
 func (d *Driver) AllowReorder() {
 	d.reorders = true
 	last := map[string]*ownFrame{} // by order key
@@ -230,7 +228,7 @@ func (d *Driver) AllowReorder() {
 					f.needs = append(f.needs, s)
 				}
 			}
-			if transport.Member(m.Params, mcp.MemberInputResponses) != nil { // the last answer that asked for them
+			if transport.Member(m.Params, mcp.MemberInputResponses) != nil { // the last answer that asked for input
 				for _, s := range slices.Backward(d.messages[:f.before]) {
 					if s.request != nil && s.request.msg().Method == m.Method && timeline.TargetOf(s.request.msg()) == timeline.TargetOf(m) &&
 						string(transport.Member(s.msg().Result, mcp.MemberResultType)) == `"input_required"` {
@@ -255,14 +253,14 @@ func (d *Driver) AllowReorder() {
 	}
 }
 
-// OneByOne makes each request wait for the answers to the earlier ones: a live server then
-// has one call at a time, and takes the calls in the recorded order whatever its own pace
-// is. Call it before Start.
+// OneByOne makes each request wait for the answers to the earlier requests: a live server then
+// has a single call at a time, and takes the calls in the recorded order at any pace. Call
+// OneByOne before Start.
 //
-// The recorded overlap stays where the recording shows a reason for it: behind a call that
-// was cancelled, was never answered or only after the later one, and around a subscription,
-// which is open all the time. If an answer waits for the later call in a way that the
-// recording does not show, GiveUpWaiting brings the overlap back.
+// The recorded overlap stays where the recording shows a reason: behind a call that was
+// cancelled, never answered or answered after the later call, and around a subscription, which
+// is always open. If an answer waits for the later call without such a sign, GiveUpWaiting
+// brings the overlap back.
 func (d *Driver) OneByOne() {
 	var open []*request
 	for _, f := range d.frames {
@@ -284,8 +282,8 @@ func (d *Driver) OneByOne() {
 	}
 }
 
-// responses returns the answers to the frame's requests that were recorded before a place,
-// except for requests that were cancelled.
+// responses returns the answers to the frame's requests recorded before a place, except for
+// cancelled requests.
 func (f *ownFrame) responses(before int) []*message {
 	var list []*message
 	for _, r := range f.requests {
@@ -296,7 +294,7 @@ func (f *ownFrame) responses(before int) []*message {
 	return list
 }
 
-// serverMsgKey is the key of the messages that a live message of the server may stand for.
+// serverMsgKey is the key of the candidates for a live message of the server.
 func serverMsgKey(m transport.Message) match.Key {
 	if m.Method == mcp.NotificationProgress {
 		return match.Key(m.Method + " " + string(mcp.KeyOf(m.ProgressToken())))
@@ -304,9 +302,9 @@ func serverMsgKey(m transport.Message) match.Key {
 	return match.Key(m.Method)
 }
 
-// pick returns the recorded message that a live one stands for: of those with the key that
-// are left, among the first few, the message that it differs from least. A reordering driver,
-// which keeps the recorded ids, takes the request with the same id.
+// pick returns the recorded message for a live message: of the first few candidates with the
+// key, the most similar. A reordering driver, which keeps the recorded ids, takes the request
+// with the same id.
 func (d *Driver) pick(key match.Key, m transport.Message) *message {
 	queue := left(d.expected[key], func(s *message) bool { return s.arrived })
 	d.expected[key] = queue
@@ -319,7 +317,7 @@ func (d *Driver) pick(key match.Key, m transport.Message) *message {
 	if !equal || picked.owner == nil || picked.msg().Kind() != transport.Notification {
 		return picked
 	}
-	for _, earlier := range queue[:slices.Index(queue, picked)] { // of its kind and call
+	for _, earlier := range queue[:slices.Index(queue, picked)] { // of the same kind and call
 		if !earlier.arrived && earlier.overtaken == nil && earlier.owner == picked.owner && earlier.exchange == picked.exchange {
 			earlier.overtaken = picked
 		}
@@ -327,8 +325,8 @@ func (d *Driver) pick(key match.Key, m transport.Message) *message {
 	return picked
 }
 
-// nearest returns the recorded message that a live one differs from least, and whether the
-// two are equal. A notification stands for a message beyond the horizon only if they are.
+// nearest returns the recorded message most similar to a live message, and whether the two are
+// equal. A notification stands for a message beyond the horizon only if equal.
 func (d *Driver) nearest(queue []*message, m transport.Message) (nearest *message, equal bool) {
 	least, horizon := 0, d.horizon()
 	for _, s := range queue {

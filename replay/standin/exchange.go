@@ -17,21 +17,21 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// exchange is a recorded HTTP request with its response.
+// exchange is a recorded HTTP request and the response.
 type exchange struct {
 	number  uint64
 	method  string
 	path    string
-	session string                  // its MCP session id, of the request or given by the response
+	session string                  // the MCP session id, of the request or given by the response
 	named   streamable.SessionState // state of the session named by the request
 	unknown string                  // an id of no session in the request
 	resumes string                  // the id of the event after which the exchange goes on
-	lost    bool                    // no recorded event has that id
+	lost    bool                    // no recorded event has the id
 	request http.Header
 	asked   []byte // the body of a refused request
 
 	speaks    bool   // the body is a frame
-	begins    bool   // the message begins a session, so it need name none
+	begins    bool   // the message begins a session, so that it need name none
 	broken    bool   // the body is no message
 	misrouted string // headers that contradict the body
 
@@ -47,16 +47,16 @@ type exchange struct {
 	messages  int // of the server
 	after     int // of these, messages after the last JSON-RPC response
 	replied   bool
-	ids       bool // its events have ids
+	ids       bool // the events have ids
 	empty     bool // the last event had no message
 	primed    bool // the first event had an id and no message
 	retry     string
-	ended     bool   // as it should
+	ended     bool   // to the regular end
 	none      bool   // no response came
 	noneFirst bool   // no response came before the client made another request
 	unheard   bool   // the request did not reach the server
 	hungUp    uint64 // Seq at which the client hung up, or 0
-	resumed   bool   // another exchange went on with it
+	resumed   bool   // another exchange went on with the response
 }
 
 // exchanges are the HTTP exchanges of a recording.
@@ -67,7 +67,7 @@ type exchanges struct {
 	events   map[string]uint64 // the exchange of the event with an id
 	given    map[string]bool   // session ids given by the server; false: deleted
 	versions map[string]string // protocol revisions, by session
-	origin   map[uint64]uint64 // of an exchange that goes on with another: the first of them
+	origin   map[uint64]uint64 // of an exchange that goes on with another: the first in the chain
 }
 
 // exchangesOf folds the HTTP events of a session.
@@ -87,8 +87,8 @@ func exchangesOf(events []store.Event) *exchanges {
 			x.frame(x.byNumber[e.Stream], e)
 		}
 	}
-	// An unknown id is a session's if the server took in a request with it, wherever the client
-	// had it from. The others name no session.
+	// An unknown id is a session's if the server took in a request with the id, wherever the
+	// client had the id from. The others name no session.
 	taken := map[string]bool{}
 	for _, ex := range x.order {
 		if ex.named == streamable.SessionUnknown && ex.status > 0 && ex.status < 400 {
@@ -100,7 +100,7 @@ func exchangesOf(events []store.Event) *exchanges {
 		case ex.named != streamable.SessionUnknown:
 		case taken[ex.session]:
 			ex.named = streamable.SessionOpen
-		case !x.given[ex.session]: // else the response gave the id, by chance
+		case !x.given[ex.session]: // or the response gave the id, by chance
 			ex.unknown, ex.session = ex.session, ""
 		}
 	}
@@ -226,8 +226,8 @@ func (x *exchanges) frame(ex *exchange, e store.Event) {
 	}
 }
 
-// isBody reports whether the server's messages in the exchange answer no message: they are
-// the error with which it refuses a stream, say.
+// isBody reports whether the server's messages in the exchange answer no message, such as the
+// error with which a stream is refused.
 func (ex *exchange) isBody() bool { return ex.method != http.MethodPost && !ex.streams }
 
 // spoken returns the events without the messages that are part of a response to no message.
@@ -268,7 +268,7 @@ func Unstreamed(events []store.Event) (list []string) {
 }
 
 // unstreamed returns the exchanges that one stream cannot repeat: no response came, or the
-// server refused the request for its HTTP form, or by a status and no message that names a
+// server refused the request for the HTTP form, or by a status and no message that names a
 // request.
 func (x *exchanges) unstreamed() map[uint64]bool {
 	set := map[uint64]bool{}
@@ -288,8 +288,7 @@ func (ex *exchange) namesRequest() bool {
 	return slices.ContainsFunc(timeline.MessagesOf(transport.Frame{Bytes: ex.said}), func(m transport.Message) bool { return !isNull(m.ID) })
 }
 
-// answer returns the form of the recorded response, for a server that responds as the
-// recorded one did.
+// answer returns the form of the recorded response, for a server that responds as recorded.
 func (ex *exchange) answer() streamable.Answer {
 	a := streamable.Answer{Status: ex.status, None: ex.none && ex.method == http.MethodPost}
 	if ex.status == 0 {
@@ -328,7 +327,7 @@ func (x *exchanges) expected() map[string][]streamable.Answer {
 	return m
 }
 
-// first returns the exchange that an exchange goes on with, or itself.
+// first returns the exchange that an exchange goes on with, or the exchange itself.
 func (x *exchanges) first(number uint64) uint64 {
 	if from, ok := x.origin[number]; ok {
 		return from
@@ -350,7 +349,7 @@ func (x *exchanges) lastSession() string {
 }
 
 // sessions returns the session id of each exchange. An exchange without an id, such as a
-// refused handshake, belongs to the next session that begins, or to the last one.
+// refused handshake, belongs to the next session to begin, or to the last session.
 func (x *exchanges) sessions() map[uint64]string {
 	ids := map[uint64]string{}
 	var waiting []uint64
@@ -370,7 +369,7 @@ func (x *exchanges) sessions() map[uint64]string {
 	return ids
 }
 
-// split cuts a recording into its sessions, in the order in which they began.
+// split cuts a recording into sessions, in the order in which they began.
 func (x *exchanges) split(events []store.Event) [][]store.Event {
 	ids, index := x.sessions(), map[string]int{}
 	for _, ex := range x.order {
@@ -393,7 +392,7 @@ func (x *exchanges) split(events []store.Event) [][]store.Event {
 	return parts
 }
 
-// mainPath returns the path of the endpoint: of the first POST that succeeded, or of the first.
+// mainPath returns the path of the endpoint: of the first successful POST, or of the first.
 func (x *exchanges) mainPath() string {
 	first := ""
 	for _, ex := range x.order {
@@ -409,9 +408,9 @@ func (x *exchanges) mainPath() string {
 	return first
 }
 
-// isRawRequest reports whether the request of an exchange has no message and is not one that
-// a client makes of itself, as it asks for the stream of its session: it has another method
-// than POST, or a body that is no frame, and was refused. A Driver leaves it out; see
+// isRawRequest reports whether the request of an exchange has no message, was refused, and is
+// no request that every client makes, as the GET for the stream of a session is: it has
+// another method than POST, or a body that is no frame. A Driver leaves the request out; see
 // [RawRequester].
 func (x *exchanges) isRawRequest(number uint64) bool {
 	ex := x.byNumber[number]

@@ -15,15 +15,15 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// Extend returns a session with the frames of another before its end. Their ids and progress
-// tokens are new to the session, see [Renumber], and their times begin where its frames end.
-// In a session recorded over HTTP they stand in exchanges of their own, of its last MCP
-// session.
+// Extend returns a session with the frames of another before its end. The ids and progress
+// tokens of the added frames are new to the session, see [Renumber], and the times begin at
+// the end of the session's frames. In a session recorded over HTTP the added frames stand in
+// new exchanges, of the last MCP session.
 func Extend(recorded, added []store.Event) []store.Event {
 	return extend(recorded, added, exchangesOf(recorded).lastSession())
 }
 
-// extend is Extend for one of the MCP sessions of a recording.
+// extend is Extend for a given MCP session of a recording.
 func extend(recorded, added []store.Event, session string) []store.Event {
 	frames := len(added)
 	added = Renumber(recorded, added)
@@ -60,10 +60,10 @@ func extend(recorded, added []store.Event, session string) []store.Event {
 	return all
 }
 
-// Renumber returns events of another session that are to follow the recorded ones. Their ids
-// and progress tokens are new to the session, which may use the id of a request once.
-// Responses, progress, cancellations and subscription ids keep naming their requests.
-// Nothing else is changed.
+// Renumber returns events of another session, to follow the recorded events. The ids and
+// progress tokens are new to the session, which may use the id of a request once. Responses,
+// progress, cancellations and subscription ids keep naming the same requests. Nothing else is
+// changed.
 func Renumber(recorded, added []store.Event) []store.Event {
 	ids := newNumbers()
 	tokens := newNumbers()
@@ -111,7 +111,7 @@ func Renumber(recorded, added []store.Event) []store.Event {
 type numbers struct {
 	recorded map[mcp.Key]bool            // of the recorded session
 	taken    map[mcp.Key]bool            // not free for a new request
-	fresh    map[mcp.Key]json.RawMessage // new numbers, by those they replace
+	fresh    map[mcp.Key]json.RawMessage // new numbers, by replaced number
 	most     int64
 }
 
@@ -123,7 +123,7 @@ func newNumbers() (all [3]*numbers) {
 	return all
 }
 
-// take notes the number of a request; nil: it has none.
+// take notes the number of a request; nil: no number.
 func (n *numbers) take(raw json.RawMessage, recorded bool) {
 	if raw != nil {
 		key := mcp.KeyOf(raw)
@@ -132,11 +132,11 @@ func (n *numbers) take(raw json.RawMessage, recorded bool) {
 	}
 }
 
-// of returns the new number in place of a number; nil if it keeps its own.
+// of returns the new number in place of a number; nil: the number stays.
 func (n *numbers) of(raw []byte) json.RawMessage { return n.fresh[mcp.KeyOf(raw)] }
 
-// renew returns a new number, of the same JSON type, in place of a number that the session
-// has already; nil for another number.
+// renew returns a new number, of the same JSON type, in place of a number in use by the
+// session; nil for another number.
 func (n *numbers) renew(raw []byte) json.RawMessage {
 	key := mcp.KeyOf(raw)
 	if raw == nil || !n.recorded[key] {
@@ -164,9 +164,9 @@ func (n *numbers) renew(raw []byte) json.RawMessage {
 	return fresh
 }
 
-// enclose puts the frames of a session into HTTP exchanges of their own, as a recording over
-// HTTP has them: each frame of the client in one, and each frame of the server in the
-// exchange of the request that it answers or reports on, or else of the last request.
+// enclose puts the frames of a session into new HTTP exchanges, as in a recording over HTTP:
+// each frame of the client into a separate exchange, and each frame of the server into the
+// exchange of the answered or reported request, or of the last request.
 func (x *exchanges) enclose(added []store.Event, session string) (all []store.Event) {
 	var last uint64
 	for _, ex := range x.order {

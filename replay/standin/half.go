@@ -13,8 +13,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// half is the part that a Player and a Driver have in common. It plays the script's frames,
-// and judges the messages of the live end.
+// half is the common part of a Player and a Driver. It plays the script's frames, and judges
+// the messages of the live end.
 type half struct {
 	*script
 	role
@@ -22,18 +22,18 @@ type half struct {
 	rules     match.Rules
 	variables *match.Variables // made up by the live end
 	out       []*ownFrame      // every frame returned; nil: an unrecorded frame
-	written   int              // frames before this one were written, or are a client's answers
+	written   int              // every earlier frame was written or is a client's answer
 
 	findings []judged // verdicts on unrecorded messages
 	reached  uint64   // Seq of the latest recorded message that came
 	without  []string // messages passed over by GiveUpWaiting
 
-	noise      int    // frames without a message, except for noise that a Player waits for
-	firstNoise string // of those
-	noiseAfter uint64 // Seq of the message that had come before it
+	noise      int    // frames without a message, except for noise awaited by a Player
+	firstNoise string // the first of these frames
+	noiseAfter uint64 // Seq of the message before
 }
 
-// role is the Player or the Driver that a half belongs to.
+// role is the Player or the Driver of a half.
 type role interface {
 	// release returns the frames ready to go.
 	release() []transport.Frame
@@ -56,9 +56,9 @@ func newHalf(s *script, dir transport.Direction, rules match.Rules) half {
 func (h *half) Start() []transport.Frame { return h.release() }
 
 // Gap returns the recorded time between a frame and its cause. The frame is number n of all
-// that were returned, counted from 0. The cause of a client's frame is the frame before it;
-// of a server's frame, the latest of the live client's messages and the sent frames that were
-// recorded before it. Gap is 0 for an unrecorded frame.
+// returned frames, counted from 0. The cause of a client's frame is the frame before; of a
+// server's frame, the latest of the earlier recorded messages that have come and frames that
+// were sent. Gap is 0 for an unrecorded frame.
 func (h *half) Gap(n int) time.Duration {
 	if f := h.out[n]; f != nil {
 		return f.gap
@@ -66,9 +66,8 @@ func (h *half) Gap(n int) time.Duration {
 	return 0
 }
 
-// Wrote says that the transport has taken the frame that was returned as number n, counted
-// from 0 over all, and returns the frames that may be sent now. It has an effect only after
-// AllowReorder.
+// Wrote says that the transport has taken frame n, counted as for Gap, and returns the frames
+// to send now. It has an effect only after AllowReorder.
 func (h *half) Wrote(n int) []transport.Frame {
 	if !h.reorders {
 		return nil
@@ -79,9 +78,9 @@ func (h *half) Wrote(n int) []transport.Frame {
 	return h.release()
 }
 
-// Place returns the place in recorded order of the frame that was returned as number n, -1
-// for a frame that was not recorded, and the first place whose frame was not taken yet, apart
-// from a client's answers. Place is for use after AllowReorder.
+// Place returns the place in recorded order of frame n, counted as for Gap, -1 for an
+// unrecorded frame, and the first place of a frame not taken yet, apart from a client's
+// answers. Place is for use after AllowReorder.
 func (h *half) Place(n int) (place, first int) {
 	for h.written < len(h.frames) && (h.frames[h.written].written || h.frames[h.written].question != nil) {
 		h.written++
@@ -130,7 +129,7 @@ func (h *half) extra(what, text string, fault bool) {
 	h.addExtra(match.StepVerdict{What: what, Text: text}, fault)
 }
 
-// addExtra is extra for a verdict that names the nearest recorded message.
+// addExtra is extra for a verdict with the name of the nearest recorded message.
 func (h *half) addExtra(v match.StepVerdict, fault bool) {
 	v.Result, v.Dir = match.Extra, h.dir
 	h.findings = append(h.findings, judged{seq: h.reached, fault: fault, StepVerdict: v})
@@ -161,7 +160,7 @@ func (h *half) all() []judged {
 type judged struct {
 	match.StepVerdict
 	seq   uint64 // of the recorded event that the verdict follows
-	fault bool   // the live end asked or answered otherwise than the recorded end; false: it only told otherwise
+	fault bool   // the live end asked or answered otherwise than the recorded end; false: any other difference
 }
 
 // faults returns the verdicts on which an end asked or answered otherwise.

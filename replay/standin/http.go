@@ -21,13 +21,13 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// Endpoint serves a recording over HTTP with the transport that it was recorded on. Each
-// session of a client has a Player of its own. A stateless recording is one session.
+// Endpoint serves a recording over HTTP with the recorded transport. Each session of a client
+// has a separate Player. A stateless recording is one session.
 //
-// A recording of several sessions, one after the other or side by side, is cut by their ids.
-// A client gets the first unused session that begins as the client does, then a used one. A
-// request that was refused for its form, such as one without a session id, belongs to no
-// session: a live request of the same form is refused in the same way.
+// A recording of several sessions, in sequence or side by side, is cut by session id. A client
+// gets the first unused session with the same beginning, then a used session. A request
+// refused for its form, such as a missing session id, belongs to no session: a live request of
+// the same form is refused in the same way.
 type Endpoint struct {
 	options  EndpointOptions
 	server   *streamable.Server
@@ -40,22 +40,22 @@ type Endpoint struct {
 // EndpointOptions say how an Endpoint serves.
 type EndpointOptions struct {
 	ServeOptions
-	// Origins are web origins that may ask besides those of this machine.
+	// Origins are web origins allowed to ask besides the origins of this machine.
 	Origins []string
-	// NewLive returns a server for one session, which gets the unrecorded
-	// requests; nil: an error answers them.
+	// NewLive returns a server for the unrecorded requests of a session; nil: an error
+	// answers.
 	NewLive func() *Live
 	// Watch is called when a session begins. It returns the session's ServeOptions.Say, and a
-	// function that is called when the session is over, for one session at a time. Watch may
-	// be nil, and so may its results.
+	// function to be called when the session is over, for one session at a time. Watch and the
+	// results may be nil.
 	Watch func() (say func(text string), done func(Served))
 }
 
-// Served is a session that was served to a client.
+// Served is a session after it was served to a client.
 type Served struct {
 	Player *Player
-	// Unsent is the number of messages that had no stream to go out on: they belong to no
-	// open request, and the client asked for no other stream.
+	// Unsent is the number of messages that had no stream to go out on: they belong to no open
+	// request, and the client asked for no other stream.
 	Unsent int
 	// Added are the messages between the client and the live server, for Extend.
 	Added []store.Event
@@ -64,7 +64,7 @@ type Served struct {
 	session string
 }
 
-// Extend is [Extend] with the added messages, in the MCP session that was served.
+// Extend is [Extend] with the added messages, in the served MCP session.
 func (s Served) Extend(recorded []store.Event) []store.Event {
 	return extend(recorded, s.Added, s.session)
 }
@@ -73,7 +73,7 @@ func (s Served) Extend(recorded []store.Event) []store.Event {
 type recordedSession struct {
 	events    []store.Event
 	exchanges *exchanges
-	first     match.Key // of its first request
+	first     match.Key // of the first request
 	taken     bool      // a client has it
 }
 
@@ -114,7 +114,7 @@ func NewEndpoint(events []store.Event, rules match.Rules, o EndpointOptions) *En
 // ServeHTTP implements http.Handler.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.server.ServeHTTP(w, r) }
 
-// Path returns the path that a client should ask for. Only its end matters.
+// Path returns the path that a client should ask for. Only the end of the path matters.
 func (e *Endpoint) Path() string {
 	if e.sessions[0].exchanges.legacy {
 		return "/sse"
@@ -138,10 +138,10 @@ func (e *Endpoint) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends all sessions as if their clients had.
+// Close ends every session as if the client had.
 func (e *Endpoint) Close() { e.server.Close() }
 
-// serve plays to one client.
+// serve plays to a client.
 func (e *Endpoint) serve(ctx context.Context, conn *streamable.ServerConn) {
 	first, err := conn.Read(ctx)
 	if err != nil { // the client said nothing
@@ -180,7 +180,7 @@ func (e *Endpoint) serve(ctx context.Context, conn *streamable.ServerConn) {
 	}
 }
 
-// choose returns the recorded session for a client that begins with the frame.
+// choose returns the recorded session for a client with the first frame.
 func (e *Endpoint) choose(first transport.Frame) *recordedSession {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -204,7 +204,7 @@ func (e *Endpoint) choose(first transport.Frame) *recordedSession {
 	return best
 }
 
-// peeked is a Conn whose first frame was read before.
+// peeked is a Conn with a first frame read before.
 type peeked struct {
 	transport.Conn
 	first *transport.Frame
@@ -221,8 +221,8 @@ func (p *peeked) Read(ctx context.Context) (transport.Frame, error) {
 
 // Dial returns a client that connects the client's half of a recording to a server over HTTP
 // as the recorded client was: in one session or in several, with the standalone stream if
-// that client had it. A response that is no success and has no message is as it should be if
-// it was recorded for the same request.
+// recorded. A response without success and without a message is right if it was recorded for
+// the same request.
 func Dial(events []store.Event, url string) streamable.Client {
 	x := exchangesOf(events)
 	client := streamable.Client{URL: url, Legacy: x.legacy, Listen: x.listenTime()}
@@ -259,8 +259,8 @@ func Dial(events []store.Event, url string) streamable.Client {
 	return client
 }
 
-// listenTime returns when the recorded client asked for the standalone stream, which it may
-// not have got. A client on stdio had no stream to ask for.
+// listenTime returns when the recorded client asked for the standalone stream, granted or not.
+// A client on stdio had no stream to ask for.
 func (x *exchanges) listenTime() streamable.ListenTime {
 	initialized := false
 	for _, ex := range x.order {
@@ -280,23 +280,23 @@ func (x *exchanges) listenTime() streamable.ListenTime {
 	return streamable.ListenNever
 }
 
-// rawRequest is a recorded HTTP request without a message, which no client of MCP makes and
-// which the server refused for its form: a PUT, a GET without a session, a body that is no
+// rawRequest is a recorded HTTP request without a message, made by no client of MCP and
+// refused by the server for its form: a PUT, a GET without a session, a body that is no
 // message.
 type rawRequest struct {
 	exchange *exchange
 	body     []byte
 	sent     bool
 	status   int   // of the live server
-	err      error // why it has none
+	err      error // why there is no status
 }
 
-// RawRequester is a Conn of a client over HTTP that also makes the recorded client's raw requests:
-// those without a message, which the server refused. It makes each before the first message
-// that followed it, and the last ones when the client ends its side. RawVerdicts returns the
-// verdicts on them.
+// RawRequester is a Conn of a client over HTTP that also makes the recorded client's raw
+// requests: requests without a message, refused by the server. Each goes out before the first
+// later message, and the last requests at the client's end. RawVerdicts returns the verdicts
+// on them.
 //
-// It also waits for the answers that were only a status, which the driver does not know of.
+// It also waits for the answers that were only a status, unknown to the driver.
 type RawRequester struct {
 	*streamable.ClientConn
 	raw      []*rawRequest
@@ -318,7 +318,7 @@ func (a *RawRequester) HangUp(number uint64) {
 	}
 }
 
-// statusAnswer is a recorded answer to a message that was only a status, and no success.
+// statusAnswer is a recorded answer to a message: only a status, and no success.
 type statusAnswer struct {
 	exchange *exchange
 	asked    bool
@@ -326,13 +326,13 @@ type statusAnswer struct {
 	answered chan struct{} // closed then
 }
 
-// DialRaw connects a client that [Dial] has made for the recording.
+// DialRaw connects a client made by [Dial] for the recording.
 func DialRaw(ctx context.Context, client streamable.Client, events []store.Event) (*RawRequester, error) {
 	x := exchangesOf(events)
 	a := &RawRequester{statuses: map[uint64]*statusAnswer{}, recorded: x}
 	rejected := newRejections(match.Rules{}, x).byNumber()
 	for _, ex := range x.order {
-		dropped := bytes.Contains(ex.asked, []byte("[dropped]")) // an older recorder kept only that there was a login
+		dropped := bytes.Contains(ex.asked, []byte("[dropped]")) // of a login, in recordings of an older recorder
 		if rejected[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !dropped {
 			a.raw = append(a.raw, &rawRequest{exchange: ex, body: ex.asked})
 		}
@@ -370,7 +370,7 @@ func (a *RawRequester) Write(ctx context.Context, f transport.Frame) error {
 }
 
 // CloseWrite makes the last raw requests and waits for the statuses. The client's side of a
-// session over HTTP has no end of its own.
+// session over HTTP has no separate end.
 func (a *RawRequester) CloseWrite() error {
 	ctx, stop := context.WithTimeout(context.Background(), partingTimeout)
 	defer stop()
@@ -386,7 +386,7 @@ func (a *RawRequester) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// askBefore makes the raw requests that were made before an exchange.
+// askBefore makes the raw requests recorded before an exchange.
 func (a *RawRequester) askBefore(ctx context.Context, exchange uint64) {
 	for _, r := range a.raw {
 		if r.exchange.number < exchange && !r.sent {
@@ -396,7 +396,7 @@ func (a *RawRequester) askBefore(ctx context.Context, exchange uint64) {
 	}
 }
 
-// RawVerdicts returns the verdicts on raw requests and statuses. It is for after the drive.
+// RawVerdicts returns, after the drive, the verdicts on raw requests and statuses.
 func (a *RawRequester) RawVerdicts() (list []match.StepVerdict) {
 	for _, r := range a.raw {
 		what, want := r.exchange.method+" "+pathOf(r.exchange.path), r.exchange.status

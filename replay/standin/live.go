@@ -19,31 +19,30 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Live is a server behind a Player. It answers the requests that are not recorded. It is
-// connected at the first such request, and of the messages before that it gets only the
-// client's own handshake. It gets no placeholders of masked secrets. It serves one call of
-// Serve.
+// Live is a server behind a Player. It answers the unrecorded requests. The first of these
+// opens the connection; of earlier messages Live gets only the client's handshake. It gets no
+// placeholders of masked secrets. A Live is for a single call of Serve.
 type Live struct {
 	// Server opens the connection.
 	Server transport.Transport
 
-	serving *serving // its lock guards the router, queue, over and dead
+	serving *serving // the lock guards router, queue, over and dead
 	router  *liveRouter
 	start   time.Time
 	conn    transport.Conn    // nil: not connected yet
 	queue   []transport.Frame // to the live server
 	news    chan struct{}     // there may be more in the queue, or the client has ended
 	cancel  context.CancelFunc
-	over    bool   // nothing more will be asked, or said
-	dead    string // why nothing can be asked
-	err     error  // why it could not be connected or closed
+	over    bool   // no more requests or answers
+	dead    string // why no request can be sent
+	err     error  // why the connection could not be opened or closed
 }
 
-// Added returns the messages between the client and the live server, for [Extend]. It is for
+// Added returns the messages between the client and the live server, for [Extend]. Call it
 // after Serve.
 func (l *Live) Added() []store.Event { return slices.Clone(l.router.added) }
 
-// Err returns why the server could not be connected or could not be closed, if so. It is for
+// Err returns why the server could not be connected or could not be closed, if so. Call it
 // after Serve.
 func (l *Live) Err() error { return l.err }
 
@@ -122,7 +121,7 @@ func (l *Live) ask(ctx context.Context, f transport.Frame, reader *sync.WaitGrou
 			return fmt.Errorf("cannot be asked: %w", err)
 		}
 		l.conn = conn
-		context.AfterFunc(ctx, func() { conn.Close() }) // wakes a write that heeds no context; l.close waits for it
+		context.AfterFunc(ctx, func() { conn.Close() }) // wakes a write that heeds no context; l.close waits
 		reader.Go(func() { l.read(ctx) })
 	}
 	if err := l.conn.Write(ctx, f); err != nil && !errors.Is(err, transport.ErrClosed) {
@@ -132,7 +131,7 @@ func (l *Live) ask(ctx context.Context, f transport.Frame, reader *sync.WaitGrou
 }
 
 // connect opens the live server and goes through the client's handshake with it. The client
-// has its answer from the recording.
+// has the answer from the recording.
 func (l *Live) connect(ctx context.Context) (transport.Conn, error) {
 	conn, err := l.Server.Connect(ctx)
 	if err != nil {
@@ -183,8 +182,8 @@ func (l *Live) read(ctx context.Context) {
 	}
 }
 
-// fail answers the requests that the live server will not, now and later. It says why unless
-// Err does.
+// fail answers the requests in place of the live server, now and later. It says why unless Err
+// does.
 func (l *Live) fail(why string, say bool) {
 	l.serving.mu.Lock()
 	known := l.dead != "" || l.serving.ended
@@ -208,18 +207,18 @@ func (l *Live) close() {
 	}
 }
 
-// liveRouter decides which frames go past a Player to a live server behind it, and back. It
-// is pure: the connections are its caller's.
+// liveRouter decides which frames go past a Player to a live server, and back. It is pure: the
+// connections are the caller's.
 type liveRouter struct {
 	player    *Player
 	handshake []transport.Frame           // of the live client, as the player has answered it
-	open      map[mcp.Key]openRequest     // by id: requests that the live server has still to answer
-	asked     map[mcp.Key]json.RawMessage // its own requests under way: its id, by the client's
-	tokens    map[mcp.Key]bool            // progress tokens of those
+	open      map[mcp.Key]openRequest     // by id: the live server's answers to come
+	asked     map[mcp.Key]json.RawMessage // the live server's requests under way: the server's id, by the client's
+	tokens    map[mcp.Key]bool            // progress tokens of these requests
 	taken     map[mcp.Key]bool            // ids of the recorded server's requests
 	renamed   int                         // requests of the live server with another id
-	renames   map[mcp.Key]json.RawMessage // of those: the client's id of the latest, by its own
-	added     []store.Event               // frames that passed, with the live server's ids
+	renames   map[mcp.Key]json.RawMessage // the client's id of the latest renamed request, by the server's id
+	added     []store.Event               // passed frames, with the live server's ids
 }
 
 // openRequest is a request under way.
@@ -242,8 +241,8 @@ func newLiveRouter(p *Player) *liveRouter {
 }
 
 // fromClient says where a frame of the client goes: to the player or to the live server. A
-// batch with a message that is not recorded goes to the live server whole. A frame for the
-// live server with a placeholder of a secret goes nowhere, see refuse.
+// batch with an unrecorded message goes to the live server whole. A frame for the live server
+// with a placeholder of a secret goes nowhere, see refuse.
 func (r *liveRouter) fromClient(f transport.Frame, at time.Duration) (toPlayer bool, toLive, toClient []transport.Frame) {
 	messages := timeline.MessagesOf(f)
 	if !slices.ContainsFunc(messages, r.isForLive) {
@@ -269,7 +268,7 @@ func (r *liveRouter) fromClient(f transport.Frame, at time.Duration) (toPlayer b
 				f.Bytes, _ = match.Splice(f.Bytes, id, append(within(f.Bytes, i), "id")...)
 			}
 		default:
-			delete(r.open, mcp.KeyOf(timeline.CancelledID(m))) // its answer is not waited for any more
+			delete(r.open, mcp.KeyOf(timeline.CancelledID(m))) // the answer is not waited for any more
 		}
 	}
 	r.add(transport.ClientToServer, f, at)
@@ -327,8 +326,8 @@ func (r *liveRouter) add(dir transport.Direction, f transport.Frame, at time.Dur
 	r.added = append(r.added, store.Event{At: at, Kind: store.Frame, Dir: dir, Payload: f.Bytes, Unterminated: f.Unterminated})
 }
 
-// abandon answers the requests under way in place of a live server that cannot. It takes them
-// out of the added events too: in a later replay they would stay without an answer.
+// abandon answers the requests under way in place of a live server that cannot. It also takes
+// these requests out of the added events: a later replay would find no answer.
 func (r *liveRouter) abandon(why string) []transport.Frame {
 	isOpen := func(m transport.Message) bool {
 		_, open := r.open[mcp.KeyOf(m.ID)]
@@ -346,9 +345,9 @@ func (r *liveRouter) abandon(why string) []transport.Frame {
 	return frames
 }
 
-// refuse answers messages for the live server that hold a placeholder of a secret, which the
-// client has from a recorded answer: a request is answered to the client, an answer of the
-// client to the live server. The rest of the frame goes nowhere.
+// refuse answers messages for the live server with a placeholder of a secret, known to the
+// client from a recorded answer: a request is answered to the client, an answer of the client
+// to the live server. The rest of the frame goes nowhere.
 func (r *liveRouter) refuse(f transport.Frame, mask string, at time.Duration) (toLive, toClient []transport.Frame) {
 	for _, m := range timeline.MessagesOf(f) {
 		isAnswer := m.Kind() == transport.Response

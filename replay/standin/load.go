@@ -18,14 +18,14 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// hangUp is a place where the recorded client hung up on an HTTP exchange before it had all
-// of the response: in revision 2026-07-28 a client cancels a call in this way, and ends a
+// hangUp is a place where the recorded client hung up on an HTTP exchange before the end of
+// the response: in revision 2026-07-28 a client cancels a call in this way, and ends a
 // subscription.
 type hangUp struct {
 	exchange uint64
-	frames   int        // sent before it
-	messages int        // heard before it
-	on       []*message // of these, the messages heard on the exchange
+	frames   int        // frames sent before
+	messages int        // messages heard before
+	on       []*message // of these messages, the messages on the exchange
 }
 
 // driverLoader reads a recording into a script.
@@ -37,7 +37,7 @@ type driverLoader struct {
 	on          map[uint64][]*request // the requests of an HTTP exchange
 	byID        map[mcp.Key]*request  // the latest request with the id
 	at          time.Duration         // of the frame before
-	clientEnded bool                  // the client has ended its side
+	clientEnded bool                  // the client has ended
 }
 
 func loadDriverScript(events []store.Event) *script {
@@ -61,7 +61,7 @@ func loadDriverScript(events []store.Event) *script {
 	}
 	l.assignOwners()
 	l.addHangUps()
-	script := l.script // a copy, so that the indexes are not kept
+	script := l.script // a copy without the indexes
 	return &script
 }
 
@@ -121,7 +121,7 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 		switch m.Kind() {
 		case transport.Response:
 			id := m.ID
-			if isNull(id) { // over HTTP it answers the first open request of its exchange
+			if isNull(id) { // over HTTP it answers the first open request of the exchange
 				i := slices.IndexFunc(l.on[exchange], func(r *request) bool { return r.response == nil })
 				if i >= 0 {
 					id = l.on[exchange][i].msg().ID
@@ -138,7 +138,7 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 			l.questions.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), s)
 			fallthrough
 		case transport.Notification:
-			// The call that it names, or the call on whose stream it came.
+			// The call named by the message, or the call of the stream.
 			if m.Method == mcp.NotificationProgress {
 				s.owner, _ = l.calls.Progress(transport.ClientToServer, exchange, mcp.KeyOf(m.ProgressToken()))
 			} else if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
@@ -154,13 +154,13 @@ func (l *driverLoader) addServerFrame(e store.Event) {
 	}
 }
 
-// assignOwners finds the call of each message without one, if just one call was open when it
-// was sent. It also notes which messages came directly after an answer, before the client
-// said any more.
+// assignOwners gives each message without an owner to the only call open at that time, if
+// there was only one. It also notes which messages came directly after an answer, before the
+// client said any more.
 func (l *driverLoader) assignOwners() {
 	open := map[*request]bool{}
 	said := 0
-	var last *request // answered last, and the client has said nothing since
+	var last *request // answered last, without a later frame of the client
 	for _, s := range l.messages {
 		for ; said < len(l.frames) && l.frames[said].before <= s.index; said++ {
 			last = nil
@@ -211,7 +211,7 @@ type playerLoader struct {
 	questions timeline.Index[mcp.Key, *request]
 	exchanges *exchanges
 	on        map[uint64][]*message // the client's messages of an exchange
-	noise     *store.Event          // the frame before this one, if it was the client's and noise
+	noise     *store.Event          // the frame before, if noise of the client
 }
 
 // loadPlayerScript reads a recording. Over one stream, such as stdio, it leaves out the
@@ -229,7 +229,8 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 		switch {
 		case e.Kind != store.Frame:
 		case unstreamed[e.Stream] || l.exchanges.isUnheard(e.Stream):
-			// It did not reach the server or was refused over HTTP: the player does not wait for it.
+			// The request did not reach the server or was refused over HTTP: the player does
+			// not wait for it.
 			for dir, m := range messagesIn([]store.Event{e}) {
 				if key, err := rules.Key(m); err == nil && dir == transport.ClientToServer && m.Kind() == transport.Request {
 					l.failed = append(l.failed, failedCall{key: key, seq: e.Seq, exchange: l.exchanges.byNumber[e.Stream]})
@@ -242,7 +243,7 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 		}
 	}
 	l.assignOwners()
-	script := l.script // a copy, so that the indexes are not kept
+	script := l.script // a copy without the indexes
 	return &script
 }
 
@@ -284,7 +285,7 @@ func (l *playerLoader) addClientFrame(e store.Event) {
 	}
 	for _, m := range messages {
 		if m.Kind() == transport.Invalid {
-			continue // a stray or blank line: nothing depends on it
+			continue // a stray or blank line: no frame depends on it
 		}
 		c := &message{index: len(l.messages), seq: e.Seq, at: e.At, exchange: e.Stream, packed: transport.Pack(m.Raw)}
 		l.messages = append(l.messages, c)
@@ -331,7 +332,7 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 		switch m.Kind() {
 		case transport.Response:
 			on, id := l.exchanges.first(e.Stream), m.ID
-			if isNull(id) { // over HTTP it answers the first open request of its exchange
+			if isNull(id) { // over HTTP it answers the first open request of the exchange
 				isOpen := func(c *message) bool { return c.msg().Kind() == transport.Request && c.answer == nil }
 				if i := slices.IndexFunc(l.on[on], isOpen); i >= 0 {
 					id = l.on[on][i].msg().ID
@@ -370,8 +371,8 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 	if e.Stream == 0 || f.answers() {
 		return
 	}
-	// It belongs to the message on whose stream it was said: a request, or a notification
-	// that was refused.
+	// The frame belongs to the message that opened the stream: a request, or a refused
+	// notification.
 	asked := l.on[l.exchanges.first(e.Stream)]
 	f.unasked = len(asked) == 0
 	if len(asked) > 0 && !slices.Contains(f.owners, asked[0]) {
@@ -379,9 +380,9 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 	}
 }
 
-// assignOwners gives each server frame that names no request to the one request that was
-// open when it was said, if there was just one. A request that was never answered does not
-// count: a subscription is open all the time.
+// assignOwners gives each server frame without a request to the only request open at that
+// time, if there was only one. A request without an answer does not count: a subscription is
+// always open.
 func (l *playerLoader) assignOwners() {
 	open := map[*message]bool{}
 	heard := 0

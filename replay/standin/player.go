@@ -16,38 +16,38 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Player plays the server's half of a recording to a live client. It is a pure machine:
+// Player plays the server's half of a recording to a live client. A Player is a pure machine:
 // frames in, frames out; no I/O, no clock, no goroutine. It is not safe for concurrent use.
 //
-// The recording is a list of client messages, which the player waits for, and of server
-// frames, which it sends. A live request stands for the first client message of its Key
-// that is left. A server frame goes out when everything before it has happened, in recorded
-// order among the frames that may go:
+// The recording is a list of client messages, to be waited for, and of server frames, to be
+// sent. A live request stands for the first remaining client message of the same Key. A server
+// frame goes out when everything before the frame has happened, in recorded order among the
+// frames free to go:
 //
-//   - a server frame that belongs to a request (its response, its progress, a frame said
-//     while no other request was open) waits for that request, for the client messages
-//     recorded between the two, and for earlier requests that were under way as well;
-//   - any other server frame waits for all client messages recorded before it.
+//   - a frame of a request (the response, progress, a frame said while no other request was
+//     open) waits for the request, for the client messages recorded between the two, and for
+//     earlier requests under way at the time;
+//   - any other server frame waits for every earlier client message.
 //
-// The player does not wait for a client message that will not come: the recorded client
-// said it before something that the live client has said already. Where the player cannot
-// know (the recorded client had several calls open, the live client makes them one by one)
-// it waits, and GiveUpWaiting ends the wait.
+// The player does not wait for a client message that will not come, because the live client
+// has already said a later message. Where the player cannot know (the recorded client had
+// several calls open, the live client has only one at a time) the player waits, and
+// GiveUpWaiting ends the wait.
 //
-// Ids and progress tokens of the live client replace the recorded ones, in responses,
-// progress and subscription ids. The server's own requests keep their recorded ids; the
-// player waits for the client's answers and compares them. A value that the live client
-// made up (the id of a task that it runs) replaces the recorded one. A recorded batch goes
-// out as a batch when all its requests have come; a live batch is taken message by message.
+// Ids and progress tokens of the live client replace the recorded values, in responses,
+// progress and subscription ids. The server's own requests keep the recorded ids; the player
+// waits for the client's answers and compares the contents. A value made up by the live client
+// (the id of a client's task) replaces the recorded value. A recorded batch goes out as a
+// batch when every request in the batch has come; a live batch is taken message by message.
 //
-// A request without a recorded answer gets an error that names the nearest recorded
-// request. There are two exceptions: a ping is answered, and so is server/discover, for
-// which a client may have probed in a session of its own. A client of a revision that was
-// not recorded gets the protocol's own error.
+// A request without a recorded answer gets an error with the name of the nearest recorded
+// request. There are two exceptions: a ping is answered, and so is server/discover, because a
+// client may have probed in a separate session. A client of an unrecorded revision gets the
+// protocol's own error.
 //
-// The player does not wait for noise (a stray log line, a blank line), from either end. It
-// sends the server's own noise in its place, except for blank lines; noise that was
-// recorded over several lines (HTTP) goes out on one.
+// The player does not wait for noise (a stray log line, a blank line), from either end. The
+// server's own noise goes out in place, except for blank lines; noise recorded over several
+// lines (HTTP) goes out on one.
 type Player struct {
 	half
 	revisions revisions
@@ -55,14 +55,14 @@ type Player struct {
 	failures  map[match.Key]failedCall // requests without a playable answer
 	masked    map[string][]*message    // requests with a masked secret, by method
 	inOrder   []*message               // of match.ByOrder: the requests left
-	others    map[string][]*message    // notifications by method; stray answers and noise by their keys
+	others    map[string][]*message    // notifications by method; stray answers and noise by key
 	asked     map[mcp.Key][]*request   // requests sent to the live client, by id
-	streams   map[uint64]uint64        // recorded exchanges, by the live exchanges that stand for them
-	open      []*message               // live requests whose recorded answer was not sent
-	held      []*ownFrame              // not sent, and all client messages before them are below reach
-	cued      int                      // frames before this one were sent or are held
-	reach     int                      // all client messages from this one on are pending
-	handshake *message                 // of a reordering player: the request of the handshake, if there is one
+	streams   map[uint64]uint64        // recorded exchanges, by live exchange
+	open      []*message               // live requests with a recorded answer still to be sent
+	held      []*ownFrame              // not sent; every earlier client message is below reach
+	cued      int                      // every earlier frame was sent or is held
+	reach     int                      // every client message from here on is pending
+	handshake *message                 // of a reordering player: the request of the handshake, or nil
 }
 
 // NewPlayer returns a Player of the server's half of a session.
@@ -71,8 +71,8 @@ func NewPlayer(events []store.Event, rules match.Rules) *Player {
 }
 
 // NewStreamPlayer returns a Player that plays over one stream, such as stdio, whatever the
-// session was recorded on. A request that was refused over HTTP and got no other answer gets
-// an error that says so.
+// recorded transport. A request refused over HTTP, without another answer, gets an error with
+// this reason.
 func NewStreamPlayer(events []store.Event, rules match.Rules) *Player {
 	return newPlayer(loadPlayerScript(events, rules, true), rules)
 }
@@ -152,7 +152,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 	return append(out, p.release()...)
 }
 
-// request takes a live request and returns the answer if none is recorded.
+// request takes a live request and returns the answer to an unrecorded request.
 func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	c, key, err := p.find(m)
 	if c != nil {
@@ -164,7 +164,7 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	failed, hasFailed := p.failures[key]
 	hasFailed = hasFailed && err == nil && len(p.requests[key]) == 0
 	switch {
-	case hasFailed && stream != 0: // the HTTP exchange fails as the recorded one did
+	case hasFailed && stream != 0: // the HTTP exchange fails as recorded
 		p.streams[stream] = failed.exchange.number
 		return nil
 	case hasFailed && failed.exchange.namesRequest():
@@ -188,15 +188,15 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 	return []transport.Frame{answerTo(m.ID, stream, body)}
 }
 
-// Knows reports whether Receive would answer the live request otherwise than with the error
-// of a request that was not recorded.
+// Knows reports whether Receive would answer the live request otherwise than with the error of
+// an unrecorded request.
 func (p *Player) Knows(m transport.Message) bool {
 	c, _, _ := p.find(m)
 	return c != nil || m.Method == mcp.MethodPing || m.Method == mcp.MethodDiscover
 }
 
-// response takes a live answer to a request of the server. Of several requests with the id
-// it answers the first, as in every index of requests.
+// response takes a live answer to a request of the server. Of several requests with the id the
+// first counts, as in every index of requests.
 func (p *Player) response(m transport.Message, stream uint64) {
 	queue := p.asked[mcp.KeyOf(m.ID)]
 	if i := slices.IndexFunc(queue, func(q *request) bool { return !q.done }); i >= 0 {
@@ -213,7 +213,7 @@ func (p *Player) response(m transport.Message, stream uint64) {
 	p.extra("an answer", fmt.Sprintf("an answer with id %s, which no request of the server has", phrase.Name(string(m.ID))), true)
 }
 
-// arrive lets m stand for the client message, and skips the messages that will not come.
+// arrive lets m stand for the client message, and skips the messages ruled out.
 func (p *Player) arrive(c *message, m transport.Message, stream uint64) {
 	p.half.arrive(c, m, stream)
 	if stream != 0 && c.exchange != 0 {
@@ -229,8 +229,8 @@ func (p *Player) arrive(c *message, m transport.Message, stream uint64) {
 	p.settle()
 }
 
-// send returns the server frame with the live client's ids and tokens in it. It returns
-// nothing for progress that the live client did not ask for.
+// send returns the server frame with the live client's ids and tokens in it. Progress not
+// asked for by the live client is left out.
 func (p *Player) send(f *ownFrame) []transport.Frame {
 	f.sent = true
 	f.gap = p.gapBefore(f)
@@ -244,7 +244,7 @@ func (p *Player) send(f *ownFrame) []transport.Frame {
 		if value == nil {
 			text := fmt.Sprintf("#%d: %s gave no progress token", f.seq, phrase.Name(e.request.msg().Method))
 			p.findings = append(p.findings, notSent(transport.ServerToClient, f.seq, about(timeline.MessagesOf(f.frame)[0]), text))
-			f.written = true // nothing waits for it
+			f.written = true // no frame waits for this
 			return nil
 		}
 		if !bytes.Equal(value, e.of(e.request.msg())) {
@@ -259,10 +259,10 @@ func (p *Player) send(f *ownFrame) []transport.Frame {
 	return []transport.Frame{frame}
 }
 
-// GiveUpWaiting gives up waiting, for the first request whose answer waits for more to come from
-// the client, and returns the frames that can be sent then. A shell calls it when the client
-// has fallen silent. An answer goes on waiting if it waits for the client's own answer to a
-// question that a person or a model decides.
+// GiveUpWaiting lets the first answer that waits for more from the client wait no longer, and
+// returns the frames to send then. A shell calls GiveUpWaiting when the client has fallen
+// silent. The wait goes on for the client's own answer to a question, if a person or a model
+// decides.
 func (p *Player) GiveUpWaiting() []transport.Frame {
 	f := p.waiting(false)
 	if f == nil {
@@ -278,8 +278,8 @@ func (p *Player) GiveUpWaiting() []transport.Frame {
 	return p.release()
 }
 
-// Waiting reports whether a request of the live client has a recorded answer that is held
-// back, so that GiveUpWaiting would send something.
+// Waiting reports whether the recorded answer to a request of the live client is held back,
+// and GiveUpWaiting would send a frame.
 func (p *Player) Waiting() bool { return p.waiting(false) != nil }
 
 // End returns the frames held back for requests that have come: the client says no more.
@@ -292,8 +292,8 @@ func (p *Player) End() []transport.Frame {
 	return out
 }
 
-// gapBefore returns the time between a frame and the latest of the messages and frames recorded
-// before it that have come or were sent.
+// gapBefore returns the time between a frame and the latest of the earlier messages and frames
+// that have come or were sent.
 func (p *Player) gapBefore(f *ownFrame) time.Duration {
 	last := p.lastHeard(f)
 	for _, other := range slices.Backward(p.frames[:f.index]) {
@@ -305,8 +305,7 @@ func (p *Player) gapBefore(f *ownFrame) time.Duration {
 	return f.at - last
 }
 
-// lastHeard returns when the last message recorded before a frame was, of those that have
-// come.
+// lastHeard returns the recorded time of the last message before a frame that has come.
 func (p *Player) lastHeard(f *ownFrame) time.Duration {
 	for _, c := range slices.Backward(p.messages[:f.before]) {
 		if c.arrived {
@@ -317,7 +316,7 @@ func (p *Player) lastHeard(f *ownFrame) time.Duration {
 }
 
 // apart is Gap for [Apart]: the time between a response and the first of the notifications
-// directly before it, with nothing else sent or heard between; 0 for other frames.
+// directly before, without any other frame or message between; 0 for other frames.
 func (p *Player) apart(n int) (gap time.Duration) {
 	f := p.out[n]
 	if f == nil || !f.answers() {
@@ -345,7 +344,7 @@ func (p *Player) Overtaken(n int) bool {
 }
 
 // judge returns the verdicts on the client messages, and on the answers that were not sent.
-// There is no verdict on noise that did not come, or on an answer that was not asked for.
+// Missing noise and an answer not asked for have no verdict.
 func (p *Player) judge() (list []judged) {
 	for _, c := range p.messages {
 		j := judged{seq: c.seq, StepVerdict: match.StepVerdict{Seq: c.seq, Dir: p.dir, What: c.what(), Result: match.Missing}}
@@ -384,7 +383,7 @@ func (p *Player) judge() (list []judged) {
 	return list
 }
 
-// compare compares a client message with the live message that stands for it.
+// compare compares a client message with the live message.
 func (p *Player) compare(c *message) match.Comparison {
 	rules := p.rules
 	result := rules.Compare(c.msg(), *c.live, p.variables)

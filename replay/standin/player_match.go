@@ -15,13 +15,13 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// find returns the client message that a live request stands for, nil if none is left,
-// and the queue that it belongs to.
+// find returns the recorded client message for a live request, nil if the queue is empty, and
+// the key of the queue.
 func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 	if err := p.revisions.refuse(m); err != nil {
 		return nil, "", err
 	}
-	if !p.variables.IsEmpty() { // the recorded client's values, as in the key of its request
+	if !p.variables.IsEmpty() { // the recorded client's values, as in the key of the request
 		m.Params = p.variables.Inverse().SubstituteParams(m.Params)
 	}
 	key, err := p.rules.Key(m)
@@ -34,7 +34,7 @@ func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 		p.requests[key] = queue
 	}
 	var c *message
-	if p.reorders { // equal requests come in any order; a recorded client keeps its ids
+	if p.reorders { // equal requests come in any order; a recorded client keeps the ids
 		c = firstLeft(queue, func(c *message) bool { return mcp.Same(c.msg().ID, m.ID) })
 	}
 	if c == nil {
@@ -55,7 +55,7 @@ func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 	return c, key, nil
 }
 
-// firstLeft returns the first message that has not come and fits, or nil. Without fits, every
+// firstLeft returns the first message still to come that fits, or nil. Without fits, every
 // message does.
 func firstLeft(queue []*message, fits func(*message) bool) *message {
 	for _, c := range queue {
@@ -70,7 +70,7 @@ func (p *Player) isEqual(c *message, m transport.Message) bool {
 	return p.rules.Compare(c.msg(), m, p.variables).Same()
 }
 
-// miss says why no recorded request answers m, which one is nearest, and how that differs.
+// miss says why no recorded request answers m, and how the nearest recorded request differs.
 func (p *Player) miss(m transport.Message, key match.Key, err error) match.StepVerdict {
 	v := match.StepVerdict{What: about(m), Text: "no recorded answer for " + phrase.Name(m.Method)}
 	if err != nil {
@@ -105,12 +105,12 @@ func (p *Player) miss(m transport.Message, key match.Key, err error) match.StepV
 	return v
 }
 
-// nearestOf is the number of recorded requests that a miss is compared with.
+// nearestOf is the number of recorded requests to compare a miss with.
 const nearestOf = 500
 
-// nearest returns the recorded request of the same method that differs least. Requests for
-// the same tool, prompt or resource go before all others, and only the first nearestOf are
-// compared. If two differ as much, a request that was not asked yet is nearer.
+// nearest returns the most similar recorded request of the same method. Requests for the same
+// tool, prompt or resource go before others, and only the first nearestOf are compared. Of two
+// equals, a request still to be asked is nearer.
 func (p *Player) nearest(m transport.Message) (nearest *message, how match.Comparison) {
 	var same, others []*message
 	target := timeline.TargetOf(m)
@@ -135,9 +135,8 @@ func (p *Player) nearest(m transport.Message) (nearest *message, how match.Compa
 	return nearest, how
 }
 
-// notification returns the client message that a live notification stands for: among the
-// first few of its method that are left, the equal one; or else the first that was not
-// skipped, or the first.
+// notification returns the client message for a live notification: among the first few left of
+// the method, the equal message; or the first message not skipped, or the first.
 func (p *Player) notification(m transport.Message) (first *message) {
 	queue := left(p.others[m.Method], func(c *message) bool { return c.arrived })
 	p.others[m.Method] = queue
@@ -157,23 +156,23 @@ func (p *Player) notification(m transport.Message) (first *message) {
 }
 
 // revisions are the protocol revisions of a recording. Until 2025-11-25 the client names one
-// in the handshake, and the server's answer settles it; from 2026-07-28 on every request
-// names one. A live client of another revision is answered by the rules of the protocol:
+// in the handshake, and the server's answer settles it; from 2026-07-28 on every request names
+// one. A live client of another revision is answered by the rules of the protocol:
 //
-//   - its handshake, if one was recorded, with the recorded answer, which names the recorded
-//     revision: the client goes on with that, or leaves;
-//   - a request that names another revision, and a handshake if none was recorded, with
+//   - the handshake, if recorded, with the recorded answer, which names the recorded revision:
+//     the client goes on with this revision, or leaves;
+//   - a request that names another revision, and an unrecorded handshake, with
 //     UnsupportedProtocolVersion, which names the recorded revisions: the client tries again
-//     with one of them;
-//   - server/discover, if it was never recorded and no request named its revision, as by a
-//     server older than the method: the client falls back to the handshake.
+//     with a recorded revision;
+//   - server/discover, if never recorded and no request named a revision, as by a server older
+//     than the method: the client falls back to the handshake.
 type revisions struct {
 	handshake bool     // initialize was recorded
 	stated    []string // named by requests
-	settled   []string // by an answer to initialize, or by a request that was not refused
+	settled   []string // by an answer to initialize, or by an accepted request
 }
 
-// unsupportedRevision is the error code for a revision that a server does not speak.
+// unsupportedRevision is the error code for a revision unknown to a server.
 const unsupportedRevision = -32022
 
 func revisionsOf(script *script) (r revisions) {
@@ -217,13 +216,13 @@ func (r *revisions) refuse(m transport.Message) *revisionError {
 	return &revisionError{v, r.settled}
 }
 
-// revisionError is the error of a request with a protocol revision that was not recorded.
+// revisionError is the error of a request with an unrecorded protocol revision.
 type revisionError struct {
 	requested string
 	supported []string
 }
 
-// Error says what the protocol's error is about, for a report.
+// Error words the protocol's error for a report.
 func (e *revisionError) Error() string {
 	return fmt.Sprintf("the client speaks %s, the recording %s: it was told so by the protocol's own error",
 		cmp.Or(phrase.Name(e.requested), "no revision"), strings.Join(e.supported, " and "))
@@ -232,7 +231,7 @@ func (e *revisionError) Error() string {
 // body returns the error as the protocol has it.
 func (e *revisionError) body() []byte {
 	message := fmt.Sprintf("Unsupported protocol version %s: this is a recording of %s", cmp.Or(e.requested, "(none)"), strings.Join(e.supported, " and "))
-	body, _ := json.Marshal(struct { // nothing in it that cannot be marshaled
+	body, _ := json.Marshal(struct { // every value can be marshaled
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 		Data    any    `json:"data"`
@@ -252,15 +251,14 @@ func (c *message) response() transport.Message {
 	return transport.Message{}
 }
 
-// discover answers a server/discover that has no recorded answer left. A client may
-// probe for it with a server of its own, which is another session, and a recording
-// then has none:
+// discover answers a server/discover without a recorded answer. A client may probe with a
+// separate server process, which is another session, and the recording then has no probe:
 //
-//   - what was recorded once is said again;
-//   - a recording whose requests name their revision is described as far as it shows
-//     what its server can: the client would fall back to a handshake otherwise, which
-//     that server does not know;
-//   - any other answers as a server does that is older than the method.
+//   - a recorded answer is said again;
+//   - of a recording with the revision in each request, the answer lists the capabilities
+//     shown by the recording: otherwise the client would fall back to a handshake, unknown to
+//     the server;
+//   - any other recording answers as a server older than the method.
 func (p *Player) discover() []byte {
 	meta := map[string]any{}
 	capabilities := map[string]map[string]bool{}
@@ -306,7 +304,7 @@ func (p *Player) discover() []byte {
 	if len(p.revisions.stated) == 0 {
 		return []byte(`"error":{"code":-32601,"message":"Method not found"}`)
 	}
-	result, _ := json.Marshal(map[string]any{ // nothing in it that cannot be marshaled
+	result, _ := json.Marshal(map[string]any{ // every value can be marshaled
 		mcp.MemberResultType: "complete", mcp.MemberMeta: meta, "ttlMs": 0, "cacheScope": "private",
 		"supportedVersions": p.revisions.settled, "capabilities": capabilities,
 	})

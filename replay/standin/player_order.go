@@ -13,11 +13,11 @@ import (
 func (c *message) isSkippedBy(later *message) bool {
 	switch c.msg().Kind() {
 	case transport.Request:
-		// With its answer still open when later was said, the two were under way together
-		// and may come in any order.
+		// With the answer still open when later was said, the two were under way together and
+		// may come in any order.
 		return c.answer == nil || c.answer.before <= later.index
 	case transport.Response:
-		// Its question was not asked, because it belongs to a request that is not coming.
+		// The question was not asked, because its request is not coming.
 		return c.request == nil || !c.request.frame.sent &&
 			slices.ContainsFunc(c.request.frame.owners, func(owner *message) bool { return owner.skipped && !owner.arrived })
 	}
@@ -31,7 +31,7 @@ func (p *Player) release() (out []transport.Frame) {
 		p.cued++
 	}
 	p.held = slices.DeleteFunc(p.held, func(f *ownFrame) bool {
-		if !f.sent && p.mayGo(f) { // withdraw marks frames that will never be sent
+		if !f.sent && p.mayGo(f) { // withdraw marks frames never to be sent
 			out = append(out, p.send(f)...)
 		}
 		return f.sent
@@ -39,8 +39,8 @@ func (p *Player) release() (out []transport.Frame) {
 	return out
 }
 
-// mayGo reports whether everything has happened that a frame waits for. In a reordering player
-// a frame of a request that the live client does not make holds up no answer to another.
+// mayGo reports whether everything awaited by a frame has happened. In a reordering player a
+// frame of a request not made by the live client holds up no answer to another.
 func (p *Player) mayGo(f *ownFrame) bool {
 	if !f.isOwned() {
 		return false
@@ -53,7 +53,7 @@ func (p *Player) mayGo(f *ownFrame) bool {
 	return len(p.overlapping(f)) == 0 && !slices.ContainsFunc(p.messages[from:f.before], (*message).isPending)
 }
 
-// from returns the first client message that the frame waits for in recorded order.
+// from returns the first client message awaited by the frame in recorded order.
 func (f *ownFrame) from() int {
 	if len(f.owners) == 0 {
 		return 0
@@ -65,9 +65,9 @@ func (f *ownFrame) from() int {
 	return from
 }
 
-// overlapping returns the requests that were recorded before those that a frame belongs to,
-// and may still come. They were under way together, and their frames keep their order
-// whichever request comes first.
+// overlapping returns the requests recorded before a frame's own requests that may still come.
+// The requests were under way together, and the frames keep the recorded order whichever
+// request comes first.
 func (p *Player) overlapping(f *ownFrame) []*message {
 	var list []*message
 	from := f.from()
@@ -79,7 +79,7 @@ func (p *Player) overlapping(f *ownFrame) []*message {
 	return list
 }
 
-// awaited returns the client messages that a frame waits for besides its own requests.
+// awaited returns the client messages awaited by a frame besides the frame's own requests.
 func (p *Player) awaited(f *ownFrame) []*message {
 	if p.reorders {
 		return f.needs
@@ -87,8 +87,8 @@ func (p *Player) awaited(f *ownFrame) []*message {
 	return append(p.overlapping(f), p.messages[f.from():f.before]...)
 }
 
-// waiting returns the first recorded of the answers that are held back and may go when the
-// client is silent, or has ended.
+// waiting returns the first recorded of the answers held back and free to go when the client
+// is silent, or has ended.
 func (p *Player) waiting(ended bool) *ownFrame {
 	p.open = slices.DeleteFunc(p.open, func(c *message) bool { return c.answer.sent })
 	var first *ownFrame
@@ -103,7 +103,7 @@ func (p *Player) waiting(ended bool) *ownFrame {
 		} else if !slices.ContainsFunc(awaited, (*message).isPending) {
 			continue
 		}
-		// A client may take its time with an answer, but for roots and pings.
+		// A client may be slow to answer, but for roots and pings.
 		mayTakeTime := func(c *message) bool {
 			q := c.request
 			return c.isPending() && q != nil && q.frame.sent && q.msg().Method != mcp.MethodListRoots && q.msg().Method != mcp.MethodPing
@@ -115,14 +115,14 @@ func (p *Player) waiting(ended bool) *ownFrame {
 	return first
 }
 
-// AllowReorder lets the player send its server frames in any order that the specification allows a
-// server, as soon as their causes have come: Start, Receive and GiveUpWaiting return frames that
-// may be sent in any order, and Wrote takes note of the ones that were. Call AllowReorder before
-// Start.
+// AllowReorder lets the player send the server frames in any order allowed to a server by the
+// specification, as soon as the causes have come: Start, Receive and GiveUpWaiting return
+// frames to send in any order, and Wrote takes note of the sent frames. Call AllowReorder
+// before Start.
 //
-// Some frames stay in order: a response comes after its request, after the progress and the
-// questions of its call and the answers to them; progress of one token keeps its order, and
-// so do frames that name one task, one subscription, one elicitation or one subscribed
+// Some frames stay in order: a response comes after the request, the progress and the
+// questions of the call, and the answers to these; progress of one token keeps the recorded
+// order, and so do frames about the same task, subscription, elicitation or subscribed
 // resource. Only pings go before the handshake is over.
 func (p *Player) AllowReorder() {
 	p.reorders = true
@@ -148,8 +148,8 @@ func (p *Player) AllowReorder() {
 				last[key] = f
 			}
 		}
-		// A response goes after the frames of its call. A notification that only happened to be
-		// said during the call is not one of them.
+		// A response goes after the frames of its call. A notification that only happened to
+		// be said during the call is not among these.
 		var earlier []*ownFrame
 		if f.answers() {
 			earlier = p.frames[:i]
@@ -190,9 +190,9 @@ func (p *Player) giveUp(f *ownFrame) {
 	p.settle()
 }
 
-// withdraw lets the frames go unsent that the recorded server had sent for a request when it
-// was cancelled. Nothing may be said for a subscription once its cancellation is known, and
-// from 2026-07-28 on for any request.
+// withdraw leaves unsent the frames for a cancelled request recorded before the cancellation.
+// No frame may be sent for a subscription once the cancellation is known, and from 2026-07-28
+// on for any request.
 func (p *Player) withdraw(cancellation *message) {
 	c := cancellation.cancels
 	if !p.reorders || c == nil || c.msg().Method != mcp.MethodListen && p.handshake != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// rejections are the recorded HTTP requests that the server refused for their form and not
-// for their message: without a session id, or with an id that it never gave or had deleted;
-// with an Accept, a content type or a protocol version that it does not take; elsewhere than
-// at the endpoint; by another method. No request of that form had any other answer.
+// rejections are the recorded HTTP requests refused for the form and not for the message:
+// without a session id, or with an id that the server never gave or had deleted; with an
+// Accept, a content type or a protocol version unknown to the server; elsewhere than at the
+// endpoint; by another method. No request of the same form had any other answer.
 //
-// They belong to no session: every live request of the same form gets the same answer, and
-// requests with the same message take their answers from one queue in recorded order. No
-// player waits for them.
+// A rejection belongs to no session: every live request of the same form gets the same answer,
+// and requests with the same message take the answers from one queue in recorded order. No
+// player waits for such a request.
 type rejections struct {
 	rules    match.Rules
 	paths    map[string]bool // recorded paths beside the endpoint's
@@ -36,26 +36,26 @@ type rejections struct {
 	asked int // live requests answered
 }
 
-// rejection is a request that was refused for its form.
+// rejection is a request refused for the form.
 type rejection struct {
 	form     requestForm
 	message  string
 	exchange *exchange
-	asked    int // number of the last request that it answered, from 1
+	asked    int // number of the last answered live request, from 1
 }
 
 // requestForm is the part of an HTTP request, besides its message, for which a server may
-// refuse it. A part that is as the specification has it is left out: two clients that both
-// ask as they should have the same form.
+// refuse the request. A part in accordance with the specification is left out: two clients
+// that both ask properly have the same form.
 type requestForm struct {
 	method  string
 	session streamable.SessionState
-	path    string // if it is not the endpoint's
-	lost    bool   // goes on after an event that was never given
-	accept  string // if a form is missing in which the answer may come: the forms that are accepted
-	content string // of a body that is not called JSON
+	path    string // if not the endpoint's
+	lost    bool   // goes on after an event unknown to the server
+	accept  string // the accepted forms, if any form of an answer is missing
+	content string // of a body not declared as JSON
 	broken  bool   // the body is not JSON
-	version string // if it is not the session's
+	version string // if not the session's
 	routing string // headers that contradict the message
 }
 
@@ -96,10 +96,10 @@ func newRejections(rules match.Rules, x *exchanges) *rejections {
 	return r
 }
 
-// complete adds to a form the parts that its path and its headers tell.
+// complete adds to a form the parts from the path and the headers.
 func (r *rejections) complete(form requestForm, path string, begins bool, h http.Header) requestForm {
 	if form.session == streamable.SessionNone && (!r.stateful || begins) {
-		form.session = streamable.SessionOpen // it need not name one
+		form.session = streamable.SessionOpen // no session need be named
 	}
 	if r.paths[path] {
 		form.path = path
@@ -139,7 +139,7 @@ func (r *rejections) message(form requestForm, body []byte) string {
 	return string(keys)
 }
 
-// screen answers a live request as the recorded request of its form was answered.
+// screen answers a live request as the recorded request of the same form.
 func (r *rejections) screen(a streamable.Attempt) (answer streamable.Answer, answered bool) {
 	if len(r.list) == 0 {
 		return answer, false
@@ -160,7 +160,7 @@ func (r *rejections) screen(a streamable.Attempt) (answer streamable.Answer, ans
 }
 
 // take returns the rejection for a request: one with the same message if there is any, the
-// first unused one, or else the one that was used last.
+// first unused rejection, or the last used.
 func (r *rejections) take(form requestForm, message string) *rejection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +188,7 @@ func (r *rejections) take(form requestForm, message string) *rejection {
 	return found
 }
 
-// byNumber returns the rejections by the numbers of their exchanges.
+// byNumber returns the rejections by number of exchange.
 func (r *rejections) byNumber() map[uint64]*rejection {
 	m := map[uint64]*rejection{}
 	for _, f := range r.list {
@@ -197,7 +197,7 @@ func (r *rejections) byNumber() map[uint64]*rejection {
 	return m
 }
 
-// spared returns the events without those of the rejections.
+// spared returns the events without the rejections.
 func (r *rejections) spared(events []store.Event) []store.Event {
 	rejected := r.byNumber()
 	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
@@ -205,8 +205,8 @@ func (r *rejections) spared(events []store.Event) []store.Event {
 	})
 }
 
-// saidTo returns the server's answer to the recorded request as an answer to a live one: with
-// the live id where the answer has the recorded id.
+// saidTo returns the server's answer to the recorded request as an answer to a live request:
+// with the live id in place of the recorded id.
 func (ex *exchange) saidTo(live []byte) []byte {
 	idOf := func(b []byte) []byte {
 		if messages := timeline.MessagesOf(transport.Frame{Bytes: b}); len(messages) == 1 {
@@ -223,7 +223,7 @@ func (ex *exchange) saidTo(live []byte) []byte {
 	return ex.said
 }
 
-// formsOf names the wanted media types that a request accepts; "": all.
+// formsOf names the wanted media types accepted by a request; "": every type.
 func formsOf(h http.Header, wanted ...string) string {
 	accepted := h.Values("Accept")
 	var have []string
@@ -245,8 +245,8 @@ func formsOf(h http.Header, wanted ...string) string {
 	return "only " + strings.Join(have, " ")
 }
 
-// readBody reports whether a client's body begins a session, whether it is not JSON, and
-// which headers contradict the message in it.
+// readBody reports whether a client's body begins a session, whether the body is not JSON, and
+// which headers contradict the message.
 func readBody(h http.Header, body []byte) (begins, broken bool, misrouted string) {
 	messages, err := transport.Frame{Bytes: body}.Messages()
 	begins = slices.ContainsFunc(messages, func(m transport.Message) bool {

@@ -35,39 +35,39 @@ func (s *script) settle() {
 	}
 }
 
-// message is a message of the recorded end that a live end replaces, and the live message
-// that stands for it.
+// message is a recorded message of the end that is live now, and the live message in its
+// place.
 type message struct {
 	index    int
 	seq      uint64
 	at       time.Duration
-	exchange uint64 // recorded HTTP exchange; of a server's message the first that the stream began with; 0: a pipe
+	exchange uint64 // recorded HTTP exchange, for a server's message the first of a resumed stream; 0: a pipe
 	packed   transport.Packed
-	request  *request // of a response: the request of the played end that it answers
+	request  *request // of a response: the played end's request
 
 	// Of a client's message:
-	answer  *ownFrame // of a request: its response; nil: there was none
+	answer  *ownFrame // of a request: the response; nil: unanswered
 	cancels *message  // of a cancellation: the request
-	nth     int       // of a request: its number among those of its Key, from 1
+	nth     int       // of a request: number among the requests of the Key, from 1
 
 	// Of a server's message:
 	answers  []*ownFrame   // of a request
-	gap      time.Duration // since the frame before it
-	owner    *request      // the call that it belongs to, if it is no response
+	gap      time.Duration // since the frame before
+	owner    *request      // the call of another message than a response
 	follows  *request      // the call answered directly before
 	optional bool          // waited for only until GiveUpWaiting
-	afterEnd bool          // sent when the client had ended its side
+	afterEnd bool          // sent when the client had ended
 
 	arrived  bool
-	skipped  bool   // the played end waits for it no more
+	skipped  bool   // no longer waited for
 	timedOut bool   // skipped by GiveUpWaiting
 	stream   uint64 // of the live message
 	live     *transport.Message
 
 	// Of a live server's message:
-	came      int      // its place among the arrived messages, from 1
+	came      int      // place among the arrived messages, from 1
 	alone     *request // the only call open then
-	overtaken *message // the first message of its kind and call that came before it and was recorded after it
+	overtaken *message // the first message of the same kind and call that came earlier and was recorded later
 }
 
 func (c *message) msg() transport.Message { return c.packed.Message() }
@@ -75,7 +75,7 @@ func (c *message) msg() transport.Message { return c.packed.Message() }
 // isPending reports whether the played end may wait for the message.
 func (c *message) isPending() bool { return !c.arrived && !c.skipped }
 
-// isStray reports whether the message is an answer that belongs to no request.
+// isStray reports whether the message is an answer to no request.
 func (c *message) isStray() bool { return c.request == nil && c.msg().Kind() == transport.Response }
 
 // what names the message in words.
@@ -98,7 +98,7 @@ type ownFrame struct {
 	index    int
 	seq      uint64
 	at       time.Duration
-	gap      time.Duration // recorded time since its cause
+	gap      time.Duration // recorded time since the cause
 	frame    transport.Frame
 	before   int        // messages of the live end recorded before it
 	requests []*request // in the frame
@@ -106,13 +106,13 @@ type ownFrame struct {
 	sent     bool
 
 	// Of a server's frame:
-	owners  []*message // the requests that it belongs to
-	unasked bool       // recorded on a stream that no request opened
+	owners  []*message // the frame's requests
+	unasked bool       // recorded on a stream opened by no request
 
 	// Of a client's frame:
-	question *message   // the request that it answers, or reports progress of
-	queue    []*message // of a driver that makes calls one by one: answers to earlier calls
-	unheld   bool       // an answer that waits for nothing but its question
+	question *message   // the request of the answer or the progress
+	queue    []*message // of OneByOne: answers to earlier calls
+	unheld   bool       // an answer that waits only for the question
 
 	// Of a reordering end:
 	needs   []*message  // messages to wait for
@@ -134,7 +134,7 @@ func (f *ownFrame) answers() bool {
 	return slices.ContainsFunc(f.owners, func(c *message) bool { return c.answer == f })
 }
 
-// isOwned reports whether every request that the frame belongs to has come.
+// isOwned reports whether every request of the frame has come.
 func (f *ownFrame) isOwned() bool {
 	return !slices.ContainsFunc(f.owners, func(c *message) bool { return !c.arrived })
 }
@@ -152,13 +152,13 @@ type request struct {
 	frame     *ownFrame
 	packed    transport.Packed
 	response  *message // nil: unanswered
-	cancelled bool     // by the client, before its response, if any
+	cancelled bool     // by the client, before any response
 	done      bool     // the live end answered
 }
 
 func (r *request) msg() transport.Message { return r.packed.Message() }
 
-// isAwaited reports whether the client goes on only when it has the answer.
+// isAwaited reports whether the client goes on only after the answer.
 func (r *request) isAwaited() bool { return r.response != nil && !r.response.optional }
 
 // edit is a place in a recorded frame where the live peer's id, or progress token, of a
@@ -177,9 +177,9 @@ func (e edit) of(m transport.Message) []byte {
 	return m.ID
 }
 
-// MissCode is the JSON-RPC error code of the answer to a request without a recorded
-// answer. It is in the range left to implementations, and no SDK gives it a meaning of its
-// own (-32001 is a time-out in the TypeScript SDK).
+// MissCode is the JSON-RPC error code of the answer to a request without a recorded answer. It
+// is in the range left to implementations, and has no meaning in any SDK (-32001 is a time-out
+// in the TypeScript SDK).
 const MissCode = -32010
 
 // answerTo returns an unrecorded response.
@@ -193,7 +193,7 @@ func missBody(text string) []byte {
 	return fmt.Appendf(nil, `"error":{"code":%d,"message":%s}`, MissCode, quoted)
 }
 
-// about names a request or notification and its target.
+// about names a request or notification and the target.
 func about(m transport.Message) string {
 	if name := timeline.TargetOf(m); name != "" {
 		return phrase.Name(m.Method) + " " + phrase.Name(name)
@@ -242,16 +242,15 @@ func below(message, path []string) []string {
 // isNull reports whether the id of an error names no request.
 func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "null" }
 
-// strayKey is common to answers that belong to no request: a server gives one, with a null
-// id, to a frame that it could not read, and a faulty peer answers twice. A replay says them
-// again as they were recorded.
+// strayKey is common to answers without a request: a server answers an unreadable frame with a
+// null id, and a faulty peer answers twice. A replay says such answers again as recorded.
 func strayKey(m transport.Message) string { return "answer " + string(mcp.KeyOf(m.ID)) }
 
-// Noise is a frame without a message. Nothing waits for it, with one exception: the error
-// with which a server answers a frame that it could not read, and which names no request,
-// belongs to the noise in front of it. A client that says such noise gets the error.
+// Noise is a frame without a message. No frame waits for noise, with an exception: a server's
+// error about an unreadable frame, which names no request, belongs to the noise in front. A
+// client gets the error for such noise.
 //
-// A live end that says more noise than the recorded end is reported once, as Extra.
+// More noise of a live end than of the recorded end is reported once, as Extra.
 
 // noiseMethod is the key of noise among the client messages that are not requests.
 const noiseMethod = "a frame that is no message"
@@ -262,12 +261,12 @@ func isNoise(frame []byte, messages []transport.Message) bool {
 	return !slices.ContainsFunc(messages, isMessage) && len(bytes.TrimSpace(frame)) > 0
 }
 
-// isBlank reports whether a frame is an empty line. Most peers skip it on stdio, where they
-// read JSON and not lines, so it is never played.
+// isBlank reports whether a frame is an empty line. Most peers skip the line on stdio, because
+// they read JSON and not lines: a blank line is never played.
 func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
 
-// onOneLine returns a frame that a transport of lines can send: over HTTP a message may have
-// newlines between its tokens.
+// onOneLine returns a frame for a transport of lines: over HTTP a message may have newlines
+// between tokens.
 func onOneLine(f transport.Frame) transport.Frame {
 	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
 		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte("\n"), []byte(" "))
@@ -275,11 +274,11 @@ func onOneLine(f transport.Frame) transport.Frame {
 	return f
 }
 
-// lookahead is the number of recorded messages that a live one is compared with.
+// lookahead is the number of recorded messages to compare a live message with.
 const lookahead = 16
 
-// left returns a queue without the first few messages that have arrived. A message that does
-// not come stays in front, and must not take the places of the others.
+// left returns a queue without the arrived messages among the first few. A missing message
+// stays in front, and must not take the places of the others.
 func left[E any](queue []E, arrived func(E) bool) []E {
 	at := min(len(queue), lookahead)
 	for i := at - 1; i >= 0; i-- {
@@ -295,8 +294,8 @@ func isPing(messages []transport.Message) bool {
 	return len(messages) == 1 && messages[0].Method == mcp.MethodPing
 }
 
-// orderKeys names the things that a message of the frame is about, among which order counts.
-// Frames of one end with a key in common keep their order.
+// orderKeys names the things with an order that a message of the frame is about. Frames of one
+// end with a key in common keep the recorded order.
 func (f *ownFrame) orderKeys(m transport.Message) []string {
 	var keys []string
 	switch {

@@ -22,19 +22,18 @@ type ServeOptions struct {
 	Patience time.Duration
 	// Live gets unrecorded requests; nil: an error answers them.
 	Live *Live
-	// Say gets the news that a person who watches should know at once, from one goroutine at
-	// a time; nil: it is not reported.
+	// Say gets urgent news for a watching person, from one goroutine at a time; it may be nil.
 	Say func(text string)
 
-	// heard gets the numbers of a live HTTP exchange and of the recorded one in its place, when
-	// a frame has come and before the answers to it are written; it may be nil.
+	// heard gets the numbers of a live and of the recorded HTTP exchange when a frame has
+	// come, before any answer is written; it may be nil.
 	heard func(live, recorded uint64)
 }
 
-// Serve plays p to the client at the other end of conn until the client ends its side,
-// writes the remaining frames, and returns nil. It returns the context's error, or the
-// connection's, wrapped. The verdicts on the client are in p.Close. Serve closes conn, which
-// also ends a write to a client that does not read.
+// Serve plays p to the client at the other end of conn until the client ends, writes the
+// remaining frames, and returns nil. It returns the context's error, or the connection's,
+// wrapped. The verdicts on the client are in p.Close. Serve closes conn, which also ends a
+// write to a client that does not read.
 func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) error {
 	inner, cancel := context.WithCancel(ctx)
 	s := &serving{ServeOptions: o, conn: conn, news: make(chan struct{}, 1), player: p}
@@ -72,7 +71,7 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 		return fmt.Errorf("serve session: %w", ctx.Err())
 	case s.readErr != nil && err != nil:
 		return fmt.Errorf("serve session: read from client: %w", s.readErr)
-	case err != nil && !s.ended && !errors.Is(err, transport.ErrClosed): // a client that has ended need not hear the rest
+	case err != nil && !s.ended && !errors.Is(err, transport.ErrClosed): // a client after the end need not hear the rest
 		return fmt.Errorf("serve session: write to client: %w", err)
 	case closeErr != nil:
 		return fmt.Errorf("serve session: close: %w", closeErr)
@@ -80,12 +79,12 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 	return nil
 }
 
-// serving is a Player between a reader and a writer. They are apart so that a client that
-// writes much before it reads is always heard.
+// serving is a Player between a reader and a writer. The two are apart: a client may write
+// much before it reads.
 type serving struct {
 	ServeOptions
 	conn transport.Conn
-	gap  func(n int) time.Duration // in front of frame n; nil: none
+	gap  func(n int) time.Duration // in front of frame n; nil: no gaps
 	news chan struct{}             // there may be more to write, or to wait for
 
 	saying sync.Mutex // held for a call of Say
@@ -93,15 +92,15 @@ type serving struct {
 	mu       sync.Mutex // never held across a read, a write or a wait
 	player   *Player
 	returned int // frames returned by the player
-	reported int // findings that were said
+	reported int // findings said before
 	queue    []outgoing
-	rest     outgoing           // the frame whose gap the writer waits for
-	endGap   context.CancelFunc // ends that wait; nil: there is none
+	rest     outgoing           // the frame of the writer's present wait
+	endGap   context.CancelFunc // ends the wait; nil: no wait
 	ended    bool               // the client's side
 	readErr  error              // why the reader has stopped, unless the client has ended
 }
 
-// notify wakes a goroutine that waits for news, or will.
+// notify wakes a goroutine that waits for news, now or later.
 func notify(news chan struct{}) {
 	select {
 	case news <- struct{}{}:
@@ -130,7 +129,7 @@ func (s *serving) add(frames []transport.Frame) {
 	}
 }
 
-// pass queues frames that are not the player's.
+// pass queues frames from elsewhere than the player.
 func (s *serving) pass(frames []transport.Frame) {
 	for _, f := range frames {
 		s.queue = append(s.queue, outgoing{frame: f})
@@ -138,8 +137,8 @@ func (s *serving) pass(frames []transport.Frame) {
 	notify(s.news)
 }
 
-// read gives the client's frames to the player until the client ends its side. A connection
-// that breaks ends the writer as well.
+// read gives the client's frames to the player until the client ends. A broken connection ends
+// the writer as well.
 func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 	for ctx.Err() == nil {
 		f, err := s.conn.Read(ctx)
@@ -288,10 +287,10 @@ func (s *serving) wait(ctx context.Context) error {
 	return nil
 }
 
-// Pacer spaces the frames that are sent by the recorded gaps. It never changes the order.
+// Pacer spaces the sent frames by the recorded gaps. It never changes the order.
 type Pacer interface {
-	// Pace waits for its share of a recorded gap, from now on. It returns the context's
-	// error if the context ends first.
+	// Pace waits for a share of a recorded gap, from now on. It returns the context's error if
+	// the context ends first.
 	Pace(ctx context.Context, gap time.Duration) error
 }
 
@@ -302,9 +301,8 @@ type Unpaced struct{}
 func (Unpaced) Pace(context.Context, time.Duration) error { return nil }
 
 // Apart waits before a response alone, as long as the response was recorded after the
-// notifications in front of it, or By if that is less. Clients lose progress that they read
-// together with the result (typescript-sdk issue 2580), and with a live server they seldom
-// do.
+// notifications in front of it, or By if that is less. Clients lose progress read together
+// with the result (typescript-sdk issue 2580), which seldom happens with a live server.
 type Apart struct{ By time.Duration }
 
 // Pace implements [Pacer].
@@ -348,7 +346,7 @@ func (p Paced) wait(gap time.Duration) time.Duration {
 }
 
 // ParsePacer reads a Pacer: none, recorded, or a speed such as 2x or 0.5x. No gap is longer
-// than longest, unless that is 0.
+// than longest, unless longest is 0.
 func ParsePacer(timing string, longest time.Duration) (Pacer, error) {
 	switch timing {
 	case "none":
