@@ -1,12 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 )
@@ -63,6 +65,17 @@ const (
 	Crashed State = "crashed" // its recorder died; the log is an unbroken beginning
 )
 
+// State returns the state of a session with the head h; live: a recorder holds it.
+func (h Head) State(live bool) State {
+	switch {
+	case h.Sealed:
+		return Ended
+	case live:
+		return Live
+	}
+	return Crashed
+}
+
 // Session is a recording in a listing: its header, and counts over its events.
 type Session struct {
 	Header
@@ -81,6 +94,21 @@ type Query struct {
 	Prefix string // of the id
 	Newest bool   // newest start first; otherwise oldest first
 	Limit  int    // 0: all
+}
+
+// Order sorts sessions by their start, and cuts them to the limit.
+func (q Query) Order(found []Session) []Session {
+	slices.SortFunc(found, func(a, b Session) int {
+		c := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
+		if q.Newest {
+			return -c
+		}
+		return c
+	})
+	if q.Limit > 0 && len(found) > q.Limit {
+		found = found[:q.Limit]
+	}
+	return found
 }
 
 // ReadOptions configures Read.

@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -402,16 +401,7 @@ func (l *listing) collect(ctx context.Context) {
 			l.faults = append(l.faults, err)
 		}
 	}
-	slices.SortFunc(l.found, func(a, b store.Session) int {
-		c := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
-		if l.query.Newest {
-			return -c
-		}
-		return c
-	})
-	if l.query.Limit > 0 && len(l.found) > l.query.Limit {
-		l.found = l.found[:l.query.Limit]
-	}
+	l.found = l.query.Order(l.found)
 }
 
 // spools lists the sessions of which at least a part is only in a spool.
@@ -462,18 +452,8 @@ func (l *listing) spooledSession(ctx context.Context, id store.SessionID) (liste
 	if session.Head.Seq == 0 && err == nil {
 		return session, nil // its first record is not complete
 	}
-	session.State = state(session.Head, live)
+	session.State = session.Head.State(live)
 	return session, err
-}
-
-func state(head store.Head, live bool) store.State {
-	switch {
-	case head.Sealed:
-		return store.Ended
-	case live:
-		return store.Live
-	}
-	return store.Crashed
 }
 
 // database lists the sessions of one database.
@@ -521,7 +501,7 @@ func (l *listing) database(ctx context.Context, path string) error {
 			if !belongsIn(path, k) {
 				others++
 			} else if x := p.session; !p.deleted && !l.spooled[x.ID] && strings.HasPrefix(string(x.ID), l.query.Prefix) {
-				x.State = state(x.Head, false)
+				x.State = x.Head.State(false)
 				found = append(found, x)
 			}
 		}

@@ -13,7 +13,6 @@ package memstore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -230,31 +229,11 @@ func (s *Store) find(ctx context.Context, q store.Query) ([]store.Session, error
 	for id, l := range s.logs {
 		if !l.deleted && strings.HasPrefix(string(id), q.Prefix) {
 			x := l.session
-			x.ID, x.State = id, l.state()
+			x.ID, x.State = id, l.session.Head.State(l.live)
 			found = append(found, x)
 		}
 	}
-	slices.SortFunc(found, func(a, b store.Session) int {
-		c := cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
-		if q.Newest {
-			return -c
-		}
-		return c
-	})
-	if q.Limit > 0 && len(found) > q.Limit {
-		found = found[:q.Limit]
-	}
-	return found, nil
-}
-
-func (l *log) state() store.State {
-	switch {
-	case l.session.Head.Sealed:
-		return store.Ended
-	case l.live:
-		return store.Live
-	}
-	return store.Crashed
+	return q.Order(found), nil
 }
 
 // Delete removes a session and leaves a tombstone.
@@ -289,4 +268,95 @@ func (s *Store) Close() error {
 		close(s.done)
 	}
 	return nil
+}
+
+// Spool starts a live session.
+func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, error) {
+	h, err := store.ParseHeader(opened.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("open spool: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
+	}
+	if _, err := h.ID.Bytes(); err != nil {
+		return nil, fmt.Errorf("open spool: %w", err)
+	}
+	if s.logs[h.ID] != nil {
+		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, store.ErrExists)
+	}
+	order, err := store.Sequence{}.After([]store.Part{{Event: opened}})
+	if err != nil {
+		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
+	}
+	l := &log{live: true, changed: make(chan struct{})}
+	if err := l.take(h.ID, []store.Event{opened}); err != nil {
+		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
+	}
+	s.logs[h.ID] = l
+	p := &spool{s: s, id: h.ID, order: order}
+	if err := p.assemble.Add(store.Part{Event: opened}, 0); err != nil {
+		return nil, fmt.Errorf("open spool of session %s: %w", h.ID, err)
+	}
+	p.assemble.Next() // it is in the log already
+	return p, nil
+}
+
+type spool struct {
+	s        *Store
+	id       store.SessionID
+	assemble store.Assembler
+	order    store.Sequence
+	closed   bool
+}
+
+// Write adds the parts, all or none.
+func (p *spool) Write(parts []store.Part) error {
+	if p.closed {
+		return fmt.Errorf("write to session %s: %w", p.id, store.ErrClosed)
+	}
+	order, err := p.order.After(parts)
+	if err != nil {
+		return fmt.Errorf("write to session %s: %w", p.id, err)
+	}
+	for _, x := range parts {
+		x.Payload = bytes.Clone(x.Payload)
+		if err := p.assemble.Add(x, 0); err != nil {
+			return fmt.Errorf("write to session %s: %w", p.id, err)
+		}
+	}
+	p.order = order
+	return p.flush(true)
+}
+
+// flush moves complete events into the log.
+func (p *spool) flush(live bool) error {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	old := p.s.logs[p.id]
+	l := &log{session: old.session, events: old.events, live: live, changed: make(chan struct{})}
+	for {
+		e, ok := p.assemble.Next()
+		if !ok {
+			break
+		}
+		if err := l.take(p.id, []store.Event{e}); err != nil {
+			return fmt.Errorf("write to session %s: %w", p.id, err)
+		}
+	}
+	p.s.logs[p.id] = l
+	close(old.changed)
+	return nil
+}
+
+// Close cuts open events and lines, and releases the session.
+func (p *spool) Close() error {
+	if p.closed {
+		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)
+	}
+	p.closed = true
+	p.assemble.Cut()
+	return p.flush(false)
 }
