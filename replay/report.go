@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -265,66 +266,33 @@ const (
 // sequence draws the last frames that were read, then the frames in the lanes and in the
 // writers' hands.
 func (s blockedState) sequence() []string {
-	gap := strings.Repeat(" ", laneWidth-len("client"))
-	lines := []string{"client" + gap + "server"}
+	lines := []string{timeline.Lifelines(laneWidth)}
 	if skipped := s.trail.n - trailLen; skipped > 0 {
-		lines = append(lines, arrow(0, fmt.Sprintf("%s before", phrase.Plural(skipped, "frame")), ""))
+		lines = append(lines, "  "+timeline.Arrow(transport.NoDirection, true, phrase.Plural(skipped, "frame")+" before", laneWidth))
 	}
 	for i := max(0, s.trail.n-trailLen); i < s.trail.n; i++ {
 		index := s.trail.last[i%trailLen]
-		f, note := s.recording.frames[index], ""
+		f := s.recording.frames[index]
+		line := "  " + timeline.Arrow(f.dir, true, s.recording.label(index), laneWidth)
 		if e := s.ends[f.dir.Reverse()]; f.n == e.given && e.stopped() != nil {
-			note = "held by the " + f.dir.Receiver() + " reader"
+			line += " held by the " + f.dir.Receiver() + " reader"
 		}
-		lines = append(lines, arrow(f.dir, s.recording.label(index), note))
+		lines = append(lines, line)
 	}
-	for _, dir := range directions {
-		lines = append(lines, s.standing(dir)...)
+	for _, dir := range directions { // the offered frames that were not read
+		left := func(n int32, where string) {
+			lines = append(lines, "  "+timeline.Arrow(dir, false, s.recording.label(s.recording.nth(dir, int(n))), laneWidth)+" "+where)
+		}
+		given, acked, offered := s.ends[dir.Reverse()].given, s.ends[dir].acked, s.ends[dir].offered
+		for n := given + 1; n <= min(acked, given+shownQueue); n++ {
+			left(n, fmt.Sprintf("queued in %v, not read", dir))
+		}
+		if more := acked - given - shownQueue; more > 0 {
+			lines = append(lines, "  "+timeline.Arrow(transport.NoDirection, true, fmt.Sprintf("%d more queued in %v", more, dir), laneWidth))
+		}
+		if offered > acked {
+			left(offered, fmt.Sprintf("in the hand of the %s's writer", dir.Sender()))
+		}
 	}
 	return lines
-}
-
-// standing draws the offered frames of a direction that were not read.
-func (s blockedState) standing(dir transport.Direction) []string {
-	var lines []string
-	given, acked, offered := s.ends[dir.Reverse()].given, s.ends[dir].acked, s.ends[dir].offered
-	for n := given + 1; n <= acked; n++ {
-		if n > given+shownQueue {
-			lines = append(lines, arrow(0, fmt.Sprintf("%d more queued in %v", acked-n+1, dir), ""))
-			break
-		}
-		lines = append(lines, arrow(dir, s.recording.label(s.recording.nth(dir, int(n))), fmt.Sprintf("queued in %v, not read", dir)))
-	}
-	if offered > acked {
-		f := s.recording.nth(dir, int(offered))
-		lines = append(lines, arrow(dir, s.recording.label(f), fmt.Sprintf("in the hand of the %s's writer", dir.Sender())))
-	}
-	return lines
-}
-
-// arrow draws a frame. A frame that did not arrive has a note and no arrowhead.
-func arrow(dir transport.Direction, label, note string) string {
-	arrived := note == "" || strings.HasPrefix(note, "held")
-	fill, left, right := "-", "-", "-"
-	switch {
-	case dir == transport.NoDirection:
-		fill, left, right = " ", " ", " "
-	case !arrived:
-		fill = " "
-		if dir == transport.ClientToServer {
-			right = " "
-		} else {
-			left = " "
-		}
-	case dir == transport.ClientToServer:
-		right = ">"
-	case dir == transport.ServerToClient:
-		left = "<"
-	}
-	pad := laneWidth - 5 - utf8.RuneCountInString(label)
-	line := "  |" + left + " " + label + " " + strings.Repeat(fill, max(pad, 0)) + right + "|"
-	if note != "" {
-		line += " " + note
-	}
-	return line
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -392,4 +393,28 @@ func excerpt(b []byte) string {
 		text += "…"
 	}
 	return strings.TrimSpace(text)
+}
+
+// Lifelines returns the names above the arrows of a report.
+func Lifelines(width int) string {
+	return "client" + strings.Repeat(" ", width-len("client")) + "server"
+}
+
+// Arrow draws a message between the lifelines of a report, in width columns: a whole arrow if
+// the message arrived, the sender's end of the arrow otherwise, and the label alone without a
+// direction.
+func Arrow(dir transport.Direction, arrived bool, label string, width int) string {
+	shaft := "   "
+	switch {
+	case dir == transport.ClientToServer && arrived:
+		shaft = "-->"
+	case dir == transport.ClientToServer:
+		shaft = "-  "
+	case dir == transport.ServerToClient && arrived:
+		shaft = "<--"
+	case dir == transport.ServerToClient:
+		shaft = "  -"
+	}
+	line := strings.Repeat(shaft[1:2], max(width-5-utf8.RuneCountInString(label), 0))
+	return "|" + shaft[:1] + " " + label + " " + line + shaft[2:] + "|"
 }
