@@ -25,6 +25,7 @@ import (
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/outage"
+	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -210,7 +211,9 @@ func runRecord(std process.Streams, o recordOptions, command []string) error {
 		child.Signal(syscall.SIGTERM)
 		time.AfterFunc(2*time.Second, func() { child.Signal(os.Kill) })
 	}
-	rec := r.start(command)
+	rec := r.start(command, &store.Processes{
+		Server: procstate.Identify(child.Pid()), Recorder: procstate.Identify(os.Getpid()), Client: procstate.Identify(os.Getppid()),
+		Watched: recorder.Watched(child.Stdin, r.std.Out)})
 	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
 	if err != nil {
 		return err
@@ -228,13 +231,13 @@ func runRecord(std process.Streams, o recordOptions, command []string) error {
 
 // start opens the store and begins the session. It never fails: without a store the session
 // goes on unrecorded, and stderr says so.
-func (r *recording) start(command []string) *recorder.Recorder {
+func (r *recording) start(command []string, processes *store.Processes) *recorder.Recorder {
 	db, err := r.Open(boltstore.Options{Sync: r.syncing})
 	if err != nil {
 		return r.unrecorded(err)
 	}
 	h := r.header()
-	h.Transport, h.Command = "stdio", command
+	h.Transport, h.Command, h.Processes = "stdio", command, processes
 	rec, err := recorder.New(context.Background(), db, h, r.options()...)
 	if err != nil {
 		return r.unrecorded(errors.Join(err, db.Close()))

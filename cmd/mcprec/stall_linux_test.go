@@ -6,12 +6,16 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -29,6 +33,39 @@ func infosOf[T store.StalledInfo | store.EOFInfo | store.ExitInfo](t *testing.T,
 		infos = append(infos, info)
 	}
 	return infos
+}
+
+// TestProcesses holds that the header names the processes, in the store, masked, and in a fixture.
+func TestProcesses(t *testing.T) {
+	home, out := t.TempDir(), filepath.Join(t.TempDir(), "s.jsonl")
+	c := newClient(t, os.Stderr, "record", "--store", home, "--mask", "-o", out, "--", "fakeserver", "echo")
+	if err := c.ping(1); err != nil {
+		t.Fatal(err)
+	}
+	h, err := store.ParseHeader(sessions(t, home)[0][0].Payload)
+	if err != nil || h.Processes == nil {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	if me := procstate.Identify(os.Getpid()); h.Processes.Client != me || h.Processes.Recorder.PID != c.cmd.Process.Pid {
+		t.Errorf("%+v of recorder %d and client %+v", h.Processes, c.cmd.Process.Pid, me)
+	}
+	if p := procstate.Of(h.Processes.Server); p.Name != "fakeserver" || p.State == procstate.Gone || p.State == procstate.Unknown {
+		t.Errorf("the server is %+v", p)
+	}
+	if want := []string{"c2s", "s2c"}; !slices.Equal(h.Processes.Watched, want) {
+		t.Errorf("watched %q, want %q", h.Processes.Watched, want)
+	}
+	c.close()
+	if p := procstate.Of(h.Processes.Server); p.State != procstate.Gone {
+		t.Errorf("the server is %+v", p)
+	}
+	events, err := jsonl.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := store.ParseHeader(events[0].Payload); err != nil || !reflect.DeepEqual(kept.Processes, h.Processes) {
+		t.Errorf("the fixture has %+v, %v; want %+v", kept.Processes, err, h.Processes)
+	}
 }
 
 // TestServerReadsNothing holds that the log of a live session says so of a server that has not

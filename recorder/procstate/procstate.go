@@ -1,0 +1,68 @@
+// Package procstate tells how a process of this machine stands now: whether it lives, and in
+// which system call it waits.
+//
+// # What it promises
+//
+// It never takes a process for another one that got the same number later: a [store.ProcessID]
+// names the boot of the machine, the namespace of process numbers and the time at which the
+// process began. It only reads what the system shows of every process of the same user, and
+// neither stops nor traces a process.
+//
+// # Data layout
+//
+// On Linux it reads /proc/PID/stat, and of each thread syscall and wchan. Where a system does not
+// show the system call of a process that is no child (kernel.yama.ptrace_scope), the kernel
+// function in which it waits tells a little less. A [Process] holds the tree below it, because a
+// launcher such as npx has the server as a child.
+//
+// # What it refuses to do
+//
+// It guesses nothing: elsewhere than on Linux, and of a process of another machine, the state is
+// [Unknown].
+package procstate
+
+import "github.com/mcprec/mcprec/store"
+
+// State is how a process stands.
+type State string
+
+// The states of a process.
+const (
+	Unknown  State = "not known here"
+	Running  State = "running"
+	Sleeping State = "sleeping" // waits in a system call
+	Disk     State = "waiting for a disk"
+	Stopped  State = "stopped" // by a signal or a debugger
+	Zombie   State = "zombie"  // has ended, and its parent has not asked how
+	Gone     State = "gone"
+)
+
+// Process is what the system tells of a process and of those that it has started.
+type Process struct {
+	PID   int
+	Name  string // of its program, as the system shortens it
+	State State
+	// Calls are the system calls in which its threads wait, each once, the main thread's first.
+	Calls []Call
+	// Files are what its descriptors 0, 1 and 2 are, such as "pipe:[4711]"; two processes with
+	// the same text have the same pipe. "": closed, or not shown.
+	Files    [3]string
+	Children []Process
+}
+
+// Call is a system call in which a thread waits.
+type Call struct {
+	// Name is "read", "write", "poll" (for any of several events), "futex" (for another
+	// thread), "wait" (for a child), "sleep", "accept", "connect", or the kernel's own word.
+	Name string
+	FD   int    // the descriptor of a read or a write; -1: none, or not shown
+	File string // what the descriptor is
+}
+
+// Of returns the state of a process and of its descendants. A process is Gone if it has ended,
+// although another one may have its number.
+func Of(id store.ProcessID) Process { return of(id) }
+
+// Identify returns the name for ever of a process that lives now. Its Birth is "" where the
+// system tells none.
+func Identify(pid int) store.ProcessID { return store.ProcessID{PID: pid, Birth: birth(pid)} }

@@ -1,0 +1,176 @@
+package procstate
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+const (
+	maxDepth   = 8  // of a tree of processes
+	maxThreads = 64 // of a process that are looked at
+)
+
+// machine names this boot and the namespace in which process numbers count; "" if unknown.
+func machine() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	space, bad := os.Readlink("/proc/self/ns/pid")
+	space = strings.TrimSuffix(strings.TrimPrefix(space, "pid:["), "]")
+	if err != nil || bad != nil || len(boot) < 8 {
+		return ""
+	}
+	return string(boot[:8]) + "." + space
+}
+
+// birth returns the machine and the start of a process, in clock ticks since the boot.
+func birth(pid int) string {
+	here, s, ok := machine(), stat{}, false
+	if here != "" {
+		s, ok = readStat(pid)
+	}
+	if !ok {
+		return ""
+	}
+	return here + "." + s.start
+}
+
+func of(id store.ProcessID) Process {
+	here, begun := machine(), strings.LastIndexByte(id.Birth, '.')
+	if here == "" || id.PID <= 0 || begun < 0 || id.Birth[:begun] != here {
+		return Process{PID: id.PID, State: Unknown}
+	}
+	s, ok := readStat(id.PID)
+	if !ok || s.start != id.Birth[begun+1:] {
+		return Process{PID: id.PID, State: Gone}
+	}
+	return describe(id.PID, s, maxDepth)
+}
+
+// stat is what /proc/PID/stat tells.
+type stat struct {
+	name  string
+	state byte
+	start string
+}
+
+// readStat reads the state of a process. The name stands in parentheses and may hold any byte.
+func readStat(pid int) (s stat, ok bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if err != nil || open < 0 || end < open {
+		return s, false
+	}
+	const startField = 22 - 3 // of proc_pid_stat(5), behind the name
+	fields := strings.Fields(string(b[end+1:]))
+	if len(fields) <= startField {
+		return s, false
+	}
+	return stat{string(b[open+1 : end]), fields[0][0], fields[startField]}, true
+}
+
+func stateOf(letter byte) State {
+	switch letter {
+	case 'R':
+		return Running
+	case 'S', 'I':
+		return Sleeping
+	case 'D':
+		return Disk
+	case 'T', 't':
+		return Stopped
+	case 'Z':
+		return Zombie
+	case 'X', 'x':
+		return Gone
+	}
+	return Unknown
+}
+
+func describe(pid int, s stat, depth int) Process {
+	p := Process{PID: pid, Name: s.name, State: stateOf(s.state)}
+	if p.State == Zombie || p.State == Gone {
+		return p
+	}
+	for fd := range p.Files {
+		p.Files[fd] = file(pid, fd)
+	}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	main := fmt.Sprintf("/proc/%d/task/%d", pid, pid)
+	if i := slices.Index(threads, main); i > 0 {
+		threads = slices.Insert(slices.Delete(threads, i, i+1), 0, main)
+	}
+	for i, thread := range threads {
+		if c, ok := callOf(pid, thread); ok && i < maxThreads && !slices.Contains(p.Calls, c) {
+			p.Calls = append(p.Calls, c)
+		}
+		children, _ := os.ReadFile(thread + "/children")
+		for _, text := range strings.Fields(string(children)) {
+			child, err := strconv.Atoi(text)
+			if err != nil || depth == 0 {
+				continue
+			}
+			if s, ok := readStat(child); ok {
+				p.Children = append(p.Children, describe(child, s, depth-1))
+			}
+		}
+	}
+	return p
+}
+
+// file returns what a descriptor is.
+func file(pid, fd int) string {
+	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	return name
+}
+
+// callOf returns the system call in which a thread waits; ok is false if it waits in none, or
+// the system does not tell.
+func callOf(pid int, thread string) (c Call, ok bool) {
+	c.FD = -1
+	text, err := os.ReadFile(thread + "/syscall")
+	fields := strings.Fields(string(text))
+	if err == nil && len(fields) >= 2 {
+		number, err := strconv.Atoi(fields[0])
+		if err != nil || number < 0 { // it runs, or it is not in a system call
+			return c, false
+		}
+		if c.Name = callNames[number]; c.Name == "" {
+			c.Name = "system call " + fields[0]
+		}
+		fd, err := strconv.ParseUint(strings.TrimPrefix(fields[1], "0x"), 16, 64)
+		if err == nil && (c.Name == "read" || c.Name == "write" || c.Name == "accept" || c.Name == "connect") {
+			c.FD = int(uint32(fd))
+			c.File = file(pid, c.FD)
+		}
+		return c, true
+	}
+	if err == nil { // "running"
+		return c, false
+	}
+	function, _ := os.ReadFile(thread + "/wchan")
+	c.Name = callIn(string(bytes.TrimSpace(function)))
+	return c, c.Name != ""
+}
+
+// callIn returns the system call of a kernel function in which a thread waits.
+func callIn(function string) string {
+	if function == "0" || function == "" {
+		return ""
+	}
+	for _, known := range []struct{ part, call string }{
+		{"pipe_read", "read"}, {"pipe_write", "write"}, {"read_generic", "read"}, {"n_tty_read", "read"}, {"wait_for_wmem", "write"},
+		{"recvmsg", "read"}, {"wait_for_packet", "read"}, {"sk_wait_data", "read"},
+		{"poll", "poll"}, {"select", "poll"}, {"futex", "futex"}, {"do_wait", "wait"}, {"nanosleep", "sleep"}, {"accept", "accept"},
+	} {
+		if strings.Contains(function, known.part) {
+			return known.call
+		}
+	}
+	return function
+}
