@@ -2,14 +2,11 @@ package state
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -39,29 +36,6 @@ type call struct {
 	filter       string // of a listen request
 	acknowledged uint64 // the event
 	notified     uint64
-}
-
-// newCall reads a request.
-func newCall(e store.Event, m *transport.Message) *call {
-	// written is raw as text, without a copy if its key has the same spelling.
-	written := func(raw json.RawMessage, key mcp.Key) string {
-		if string(raw) == string(key) {
-			return string(key)
-		}
-		return string(raw)
-	}
-	target, _ := timeline.Target(*m)
-	token := m.ProgressToken()
-	c := &call{
-		dir: e.Dir, id: mcp.KeyOf(m.ID), method: strings.Clone(m.Method), target: strings.Clone(target),
-		token: mcp.KeyOf(token), stream: e.Stream, seq: e.Seq, at: e.At,
-	}
-	c.rawID = written(m.ID, c.id)
-	c.rawToken = written(token, c.token)
-	if c.method == mcp.MethodListen {
-		c.filter = string(transport.Member(m.Params, "notifications"))
-	}
-	return c
 }
 
 // selectedBy reports whether a filter selects the call.
@@ -114,16 +88,6 @@ func (t *callTable) add(c *call) {
 	}
 }
 
-// answer closes and returns the call of a direction that a response on an exchange answers;
-// nil if there is none.
-func (t *callTable) answer(dir transport.Direction, id json.RawMessage, stream uint64) *call {
-	c, found := t.index.Answer(dir, stream, mcp.KeyOf(id))
-	if found {
-		t.onClose(c)
-	}
-	return c
-}
-
 // close closes a call that no response answers.
 func (t *callTable) close(c *call) {
 	t.index.Drop(c.dir, c.id, func(other *call) bool { return other == c })
@@ -156,16 +120,6 @@ func (t *callTable) all() []*call {
 	return slices.SortedFunc(t.index.Unanswered(), func(a, b *call) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id))
 	})
-}
-
-// clone copies the open calls; the copy has no watches.
-func (t *callTable) clone() callTable {
-	var copied callTable
-	for _, c := range t.all() {
-		own := *c
-		copied.add(&own)
-	}
-	return copied
 }
 
 // watch returns the watch of a filter, kept up to date from the first question on.

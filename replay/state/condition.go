@@ -237,30 +237,27 @@ func isNameByte(c byte) bool {
 	return c == '_' || unicode.IsLetter(rune(c)) || '0' <= c && c <= '9'
 }
 
-func (p *parser) any(depth int) (operand, error) {
-	left, err := p.all(depth)
-	for err == nil {
-		if _, ok := p.take("or", "||"); !ok {
-			break
-		}
-		var right operand
-		right, err = p.all(depth)
-		first := left.eval
-		left = operand{eval: func(s *State) value { return truth(first(s).holds() || right.eval(s).holds()) }}
-	}
-	return left, err
-}
+func (p *parser) any(depth int) (operand, error) { return p.chain(depth, p.all, true, "or", "||") }
 
-func (p *parser) all(depth int) (operand, error) {
-	left, err := p.not(depth)
+func (p *parser) all(depth int) (operand, error) { return p.chain(depth, p.not, false, "and", "&&") }
+
+// chain reads operands between operators. An operand whose truth equals decides settles the
+// chain: the operands behind are not asked.
+func (p *parser) chain(depth int, next func(depth int) (operand, error), decides bool, operators ...string) (operand, error) {
+	left, err := next(depth)
 	for err == nil {
-		if _, ok := p.take("and", "&&"); !ok {
+		if _, ok := p.take(operators...); !ok {
 			break
 		}
 		var right operand
-		right, err = p.not(depth)
+		right, err = next(depth)
 		first := left.eval
-		left = operand{eval: func(s *State) value { return truth(first(s).holds() && right.eval(s).holds()) }}
+		left = operand{eval: func(s *State) value {
+			if first(s).holds() == decides {
+				return truth(decides)
+			}
+			return truth(right.eval(s).holds())
+		}}
 	}
 	return left, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -52,11 +53,19 @@ func New() *State {
 	}
 }
 
-// Clone returns an independent copy of the state.
+// Clone returns an independent copy of the state, without watches.
 func (s *State) Clone() *State {
 	c := *s
-	c.calls = s.calls.clone()
-	c.queues = s.queues.clone()
+	c.calls = callTable{}
+	for _, open := range s.calls.all() {
+		copied := *open
+		c.calls.add(&copied)
+	}
+	c.queues.lanes = make(map[lane][]uint64, len(s.queues.lanes))
+	for l, list := range s.queues.lanes { // both share a list, and append to a list of their own
+		s.queues.lanes[l] = slices.Clip(list)
+		c.queues.lanes[l] = s.queues.lanes[l]
+	}
 	c.subscriptions = maps.Clone(s.subscriptions)
 	c.tasks = maps.Clone(s.tasks)
 	c.statuses = maps.Clone(s.statuses)
@@ -118,7 +127,9 @@ func (s *State) onFrame(e store.Event) {
 		s.streams[e.Stream] = stream
 	}
 	if open || e.Stream == 0 { // an HTTP response with a single body is in no queue
-		s.queues.add(e.Dir, e.Stream, e.Seq)
+		l := lane{index(e.Dir), e.Stream}
+		s.queues.lanes[l] = append(s.queues.lanes[l], e.Seq)
+		s.queues.counts[l.dir]++
 	}
 	messages, _ := e.AsFrame().Messages()
 	for i := range messages {
@@ -135,7 +146,15 @@ func (s *State) onFrame(e store.Event) {
 
 // onRequest opens a call, and keeps a client's facts about the client.
 func (s *State) onRequest(e store.Event, m *transport.Message) {
-	c := newCall(e, m)
+	target, _ := timeline.Target(*m)
+	token := m.ProgressToken()
+	c := &call{
+		dir: e.Dir, id: mcp.KeyOf(m.ID), rawID: string(m.ID), method: strings.Clone(m.Method), target: strings.Clone(target),
+		token: mcp.KeyOf(token), rawToken: string(token), stream: e.Stream, seq: e.Seq, at: e.At,
+	}
+	if c.method == mcp.MethodListen {
+		c.filter = string(transport.Member(m.Params, "notifications"))
+	}
 	if c.dir == transport.ClientToServer {
 		client := &s.peers[transport.ClientToServer]
 		if c.method == mcp.MethodSetLogLevel {
@@ -158,16 +177,28 @@ func (s *State) onResponse(e store.Event, m *transport.Message) {
 	if m.Error != nil || string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
 		s.failures++
 	}
-	c := s.calls.answer(e.Dir.Reverse(), m.ID, e.Stream)
-	if c == nil {
+	c, found := s.calls.index.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
+	if !found {
 		return
 	}
+	s.calls.onClose(c)
 	s.queues.take(c.dir, c.stream, c.seq)
 	if m.Error != nil {
 		return
 	}
 	if c.dir == transport.ClientToServer {
-		s.onServerResult(e, c, m.Result)
+		server := &s.peers[transport.ServerToClient]
+		if c.method == mcp.MethodInitialize || c.method == mcp.MethodDiscover {
+			server.update(transport.Member(m.Result, mcp.MemberServerInfo), transport.Member(m.Result, "capabilities"))
+		}
+		switch { // the revision: from 2026-07-28 any result settles it
+		case c.method == mcp.MethodInitialize:
+			s.greeted = e.Seq
+			s.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
+		case c.revision >= mcp.Revision2026_07_28:
+			s.revision = c.revision
+			server.update(transport.Member(m.Result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
+		}
 	}
 	if bytes.Contains(m.Result, []byte(mcp.MemberTaskID)) { // most have none, and looking is cheap
 		s.onTaskResult(e, c.method, m.Result)
@@ -179,23 +210,6 @@ func (s *State) onResponse(e store.Event, m *transport.Message) {
 		}
 	case mcp.MethodUnsubscribe:
 		delete(s.subscriptions, c.target)
-	}
-}
-
-// onServerResult keeps the facts about the server and the revision: the result of initialize
-// settles the revision, from 2026-07-28 on any result.
-func (s *State) onServerResult(e store.Event, c *call, result json.RawMessage) {
-	server := &s.peers[transport.ServerToClient]
-	if c.method == mcp.MethodInitialize || c.method == mcp.MethodDiscover {
-		server.update(transport.Member(result, mcp.MemberServerInfo), transport.Member(result, "capabilities"))
-	}
-	switch {
-	case c.method == mcp.MethodInitialize:
-		s.greeted = e.Seq
-		s.revision = transport.MemberText(result, mcp.MemberProtocolVersion)
-	case c.revision >= mcp.Revision2026_07_28:
-		s.revision = c.revision
-		server.update(transport.Member(result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
 	}
 }
 
@@ -359,12 +373,6 @@ func index(dir transport.Direction) transport.Direction {
 	return dir
 }
 
-func (q *queues) add(dir transport.Direction, stream, seq uint64) {
-	l := lane{index(dir), stream}
-	q.lanes[l] = append(q.lanes[l], seq)
-	q.counts[l.dir]++
-}
-
 // take removes the frames of a lane up to a Seq: the receiver has taken these.
 func (q *queues) take(dir transport.Direction, stream, upto uint64) {
 	l := lane{index(dir), stream}
@@ -379,15 +387,4 @@ func (q *queues) take(dir transport.Direction, stream, upto uint64) {
 		return
 	}
 	q.lanes[l] = list[n:]
-}
-
-// clone shares the lists of Seqs; both copies append to a list of their own.
-func (q *queues) clone() queues {
-	c := queues{make(map[lane][]uint64, len(q.lanes)), q.counts}
-	for l, list := range q.lanes {
-		list = slices.Clip(list)
-		c.lanes[l] = list
-		q.lanes[l] = list
-	}
-	return c
 }

@@ -284,26 +284,17 @@ func (p Peer) String() string {
 	case s == "":
 		s = "(no name)"
 	}
-	if names := p.capabilityNames(); len(names) > 0 {
-		s += ", can " + strings.Join(names, ", ")
-	}
-	return s
-}
-
-// capabilityNames lists up to 20 capabilities in the peer's own order, each with its members.
-func (p *Peer) capabilityNames() (names []string) {
+	const most = 20 // capabilities, in the peer's own order, each with its members
 	dec := json.NewDecoder(bytes.NewReader(p.Capabilities))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
+		return s
 	}
-	for dec.More() {
+	var names []string
+	for dec.More() && len(names) <= most {
 		key, err := dec.Token()
 		var value json.RawMessage
 		if err != nil || dec.Decode(&value) != nil {
-			return names
-		}
-		if len(names) == 20 {
-			return append(names, "…")
+			break
 		}
 		name := clip(fmt.Sprint(key))
 		var b bytes.Buffer
@@ -312,7 +303,13 @@ func (p *Peer) capabilityNames() (names []string) {
 		}
 		names = append(names, name)
 	}
-	return names
+	if len(names) > most {
+		names[most] = "…"
+	}
+	if len(names) > 0 {
+		s += ", can " + strings.Join(names, ", ")
+	}
+	return s
 }
 
 // String describes a call without the waiting time.
