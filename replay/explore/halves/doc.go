@@ -2,17 +2,17 @@
 //
 // # Data layout
 //
-// A [Session] is shared by all runs of a search. [Server] answers a live client from it,
-// [Client] says to a live server what was recorded; both return a [Recorded], a machine of
-// package standin with a reader and a writer. [Models] play both halves, each under an
+// The runs of a search share a [Session]. [Server] answers a live client from the session,
+// [Client] sends the recorded frames to a live server; both return a [Recorded], a machine
+// of package standin with a reader and a writer. [Models] play both halves, each under an
 // endpoint model of package replay, without a live peer.
 //
 // The calls of a half are operations of the run: the half begins and finishes them. A live
-// server owes each call of a recorded client a response unless the client cancelled it, also
-// where the recorded server gave none: a recording is often cut where it hung.
+// server owes each call of a recorded client a response unless the client cancelled the
+// call, even where the recorded server did not respond: a recording often ends at the hang.
 //
 // # What it refuses
 //
-// A half has no clock. Where it waits for the live end in vain, it says so
-// ([Recorded.Waits]) and goes on only when the engine tells it to ([Recorded.Relent]).
+// A half has no clock. A half that waits for the live end in vain reports the wait
+// ([Recorded.Waits]) and goes on when the engine allows ([Recorded.Relent]).
 package halves

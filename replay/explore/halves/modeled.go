@@ -13,8 +13,8 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Models are both ends of a session, each under an endpoint model, as all runs of a search
-// share them.
+// Models are both ends of a session, each under an endpoint model. The runs of a search
+// share the models.
 type Models struct {
 	Warnings []string // of the recording
 
@@ -65,16 +65,15 @@ func (m *Models) Play(r Run) []*Modeled {
 	return list
 }
 
-// modeledEnd is the part of an end under a model that all runs share.
+// modeledEnd is the shared part of an end under a model.
 type modeledEnd struct {
 	own    transport.Direction
 	script *replay.Half
-	frames []transport.Frame // its own, by number from 0
-	calls  []recordedCall    // its own, that were answered
+	frames []transport.Frame // own frames, by number from 0
+	calls  []recordedCall    // own calls with a response
 }
 
-// play lets the end play in a run: an operation for each of its calls,
-// and one for the rest, which is named only where no call stands.
+// play lets the end play in a run: with an operation for each call and for the rest.
 func (e *modeledEnd) play(r Run) *Modeled {
 	h := &Modeled{
 		modeledEnd: e, run: r, end: r.Gate.End(e.own), script: e.script.Rewound(),
@@ -107,7 +106,7 @@ type Modeled struct {
 	read   chan struct{} // wakes the reader
 }
 
-// write sends what the model lets it send.
+// write sends the frames that the model lets go.
 func (h *Modeled) write(ctx context.Context) {
 	for {
 		h.mu.Lock()
@@ -178,8 +177,7 @@ func (h *Modeled) listen(ctx context.Context) {
 // Dir is the direction in which the half sends.
 func (h *Modeled) Dir() transport.Direction { return h.own }
 
-// over ends the half when all was sent and read. A half that stands at its work has
-// said all, and stays there.
+// over ends the half when every frame was sent and read. A half at its work stays there.
 func (h *Modeled) over() bool {
 	h.mu.Lock()
 	done, stop := h.script.Sent() && h.script.Read(), h.script.Stopped()
@@ -196,7 +194,7 @@ func (h *Modeled) over() bool {
 }
 
 // Stop says how a receive loop that stands under its model holds up a run that does not
-// move; "" where none does. The frames do not show it: only the model knows.
+// move, or "". The frames do not show this: only the model knows.
 func Stop(halves []*Modeled) (category, why string) {
 	var works [2]*replay.Stop
 	for i, h := range halves {
@@ -245,9 +243,8 @@ func Stop(halves []*Modeled) (category, why string) {
 }
 
 // modelReader makes the reader of a recorded half depend on its writer and its calls: the
-// models of package replay as a behaviour, for level L1, where a script that counts frames
-// says nothing. nil is the free model. A serial reader works at requests only: a
-// notification's handler may as well have asked before.
+// models of package replay as a behaviour, for level L1, where the frames of a script have
+// no fixed number. nil is the free model. A serial reader works at requests only.
 type modelReader struct {
 	queue  int // room for notifications during a call; -1: none of this
 	inline bool
@@ -289,8 +286,8 @@ func (r *modelReader) idle() string {
 	return ""
 }
 
-// heard takes a frame that was read, and the frames that the machine sends in return, the
-// first of which is frame number n.
+// heard takes a read frame, and the frames that the machine sends in return, numbered from
+// n.
 func (r *modelReader) heard(f transport.Frame, n int, out []transport.Frame) {
 	if r == nil {
 		return

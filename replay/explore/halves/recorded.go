@@ -41,7 +41,7 @@ func Client(r Run, s *Session, m replay.Model) *Recorded {
 	return h
 }
 
-// Findings says where the live end differs from the recorded one so far.
+// Findings says where the live end differs from the recorded end so far.
 func (h *Recorded) Findings() []match.StepVerdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,17 +79,17 @@ type playedCalls struct {
 	whole Operation                 // the rest of the half
 }
 
-// playedCall is a recorded request in one run.
+// playedCall is a recorded request in a run.
 type playedCall struct {
 	op    Operation
-	waits bool // for a response, as the recorded one did
-	owed  bool // a response, by a live server, though the recorded one gave none
+	waits bool // for a response, as in the recording
+	owed  bool // a response, by a live server, though the recording has no response
 	begun bool
 	done  bool
 }
 
-// newPlayedCalls adds an operation for each request of the recorded client, and one for the
-// rest of its half.
+// newPlayedCalls adds an operation for each request of the recorded client, and for the rest
+// of the half.
 func newPlayedCalls(r Run, s *Session) *playedCalls {
 	list, err := s.calls()
 	if err != nil {
@@ -110,7 +110,7 @@ func newPlayedCalls(r Run, s *Session) *playedCalls {
 	return c
 }
 
-// offered begins the calls of a frame, and returns the operation that it belongs to.
+// offered begins the calls of a frame, and returns the frame's operation.
 func (c *playedCalls) offered(f transport.Frame) (op string) {
 	c.each(f, transport.Request, func(p *playedCall) bool { return !p.begun }, func(p *playedCall) {
 		p.begun, op = true, p.op.Name
@@ -120,8 +120,7 @@ func (c *playedCalls) offered(f transport.Frame) (op string) {
 }
 
 // wrote ends the calls of a frame that wait for no response. A live server owes a response
-// to each request, even if the recording ends with the request open: it may have been cut
-// where it hung.
+// to each request, even if the recording ends with the request open.
 func (c *playedCalls) wrote(f transport.Frame) {
 	c.each(f, transport.Request, func(p *playedCall) bool {
 		return p.begun && !p.done && !p.waits && !(p.owed && c.run.Live(transport.ServerToClient))
@@ -133,8 +132,8 @@ func (p *playedCall) succeed() {
 	p.op.Finish(nil)
 }
 
-// abandon fails the calls that are open when the live server has closed, and that the
-// recorded client went on without.
+// abandon fails the open calls that were not answered in the recording either: the live
+// server has closed.
 func (c *playedCalls) abandon() {
 	if c == nil {
 		return
@@ -175,22 +174,21 @@ func (c *playedCalls) each(f transport.Frame, kind transport.MessageKind, fits f
 type machine interface {
 	// Receive takes a frame of the live end and returns what to send now.
 	Receive(transport.Frame) []transport.Frame
-	// Wrote says that the frame returned as number n, from 0, was taken, and
-	// returns what to send now.
+	// Wrote says that the frame returned as number n, from 0, was taken, and returns the
+	// frames to send now.
 	Wrote(n int) []transport.Frame
-	// Waiting reports whether GiveUpWaiting would send something.
+	// Waiting reports whether GiveUpWaiting would send a frame.
 	Waiting() bool
-	// GiveUpWaiting gives up waiting for something that the live end does not say.
+	// GiveUpWaiting gives up waiting for a frame of the live end.
 	GiveUpWaiting() []transport.Frame
 	// Place says where the frame returned as number n stands in the recorded order, -1 if
 	// nowhere, and the first place there whose frame was not taken.
 	Place(n int) (place, first int)
 }
 
-// Recorded plays a machine on an end of the gate: a reader that reads whenever its
-// model does, and a writer. At L0 the writer keeps the order of the machine, with one frame
-// in its hand. At L1 it offers every frame that may be sent, each as a writer of its own
-// would.
+// Recorded plays a machine on an end of the gate: a reader that reads whenever the model
+// does, and a writer. At L0 the writer keeps the order of the machine, with a single frame
+// in hand. At L1 the writer offers every frame that may be sent, as several writers would.
 type Recorded struct {
 	Name string // of the role, for steps and notes
 
@@ -203,12 +201,12 @@ type Recorded struct {
 	mu      sync.Mutex // never held across a wait
 	machine machine
 	close   func() []match.StepVerdict // how the live end differs from the recorded one
-	without func() []string            // what it went on without
+	without func() []string            // the frames that the half went on without
 	model   *modelReader               // nil is free
 	queue   []transport.Frame
-	sent    int  // frames that left the queue
+	sent    int  // frames taken from the queue
 	flying  int  // of these, not taken yet
-	over    bool // nothing is added to the queue any more
+	over    bool // the queue gets no more frames
 	wake    chan struct{}
 }
 
@@ -342,8 +340,7 @@ func (h *Recorded) finishWhole() {
 	}
 }
 
-// Waits reports whether the half would send something if it gave up waiting for the live
-// end.
+// Waits reports whether the half would send a frame if it gave up waiting for the live end.
 func (h *Recorded) Waits() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

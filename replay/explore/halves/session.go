@@ -37,7 +37,7 @@ type Operation struct {
 	Finish func(error) // the first call counts
 }
 
-// Session is a recorded session as all runs of a search share it.
+// Session is a recorded session, shared by the runs of a search.
 type Session struct {
 	events []store.Event
 	keys   sync.Map                       // method and raw params → match.Key
@@ -66,7 +66,7 @@ func (s *Session) match(m transport.Message) (match.Key, error) {
 	return key, err
 }
 
-// messages parses a frame; a frame that is not JSON has none.
+// messages parses a frame; a frame without JSON has no messages.
 func messages(f transport.Frame) []transport.Message {
 	list, err := f.Messages()
 	if err != nil {
@@ -80,10 +80,10 @@ type recordedCall struct {
 	name      string // tools/call "search"#1
 	dir       transport.Direction
 	request   int // number of the frame in its direction, from 1
-	response  int // number of the frame in the other one; 0: it was not answered
+	response  int // number of the frame in the other direction; 0: no response
 	id        mcp.Key
 	cancelled bool // the caller gave up, and a response need not come
-	listen    bool // its response only ends a stream
+	listen    bool // the response only ends a stream
 }
 
 // recordedCalls lists the requests of both ends in recorded order.
@@ -140,7 +140,7 @@ func wake(sleeper chan<- struct{}) {
 // Skipped counts the waits that the recorded halves of a search gave up, by half.
 type Skipped struct {
 	runs   int
-	halves []string // in the order of their first time
+	halves []string // by their first wait
 	times  map[string]int
 	waits  map[string][]string
 }
@@ -149,7 +149,7 @@ type Skipped struct {
 func (s *Skipped) Count(played []*Recorded) {
 	s.runs++
 	for _, h := range played {
-		if !h.mu.TryLock() { // of a run that was given up where it stood
+		if !h.mu.TryLock() { // of an abandoned run
 			continue
 		}
 		list := h.without()

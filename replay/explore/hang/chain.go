@@ -8,14 +8,14 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// chain follows who waits for whom, from an operation to the end that nobody holds up, or
-// round to a part that it has passed. Every link is shown by the frames.
+// chain goes from a waiting operation to the part that holds it up, and on to a part that
+// waits for nothing, or round the cycle. The frames show every link.
 type chain struct {
 	*diagnosis
 	parts  []any // passed: *Operation, *gate.Call, *gate.Lane (its reader)
 	links  []string
 	cyclic bool
-	nested bool   // an end asked something while it handled a request
+	nested bool   // // an end sent a request while it handled a request
 	stuck  bool   // a reader that has not come back is on the way
 	ends   string // the fate of the request at the end of the chain, if it is seen
 }
@@ -90,10 +90,10 @@ func (k *chain) call(c *gate.Call) {
 	}
 }
 
-// debt ends a chain at a response that an end owes. A call of that end on the way here may
-// be what holds it up.
+// debt ends a chain at an owed response. An open call of the owing end, on the way here, may
+// hold the response up.
 func (k *chain) debt(c *gate.Call, owes string, dir transport.Direction) {
-	within := func(own *gate.Call) bool { // the handling waits for it: its writer is no operation's, and still stands there
+	within := func(own *gate.Call) bool { // the handler waits for the call: the writer is no operation, and still stands there
 		if k.blind {
 			return true
 		}
@@ -131,7 +131,7 @@ func (k *chain) reader(l *gate.Lane) {
 		return
 	}
 	if l.Readers() > 0 {
-		return // it waits: something else holds the frame up
+		return // the reader is not the cause
 	}
 	k.stuck = true
 	if k.hasEnded(l) {
@@ -163,8 +163,8 @@ func (k *chain) reader(l *gate.Lane) {
 	}
 }
 
-// askedSince is the first open request in the lane that was written after a step, and not
-// by an operation that waits.
+// askedSince is the first open request in the lane written after a step, and not by a
+// waiting operation.
 func (d *diagnosis) askedSince(l *gate.Lane, step int) *gate.Call {
 	for _, c := range d.Gate.Names.Calls {
 		f := c.Request
@@ -175,8 +175,8 @@ func (d *diagnosis) askedSince(l *gate.Lane, step int) *gate.Call {
 	return nil
 }
 
-// offeredSince is the first frame in its writer's hand that was written after a step, and
-// not by an operation that waits.
+// offeredSince is the first frame in its writer's hand written after a step, and not by a
+// waiting operation.
 func (d *diagnosis) offeredSince(l *gate.Lane, step int) *gate.Flight {
 	for _, f := range l.Waiting {
 		if !d.awaited[f.Op] && f.Round >= step {

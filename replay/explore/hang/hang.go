@@ -16,14 +16,14 @@ import (
 const (
 	// HeadOn: both ends are at a write and no reader waits.
 	HeadOn = "head-on"
-	// Swallowed: a reader took a frame and has not come back for the frame behind it, which
-	// an operation or the reader waits for.
+	// Swallowed: a reader took a frame and has not come back for the next frame, for which
+	// an operation or the reader waits.
 	Swallowed = "swallowed"
-	// Mutual: each end has read a request of the other and answers neither; the second of
-	// the two was sent after its end had read the first.
+	// Mutual: each end has read a request of the other end and does not answer; the second
+	// request was sent after its end had read the first.
 	Mutual = "mutual call"
-	// LostAnswer: the request or the response was read, both sides are at rest, and nobody
-	// is left to answer the operation.
+	// LostAnswer: the request or the response was read, both sides are at rest, and the
+	// operation gets no answer.
 	LostAnswer = "lost answer"
 	// NeverSent: the frame that the operation waits for was not sent, or not to a reader.
 	NeverSent = "never sent"
@@ -34,7 +34,7 @@ const (
 	Lock = "lock"
 )
 
-// Wait is a part of a hang: what it holds and what it waits for.
+// Wait is a part of a hang, with the frame that the part holds and the event it waits for.
 type Wait struct {
 	Who      string `json:"who"`
 	Holds    string `json:"holds,omitempty"`
@@ -48,12 +48,12 @@ type Wait struct {
 // Operation is an operation of the run that has not returned.
 type Operation struct {
 	Name      string
-	After     string // the operation that must return before this one starts, or ""
+	After     string // the operation that must return first, or ""
 	Started   bool
 	Goroutine int // its number, in a traced run
 }
 
-// Scene is a run at rest. Nothing in it moves during the diagnosis.
+// Scene is a run at rest, also during the diagnosis.
 type Scene struct {
 	Gate       *gate.Gate
 	Tracer     *Tracer // nil: the run is not traced
@@ -64,16 +64,15 @@ type Scene struct {
 	Steps      int                            // released so far
 	Still      int                            // steps before the periodic traffic at the end
 
-	// Category and Why are those of an endpoint model that stands; "" where none does.
+	// Category and Why are the reason of an endpoint model that stands, or "".
 	Category, Why string
 }
 
-// Diagnosis says why a run stands still: in a sentence, by who waits for what, and by the
-// chain of waits.
+// Diagnosis says why a run stands still: in a sentence, by the waits, and by their chain.
 type Diagnosis struct {
 	Category, Why string
 	Waits         []Wait
-	Chain         []string // who waits for whom; the last line says whether it goes round
+	Chain         []string // of waits, a line each; the last line says whether the chain goes round
 	Closing       []string // the ends that are closing, since which step, and by which code
 
 	// Seen and Shape are the same in every run of a bug: the category by frames alone, and
@@ -84,13 +83,13 @@ type Diagnosis struct {
 }
 
 // diagnosis judges a scene twice: by frames alone, for the fingerprint, and in a traced run
-// by the stacks too. It makes no claim that needs a stack without one.
+// by the stacks too.
 type diagnosis struct {
 	Scene
 	all     stacks.Dump     // of a traced run, at the hang
 	blind   bool            // frames alone are judged
-	alone   bool            // only one end is live
-	awaited map[string]bool // names of the operations that have not returned
+	alone   bool            // a single end is live
+	awaited map[string]bool // names of the unreturned operations
 	quit    [2]bool         // by lane: the goroutine that was given the last frame has ended
 
 	waits []Wait
@@ -140,7 +139,7 @@ func (d *diagnosis) explain() (category, why string) {
 		if sure || !d.told("operation "+op.Name) { // a wait for a mutex is told already
 			d.waits = append(d.waits, waits...)
 		}
-		k := d.chainOf(op) // one that goes round is preferred, then the longer one
+		k := d.chainOf(op) // a cycle is preferred, then the longer chain
 		if d.chain == nil || !d.chain.cyclic && k.cyclic || d.chain.cyclic == k.cyclic && len(k.links) > len(d.chain.links) {
 			d.chain = k
 		}
@@ -190,7 +189,7 @@ func (d *diagnosis) explain() (category, why string) {
 	return category, why
 }
 
-// lostWhy completes the sentence on a response that nobody sends, or that has another id.
+// lostWhy completes the sentence on a response that was not sent, or has another id.
 func (d *diagnosis) lostWhy(why string) string {
 	if k := d.chain; k != nil && k.ends != "" && !k.cyclic && !k.stuck { // the last call is read and not answered
 		calls := k.calls()
@@ -223,8 +222,8 @@ func (d *diagnosis) lostWhy(why string) string {
 	return why
 }
 
-// waitOf says what an operation waits for, and where. It is not sure of an operation that
-// signed no request.
+// waitOf explains the wait of an operation. The result is not sure if the operation signed
+// no request.
 func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why string, sure bool) {
 	who := "operation " + op.Name
 	if op.After != "" {
@@ -266,8 +265,8 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 	return category, []Wait{w}, why, len(calls) > 0
 }
 
-// unsigned says what an operation may wait for that sent no request under its context, such
-// as a Close: its stack tells the function, and the open calls the rest.
+// unsigned explains an operation without a request under its context, such as a Close: the
+// stack tells the function, and the open calls tell the rest.
 func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wait, why string) {
 	w = Wait{Who: who, WaitsFor: "something that is not on its way", BlockedAt: at.String()}
 	if at.Entry != "" {
@@ -317,9 +316,9 @@ func (d *diagnosis) unanswered() (open []string) {
 	return open
 }
 
-// callsOf returns the requests of an operation. If none is known, it returns the open
-// requests that no waiting operation signed: a session may sign its own requests with the
-// operation that made it.
+// callsOf returns the requests of an operation; if there are none, the open requests that no
+// waiting operation signed: a session may sign its requests with the operation that created
+// the session.
 func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
 	var own, unsigned []*gate.Call
 	for _, c := range d.Gate.Names.Calls {
@@ -335,8 +334,8 @@ func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
 	return unsigned, false
 }
 
-// openCall returns the first request of an operation whose response has not been read; else
-// its last request.
+// openCall returns an operation's first request without a read response; else the last
+// request.
 func (d *diagnosis) openCall(op *Operation) *gate.Call {
 	calls, _ := d.callsOf(op)
 	for _, c := range calls {
@@ -350,8 +349,8 @@ func (d *diagnosis) openCall(op *Operation) *gate.Call {
 	return calls[len(calls)-1]
 }
 
-// wrote reports whether an operation wrote a frame: the context of the frame says so or, if
-// that names no operation, its goroutine.
+// wrote reports whether an operation wrote a frame: by the context of the frame or, if the
+// context names no operation, by the goroutine.
 func (d *diagnosis) wrote(op *Operation, f *gate.Flight) bool {
 	if f.Op != "" || d.blind || op.Goroutine == 0 || f.Writer.ID == 0 {
 		return f.Op == op.Name
@@ -370,7 +369,7 @@ func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait,
 		return behind(l), Wait{Who: f.Name, Why: l.Where(f)}, d.behindWhy(l, who, f.Name)
 	}
 	w = d.debtWait(c)
-	// A response may wait behind the frame that its reader holds.
+	// A response may wait behind the frame in the reader's hand.
 	for _, other := range d.Gate.Names.Calls {
 		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && l.Readers() == 0 && l.Last != nil {
 			return Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
@@ -386,9 +385,8 @@ func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait,
 	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.Dir.Receiver(), c.Name, f.Given, then)
 }
 
-// debtWait says who owes the response to a request that was read, and where that end is
-// blocked: by the stack of a goroutine that asked something since, or that took the request
-// up.
+// debtWait names the end that owes a response, and the place where the end is blocked: of a
+// goroutine that sent a request since, or that took the request up.
 func (d *diagnosis) debtWait(c *gate.Call) Wait {
 	f := c.Request
 	w := Wait{Who: "response to " + c.Name}
@@ -403,7 +401,7 @@ func (d *diagnosis) debtWait(c *gate.Call) Wait {
 	return w
 }
 
-// asker says where the goroutine that sent a request stands, or its parent.
+// asker says where the sender of a request stands, or the sender's parent.
 func (d *diagnosis) asker(c *gate.Call) string {
 	for _, id := range []int{c.Request.Writer.ID, c.Request.Writer.Parent} {
 		if at := d.all.Place(id); at.At != "" && !d.all.Find(id).Reading() {
@@ -446,7 +444,7 @@ func (d *diagnosis) away(l *gate.Lane) string {
 // ended.
 func (d *diagnosis) hasEnded(l *gate.Lane) bool { return d.quit[l.Dir-transport.ClientToServer] }
 
-// readerWait says what a reader holds that has not come back and, in a traced run, where it
+// readerWait says which frame an absent reader holds and, in a traced run, where the reader
 // is blocked.
 func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
 	w := Wait{Who: fmt.Sprintf("%s reader (%v)", l.Dir.Receiver(), l.Dir)}
@@ -499,8 +497,8 @@ func (d *diagnosis) closeWhy(function string) string {
 	return "its end waits for " + strings.Join(waits, ", ") + ", and owes " + strings.Join(owes, ", ")
 }
 
-// closedEnd returns the direction in which the end writes that a function closes, as in
-// mcp.(*ClientSession).Close; none if its name has neither role or both.
+// closedEnd returns the sending direction of the end that a function closes, by its name, as
+// in mcp.(*ClientSession).Close; NoDirection if the name has neither role or both.
 func closedEnd(function string) transport.Direction {
 	name := strings.ToLower(function)
 	switch client, server := strings.Contains(name, "client"), strings.Contains(name, "server"); {
@@ -512,8 +510,8 @@ func closedEnd(function string) transport.Direction {
 	return transport.NoDirection
 }
 
-// answered explains an operation whose responses were all read: one did not reach it, or it
-// has gone on and waits for something else.
+// answered explains an operation with all responses read: a response did not reach the
+// operation, or the operation has gone on to another wait.
 func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place) (category string, w Wait, why string) {
 	who, c := "operation "+op.Name, calls[len(calls)-1]
 	read := func(c *gate.Call) string {

@@ -10,9 +10,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Tracer looks at the goroutines of a run that follows a token, so that the report of a
-// hang can name code. Each look stops the world, so other runs have no tracer. The methods
-// of a nil tracer do nothing.
+// Tracer looks at the goroutines of a run that follows a token: the report of a hang names
+// code. Each look stops the world; other runs have no tracer. A nil tracer does not look.
 type Tracer struct {
 	Gate *gate.Gate
 	Own  func(stacks.Dump) stacks.Dump  // the goroutines of the run
@@ -24,24 +23,24 @@ type Tracer struct {
 	handlers map[int]*gate.Flight     // by goroutine, the frame that a handler was called for
 	closers  map[int]int              // by goroutine, the step since which it stands in a Close
 	stances  map[*gate.Call]*stance   // when the response was given
-	pickups  map[*gate.Flight]*pickup // of requests, when they were given
+	pickups  map[*gate.Flight]*pickup // of requests, at their give
 }
 
 // stance is where the goroutines stood that have to do with a call.
 type stance struct {
-	writer, operation []stacks.Call // who wrote the request, and the operation
+	writer, operation []stacks.Call // of the request's writer, and of the operation
 	writing           bool          // the request's Write had not returned
 }
 
 // pickup is the goroutines that were there when a request was given.
 type pickup struct {
-	reader gate.Lineage // that was given the request
-	before map[int]bool // all goroutines then
+	reader gate.Lineage // of the request
+	before map[int]bool // every goroutine at the give
 	next   map[int]bool // all goroutines when the next frame was given; nil before
 }
 
-// SeeHandlers notes which handlers have not returned, and the frame of each, at rest after
-// the step that gave a frame: a new handler was called for that frame.
+// SeeHandlers notes the handlers that have not returned, at rest after a frame was given: a
+// new handler was called for this frame.
 func (t *Tracer) SeeHandlers() {
 	if t == nil || t.handed == nil {
 		return
@@ -78,7 +77,7 @@ func (t *Tracer) operates(goroutine int) bool {
 
 // SeeCloses notes which goroutines of the run stand in a Close, after so many steps.
 func (t *Tracer) SeeCloses(step int) {
-	const most = 1000 // steps after which it looks
+	const most = 1000 // looks
 	if t != nil && step > 0 && step < most {
 		t.seeCloses(stacks.Take(), step)
 	}
@@ -113,8 +112,8 @@ func (t *Tracer) closing(all stacks.Dump, steps, still int) (notes []string) {
 	return notes
 }
 
-// BeforeGive looks at the goroutines that a frame may wake before its step is released, so
-// that a later look tells what they did.
+// BeforeGive looks at the goroutines that a frame may wake, before the step is released: a
+// later look shows the difference.
 func (t *Tracer) BeforeGive(s gate.Step) {
 	f := s.Flight
 	if t == nil || f == nil || !t.Gate.Gives(s) {
@@ -155,15 +154,15 @@ func isRequest(f *gate.Flight) bool {
 	return slices.ContainsFunc(f.Messages(), func(m transport.Message) bool { return m.Kind() == transport.Request })
 }
 
-// stanceIn finds the goroutines that have to do with a call. The number of the operation's
-// is 0 where none is known.
+// stanceIn finds the goroutines of a call: the writer's, and the operation's with the given
+// number, or 0.
 func stanceIn(all stacks.Dump, c *gate.Call, operation int) *stance {
 	writer := all.Find(c.Request.Writer.ID)
 	return &stance{writer: writer.Calls(), writing: writer.Writing(), operation: all.Find(operation).Calls()}
 }
 
 // wentOn reports whether an operation has gone on since the response to its call was read:
-// the goroutine that waited for the response stands elsewhere now.
+// the waiting goroutine stands elsewhere now.
 func (d *diagnosis) wentOn(op *Operation, c *gate.Call) bool {
 	then := d.Tracer.stance(c)
 	if then == nil || len(d.all) == 0 {
@@ -180,9 +179,8 @@ func (d *diagnosis) wentOn(op *Operation, c *gate.Call) bool {
 	return !slices.Equal(then.operation, now.operation)
 }
 
-// worker returns the goroutine that took up a request, or 0: the reader has started it, or
-// a goroutine that the reader started has, between the request and the next frame, and it
-// does not wait for a frame.
+// worker returns the goroutine that took up a request, or 0: a descendant of the reader,
+// started between the request and the next frame, that does not wait for a frame.
 func (d *diagnosis) worker(c *gate.Call) int {
 	if d.Tracer == nil || len(d.all) == 0 {
 		return 0
@@ -200,7 +198,7 @@ func (d *diagnosis) worker(c *gate.Call) int {
 		if p.before[g.ID] || p.next != nil && !p.next[g.ID] || g.Reading() || d.all.Place(g.ID).At == "" {
 			continue
 		}
-		// Follow the parents up to the reader, or to one that was there before; 0 if one has ended.
+		// Follow the parents up to the reader or to an older goroutine; 0 if a parent has ended.
 		ancestor := g.Parent
 		for ancestor != p.reader.ID && !p.before[ancestor] && ancestor != 0 {
 			ancestor = byID[ancestor].Parent
@@ -220,7 +218,7 @@ func (d *diagnosis) worker(c *gate.Call) int {
 }
 
 // blame puts the blocked handlers before the reason of a hang. A handler of a notification
-// is the category itself if every request was answered and nothing else can be sent.
+// makes the category if every request was answered and no frame is on its way.
 func (d *diagnosis) blame(category, why string) (string, string) {
 	if category != NeverSent && category != LostAnswer || len(d.all) == 0 {
 		return category, why

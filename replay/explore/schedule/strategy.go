@@ -43,7 +43,7 @@ var (
 	Mix Strategy = StrategyFunc(mix)
 )
 
-// dice returns the generator of one run.
+// dice returns the generator of a run.
 func dice(seed uint64, run int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, gate.Scramble(uint64(run)+1)))
 }
@@ -89,7 +89,7 @@ func mix(seed uint64, run, length int) Chooser {
 // pct is probabilistic concurrency testing over chains. A chain is the steps of a kind in
 // a direction, and has a priority.
 func pct(seed uint64, run, length int) Chooser {
-	const depth = 3 // orders that must hold together for the deepest bug it is made to find
+	const depth = 3 // orders that a bug may need at most
 	r := dice(seed, run)
 	var priority [gate.Classes]int
 	for i, p := range r.Perm(gate.Classes) {
@@ -99,7 +99,7 @@ func pct(seed uint64, run, length int) Chooser {
 	for i := range drops {
 		drops[i] = 1 + r.IntN(max(length, 1))
 	}
-	highest := func(enabled []gate.Step) int { // the first step of that chain
+	highest := func(enabled []gate.Step) int { // the first step of the highest chain
 		best := 0
 		for i, s := range enabled {
 			if priority[s.Class()] > priority[enabled[best].Class()] {
@@ -154,14 +154,14 @@ func starve(seed uint64, run, _ int) Chooser {
 	}
 }
 
-// Delayed is eager with some steps put off: each waits while any other step is enabled,
-// and among themselves they go in a given order. With no step put off it is eager; with all
-// steps of a run put off, in their order, it is that run. So every schedule shrinks toward
+// Delayed is eager with some steps put off: each waits while any other step is enabled, and
+// steps that are put off go in a given order. Without them Delayed is eager; with every step
+// of a run put off, in the run's order, Delayed is this run. Every schedule shrinks toward
 // eager, step by step.
 type Delayed struct {
 	Overtaken map[uint32]bool // hashes of the steps that another step was preferred to
 
-	order []uint32       // hashes of the steps that are put off
+	order []uint32       // hashes of the put-off steps
 	rank  map[uint32]int // by hash: the index in order
 	since map[uint32]int // by hash: the step at which it was first enabled
 }
@@ -197,8 +197,7 @@ func (d *Delayed) Choose(at int, enabled []gate.Step) int {
 	return best
 }
 
-// Holds returns the steps that are put off and were enabled up to a step, as a token has
-// them.
+// Holds returns the put-off steps that were enabled up to a step, in the form of a token.
 func (d *Delayed) Holds(upto int) []Choice {
 	var list []Choice
 	for _, h := range d.order {

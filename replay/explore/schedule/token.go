@@ -21,8 +21,8 @@ import (
 // with a capacity as a number or u for unbounded, level L0 or L1, engine a or b, and the
 // choices joined by "-", or the word eager. The choice step:hash releases the step with the
 // hash as that step of the run. The choice step+hash puts the step off from there on: it
-// waits while any other step is enabled. Choices that put off come last, in the order in
-// which their steps are released in the end. The hash is the low 32 bits of
+// waits while any other step is enabled. Choices that put off come last, in the order of the
+// final releases. The hash is the low 32 bits of
 // [gate.Step.Hash] in hexadecimal.
 type Token struct {
 	Capacity Capacity
@@ -42,11 +42,10 @@ type Choice struct {
 type Engine string
 
 const (
-	// Bubble is the default: a testing/synctest bubble. Its time is virtual, and it
-	// proves hangs.
+	// Bubble is the default: a testing/synctest bubble with virtual time. It proves hangs.
 	Bubble Engine = "a"
-	// Settle takes stacks of the whole process until the run stands still. It is for peers
-	// that cannot live in a bubble. Time is real, and a hang is a stall.
+	// Settle takes stacks of the whole process until the run stands still, for peers that
+	// cannot live in a bubble. Time is real, and a hang is a stall.
 	Settle Engine = "b"
 )
 
@@ -155,8 +154,7 @@ func (t *Token) parseChoices(s string) error {
 	return nil
 }
 
-// parseDecimal reads digits without sign or leading zero, so that a token has only one
-// spelling.
+// parseDecimal reads digits without sign or leading zero: a token has a single spelling.
 func parseDecimal(s string) (n int, ok bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && n >= 0 && n <= 1<<30 && strconv.Itoa(n) == s
@@ -195,7 +193,7 @@ func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) 
 			at, enabled[i].Name()))
 	}
 	if f.next == len(f.Token.Choices) || f.Token.Choices[f.next].Step != at {
-		best, rank := 0, len(f.Token.Holds) // the first step that is not put off, else the first of those
+		best, rank := 0, len(f.Token.Holds) // the first step that is not put off, else the first in the order of Holds
 		for i, s := range enabled {
 			place := slices.IndexFunc(f.Token.Holds, func(c Choice) bool { return c.Step <= at && c.Hash == uint32(s.Hash()) })
 			switch {
@@ -217,8 +215,7 @@ func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) 
 	return i, ""
 }
 
-// Unreached says that a run ended, after so many steps, before its token did; "" if it did
-// not.
+// Unreached says that a run ended, after a number of steps, before its token; or "".
 func (f *Follower) Unreached(steps int) (diverged string) {
 	left := f.Token.Choices[f.next:]
 	why := ""
@@ -232,7 +229,7 @@ func (f *Follower) Unreached(steps int) (diverged string) {
 	return divergence(left[0], why, "the run ended after "+phrase.Plural(steps, "step"))
 }
 
-// divergence says that the wanted step is not enabled, and what happened instead.
+// divergence says that the wanted step is not enabled, and names the enabled steps.
 func divergence(want Choice, why, instead string) string {
 	return strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
 }
@@ -273,7 +270,7 @@ func CapacityOf(c replay.Capacity) Capacity { return Capacity{C2S: int(c.C2S), S
 // MarshalJSON writes numbers, and "unbounded".
 func (c Capacity) MarshalJSON() ([]byte, error) { return json.Marshal(c.Rooms()) }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON is the inverse of MarshalJSON.
 func (c *Capacity) UnmarshalJSON(b []byte) error {
 	var r replay.Capacity
 	err := json.Unmarshal(b, &r)
@@ -290,7 +287,7 @@ func roomText(n int, unbounded string) string {
 	return strconv.Itoa(n)
 }
 
-// Level says what an exploration may change.
+// Level is the freedom of an exploration.
 type Level uint8
 
 const (
@@ -298,8 +295,8 @@ const (
 	// failure is a bug of this pair of peers.
 	L0 Level = iota
 	// L1, protocol-legal: a recorded half sends in any order that the specification allows.
-	// A failure means that the other end does not tolerate every such order. Live ends keep
-	// their order.
+	// A failure means that the other end does not tolerate every legal order. Live ends keep
+	// the order of L0.
 	L1
 )
 
@@ -308,7 +305,7 @@ var levelNames = [...]string{"L0", "L1"}
 // String returns "L0" or "L1".
 func (l Level) String() string { return levelNames[l] }
 
-// ParseLevel reads what String returns.
+// ParseLevel is the inverse of String.
 func ParseLevel(s string) (Level, error) {
 	for l, name := range levelNames {
 		if s == name {
@@ -321,7 +318,7 @@ func ParseLevel(s string) (Level, error) {
 // MarshalText writes the level as String does.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText reads what ParseLevel reads.
+// UnmarshalText is the inverse of MarshalText.
 func (l *Level) UnmarshalText(b []byte) (err error) {
 	*l, err = ParseLevel(string(b))
 	return err

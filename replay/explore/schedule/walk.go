@@ -9,17 +9,17 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Walk visits the tree of choices of a capacity, depth first, by making run after run: each
-// follows the path so far to its last open branch.
+// Walk visits the tree of choices of a capacity, depth first, in run after run: each run
+// follows the path to the last open branch.
 //
-// With sleep sets a step that was tried at a place sleeps in the branches beside it, until
-// a step is released with which it does not commute: a run that began with it there would
-// differ from a visited one only in the order of steps that commute. A run in which all
-// enabled steps sleep is cut. So every class of runs ends exactly once.
+// With sleep sets a step that was tried at a place sleeps in the sibling branches, until a
+// step is released that does not commute with the sleeper: a run with the sleeper first
+// would differ from a visited run only in the order of commuting steps. A run in which every
+// enabled step sleeps is cut. Every class of runs ends exactly once.
 type Walk struct {
 	Touching
 	Naive bool // without sleep sets: every order of steps
-	Lost  bool // the peers did something else on the same steps
+	Lost  bool // the peers behaved differently on the same steps
 
 	path  []branching
 	begun bool
@@ -31,8 +31,8 @@ func (w *Walk) Restart() {
 	w.begun = false
 }
 
-// branching is a place on the path: its enabled steps, the one released last, and the
-// sleeping ones.
+// branching is a place on the path: the enabled steps, the last released step, and the
+// sleeping steps.
 type branching struct {
 	enabled []move
 	chosen  int
@@ -45,8 +45,8 @@ type move struct {
 	what reach
 }
 
-// Next returns the chooser of the next run, or nil when all is visited. It goes back to the
-// last place where something else may be released.
+// Next returns the chooser of the next run, from the last place with another awake step, or
+// nil at the end of the walk.
 func (w *Walk) Next() Chooser {
 	for w.begun && !w.Lost && len(w.path) > 0 {
 		b := &w.path[len(w.path)-1]
@@ -120,8 +120,8 @@ type Touching struct {
 
 // Lessons are facts about the peers that runs have shown.
 type Lessons struct {
-	// Recall: ends take back frames that they have offered, so that a take does not commute
-	// with a step that wakes the end of the writer.
+	// Recall: ends take back offered frames. A take does not commute then with a step that
+	// wakes the end of the writer.
 	Recall bool
 	// shared: the ends wake each other past the gate.
 	shared bool
@@ -129,9 +129,9 @@ type Lessons struct {
 	starts map[string]reach
 }
 
-// of returns the reach of a step. A close changes both ends, and so may an operation whose
-// end is not known: these touch anything, as does every kind that is not listed. Client and
-// server are taken to share nothing but the gate, until a run shows otherwise.
+// of returns the reach of a step. A close changes both ends, and an operation of an unknown
+// end may: these steps touch anything, like every kind that is not listed. Client and server
+// are taken to share only the gate, until a run shows otherwise.
 func (t *Touching) of(s gate.Step) reach {
 	if t.shared {
 		return anything
@@ -161,8 +161,8 @@ func (t *Touching) of(s gate.Step) reach {
 	return anything
 }
 
-// Learn notes which ends used the gate after a step, and what else it was taken to touch.
-// An operation that began and used no end may have done anything.
+// Learn notes which ends used the gate after a step, against the reach taken for the step.
+// An operation that began and used no end may touch anything.
 func (l *Lessons) Learn(s gate.Step, used [2]bool, taken Touching) {
 	what := reach(0)
 	if used[0] {
@@ -210,8 +210,8 @@ func senderEnd(d transport.Direction) reach {
 // Trail is the contribution of a run to the coverage.
 type Trail struct {
 	Touching
-	class  uint64       // of the trace: equal for runs that differ only in steps that commute
-	levels [reaches]int // of the last step that touched it
+	class  uint64       // of the trace: equal for runs that differ only in commuting steps
+	levels [reaches]int // of the last touching step
 	races  []uint64     // pairs of steps, enabled together, that do not commute
 }
 
@@ -246,14 +246,14 @@ func (t *Trail) Step(enabled []gate.Step, i int) {
 
 // Coverage says how much of the possible behaviour a search has seen.
 type Coverage struct {
-	// Classes counts the schedules that differ in more than the order of steps that commute
+	// Classes counts the schedules that differ in more than the order of commuting steps
 	// (Mazurkiewicz traces), each capacity for itself.
 	Classes int `json:"classes"`
 	// Unseen estimates the chance that a further schedule would be of a new class, after
 	// Good and Turing: the share of schedules whose class was seen once.
 	Unseen float64 `json:"unseen"`
 	// Races counts the pairs of steps that were enabled at the same time and do not
-	// commute; Reversed those that were released in both orders.
+	// commute; Reversed the pairs released in both orders.
 	Races    int `json:"races"`
 	Reversed int `json:"reversed"`
 }
