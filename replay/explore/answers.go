@@ -17,7 +17,7 @@ type answer struct {
 	result json.RawMessage // or the error
 }
 
-// answers lists the responses of live ends in a run that came to its end.
+// answers lists the responses of live ends in a finished run.
 func answers(r *Run) []answer {
 	list := make([]answer, 0, len(r.gate.Names.Calls))
 	for _, c := range r.gate.Names.Calls {
@@ -35,28 +35,28 @@ func answers(r *Run) []answer {
 }
 
 // comparison holds the first answer to each request of a search. Runs are added in the
-// order of their numbers, so that the findings are the same on every machine.
+// order of the numbers: the findings are the same on every machine.
 type comparison struct {
 	first  map[string][]*variant     // by content name
-	told   int                       // answers that were found to change
+	told   int                       // changed answers
 	follow func(schedule.Token) *Run // runs a schedule again
 }
 
-// variant is the first answer to a request with certain parameters. Twins that are offered
-// in another order swap their names.
+// variant is the first answer to a request with certain parameters. Twins offered in another
+// order swap names.
 type variant struct {
 	params []byte // canonical
 	raw    answer
 	token  schedule.Token
-	done   bool // it is known to change
+	done   bool // known to change
 }
 
 // shownAnswers is how many changing answers a report tells of.
 const shownAnswers = 3
 
-// add returns a text on each answer that is not the answer to the same request in an
-// earlier run. If fails is set, it stops at the first that depends on the order.
-// Differences in bytes alone, or in ids and progress tokens, do not count.
+// add returns a text on each answer that differs from the answer to the same request in an
+// earlier run, up to the first that depends on the order if fails is set. Differences in
+// bytes alone, or in ids and progress tokens, do not count.
 func (c *comparison) add(r *Run, fails bool) (changes []string, different bool) {
 	if c.first == nil {
 		c.first = map[string][]*variant{}

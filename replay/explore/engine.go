@@ -17,13 +17,12 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 )
 
-// engine keeps a run still between its steps, and gives the verdict when no step can go on.
-// The goroutine of the run calls it, except for await.
+// engine keeps a run still between steps, and gives the verdict when no step is left. The
+// goroutine of the run calls every method except await.
 type engine interface {
 	// settle returns when only a step or time can move the run.
 	settle()
-	// rest lets time pass until something arrives at the gate. It reports false when
-	// nothing will.
+	// rest lets time pass until a frame or a call arrives at the gate; false: none will.
 	rest() bool
 	// verdict names a run in which no step can go on, with the doubt that is left, or "".
 	verdict() (word, doubt string)
@@ -31,8 +30,8 @@ type engine interface {
 	stacks() []string
 	// own returns the goroutines of the run in a dump.
 	own(all stacks.Dump) stacks.Dump
-	// live calls do where the engine sees every goroutine that it starts, and returns when
-	// do has ended or the run was given up.
+	// live calls do where the engine sees every goroutine, and returns when do has ended or
+	// the run was given up.
 	live(t *testing.T, do func())
 	// call calls Setup or Check. It reports false when the call will not return.
 	call(do func()) bool
@@ -48,14 +47,13 @@ type bubble struct {
 	run  *Run
 	name string // of the bubble in stacks
 
-	resting atomic.Bool // virtual time passes, with nothing enabled
+	resting atomic.Bool // virtual time passes, with no step enabled
 	weary   atomic.Bool // it took as much real time as a peer may compute: see await
 }
 
-// live checks for leaks by the panic of synctest. A hang needs no such panic: the engine
-// sees that no step is enabled and shuts the run down. Goroutines that do not end then
-// leave the bubble to synctest, which panics. That check costs nothing, and counts no
-// goroutines of others.
+// live checks for leaks by the panic of synctest. A hang makes no panic: the engine sees
+// that no step is enabled and shuts the run down. Goroutines that do not end then leave the
+// bubble to synctest, which panics. The check is free, and counts only this bubble.
 func (b *bubble) live(t *testing.T, do func()) {
 	defer func() {
 		v := recover()
@@ -81,7 +79,7 @@ func (b *bubble) settle() {
 // rest lets virtual time pass, up to the horizon after the last step that was not periodic.
 func (b *bubble) rest() bool {
 	r := b.run
-	r.gate.Lock() // goroutines that timers wake must come after all that the engine read
+	r.gate.Lock() // goroutines woken by timers must come after the engine's reads
 	//lint:ignore SA2001 the lock only puts them in this order
 	r.gate.Unlock()
 	select { // arrivals before are in no step: they wait for others
@@ -99,10 +97,10 @@ func (b *bubble) rest() bool {
 	return came
 }
 
-// pass lets virtual time pass until something comes, and reports whether it did. Timers of
-// the peers that fire all the time, for a retry or a poll outside of the gate, make a day
-// of virtual time last for hours. So time passes in steps, each a quarter of all before it,
-// and after each await may have found that enough.
+// pass lets virtual time pass until comes receives, and reports whether it did. Timers of
+// the peers that fire again and again, for a retry or a poll outside of the gate, make a day
+// of virtual time last for hours. Time passes in steps, each a quarter of the time before:
+// after each step the watcher in await may end the rest.
 func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
 	b.resting.Store(true)
 	defer b.resting.Store(false)
@@ -132,7 +130,7 @@ func (b *bubble) verdict() (word, doubt string) {
 	return Hang, ""
 }
 
-// call ends with its bubble, or is frozen in it, if do does not return.
+// call ends with the bubble, or is frozen in the bubble, if do does not return.
 func (b *bubble) call(do func()) bool {
 	do()
 	return true
@@ -152,9 +150,9 @@ func (b *bubble) reap() {
 }
 
 // await gives the run up when the bubble cannot go on: synctest.Wait never returns while a
-// goroutine waits for a mutex, for something outside, or for I/O. The stacks show a freeze,
-// in which every goroutine waits. Its age matters only because a goroutine outside the
-// bubble may be about to end it.
+// goroutine waits for a mutex, for a channel from outside, or for I/O. The stacks show a
+// freeze, in which every goroutine waits. The age of the freeze matters only because a
+// goroutine outside the bubble may be about to end the freeze.
 func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 	r := b.run
 	timer := time.NewTimer(firstLook)
@@ -208,13 +206,13 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 type settled struct {
 	run   *Run
 	known map[int]bool // goroutines seen, and whether they are of the run
-	doubt map[int]bool // goroutines that count as the run's because nobody saw their parent
-	label string       // of its goroutines: see labelled
+	doubt map[int]bool // goroutines that count as the run's because the parent is unknown
+	label string       // of the run's goroutines: see labelled
 	still *freeze      // the last look
 }
 
-// settling is held by the one settled run of the process: goroutines whose parent nobody
-// has seen delay a run as its own do.
+// settling is held by the one settled run of the process: a goroutine with an unknown parent
+// delays every run.
 var settling sync.Mutex
 
 func (s *settled) live(_ *testing.T, do func()) {
@@ -269,8 +267,8 @@ func (s *settled) settle() {
 	s.run.moves.Tick()
 }
 
-// quiesce returns when two looks in a row show the same standstill. It gives the run up,
-// from within it, when a peer has worked for too long and nothing else has happened.
+// quiesce returns when two looks in a row show the same standstill. When a peer has worked
+// for too long and the run has not moved, quiesce gives the run up.
 func (s *settled) quiesce() {
 	for range 20 { // taking stacks stops the world
 		runtime.Gosched()
@@ -284,7 +282,7 @@ func (s *settled) quiesce() {
 		for _, g := range s.own(stacks.Take()) {
 			f.add(g)
 		}
-		// A system call that is not known to wait counts as work, unless it lasts.
+		// A system call not known to wait counts as work, unless the call lasts.
 		works := slices.ContainsFunc(f.calls, func(g stacks.Goroutine) bool { return g.Wait() == stacks.WaitSyscall })
 		waits := len(f.busy) == 0 && (!works || time.Since(moved.start) >= s.run.plan.Patience)
 		if waits && last != nil && moves == seen && last.same(f) {
@@ -371,8 +369,8 @@ func (s *settled) rest() bool {
 	}
 }
 
-// outlasts lets a moment pass for the goroutines that wait. It reports false when there are
-// none, or the patience with them has ended.
+// outlasts lets a moment pass for the waiting goroutines. It reports false when there is no
+// goroutine, or the patience has ended.
 func (s *settled) outlasts(since time.Time) bool {
 	p := s.run.plan
 	left := p.Patience
@@ -446,12 +444,12 @@ func (s *settled) reap() {
 
 // grace is how long the settled runs of a search stand still before a standstill is final.
 // A timer in a select is in no stack, so the first standstill of the search is given the
-// whole patience of the plan. Then it is known how long timers take here, and the hundreds
-// of runs that shrink and confirm a failure wait four times as long. A run that holds
-// settling uses it.
+// whole patience of the plan. From then on the slowest timer is known, and the hundreds of
+// runs that shrink and confirm a failure wait four times as long. settling guards the
+// fields.
 type grace struct {
-	given   bool          // the whole patience, and nothing came
-	longest time.Duration // after which something came
+	given   bool          // the whole patience, in vain
+	longest time.Duration // of a standstill that a timer ended
 }
 
 // left returns how long a standstill is waited for.
@@ -463,11 +461,11 @@ func (g *grace) left(patience time.Duration) time.Duration {
 }
 
 // labelKey marks the goroutines of a settled run: goroutines inherit the label. Stacks do
-// not show it, and a profile that does has no numbers of goroutines; so it tells how many
-// there are, not which.
+// not show labels, and a profile with labels has no numbers of goroutines: labels only tell
+// how many goroutines there are.
 const labelKey = "mcprec run"
 
-var labels atomic.Uint64 // that were given
+var labels atomic.Uint64 // so far
 
 // labelled counts the goroutines with the label, without the caller.
 func labelled(label string) int {

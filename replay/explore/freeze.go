@@ -15,7 +15,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 )
 
-// freeze is the goroutines of a run at one moment, by what they wait for.
+// freeze is the goroutines of a run at one moment, by the kind of wait.
 type freeze struct {
 	locks    stacks.Dump // at a mutex
 	foreign  stacks.Dump // at a channel or the like that is not of the bubble
@@ -29,12 +29,12 @@ type freeze struct {
 	outside  stacks.Dump // goroutines of anybody, in no bubble, which may hold a mutex too
 }
 
-// firstLook is how long a run may go without a move before the first look at its stacks,
-// and the first pause between looks. It decides nothing.
+// firstLook is how long a run may go without a move before the first look at the stacks, and
+// the first pause between looks. No verdict depends on it.
 const firstLook = 10 * time.Millisecond
 
 // leftBehind holds the numbers of the goroutines that settled runs of this process left
-// behind. Their mutexes are those of such runs.
+// behind, with mutexes of those runs.
 var leftBehind sync.Map
 
 // outsider reports whether a goroutine may be of anybody, and may hold a mutex of a run.
@@ -63,13 +63,12 @@ func freezeOf(all stacks.Dump, bubble string) *freeze {
 	return f
 }
 
-// frozen reports whether nobody runs, and a goroutine waits for something that a bubble
-// cannot see.
+// frozen reports whether every goroutine waits, and some wait is hidden from the bubble.
 func (f *freeze) frozen() bool {
 	return !f.engine && len(f.busy) == 0 && len(f.locks)+len(f.foreign)+len(f.io)+len(f.calls) > 0
 }
 
-// add sorts a goroutine in by what it waits for.
+// add sorts a goroutine in by its wait.
 func (f *freeze) add(g stacks.Goroutine) {
 	list := &f.others
 	switch g.Wait() {
@@ -116,7 +115,7 @@ func (f *freeze) all() stacks.Dump {
 // stacks returns the trimmed stacks of a freeze.
 func (f *freeze) stacks() []string { return f.all().Trim() }
 
-// why says who holds the bubble up, and by what.
+// why says which goroutines hold the bubble up, and by which wait.
 func (f *freeze) why() string {
 	var parts []string
 	add := func(list stacks.Dump, what string) {
@@ -133,9 +132,9 @@ func (f *freeze) why() string {
 	return strings.Join(parts, "; ")
 }
 
-// holder guesses which goroutine holds the mutex that g waits for: one blocked elsewhere
-// inside the function in which g calls Lock; else the only one that is neither at a mutex
-// nor at a Read of the gate.
+// holder guesses which goroutine holds the mutex that g waits for: a goroutine blocked
+// elsewhere inside the function in which g calls Lock; else the only goroutine neither at a
+// mutex nor at a Read of the gate.
 func (f *freeze) holder(g stacks.Goroutine) (holder stacks.Goroutine, ok bool) {
 	caller := g.Function()
 	var left stacks.Dump
@@ -236,7 +235,7 @@ func owner(r *Run, g stacks.Goroutine) string {
 	return "a goroutine"
 }
 
-// lockProof marks a run that repeats a frozen one, and has its freeze.
+// lockProof marks a run that repeats a frozen run, and has the freeze.
 type lockProof struct {
 	freeze *freeze
 }
@@ -247,18 +246,17 @@ var profiled sync.Mutex
 // sharedLock is the doubt about a mutex that a package or others may share.
 const sharedLock = "The stacks do not tell whether the mutex is the run's own or shared with others."
 
-// proveLock looks for a proof that a freeze is for ever. The freeze alone is none: the time
-// of the bubble stands still in it, and a timer might end it. The stacks do not show
-// timers, so the schedule is run again and its timers are counted. The proof holds if
+// proveLock looks for a proof that a freeze is for ever. The freeze alone is no proof: the
+// time of the bubble stands still, and a timer might end the freeze. Stacks do not show
+// timers, therefore the schedule is run again and its timers are counted. The proof holds if
 //
-//   - nothing is enabled, and nobody sleeps
-//   - every goroutine waits for a mutex, or for what only the goroutines and timers of
-//     the bubble can give
-//   - the mutexes are the run's own: in the second run they are others
-//   - no goroutine is outside the bubble that could hold one
+//   - no step is enabled, and no goroutine sleeps
+//   - every goroutine waits for a mutex, or for the goroutines and timers of the bubble
+//   - the mutexes are the run's own: in the second run they have other addresses
+//   - no goroutine outside the bubble could hold a mutex
 //   - no timer was made
 //
-// It returns the second run, or the doubt that is left.
+// The result is the second run, or the doubt that is left.
 func proveLock(t *testing.T, r *Run, f *freeze) (again *Run, doubt string) {
 	if doubt := lockDoubt(r, f); doubt != "" {
 		return nil, doubt
@@ -281,7 +279,7 @@ func proveLock(t *testing.T, r *Run, f *freeze) (again *Run, doubt string) {
 	if timersMade() > before {
 		return nil, "A timer was made in this run, and may end that. " + elsewhere(r)
 	}
-	for _, g := range again.proof.freeze.locks { // all those of the first run are still there
+	for _, g := range again.proof.freeze.locks { // the goroutines of the first run are still there
 		address := g.Lock()
 		if address == "" || slices.ContainsFunc(f.locks, func(h stacks.Goroutine) bool { return h.Lock() == address }) {
 			return nil, sharedLock + " " + elsewhere(r)
@@ -295,7 +293,7 @@ func elsewhere(r *Run) string {
 	return "Real time may tell: set Engine to Settle, or run the token " + r.settledToken().String()
 }
 
-// lockDoubt returns the reason, as far as one run shows it, why a freeze may end; or "".
+// lockDoubt returns a reason, seen in this run, why the freeze may end; or "".
 func lockDoubt(r *Run, f *freeze) string {
 	switch {
 	case r.within != "":

@@ -41,9 +41,8 @@ func startStopwatch() stopwatch {
 	return stopwatch{time.Now(), used}
 }
 
-// elapsed returns the real time since the start, or the processor time of the process where
-// that is less: on a machine that is busy with something else, time passes in which a peer
-// gets nothing done.
+// elapsed returns the lesser of the real time since the start and the processor time of the
+// process: on a busy machine, real time passes in which a peer does not compute.
 func (w stopwatch) elapsed() time.Duration {
 	elapsed := time.Since(w.start)
 	if used, ok := processTime(); ok {
@@ -52,10 +51,10 @@ func (w stopwatch) elapsed() time.Duration {
 	return elapsed
 }
 
-// limits end a search from outside. No verdict depends on them: the report leaves out what
-// they cut short, or says how much was done.
+// limits end a search from outside. No verdict depends on limits: the report leaves out
+// unfinished work, or says how much was done.
 type limits struct {
-	stop  <-chan struct{} // nil: nobody stops it
+	stop  <-chan struct{} // or nil
 	until time.Time       // zero: there is time
 }
 
@@ -91,7 +90,7 @@ var collector struct {
 }
 
 // raiseGC raises the percentage of the collector for the process and returns the way back.
-// A higher percentage of the user, or none at all, is left alone.
+// The user's higher percentage, or a collector turned off, is left alone.
 func raiseGC() (restore func()) {
 	collector.Lock()
 	defer collector.Unlock()

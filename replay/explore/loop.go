@@ -18,15 +18,14 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// errNoOracle fails a run in which no operation must return and nobody checks anything: it
-// would pass whatever the peers do.
+// errNoOracle fails a run without operation and without Check, which would always pass.
 var errNoOracle = errors.New("the plan has no operation and no Check: add with Run.Op what must return")
 
 // exited stands for a schedule whose goroutine was ended by runtime.Goexit.
 type exited struct{}
 
-// play runs one schedule, on a goroutine of its own, which is left behind if it cannot be
-// brought to its end. Several runs may play at once.
+// play runs the schedule on a new goroutine, which is left behind if the run must be given
+// up. Several runs may play at once.
 func (r *Run) play(t *testing.T, p *Plan) {
 	ended := make(chan any, 1)
 	r.engine = &bubble{run: r}
@@ -98,7 +97,7 @@ func (r *Run) session(p *Plan) {
 	}
 	r.loop()
 	r.gate.Lock()
-	r.lessons.Recall = r.gate.Recall // at the run's end all ends take back what is left
+	r.lessons.Recall = r.gate.Recall // at the run's end every end takes back its frames
 	r.gate.Unlock()
 	if r.verdict == Pass && !r.cut {
 		if p.Check == nil {
@@ -130,7 +129,7 @@ func (r *Run) session(p *Plan) {
 	}
 }
 
-// diverge fails a run that could not follow its token; "" means it could.
+// diverge fails a run that could not follow its token; "" is no divergence.
 func (r *Run) diverge(why string) {
 	if why != "" {
 		r.verdict, r.why = Diverged, why
@@ -159,8 +158,7 @@ func (r *Run) guard(where string, f func()) bool {
 	return true
 }
 
-// loop waits until nothing moves, lists the enabled steps, chooses and releases one, again
-// and again.
+// loop waits until nothing moves, lists the enabled steps, releases a step, and begins again.
 func (r *Run) loop() {
 	var enabled []gate.Step
 	for {
@@ -184,9 +182,8 @@ func (r *Run) loop() {
 	}
 }
 
-// advance releases an enabled step, if there is one. It reports whether the run goes on. It
-// holds the gate, as everything that decides: where time is real, a goroutine may wake at
-// any moment.
+// advance releases an enabled step, if there is any, and reports whether the run goes on.
+// The gate is locked: where time is real, a goroutine may wake at any moment.
 func (r *Run) advance(enabled []gate.Step) bool {
 	switch {
 	case r.panicked != nil:
@@ -266,7 +263,7 @@ func (r *Run) release(s gate.Step) {
 	r.gate.Release(s)
 }
 
-// rest lets time pass when nothing is enabled. It reports whether something came.
+// rest lets time pass when no step is enabled, and reports whether a frame or a call came.
 func (r *Run) rest() bool {
 	r.tracer.SeeHandlers()
 	r.gate.Lock()
@@ -400,8 +397,8 @@ func breaches(r *Run) []gate.Breach {
 	return list
 }
 
-// owed returns the first request that a live end has read and not answered, though its
-// sender still reads and did not cancel it; or nil. In real time a response may still come.
+// owed returns the first request that a live end has read and not answered, though the
+// sender still reads and did not cancel; or nil. In real time a response may still come.
 func owed(r *Run) *gate.Call {
 	if r.plan.Lawless || r.kind == schedule.Settle {
 		return nil

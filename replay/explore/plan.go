@@ -17,45 +17,42 @@ type Plan struct {
 	// inside a bubble, once a schedule: every channel, timer and goroutine of the peers
 	// must be made here.
 	Setup func(*Run)
-	// Session is the recording that [Run.RecordedServer] and [Run.RecordedClient] play. All
-	// runs share it.
+	// Session is the recording that [Run.RecordedServer] and [Run.RecordedClient] play,
+	// shared by the runs.
 	Session []store.Event
 	// Level says what order the recorded halves keep.
 	Level Level
 	// Capacities are tried in turn, from the first; nil is [Sweep], and Recorded
 	// before its last.
 	Capacities []Capacity
-	// Recorded is the capacity at which a recording of these peers was made, where it is
-	// known; between processes it is not.
+	// Recorded is the capacity at which a recording of these peers was made; between
+	// processes it is not known.
 	Recorded Capacity
-	// Engine keeps the runs still between their steps; "" is [Bubble]. A token has its own.
+	// Engine keeps the runs still between steps; "" is [Bubble]. A token names an engine.
 	Engine Engine
 	// Strategy chooses the steps; nil is [Mix].
 	Strategy Strategy
 	// Schedules is how many runs to make, over all capacities; 0 is 200.
 	Schedules int
-	// CPU, if not 0, ends the search when the process has used this processor time for it,
-	// or, where the system does not tell, this wall time times Workers. The first run at
-	// each capacity is always made. Only the result of a search that CPU ends depends on
-	// the machine.
+	// CPU, if not 0, ends the search after this processor time of the process or, where the
+	// system does not tell, this wall time times Workers. The first run at each capacity is
+	// always made. The result of a search that CPU ends depends on the machine.
 	CPU time.Duration
 	// Budget, if not 0, is the real time for the search and for shrinking a failure; 0 is
-	// nine tenths of the time until the deadline of the test, where it has one. The first
-	// run at each capacity is always made. No verdict depends on it, but the number of runs
-	// does.
+	// nine tenths of the time until the deadline of the test, if any. The first run at each
+	// capacity is always made. The number of runs depends on Budget, the verdicts do not.
 	Budget time.Duration
 	// Stop, if not nil, ends the search as Budget does when it is closed.
 	Stop <-chan struct{}
-	// Workers is how many runs are made at once; 0 is one. The result does not depend on
-	// it. With more than one, Setup and Check of different runs are called concurrently,
-	// and a variable outside of them that two runs share makes false verdicts: use
-	// [Run.Data].
+	// Workers is how many runs are made at once; 0 is 1. The result does not depend on the
+	// number. Above 1, Setup and Check of different runs are called concurrently, and a
+	// variable that two runs share makes false verdicts: use [Run.Data].
 	Workers int
 	// Seed changes the choices of the strategy.
 	Seed uint64
 	// Check judges a run whose operations have returned and in which no frame is on its
-	// way. Without it a run fails if an operation returns an error, or if there is no
-	// operation.
+	// way. Without Check a run fails if an operation returns an error, or if the plan has
+	// no operation.
 	Check func(*Run) error
 	// Token, if not "", is the only schedule to run, as a report printed it. Its level and
 	// capacity count; Level, Capacities, Strategy, Schedules and Seed do not.
@@ -63,15 +60,15 @@ type Plan struct {
 	// SameAnswers makes it a failure, not a note, that the answer to a request with the
 	// same parameters changes with the order (ids, progress tokens and _meta aside).
 	SameAnswers bool
-	// Lawless is for peers that break the rules of the protocol on purpose. Without it a
-	// live peer that breaks a MUST makes the verdict Illegal, and one that leaves a request
-	// unanswered makes it Lost.
+	// Lawless is for peers that break the rules of the protocol on purpose. Otherwise a
+	// live peer that breaks a MUST makes the verdict Illegal, and a live peer that leaves a
+	// request unanswered makes the verdict Lost.
 	Lawless bool
 	// Shrink is how many runs may be made to simplify the schedule of a failure, and again
 	// its Session; 0 is 100, less than 0 none.
 	Shrink int
-	// AckWithTake lets a Write return in the step that takes its frame. Fewer
-	// schedules, but a bug between the two is out of reach.
+	// AckWithTake lets a Write return in the step that takes the frame: fewer schedules,
+	// but bugs between the two steps are out of reach.
 	AckWithTake bool
 	// Horizon is the virtual time without any but periodic traffic after which a run at
 	// rest is a hang; 0 is 24 hours.
@@ -80,13 +77,13 @@ type Plan struct {
 	again func([]store.Event) (Plan, error)
 	// notes go into the report.
 	notes []string
-	// ready is what runs share of the Session.
+	// ready is the Session as the runs share it.
 	ready *halves.Session
 	// Steps ends a run as undecided; 0 is a million.
 	Steps int
-	// Patience is the real time that a run may stand still in a wait whose end the engine
-	// cannot see, before it is undecided; 0 is 5 seconds. A run in which a peer only
-	// computes is undecided after 12 times that, and not before a minute.
+	// Patience is the real time that a run may stand still in a wait with an end that the
+	// engine cannot see, before the run is undecided; 0 is 5 seconds. A run in which a peer
+	// only computes is undecided after 12 times Patience, and not before a minute.
 	Patience time.Duration
 	stamina  time.Duration // how long a peer may compute: see stopwatch
 	grace    *grace        // of settled runs
@@ -127,13 +124,13 @@ const (
 	Settle    = schedule.Settle
 )
 
-// ParseToken reads a token that a report printed.
+// ParseToken reads the token of a report.
 func ParseToken(s string) (Token, error) { return schedule.ParseToken(s) }
 
 // ParseLevel reads "L0" or "L1".
 func ParseLevel(s string) (Level, error) { return schedule.ParseLevel(s) }
 
-// Step is a step that may be released now, and Kind what it releases; see package gate.
+// Step is an enabled step, and Kind its kind; see package gate.
 type (
 	Step = gate.Step
 	Kind = gate.Kind

@@ -27,11 +27,11 @@ type fact struct {
 	flight *gate.Flight
 }
 
-// record returns the run as a recording, as taps in the processes of the peers would make
-// it: a frame stands where its Write was called, a delivered event where its Read returned.
-// The frames of a direction stand in the order of their takes, then those that were not
+// record returns the run as a recording, like one made by taps in the peers' processes: a
+// frame stands at the call of its Write, a delivered event at the return of the Read. The
+// frames of a direction stand in the order of the takes, then the frames that were not
 // taken; a frame that its writer took back is left out. Times are virtual; the events of a
-// step have the time of the last frame before it.
+// step have the time of the last frame before the step.
 func (r *Run) record() []store.Event {
 	steps := r.shown()
 	var facts []fact
@@ -133,8 +133,8 @@ const (
 	shownQueue   = 3 // standing frames shown of each direction
 )
 
-// draw shows the run: the frames that were read, the starts of operations, a Write that
-// returned late, and the frames that stand at the end.
+// draw shows the run: the read frames, the starts of operations, a Write that returned late,
+// and the frames still standing at the end.
 func (r *Run) draw() []string {
 	var lines []string
 	lastGive := 0
@@ -172,8 +172,8 @@ func (r *Run) draw() []string {
 	return lines
 }
 
-// arrow draws a line: a whole arrow for a frame that was read, half an arrow and a note for
-// another frame, and the words alone for anything else.
+// arrow draws a line: a whole arrow for a read frame, half an arrow and a note for another
+// frame, and words alone for any other step.
 func arrow(at int, dir transport.Direction, label, note string) string {
 	shaft := "   "
 	switch {

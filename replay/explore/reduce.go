@@ -24,7 +24,7 @@ type reduction struct {
 	*search
 	failed *Run
 	want   string // the fingerprint
-	left   int    // runs that may still be made
+	left   int    // runs still allowed
 	runs   int
 	token  schedule.Token // the best so far
 	best   *Run
@@ -32,8 +32,8 @@ type reduction struct {
 	limits limits   // of the shrinking; half of the time is left to what follows
 }
 
-// shrinks reports whether another schedule can show the failure again. A run that froze
-// its bubble does so every time.
+// shrinks reports whether another schedule can show the failure again. A frozen bubble would
+// freeze every time.
 func shrinks(r *Run) bool {
 	switch r.verdict {
 	case Pass, Undecided, Diverged, Leak:
@@ -42,8 +42,8 @@ func shrinks(r *Run) bool {
 	return !r.froze && !costly(r)
 }
 
-// costly reports whether no other run like this one may be made: it was given up where it
-// stood, or real time had to pass before its leaks or its doubt were known.
+// costly reports whether a run was too expensive for another like it: the run was given up,
+// or real time had to pass before the leak or the doubt was known.
 func costly(r *Run) bool {
 	return r.froze || r.kind == schedule.Settle && (r.stuck || r.verdict == Undecided)
 }
@@ -124,8 +124,8 @@ func (d *reduction) puttingOff(order []uint32) (*schedule.Delayed, bool) {
 	return l, true
 }
 
-// runLate runs a plan with steps put off at the level of a failed run. It may have more
-// steps than that run, up to a limit.
+// runLate runs a plan with steps put off at the level of a failed run. The run may have more
+// steps than the failed run, up to a limit.
 func (s *search) runLate(failed *Run, c schedule.Capacity, l *schedule.Delayed) *Run {
 	r := s.newRun(c)
 	r.level, r.chooser, r.limit = failed.level, l.Choose, min(r.limit, 1000+4*len(failed.steps))
@@ -138,7 +138,7 @@ type verified struct {
 	token schedule.Token
 	held  int // times the same failure came again
 	of    int
-	first *Run // traced: it says where readers are blocked
+	first *Run // traced
 }
 
 // verify follows a token. A report must not promise more than the token holds.
@@ -160,7 +160,7 @@ func (d *reduction) verify(t schedule.Token) verified {
 	return v
 }
 
-// settle chooses the simplest schedule, or the one that was found if that fails more often.
+// settle chooses the simplest schedule, or the original schedule if that fails more often.
 func (d *reduction) settle() (v verified, notes []string) {
 	v = d.verify(d.token)
 	if v.held < v.of && d.best != d.failed {
@@ -180,8 +180,7 @@ func (d *reduction) settle() (v verified, notes []string) {
 	return v, notes
 }
 
-// confirm simplifies the schedule of a failure, and makes the report that of a run that
-// followed it.
+// confirm simplifies the schedule of a failure, and reports a run of the simpler schedule.
 func (s *search) confirm(report *Report, failed *Run) {
 	d := s.reduce(failed)
 	v, notes := d.settle()
@@ -197,9 +196,9 @@ func (s *search) confirm(report *Report, failed *Run) {
 	}
 }
 
-// boundary says at which capacities the schedule fails in the same way. It is "" if every
-// capacity is alike, or if the order of the steps alone does not bring the failure back, as
-// with peers that write for ever where there is room.
+// boundary says at which capacities the schedule fails in the same way; "" if every capacity
+// is alike, or if the order of the steps alone does not bring the failure back, as with
+// peers that write for ever where there is room.
 func (d *reduction) boundary() string {
 	if d.left <= 0 || !shrinks(d.best) || d.search.limits.ended() != "" {
 		return ""
@@ -223,9 +222,9 @@ func (d *reduction) boundary() string {
 	return b.String()
 }
 
-// fingerprint identifies the bug of a failing run, so that a smaller run can be compared.
-// It leaves out what changes with the schedule: numbers, names of frames, and the other
-// operations that got stuck.
+// fingerprint identifies the bug of a failing run, for comparison with a smaller run. It has
+// no numbers, no names of frames and no other stuck operations: these change with the
+// schedule.
 func fingerprint(r *Run) string {
 	text := r.verdict + " " + r.category
 	switch {
@@ -249,15 +248,14 @@ type trial struct {
 	*search
 	failed *Run
 	want   string
-	order  []uint32 // steps that are put off
+	order  []uint32 // hashes of the put-off steps
 	stuck  bool     // a session was too costly: the trial ends
 	late   bool     // the time was up: the trial ends
 }
 
-// smaller shrinks the session that a plan plays, and then the schedule that fails with it.
-// It returns nil if the plan plays none, if nothing of it can go, or if the token of the
-// smaller session does not hold even once. A failure by a frame that the recording lacks
-// would remain without all the rest: nothing is learned from that.
+// smaller shrinks the session that a plan plays, and then the failing schedule. It returns
+// nil without a session, if no frame can go, or if the token of the smaller session does not
+// hold even once. A failure by an unrecorded frame is not shrunk: it needs no other frame.
 func (s *search) smaller(d *reduction) *Smaller {
 	if len(s.plan.Session) == 0 || d.left <= 0 || !shrinks(d.best) || s.limits.ended() != "" ||
 		d.best.verdict == CheckFailed && len(d.best.strangers()) > 0 {
@@ -278,7 +276,7 @@ func (s *search) smaller(d *reduction) *Smaller {
 		return nil
 	}
 	boundary := r.Boundary.String()
-	if t.late { // not all of it was tried
+	if t.late { // the trial was cut short
 		boundary = ""
 	}
 	return &Smaller{
@@ -317,12 +315,12 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 }
 
 // sessionFingerprint is the fingerprint of a run that played a session, with the number of
-// frames that a live end asked for and the session lacks.
+// unrecorded frames that a live end asked for.
 func sessionFingerprint(r *Run) string {
 	return fmt.Sprintf("%s, %d off the recording", fingerprint(r), len(r.strangers()))
 }
 
-// play runs the plan with another session, in the order that failed as far as it goes.
+// play runs the plan with another session, in the failed order as far as possible.
 func (t *trial) play(c shrink.Candidate) (*search, *Run) {
 	plan := *t.plan
 	plan.Session, plan.ready = c.Events, halves.NewSession(c.Events)

@@ -19,10 +19,10 @@ import (
 const (
 	// Pass: every schedule came to its end and satisfied the check.
 	Pass = "pass"
-	// Hang: an operation cannot return; nothing can happen that would let it.
+	// Hang: an operation cannot return, whatever happens.
 	Hang = "hang"
 	// Stall: an operation has not returned and the run stands still; a timer might still
-	// end that. [Settle] says it for a hang.
+	// end the standstill. It is the hang of [Settle].
 	Stall = "stall"
 	// CheckFailed: the plan's check, or an operation, returned an error.
 	CheckFailed = "check failed"
@@ -33,7 +33,7 @@ const (
 	Leak = "leak"
 	// Illegal: a live peer broke a rule of the protocol; the category is the rule.
 	Illegal = "illegal"
-	// Lost: a live peer has read a request and never answers it, though all operations have
+	// Lost: a live peer has read a request and never answers, though every operation has
 	// returned.
 	Lost = "lost"
 	// Different: the answer to a request changes with the order. The report names the token
@@ -42,14 +42,14 @@ const (
 	// Diverged: the token names a step that is not enabled.
 	Diverged = "diverged"
 	// Undecided: the run was still busy after the limit of steps, or stood still in a wait
-	// whose end its engine cannot see; or the search was stopped before its first schedule.
+	// with an end that the engine cannot see; or the search was stopped before a schedule.
 	Undecided = "undecided"
 )
 
 // stands reports whether a run with the verdict came to rest too early.
 func stands(verdict string) bool { return verdict == Hang || verdict == Stall }
 
-// The ends of a search that found nothing.
+// The ends of a search without failure.
 const (
 	EndSchedules = "schedules"
 	EndCPU       = "cpu time"
@@ -59,7 +59,7 @@ const (
 	EndStopped = "interrupted"
 	// EndVisited: [Exhaustive] has visited all classes of schedules.
 	EndVisited = "all visited"
-	// EndLost: Exhaustive met peers that did something else on the same steps.
+	// EndLost: Exhaustive met peers that behaved differently on the same steps.
 	EndLost = "not the same again"
 )
 
@@ -78,16 +78,16 @@ const (
 const TimerOnly = "timer only"
 
 type (
-	// Wait is a part of a hang: what it holds and what it waits for.
+	// Wait is a part of a hang; see package hang.
 	Wait = hang.Wait
 	// Breach is a frame that broke a rule of the protocol.
 	Breach = gate.Breach
 )
 
-// Report is the result of an exploration. It has only the first schedule that failed.
+// Report is the result of an exploration, with the first schedule that failed.
 type Report struct {
 	Verdict  string `json:"verdict"`
-	Category string `json:"category"` // of a hang, where it can be told
+	Category string `json:"category"` // of a hang, where known
 	// Explanation is a sentence on the failure.
 	Explanation string         `json:"explanation"`
 	Level       schedule.Level `json:"level"`
@@ -95,7 +95,7 @@ type Report struct {
 	Capacity schedule.Capacity `json:"capacity"`
 	// Engine is the failing schedule's, or the plan's; "" is the bubble.
 	Engine schedule.Engine `json:"engine,omitempty"`
-	// Tried are the verdicts at the other capacities; of a pass at all of them.
+	// Tried are the verdicts at the other capacities; after a pass at every capacity.
 	Tried []Tried `json:"tried"`
 	// Slack says in words how the verdict changes with the capacity.
 	Slack string `json:"slack"`
@@ -104,8 +104,8 @@ type Report struct {
 	Boundary string `json:"boundary"`
 	// Schedules counts the runs up to the failure, with it.
 	Schedules int `json:"schedules"`
-	// Ended is the end of a search that passed, or that ran no schedule. Of a failure it is
-	// EndTime or EndStopped if that cut the shrinking short, else "".
+	// Ended is the end of a search that passed or ran no schedule. For a failure it is
+	// EndTime or EndStopped if the shrinking was cut short, otherwise "".
 	Ended string `json:"ended"`
 	// Planned counts the runs that there would have been.
 	Planned int `json:"planned"`
@@ -115,11 +115,11 @@ type Report struct {
 	Steps int `json:"steps"`
 	// Unfinished names the operations that had not returned.
 	Unfinished []string `json:"unfinished"`
-	// Waits says who waits for what, and where the frames are.
+	// Waits are the waits of the parts, and the places of the frames.
 	Waits []hang.Wait `json:"waits"`
 	// Broken are the rules of the protocol that live peers broke in the failing schedule.
 	Broken []gate.Breach `json:"broken"`
-	// Chain says who waits for whom; the last line says whether it goes round.
+	// Chain is the chain of waits; the last line says whether the chain goes round.
 	Chain []string `json:"chain"`
 	// Sequence draws the failing schedule.
 	Sequence []string `json:"sequence"`
@@ -140,7 +140,7 @@ type Report struct {
 	// Busy: the failing schedule was given up while a goroutine of it computed.
 	Busy  bool     `json:"busy,omitempty"`
 	Notes []string `json:"notes"`
-	// Err is what the check returned.
+	// Err is the error of the check.
 	Err error `json:"-"`
 }
 
@@ -148,9 +148,9 @@ type Report struct {
 type Tried struct {
 	Capacity  schedule.Capacity `json:"capacity"`
 	Verdict   string            `json:"verdict"`
-	Schedules int               `json:"schedules"` // run at it, up to its first failure
-	// Classes counts the classes of schedules that [Exhaustive] has visited; All says that
-	// there are no others. Schedules beyond them were cut.
+	Schedules int               `json:"schedules"` // run, up to the first failure
+	// Classes counts the classes of schedules that [Exhaustive] has visited; All: there are
+	// no other classes. Further schedules were cut.
 	Classes int  `json:"classes,omitempty"`
 	All     bool `json:"all,omitempty"`
 }
@@ -167,8 +167,7 @@ type Shrunk struct {
 	Verified int `json:"verified"`
 }
 
-// Smaller is the smallest session found that fails in the same way, of a plan that plays
-// one.
+// Smaller is the smallest session found that fails in the same way as the plan's session.
 type Smaller struct {
 	// From and To count the frames of the plan's session and of this one.
 	From int `json:"from"`
@@ -186,9 +185,9 @@ type Smaller struct {
 	Events []store.Event `json:"-"`
 }
 
-// Text returns the report for a reader: of a pass a line, its coverage and its notes; of a
-// failure who waits for whom, in the manner of Java's deadlock report, then what changes
-// the verdict, the run, and the stacks.
+// Text returns the report for a reader: for a pass a line, the coverage and notes; for a
+// failure the waits, in the manner of Java's deadlock report, then the capacities, the run
+// and the stacks.
 func (r Report) Text() string {
 	var b strings.Builder
 	if r.Verdict == Pass || r.Verdict == Undecided && r.Schedules == 0 {
@@ -290,7 +289,7 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 }
 
-// writeList writes at most so many items under a title; without items nothing.
+// writeList writes at most so many items under a title; without items no title.
 func writeList(b *strings.Builder, title string, items []string, most int) {
 	for i, item := range items {
 		if i == 0 {
@@ -367,9 +366,9 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// slackText says how a failure depends on the capacity. A program whose results do not
-// change with the buffering is called slack-elastic. Many orders were tried at each
-// capacity; beside the boundary of one order the text says so.
+// slackText says how a failure depends on the capacity: a program whose results do not change
+// with the buffering is called slack-elastic. Several orders were tried at each capacity, in
+// contrast to the boundary of a single order.
 func slackText(verdict string, at schedule.Capacity, others []Tried, boundary string) string {
 	if len(others) == 0 {
 		return ""

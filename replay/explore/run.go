@@ -21,8 +21,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Run is one schedule of a plan. [Plan.Setup] builds the peers on it; they live in its
-// bubble and end with it.
+// Run is one schedule of a plan. [Plan.Setup] builds the peers on the run; they live in the
+// run's bubble and end with it.
 type Run struct {
 	// Data is for the plan: Setup may leave here what Check wants to see.
 	Data any
@@ -39,11 +39,11 @@ type Run struct {
 
 	// How the next step is chosen: by a token, or by a chooser.
 	follower   *schedule.Follower // of a token, or nil
-	untraced   bool               // though it follows a token: its goroutines are not looked at
+	untraced   bool               // // no tracer, though the run follows a token
 	chooser    schedule.Chooser
 	systematic bool // the chooser is asked even about a single step
 
-	// What plays.
+	// The peers and their surroundings.
 	engine   engine
 	moves    gate.Moves
 	gate     *gate.Gate
@@ -61,11 +61,11 @@ type Run struct {
 	failure  error  // of Fail
 	within   string // Setup or Check, while it runs
 
-	// What was done.
+	// The schedule so far.
 	steps     []gate.Step // released, in order
 	choices   []schedule.Choice
 	trail     schedule.Trail
-	unlearned bool // it is not known yet what the last step touched
+	unlearned bool // the reach of the last step is not known yet
 	lessons   schedule.Lessons
 	periodic  periodic
 	moved     bool      // something but periodic traffic happened since the last rest
@@ -85,16 +85,16 @@ type outcome struct {
 	seen      string // of a hang, the category as far as frames alone show it
 	why       string
 	shape     string         // of a hang, see fingerprint
-	about     []*gate.Flight // frames that a hang is about
+	about     []*gate.Flight // the frames of a hang
 	err       error
 	late      bool // a timer alone ended an operation
 	cut       bool // the chooser ended it
 	stuck     bool // goroutines were left
-	froze     bool // the run was given up where it stood
-	busy      bool // it was given up while a peer computed
+	froze     bool // the run was given up
+	busy      bool // the run was given up while a peer computed
 	retry     bool // undecided in a bubble, and real time may tell
 	stacks    []string
-	stood     []*Operation // that had not returned
+	stood     []*Operation // unreturned operations
 	waits     []hang.Wait
 	chain     []string
 	broken    []gate.Breach // rules, by live ends
@@ -110,11 +110,11 @@ type Operation struct {
 	behind    bool // reported only where no other operation stands
 	do        func(context.Context) error
 	started   bool
-	goroutine int // its number, of a traced run
+	goroutine int // the number, in a traced run
 	done      bool
 	err       error
-	after     []*Operation // that must have returned before it starts
-	last      bool         // all others must
+	after     []*Operation // operations that must return first
+	last      bool         // after every other operation
 }
 
 // breakage is a panic of a goroutine that this package started.
@@ -133,9 +133,9 @@ func (r *Run) Server() transport.Conn { return r.server }
 // Context ends with the run.
 func (r *Run) Context() context.Context { return r.ctx }
 
-// Op adds a user operation, such as a call of a client. It runs on a goroutine of its own,
-// begins at a named step and must return: this package looks for operations that never do.
-// Frames written under its context carry its name. Only Setup may call Op.
+// Op adds a user operation, such as a call of a client. It runs on its own goroutine, begins
+// at a named step and must return: this package looks for operations that never do. Frames
+// written under the context carry the operation's name. Only Setup may call Op.
 func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 	if r.byName[name] != nil {
 		panic(fmt.Sprintf("explore: operation %s: added twice", name))
@@ -149,11 +149,10 @@ func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 	return op
 }
 
-// After holds the operation back until the named operations have returned, with an error or
-// without; they must have been added before. Several operations that need the same step,
-// such as a handshake, should come after an operation for it: if they waited for it
-// themselves, they would all wake in one step, in the order of the Go scheduler, which is
-// in no token.
+// After holds the operation back until the named operations, added before, have returned,
+// with an error or without. Operations that need the same event, such as a handshake, should
+// come after an operation for the event: operations that wait by themselves wake in the
+// order of the Go scheduler, which is in no token.
 func (op *Operation) After(names ...string) *Operation {
 	for _, name := range names {
 		before := op.run.byName[name]
@@ -165,14 +164,14 @@ func (op *Operation) After(names ...string) *Operation {
 	return op
 }
 
-// AfterAll holds the operation back until all others have returned, also those of a
-// recorded client: it ends the session.
+// AfterAll holds the operation back until every other operation has returned, also the calls
+// of a recorded client: the operation ends the session.
 func (op *Operation) AfterAll() *Operation {
 	op.last = true
 	return op
 }
 
-// heldBy returns an operation that must return before this one starts, or nil.
+// heldBy returns an operation that must return first, or nil.
 func (op *Operation) heldBy() *Operation {
 	for _, before := range op.after {
 		if !before.done {
@@ -218,8 +217,8 @@ func (op *Operation) finish(err error) {
 	op.run.gate.Poke()
 }
 
-// Go runs a goroutine of a peer, such as the loop of a server. It need not return before
-// the gate closes. Unlike a bare go statement it makes a panic a verdict.
+// Go runs a goroutine of a peer, such as the loop of a server, which need not return before
+// the gate closes. Unlike a bare go statement Go makes a panic a verdict.
 func (r *Run) Go(do func(ctx context.Context)) {
 	go func() {
 		defer r.mend("a peer's goroutine")
@@ -238,7 +237,7 @@ func (r *Run) Fail(err error) {
 	r.gate.Poke()
 }
 
-// Err returns what an operation returned; it is for Check.
+// Err returns the error of an operation, for Check.
 func (r *Run) Err(name string) error {
 	op := r.byName[name]
 	if op == nil {
@@ -247,9 +246,8 @@ func (r *Run) Err(name string) error {
 	return op.err
 }
 
-// Failures returns the error by which a run fails if its plan has no Check: a live end
-// asked for something that is not recorded, or the first error of an operation. A Check may
-// call it.
+// Failures returns the error by which a run fails if the plan has no Check: an unrecorded
+// request of a live end, or the first error of an operation. A Check may call Failures.
 func (r *Run) Failures() error {
 	for _, f := range r.strangers() {
 		return fmt.Errorf("the recording does not cover this run: %s", f.Text)
@@ -279,8 +277,8 @@ func (r *Run) mend(where string) {
 // finished reports whether every operation has returned.
 func (r *Run) finished() bool { return r.returned == len(r.ops) }
 
-// unfinished lists the operations that have not returned; those that only wait for others,
-// if there is no other.
+// unfinished lists the operations that have not returned; operations that only wait for
+// other operations come in when no other is left.
 func (r *Run) unfinished() []*Operation {
 	var ops, behind []*Operation
 	for _, op := range r.ops {
@@ -336,27 +334,26 @@ func (r *Run) settledToken() schedule.Token {
 	return token
 }
 
-// RecordedServer lets the server of [Plan.Session] play on the server's end: it answers the
-// live client from the recording, and says the rest where it was said, or at level L1 in
-// any legal order. Only Setup may call it.
+// RecordedServer lets the server of [Plan.Session] play on the server's end: the live client
+// gets the recorded answers, and the rest at the recorded place, or at level L1 in any legal
+// order. Only Setup may call it.
 func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
 
 func (r *Run) recordedServer(m replay.Model) {
 	r.recorded = append(r.recorded, halves.Server(r.forHalves(), r.plan.ready, m))
 }
 
-// RecordedClient lets the client of [Plan.Session] play on the client's end: it sends each
-// recorded frame once it has received what the recorded client had received, or at level L1
-// in any legal order. Each of its calls is an operation of the run and ends with its
-// response, also a call that the recorded server did not answer, unless it was cancelled.
-// Only Setup may call it.
+// RecordedClient lets the client of [Plan.Session] play on the client's end: each recorded
+// frame is sent after the frames that the recorded client had received before, or at level
+// L1 in any legal order. Each call is an operation of the run and ends with the response,
+// also a call without a recorded response, unless it was cancelled. Only Setup may call it.
 func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
 
 func (r *Run) recordedClient(m replay.Model) {
 	r.recorded = append(r.recorded, halves.Client(r.forHalves(), r.plan.ready, m))
 }
 
-// forHalves is the run as its recorded halves see it.
+// forHalves is the run for package halves.
 func (r *Run) forHalves() halves.Run {
 	expect := func(name string, rest bool) halves.Operation {
 		op := r.Op(name, nil)
@@ -371,9 +368,9 @@ func (r *Run) forHalves() halves.Run {
 }
 
 // Modeled returns a plan without a live peer: both ends of a session play their half, each
-// under an endpoint model. At level L0 every order of its steps comes to the end that
-// [replay.Closed] finds. At L1 both ends send in any legal order; the rigid model has only
-// one order, and reads as the free model then.
+// under an endpoint model. At level L0 every order of steps comes to the end that
+// [replay.Closed] finds. At L1 both ends send in any legal order; the rigid model, which
+// has a single order, reads as the free model then.
 func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	models, err := halves.NewModels(events, client, server)
 	if err != nil {
@@ -395,7 +392,7 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	}, nil
 }
 
-// Findings says where the live ends differ from the recorded ones so far; it is for Check.
+// Findings says where the live ends differ from the recorded ends so far, for Check.
 func (r *Run) Findings() []match.StepVerdict {
 	var all []match.StepVerdict
 	for _, h := range r.recorded {
@@ -409,28 +406,27 @@ func (r *Run) strangers() []match.StepVerdict {
 	return slices.DeleteFunc(r.Findings(), func(f match.StepVerdict) bool { return f.Result != match.Extra })
 }
 
-// Point is a scheduling point: code under test that calls it waits until the engine chooses
-// the step "reach NAME", so that the order also covers what a peer computes between two
-// frames. The name gets the operation of the context and an occurrence number, as frames
-// do.
+// Point is a scheduling point: code under test waits in Point until the engine chooses the
+// step "reach NAME". The order then covers computations of a peer between two frames. The
+// name gets the operation of the context and an occurrence number, like a frame's.
 //
 // The context must come from [Run.Context] or from an operation. Under any other context
-// Point returns at once, so it may stay in the code. It also returns when the context ends.
+// Point returns at once, and may stay in the code. It also returns when the context ends.
 func Point(ctx context.Context, name string) { gate.Point(ctx, name) }
 
 // periodic finds traffic that timers alone bring again and again: pings, a log message
-// every minute, a poll. It must not hide a call that nobody will answer, so it does not put
-// off the horizon.
+// every minute, a poll. Periodic traffic does not put off the horizon, or it would hide an
+// unanswered call.
 //
-// Traffic is periodic from its fourth period on, and the run still lasts to the horizon: a
-// server that says that it is at work until it answers does not hang. Requests of a user
-// operation that has not returned, and their responses, are never periodic.
+// Traffic is periodic from the fourth period on, and the run still lasts to the horizon: a
+// server that sends log messages until the answer does not hang. Requests of an unreturned
+// user operation, and the responses, are never periodic.
 type periodic struct {
 	rests int
 	seen  map[periodicKey]periods
 }
 
-// periodicKey is a step's content without its occurrence.
+// periodicKey is a step's content without the occurrence number.
 type periodicKey struct {
 	class int
 	what  string
@@ -439,8 +435,8 @@ type periodicKey struct {
 // periods counts the rests after which timers brought a kind of step, and has the last.
 type periods struct{ count, last int }
 
-// recurs reports whether a step is periodic traffic. A session may sign its own traffic
-// with the operation that made it, and that has returned.
+// recurs reports whether a step is periodic traffic. A session may sign its traffic with the
+// returned operation that created the session.
 func (p *periodic) recurs(s gate.Step, ops map[string]*Operation) bool {
 	switch {
 	case s.Flight == nil:
@@ -454,7 +450,7 @@ func (p *periodic) recurs(s gate.Step, ops map[string]*Operation) bool {
 	if s.Flight.Answers != nil {
 		by = s.Flight.Answers.Request.Op
 	}
-	if op := ops[by]; by != "" && op != nil && !op.done { // it asks, or is answered
+	if op := ops[by]; by != "" && op != nil && !op.done { // a request of the operation, or a response to it
 		return false
 	}
 	if p.seen == nil {
@@ -474,8 +470,8 @@ func withoutOccurrence(name string) string { return occurrence().ReplaceAllStrin
 
 var occurrence = phrase.Regexp(`#[0-9]+`)
 
-// notePeriodic replaces the notes and choices of periodic traffic in a run that hung by a
-// note of its kinds.
+// notePeriodic replaces the notes and choices of periodic traffic in a hung run by a note of
+// its kinds.
 func notePeriodic(r *Run) {
 	steps := r.steps[min(r.still, len(r.steps)):]
 	if len(steps) == 0 {

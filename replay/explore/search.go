@@ -27,17 +27,17 @@ type search struct {
 	seen    *schedule.Tally
 	line    *progress
 	done    int             // schedules
-	warned  map[string]bool // rules that a note speaks of
+	warned  map[string]bool // rules with a note
 	answers comparison
 	parser  gate.Parser
 	skipped halves.Skipped
-	hidden  []string // by the helpers that the plan uses
+	hidden  []string // by the plan's helpers
 	limits  limits
-	// leaks counts the runs that left goroutines behind and did not fail otherwise. They
-	// end no search: a worse failure may come after them.
+	// leaks counts the runs that left goroutines behind and did not fail otherwise. The
+	// search goes on: a worse failure may come.
 	leaks struct {
 		first *Run
-		at    int // its number, from 1
+		at    int // number of the run, from 1
 		runs  int
 	}
 }
@@ -64,7 +64,7 @@ func Search(t *testing.T, p Plan) Report {
 	return explore(t, p, deadline)
 }
 
-// explore is Search in a test that must be done by a time, if it is not zero.
+// explore is Search in a test with a deadline, if the deadline is not zero.
 func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 	t.Helper()
 	s := search{t: t, plan: withDefaults(p), seen: schedule.NewTally()}
@@ -110,9 +110,8 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 }
 
 // Judge is Search without a test: nothing is printed, no flag is defined, and the process
-// does not end with it. The error says what is wrong with the plan. The bubbles are the
-// same: testing/synctest wants a *testing.T only to hang the T of the bubble on, and an
-// empty one will do.
+// goes on. The error says why the plan is wrong. The bubbles are the same: testing/synctest
+// wants a *testing.T only as the parent of the bubble's T, and an empty T will do.
 func Judge(p Plan) (Report, error) {
 	if p.Setup == nil {
 		return Report{}, errors.New("explore: the plan has no Setup")
@@ -128,9 +127,9 @@ func Judge(p Plan) (Report, error) {
 // shownNotes is how many notes of passing runs a report keeps.
 const shownNotes = 3
 
-// explore makes run 0 at each capacity, then run 1 at each, so that the eager run of each
-// comes first. Only the length of these first runs is told to strategies: a run depends on
-// its number alone, not on the order in which runs finish.
+// explore makes run 0 at each capacity, then run 1 at each, and so on: the eager runs come
+// first. Strategies know only the length of these first runs: a run depends on its number
+// alone, not on the order in which runs finish.
 func (s *search) explore() Report {
 	if x, ok := s.plan.Strategy.(exhaustive); ok {
 		return s.exhaust(x)
@@ -138,7 +137,7 @@ func (s *search) explore() Report {
 	n, all := len(s.plan.Capacities), s.plan.Schedules
 	spent := cpuBudget(s.plan.CPU, workTime(s.plan.Workers))
 	var failed *Run
-	length := 0 // not told before all first runs are done
+	length := 0 // not told before the first runs are done
 	ended := ""
 	runs := series{
 		make: func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) },
@@ -190,11 +189,11 @@ func (s *search) explore() Report {
 }
 
 // Exhaustive visits every order of steps at each capacity, without orders that differ only
-// in steps that commute (sleep sets). At its end no order at that level and capacity fails,
-// and the report says so. That is a proof for peers that do the same on the same steps and
-// share nothing but the gate. Exhaustive notices other steps, and an end that uses the gate
-// though no step woke it; it cannot see peers that share data in silence. Its runs are made
-// one after another: Seed and Workers have no effect.
+// in steps that commute (sleep sets). At the end no order at the level and capacity fails,
+// and the report says so: a proof for deterministic peers that share only the gate.
+// Exhaustive notices unexpected steps, and an end that uses the gate though no step woke
+// the end; it cannot see peers that share data in silence. The runs are made in sequence:
+// Seed and Workers have no effect.
 var Exhaustive schedule.Strategy = exhaustive{}
 
 // exhaustive is the strategy whose runs depend on the runs before.
@@ -248,7 +247,7 @@ func (s *search) exhaust(x exhaustive) Report {
 	return report
 }
 
-// rounds makes the runs, and returns the one that failed or the reason for the end.
+// rounds makes the runs, and returns the failed run or the reason for the end.
 func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 	spent := cpuBudget(s.plan.CPU, workTime(1))
 	for open := true; open; {
@@ -298,9 +297,9 @@ func (s *search) advance(v *visit) *Run {
 	}
 	switch {
 	case passes && v.walk.Adopt(r.lessons):
-		// The walk begins again with what was learned of the peers. The first run in which
-		// an end takes back a frame is never missed: up to it all that was taken to commute
-		// does. Neither is one in which an operation touches what it did not before.
+		// The walk begins again with the lessons. No run is missed in which an end takes back
+		// a frame for the first time, or an operation touches another end than before: up to
+		// this run every assumption held.
 		v.walk.Restart()
 		v.seen, v.tried.Classes = schedule.NewTally(), 0
 	case !r.cut:
@@ -332,8 +331,7 @@ func (s *search) report(r *Run, schedules int) Report {
 	return report
 }
 
-// found reports a search in which nothing failed. One that was stopped before its first
-// schedule is no pass.
+// found reports a search without failure. A search without schedule is no pass.
 func (s *search) found(done int, ended string, tried []Tried) Report {
 	report := Report{
 		Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended,
@@ -345,7 +343,7 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 	return report
 }
 
-// newRun returns a run that has not begun. Several workers call it at once.
+// newRun returns a run that has not begun. Several workers call newRun at once.
 func (s *search) newRun(c schedule.Capacity) *Run {
 	r := &Run{
 		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake,
@@ -380,8 +378,7 @@ func (s *search) following(token schedule.Token, traced bool) *Run {
 	return r
 }
 
-// follow runs the schedule of a token, and if it fails once more to see where its
-// goroutines stand.
+// follow runs the schedule of a token, and after a failure once more, traced.
 func (s *search) follow(token schedule.Token) Report {
 	r := s.following(token, false) // tracing takes longer than the run, in a large process
 	if r.verdict != Pass && r.verdict != Diverged && !r.froze {
@@ -420,7 +417,7 @@ func (s *search) noteHidden(r *Run) {
 	}
 }
 
-// compareAnswers compares the answers of a run that passed with those of earlier runs. A
+// compareAnswers compares the answers of a passed run with the answers of earlier runs. A
 // change is a note, or the verdict where the plan says so.
 func (s *search) compareAnswers(r *Run) {
 	if r.verdict != Pass && !leaksAlone(r) || r.cut {
@@ -470,9 +467,8 @@ func (s *search) remark(r *Run) {
 	}
 }
 
-// judge shrinks a failure, follows its token, and tries the other capacities: a verdict
-// that changes with the capacity is a finding of its own. try makes up to so many schedules
-// at capacity i.
+// judge shrinks a failure, follows its token, and tries the other capacities: a verdict that
+// changes with the capacity is a finding too. try makes up to most schedules at capacity i.
 func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 	s.limits = s.limits.within(aftermath)
 	defer func() {
@@ -499,7 +495,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 		}
 		report.Notes = append(report.Notes, fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", schedule.Settle, text))
 	}
-	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules were followed when it was found
+	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules of a Different were followed before
 		return
 	}
 	s.confirm(report, r)
@@ -529,8 +525,8 @@ func (s *search) try(i, from, most int) Tried {
 	return tried
 }
 
-// series makes numbered runs, several at once, and takes them in the order of their
-// numbers, so that the result does not depend on which finishes first.
+// series makes numbered runs, several at once, and takes them in the order of the numbers:
+// the result does not depend on the order in which runs finish.
 type series struct {
 	from, to int
 	make     func(number int) *Run
@@ -559,9 +555,9 @@ func (s *series) run(workers int) int {
 func (s *series) parallel(workers int) int {
 	type made struct {
 		number int
-		run    *Run // nil: its goroutine was ended (runtime.Goexit)
+		run    *Run // nil: the goroutine was ended (runtime.Goexit)
 	}
-	const ahead = 8 // runs that a worker may be ahead of the one that is taken next
+	const ahead = 8 // runs that a worker may be ahead of the next taken run
 	window := ahead * workers
 	numbers, finished := make(chan int, window), make(chan made, window)
 	work := func(number int) {
@@ -580,7 +576,7 @@ func (s *series) parallel(workers int) int {
 	defer all.Wait()
 	defer func() {
 		close(numbers)
-		for range numbers { // nobody begins these any more
+		for range numbers { // drop the runs that have not begun
 		}
 	}()
 	next, taken := s.from, s.from
@@ -595,7 +591,7 @@ func (s *series) parallel(workers int) int {
 		}
 		m := <-finished
 		if m.run == nil {
-			runtime.Goexit() // as it would have on this goroutine
+			runtime.Goexit() // as without workers
 		}
 		waiting[m.number] = m.run
 		for waiting[taken] != nil {
