@@ -67,7 +67,7 @@
 //
 // # The files
 //
-//	plan, limits                   what to explore; what ends a search, and its progress
+//	plan                           what to explore, and what ends a search
 //	search                         the runs of a search, in their order
 //	run, loop                      a schedule: its operations and peers; its steps and verdict
 //	engine, freeze                 what keeps a run still; standstills that stacks show

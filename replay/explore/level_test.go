@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -100,7 +101,7 @@ func TestL1IsLegal(t *testing.T) {
 	}, Check: func(r *Run) error {
 		said := ""
 		for _, s := range r.steps {
-			if s.Kind == Take {
+			if s.Kind == gate.Take {
 				said += s.Name() + "\n"
 			}
 		}
@@ -156,7 +157,7 @@ func TestL1Eager(t *testing.T) {
 				}
 			}
 			for _, s := range r.steps {
-				if s.Kind == Take && s.Dir == dir {
+				if s.Kind == gate.Take && s.Dir == dir {
 					got = append(got, string(s.Flight.Frame.Bytes))
 				}
 			}

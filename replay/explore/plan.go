@@ -2,7 +2,9 @@ package explore
 
 import (
 	"cmp"
+	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
@@ -130,24 +132,8 @@ func ParseToken(s string) (Token, error) { return schedule.ParseToken(s) }
 // ParseLevel reads "L0" or "L1".
 func ParseLevel(s string) (Level, error) { return schedule.ParseLevel(s) }
 
-// Step is an enabled step, and Kind its kind; see package gate.
-type (
-	Step = gate.Step
-	Kind = gate.Kind
-)
-
-// The kinds of step; see package gate.
-const (
-	Start     = gate.Start
-	Ack       = gate.Ack
-	Give      = gate.Give
-	Take      = gate.Take
-	End       = gate.EOF
-	Close     = gate.Close
-	Relent    = gate.Relent
-	HalfClose = gate.HalfClose
-	Reach     = gate.Reach
-)
+// Step is an enabled step; see package gate.
+type Step = gate.Step
 
 func withDefaults(p Plan) *Plan {
 	if p.Engine == Bubble {
@@ -171,4 +157,101 @@ func withDefaults(p Plan) *Plan {
 	p.Steps = cmp.Or(max(p.Steps, 0), 1_000_000)
 	p.ready, p.grace = halves.NewSession(p.Session), &grace{}
 	return &p
+}
+
+// cpuBudget returns a function that reports whether the processor time is used up; a limit
+// of 0 is none.
+func cpuBudget(limit time.Duration, used func() time.Duration) (spent func() bool) {
+	begin := used()
+	return func() bool { return limit > 0 && used()-begin >= limit }
+}
+
+// workTime returns a function that tells the processor time of the process or, where the
+// system does not, the wall time of so many workers.
+func workTime(workers int) (used func() time.Duration) {
+	start := time.Now()
+	return func() time.Duration {
+		if d, ok := processTime(); ok {
+			return d
+		}
+		return time.Since(start) * time.Duration(max(1, workers))
+	}
+}
+
+// stopwatch measures how long a peer has computed.
+type stopwatch struct {
+	start time.Time
+	used  time.Duration // by the process, at the start
+}
+
+func startStopwatch() stopwatch {
+	used, _ := processTime()
+	return stopwatch{time.Now(), used}
+}
+
+// elapsed returns the lesser of the real time since the start and the processor time of the
+// process: on a busy machine, real time passes in which a peer does not compute.
+func (w stopwatch) elapsed() time.Duration {
+	elapsed := time.Since(w.start)
+	if used, ok := processTime(); ok {
+		elapsed = min(elapsed, used-w.used)
+	}
+	return elapsed
+}
+
+// limits end a search from outside. No verdict depends on limits: the report leaves out
+// unfinished work, or says how much was done.
+type limits struct {
+	stop  <-chan struct{} // or nil
+	until time.Time       // zero: there is time
+}
+
+// within returns the limits of a part of the search that may take d from now on.
+func (l limits) within(d time.Duration) limits {
+	if until := time.Now().Add(d); l.until.IsZero() || until.Before(l.until) {
+		l.until = until
+	}
+	return l
+}
+
+// ended says what ended the search; "" while it goes on.
+func (l limits) ended() string {
+	select {
+	case <-l.stop:
+		return EndStopped
+	default:
+	}
+	if !l.until.IsZero() && !time.Now().Before(l.until) {
+		return EndTime
+	}
+	return ""
+}
+
+// exploreGC is the percentage of the collector while schedules run: each leaves little
+// behind, and collecting at 100 % costs more than half of the time.
+const exploreGC = 800
+
+var collector struct {
+	sync.Mutex
+	users  int
+	before int
+}
+
+// raiseGC raises the percentage of the collector for the process and returns the way back.
+// The user's higher percentage, or a collector turned off, is left alone.
+func raiseGC() (restore func()) {
+	collector.Lock()
+	defer collector.Unlock()
+	if collector.users++; collector.users == 1 {
+		if collector.before = debug.SetGCPercent(exploreGC); collector.before < 0 || collector.before > exploreGC {
+			debug.SetGCPercent(collector.before)
+		}
+	}
+	return func() {
+		collector.Lock()
+		defer collector.Unlock()
+		if collector.users--; collector.users == 0 {
+			debug.SetGCPercent(collector.before)
+		}
+	}
 }

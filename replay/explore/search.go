@@ -25,7 +25,6 @@ type search struct {
 	length  int // steps of the longest first run
 	notes   []string
 	seen    *schedule.Tally
-	line    *progress
 	done    int             // schedules
 	warned  map[string]bool // rules with a note
 	answers comparison
@@ -90,8 +89,6 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 	}
 	defer raiseGC()()
 	if p.Token == "" {
-		s.line = newProgress()
-		defer s.line.end()
 		return s.explore()
 	}
 	token, err := ParseToken(p.Token)
@@ -439,7 +436,6 @@ func (s *search) remark(r *Run) {
 	s.done++
 	s.skipped.Count(r.recorded)
 	s.noteHidden(r)
-	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
 	if s.done == 1 {
 		for _, f := range r.Findings() {

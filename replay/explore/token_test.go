@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 )
 
@@ -113,7 +114,7 @@ func TestHold(t *testing.T) {
 			})
 		}
 	}
-	hash := func(name string) uint32 { return uint32(Step{Kind: Start, What: name}.Hash()) }
+	hash := func(name string) uint32 { return uint32(Step{Kind: gate.Start, What: name}.Hash()) }
 	for _, test := range []struct {
 		token Token
 		want  string // the order, or the words of the divergence
