@@ -170,8 +170,8 @@ func judgeFreeze(t *testing.T, r *Run, f *freeze) {
 		describeFreeze(r, f)
 		return
 	}
-	if r.proof != nil {
-		r.proof.freeze = f
+	if r.repeats {
+		r.frozen = f
 		return
 	}
 	if r.verdict != Pass {
@@ -186,7 +186,7 @@ func judgeFreeze(t *testing.T, r *Run, f *freeze) {
 		return
 	}
 	r.still, proof.still = len(r.steps), len(proof.steps)
-	describeFreeze(proof, proof.proof.freeze)
+	describeFreeze(proof, proof.frozen)
 	proof.stuck, proof.froze, proof.notes = true, true, append(proof.notes, r.notes...)
 	proof.verdict, proof.category = Hang, hang.Lock
 	proof.why = f.why() + ", and nobody is left who could unlock it"
@@ -235,11 +235,6 @@ func owner(r *Run, g stacks.Goroutine) string {
 	return "a goroutine"
 }
 
-// lockProof marks a run that repeats a frozen run, and has the freeze.
-type lockProof struct {
-	freeze *freeze
-}
-
 // profiled is held while the runtime counts every allocation.
 var profiled sync.Mutex
 
@@ -267,19 +262,19 @@ func proveLock(t *testing.T, r *Run, f *freeze) (again *Run, doubt string) {
 	runtime.MemProfileRate = 1
 	before := timersMade()
 	again = &Run{plan: r.plan, level: r.level, parser: r.parser, capacity: r.capacity, split: r.split, limit: r.limit,
-		horizon: r.horizon, follower: &schedule.Follower{Token: r.asToken()}, proof: &lockProof{}}
+		horizon: r.horizon, follower: &schedule.Follower{Token: r.asToken()}, repeats: true}
 	again.trail.Touching = r.trail.Touching
 	again.play(t, r.plan)
-	if again.proof.freeze == nil {
+	if again.frozen == nil {
 		return nil, "The same schedule did not stand still again. " + elsewhere(r)
 	}
-	if doubt := lockDoubt(again, again.proof.freeze); doubt != "" {
+	if doubt := lockDoubt(again, again.frozen); doubt != "" {
 		return nil, doubt
 	}
 	if timersMade() > before {
 		return nil, "A timer was made in this run, and may end that. " + elsewhere(r)
 	}
-	for _, g := range again.proof.freeze.locks { // the goroutines of the first run are still there
+	for _, g := range again.frozen.locks { // the goroutines of the first run are still there
 		address := g.Lock()
 		if address == "" || slices.ContainsFunc(f.locks, func(h stacks.Goroutine) bool { return h.Lock() == address }) {
 			return nil, sharedLock + " " + elsewhere(r)

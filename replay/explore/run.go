@@ -73,7 +73,8 @@ type Run struct {
 	since     time.Time // the engine's time at that rest
 	woken     bool      // a timer fired, and no step but periodic traffic since
 	notes     []string
-	proof     *lockProof // of a run that is made to prove a freeze
+	repeats   bool    // it is made to prove the freeze of another run
+	frozen    *freeze // of a run that repeats
 
 	outcome
 }

@@ -170,7 +170,19 @@ func (s *search) explore() Report {
 	switch {
 	case failed != nil && !leaksAlone(failed):
 		report := s.report(failed, done)
-		s.judge(&report, failed, func(i, most int) Tried { return s.try(i, share(i), most) })
+		s.judge(&report, failed, func(i, most int) Tried { // with the same strategy, from the next number on
+			tried := Tried{Capacity: s.plan.Capacities[i], Verdict: Pass}
+			runs := series{from: share(i), to: most, over: func() bool { return s.limits.ended() != "" },
+				make: func(number int) *Run { return s.run(tried.Capacity, number) },
+				take: func(r *Run) bool {
+					if !leaksAlone(r) {
+						tried.Verdict = r.verdict
+					}
+					return tried.Verdict == Pass
+				}}
+			tried.Schedules = runs.run(s.plan.Workers)
+			return tried
+		})
 		return report
 	case s.leaks.runs > 0:
 		return s.report(s.leaks.first, s.leaks.at)
@@ -504,21 +516,6 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 		}
 	}
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary)
-}
-
-// try explores capacity i with the same strategy, from the next number on.
-func (s *search) try(i, from, most int) Tried {
-	tried := Tried{Capacity: s.plan.Capacities[i], Verdict: Pass}
-	runs := series{from: from, to: most, over: func() bool { return s.limits.ended() != "" },
-		make: func(number int) *Run { return s.run(tried.Capacity, number) },
-		take: func(r *Run) bool {
-			if !leaksAlone(r) {
-				tried.Verdict = r.verdict
-			}
-			return tried.Verdict == Pass
-		}}
-	tried.Schedules = runs.run(s.plan.Workers)
-	return tried
 }
 
 // series makes numbered runs, several at once, and takes them in the order of the numbers:

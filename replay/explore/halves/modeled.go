@@ -9,6 +9,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -23,13 +24,7 @@ type Models struct {
 
 // NewModels reads a session.
 func NewModels(events []store.Event, client, server replay.Model) (*Models, error) {
-	recording, err := replay.Load(func(yield func(store.Event, error) bool) {
-		for _, e := range events {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	})
+	recording, err := replay.Load(jsonl.Each(events))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -276,13 +277,7 @@ func (s *shrink) finish(events []store.Event) []store.Event {
 // does not load does not fail.
 func Closed(client, server replay.Model) Try {
 	return func(c Candidate) Outcome {
-		r, err := replay.Load(func(yield func(store.Event, error) bool) {
-			for _, e := range c.Events {
-				if !yield(e, nil) {
-					return
-				}
-			}
-		})
+		r, err := replay.Load(jsonl.Each(c.Events))
 		if err != nil {
 			return Outcome{}
 		}

@@ -75,7 +75,9 @@ func Parse(text string) Goroutine {
 	id, bracket, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " [")
 	g.ID, _ = strconv.Atoi(id)
 	bracket = strings.TrimSuffix(bracket, "]:")
-	g.Bubble = bubble(bracket)
+	if i := strings.Index(bracket, "synctest bubble "); i >= 0 {
+		g.Bubble, _, _ = strings.Cut(bracket[i:], ",")
+	}
 	g.State, _, _ = strings.Cut(bracket, ",")
 	g.State = strings.TrimSuffix(g.State, " (scan)")
 	g.State, g.Durable = strings.CutSuffix(g.State, " (durable)")
@@ -86,20 +88,6 @@ func Parse(text string) Goroutine {
 		}
 	}
 	return g
-}
-
-// bubble returns the name of a goroutine's bubble from the first line of its stack, or "".
-func bubble(head string) string {
-	const word = "synctest bubble "
-	at := strings.Index(head, word)
-	if at < 0 {
-		return ""
-	}
-	end := at + len(word)
-	for end < len(head) && '0' <= head[end] && head[end] <= '9' {
-		end++
-	}
-	return head[at:end]
 }
 
 // Find returns the goroutine with the number. Its Text is "" if it has ended.
