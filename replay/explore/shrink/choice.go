@@ -1,18 +1,13 @@
 package shrink
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // choice describes a candidate.
@@ -20,7 +15,6 @@ type choice struct {
 	keep     []bool // by part; a kept part has its needs
 	alone    []bool // by group: the group's frames stand together
 	extras   bool
-	edits    map[edit]bool
 	capacity replay.Capacity
 }
 
@@ -58,13 +52,7 @@ func (x choice) key() string {
 			b = append(b, flag(v))
 		}
 	}
-	var edits []string
-	for e := range x.edits {
-		edits = append(edits, fmt.Sprintf("%d %q %q", e.frame, e.in, e.key))
-	}
-	slices.Sort(edits)
-	sum := sha256.Sum256(fmt.Append(b, x.capacity, edits))
-	return string(sum[:])
+	return string(fmt.Append(b, x.capacity))
 }
 
 func flag(v bool) byte {
@@ -216,7 +204,6 @@ func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 	for _, f := range c.order(x) {
 		e := c.frames[f]
 		addExtras(e.Seq)
-		e.Payload = strip(e.Payload, f, x.edits)
 		seq := uint64(len(events) + 1)
 		seqs[e.Seq], from[seq] = seq, f
 		add(e)
@@ -231,151 +218,4 @@ func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 		events[i].At = times[i]
 	}
 	return events, from
-}
-
-// edit makes one frame's payload smaller: a member that no schema wants is taken
-// out, a list is emptied.
-type edit struct {
-	frame int
-	in    string // "params", "result", "params/_meta" or "result/_meta"
-	key   string
-}
-
-// required are the members that the schema of a revision wants, or that name, identify or
-// carry a value; other members may go. A key means the same in every method, except the
-// keys in optional.
-var required = words(`
-	protocolVersion capabilities clientInfo serverInfo supportedVersions name uri ref argument level
-	requestId progressToken progress message data cursor nextCursor mode url requestedSchema elicitationId
-	messages maxTokens model role content contents prompts resources resourceTemplates tools roots tasks
-	completion action task taskId status ttl createdAt lastUpdatedAt notifications resultType ttlMs cacheScope
-	requestState inputRequests inputResponses isError structuredContent`)
-
-// optional are members that a method does not want although others do.
-var optional = map[string][]string{mcp.NotificationProgress: {"message"}}
-
-// emptied are the lists that may be empty.
-var emptied = words("content contents prompts resources resourceTemplates tools roots tasks")
-
-func words(text string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(text) {
-		set[word] = true
-	}
-	return set
-}
-
-// member is a member of a JSON object, unchanged.
-type member struct {
-	key string
-	raw json.RawMessage
-}
-
-// object reads the members of a JSON object; nil of anything else.
-func object(raw []byte) []member {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return nil
-	}
-	list := []member{}
-	for dec.More() {
-		var m member
-		key, err := dec.Token()
-		if err != nil || dec.Decode(&m.raw) != nil {
-			return nil
-		}
-		m.key, _ = key.(string)
-		list = append(list, m)
-	}
-	return list
-}
-
-func encode(list []member) json.RawMessage {
-	b := []byte{'{'}
-	for i, m := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		key, _ := json.Marshal(m.key)
-		b = append(append(append(b, key...), ':'), m.raw...)
-	}
-	return append(b, '}')
-}
-
-// edits lists the members that may be taken out of a frame. Batches and noise have none.
-func edits(frame int, e store.Event) (list []edit) {
-	if !json.Valid(e.Payload) {
-		return nil
-	}
-	top := object(e.Payload)
-	method := ""
-	for _, m := range top {
-		if m.key == "method" {
-			_ = json.Unmarshal(m.raw, &method)
-		}
-	}
-	for _, body := range top {
-		in := body.key
-		if in != "params" && in != "result" {
-			continue
-		}
-		for _, m := range object(body.raw) {
-			switch {
-			case m.key == mcp.MemberMeta:
-				for _, meta := range object(m.raw) {
-					if meta.key != mcp.MemberProgressToken && !strings.HasPrefix(meta.key, mcp.MetaPrefix) {
-						list = append(list, edit{frame, in + "/_meta", meta.key})
-					}
-				}
-			case !required[m.key], slices.Contains(optional[method], m.key),
-				in == "result" && emptied[m.key] && len(m.raw) > 2 && m.raw[0] == '[':
-				list = append(list, edit{frame, in, m.key})
-			}
-		}
-	}
-	return list
-}
-
-// strip applies the edits of a frame; without edits it returns the same payload.
-func strip(payload []byte, frame int, set map[edit]bool) []byte {
-	if len(set) == 0 {
-		return payload
-	}
-	top := object(payload)
-	changed := false
-	for i, m := range top {
-		if m.key != "params" && m.key != "result" {
-			continue
-		}
-		inner, touched := stripObject(object(m.raw), frame, m.key, set)
-		for j, n := range inner {
-			if n.key == mcp.MemberMeta {
-				meta, also := stripObject(object(n.raw), frame, m.key+"/_meta", set)
-				if also {
-					inner[j].raw, touched = encode(meta), true
-				}
-			}
-		}
-		if touched {
-			top[i].raw, changed = encode(inner), true
-		}
-	}
-	if !changed {
-		return payload
-	}
-	return encode(top)
-}
-
-func stripObject(list []member, frame int, in string, set map[edit]bool) (left []member, changed bool) {
-	for _, m := range list {
-		if !set[edit{frame, in, m.key}] {
-			left = append(left, m)
-			continue
-		}
-		changed = true
-		if in == "result" && emptied[m.key] {
-			left = append(left, member{m.key, json.RawMessage("[]")})
-		}
-	}
-	return left, changed
 }

@@ -16,17 +16,16 @@
 //
 // A session is taken apart once, into a cut: its frames and parts. A part has needs; a need
 // names parts of which at least one must be kept. Parts inside one another are a group. A
-// choice says which parts are kept, which groups stand alone, which members of payloads are
-// gone, and the capacity; build makes events from a choice.
+// choice says which parts are kept, which groups stand alone, and the capacity; build makes
+// events from a choice.
 //
 // The passes start from the best candidate and repeat until no pass finds a smaller
 // candidate: take the room away; keep only the frames of the failure; drop frames that were
 // never sent; drop groups, then parts, big pieces first; swap two kept parts for a dropped
-// group; let groups stand in turn; take out members that no schema wants. Smaller means
-// fewer frames, then less room, less overlap, fewer bytes.
+// group; let groups stand in turn. Smaller means fewer frames, then less room, less overlap,
+// fewer bytes.
 //
 // # What it refuses
 //
-// It invents no frame: only members of params and results are taken out, and lists made
-// empty. Batches stay unchanged.
+// It invents no frame and changes none.
 package shrink

@@ -156,28 +156,3 @@ func partsText(c *cut) string {
 	}
 	return strings.Join(parts, "; ")
 }
-
-func TestStrip(t *testing.T) {
-	for _, test := range []struct{ in, want string }{
-		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[1]},"_meta":{"progressToken":7,"mine":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
-			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`},
-		{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":2,"total":3,"message":"m"}}`,
-			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":2}}`},
-		{`{"id":2,"result":{"content":[{"type":"text"}],"isError":true,"other":[]},"jsonrpc":"2.0"}`,
-			`{"id":2,"result":{"content":[],"isError":true},"jsonrpc":"2.0"}`},
-		{`{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"m","data":{}}}`,
-			`{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"m","data":{}}}`},
-		{`[{"jsonrpc":"2.0","id":3,"result":{"x":1}}]`, `[{"jsonrpc":"2.0","id":3,"result":{"x":1}}]`},
-		{`{ "odd" :1}`, `{ "odd" :1}`},
-		{`not JSON`, `not JSON`},
-	} {
-		events := script("> " + test.in)
-		set := map[edit]bool{}
-		for _, e := range edits(0, events[1]) {
-			set[e] = true
-		}
-		if got := string(strip(events[1].Payload, 0, set)); got != test.want {
-			t.Errorf("%s\nwant %s", got, test.want)
-		}
-	}
-}

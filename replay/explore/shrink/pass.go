@@ -105,26 +105,6 @@ func (s *shrink) serialise(f *found) *found {
 	return s.accept(with(mixed))
 }
 
-// stripPayloads takes out members that no schema wants, wherever the bug stays.
-func (s *shrink) stripPayloads(f *found) *found {
-	var all []edit
-	for _, i := range s.order(f.choice) {
-		all = append(all, edits(i, s.frames[i])...)
-	}
-	with := func(left []edit) choice {
-		x := f.choice.clone()
-		x.edits = map[edit]bool{}
-		for _, e := range all {
-			if !slices.Contains(left, e) {
-				x.edits[e] = true
-			}
-		}
-		return x
-	}
-	left := Minimize(all, func(left []edit) bool { return s.accept(with(left)) != nil })
-	return s.accept(with(left))
-}
-
 // keptGroups lists the groups with a kept part.
 func (s *shrink) keptGroups(x choice) []int {
 	var groups []int

@@ -97,7 +97,7 @@ func Session(events []store.Event, try Try, opt Options) Result {
 			f := s.best[i] // each pass takes up the candidate of the one before
 			f.worked = true
 			for _, pass := range [...]func(*found) *found{
-				s.rendezvous, s.guess, s.truncate, s.drop, s.swap, s.serialise, s.stripPayloads,
+				s.rendezvous, s.guess, s.truncate, s.drop, s.swap, s.serialise,
 			} {
 				if smaller := pass(f); smaller != nil {
 					f = smaller
