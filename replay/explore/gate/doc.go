@@ -7,6 +7,7 @@
 // [Flight] and moves through four steps:
 //
 //	offer  Write was called          fresh, then named and Waiting
+//	take   it left its writer        needs room in Queue; at capacity 0 a waiting reader
 //	ack    Write returns             until then the flight is in unacked too
 //	give   Read returns it           at capacity 0 in one step with take
 //

@@ -51,11 +51,24 @@ func NewModels(events []store.Event, client, server replay.Model) (*Models, erro
 	return m, nil
 }
 
-// Play lets both ends play in a run.
+// Play lets both ends play in a run: with an operation for each call and for the rest.
 func (m *Models) Play(r Run) []*Modeled {
 	var list []*Modeled
 	for _, e := range m.ends {
-		list = append(list, e.play(r))
+		h := &Modeled{
+			modeledEnd: e, run: r, end: r.Gate.End(e.own), script: e.script.Rewound(),
+			asked: map[int][]Operation{}, awaited: map[int][]Operation{},
+			send: make(chan struct{}, 1), read: make(chan struct{}, 1),
+		}
+		for _, c := range e.calls {
+			op := r.Expect(c.name, false)
+			h.asked[c.request] = append(h.asked[c.request], op)
+			h.awaited[c.response] = append(h.awaited[c.response], op)
+		}
+		h.whole = r.Expect("the "+e.own.Sender()+"'s half", true)
+		r.Go(h.write)
+		r.Go(h.listen)
+		list = append(list, h)
 	}
 	return list
 }
@@ -66,24 +79,6 @@ type modeledEnd struct {
 	script *replay.Half
 	frames []transport.Frame // own frames, by number from 0
 	calls  []recordedCall    // own calls with a response
-}
-
-// play lets the end play in a run: with an operation for each call and for the rest.
-func (e *modeledEnd) play(r Run) *Modeled {
-	h := &Modeled{
-		modeledEnd: e, run: r, end: r.Gate.End(e.own), script: e.script.Rewound(),
-		asked: map[int][]Operation{}, awaited: map[int][]Operation{},
-		send: make(chan struct{}, 1), read: make(chan struct{}, 1),
-	}
-	for _, c := range e.calls {
-		op := r.Expect(c.name, false)
-		h.asked[c.request] = append(h.asked[c.request], op)
-		h.awaited[c.response] = append(h.awaited[c.response], op)
-	}
-	h.whole = r.Expect("the "+e.own.Sender()+"'s half", true)
-	r.Go(h.write)
-	r.Go(h.listen)
-	return h
 }
 
 // Modeled plays an end under a model in one run: a writer and a reader.

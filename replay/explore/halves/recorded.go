@@ -74,7 +74,6 @@ func (h *Recorded) Unsaid() (notes []string) {
 
 // playedCalls are the operations of a recorded client. nil has none.
 type playedCalls struct {
-	run   Run
 	byID  map[mcp.Key][]*playedCall // in recorded order
 	whole Operation                 // the rest of the half
 }
@@ -95,7 +94,7 @@ func newPlayedCalls(r Run, s *Session) *playedCalls {
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
 	}
-	c := &playedCalls{run: r, byID: map[mcp.Key][]*playedCall{}}
+	c := &playedCalls{byID: map[mcp.Key][]*playedCall{}}
 	for _, call := range list {
 		if call.dir != transport.ClientToServer {
 			continue
@@ -117,14 +116,6 @@ func (c *playedCalls) offered(f transport.Frame) (op string) {
 		p.op.Begin()
 	})
 	return op
-}
-
-// wrote ends the calls of a frame that wait for no response. A live server owes a response
-// to each request, even if the recording ends with the request open.
-func (c *playedCalls) wrote(f transport.Frame) {
-	c.each(f, transport.Request, func(p *playedCall) bool {
-		return p.begun && !p.done && !p.waits && !(p.owed && c.run.Live(transport.ServerToClient))
-	}, (*playedCall).succeed)
 }
 
 func (p *playedCall) succeed() {
@@ -323,7 +314,11 @@ func (h *Recorded) settle(ctx context.Context, flight *gate.Flight, n int) {
 	h.flying--
 	h.model.wrote(n, flight.Frame)
 	h.queue = append(h.queue, h.machine.Wrote(n)...)
-	h.calls.wrote(flight.Frame)
+	// A call that waits for no response ends here. A live server owes a response to each
+	// request, even if the recording ends with the request open.
+	h.calls.each(flight.Frame, transport.Request, func(p *playedCall) bool {
+		return p.begun && !p.done && !p.waits && !(p.owed && h.run.Live(transport.ServerToClient))
+	}, (*playedCall).succeed)
 	h.finishWhole()
 	if h.run.Loose {
 		place, first := h.machine.Place(n)
