@@ -86,7 +86,7 @@ func (b *bubble) rest() bool {
 	case <-r.gate.Poked():
 	default:
 	}
-	came := b.pass(r.since.Add(r.horizon), r.gate.Poked())
+	came := b.pass(r.since.Add(r.plan.Horizon), r.gate.Poked())
 	synctest.Wait()
 	r.moves.Tick()
 	select { // the last timers may have fired in the same instant
@@ -145,7 +145,7 @@ func (b *bubble) own(all stacks.Dump) stacks.Dump { return all.Bubble(all[0].Bub
 // returns.
 func (b *bubble) reap() {
 	b.weary.Store(false)
-	b.pass(time.Now().Add(b.run.horizon), nil)
+	b.pass(time.Now().Add(b.run.plan.Horizon), nil)
 	b.settle()
 }
 

@@ -261,10 +261,10 @@ func proveLock(t *testing.T, r *Run, f *freeze) (again *Run, doubt string) {
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
 	runtime.MemProfileRate = 1
 	before := timersMade()
-	again = &Run{plan: r.plan, level: r.level, parser: r.parser, capacity: r.capacity, split: r.split, limit: r.limit,
-		horizon: r.horizon, follower: &schedule.Follower{Token: r.asToken()}, repeats: true}
+	again = &Run{plan: r.plan, level: r.level, parser: r.parser, capacity: r.capacity, limit: r.limit,
+		follower: &schedule.Follower{Token: r.asToken()}, repeats: true}
 	again.trail.Touching = r.trail.Touching
-	again.play(t, r.plan)
+	again.play(t)
 	if again.frozen == nil {
 		return nil, "The same schedule did not stand still again. " + elsewhere(r)
 	}

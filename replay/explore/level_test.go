@@ -129,11 +129,11 @@ func TestRecordedTokens(t *testing.T) {
 			one := search{t: t, plan: withDefaults(p), length: 60}
 			first := one.newRun(Sweep[n%len(Sweep)])
 			first.chooser = []Strategy{POS, Starve, PCT, Random}[n%4].Begin(1, n, one.length)
-			first.play(t, one.plan)
+			first.play(t)
 			token := Token{Capacity: first.capacity, Level: level, Choices: first.choices}
 			again := one.newRun(token.Capacity)
 			again.follower = &schedule.Follower{Token: token}
-			again.play(t, one.plan)
+			again.play(t)
 			if again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) {
 				t.Fatalf("%v, schedule %d: %s\n%s\nwant\n%s", level, n, again.why, namesOf(again), namesOf(first))
 			}

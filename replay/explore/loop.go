@@ -26,7 +26,7 @@ type exited struct{}
 
 // play runs the schedule on a new goroutine, which is left behind if the run must be given
 // up. Several runs may play at once.
-func (r *Run) play(t *testing.T, p *Plan) {
+func (r *Run) play(t *testing.T) {
 	ended := make(chan any, 1)
 	r.engine = &bubble{run: r}
 	if r.kind == schedule.Settle {
@@ -41,7 +41,7 @@ func (r *Run) play(t *testing.T, p *Plan) {
 			}
 			ended <- v
 		}()
-		r.perform(t, p)
+		r.perform(t)
 		returned = true
 	}()
 	thrown, f := r.engine.await(ended)
@@ -51,7 +51,7 @@ func (r *Run) play(t *testing.T, p *Plan) {
 	}
 	switch v := thrown.(type) {
 	case nil:
-		if r.verdict == Pass && !r.cut && p.Check == nil && len(r.ops) == 0 {
+		if r.verdict == Pass && !r.cut && r.plan.Check == nil && len(r.ops) == 0 {
 			r.verdict, r.why, r.err = CheckFailed, errNoOracle.Error(), errNoOracle
 		}
 	case *freeze:
@@ -64,13 +64,13 @@ func (r *Run) play(t *testing.T, p *Plan) {
 }
 
 // perform runs the schedule under its engine.
-func (r *Run) perform(t *testing.T, p *Plan) {
+func (r *Run) perform(t *testing.T) {
 	r.engine.live(t, func() {
 		options := gate.Options{
-			C2S: r.capacity.C2S, S2C: r.capacity.S2C, Split: r.split, Traced: r.follower != nil && !r.untraced,
+			C2S: r.capacity.C2S, S2C: r.capacity.S2C, Split: !r.plan.AckWithTake, Traced: r.follower != nil && !r.untraced,
 			Parser: r.parser, Moves: &r.moves,
 		}
-		if !p.Lawless {
+		if !r.plan.Lawless {
 			options.Rules = order.New("")
 		}
 		r.gate, r.since = gate.New(options), time.Now()
@@ -79,7 +79,7 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 		}
 		r.ctx, r.cancel = context.WithCancel(r.gate.Context(context.Background()))
 		r.client, r.server = r.gate.Ends[0], r.gate.Ends[1]
-		r.session(p)
+		r.session()
 		r.cancel()
 		r.gate.Shutdown()
 		r.engine.reap()
@@ -90,9 +90,9 @@ func (r *Run) perform(t *testing.T, p *Plan) {
 }
 
 // session builds the peers, releases steps until none is left, and judges.
-func (r *Run) session(p *Plan) {
+func (r *Run) session() {
 	r.verdict = Pass
-	if !r.guard("Setup", func() { p.Setup(r) }) {
+	if !r.guard("Setup", func() { r.plan.Setup(r) }) {
 		return
 	}
 	r.loop()
@@ -100,10 +100,10 @@ func (r *Run) session(p *Plan) {
 	r.lessons.Recall = r.gate.Recall // at the run's end every end takes back its frames
 	r.gate.Unlock()
 	if r.verdict == Pass && !r.cut {
-		if p.Check == nil {
+		if r.plan.Check == nil {
 			r.err = r.Failures()
 		} else {
-			r.guard("Check", func() { r.err = p.Check(r) })
+			r.guard("Check", func() { r.err = r.plan.Check(r) })
 		}
 		if r.err != nil {
 			r.verdict, r.why = CheckFailed, r.err.Error()

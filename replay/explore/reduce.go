@@ -129,7 +129,7 @@ func (d *reduction) puttingOff(order []uint32) (*schedule.Delayed, bool) {
 func (s *search) runLate(failed *Run, c schedule.Capacity, l *schedule.Delayed) *Run {
 	r := s.newRun(c)
 	r.level, r.chooser, r.limit = failed.level, l.Choose, min(r.limit, 1000+4*len(failed.steps))
-	r.play(s.t, s.plan)
+	r.play(s.t)
 	return r
 }
 

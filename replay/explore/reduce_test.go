@@ -129,15 +129,15 @@ func TestLate(t *testing.T) {
 	for number := range 20 {
 		r := s.newRun(Capacity{})
 		r.chooser = Random.Begin(1, number, 60)
-		r.play(t, s.plan)
+		r.play(t)
 		var order []uint32
 		for _, step := range r.steps {
 			order = append(order, uint32(step.Hash()))
 		}
 		same, none := s.newRun(Capacity{}), s.newRun(Capacity{})
 		same.chooser, none.chooser = schedule.NewDelayed(order).Choose, schedule.NewDelayed(nil).Choose
-		same.play(t, s.plan)
-		none.play(t, s.plan)
+		same.play(t)
+		none.play(t)
 		if !reflect.DeepEqual(same.choices, r.choices) || len(none.choices) > 0 {
 			t.Errorf("run %d: %v, want %v; none put off: %v", number, same.choices, r.choices, none.choices)
 		}

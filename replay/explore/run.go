@@ -33,9 +33,7 @@ type Run struct {
 	kind     schedule.Engine
 	patient  bool // real time passes before a standstill is a stall
 	capacity schedule.Capacity
-	split    bool // ack is a step of its own
-	limit    int  // of steps
-	horizon  time.Duration
+	limit    int // of steps
 
 	// How the next step is chosen: by a token, or by a chooser.
 	follower   *schedule.Follower // of a token, or nil

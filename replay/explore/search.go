@@ -298,7 +298,7 @@ func (s *search) advance(v *visit) *Run {
 		return nil
 	}
 	r.systematic, r.trail.Touching = true, v.walk.Touching
-	r.play(s.t, s.plan)
+	r.play(s.t)
 	v.tried.Schedules++
 	passes := r.verdict == Pass || leaksAlone(r)
 	if !passes {
@@ -355,10 +355,10 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 // newRun returns a run that has not begun. Several workers call newRun at once.
 func (s *search) newRun(c schedule.Capacity) *Run {
 	r := &Run{
-		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c, split: !s.plan.AckWithTake,
-		limit: s.plan.Steps, horizon: s.plan.Horizon, parser: &s.parser, steps: make([]gate.Step, 0, s.length),
+		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c,
+		limit: s.plan.Steps, parser: &s.parser, steps: make([]gate.Step, 0, s.length),
 	}
-	r.trail.Touching = schedule.Touching{Capacity: c, Split: r.split}
+	r.trail.Touching = schedule.Touching{Capacity: c, Split: !s.plan.AckWithTake}
 	return r
 }
 
@@ -366,7 +366,7 @@ func (s *search) newRun(c schedule.Capacity) *Run {
 func (s *search) run(c schedule.Capacity, number int) *Run {
 	r := s.newRun(c)
 	r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
-	r.play(s.t, s.plan)
+	r.play(s.t)
 	return r
 }
 
@@ -374,7 +374,7 @@ func (s *search) run(c schedule.Capacity, number int) *Run {
 func (s *search) rerun(token schedule.Token, traced bool) *Run {
 	r := s.newRun(token.Capacity)
 	r.follower, r.level, r.untraced = &schedule.Follower{Token: token}, token.Level, !traced
-	r.play(s.t, s.plan)
+	r.play(s.t)
 	return r
 }
 
@@ -496,7 +496,7 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 		token := r.settledToken() // in real time there is time for any timer
 		again := s.newRun(token.Capacity)
 		again.kind, again.follower, again.level, again.patient = schedule.Settle, &schedule.Follower{Token: token}, token.Level, true
-		again.play(s.t, s.plan)
+		again.play(s.t)
 		text := strings.TrimSpace(again.verdict + " " + again.category)
 		if again.why != "" {
 			text += ": " + again.why

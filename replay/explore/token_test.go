@@ -68,7 +68,7 @@ func oneSchedule(t *testing.T, setup func(*Run), c Capacity, s Strategy, number 
 	if token != nil {
 		r.follower = &schedule.Follower{Token: *token}
 	}
-	r.play(t, one.plan)
+	r.play(t)
 	return r
 }
 
