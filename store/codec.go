@@ -15,7 +15,7 @@ import (
 // chunk) state it once, in front of the parts they hold.
 const CodecVersion = 1
 
-// The binary form of a part, version 1. All integers are unsigned varints.
+// The binary form of a part, version 1. The integers are unsigned varints.
 //
 //	flags    1 byte: bits 0-1 Dir (3: a chunk, below), 2 Unterminated, 3 Cont, 4 More, 5 Stream present,
 //	         6 Redacted present, 7 Cut present
@@ -27,7 +27,7 @@ const CodecVersion = 1
 //	cut      varint, of this part                                        (if bit 7)
 //	payload  the rest
 //
-// There is no length: the container knows it. Bits 6 and 7 came later: a reader without them
+// There is no length: the container knows the length. Bits 6 and 7 came later: a reader without them
 // refuses the part as newer.
 //
 // A chunk has 3 in the place of Dir, and then
@@ -43,15 +43,15 @@ const (
 	flagRedacted     = 1 << 6
 	flagCut          = 1 << 7
 	flagsChunk       = 3 // in the place of Dir
-	chunkPipe        = 2 // where the number of its pipe begins
+	chunkPipe        = 2 // where the number of the pipe begins
 	chunkCont        = 1 << 4
 )
 
-// kinds is append-only: an index, once released, keeps its meaning. A reader refuses an index
-// that it does not know, and keeps an unknown name: newer kinds, such as Stalled, have no index.
+// kinds is append-only: an index, once released, keeps its meaning. A reader refuses an
+// unknown index, and keeps an unknown name: newer kinds, such as Stalled, have no index.
 var kinds = [...]Kind{"", Opened, Frame, Delivered, Stderr, HTTP, EOF, Exited, Lost, Note, Closed}
 
-// kindIndex returns the index of a kind; 0: it has none.
+// kindIndex returns the index of a kind, or 0.
 func kindIndex(k Kind) byte {
 	if k == Frame {
 		return 2
@@ -66,7 +66,7 @@ func AppendPart(b []byte, p Part) []byte {
 }
 
 // AppendPartHead appends the binary form of p without its payload, for writers that checksum
-// or write the payload in place. It is on the path of every frame: hence the pointer, and the
+// or write the payload in place. AppendPartHead is on the path of every frame: hence the pointer, and the
 // numbers written in place.
 func AppendPartHead(b []byte, p *Part) []byte {
 	if p.Chunk {
@@ -186,9 +186,9 @@ func decodeChunk(d *varint.Reader, flags byte) (p Part, err error) {
 	return p, nil
 }
 
-// NextChain returns the chain value after e: SHA-256 over the value before it
-// and the event's binary form. The chain of an empty log is zero. It shows
-// whether two logs are the same, and where a changed one begins to differ.
+// NextChain returns the chain value after e: SHA-256 over the previous
+// value and the event's binary form. The chain of an empty log is zero. Chains show
+// whether two logs are the same, and where a changed log begins to differ.
 func NextChain(prev [32]byte, e Event) [32]byte {
 	h := sha256.New()
 	h.Write(prev[:])

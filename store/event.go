@@ -7,21 +7,21 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Kind is the sort of fact that an event records. Unknown kinds are kept and passed on.
+// Kind is the sort of an event's fact. Unknown kinds are kept and passed on.
 type Kind string
 
-// The kinds that mcprec writes. payload.go describes their payloads.
+// The kinds of mcprec's own events. payload.go describes their payloads.
 const (
 	Opened    Kind = "opened"    // the session's header; always Seq 1
 	Frame     Kind = "frame"     // a frame's exact bytes
-	Delivered Kind = "delivered" // a write to the receiver that blocked
+	Delivered Kind = "delivered" // a blocked write to the receiver
 	Stalled   Kind = "stalled"   // the receiver does not read
 	Stderr    Kind = "stderr"    // a line of the server's standard error
 	HTTP      Kind = "http"      // an HTTP exchange or stream opened or closed
 	EOF       Kind = "eof"       // a direction ended
 	Exited    Kind = "exit"      // the server process ended
 	Signal    Kind = "signal"    // a signal came to the recorder
-	Lost      Kind = "lost"      // something could not be stored
+	Lost      Kind = "lost"      // events could not be stored
 	Note      Kind = "note"      // a user's annotation
 	Closed    Kind = "closed"    // the recording's end; seals the log
 )
@@ -31,25 +31,25 @@ type Event struct {
 	// Seq is the position in the session's log, from 1, without gaps.
 	Seq uint64
 	// At is the monotonic offset from the start of the session: for a frame of a pipe the time
-	// of its end, for an HTTP body the time of its first byte.
+	// of the end, for an HTTP body the time of the first byte.
 	At time.Duration
 	// Kind says how to read the rest.
 	Kind Kind
-	// Dir is the direction of a frame, or of an event about one direction.
+	// Dir is the direction of a frame, or of an event about a direction.
 	Dir transport.Direction
 	// Stream is the frame's stream number; 0 on stdio.
 	Stream uint64
-	// Unterminated marks a frame or stderr line without a newline at its end.
+	// Unterminated marks a frame or stderr line without a newline at the end.
 	Unterminated bool
-	// Redacted is the number of secrets in the payload that a placeholder replaces. If it is 0
+	// Redacted is the number of placeholders for secrets in the payload. If Redacted is 0
 	// the payload is the exact bytes.
 	Redacted uint64
-	// Cut is the number of bytes of a frame that passed but were over the limit for recording.
+	// Cut is the number of passed bytes of a frame over the limit for recording.
 	Cut uint64
 	// RecordedSize is the length of the recorded payload if a masked copy has another length;
-	// else 0. It is never stored.
+	// else 0. RecordedSize is never stored.
 	RecordedSize int
-	// Payload is the exact bytes. The holder of an Event must not change them.
+	// Payload is the exact bytes. The holder of an Event must not change the payload.
 	Payload []byte
 }
 
@@ -68,7 +68,7 @@ func (e Event) Size() int {
 	return len(e.Payload)
 }
 
-// AsFrame returns the transport frame that a Frame event records.
+// AsFrame returns the transport frame of a Frame event.
 func (e Event) AsFrame() transport.Frame {
 	return transport.Frame{Bytes: e.Payload, Stream: e.Stream, Unterminated: e.Unterminated}
 }

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// HTTPInfo is the payload of an HTTP event: what the HTTP transports say around a frame. The
-// event's Stream is the number of the exchange, from 1: a request, its response, and all
+// HTTPInfo is the payload of an HTTP event: the HTTP transports' words around a frame. The
+// event's Stream is the number of the exchange, from 1: a request, the response, and the
 // events of a response stream. Frames of the exchange carry the same number; Dir is the
 // direction of the actor.
 type HTTPInfo struct {
@@ -21,23 +21,23 @@ type HTTPInfo struct {
 	Path   string `json:"path,omitempty"`
 	// Status of a response.
 	Status int `json:"status,omitempty"`
-	// Header has the headers that matter to MCP, with canonical names. It never has
-	// credentials: their values are replaced before.
+	// Header has the headers of interest to MCP, with canonical names. The values of
+	// credentials are replaced before.
 	Header map[string][]string `json:"header,omitempty"`
-	// Body is a body that is no frame, or a piece of one: an error page, "Accepted", or the
-	// data of a server-sent event that is no message. Body64 has it if it is not UTF-8.
+	// Body is a body that is no frame, or a piece of a body: an error page, "Accepted", or the
+	// data of a server-sent event that is no message. Body64 has a body of other bytes than UTF-8.
 	Body   string `json:"body,omitempty"`
 	Body64 []byte `json:"body64,omitempty"`
-	// Coding is the content coding that Body64 still has if it could not be decoded.
+	// Coding is the content coding of a Body64 that could not be decoded.
 	Coding string `json:"coding,omitempty"`
 	// Other marks a request that does not look like MCP, such as a login: the bodies of its
 	// exchange are no frames, except a stream of events.
 	Other bool `json:"other,omitempty"`
 	// Withheld is Other in recordings of release 0.1, which lack such bodies.
 	Withheld bool `json:"withheld,omitempty"`
-	// Dropped is, at the end of an exchange, the number of its bytes over the user's limit.
+	// Dropped is, at the end of an exchange, the number of bytes over the user's limit.
 	Dropped int64 `json:"dropped,omitempty"`
-	// SSE has a server-sent event without the value of its data.
+	// SSE has a server-sent event without the value of the data.
 	SSE *SSEInfo `json:"sse,omitempty"`
 	// Error is the cause of a cut.
 	Error string `json:"error,omitempty"`
@@ -53,19 +53,19 @@ func (h *HTTPInfo) SetBody(b []byte) {
 
 // Values of HTTPInfo.What.
 const (
-	HTTPRequest  = "request"  // a request began; its body follows as a frame
-	HTTPInterim  = "interim"  // a status came that is not the answer's, as 103
+	HTTPRequest  = "request"  // a request began; the body follows as a frame
+	HTTPInterim  = "interim"  // a status before the answer's came, as 103
 	HTTPResponse = "response" // the status and the headers of the answer came
-	HTTPEvent    = "event"    // a server-sent event that is more than its frame, which follows if there is one
-	HTTPBody     = "body"     // a stretch of a body that is no frame
-	HTTPEnd      = "end"      // the response ended as it should
+	HTTPEvent    = "event"    // a server-sent event with more than a frame; a frame follows
+	HTTPBody     = "body"     // a stretch of a body, no frame
+	HTTPEnd      = "end"      // the response ended in order
 	HTTPAbort    = "abort"    // the client hung up
 	HTTPBroken   = "broken"   // the server did
 	HTTPNone     = "none"     // no response came
 	HTTPLeft     = "left"     // the recorder ended before the exchange did
 )
 
-// SSEInfo is a server-sent event without its data. It is nil for the usual form: "event:
+// SSEInfo is a server-sent event without the data. It is nil for the usual form: "event:
 // message", the data on one line, a blank line, "\n" as line ends and a blank after each
 // colon.
 type SSEInfo struct {
@@ -75,18 +75,18 @@ type SSEInfo struct {
 	// Lines are the event's lines; of data lines only the name, the colon and the blank after
 	// it, if any. The values are in the frame.
 	Lines []string `json:"lines,omitempty"`
-	// EOL is the line end if it is not "\n".
+	// EOL is a line end other than "\n".
 	EOL string `json:"eol,omitempty"`
-	// Raw replaces Lines and EOL for mixed line ends and for bytes that are not UTF-8. It is
-	// the event without the values of its data.
+	// Raw replaces Lines and EOL for mixed line ends and for bytes that are not UTF-8. Raw is
+	// the event without the values of the data.
 	Raw []byte `json:"raw,omitempty"`
-	// Frame is the Seq of the event's frame if that stands before, because the event was too
-	// long to be held until its end.
+	// Frame is the Seq of an earlier frame of the event, which was too long to be held until
+	// the end.
 	Frame uint64 `json:"frame,omitempty"`
 }
 
-// appendJSON appends the JSON of h. It is written by hand because several of these
-// events stand on the path of every exchange, and it takes a tenth of the time.
+// appendJSON appends the JSON of h. The code is by hand because several of these
+// events stand on the path of every exchange, and takes a tenth of the library's time.
 func (h *HTTPInfo) appendJSON(b []byte) []byte {
 	b = append(b, `{"what":`...)
 	b = appendText(b, h.What)

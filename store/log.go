@@ -29,7 +29,7 @@ func (l logEnd) next(e *Event) (logEnd, error) {
 	return logEnd{e.Seq, e.At, e.Kind == Closed}, nil
 }
 
-// Validator checks the order of a log event by event, and its header. It does not look into
+// Validator checks the order of a log event by event, and the header. A Validator does not look into
 // frames. The zero value is ready.
 type Validator struct{ end logEnd }
 
@@ -51,7 +51,7 @@ func (v *Validator) Check(e Event) error {
 // Head returns the last Seq checked and whether the log is sealed.
 func (v *Validator) Head() (seq uint64, sealed bool) { return v.end.seq, v.end.closed }
 
-// Next returns the head after e, or an error if e cannot follow. It checks the rules of
+// Next returns the head after e, or an error if e cannot follow. Next checks the rules of
 // [Validator], but not the header.
 func (h Head) Next(e Event) (Head, error) {
 	end, err := logEnd{h.Seq, h.At, h.Sealed}.next(&e)
@@ -61,7 +61,7 @@ func (h Head) Next(e Event) (Head, error) {
 	return Head{Seq: end.seq, At: end.at, Chain: NextChain(h.Chain, e), Sealed: end.closed}, nil
 }
 
-// Count adds e to the header and the counts of a session. It leaves Head and State alone.
+// Count adds e to the header and the counts of a session. Count leaves Head and State alone.
 func (s *Session) Count(e Event) error {
 	switch e.Kind {
 	case Opened:
@@ -96,7 +96,7 @@ func (s *Session) Count(e Event) error {
 
 // Sequence checks the order of the parts of a live session. A spool holds its recorder to the
 // order, because a log in a wrong order cannot be read. A Sequence is a value: after a failed
-// write the old one is still valid. Chunks have no numbers.
+// write the old value is still valid. Chunks have no numbers.
 type Sequence struct {
 	end  logEnd   // the newest event begun; at: the time of the newest part
 	open []uint64 // events in parts without their last part; never changed in place
@@ -141,5 +141,5 @@ func (s Sequence) After(parts []Part) (_ Sequence, err error) {
 // At returns the time of the newest part.
 func (s Sequence) At() time.Duration { return s.end.at }
 
-// Seq returns the Seq of the newest event begun; 0: none.
+// Seq returns the Seq of the newest event begun; 0 without an event.
 func (s Sequence) Seq() uint64 { return s.end.seq }

@@ -26,17 +26,17 @@ type Header struct {
 	Labels   map[string]string `json:"labels,omitempty"`
 	Command  []string          `json:"command"` // the server's command line
 	URL      string            `json:"url,omitempty"`
-	Recorder string            `json:"recorder,omitempty"` // the mcprec that recorded it
-	// Processes are those of a session on stdio that began with the recording.
+	Recorder string            `json:"recorder,omitempty"` // the recording mcprec
+	// Processes are the processes of a session on stdio.
 	Processes *Processes `json:"processes,omitempty"`
 	// MaxFrame is the most bytes of a frame that are recorded; 0: all.
 	MaxFrame int64 `json:"max_frame,omitempty"`
-	// Redacted is the number of secrets in this header that placeholders replace.
+	// Redacted is the number of placeholders for secrets in this header.
 	Redacted uint64 `json:"redacted,omitempty"`
-	// Masked is set if the session is kept without its secrets, with the rules beside the
-	// built-in ones; nil: it is kept exactly.
+	// Masked is set for a session that is kept without secrets, with the user's rules; nil: the
+	// session is kept exactly.
 	Masked *MaskRules `json:"masked,omitempty"`
-	// Expect is the verdict that replaying this session must give, in the form of
+	// Expect is the necessary verdict of a replay of this session, in the form of
 	// replay.ParseExpectation.
 	Expect string `json:"expect,omitempty"`
 }
@@ -54,7 +54,7 @@ type MaskRules struct {
 type Processes struct {
 	Server   ProcessID `json:"server"`
 	Recorder ProcessID `json:"recorder"`
-	Client   ProcessID `json:"client"` // that started the recorder; it may be a launcher
+	Client   ProcessID `json:"client"` // the recorder's parent, perhaps a launcher
 	// Watched are the directions, "c2s" or "s2c", in which the recorder sees whether the
 	// receiver reads. Only there it tells something that no Stalled event came.
 	Watched []string `json:"watched,omitempty"`
@@ -147,7 +147,7 @@ type StalledInfo struct {
 	Over    bool          `json:"over,omitempty"`    // the receiver has read, after For
 }
 
-// EOFInfo is the payload of an EOF event; its Dir is the direction that ended.
+// EOFInfo is the payload of an EOF event; Dir is the ended direction.
 type EOFInfo struct {
 	// By is the end that stopped: "sender" closed its output, "receiver" no longer reads,
 	// "recorder" gave up on a stream that others still hold.
@@ -186,16 +186,16 @@ func (x ExitInfo) String() string {
 	return fmt.Sprint(x.Code)
 }
 
-// SignalInfo is the payload of a Signal event, which stands before what the signal causes.
+// SignalInfo is the payload of a Signal event, which stands before the signal's effects.
 type SignalInfo struct {
 	Signal string `json:"signal"`           // "interrupt", "terminated", …
-	Passed bool   `json:"passed,omitempty"` // the recorder sends it on to the server
+	Passed bool   `json:"passed,omitempty"` // the recorder sends the signal on to the server
 }
 
 // LostInfo is the payload of a Lost event, in the place of the gap.
 type LostInfo struct {
-	Frames uint64 `json:"frames"` // events that could not be stored
-	Bytes  uint64 `json:"bytes"`  // their bytes
+	Frames uint64 `json:"frames"` // number of lost events
+	Bytes  uint64 `json:"bytes"`  // in the lost events
 	Reason string `json:"reason"`
 	// Streams are the pipes with missing bytes: "c2s", "s2c", "stderr". None: only mcprec's
 	// own events are missing.
@@ -205,8 +205,8 @@ type LostInfo struct {
 // NoteInfo is the payload of a Note by a recorder.
 type NoteInfo struct {
 	Text string `json:"text"`
-	// Doubtful is the first event that may be lost because an fsync failed. Events that can be
-	// read are intact: checksums hold that. 0: none.
+	// Doubtful is the first event that may be lost because an fsync failed. A checksum
+	// holds every readable event intact. 0: no event is doubtful.
 	Doubtful uint64 `json:"doubtful,omitempty"`
 }
 
@@ -216,7 +216,7 @@ type ClosedInfo struct {
 	Lost   uint64 `json:"lost"`   // events lost, in all
 }
 
-// EncodePayload returns the payload bytes of one of the Info types above.
+// EncodePayload returns the payload bytes of a value of an Info type.
 func EncodePayload(info any) []byte {
 	if h, ok := info.(*HTTPInfo); ok {
 		return h.appendJSON(make([]byte, 0, 256))

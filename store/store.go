@@ -17,7 +17,7 @@ import (
 // version 7, which sorts by time; any UUID is accepted.
 type SessionID string
 
-// ParseSessionID checks the form of an id and lowers its case.
+// ParseSessionID checks the form of an id and returns the id in lower case.
 func ParseSessionID(s string) (SessionID, error) {
 	id := SessionID(strings.ToLower(s))
 	if _, err := id.Bytes(); err != nil {
@@ -27,7 +27,7 @@ func ParseSessionID(s string) (SessionID, error) {
 }
 
 // DeriveSessionID returns the id of a session that was recorded without one: a
-// version 8 UUID of the text's SHA-256, the same wherever it is read.
+// version 8 UUID of the text's SHA-256, the same for every reader.
 func DeriveSessionID(text []byte) SessionID {
 	sum := sha256.Sum256(text)
 	sum[6] = sum[6]&0x0f | 0x80
@@ -55,14 +55,14 @@ type Head struct {
 	Sealed bool     // the last event is Closed
 }
 
-// State is how a recording ended, if it did.
+// State tells whether and how a recording ended.
 type State string
 
 // The states of a session.
 const (
-	Live    State = "live"    // a recorder holds it
-	Ended   State = "closed"  // sealed by its Closed event
-	Crashed State = "crashed" // its recorder died; the log is an unbroken beginning
+	Live    State = "live"    // a recorder holds the session
+	Ended   State = "closed"  // sealed by the Closed event
+	Crashed State = "crashed" // the recorder died; the log is an unbroken beginning
 )
 
 // State returns the state of a session with the head h; live: a recorder holds it.
@@ -76,14 +76,14 @@ func (h Head) State(live bool) State {
 	return Crashed
 }
 
-// Session is a recording in a listing: its header, and counts over its events.
+// Session is a recording in a listing: the header, and counts over the events.
 type Session struct {
 	Header
 	Head   Head
 	Frames uint64
 	Bytes  uint64 // of the frames' payloads
 	Lost   uint64
-	// Doubtful is the first event that the disk may have lost, see [NoteInfo]; 0: none.
+	// Doubtful is the first event of doubtful durability, see [NoteInfo]; 0: every event is safe.
 	Doubtful uint64
 	State    State
 	Exit     string // ExitInfo.String; "": unknown
@@ -113,8 +113,8 @@ func (q Query) Order(found []Session) []Session {
 
 // ReadOptions configures Read.
 type ReadOptions struct {
-	// Follow waits for further events of a live session until it is sealed or
-	// its recorder dies.
+	// Follow waits for further events of a live session until the log is sealed or
+	// the recorder dies.
 	Follow bool
 }
 
@@ -122,15 +122,15 @@ type ReadOptions struct {
 type Info struct {
 	Name       string // "bbolt", "memory"
 	Location   string // a folder, or ""
-	Durability string // what Append promises on return: "process", "disk", "quorum"
+	Durability string // Append's promise on return: "process", "disk", "quorum"
 }
 
-// Store holds sessions. All methods are safe for concurrent use, and for several processes if
-// the store is on disk. Payloads that Read yields belong to the caller.
+// Store holds sessions. The methods are safe for concurrent use, and for several processes if
+// the store is on disk. Payloads from Read belong to the caller.
 type Store interface {
 	// Append adds events after Seq `after` (0: a new session), all or none, and returns when
-	// they are durable to Info().Durability. It accepts events that the log holds already if
-	// they are equal to the byte; for others, and for `after` past the head, the error is a
+	// they are durable to Info().Durability. Append accepts events of the log again if
+	// they are equal to the byte; for other events, and for `after` past the head, the error is a
 	// *ConflictError. ErrLive while a recorder holds the session.
 	Append(ctx context.Context, id SessionID, after uint64, events []Event) (Head, error)
 	// Read yields the events from Seq `from` (0 and 1 both mean the first) in order and
@@ -139,19 +139,19 @@ type Store interface {
 	Read(ctx context.Context, id SessionID, from uint64, o ReadOptions) iter.Seq2[Event, error]
 	// Head returns the end of the log; ErrNotFound for an unknown session.
 	Head(ctx context.Context, id SessionID) (Head, error)
-	// Sessions yields the sessions that the query selects. An unreadable part of the store
+	// Sessions yields the sessions of the query. An unreadable part of the store
 	// yields an error, and the listing goes on.
 	Sessions(ctx context.Context, q Query) iter.Seq2[Session, error]
 	// Delete removes a session and leaves a tombstone, so that a late spool of the session is
 	// refused. ErrLive while a recorder holds it.
 	Delete(ctx context.Context, id SessionID) error
-	// Info describes the store. It may be called at any time.
+	// Info describes the store, at any time.
 	Info() Info
-	// Close waits for running calls and releases the store. Close its spools before.
+	// Close waits for running calls and releases the store. Close the spools before.
 	Close() error
 }
 
-// Spooler is a store that takes live sessions on the hot path.
+// Spooler is a store for live sessions, on the hot path.
 type Spooler interface {
 	// Spool starts a live session with its Opened event, which has Seq 1. ErrExists for a
 	// known session.
@@ -161,26 +161,26 @@ type Spooler interface {
 // Spool is the writer of one live session. It is not safe for concurrent use: the recorder
 // orders the calls.
 type Spool interface {
-	// Write hands the parts to the operating system, all or none, before it returns. After an
+	// Write hands the parts to the operating system, all or none, before returning. After an
 	// error no part of the call is in the log, and the next Write may be tried. Payloads and
 	// Buffers belong to the call until it returns.
 	Write(parts []Part) error
 	// Close makes the spool durable, moves it into the store as far as that is quick, and
-	// releases the session. An error names the events that are not durable.
+	// releases the session. An error names the events without durability.
 	Close() error
 }
 
-// Unsteady is a spool whose disk may fail beside its calls.
+// Unsteady is a spool with a disk that may fail beside the calls.
 type Unsteady interface {
 	// OnDoubt has f called, once, when an fsync fails. The events from Seq `from` on can be
 	// read, but may be lost when the machine dies, or sooner. f must not call the spool.
 	OnDoubt(f func(from uint64, cause error))
 }
 
-// Keyed is a store with a key for placeholders: equal secrets have equal placeholders in all
-// its sessions.
+// Keyed is a store with a key for placeholders: equal secrets have equal placeholders in
+// every session.
 type Keyed interface {
-	// RedactionKey returns the key. The first call makes it.
+	// RedactionKey returns the key. The first call makes the key.
 	RedactionKey() ([]byte, error)
 }
 

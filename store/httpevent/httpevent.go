@@ -1,16 +1,18 @@
-// Package httpevent decides what a recording keeps of an HTTP exchange besides its frames.
+// Package httpevent decides which parts of an HTTP exchange a recording keeps besides the
+// frames.
 //
 // A tap on live traffic and an importer of another recorder's file make their HTTP events
-// by the same rules. All functions are pure: no I/O and no state.
+// by the same rules. The functions are pure: no I/O and no state.
 //
-//	[Header]    the headers that matter to MCP, without credentials
-//	[SSE]       what a server-sent event says besides its data
-//	[SSEBytes]  the way back from that to the bytes
+//	[Header]    the headers of interest to MCP, without credentials
+//	[SSE]       the fields of a server-sent event besides its data
+//	[SSEBytes]  the bytes of such an event, from its fields
 //
 // # What it refuses
 //
-// A credential in a header is never recorded: only that it was there, and its scheme. Secrets elsewhere (in a URL, in a body) stay: package mask finds them when the
-// recording leaves the store.
+// A credential in a header is never recorded, only its presence and its scheme. Secrets
+// elsewhere (in a URL, in a body) stay: package mask finds them when the recording leaves the
+// store.
 package httpevent
 
 import (
@@ -25,8 +27,8 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// SSE describes a server-sent event, given its bytes without the values of its data. As many
-// line ends as stray at their beginning belong to the event before.
+// SSE describes a server-sent event, given its bytes without the values of the data. The
+// first stray bytes, line ends, belong to the previous event.
 func SSE(meta []byte, stray int) *store.SSEInfo {
 	info := &store.SSEInfo{}
 	even := stray == 0 && utf8.Valid(meta)
@@ -51,15 +53,15 @@ func SSE(meta []byte, stray int) *store.SSEInfo {
 	if !even {
 		return &store.SSEInfo{Event: info.Event, ID: info.ID, Retry: info.Retry, Raw: meta}
 	}
-	info.Lines = info.Lines[:max(0, len(info.Lines)-1)] // without the blank one
+	info.Lines = info.Lines[:max(0, len(info.Lines)-1)] // without the blank line
 	if string(eol) != "\n" {
 		info.EOL = string(eol)
 	}
 	return info
 }
 
-// SSEBytes returns the bytes of an event without the values of its data, as
-// [streamable.JoinEvent] takes them; of no info, nil.
+// SSEBytes returns the bytes of an event without the values of the data, in the
+// form for [streamable.JoinEvent]; nil without an info.
 func SSEBytes(info *store.SSEInfo) []byte {
 	switch {
 	case info == nil:
@@ -74,8 +76,8 @@ func SSEBytes(info *store.SSEInfo) []byte {
 // dropped stands where a credential was.
 const dropped = "[dropped]"
 
-// keptHeader are the headers that matter to MCP, besides all that begin with Mcp-. It is
-// true of credentials, which are never recorded: only that they were there, and their scheme.
+// keptHeader has the headers of interest to MCP, besides every Mcp-… header. A true value marks
+// a credential, of which only the presence and the scheme are recorded.
 var keptHeader = map[string]bool{
 	"Accept":              false,
 	"Accept-Encoding":     false,
@@ -98,10 +100,10 @@ var keptHeader = map[string]bool{
 	"X-Api-Key":           true,
 }
 
-// credentialWords are in the names of headers Mcp-… whose value is a credential.
+// credentialWords are in the names of Mcp-… headers with a credential as value.
 var credentialWords = []string{"Auth", "Token", "Key", "Secret", "Passw", "Credential"}
 
-// Header returns the headers that matter, without credentials. Names are canonical. The
+// Header returns the headers of interest, without credentials. Names are canonical. The
 // result may share values with all.
 func Header(all map[string][]string) map[string][]string {
 	kept := make(map[string][]string, 4)

@@ -1,4 +1,4 @@
-// Package mask takes secrets out of a copy of an event that leaves the store.
+// Package mask takes secrets out of copies of events on their way out of the store.
 //
 // The store keeps exact bytes and belongs to its owner alone. Output, files and messages go
 // through a [Masker] first, unless the owner says otherwise.
@@ -15,7 +15,7 @@
 //
 // # Data layout
 //
-// All rules stand in one table, rules.txt, which rules.go parses. json.go walks the values of
+// The rules stand in a table, rules.txt, which rules.go parses. json.go walks the values of
 // a message, also of JSON within strings; names.go judges names and values; text.go looks for
 // the rules' words in a text; event.go applies them to events. They return edits of the
 // original bytes.

@@ -9,13 +9,13 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Event returns an event without its secrets, and counts them; the same event if there are
-// none. It does not change the payload of e.
+// Event returns an event without its secrets, and counts the secrets. An event without secrets
+// comes back unchanged. The payload of e does not change.
 func (m *Masker) Event(e store.Event) store.Event { return m.Session().Event(e) }
 
 // Session masks the events of one session in their order. Besides the Masker's rules, it knows
 // the secrets of the session's command line and URL in every place. It finds a secret in
-// several pieces of a text, from the piece on that gives it away.
+// several pieces of a text, from the piece on in which a rule recognises the secret.
 type Session struct {
 	masker *Masker
 	texts  map[stream][]byte // the end of each stream

@@ -35,7 +35,7 @@ type Finding struct {
 type Masker struct {
 	rules    *ruleTable
 	key      []byte
-	keys     *regexp.Regexp // the user's; nil: none
+	keys     *regexp.Regexp // of the user; may be nil
 	patterns []*regexp.Regexp
 	pointers *regexp.Regexp
 	report   func(Finding)
@@ -100,7 +100,8 @@ func (m *Masker) Reporting(fn func(Finding)) *Masker {
 	return &other
 }
 
-// Frame returns a frame without its secrets, and their number; b itself if there are none.
+// Frame returns a frame without its secrets, and the number of secrets; b itself if there is no
+// secret.
 func (m *Masker) Frame(b []byte) ([]byte, int) { return m.masked(b, m.rules.fields["message"]) }
 
 // masked masks JSON with known fields, or a text.
@@ -113,7 +114,7 @@ func (m *Masker) masked(b []byte, fields map[string]zone) ([]byte, int) {
 	return m.finish(b, w.edits)
 }
 
-// Text returns a text without its secrets, and their number.
+// Text returns a text without its secrets, and the number of secrets.
 func (m *Masker) Text(b []byte) ([]byte, int) { return m.finish(b, m.anyText(b)) }
 
 // edit replaces a stretch of bytes.

@@ -128,7 +128,7 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 }
 
 // EnvValues returns the secret values in an environment ("NAME=value"): of the given names,
-// and of names that sound secret.
+// and of names with a secret sound.
 func EnvValues(environ, names []string) []string {
 	var values []string
 	for _, e := range environ {

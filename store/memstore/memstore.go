@@ -4,7 +4,7 @@
 // # Data layout
 //
 // A map from session id to log. A log is a slice of events, their projection for listings, and
-// a channel that is closed and replaced after every change, for followers.
+// a channel for followers, closed and replaced after every change.
 //
 // # What it refuses to do
 //
@@ -24,7 +24,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Store is an in-memory store. Use New. All methods are safe for concurrent use.
+// Store is an in-memory store. Use New. The methods are safe for concurrent use.
 type Store struct {
 	mu     sync.Mutex
 	logs   map[store.SessionID]*log
@@ -54,7 +54,7 @@ var (
 	_ store.Keyed   = (*Store)(nil)
 )
 
-// RedactionKey returns a key that lives as long as the store.
+// RedactionKey returns a key for the life of the store.
 func (s *Store) RedactionKey() ([]byte, error) { return s.key, nil }
 
 // Append adds events after Seq `after`.
@@ -79,7 +79,7 @@ func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, ev
 	return next.session.Head, nil
 }
 
-// forAppend returns the log of id, or an empty one.
+// forAppend returns the log of id, or a new log.
 func (s *Store) forAppend(ctx context.Context, id store.SessionID) (*log, error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Store) forAppend(ctx context.Context, id store.SessionID) (*log, error)
 	return l, nil
 }
 
-// after returns a copy of l for appending, if the events that overlap it are equal to its own.
+// after returns a copy of l for appending, if the overlapping events are equal to the events of l.
 func (l *log) after(id store.SessionID, after uint64, events []store.Event) (*log, error) {
 	held := l.session.Head.Seq
 	if after > held {
@@ -203,7 +203,7 @@ func (s *Store) Head(ctx context.Context, id store.SessionID) (store.Head, error
 	return l.session.Head, nil
 }
 
-// Sessions yields the sessions that the query selects.
+// Sessions yields the sessions of the query.
 func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
 	return func(yield func(store.Session, error) bool) {
 		found, err := s.find(ctx, q)
@@ -312,7 +312,7 @@ type spool struct {
 	closed   bool
 }
 
-// Write adds the parts, all or none.
+// Write adds the parts in one step.
 func (p *spool) Write(parts []store.Part) error {
 	if p.closed {
 		return fmt.Errorf("write to session %s: %w", p.id, store.ErrClosed)

@@ -12,7 +12,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// newID returns the nth of a row of version 7 UUIDs that sort by n, a day apart, so that they
+// newID returns the nth of a row of version 7 UUIDs, which sort by n and lie a day apart, to
 // cover several months.
 func newID(n int) store.SessionID {
 	ms := start(n).UnixMilli()

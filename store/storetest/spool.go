@@ -28,7 +28,7 @@ func mustWrite(t *testing.T, sp store.Spool, p ...store.Part) {
 	if err := sp.Write(p); err != nil {
 		t.Fatalf("write: %v", err)
 	}
-	for i := range p { // the caller may use its buffers again
+	for i := range p { // the caller may use the buffers again
 		clear(p[i].Payload)
 	}
 }
@@ -202,8 +202,8 @@ var spoolCases = map[string]testCase{
 		mustClose(t, sp)
 		wantEvents(t, s, newID(1), 0, events)
 	},
-	// This case follows a session while it is written: each event is written after the one
-	// before has arrived.
+	// This case follows a session while it is written: each event is written after the
+	// previous event has arrived.
 	"follow": func(t *testing.T, s store.Store) {
 		sp := openSpool(t, s, 1)
 		events := log(1, 12, true)

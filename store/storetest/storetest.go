@@ -22,7 +22,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Option adds cases for abilities that only some stores have.
+// Option adds cases for abilities of some stores.
 type Option func(*suite)
 
 // Reopen sets the function that closes a store and opens the same data again.

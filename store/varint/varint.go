@@ -1,9 +1,9 @@
-// Package varint writes and reads fields of binary forms: numbers as varints, texts as their
-// length and their bytes, one after the other.
+// Package varint writes and reads fields of binary forms: numbers as varints, texts as a length
+// and the bytes, in a row.
 //
-// Fields carry no names: a reader asks for them in the order in which they were written.
+// Fields carry no names: a reader asks for the fields in the order of writing.
 // A field that is missing, or longer than the rest of the bytes, makes the reader bad, and
-// every field after it reads as 0. The reader never allocates more than the bytes hold.
+// every later field reads as 0. The reader never allocates more than the bytes hold.
 package varint
 
 import "encoding/binary"
@@ -30,7 +30,7 @@ type Reader struct {
 	bad  bool
 }
 
-// NewReader returns a reader of b; the slices that it returns share b's memory.
+// NewReader returns a reader of b; the returned slices share b's memory.
 func NewReader(b []byte) Reader { return Reader{rest: b} }
 
 // Bad reports whether a field was missing.
@@ -67,7 +67,7 @@ func (r *Reader) Byte() byte {
 	return 0
 }
 
-// Take reads n bytes, or none.
+// Take reads n bytes; nil if fewer are left.
 func (r *Reader) Take(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.fail()
@@ -78,7 +78,7 @@ func (r *Reader) Take(n uint64) []byte {
 	return taken
 }
 
-// Rest reads all bytes that are left.
+// Rest reads the remaining bytes.
 func (r *Reader) Rest() []byte { return r.Take(uint64(len(r.rest))) }
 
 // Text reads a text.
