@@ -39,7 +39,13 @@ var fields = []Field{
 		}
 		return s.call.Target, true
 	})},
-	{Name: "method", Wants: "a method", Says: "calls and notifications of the method", matcher: matchMethod},
+	{Name: "method", Wants: "a method", Says: "calls and notifications of the method", matcher: func(v value) (matcher, error) {
+		fits := v.pattern()
+		return func(s *subject) bool {
+			m := s.message
+			return m != nil && (m.Method != "" && fits(m.Method) || s.call != nil && fits(s.call.Method))
+		}, nil
+	}},
 	{Name: "target", Wants: "a name or a URI", Says: "what is about the tool, prompt or resource", matcher: named(func(s *subject) (string, bool) {
 		switch {
 		case s.call != nil:
@@ -50,7 +56,13 @@ var fields = []Field{
 		return "", false
 	})},
 	{Name: "id", Wants: `an id as JSON has it: 7 or "7"`, Says: `calls with the id as JSON has it: 7, or "7"`, matcher: matchID},
-	{Name: "dir", Wants: "c2s or s2c", Says: "what went that way, c2s or s2c", matcher: matchDirection},
+	{Name: "dir", Wants: "c2s or s2c", Says: "what went that way, c2s or s2c", matcher: func(v value) (matcher, error) {
+		dir, err := transport.ParseDirection(v.text)
+		if err != nil || dir == transport.NoDirection {
+			return nil, failure(v.at, "dir: wants c2s or s2c, not %s", v.quote())
+		}
+		return func(s *subject) bool { return s.entry.Dir == dir }, nil
+	}},
 	{Name: "kind", Wants: "one of " + strings.Join(kindNames, ", "), Says: "events or messages of the kind", List: true, matcher: matchKind},
 	{Name: "status", Wants: statusWants, Says: "calls that ended so, HTTP answers and errors by number", List: true, ahead: true, matcher: matchStatus},
 	{Name: "took", Wants: "a range of durations, such as >1.5s", Says: "calls whose answer took as long, or is not there for as long: >100ms", ahead: true,
@@ -80,14 +92,6 @@ func named(text func(*subject) (string, bool)) func(value) (matcher, error) {
 			return ok && fits(found)
 		}, nil
 	}
-}
-
-func matchMethod(v value) (matcher, error) {
-	fits := v.pattern()
-	return func(s *subject) bool {
-		m := s.message
-		return m != nil && (m.Method != "" && fits(m.Method) || s.call != nil && fits(s.call.Method))
-	}, nil
 }
 
 // matchID compares ids as JSON: the number 7 is not the text "7". A word without a meaning in
@@ -129,14 +133,6 @@ func (s *subject) ids() (list []string) {
 	return list
 }
 
-func matchDirection(v value) (matcher, error) {
-	dir, err := transport.ParseDirection(v.text)
-	if err != nil || dir == transport.NoDirection {
-		return nil, failure(v.at, "dir: wants c2s or s2c, not %s", strconv.Quote(shorten(v.text)))
-	}
-	return func(s *subject) bool { return s.entry.Dir == dir }, nil
-}
-
 // kindNames are the values of kind: messages, frames without messages, events.
 var kindNames = []string{
 	"request", "response", "notification", "invalid", "noise", "batch",
@@ -148,7 +144,7 @@ func matchKind(v value) (matcher, error) {
 	short := map[string]string{"req": "request", "resp": "response", "notify": "notification"} // as in other programs
 	want := cmp.Or(short[v.text], v.text)
 	if !slices.Contains(kindNames, want) {
-		return nil, failure(v.at, "kind: wants one of %s, not %s", strings.Join(kindNames, ", "), strconv.Quote(shorten(v.text)))
+		return nil, failure(v.at, "kind: wants one of %s, not %s", strings.Join(kindNames, ", "), v.quote())
 	}
 	return func(s *subject) bool {
 		switch want {
@@ -184,12 +180,19 @@ func matchStatus(v value) (matcher, error) {
 		return word, nil
 	}
 	if _, err := strconv.Atoi(v.text); err == nil {
-		return func(s *subject) bool { return s.hasCode(v.text) }, nil
+		isCode := func(failure string) bool {
+			words := strings.Fields(failure)
+			return len(words) > 1 && words[0] == "error" && words[1] == v.text
+		}
+		return func(s *subject) bool {
+			return s.httpStatus() != 0 && strconv.Itoa(s.httpStatus()) == v.text ||
+				s.message != nil && isCode(s.message.Failure) || s.call != nil && isCode(s.call.Failure)
+		}, nil
 	}
 	if class, ok := strings.CutSuffix(v.text, "xx"); ok && len(class) == 1 && '1' <= class[0] && class[0] <= '5' {
 		return func(s *subject) bool { return s.httpStatus()/100 == int(class[0]-'0') }, nil
 	}
-	return nil, failure(v.at, "status: wants %s, not %s", statusWants, strconv.Quote(shorten(v.text)))
+	return nil, failure(v.at, "status: wants %s, not %s", statusWants, v.quote())
 }
 
 // isError reports a failed call, an error without a call, or an HTTP status from 400 on.
@@ -201,16 +204,6 @@ func isError(s *subject) bool {
 		return s.message.Failure != ""
 	}
 	return s.httpStatus() >= 400
-}
-
-// hasCode reports whether an HTTP status or the code of a JSON-RPC error is the number.
-func (s *subject) hasCode(code string) bool {
-	isCode := func(failure string) bool {
-		words := strings.Fields(failure)
-		return len(words) > 1 && words[0] == "error" && words[1] == code
-	}
-	return s.httpStatus() != 0 && strconv.Itoa(s.httpStatus()) == code ||
-		s.message != nil && isCode(s.message.Failure) || s.call != nil && isCode(s.call.Failure)
 }
 
 // httpStatus returns the status of an HTTP response, 0 of any other event.
@@ -273,19 +266,17 @@ func unescape(b []byte) []byte {
 	}
 	var out []byte
 	for len(b) > 0 {
-		size := 1
-		unit, isEscape := escapedUnit(b)
-		switch {
-		case isEscape:
-			size = 6
-			if low, ok := escapedUnit(b[6:]); ok && utf16.DecodeRune(unit, low) != utf8.RuneError {
+		if unit, ok := escapedUnit(b); ok {
+			b = b[6:]
+			if low, ok := escapedUnit(b); ok && utf16.DecodeRune(unit, low) != utf8.RuneError {
 				unit = utf16.DecodeRune(unit, low)
-				size = 12
+				b = b[6:]
 			}
 			out = utf8.AppendRune(out, unit)
-			b = b[size:]
 			continue
-		case b[0] == '\\' && len(b) > 1:
+		}
+		size := 1
+		if b[0] == '\\' && len(b) > 1 {
 			size = 2
 		}
 		out = append(out, b[:size]...)
@@ -372,7 +363,7 @@ func inNumbers(number func(*timeline.Entry) uint64) func(value) (matcher, error)
 			return n, n, err == nil && 0 <= n && n < math.MaxInt64
 		})
 		if !ok {
-			return nil, failure(v.at, "want a number or a range such as 5..9 or >100, not %s", strconv.Quote(shorten(v.text)))
+			return nil, failure(v.at, "want a number or a range such as 5..9 or >100, not %s", v.quote())
 		}
 		return func(sub *subject) bool { return s.has(int64(number(sub.entry))) }, nil
 	}
@@ -383,7 +374,7 @@ func inTimes(field string, duration func(*subject) (time.Duration, bool)) func(v
 	return func(v value) (matcher, error) {
 		s, ok := parseSpan(v.text, parseTime)
 		if !ok {
-			return nil, failure(v.at, "%s wants a time or a range such as >1.5s, <20ms or 1s..2s, not %s", field, strconv.Quote(shorten(v.text)))
+			return nil, failure(v.at, "%s wants a time or a range such as >1.5s, <20ms or 1s..2s, not %s", field, v.quote())
 		}
 		return func(sub *subject) bool {
 			d, ok := duration(sub)

@@ -119,6 +119,9 @@ type value struct {
 	at     int  // the offset of the first character
 }
 
+// quote returns the beginning of the value in quotation marks.
+func (v value) quote() string { return strconv.Quote(shorten(v.text)) }
+
 // failure is an error at a place in the expression, counted from 1.
 func failure(at int, format string, args ...any) error {
 	return fmt.Errorf("at %d: %s", at+1, fmt.Sprintf(format, args...))
@@ -135,9 +138,19 @@ func (p *parser) term() (t term, err error) {
 			return t, failure(p.at, "want a term behind %s, such as %stool:search", r[:1], r[:1])
 		}
 	}
-	f, err := p.field()
-	if err != nil {
-		return t, err
+	f, r := anyText, p.rest()
+	name := r[:len(r)-len(strings.TrimLeft(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))]
+	if strings.HasPrefix(r[len(name):], ":") {
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+		if i < 0 {
+			var names []string
+			for _, f := range fields {
+				names = append(names, f.Name+":")
+			}
+			return t, failure(p.at, "no field %s; want one of %s, or a text in quotes", strconv.Quote(shorten(name)), strings.Join(names, " "))
+		}
+		f = fields[i]
+		p.at += len(name) + 1
 	}
 	t.ahead = f.ahead
 	separators := "|,"
@@ -163,25 +176,6 @@ func (p *parser) term() (t term, err error) {
 		}
 		p.at++
 	}
-}
-
-// field reads the name of a field and the colon, if the term has a colon.
-func (p *parser) field() (Field, error) {
-	r := p.rest()
-	name := r[:len(r)-len(strings.TrimLeft(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))]
-	if !strings.HasPrefix(r[len(name):], ":") {
-		return anyText, nil
-	}
-	var names []string
-	for _, f := range fields {
-		if f.Name == name {
-			p.at += len(name) + 1
-			return f, nil
-		}
-		names = append(names, f.Name+":")
-	}
-	known := strings.Join(names, " ")
-	return Field{}, failure(p.at, "no field %s; want one of %s, or a text in quotes", strconv.Quote(shorten(name)), known)
 }
 
 // value reads a value, up to a separator or the end of the term.
