@@ -380,18 +380,6 @@ type sketch []uint64
 // sketchSize is the k of a sketch.
 const sketchSize = 48
 
-// sketch returns the sketch of a message.
-func (h *hasher) sketch(m transport.Message) sketch {
-	var s sketch
-	for part, raw := range [...][]byte{m.Params, m.Result, m.Error} {
-		if len(raw) > 0 {
-			h.scalars(raw, 0, uint64(part), func(hash uint64) { s = append(s, hash) })
-		}
-	}
-	slices.Sort(s)
-	return slices.Clip(s[:min(len(s), sketchSize)])
-}
-
 // scalars calls each with the hash of each scalar, and its path, of the value beginning at i,
 // save _meta. It returns the value's end.
 func (h *hasher) scalars(b []byte, i int, path uint64, each func(uint64)) int {

@@ -18,21 +18,6 @@ type pairing struct {
 
 var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
 
-// byDigest pairs messages without texts.
-func (p *pairing) byDigest() {
-	for _, dir := range directions {
-		p.inPlace(dir, func(s *Session, m *message) uint64 {
-			if m.reply == none {
-				return m.key
-			}
-			return p.hash.mix(m.key, s.list[m.reply].content)
-		})
-		p.inPlace(dir, func(_ *Session, m *message) uint64 { return m.key })
-	}
-	p.requests(func(m *message) uint64 { return m.key })
-	p.others(func(m *message) uint64 { return m.content })
-}
-
 // byText pairs the rest: messages of one shape, then the messages with the least differences.
 func (p *pairing) byText(compare *match.Comparer) {
 	var b []byte
@@ -215,9 +200,15 @@ func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32
 func (p *pairing) sketches(side int, indices []int32) []sketch {
 	list := make([]sketch, len(indices))
 	for i, at := range indices {
-		if text, ok := p.texts[side].message(&p.both()[side].list[at]); ok {
-			list[i] = p.hash.sketch(text)
+		text, _ := p.texts[side].message(&p.both()[side].list[at])
+		var s sketch
+		for part, raw := range [...][]byte{text.Params, text.Result, text.Error} {
+			if len(raw) > 0 {
+				p.hash.scalars(raw, 0, uint64(part), func(hash uint64) { s = append(s, hash) })
+			}
 		}
+		slices.Sort(s)
+		list[i] = slices.Clip(s[:min(len(s), sketchSize)])
 	}
 	return list
 }

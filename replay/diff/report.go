@@ -286,6 +286,11 @@ func (f *findings) eachPair(do func(a, b *message)) {
 	}
 }
 
+// changed returns a finding about a pair of messages.
+func (f *findings) changed(section string, a, b *message) Finding {
+	return Finding{Section: section, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: f.describe(0, a)}
+}
+
 // describe names a message of a side in words.
 func (f *findings) describe(side int, m *message) string {
 	name := f.names.list[m.name].String()
@@ -369,9 +374,10 @@ func (f *findings) tools() {
 		f.add(Finding{Section: Tools, Kind: kind, A: []uint64{f.a.toolsSeq}, B: []uint64{f.b.toolsSeq}, What: "tool " + quote(name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.a.tools)) {
-		if content, has := f.b.tools[name]; !has {
+		switch content, has := f.b.tools[name]; {
+		case !has:
 			add(OnlyInA, name)
-		} else if content != f.a.tools[name] {
+		case content != f.a.tools[name]:
 			add(Changed, name)
 		}
 	}
@@ -393,10 +399,9 @@ func (f *findings) statuses() {
 		inA := f.a.status[a.stream]
 		inB := f.b.status[b.stream]
 		if a.dir == transport.ClientToServer && inA != 0 && inB != 0 && inA != inB {
-			f.add(Finding{
-				Section: HTTP, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: f.describe(0, a),
-				Text: fmt.Sprintf("status %d in A, %d in B", inA, inB),
-			})
+			finding := f.changed(HTTP, a, b)
+			finding.Text = fmt.Sprintf("status %d in A, %d in B", inA, inB)
+			f.add(finding)
 		}
 	})
 }
@@ -450,17 +455,16 @@ func (f changeFinder) payloads() {
 	})
 	eachChanged(f.payload)
 	f.eachPair(func(a, b *message) {
-		finding := Finding{Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: f.describe(0, a)}
 		_, inA := f.texts[0].frames[a.seq]
 		_, inB := f.texts[1].frames[b.seq]
 		switch {
 		case a.content != b.content && !(inA && inB):
 			f.report.Unread++
-			finding.Section = Payload
+			finding := f.changed(Payload, a, b)
 			finding.Text = fmt.Sprintf("where, was not looked for: more than %d MiB differ", KeptBytes>>20)
 			f.add(finding)
 		case a.content == b.content && a.bytes != b.bytes: // bytes are 0 without Options.Bytes
-			finding.Section = Bytes
+			finding := f.changed(Bytes, a, b)
 			finding.Text = "spelled otherwise"
 			f.add(finding)
 		}
@@ -480,9 +484,8 @@ func (f changeFinder) payload(a, b *message, textA, textB transport.Message) {
 	if found.Same() {
 		return
 	}
-	finding := Finding{
-		Section: Payload, Kind: Changed, A: []uint64{a.seq}, B: []uint64{b.seq}, What: f.describe(0, a), More: found.More,
-	}
+	finding := f.changed(Payload, a, b)
+	finding.More = found.More
 	method := f.names.list[a.name].method
 	if method == mcp.MethodInitialize || method == mcp.MethodDiscover {
 		finding.Section = Capabilities

@@ -248,7 +248,18 @@ func (c *Comparison) Match() {
 	for _, s := range c.both() {
 		s.close()
 	}
-	c.pairing().byDigest()
+	p := c.pairing()
+	for _, dir := range directions {
+		p.inPlace(dir, func(s *Session, m *message) uint64 {
+			if m.reply == none {
+				return m.key
+			}
+			return p.hash.mix(m.key, s.list[m.reply].content)
+		})
+		p.inPlace(dir, func(_ *Session, m *message) uint64 { return m.key })
+	}
+	p.requests(func(m *message) uint64 { return m.key })
+	p.others(func(m *message) uint64 { return m.content })
 }
 
 func (c *Comparison) pairing() *pairing { return &pairing{c.sides, &c.texts, &c.digest.hash} }
