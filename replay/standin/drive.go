@@ -167,13 +167,6 @@ type readResult struct {
 	err   error
 }
 
-// outgoing is a frame on its way to the live end.
-type outgoing struct {
-	frame transport.Frame
-	n     int           // place among the frames returned by a Player
-	gap   time.Duration // in front of it
-}
-
 // write writes frame after frame, each after the gap in front, until out is closed.
 func (s *driving) write(ctx context.Context) error {
 	// When the server is gone there may be no listener: the word on the frame before can still
@@ -324,10 +317,6 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, transport.ErrClosed) }
-
-// partingTimeout is how long a shell reads on after ending its own side. Most servers heed the
-// end of input and are done in an instant; Close deals with the others.
-const partingTimeout = 2 * time.Second
 
 // part ends the client's side and hears the server out.
 func (s *driving) part(ctx context.Context) {

@@ -114,11 +114,6 @@ func (d *Driver) held() *ownFrame {
 	return f
 }
 
-// defaultPatience is how long a live end must be silent before a shell gives up waiting for
-// the next recorded message. The time runs only while a frame is held back, and costs nothing
-// with a live end that acts as recorded.
-const defaultPatience = 500 * time.Millisecond
-
 // queuePatience is the patience with a call queued behind an earlier call by OneByOne. A call
 // may take long; a wrong guess costs a moment, or two calls meet as in the recording.
 const queuePatience = 4 * defaultPatience
@@ -154,11 +149,6 @@ func (d *Driver) longestSilence(from, upto int) (longest time.Duration) {
 func (d *Driver) isReached(h hangUp) bool {
 	return d.settled >= h.messages && !slices.ContainsFunc(d.frames[:h.frames], func(f *ownFrame) bool { return !f.sent })
 }
-
-// mayCome reports whether the client waits for the message before hanging up. The message may
-// have been skipped: two HTTP streams have no order, and a message on the other stream does
-// not show the end of this stream.
-func (s *message) mayCome() bool { return !s.arrived && !s.timedOut }
 
 // unheard returns the messages that may still come on the exchanges on which the client hangs
 // up next.

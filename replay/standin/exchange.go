@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,6 +17,22 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
+
+// messagesIn yields the messages of a recording and their directions.
+func messagesIn(events []store.Event) iter.Seq2[transport.Direction, transport.Message] {
+	return func(yield func(transport.Direction, transport.Message) bool) {
+		for _, e := range events {
+			if e.Kind != store.Frame {
+				continue
+			}
+			for _, m := range timeline.MessagesOf(e.AsFrame()) {
+				if !yield(e.Dir, m) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // exchange is a recorded HTTP request and the response.
 type exchange struct {
@@ -285,7 +302,7 @@ func (x *exchanges) unstreamed() map[uint64]bool {
 
 // namesRequest reports whether the message with which the server refused has an id.
 func (ex *exchange) namesRequest() bool {
-	return slices.ContainsFunc(timeline.MessagesOf(transport.Frame{Bytes: ex.said}), func(m transport.Message) bool { return !isNull(m.ID) })
+	return slices.ContainsFunc(timeline.MessagesOf(transport.Frame{Bytes: ex.said}), func(m transport.Message) bool { return len(m.ID) > 0 && string(m.ID) != "null" })
 }
 
 // answer returns the form of the recorded response, for a server that responds as recorded.

@@ -18,16 +18,6 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// hangUp is a place where the recorded client hung up on an HTTP exchange before the end of
-// the response: in revision 2026-07-28 a client cancels a call in this way, and ends a
-// subscription.
-type hangUp struct {
-	exchange uint64
-	frames   int        // frames sent before
-	messages int        // messages heard before
-	on       []*message // of these messages, the messages on the exchange
-}
-
 // driverLoader reads a recording into a script.
 type driverLoader struct {
 	script
@@ -60,7 +50,22 @@ func loadDriverScript(events []store.Event) *script {
 		l.at = e.At
 	}
 	l.assignOwners()
-	l.addHangUps()
+	for _, ex := range l.exchanges.order {
+		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
+			continue
+		}
+		h := hangUp{exchange: ex.number}
+		for h.frames < len(l.frames) && l.frames[h.frames].seq < ex.hungUp {
+			h.frames++
+		}
+		for h.messages < len(l.messages) && l.messages[h.messages].seq < ex.hungUp {
+			if s := l.messages[h.messages]; s.exchange == l.exchanges.first(ex.number) {
+				h.on = append(h.on, s)
+			}
+			h.messages++
+		}
+		l.hangUps = append(l.hangUps, h)
+	}
 	script := l.script // a copy without the indexes
 	return &script
 }
@@ -184,26 +189,6 @@ func (l *driverLoader) assignOwners() {
 	}
 }
 
-// addHangUps finds the places where the client hung up.
-func (l *driverLoader) addHangUps() {
-	for _, ex := range l.exchanges.order {
-		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
-			continue
-		}
-		h := hangUp{exchange: ex.number}
-		for h.frames < len(l.frames) && l.frames[h.frames].seq < ex.hungUp {
-			h.frames++
-		}
-		for h.messages < len(l.messages) && l.messages[h.messages].seq < ex.hungUp {
-			if s := l.messages[h.messages]; s.exchange == l.exchanges.first(ex.number) {
-				h.on = append(h.on, s)
-			}
-			h.messages++
-		}
-		l.hangUps = append(l.hangUps, h)
-	}
-}
-
 // playerLoader reads a recording into a script.
 type playerLoader struct {
 	script
@@ -245,13 +230,6 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 	l.assignOwners()
 	script := l.script // a copy without the indexes
 	return &script
-}
-
-// failedCall is a request of the recorded client without a playable answer.
-type failedCall struct {
-	key      match.Key
-	seq      uint64
-	exchange *exchange
 }
 
 // why says how the call failed.

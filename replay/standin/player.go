@@ -223,7 +223,18 @@ func (p *Player) arrive(c *message, m transport.Message, stream uint64) {
 		p.open = append(p.open, c)
 	}
 	for _, before := range p.messages[min(p.settled, c.index):c.index] {
-		before.skipped = before.skipped || before.isSkippedBy(c)
+		isOver := true
+		switch before.msg().Kind() {
+		case transport.Request:
+			// With the answer still open when c was said, the two were under way together and
+			// may come in any order.
+			isOver = before.answer == nil || before.answer.before <= c.index
+		case transport.Response:
+			// The question was not asked, because its request is not coming.
+			isGone := func(owner *message) bool { return owner.skipped && !owner.arrived }
+			isOver = before.request == nil || !before.request.frame.sent && slices.ContainsFunc(before.request.frame.owners, isGone)
+		}
+		before.skipped = before.skipped || isOver
 	}
 	p.reach = max(p.reach, c.index+1)
 	p.settle()

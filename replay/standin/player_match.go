@@ -55,17 +55,6 @@ func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 	return c, key, nil
 }
 
-// firstLeft returns the first message still to come that fits, or nil. Without fits, every
-// message does.
-func firstLeft(queue []*message, fits func(*message) bool) *message {
-	for _, c := range queue {
-		if !c.arrived && (fits == nil || fits(c)) {
-			return c
-		}
-	}
-	return nil
-}
-
 func (p *Player) isEqual(c *message, m transport.Message) bool {
 	return p.rules.Compare(c.msg(), m, p.variables).Same()
 }
@@ -237,18 +226,6 @@ func (e *revisionError) body() []byte {
 		Data    any    `json:"data"`
 	}{unsupportedRevision, message, map[string]any{"requested": e.requested, "supported": e.supported}})
 	return append([]byte(`"error":`), body...)
-}
-
-// response returns the recorded response to a request; the zero Message if there is none.
-func (c *message) response() transport.Message {
-	if c.answer != nil {
-		for _, m := range timeline.MessagesOf(c.answer.frame) {
-			if m.Kind() == transport.Response && mcp.Same(m.ID, c.msg().ID) {
-				return m
-			}
-		}
-	}
-	return transport.Message{}
 }
 
 // discover answers a server/discover without a recorded answer. A client may probe with a

@@ -8,49 +8,30 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// isSkippedBy reports whether the live client, which has said later, will not say c any more
-// as the recorded client did.
-func (c *message) isSkippedBy(later *message) bool {
-	switch c.msg().Kind() {
-	case transport.Request:
-		// With the answer still open when later was said, the two were under way together and
-		// may come in any order.
-		return c.answer == nil || c.answer.before <= later.index
-	case transport.Response:
-		// The question was not asked, because its request is not coming.
-		return c.request == nil || !c.request.frame.sent &&
-			slices.ContainsFunc(c.request.frame.owners, func(owner *message) bool { return owner.skipped && !owner.arrived })
-	}
-	return true
-}
-
 // release returns the server frames ready to go, in recorded order.
 func (p *Player) release() (out []transport.Frame) {
 	for p.cued < len(p.frames) && (p.reorders || p.frames[p.cued].before <= p.reach) {
 		p.held = append(p.held, p.frames[p.cued])
 		p.cued++
 	}
+	// In a reordering player a frame of a request not made by the live client holds up no answer
+	// to another.
+	isAhead := func(f *ownFrame) bool { return !f.written && (f.isOwned() || len(f.owners) == 0) }
 	p.held = slices.DeleteFunc(p.held, func(f *ownFrame) bool {
-		if !f.sent && p.mayGo(f) { // withdraw marks frames never to be sent
+		if f.sent || !f.isOwned() {
+			return f.sent // withdraw marks frames never to be sent
+		}
+		awaited := f.needs
+		if !p.reorders {
+			awaited = p.messages[min(max(f.from(), p.settled), f.before):f.before]
+		}
+		if !slices.ContainsFunc(awaited, (*message).isPending) &&
+			(p.reorders && !slices.ContainsFunc(f.after, isAhead) || !p.reorders && len(p.overlapping(f)) == 0) {
 			out = append(out, p.send(f)...)
 		}
 		return f.sent
 	})
 	return out
-}
-
-// mayGo reports whether everything awaited by a frame has happened. In a reordering player a
-// frame of a request not made by the live client holds up no answer to another.
-func (p *Player) mayGo(f *ownFrame) bool {
-	if !f.isOwned() {
-		return false
-	}
-	if p.reorders {
-		isAhead := func(other *ownFrame) bool { return !other.written && (other.isOwned() || len(other.owners) == 0) }
-		return !slices.ContainsFunc(f.needs, (*message).isPending) && !slices.ContainsFunc(f.after, isAhead)
-	}
-	from := min(max(f.from(), p.settled), f.before)
-	return len(p.overlapping(f)) == 0 && !slices.ContainsFunc(p.messages[from:f.before], (*message).isPending)
 }
 
 // from returns the first client message awaited by the frame in recorded order.

@@ -100,6 +100,17 @@ type serving struct {
 	readErr  error              // why the reader has stopped, unless the client has ended
 }
 
+// outgoing is a frame on its way to the live end.
+type outgoing struct {
+	frame transport.Frame
+	n     int           // place among the frames returned by a Player
+	gap   time.Duration // in front of it
+}
+
+// partingTimeout is how long a shell reads on after ending its own side. Most servers heed the
+// end of input and are done in an instant; Close deals with the others.
+const partingTimeout = 2 * time.Second
+
 // notify wakes a goroutine that waits for news, now or later.
 func notify(news chan struct{}) {
 	select {
