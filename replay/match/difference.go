@@ -14,7 +14,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// StepResult is the outcome of a recorded step that was played to a live end.
+// StepResult is the outcome of a recorded step played to a live end.
 type StepResult string
 
 // The results of a step.
@@ -27,19 +27,19 @@ const (
 	Missing StepResult = "missing"
 	// Extra: no recorded message stands for the live message.
 	Extra StepResult = "extra"
-	// NotSent: a recorded frame of the played end was not sent, because the message that
-	// it waits for did not come.
+	// NotSent: a recorded frame of the played end was not sent, because an awaited message did
+	// not come.
 	NotSent StepResult = "not sent"
 )
 
-// StepVerdict is the verdict on a recorded step that was played to a live end.
+// StepVerdict is the verdict on a recorded step played to a live end.
 type StepVerdict struct {
-	Seq         uint64              // the recorded event; of an extra one the nearest, or 0
+	Seq         uint64              // the recorded event; of an extra message the nearest, or 0
 	Dir         transport.Direction // of the message
 	What        string              // tools/call echo; the answer to tools/call echo; notifications/progress
 	Result      StepResult
 	Differences []Difference // of a mismatch in content; of an extra request: from the nearest
-	More        int          // differences beyond those listed
+	More        int          // unlisted differences
 	Order       string       // of a mismatch in order: came after #8, the answer to tools/call; recorded before it
 	Mapped      []Mapping    // what was not compared as it stands, and why
 	Text        string       // one sentence, for everything but a match
@@ -54,8 +54,8 @@ type Difference struct {
 	Hint   string `json:"hint,omitempty"` // the normalizers under which the two would match: time; or ""
 }
 
-// Mapping is a place where a live message differs from the recorded message and matches all
-// the same.
+// Mapping is a place where a live message differs from the recorded message and matches
+// nevertheless.
 type Mapping struct {
 	Path string `json:"path"` // JSON pointer from the message's root
 	// By says why: variable, ignored, redacted, identity, matcher, method, order, or
@@ -82,8 +82,8 @@ const hintLimit = 1 << 16
 // Comparison lists how a live message differs from a recorded message.
 type Comparison struct {
 	Differences []Difference // the first keptDifferences
-	More        int          // differences beyond those listed
-	Mapped      []Mapping    // differences that match all the same
+	More        int          // unlisted differences
+	Mapped      []Mapping    // differences that match nevertheless
 }
 
 // Same reports whether there are no differences besides the mapped ones.
@@ -121,7 +121,7 @@ func (c *comparer) compareParts(recorded, live transport.Message) {
 	}
 }
 
-// withoutSubscription drops the id of a request that a result repeats.
+// withoutSubscription drops the id of the request from a result.
 func withoutSubscription(result tree) tree {
 	meta := result.member(mcp.MemberMeta)
 	if meta.kind != '{' || meta.member(mcp.MetaSubscriptionID).kind == 0 {
@@ -242,7 +242,7 @@ func memberName(path []string) string {
 	return ""
 }
 
-// whyEqual says why two different scalars match all the same; "" if they do not.
+// whyEqual says why two different scalars match nevertheless; "" if the scalars do not match.
 func (c *comparer) whyEqual(a, b tree) string {
 	if c.variables.unmask(a, b) != nil {
 		return "redacted"
@@ -313,8 +313,8 @@ func normalizersFor(list []Normalizer, a, b string) string {
 // shownLength is the number of characters of a value that a report shows.
 const shownLength = 60
 
-// show formats two values for a report: JSON on one line, and the part of long texts where
-// they differ.
+// show formats two values for a report: JSON on one line, and the differing part of long
+// texts.
 func (c *comparer) show(a, b tree) (want, got string) {
 	if maskPattern().Match(c.recorded[a.start:a.end]) {
 		return showTree(c.recorded, a), notShown
@@ -329,7 +329,8 @@ func (c *comparer) show(a, b tree) (want, got string) {
 	return showText(a.text, cut), showText(b.text, cut)
 }
 
-// firstShown returns the first byte of two texts to show: a little before they differ.
+// firstShown returns the first byte of two texts to show: a little before the first
+// difference.
 func firstShown(a, b string) int {
 	cut := 0
 	for cut < min(len(a), len(b)) && a[cut] == b[cut] {
@@ -355,7 +356,7 @@ func recordedOffset(changes []change, at int) int {
 	return at
 }
 
-// masked returns a value of raw with its secrets masked.
+// masked returns a value of raw with masked secrets.
 func (c *comparer) masked(raw []byte, n tree) ([]byte, tree) {
 	if c.rules.Mask == nil || n.kind == 0 {
 		return raw, n

@@ -13,7 +13,8 @@ import (
 )
 
 // Normalizer makes the values of two runs comparable: a named function of the texts and
-// numbers of both sides. Its result is compared and never sent. A program may have its own.
+// numbers of both sides. The result is compared and never sent. A program may have further
+// normalizers.
 type Normalizer struct {
 	Name  string
 	Does  string // what it makes equal, in one line
@@ -22,7 +23,7 @@ type Normalizer struct {
 	local bool // depends on words and dates only, not on the whole text
 }
 
-// Normalizers returns the normalizers of the command line. None applies by default.
+// Normalizers returns the normalizers of the command line. By default no normalizer applies.
 func Normalizers() []Normalizer {
 	return []Normalizer{
 		{"uuid", "every UUID is as any other, also within text", uuids, true},
@@ -79,7 +80,7 @@ var (
 
 const month = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?`
 
-// timesWithin replaces the times within base64, if it encodes text with times.
+// timesWithin replaces the times within base64 of text with times.
 func timesWithin(encoded string, as func(string) string) string {
 	plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(encoded, "="))
 	decoded, err := base64.RawStdEncoding.DecodeString(plain)

@@ -18,15 +18,15 @@ import (
 // compares everything but ids, progress tokens and the identity of the client.
 type Rules struct {
 	By        Strictness
-	Ignore    []Pointer                                 // places that are not compared
-	Normalize []Normalizer                              // applied to both sides before they are compared
+	Ignore    []Pointer                                 // places left out of the comparison
+	Normalize []Normalizer                              // applied to both sides before the comparison
 	Match     Matcher                                   // gives requests their Key; nil: By decides
 	Mask      func(place []string, value []byte) []byte // what reports show of a JSON value; nil: all of it
 	AnyOrder  bool                                      // a notification may come on either side of its call's answer, and before an earlier one
 }
 
-// Strictness says which parts of a live request must equal the recorded request whose
-// answer it gets.
+// Strictness says which parts of a live request must equal the recorded request to get the
+// recorded answer.
 type Strictness uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	ByParams Strictness = iota
 	// ByMethod: the method alone; the queue is in recorded order.
 	ByMethod
-	// ByOrder: the method, and its place among the requests.
+	// ByOrder: the method, and the place among the requests.
 	ByOrder
 	// Strict: as ByParams, with the identities in _meta and numbers as written.
 	Strict
@@ -64,7 +64,7 @@ func ParseStrictness(name string) (Strictness, error) {
 // one queue.
 type Key string
 
-// Matcher gives a request its Key. Ids must not be part of it.
+// Matcher gives a request a Key. Ids must not be part of the Key.
 type Matcher func(transport.Message) (Key, error)
 
 // MatchParams is the Matcher of the zero Rules: the method and the params in one
@@ -74,7 +74,7 @@ type Matcher func(transport.Message) (Key, error)
 // progressToken, and the client's name and capabilities that 2026-07-28 puts in every request.
 func MatchParams(m transport.Message) (Key, error) { return Rules{}.Key(m) }
 
-// Key returns the queue of answers that a request belongs to.
+// Key returns the key of a request's queue of answers.
 func (r Rules) Key(m transport.Message) (Key, error) {
 	switch {
 	case MatchedByMethod(m.Method):
@@ -93,8 +93,8 @@ func (r Rules) Key(m transport.Message) (Key, error) {
 	return Key(w.b), nil
 }
 
-// MatchedByMethod reports whether a request matches whatever its params are: two
-// clients never introduce themselves alike.
+// MatchedByMethod reports whether a request matches with any params: two clients never
+// introduce themselves alike.
 func MatchedByMethod(method string) bool {
 	return method == mcp.MethodInitialize || method == mcp.MethodDiscover || method == mcp.MethodPing
 }
@@ -164,8 +164,8 @@ func (w *keyWriter) write(n tree) {
 	}
 }
 
-// enter writes a member or an element. An ignored member leaves nothing, an ignored element
-// only its comma.
+// enter writes a member or an element. An ignored member leaves no trace, an ignored element
+// only a comma.
 func (w *keyWriter) enter(step string, kid tree, named bool) {
 	ignored := false
 	if len(w.rules.Ignore) > 0 || w.shape {
@@ -252,7 +252,7 @@ func (r Rules) number(written string) string {
 // itself: /result/content/0/text/items/3.
 type Pointer struct {
 	steps []string
-	used  *atomic.Bool // whether it has covered a place; shared by all copies
+	used  *atomic.Bool // the pointer has covered a place; shared by every copy
 }
 
 // ParsePointer reads a JSON pointer.
@@ -321,7 +321,7 @@ func (p *Places) Apply(e store.Event) error {
 // Left returns the pointers that named no place.
 func (p *Places) Left() []Pointer { return p.left }
 
-// hasPlace reports whether a value has something at a place.
+// hasPlace reports whether a value has the place.
 func hasPlace(n tree, steps []string) bool {
 	if n.kind == '"' && len(steps) > 0 && isDocument(n.text) {
 		inner, err := parseTree([]byte(n.text))
@@ -348,7 +348,7 @@ func hasPlace(n tree, steps []string) bool {
 type Comparer struct {
 	rules  Rules        // for keys
 	places Rules        // for the places of two messages that differ
-	made   [3]Variables // by the direction in which they were said; they share what is known
+	made   [3]Variables // by direction; the known values are shared
 }
 
 // NewComparer returns a comparer that knows no variables. said yields the recorded frames of a
@@ -407,7 +407,7 @@ func (c *Comparer) placesOf(m transport.Message) Rules {
 	return rules
 }
 
-// Key returns the Key that a request shares with the requests that may stand for it.
+// Key returns the common Key of a request and of the requests that may stand for the request.
 func (c *Comparer) Key(m transport.Message) (Key, error) { return c.rules.Key(m) }
 
 // AppendShape appends the compared parts of a message, in a canonical spelling, with a mark in

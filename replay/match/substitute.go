@@ -52,8 +52,8 @@ func (v *Variables) changes(name, text string) (list []change) {
 	return list
 }
 
-// explains reports whether a live scalar is the recorded scalar with values that the live
-// end made up.
+// explains reports whether a live scalar is the recorded scalar with values made up by the
+// live end.
 func (v *Variables) explains(name string, a, b tree) bool {
 	switch {
 	case v.IsEmpty() || a.kind != b.kind:
@@ -182,8 +182,8 @@ func (r *substitution) walk(n tree, name string) {
 	}
 }
 
-// within translates changes of a string without escapes to the written string, so that the
-// text around them keeps its spelling.
+// within translates changes of a string without escapes to the written string, and leaves the
+// spelling of the text around.
 func (r *substitution) within(n tree, changes []change) {
 	at, said := n.start+1, 0
 	place := func(offset int) int {
@@ -267,7 +267,7 @@ func upTo(text, next string, last bool) string {
 // notShown stands in reports for a live value whose recorded value is masked.
 const notShown = "(not shown)"
 
-// hide replaces the secrets in a text by their placeholders.
+// hide replaces the secrets in a text by placeholders.
 func (v *Variables) hide(text string) string {
 	if v == nil {
 		return text

@@ -13,9 +13,9 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// tree is a JSON value with its place in the text. Strings keep the bytes that
-// encoding/json replaces (invalid UTF-8, half a surrogate pair), and numbers keep their
-// spelling, so that reading never makes two values equal.
+// tree is a JSON value and the place in the text. Strings keep the bytes that encoding/json
+// replaces (invalid UTF-8, half a surrogate pair), and numbers keep their spelling, so that
+// reading never makes two values equal.
 type tree struct {
 	kind       byte   // '{' '[' '"' '0' of a number, 't' 'f' 'n'; 0 is no value
 	text       string // a string without its escapes, a number as written
@@ -41,7 +41,7 @@ func parseTree(raw []byte) (tree, error) {
 	return n, nil
 }
 
-// treeOf is parseTree for a text that a message has validated already.
+// treeOf is parseTree for a text of a validated message.
 func treeOf(raw []byte) tree {
 	n, _ := parseTree(raw)
 	return n

@@ -13,24 +13,23 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Variables maps the values that the recorded end made up to the values that the live end
-// made up in their place: task ids, cursors, request states, and whatever looks made up and
-// comes back. They are learned from the live end's messages, substituted in the frames sent
-// to it, and equal in comparisons.
+// Variables maps the values made up by the recorded end to the values made up by the live end
+// in the same places: task ids, cursors, request states, and whatever looks made up and comes
+// back. Variables are learned from the live end's messages, substituted in the frames sent to
+// the live end, and equal in comparisons.
 //
 // A live value in the place of a recorded value is a variable, and not a fault, if
 //
-//   - the protocol lets the speaker make it up (nextCursor, requestState, the taskId of a
-//     new task, elicitationId), or
-//   - its member is named like an id (id, sessionId, order_id, pageToken …) and it is no
-//     plain word, or it looks made up (a UUID, long hex or digits, a time, a host's port,
-//     also within text); and this end said it first, and the other end's later message
-//     repeats it.
+//   - the protocol lets the speaker make it up (nextCursor, requestState, the taskId of a new
+//     task, elicitationId), or
+//   - its member is named like an id (id, sessionId, order_id, pageToken …) and it is no plain
+//     word, or it looks made up (a UUID, long hex or digits, a time, a host's port, also
+//     within text); and this end said it first, and the other end's later message repeats it.
 //
 // So names, uris and ordinary words are compared, however often they come back.
 //
-// A value known by its member's kind is substituted only in members of this kind; a value
-// that looks made up is substituted everywhere.
+// A value known by its member's kind is substituted only in members of this kind; a value that
+// looks made up is substituted everywhere.
 type Variables struct {
 	named        map[Handle][]string // recorded value → live ones, the newest last
 	anywhere     map[string][]string
@@ -41,7 +40,7 @@ type Variables struct {
 }
 
 // NewVariables returns the empty Variables of an end. said yields the recorded frames of the
-// other end, each with the number of this end's messages that came before.
+// other end, each with the number of this end's earlier messages.
 func NewVariables(said iter.Seq2[int, transport.Frame]) *Variables {
 	return &Variables{named: map[Handle][]string{}, anywhere: map[string][]string{}, masks: map[string]bool{}, recurrences: &recurrence{said: said}}
 }
@@ -130,7 +129,7 @@ func (w *learner) scalar(a, b tree) {
 	isAlwaysMadeUp := alwaysMadeUp[name] || name == mcp.MemberTaskID && n > 1 && w.path[n-2] == "task"
 	if !isAlwaysMadeUp && (name == mcp.MemberTaskID || name == mcp.MemberElicitationID) && !w.isKnown(key) {
 		first, ok := w.recurrences.firstHeard(key)
-		isAlwaysMadeUp = !ok || first > w.position // unless the other end had sent it before
+		isAlwaysMadeUp = !ok || first > w.position // unless the other end had sent the value before
 	}
 	switch {
 	case key.Kind != "" && (isAlwaysMadeUp || w.isNew(key)):
@@ -200,7 +199,7 @@ func isDistinct(value string) bool {
 // back. It reads the recording at the first question: a live end without differences costs
 // nothing.
 type recurrence struct {
-	said   iter.Seq2[int, transport.Frame] // by how many messages it had heard
+	said   iter.Seq2[int, transport.Frame] // by the number of messages heard before
 	firsts map[Handle]int                  // messages heard before the value was said first; kind "" is any place
 }
 
@@ -252,18 +251,18 @@ func (r *recurrence) add(key Handle, heard int) {
 	}
 }
 
-// Handle is a value that one end makes up and the other repeats, with its kind: a cursor, a
+// Handle is a value made up by one end and repeated by the other, with the kind: a cursor, a
 // task id, a request state.
 type Handle struct{ Kind, Value string }
 
-// handleKinds are the kinds of handles by the names of their members.
+// handleKinds are the kinds of handles by name of member.
 var handleKinds = map[string]string{"cursor": "cursor", mcp.MemberNextCursor: "cursor", mcp.MemberTaskID: "task", mcp.MemberRequestState: "state"}
 
 // HandlesIn lists the handles in a JSON value, in a fixed order.
 func HandlesIn(raw json.RawMessage) []Handle {
 	var found []Handle
 	for name := range handleKinds {
-		if bytes.Contains(raw, []byte(name)) { // nearly never: a call has none
+		if bytes.Contains(raw, []byte(name)) { // nearly never: a call has no handle
 			appendHandles(treeOf(raw), &found)
 			break
 		}
@@ -314,8 +313,8 @@ func wordsOf(text string) []word {
 	return list
 }
 
-// wordAt returns the word that begins at i, which may be empty. It tries the patterns only
-// where they may match: they are slow.
+// wordAt returns the word that begins at i, which may be empty. The patterns are slow and
+// tried only where a match is possible.
 func wordAt(text string, i int) word {
 	ahead := text[i:min(len(text), i+64)]
 	switch c := text[i]; {
@@ -401,7 +400,7 @@ func wordShape(word string) string {
 	return ""
 }
 
-// isOpaque reports whether a whole value looks made up; it also knows base64.
+// isOpaque reports whether a whole value, or base64, looks made up.
 func isOpaque(text string) bool {
 	if text == "" {
 		return false

@@ -18,14 +18,14 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Fault is a place of a message that does not fit.
+// Fault is an unfit place of a message.
 type Fault struct {
 	Path   string // a JSON pointer from the message's root; "" is the root
 	Text   string // what is there and what is wanted
 	Reason string // why the schema is wrong there; "" where the schema is right
 }
 
-// Validator checks messages. It keeps the schemas that it has read. The zero value is ready.
+// Validator checks messages. It keeps the schemas read before. The zero value is ready.
 type Validator struct {
 	schemas map[string]*schema
 }
@@ -80,7 +80,7 @@ func read(revision string) (*schema, error) {
 }
 
 // Check returns the faults of a message, nil for a revision without a schema here. method is
-// the method of the request that a response answers, "" if unknown.
+// the method of a response's request, "" if unknown.
 func (v *Validator) Check(revision string, m *transport.Message, method string) ([]Fault, error) {
 	s, known := v.schemas[revision]
 	if !known {
@@ -214,10 +214,10 @@ type node struct {
 	AllOf, AnyOf         []*node
 	Description          string
 
-	target *node // the definition that Ref names
+	target *node // the definition named by Ref
 }
 
-// names is one name or several.
+// names is a name or several.
 type names []string
 
 // UnmarshalJSON reads a string or an array of strings.
@@ -266,8 +266,7 @@ func (n *node) link(definitions map[string]*node, formats bool) error {
 	return nil
 }
 
-// failure is one place where a value does not fit. One of types, missing, values and other is
-// set.
+// failure is a place where a value does not fit. Only types, missing, values or other is set.
 type failure struct {
 	at       string   // a JSON pointer from the value
 	got      string   // the type of the value there
@@ -279,7 +278,7 @@ type failure struct {
 }
 
 // failures checks a value against a schema. It returns the innermost failures; if there are
-// several forms, the failures of the form that the value resembles most.
+// several forms, the failures of the form most similar to the value.
 func (n *node) failures(value any, at string) (list []failure) {
 	got := typeOf(value)
 	isInteger := floatOf(value) == math.Trunc(floatOf(value)) // such as 1.0; of no number false
@@ -358,9 +357,9 @@ func (n *node) failures(value any, at string) (list []failure) {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// formFailures checks a value against the forms of anyOf. It returns nil if one form fits.
-// Otherwise it returns the failures of the form that fits best: the fewest wrong constants,
-// then the deepest failure, then the fewest failures.
+// formFailures checks a value against the forms of anyOf. The result is nil if a form fits,
+// and otherwise the failures of the best form: the fewest wrong constants, then the deepest
+// failure, then the fewest failures.
 func (n *node) formFailures(value any, at string) []failure {
 	var forms [][]failure
 	for _, form := range n.AnyOf {
