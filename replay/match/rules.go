@@ -52,10 +52,8 @@ func (s Strictness) String() string {
 
 // ParseStrictness reads params, method, order or strict.
 func ParseStrictness(name string) (Strictness, error) {
-	for i, n := range strictnesses {
-		if n == name {
-			return Strictness(i), nil
-		}
+	if i := slices.Index(strictnesses[:], name); i >= 0 {
+		return Strictness(i), nil
 	}
 	return 0, fmt.Errorf("match %q: want params, method, order or strict", name)
 }
@@ -207,7 +205,7 @@ func (w *keyWriter) text(n tree) string {
 	}
 	var b []byte
 	from := 0
-	for _, t := range madeUp(wordsOf(text)) {
+	for _, t := range madeUp(text) {
 		b = append(append(append(b, text[from:t.start]...), 0), t.shape...)
 		from = t.end
 	}

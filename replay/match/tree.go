@@ -287,10 +287,7 @@ func Splice(doc, value []byte, path ...string) (spliced []byte, ok bool) {
 	if !ok {
 		return doc, false
 	}
-	spliced = slices.Grow([]byte(nil), len(doc)-(end-start)+len(value))
-	spliced = append(spliced, doc[:start]...)
-	spliced = append(spliced, value...)
-	return append(spliced, doc[end:]...), true
+	return slices.Concat(doc[:start], value, doc[end:]), true
 }
 
 // change replaces a part of a text.

@@ -138,7 +138,8 @@ func (w *learner) scalar(a, b tree) {
 		w.addAnywhere(a.text, b.text)
 	}
 	was, is := differingParts(a.text, b.text)
-	old, fresh := madeUp(wordsOf(was)), madeUp(wordsOf(is))
+	old := madeUp(was)
+	fresh := madeUp(is)
 	if !slices.EqualFunc(old, fresh, func(x, y word) bool { return x.shape == y.shape }) {
 		return
 	}
@@ -346,15 +347,9 @@ func isWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
-// madeUp returns the words that look made up.
-func madeUp(list []word) []word {
-	var made []word
-	for _, t := range list {
-		if t.shape != "" {
-			made = append(made, t)
-		}
-	}
-	return made
+// madeUp returns the words of a text that look made up.
+func madeUp(text string) []word {
+	return slices.DeleteFunc(wordsOf(text), func(t word) bool { return t.shape == "" })
 }
 
 // wordShape classifies a word: uuid, digits, hex, or opaque for letters and digits that

@@ -18,7 +18,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Fault is an unfit place of a message.
+// Fault is a place where a message does not fit.
 type Fault struct {
 	Path   string // a JSON pointer from the message's root; "" is the root
 	Text   string // what is there and what is wanted
@@ -125,12 +125,10 @@ func (v *Validator) Check(revision string, m *transport.Message, method string) 
 	return slices.Compact(faults), nil
 }
 
-// first returns the first of these definitions that the schema has.
+// first returns the first of these definitions in the schema.
 func (s *schema) first(names ...string) string {
-	for _, name := range names {
-		if s.definitions[name] != nil {
-			return name
-		}
+	if i := slices.IndexFunc(names, func(name string) bool { return s.definitions[name] != nil }); i >= 0 {
+		return names[i]
 	}
 	return ""
 }

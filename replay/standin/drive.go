@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,21 +49,17 @@ func ExitFault(recorded []store.Event, live transport.ExitStatus) string {
 		}
 	}
 	now := store.ExitInfoOf(live)
-	how := "the server ended with " + exitText(now)
+	how := "the server ended with " + now.String()
+	if now.Signal == "" {
+		how = "the server ended with exit status " + now.String()
+	}
 	switch {
 	case !known:
 		return how + ", and the recording does not say how its server ended"
 	case info == now || info.Signal == "terminated" || info.Signal == "killed" || info.Signal == "interrupt":
 		return ""
 	}
-	return fmt.Sprintf("%s, and the recorded one with %s", how, strings.TrimPrefix(exitText(info), "exit status "))
-}
-
-func exitText(info store.ExitInfo) string {
-	if info.Signal != "" {
-		return info.String()
-	}
-	return "exit status " + info.String()
+	return fmt.Sprintf("%s, and the recorded one with %s", how, info)
 }
 
 // DriveOptions say how a Driver is played.
