@@ -3,6 +3,7 @@ package standin
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -252,6 +253,15 @@ func (d *Driver) Pending() []string {
 		}
 	}
 	return append(list, fmt.Sprintf("#%d %s was not sent: it waits for its turn", f.seq, f.what()))
+}
+
+// Gap returns the recorded time between frame n, counted as for Wrote, and the frame before. Gap
+// is 0 for an unrecorded frame.
+func (d *Driver) Gap(n int) time.Duration {
+	if f := d.out[n]; f != nil {
+		return f.gap
+	}
+	return 0
 }
 
 // Waiting reports whether GiveUpWaiting would let the session go on: to a client frame, or to a

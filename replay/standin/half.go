@@ -116,7 +116,6 @@ type ownFrame struct {
 	index    int
 	seq      uint64
 	at       time.Duration
-	gap      time.Duration // recorded time since the cause
 	frame    transport.Frame
 	before   int        // messages of the live end recorded before it
 	requests []*request // in the frame
@@ -128,9 +127,10 @@ type ownFrame struct {
 	unasked bool       // recorded on a stream opened by no request
 
 	// Of a client's frame:
-	question *message   // the request of the answer or the progress
-	queue    []*message // of OneByOne: answers to earlier calls
-	unheld   bool       // an answer that waits only for the question
+	gap      time.Duration // since the frame before
+	question *message      // the request of the answer or the progress
+	queue    []*message    // of OneByOne: answers to earlier calls
+	unheld   bool          // an answer that waits only for the question
 
 	// Of a reordering end:
 	needs   []*message  // messages to wait for
@@ -237,19 +237,8 @@ func newHalf(s *script, dir transport.Direction, rules match.Rules) half {
 // Start returns the frames to send before the live end has said anything.
 func (h *half) Start() []transport.Frame { return h.release() }
 
-// Gap returns the recorded time between a frame and its cause. The frame is number n of all
-// returned frames, counted from 0. The cause of a client's frame is the frame before; of a
-// server's frame, the latest of the earlier recorded messages that have come and frames that
-// were sent. Gap is 0 for an unrecorded frame.
-func (h *half) Gap(n int) time.Duration {
-	if f := h.out[n]; f != nil {
-		return f.gap
-	}
-	return 0
-}
-
-// Wrote says that the transport has taken frame n, counted as for Gap, and returns the frames
-// to send now. It has an effect only after AllowReorder.
+// Wrote says that the transport has taken frame n of all returned frames, counted from 0, and
+// returns the frames to send now. It has an effect only after AllowReorder.
 func (h *half) Wrote(n int) []transport.Frame {
 	if !h.reorders {
 		return nil
@@ -260,7 +249,7 @@ func (h *half) Wrote(n int) []transport.Frame {
 	return h.release()
 }
 
-// Place returns the place in recorded order of frame n, counted as for Gap, -1 for an
+// Place returns the place in recorded order of frame n, counted as for Wrote, -1 for an
 // unrecorded frame, and the first place of a frame not taken yet, apart from a client's
 // answers. Place is for use after AllowReorder.
 func (h *half) Place(n int) (place, first int) {

@@ -244,7 +244,6 @@ func (p *Player) arrive(c *message, m transport.Message, stream uint64) {
 // asked for by the live client is left out.
 func (p *Player) send(f *ownFrame) []transport.Frame {
 	f.sent = true
-	f.gap = p.gapBefore(f)
 	frame := f.frame
 	frame.Bytes, frame.Stream = p.variables.Substitute(frame.Bytes), 0
 	if len(f.owners) > 0 && !f.unasked {
@@ -303,6 +302,16 @@ func (p *Player) End() []transport.Frame {
 	return out
 }
 
+// Gap returns the recorded time between frame n, counted as for Wrote, and the latest of its
+// causes: the messages of the live client and the sent frames that were recorded before it.
+// Gap is to be called when the frame is returned. It is 0 for an unrecorded frame.
+func (p *Player) Gap(n int) time.Duration {
+	if f := p.out[n]; f != nil {
+		return p.gapBefore(f)
+	}
+	return 0
+}
+
 // gapBefore returns the time between a frame and the latest of the earlier messages and frames
 // that have come or were sent.
 func (p *Player) gapBefore(f *ownFrame) time.Duration {
@@ -346,7 +355,7 @@ func (p *Player) apart(n int) (gap time.Duration) {
 	return gap
 }
 
-// Overtaken reports whether frame n, counted as for Gap, belongs to no request and the live
+// Overtaken reports whether frame n, counted as for Wrote, belongs to no request and the live
 // client has said already a message recorded after it: the recorded moment of the frame is
 // over.
 func (p *Player) Overtaken(n int) bool {
