@@ -38,11 +38,11 @@ type Options struct {
 	CloseBudget time.Duration
 	// Mask returns a function that masks a session's events, in their order, on the way from
 	// the spool to the database. It is called for sessions whose header asks for masking, with
-	// the key of the store. nil: their spools wait for a program with a Mask.
+	// the key of the store. nil: masked sessions wait in spools for a program with a Mask.
 	Mask func(key []byte, h store.Header) (func(store.Event) store.Event, error)
 }
 
-// Store is a store in a folder. Goroutines and processes may share the folder; all methods are
+// Store is a store in a folder. Goroutines and processes may share the folder; the methods are
 // safe for concurrent use.
 type Store struct {
 	*directory
@@ -58,7 +58,7 @@ var (
 	_ store.Keyed    = (*Store)(nil)
 )
 
-// Open returns the store in dir, which need not exist yet. It touches no file.
+// Open returns the store in dir, which need not exist yet. Open touches no file.
 func Open(dir string, o Options) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -80,7 +80,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, o}}, nil
 }
 
-// Info says what the store is.
+// Info describes the store.
 func (s *Store) Info() store.Info {
 	return store.Info{Name: "bbolt", Location: s.dir, Durability: "disk"}
 }
@@ -97,7 +97,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Spool starts a live session with its Opened event.
+// Spool starts a live session with the Opened event.
 func (s *Store) Spool(ctx context.Context, opened store.Event) (store.Spool, error) {
 	h, err := store.ParseHeader(opened.Payload)
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 }
 
 // Compact rewrites each database whose free share is at least `least`, without its free pages,
-// and replaces the old file. It checks the content on the way and leaves a damaged database
-// alone. A process that dies on the way leaves the old file. Recorders and readers go on
+// and replaces the old file. Compact checks the content on the way and leaves a damaged
+// database alone. If the process dies, the old file stays. Recorders and readers go on
 // meanwhile; writers of a database wait while it is copied.
 func (s *Store) Compact(ctx context.Context, least float64, report func(Compacted)) error {
 	c := compaction{Store: s, least: least, report: report}
@@ -128,7 +128,7 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 	return errors.Join(c.faults...)
 }
 
-// Repair rebuilds each damaged database from its intact content, and adds to sessions the
+// Repair rebuilds each damaged database from the intact content, and adds to sessions the
 // events behind the damage in their spools. The old files are kept. A folder, pipe or link in
 // the place of a file gets another name. With dry, Repair changes nothing and reports its
 // findings. Recorders may go on meanwhile.
@@ -136,8 +136,8 @@ func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) err
 	return s.call(ctx, "repair store", repair{s, dry, report}.all)
 }
 
-// Salvage yields the intact events of a session that cannot be read, from the database and its
-// spool, and a lost event in place of each missing one. It changes nothing.
+// Salvage yields the intact events of an unreadable session, from the database and the
+// spool, and a lost event in place of each missing event. Salvage changes no file.
 func (s *Store) Salvage(ctx context.Context, id store.SessionID) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
 		var events []store.Event
@@ -177,7 +177,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 			u.Stored[f.id] += info.Size()
 		case ".damaged", ".renewed":
 			u.Damaged.add(info.Size())
-			u.Stored[f.id] += info.Size() // it goes with its session
+			u.Stored[f.id] += info.Size() // gone with the session
 		}
 	}
 	paths, foreign, err := s.databasePaths()
@@ -229,7 +229,7 @@ func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, ev
 	}
 }
 
-// tryAppend makes the chunks while the database is unlocked, and stores them if the session
+// tryAppend makes the chunks while the database is unlocked, and stores the chunks if the session
 // has not changed meanwhile.
 func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte, after uint64, events []store.Event) (store.Head, error) {
 	path := s.databasePath(key)
@@ -265,8 +265,8 @@ func (s *Store) tryAppend(ctx context.Context, id store.SessionID, key [16]byte,
 	return p.session.Head, nil
 }
 
-// behind returns the events behind the head, after it has compared the others with the stored
-// ones.
+// behind returns the events behind the head, after comparing the others with the stored
+// events.
 func (s *Store) behind(ctx context.Context, id store.SessionID, key [16]byte, head store.Head, after uint64, events []store.Event) ([]store.Event, error) {
 	conflict := &store.ConflictError{ID: id, Head: head}
 	if after > head.Seq {
@@ -300,7 +300,7 @@ func (s *Store) behind(ctx context.Context, id store.SessionID, key [16]byte, he
 	return events, nil
 }
 
-// deleteStep is the number of sessions that one transaction deletes.
+// deleteStep is the number of sessions that a transaction deletes.
 const deleteStep = 500
 
 // Delete removes a session and leaves a tombstone.
@@ -320,8 +320,8 @@ func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
 	})
 }
 
-// DeleteAll removes sessions, many in one transaction, and calls removed for each. It leaves
-// out sessions that are being recorded or gone already. After an interrupted call the reported
+// DeleteAll removes sessions, many in a transaction, and calls removed for each. Live
+// and missing sessions are left out. After an interrupted call the reported
 // sessions are gone and the others untouched.
 func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed func(store.SessionID)) error {
 	return s.call(ctx, "delete sessions", func(ctx context.Context) error {
@@ -357,7 +357,7 @@ func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed fu
 	})
 }
 
-// deleteStep removes sessions of one database in one transaction.
+// deleteStep removes sessions of a database in one transaction.
 func (s *Store) deleteStep(ctx context.Context, path string, ids []store.SessionID, removed func(store.SessionID)) error {
 	if _, err := s.makeFolders(); err != nil { // for the lock
 		return err

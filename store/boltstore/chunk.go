@@ -47,7 +47,7 @@ const (
 	compressDict = 2 // zstd with the dictionary
 )
 
-// The encoders are small because they work inside a recorder: one block at a time, and a
+// The encoders are small, for use inside a recorder: one block at a time, and a
 // window hardly smaller than a chunk.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
@@ -97,7 +97,7 @@ func (c *chunker) add(e store.Event, head store.Head) {
 	var buf [64]byte
 	form := store.AppendPartHead(buf[:0], &store.Part{Event: e})
 	if len(e.Payload) > chunkTarget {
-		c.events = slices.Grow(c.events, len(e.Payload)+2*len(buf)) // in one step
+		c.events = slices.Grow(c.events, len(e.Payload)+2*len(buf)) // at once
 	}
 	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(e.Payload)))
 	c.events = append(c.events, form...)
@@ -248,8 +248,8 @@ func (c chunk) decode(yield func(store.Event, error) bool) error {
 	return nil
 }
 
-// dictionary is the text that small chunks are compressed against, with the most frequent
-// parts last: the usual content of a short session. It is part of chunk version 1, as number
+// dictionary is the text to compress small chunks against, with the most frequent
+// parts last: the usual content of a short session. The text is part of chunk version 1, as number
 // 1; another text needs another number, and both stay.
 const dictionary = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///` +
 	`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` +
@@ -290,7 +290,7 @@ const dictionary = `{"jsonrpc":"2.0","method":"notifications/resources/updated",
 
 // Releases up to 0.1.0 cut payloads of 128 KiB or more into pieces, called bodies, and kept
 // each piece once for all sessions of a database. Nothing writes bodies any more. This file
-// has all that reading, verifying, salvaging, compacting and deleting need for old databases.
+// has the code that reading, verifying, salvaging, compacting and deleting need for old databases.
 
 const (
 	refersToBodies = 0x80 // a bit of the compression byte
@@ -308,7 +308,7 @@ var (
 type body struct {
 	hash   [32]byte // SHA-256 of the piece
 	size   int
-	at     uint64 // number of its event within the chunk
+	at     uint64 // number of the event within the chunk
 	number []byte // key in bucket body
 	value  []byte // in bucket body; nil: missing
 }
@@ -329,7 +329,7 @@ func parseBody(value []byte) (x body, packed []byte, err error) {
 	return body{hash: [32]byte(value[6:]), size: int(size), value: value}, d.Rest(), nil
 }
 
-// appendTo appends the decompressed piece to b and checks its hash.
+// appendTo appends the decompressed piece to b and checks the hash.
 func (x body) appendTo(b []byte) ([]byte, error) {
 	got, packed, err := parseBody(x.value)
 	if err != nil {
@@ -364,8 +364,8 @@ func readBodies(d *varint.Reader, n uint64) (bodies []body, bad bool) {
 	return bodies, bad
 }
 
-// assemble makes the payload of event `at` of a chunk from its list: for each piece the varint
-// length and the bytes, or 0 for the next body. It also returns the bodies of later events.
+// assemble makes the payload of event `at` of a chunk from the list: for each piece the varint
+// length and the bytes, or 0 for the next body. The bodies of later events are returned, too.
 func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []body, err error) {
 	own, size := 0, len(list)
 	for ; own < len(bodies) && bodies[own].at == at; own++ {

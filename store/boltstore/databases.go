@@ -21,7 +21,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// databases are the bbolt files of folded sessions, one for each month. They know nothing of
+// databases are the bbolt files of folded sessions, one for each month. They do not know
 // spools.
 type databases struct{ *directory }
 
@@ -29,7 +29,7 @@ func (d databases) databasePath(key [16]byte) string {
 	return filepath.Join(d.storeDir(), databaseName(key)+".db")
 }
 
-// databaseName returns the name of the database that holds a session.
+// databaseName returns the name of a session's database.
 func databaseName(key [16]byte) string {
 	if key[6]>>4 != 7 {
 		return "other"
@@ -49,7 +49,7 @@ func sessionID(key [16]byte) store.SessionID {
 }
 
 // databasePaths returns the paths of the store's databases, and an error for each other file
-// that ends in .db, which is left alone.
+// with the ending .db, which is left alone.
 func (d databases) databasePaths() (paths []string, foreign []error, err error) {
 	entries, err := readDir(d.storeDir())
 	for _, e := range entries {
@@ -67,7 +67,7 @@ func (d databases) databasePaths() (paths []string, foreign []error, err error) 
 	return paths, foreign, err
 }
 
-// isDatabaseName reports whether a database may have a name, without its ending.
+// isDatabaseName reports whether a database may have a name, without the ending.
 func isDatabaseName(name string) bool {
 	if name == "other" {
 		return true
@@ -75,14 +75,14 @@ func isDatabaseName(name string) bool {
 	return len(name) == 6 && strings.Trim(name, "0123456789") == ""
 }
 
-// belongsIn reports whether a session belongs in a database or in its replacement.
+// belongsIn reports whether a session belongs in a database or in a replacement.
 func belongsIn(path string, key []byte) bool {
 	name, _, _ := strings.Cut(filepath.Base(path), ".db")
 	return databaseName([16]byte(key)) == name
 }
 
-// misplacedError is the error for a database that holds sessions of other months. Nobody looks
-// for them there.
+// misplacedError is the error for a database with sessions of other months, where no call
+// looks for such sessions.
 func misplacedError(path string, n int) error {
 	return fmt.Errorf("%s holds sessions of other months: %d, which are looked for only in the databases of theirs; is it a copy? move it away, or give it its name back", path, n)
 }
@@ -108,7 +108,7 @@ func (d databases) update(ctx context.Context, path string, f func(*dbTx) error)
 		}
 	}
 	o := bolt.Options{FreelistType: bolt.FreelistMapType}
-	if runtime.GOOS != "windows" { // where the file would become that large
+	if runtime.GOOS != "windows" { // where the file would become as large
 		o.InitialMmapSize = 1 << 30
 	}
 	return d.withDB(ctx, path, o, func(db *bolt.DB, file *os.File) error {
@@ -118,7 +118,7 @@ func (d databases) update(ctx context.Context, path string, f func(*dbTx) error)
 	})
 }
 
-// withDB opens a database, runs f and closes it. It retries bbolt's lock by itself, because
+// withDB opens a database, runs f and closes it. withDB retries bbolt's lock by itself, because
 // bbolt retries only every 50 ms.
 func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f func(*bolt.DB, *os.File) error) error {
 	info, err := regular(path)
@@ -152,7 +152,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 		if err != nil {
 			return explainOpenError(path, err)
 		}
-		if !underName(file, path) { // it was replaced while we waited
+		if !underName(file, path) { // replaced during the wait
 			return errors.Join(store.ErrBusy, db.Close())
 		}
 		err = f(db, file)
@@ -163,8 +163,8 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 	})
 }
 
-// damagedError is the error for a damaged database. It names the parts of the store that are
-// safe.
+// damagedError is the error for a damaged database. The text names the safe parts of the
+// store.
 func damagedError(path, cause string) error {
 	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; mcprec repair saves what it holds)", path, cause, store.ErrCorrupt)
 }
@@ -186,13 +186,13 @@ func explainOpenError(path string, err error) error {
 	return damagedError(path, err.Error())
 }
 
-// staleError is the error for a database that may lack its newest transaction.
+// staleError is the error for a database that may lack the newest transaction.
 func staleError(path string) error {
 	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (mcprec repair looks for it)", path, store.ErrCorrupt)
 }
 
 // createDatabase makes an empty, synced database under a temporary name and renames it: a
-// power cut never leaves half a database under its name.
+// power cut never leaves half a database under the final name.
 func (d databases) createDatabase(path string) error {
 	made, err := d.makeFolders()
 	if err == nil && made {
@@ -208,7 +208,7 @@ func (d databases) createDatabase(path string) error {
 	defer func() { _ = d.disk.remove(temp) }()
 	err = d.disk.rename(temp, path, false)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		// A file system without links: all creators take a lock.
+		// A file system without links: every creator takes a lock.
 		unlock, err := d.lockFile(context.Background(), filepath.Join(d.storeDir(), "create.lock"), true)
 		if err != nil {
 			return err
@@ -256,7 +256,7 @@ func (d databases) emptyDatabase(path string) (name string, err error) {
 	return temp.Name(), errors.Join(err, db.Close())
 }
 
-// lockDatabase opens a database's file with bbolt's lock on it, so that it does not change.
+// lockDatabase opens a database's file with bbolt's lock on it, to keep the file as it is.
 func (d databases) lockDatabase(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
 	err = d.retry(ctx, func() (err error) {
 		f, err = openRegular(path, os.O_RDWR)

@@ -34,15 +34,15 @@ type dbTx struct {
 	meta    *bolt.Bucket
 	ev      *bolt.Bucket
 	head    *bolt.Bucket
-	bodies  *bolt.Bucket // nil: none, and no use either
+	bodies  *bolt.Bucket // nil in databases without bodies, as use
 	use     *bolt.Bucket
 	boltTx  *bolt.Tx
 	writing bool
 	tree    *pageTree // checks pages before bbolt reads them
-	stale   bool      // its newest transaction may be missing
+	stale   bool      // the newest transaction may be missing
 }
 
-// inTx runs f in a transaction, after it has checked the database's version and both meta
+// inTx runs f in a transaction, after a check of the database's version and both meta
 // pages.
 func inTx(boltTx *bolt.Tx, file *os.File, tx *dbTx, f func(*dbTx) error) (err error) {
 	tx.tree, err = openTree(file)
@@ -77,7 +77,7 @@ func (tx *dbTx) readable(bucket, first, last []byte) error {
 }
 
 // statedCount returns the number of sessions in the head of the database and the exclusive or
-// of their keys, which shows that a session has vanished.
+// of the keys, which shows whether a session has vanished.
 func (tx *dbTx) statedCount() (n uint64, keys [16]byte, err error) {
 	v := tx.head.Get(keyHead)
 	if len(v) < 1 {
@@ -102,8 +102,8 @@ func encodeCount(n uint64, keys [16]byte) []byte {
 	return binary.LittleEndian.AppendUint32(v, crc32.Checksum(v, castagnoli))
 }
 
-// projection returns the projection of a session; ok is false if there is none. It compares
-// the count for a missing session, because a damaged page may hide it.
+// projection returns the projection of a session; ok is false without a projection.
+// Then the counts are compared, because a damaged page may hide a session.
 func (tx *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
 	if tx.writing {
 		if err := tx.tree.writable(key); err != nil {
@@ -124,7 +124,7 @@ func (tx *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
 	return p, err == nil, err
 }
 
-// checkCount compares the sessions in the database with its head, and looks for a session that
+// checkCount compares the sessions in the database with the head, and looks for a session that
 // a search has missed.
 func (tx *dbTx) checkCount(missing []byte) error {
 	want, wantKeys, err := tx.statedCount()
@@ -168,7 +168,7 @@ func (tx *dbTx) putProjection(key [16]byte, encoded []byte) error {
 	return tx.meta.Put(key[:], encoded)
 }
 
-// putSession stores chunks and the projection behind them.
+// putSession stores chunks and the projection behind the chunks.
 func (tx *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
 	for _, x := range chunks {
 		if err := tx.ev.Put(x.key[:], x.data); err != nil {
@@ -178,9 +178,9 @@ func (tx *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
 	return tx.putProjection(key, p.encode(key))
 }
 
-// chunks copies chunks of a session: the chunk that holds event `from`, and those behind it up
-// to event `last`, as many as batchSize allows and at least one. It checks that no event is
-// missing between them.
+// chunks copies chunks of a session: the chunk with event `from`, and the chunks behind it up
+// to event `last`, as many as batchSize allows and at least one. A missing event between them
+// is an error.
 func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
 	if from > last {
 		return nil, nil
@@ -255,7 +255,7 @@ func (tx *dbTx) removeSession(key [16]byte) error {
 	return tx.putProjection(key, (&projection{deleted: true}).encode(key))
 }
 
-// removeChunks removes the chunks of a session and its references to bodies. Bodies of a
+// removeChunks removes the chunks of a session with the references to bodies. Bodies of a
 // damaged chunk stay until the database is compacted.
 func (tx *dbTx) removeChunks(id [16]byte) error {
 	var keys [][]byte
@@ -285,13 +285,13 @@ func (tx *dbTx) removeChunks(id [16]byte) error {
 // useKey returns a key of bucket use.
 func useKey(hash [32]byte, id [16]byte) []byte { return append(bytes.Clone(hash[:]), id[:]...) }
 
-// useValue returns its value, the number of the body.
+// useValue returns the value of a key of bucket use: the number of the body.
 func useValue(k, number []byte) []byte {
 	sum := crc32.Update(crc32.Checksum(k, castagnoli), castagnoli, number)
 	return binary.LittleEndian.AppendUint32(bytes.Clone(number), sum)
 }
 
-// usedBody checks an element of bucket use and returns its key in bucket body.
+// usedBody checks an element of bucket use and returns the key in bucket body.
 func (tx *dbTx) usedBody(k, v []byte) ([]byte, error) {
 	if len(k) != 48 || len(v) != 12 || !bytes.Equal(v, useValue(k, v[:8])) {
 		return nil, damagedError(tx.path, "the use of a body")
@@ -299,7 +299,7 @@ func (tx *dbTx) usedBody(k, v []byte) ([]byte, error) {
 	return bytes.Clone(v[:8]), nil
 }
 
-// body copies a piece that a session uses.
+// body copies a piece for a session.
 func (tx *dbTx) body(id [16]byte, x body) (body, error) {
 	if tx.use == nil || tx.bodies == nil {
 		return x, damagedError(tx.path, "the bucket of the bodies is missing")
@@ -328,7 +328,7 @@ func (tx *dbTx) body(id [16]byte, x body) (body, error) {
 	return x, nil
 }
 
-// putBodies stores the bodies of a copied session under their old numbers.
+// putBodies stores the bodies of a copied session under the old numbers.
 func (tx *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
 	if len(bodies) > 0 && (tx.use == nil || tx.bodies == nil) {
 		if tx.use, err = tx.boltTx.CreateBucketIfNotExists(bucketUse); err == nil {
@@ -364,7 +364,7 @@ func (tx *dbTx) removeBody(id [16]byte, hash [32]byte) error {
 	k := useKey(hash, id)
 	v := tx.use.Get(k)
 	if v == nil {
-		return nil // another chunk referred to it as well
+		return nil // another chunk referred to the body as well
 	}
 	number, err := tx.usedBody(k, v)
 	if err == nil {
@@ -385,7 +385,7 @@ func (tx *dbTx) removeBody(id [16]byte, hash [32]byte) error {
 	return tx.bodies.Delete(number)
 }
 
-// addBodies adds to each session its share of the bodies.
+// addBodies adds to each session a share of the bodies.
 func (tx *dbTx) addBodies(u *Usage) error {
 	if tx.bodies == nil || tx.use == nil {
 		return nil
@@ -423,12 +423,12 @@ const (
 	metaMasked  = 1 << 4
 )
 
-// projection is a session's entry in the database: its header, its head and counts, and how
-// far its spool is folded.
+// projection is a session's entry in the database: header, head and counts, and how far the
+// spool is folded.
 type projection struct {
 	session store.Session // Header, Head and counts
 	spooled int64         // offset in the spool of the first record not folded; 0: no spool
-	pipes   store.Mark    // state of the assembler at that offset; zero: none
+	pipes   store.Mark    // state of the assembler at spooled; may be zero
 	deleted bool
 }
 
@@ -556,7 +556,7 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 		return p, damagedError(path, fmt.Sprintf("facts of session %s end early", sessionID(key)))
 	}
 	if b[5]&metaMasked != 0 {
-		x.Masked = &store.MaskRules{} // the first event has them
+		x.Masked = &store.MaskRules{} // the first event has the rules
 	}
 	x.ID = sessionID(key)
 	return p, nil

@@ -22,7 +22,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// directory is shared by all parts of a Store: where its files are, and whether it is open.
+// directory is shared by all parts of a Store: where the files are, and whether the store is open.
 type directory struct {
 	dir      string
 	disk     disk
@@ -34,7 +34,7 @@ type directory struct {
 	running sync.WaitGroup // calls and spools between begin and end
 }
 
-// begin starts a call that Close must wait for; the caller calls end.
+// begin starts a call, for which Close must wait; the caller calls end.
 func (f *directory) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (f *directory) call(ctx context.Context, what string, run func(context.Cont
 	return nil
 }
 
-// makeFolders makes the store's folders, and reports whether any was missing: their names are
-// durable only after syncDir(f.dir). It takes other users' rights from existing folders and
+// makeFolders makes the store's folders, and reports whether any was missing: new names are
+// durable only after syncDir(f.dir). makeFolders takes other users' rights from existing folders and
 // follows no symbolic link, because nobody else may put files there or read them. The folder
 // above is the user's choice.
 func (f *directory) makeFolders() (made bool, err error) {
@@ -89,7 +89,7 @@ func (f *directory) makeFolders() (made bool, err error) {
 	return made, nil
 }
 
-// makeFolder makes a folder and its missing parents for their user alone. It changes no
+// makeFolder makes a folder and missing parents for the user alone, and changes no
 // existing folder.
 func makeFolder(path string) error {
 	err := os.Mkdir(path, 0o700)
@@ -110,7 +110,7 @@ func makeFolder(path string) error {
 	return err
 }
 
-// refuseLinks returns an error if one of the folders is a symbolic link.
+// refuseLinks returns an error if a folder is a symbolic link.
 func (f *directory) refuseLinks() error {
 	for _, d := range []string{f.spoolDir(), f.storeDir()} {
 		if info, err := os.Lstat(d); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -131,7 +131,7 @@ func (f *directory) spoolDir() string { return filepath.Join(f.dir, "spool") }
 
 func (f *directory) storeDir() string { return filepath.Join(f.dir, "store") }
 
-// readDir is os.ReadDir, but a missing folder is an empty one.
+// readDir is os.ReadDir, but a missing folder is empty.
 func readDir(path string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +140,7 @@ func readDir(path string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// oddFiles returns folders, pipes and links that stand in the place of files of the store.
+// oddFiles returns folders, pipes and links in the place of files of the store.
 func (f *directory) oddFiles() (found []*oddFile) {
 	for _, folder := range []struct {
 		path string
@@ -170,7 +170,7 @@ func (f *directory) oddFiles() (found []*oddFile) {
 	return found
 }
 
-// Odd returns an error that names the folders, pipes and links in the place of files of the
+// Odd returns an error with the names of the folders, pipes and links in the place of files of the
 // store.
 func (f *directory) Odd() error {
 	var faults []error
@@ -181,7 +181,7 @@ func (f *directory) Odd() error {
 }
 
 // Exposed returns an error if every user of the machine can put files into the store's
-// folder and take them out.
+// folder and take files out.
 func (f *directory) Exposed() error {
 	info, err := os.Stat(f.dir)
 	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
@@ -191,7 +191,7 @@ func (f *directory) Exposed() error {
 }
 
 // setAside renames an odd file. A lock keeps a second process from renaming the file that the
-// first has made in its place.
+// first has made under the same name.
 func (f *directory) setAside(path string) (kept string, err error) {
 	guard := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
 	if err := guard.Lock(); err != nil {
@@ -205,7 +205,7 @@ func (f *directory) setAside(path string) (kept string, err error) {
 	return kept, f.disk.rename(path, kept, true)
 }
 
-// freeName returns an unused name for a file that is kept for its user.
+// freeName returns an unused name for a file to be kept for the user.
 func freeName(path, ending string) string {
 	for n := 1; ; n++ {
 		name := path + ending
@@ -218,7 +218,7 @@ func freeName(path, ending string) string {
 	}
 }
 
-// sweep removes files from the folder of the databases by a pattern and their least age.
+// sweep removes files from the folder of the databases by a pattern and a least age.
 func (f *directory) sweep(pattern string, age time.Duration) {
 	entries, _ := readDir(f.storeDir())
 	for _, e := range entries {
@@ -232,7 +232,7 @@ func (f *directory) sweep(pattern string, age time.Duration) {
 // lockFile takes an exclusive lock. With wait it waits up to the patience of the store;
 // without, it returns nil for a lock that is taken.
 func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
-	if _, err := regular(path); isOdd(err) { // nobody can hold a lock on it
+	if _, err := regular(path); isOdd(err) { // no process can hold a lock there
 		if _, err := f.setAside(path); err != nil {
 			return nil, err
 		}
@@ -260,7 +260,7 @@ func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unloc
 const lockRetry = 1500 * time.Microsecond // between two tries for a lock
 
 // retry calls try again while it returns store.ErrBusy, as long as the store has patience. With
-// a context of withNoWait it tries once.
+// a context of withNoWait there is a single try.
 func (f *directory) retry(ctx context.Context, try func() error) error {
 	for deadline := time.Now().Add(f.patience); ; {
 		err := try()
@@ -275,7 +275,7 @@ func (f *directory) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// noWaitKey is the key of a context in which nobody waits for the lock of a database.
+// noWaitKey is the key of a context without a wait for the lock of a database.
 type noWaitKey struct{}
 
 func withNoWait(ctx context.Context) context.Context {
@@ -295,7 +295,7 @@ const keySize = 32
 const keyName = "redact.key"
 
 // RedactionKey returns the key in the file redact.key; the first caller makes it. The file
-// gets its name when it is complete, and never changes.
+// gets the name when complete, and never changes.
 func (f *directory) RedactionKey() ([]byte, error) {
 	path := filepath.Join(f.dir, keyName)
 	key, err := readKey(path)
@@ -308,10 +308,10 @@ func (f *directory) RedactionKey() ([]byte, error) {
 	return readKey(path)
 }
 
-// ReadKey returns the key of the store in a folder, if it has one.
+// ReadKey returns the key of the store in a folder, if there is a key.
 func ReadKey(dir string) ([]byte, error) { return readKey(filepath.Join(dir, keyName)) }
 
-// readKey reads a key file. It follows no symbolic link.
+// readKey reads a key file, but follows no symbolic link.
 func readKey(path string) ([]byte, error) {
 	f, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
@@ -363,15 +363,15 @@ func (f *directory) makeKey(path string) error {
 	return syncDir(f.dir)
 }
 
-// fileSystem holds the files of a store. All writes, renames and removals go through it, so
-// that a test can replace it by one that fails, waits or forgets unsynced writes.
+// fileSystem holds the files of a store. Every write, rename and removal goes through here. A
+// test replaces it by a file system that fails, waits or forgets unsynced writes.
 type fileSystem interface {
 	// create makes a new file, mode 0600, to append to.
 	create(name string) (fileWriter, error)
 	// open opens a file for reading.
 	open(name string) (fileReader, error)
-	// rename renames a file. With replace it takes the name from another file; without, the
-	// error is fs.ErrExist, and the file may keep its old name as well.
+	// rename renames a file. With replace another file loses the name; without, the
+	// error is fs.ErrExist, and the file may keep the old name as well.
 	rename(from, to string, replace bool) error
 	// remove removes a file, if there is one.
 	remove(name string) error
@@ -400,7 +400,7 @@ type fileReader interface {
 
 // locker locks files.
 type locker interface {
-	// tryLock takes a lock if nobody holds it, and reports whether it did.
+	// tryLock takes a free lock, and reports success.
 	tryLock(l *flock.Flock, shared bool) (bool, error)
 }
 
@@ -423,7 +423,7 @@ func theDisk() disk { return disk{osDisk{}, osDisk{}, osDisk{}} }
 // osDisk implements the interfaces above with the operating system.
 type osDisk struct{}
 
-// osFile is an open file. Its Sync leaves out metadata such as the time of the last change.
+// osFile is an open file. Sync leaves out metadata such as the time of the last change.
 type osFile struct{ *os.File }
 
 func (f osFile) Sync() error { return datasync(f.File) }
@@ -492,10 +492,9 @@ func (osDisk) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error {
 	return db.Update(f)
 }
 
-// settle makes the newest transaction durable. It may not be after its writer died, or failed,
-// before the last sync, and the next transaction overwrites pages that only the one before the
-// newest needs. The meta pages are written again because the kernel forgets a page it could
-// not write.
+// settle makes the newest transaction durable, whose writer may have died, or failed, before the
+// last sync: the next transaction overwrites pages of the transaction before. The meta pages are
+// written again because the kernel forgets a page after a failed write.
 func settle(file *os.File) error {
 	metas, err := readMetas(file)
 	if err != nil {
@@ -511,7 +510,7 @@ func settle(file *os.File) error {
 
 // Other things than files may have the name of a file of the store: a named pipe, whose
 // opening would block, a folder, a symbolic link. The store opens regular files only and
-// ignores the others. FoldDead and Verify name them, and Repair renames them.
+// ignores the others. FoldDead and Verify name such files, and Repair renames them.
 
 // oddFile is the error for a folder, pipe or link in the place of a file of the store.
 type oddFile struct {
@@ -557,7 +556,7 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// openRegular opens an existing regular file. It never blocks.
+// openRegular opens an existing regular file, and never blocks.
 func openRegular(path string, flag int) (*os.File, error) {
 	if _, err := regular(path); err != nil {
 		return nil, err

@@ -39,14 +39,14 @@ type foldResult struct {
 var errChanged = errors.New("the session was changed by another process")
 
 // FoldDead folds the spools of dead recorders, for at most Options.FoldBudget. Any command may
-// call it: a spool that is locked, or does not fit on the disk, stays safe. The error joins
+// call it: a locked spool, or a spool without room on the disk, stays safe. The error joins
 // the damaged spools and the odd files; the others are folded.
 func (s folding) FoldDead(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return fmt.Errorf("fold spools: %w", err)
 	}
 	defer s.end()
-	files, _ := s.files() // a listing reports it
+	files, _ := s.files() // a listing reports the error
 	faults := []error{s.Odd()}
 	until := time.Now().Add(s.opts.FoldBudget)
 	for _, f := range files {
@@ -67,8 +67,8 @@ func (s folding) FoldDead(ctx context.Context) error {
 // recorder or holds the lock of a dead session.
 //
 // The chunks are made before the database is locked. The transaction begins by
-// comparing where the session ends with where it ended then, so a fold that is
-// repeated, after a crash or by another, changes nothing.
+// comparing the present end of the session with the end at that time: a repeated fold, after
+// a crash or by another process, changes nothing.
 func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o foldLimit) (step foldResult, err error) {
 	f, err := s.openSpool(id, key)
 	if err != nil {
@@ -81,8 +81,8 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 		return step, err
 	}
 	if known && (p.deleted || p.spooled == 0) {
-		// Its writer may have died before the transaction was durable. A transaction that
-		// succeeds makes it durable, and only then the spool may go.
+		// The writer may have died before the transaction was durable. A further transaction
+		// makes the first durable, and only then the spool may go.
 		return foldResult{whole: true}, s.update(ctx, path, func(*dbTx) error { return nil })
 	}
 	before := p
@@ -94,7 +94,7 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 	r.reuse, r.bounded = true, !o.ending
 	c := &chunker{id: key}
 	// The header in the database is masked already, and the header in the spool has the rules.
-	first, _, _ := newSpoolReader(f, spoolStart).read() // without it nothing is folded
+	first, _, _ := newSpoolReader(f, spoolStart).read() // without the first event nothing is folded
 	if c.mask, err = s.maskOf(first); err != nil {
 		return step, err
 	}
@@ -107,7 +107,7 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 	}
 	if !step.whole {
 		// The spool must survive a power cut before the database refers to it. Some systems
-		// allow only the writer to sync, which it does by itself.
+		// allow only the writer to sync, as the writer does anyway.
 		err := f.Sync()
 		if err == nil || errors.Is(err, fs.ErrPermission) {
 			err = s.disk.syncDir(s.spoolDir())
@@ -129,7 +129,7 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 	return step, err
 }
 
-// errNoMask is returned for a session that must be masked if Options.Mask is nil.
+// errNoMask is returned for a session to be masked if Options.Mask is nil.
 var errNoMask = errors.New("it is to be masked, which this program cannot")
 
 // maskOf returns the function that masks a session with the first event e; nil: the session is
@@ -195,8 +195,8 @@ func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *proj
 	return step, nil
 }
 
-// foldAll folds a spool to its end and removes it, or folds until the time is up. It reports
-// damage after it has folded the events before it.
+// foldAll folds a spool to the end and removes the file, or folds until the time is up. It reports
+// damage after folding the events before.
 func (s folding) foldAll(ctx context.Context, id store.SessionID, key [16]byte, until time.Time) error {
 	for {
 		step, err := s.fold(ctx, id, key, foldLimit{ending: true, until: until})
@@ -215,8 +215,8 @@ func (s folding) foldAll(ctx context.Context, id store.SessionID, key [16]byte, 
 	}
 }
 
-// foldDead folds the spool of one session, if its recorder is dead (else ErrLive) and no other
-// fold runs (else ErrBusy). With a time limit it does not wait.
+// foldDead folds the spool of one session, if the recorder is dead (else ErrLive) and no other
+// fold runs (else ErrBusy). With a time limit there is no wait.
 func (s folding) foldDead(ctx context.Context, id store.SessionID, until time.Time) error {
 	release, err := s.holdDead(ctx, id, until.IsZero())
 	if err != nil {
@@ -231,15 +231,15 @@ func (s folding) foldDead(ctx context.Context, id store.SessionID, until time.Ti
 	err = s.foldAll(ctx, id, key, until)
 	renewed := s.spoolFile(id, ".renewed")
 	if _, none := os.Lstat(renewed); err == nil && none == nil {
-		// A release up to 0.1.0 died while it copied this spool. A log with an end misses
-		// nothing; for another one repair reads that file.
+		// A release up to 0.1.0 died during the copying of this spool. A log with an end is
+		// whole; for another log repair reads the copy.
 		if p, ok, err := s.projection(ctx, s.databasePath(key), key); err == nil && ok && p.session.Head.Sealed {
 			_ = s.disk.remove(renewed)
 		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// Another process has folded it, or its recorder died before the first record.
+		// Another process has folded the spool, or the recorder died before the first record.
 		err = s.disk.remove(s.spoolPath(id))
 	case errors.Is(err, store.ErrCorrupt) && s.headless(id, key):
 		err = s.removeSpool(id, err)

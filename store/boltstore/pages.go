@@ -12,7 +12,7 @@ import (
 
 // pageTree checks the pages of a bbolt file, by bytes read from the file. bbolt's own check
 // follows page numbers, offsets and counts wherever they lead, even out of the mapped memory,
-// in a goroutine whose panics nobody can catch.
+// in a goroutine of its own, where a panic cannot be caught.
 //
 // A page of bbolt: id (8), flags (2: 1 branch, 2 leaf, 4 meta, 16 freelist),
 // count (2), overflow (4), elements of 16 bytes; offsets are from the element. A
@@ -28,9 +28,9 @@ type pageTree struct {
 	buckets  map[string]uint64 // the root pages of the buckets, from openTree
 	free     uint64            // the first page of the list of free pages
 	cache    map[uint64][]byte // from openTree: heads of leaves, and whole branches
-	// stale tells that a meta page is damaged, and bbolt falls back to the other. After a
-	// crash this is right, because the newest transaction was not durable; after damage it
-	// loses a transaction silently.
+	// stale tells of a damaged meta page: bbolt falls back to the other page. After a crash
+	// this is right, because the newest transaction was not durable; after damage a transaction
+	// is lost silently.
 	stale bool
 }
 
@@ -44,7 +44,7 @@ const (
 )
 
 // checkTree checks the whole tree from the newest meta page on, and that each page is either
-// in it or free.
+// in the tree or free.
 func checkTree(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -120,7 +120,7 @@ func (t *pageTree) mark(id uint64) error {
 	return nil
 }
 
-// page reads a page with its overflow.
+// page reads a page with the overflow.
 func (t *pageTree) page(id uint64) ([]byte, error) {
 	head, err := t.head(id)
 	if err != nil {
@@ -129,7 +129,7 @@ func (t *pageTree) page(id uint64) ([]byte, error) {
 	return t.body(id, head)
 }
 
-// head reads the head of a page and marks it and its overflow.
+// head reads the head of a page and marks the page and the overflow.
 func (t *pageTree) head(id uint64) (head []byte, err error) {
 	if err := t.mark(id); err != nil {
 		return nil, err
@@ -181,16 +181,16 @@ func (t *pageTree) freelist(id uint64) error {
 	return nil
 }
 
-// walk is one way through the pages of a tree. If last is nil it visits all pages and checks
-// their elements. Else it visits the pages that may hold keys from first to last and a
-// neighbour on each side, which a deletion may merge, and of leaves it reads only the heads.
+// walk is one way through the pages of a tree. If last is nil, a walk visits every page and
+// checks the elements. Else the walk visits the pages for keys from first to last and a
+// neighbour on each side, which a deletion may merge, and reads only the heads of leaves.
 type walk struct {
 	*pageTree
 	first, last []byte
-	lenient     bool // it goes on after damage
+	lenient     bool // to go on after damage
 }
 
-// visit checks a page and the pages below it. Their keys must be at least low and below high
+// visit checks a page and the pages below. The keys must be at least low and below high
 // (nil: no bound).
 func (w walk) visit(id uint64, low, high []byte, depth int) error {
 	b, err := w.load(id)
@@ -212,7 +212,7 @@ func (w walk) visit(id uint64, low, high []byte, depth int) error {
 	return fmt.Errorf("page %d: its flags", id)
 }
 
-// load reads or recalls a page and marks it.
+// load reads or recalls a page, and marks the page.
 func (w walk) load(id uint64) ([]byte, error) {
 	if b := w.cache[id]; b != nil {
 		for i := range uint64(binary.NativeEndian.Uint32(b[12:])) + 1 {
@@ -299,8 +299,8 @@ func (w walk) leaf(b []byte, id uint64, low, high []byte, depth int) error {
 	return nil
 }
 
-// inOrder reports whether a key follows the key before it and keeps within the bounds of its
-// page. nil: no such bound.
+// inOrder reports whether a key follows the key before it and keeps within the bounds of the
+// page. nil: no bound.
 func inOrder(before, key, low, high []byte) bool {
 	return (before == nil || bytes.Compare(before, key) < 0) && (low == nil || bytes.Compare(low, key) <= 0) &&
 		(high == nil || bytes.Compare(key, high) < 0)
@@ -336,7 +336,7 @@ func leafElement(b []byte, i int) (key, value []byte, flags uint32, err error) {
 	return key, value, binary.NativeEndian.Uint32(e), err
 }
 
-// element returns the page from its ith element on.
+// element returns the page from the ith element on.
 func element(b []byte, i int) ([]byte, error) {
 	if at := pageHead + i*16; at+16 <= len(b) {
 		return b[at:], nil
@@ -351,9 +351,9 @@ func slice(b []byte, from, size uint32) ([]byte, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
-// bbolt trusts a page's number, flags and length. After a flipped bit it may loop for ever or
-// free billions of pages, and neither can be caught. So a transaction checks the pages on its
-// way before bbolt reads them.
+// bbolt trusts a page's number, flags and length. After a flipped bit bbolt may loop for ever or
+// free billions of pages, and neither can be caught. Hence a transaction checks the pages on
+// the way before bbolt reads a page.
 
 // openTree reads the newest meta page and the root page with the buckets, for a transaction.
 func openTree(f io.ReaderAt) (*pageTree, error) {
@@ -391,7 +391,7 @@ func (t *pageTree) readable(bucket, first, last []byte) error {
 	return nil
 }
 
-// writable checks all pages that a transaction about one session may free or fill.
+// writable checks the pages that a transaction about a session may free or fill.
 func (t *pageTree) writable(id [16]byte) error {
 	clear(t.seen)
 	if err := t.freelist(t.free); err != nil {
@@ -408,7 +408,7 @@ func (t *pageTree) writable(id [16]byte) error {
 	return nil
 }
 
-// after returns a key behind all keys with a prefix.
+// after returns a key behind every key with a prefix.
 func after(prefix []byte) []byte {
 	return append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, len(key{})+1-len(prefix))...)
 }

@@ -22,26 +22,26 @@ type Repaired struct {
 	Path     string
 	Fault    error      // the damage
 	Kept     string     // new name of the damaged file; "": nothing was changed
-	Sessions []Salvaged // its sessions, complete or not
-	Gone     uint64     // number of sessions of which nothing was found
+	Sessions []Salvaged // the sessions of the file, complete or not
+	Gone     uint64     // number of sessions without a trace
 	GoneID   store.SessionID
 	Unknown  bool // the number of sessions is unknown
 	Odd      bool // a folder, a pipe or a symbolic link
 }
 
-// Lost reports whether something could not be saved.
+// Lost reports whether a part could not be saved.
 func (r Repaired) Lost() bool {
 	return r.Gone > 0 || r.Unknown || slices.ContainsFunc(r.Sessions, func(x Salvaged) bool { return x.Lost > 0 })
 }
 
-// repair is one call of Repair.
+// repair is a call of Repair.
 type repair struct {
 	*Store
 	dry    bool
 	report func(Repaired)
 }
 
-// all repairs the databases, and then sessions from their damaged spools.
+// all repairs the databases, and then sessions from damaged spools.
 func (s repair) all(ctx context.Context) error {
 	err := errors.Join(s.odd(ctx), s.damagedDatabases(ctx))
 	if !s.dry {
@@ -50,7 +50,7 @@ func (s repair) all(ctx context.Context) error {
 	return errors.Join(err, s.spooled(ctx))
 }
 
-// odd renames folders, pipes and links that stand in the place of files.
+// odd renames folders, pipes and links in the place of files.
 func (s repair) odd(ctx context.Context) error {
 	for _, odd := range s.oddFiles() {
 		if err := ctx.Err(); err != nil {
@@ -94,7 +94,7 @@ func (s repair) damagedDatabases(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// database builds a new database from a damaged one and replaces it.
+// database builds a new database from a damaged database and exchanges the files.
 func (s repair) database(ctx context.Context, path string) (r Repaired, err error) {
 	if !s.dry {
 		unlock, err := s.lockFold(ctx, true)
@@ -150,8 +150,8 @@ func (s repair) database(ctx context.Context, path string) (r Repaired, err erro
 	return b.result, err
 }
 
-// sweepRepairs removes the files of repairs that died. Nobody else makes such files while the
-// fold lock is held here; if it is taken, they stay.
+// sweepRepairs removes the files of dead repairs. No other process makes such files while the
+// fold lock is held here; if the lock is taken, the files stay.
 func sweepRepairs(ctx context.Context, s *Store) {
 	if unlock, err := s.lockFold(ctx, false); err == nil && unlock != nil {
 		defer unlock()
@@ -164,7 +164,7 @@ type rebuild struct {
 	store  *Store
 	scan   *databaseScan
 	path   string
-	temp   string // the new file; "": none is made
+	temp   string // the new file; "" in a dry run
 	result Repaired
 	found  [][16]byte
 	batch  []rebuiltSession
@@ -180,7 +180,7 @@ type rebuiltSession struct {
 }
 
 // session takes over one session. A tombstone stays one, and a session with an intact spool is
-// left out, because its spool is folded again.
+// left out, because the spool is folded again.
 func (b *rebuild) session(ctx context.Context, key [16]byte) error {
 	g := &salvage{store: b.store, key: key, id: sessionID(key)}
 	x := rebuiltSession{key: key}
@@ -245,7 +245,7 @@ func (b *rebuild) flush(ctx context.Context) error {
 	})
 }
 
-// exchange renames the old file and then the new one: the name always stands for one of them.
+// exchange renames the old file and then the new one: the name always stands for a whole file.
 func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
 	if err := databaseFault(ctx, b.store, b.temp); err != nil {
 		return "", err
@@ -269,7 +269,7 @@ func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
 	return kept, nil
 }
 
-// spooled adds to sessions the events in their damaged spools.
+// spooled adds to sessions the events in damaged spools.
 func (s repair) spooled(ctx context.Context) error {
 	files, err := s.files()
 	if err != nil {
@@ -291,7 +291,7 @@ func (s repair) spooled(ctx context.Context) error {
 }
 
 // spool adds to a session the events of a file that the database lacks, and reports whether
-// there were any.
+// there were such events.
 func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r Repaired, gained bool, err error) {
 	r = Repaired{Path: path, Fault: fmt.Errorf("%s has events that its session lacks", path)}
 	key, err := id.Bytes()
@@ -315,7 +315,7 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r R
 		}
 		if info, _ := store.DecodePayload[store.LostInfo](e); e.Kind == store.Lost && strings.HasPrefix(info.Reason, spoolDamaged) {
 			r.Fault = fmt.Errorf("%s: %w", info.Reason, store.ErrCorrupt)
-			continue // its events may be found now
+			continue // the events may be found now
 		}
 		g.found[e.Seq] = e
 		before++
@@ -359,7 +359,7 @@ type verification struct {
 	report func(error)
 }
 
-// all checks all files of the store.
+// all checks every file of the store.
 func (v verification) all(ctx context.Context) error {
 	for _, odd := range v.oddFiles() {
 		v.report(odd)
@@ -389,7 +389,7 @@ func (v verification) all(ctx context.Context) error {
 }
 
 // database checks the projections and pages of a database at once and its chunks session by
-// session, so that nobody waits long.
+// session, to keep other processes from waiting long.
 func (v verification) database(ctx context.Context, path string) error {
 	var sessions []projection
 	var faults []error
@@ -429,14 +429,14 @@ func (v verification) database(ctx context.Context, path string) error {
 		}
 	}
 	return v.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(_ *bolt.DB, file *os.File) error {
-		if err := checkTree(file); err != nil { // while nobody writes to it
+		if err := checkTree(file); err != nil { // during the read transaction no process writes
 			return damagedError(path, err.Error())
 		}
 		return nil
 	})
 }
 
-// databaseFault returns all faults of a database.
+// databaseFault returns the faults of a database.
 func databaseFault(ctx context.Context, s *Store, path string) error {
 	var faults []error
 	v := verification{s, func(err error) { faults = append(faults, err) }}
@@ -453,7 +453,7 @@ func (v verification) session(ctx context.Context, path string, want projection)
 	x := &source{store: v.Store, id: want.session.ID, key: key, path: path, projection: want}
 	var got projection
 	for e, err := range x.readChunks(ctx, 1) {
-		if err == nil && e.Seq > want.session.Head.Seq { // it was written since
+		if err == nil && e.Seq > want.session.Head.Seq { // written since
 			break
 		}
 		if err == nil {
@@ -470,7 +470,7 @@ func (v verification) session(ctx context.Context, path string, want projection)
 	return nil
 }
 
-// spool reads a spool to its end.
+// spool reads a spool to the end.
 func (v verification) spool(ctx context.Context, id store.SessionID) error {
 	key, err := id.Bytes()
 	if err != nil {
