@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
@@ -95,7 +96,7 @@ func servedTo(t *testing.T, path string, client []store.Event) []string {
 	driver := standin.NewDriver(client, match.Rules{})
 	end, err := standin.Drive(t.Context(), tap, driver, standin.DriveOptions{Timeout: 5 * time.Minute})
 	said := "" // but for what the recorded server left open
-	if what := unanswered(client); what != "" {
+	if what := session.Unanswered(client); what != "" {
 		said = fmt.Sprintf("mcprec: %s has no answer to %s, and gives none\n", path, what)
 	}
 	if err != nil || end != standin.Complete || stderr.String() != said || len(driver.Without()) > 0 {

@@ -5,26 +5,33 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
 type driveOptions struct {
 	home
 	ruleFlags
-	target   driveTarget
+	target   driving.Target
 	format   string
 	out      string
 	timeout  time.Duration
@@ -102,8 +109,8 @@ data that cannot be read or written, 126 and 127 the command cannot be run.`,
 	o.home.addMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.target.url, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
-	f.StringArrayVar(&o.target.headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
+	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
+	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
 	addChoice(cmd, &o.format, "format", "text, json or junit", "text", "json", "junit")
 	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`; standard output then has the text")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up when nothing that was recorded came for so long")
@@ -124,48 +131,50 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err != nil {
 		return err
 	}
-	recorded, err := readRecorded(cmd, o.home, arg, slices.Concat(command, o.target.headers), o.target.url)
+	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.target.Headers), o.target.URL)
 	if err != nil {
 		return err
 	}
-	rules.Mask = recorded.masker.Value
-	if err := o.target.check(command); err != nil {
+	rules.Mask = recorded.Masker.Value
+	if err := o.target.Check(command); err != nil {
 		return err
 	}
-	if len(command) == 0 && o.target.url == "" {
-		return exit.Usagef("drive: no command, and none is ever taken from a session; %s", recorded.suggestion(arg))
+	if len(command) == 0 && o.target.URL == "" {
+		return exit.Usagef("drive: no command, and none is ever taken from a session; %s", suggestion(recorded, arg))
 	}
-	if !hasRequests(recorded.events) {
-		return exit.Usagef("drive %s: its client asked for nothing; name another session", recorded.name)
+	if !recorded.HasRequests() {
+		return exit.Usagef("drive %s: its client asked for nothing; name another session", recorded.Name)
 	}
-	driver := standin.NewDriver(recorded.events, rules)
+	driver := standin.NewDriver(recorded.Events, rules)
 	if !o.parallel {
 		driver.OneByOne()
 	}
 	if masked := driver.Placeholders(); len(masked) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n",
-			recorded.name, strings.Join(masked, "\n  "))
+			recorded.Name, strings.Join(masked, "\n  "))
 	}
-	recorded.warn(cmd.ErrOrStderr(), o.target.url == "")
+	warnDrive(cmd.ErrOrStderr(), recorded, o.target.URL == "")
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	wanted := process.UntilSignal(cancel)
-	how := standin.DriveOptions{Timeout: o.timeout, Pacer: pacer, Stop: stop.Done()}
-	var run *driven
-	if o.target.url != "" {
-		run, err = o.target.drive(cmd.Context(), recorded, driver, how, o.update)
+	how := driving.Options{
+		DriveOptions: standin.DriveOptions{Timeout: o.timeout, Pacer: pacer, Stop: stop.Done()}, Record: o.update, Recorder: "mcprec " + version(),
+	}
+	var run *driving.Run
+	if o.target.URL != "" {
+		run, err = o.target.Drive(cmd.Context(), recorded, driver, how)
 	} else {
-		run, err = driveCommand(cmd.Context(), recorded, driver, command, how, o.update)
+		run, err = driving.Command(cmd.Context(), recorded, driver, command, how)
 	}
 	sig := wanted()
 	if err != nil {
-		return recorded.masker.Fault(err)
+		return recorded.Masker.Fault(err)
 	}
 	for _, w := range driver.Without() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.masker.Text(w))
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", recorded.Masker.Text(w))
 	}
 	found := newDriveReport(recorded, command, driver, run, o.timeout)
-	if err := o.warnUnused(cmd.ErrOrStderr(), rules, recorded.project); err != nil {
+	if err := o.warnUnused(cmd.ErrOrStderr(), rules, recorded.Project); err != nil {
 		return err
 	}
 	if err := o.print(cmd, found.report(o.verbose)); err != nil {
@@ -208,20 +217,326 @@ func (o driveOptions) print(cmd *cobra.Command, r report.Report) error {
 }
 
 // conclude makes the report the exit code, and with --update the run the recording.
-func (o driveOptions) conclude(cmd *cobra.Command, r *recordedSession, run *driven, found *driveReport) error {
+func (o driveOptions) conclude(cmd *cobra.Command, r *session.Recording, run *driving.Run, found *driveReport) error {
 	fromServer := func(e store.Event) bool { return e.Kind == store.Frame && e.Dir == transport.ServerToClient }
 	switch {
-	case o.update && run.end != standin.Complete:
+	case o.update && run.End != standin.Complete:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing is updated: the drive broke off\n")
 		return exit.ErrVerdict
-	case o.update && len(found.Steps) == 0 && !slices.ContainsFunc(run.events, fromServer):
-		return exit.Usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.name, standin.NothingCompared)
+	case o.update && len(found.Steps) == 0 && !slices.ContainsFunc(run.Events, fromServer):
+		return exit.Usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.Name, standin.NothingCompared)
 	case o.update:
-		return r.update(cmd, o.home, run.events)
+		return updateRecording(cmd, o.home, r, run.Events)
 	case len(found.Steps) == 0:
-		return exit.Usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.name, standin.NothingCompared)
+		return exit.Usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.Name, standin.NothingCompared)
 	case !found.Passed:
 		return exit.ErrVerdict
 	}
 	return nil
+}
+
+// suggestion says how to go on where no command was given. The command in a recording is shown,
+// never run.
+func suggestion(r *session.Recording, arg string) string {
+	header := r.Masker.Header(r.Header)
+	if len(header.Command) == 0 {
+		if header.URL != "" {
+			return "it was recorded over HTTP from " + terminal.Plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
+		}
+		return "use mcprec drive SESSION -- COMMAND [ARG]... or mcprec drive SESSION --target URL"
+	}
+	line := "mcprec drive "
+	if arg != "" {
+		line += terminal.ShellWord(arg) + " "
+	}
+	return "it was recorded from\n  " + line + "-- " + terminal.ShellLine(header.Command)
+}
+
+// warnDrive prints why a drive cannot do all that the recorded client did.
+func warnDrive(w io.Writer, r *session.Recording, stdio bool) {
+	if stdio && slices.ContainsFunc(r.Events, func(e store.Event) bool { return e.Kind == store.Frame && e.Stream > 0 }) {
+		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.Name)
+	}
+	if lost := r.Lost(); lost > 0 {
+		fmt.Fprintf(w, "mcprec: %s lacks %s that could not be recorded; what follows from %s may not match\n",
+			r.Name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it", "them"))
+	}
+	if what := session.Unanswered(r.Events); what != "" {
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.Name, r.Masker.Text(what))
+	}
+}
+
+// updateRecording replaces the recording: in its file, or as a new session of the store.
+func updateRecording(cmd *cobra.Command, h home, r *session.Recording, events []store.Event) (err error) {
+	if r.File != "" {
+		d, err := h.Masker(nil)
+		if err != nil {
+			return err
+		}
+		if err := jsonl.WriteFile(r.File, d.Events(jsonl.Each(events))); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", r.File)
+		return nil
+	}
+	db, err := openStore(cmd, h)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db)
+	id, err := session.Save(cmd.Context(), db, events)
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: what was said is session %s\n", id)
+	}
+	return err
+}
+
+const driveTargetHelp = `With --target the server is reached over HTTP, as the recorded client reached it: by
+Streamable HTTP or HTTP+SSE, with the standalone stream if that client asked for it.
+A session recorded on stdio is driven over Streamable HTTP. A status that is no
+success is an error, unless it was recorded for the same request; redirects are not
+followed. What the recorded server refused for how it was asked (without the session's
+id, say) is asked in the same way; of a request without a message that it refused so, a
+PUT, say, the status is a step.
+
+`
+
+// driveReport is the result of a drive, in the stable form of drive --format json.
+type driveReport struct {
+	Session string           `json:"session"`
+	Command []string         `json:"command"`
+	End     standin.DriveEnd `json:"end"`
+	Exit    string           `json:"exit"`
+	Passed  bool             `json:"passed"`
+	// Explanation says why the drive did not pass, if its steps do not.
+	Explanation string                   `json:"explanation"`
+	Counts      map[match.StepResult]int `json:"counts"`
+	Steps       []driveStep              `json:"steps"`
+	Mapped      map[string]int           `json:"mapped"`
+	Pending     []string                 `json:"pending"`
+	Without     []string                 `json:"without"`
+	Stderr      []string                 `json:"stderr"`
+	label       string
+	took        time.Duration
+}
+
+type driveStep struct {
+	Seq         uint64             `json:"seq"`
+	Dir         string             `json:"dir"`
+	What        string             `json:"what"`
+	Result      match.StepResult   `json:"result"`
+	Differences []match.Difference `json:"differences,omitempty"`
+	More        int                `json:"more,omitempty"`
+	Order       string             `json:"order,omitempty"`
+	Mapped      []match.Mapping    `json:"mapped,omitempty"`
+	Flags       []string           `json:"flags,omitempty"` // under which it would match
+	Text        string             `json:"text,omitempty"`
+}
+
+func newDriveReport(recorded *session.Recording, command []string, d *standin.Driver, run *driving.Run, timeout time.Duration) *driveReport {
+	r := &driveReport{
+		Session: cmp.Or(recorded.File, string(recorded.Header.ID)), Command: command,
+		End: run.End, Exit: run.Exit, took: run.Took,
+		label:  cmp.Or(recorded.Header.Label, recorded.File, string(recorded.Header.ID)),
+		Counts: map[match.StepResult]int{}, Mapped: map[string]int{},
+		Steps: []driveStep{}, Pending: []string{}, Without: append([]string{}, d.Without()...), Stderr: []string{},
+	}
+	for _, v := range slices.Concat(d.Verdicts(), run.Asides) {
+		step := driveStep{Seq: v.Seq, Dir: v.Dir.String(), What: v.What, Result: v.Result, Differences: v.Differences, More: v.More,
+			Order: v.Order, Mapped: v.Mapped, Text: v.Text}
+		for _, m := range v.Mapped {
+			r.Mapped[m.By]++
+		}
+		if v.Result == match.Mismatch {
+			step.Flags = advice.Flags(v.Differences, v.More)
+			if v.Order != "" {
+				step.Flags = append(step.Flags, "--any-order")
+			}
+		}
+		r.Steps = append(r.Steps, step)
+		r.Counts[v.Result]++
+	}
+	switch {
+	case run.End != standin.Complete:
+		r.Explanation = breakingOff(run, timeout)
+		r.Pending = append(r.Pending, d.Pending()...)
+	case len(r.Steps) == 0:
+		r.Explanation = standin.NothingCompared
+	default:
+		r.Explanation = run.Fault
+	}
+	r.Passed = r.Explanation == "" && r.Counts[match.Match] == len(r.Steps)
+	if !r.Passed {
+		r.Stderr = append(r.Stderr, run.Stderr...)
+	}
+	r.mask(recorded.Masker)
+	return r
+}
+
+// mask masks the texts. The differences are masked already.
+func (r *driveReport) mask(d session.Masker) {
+	r.Command, r.Explanation = d.Header(store.Header{Command: r.Command}).Command, d.Text(r.Explanation)
+	r.Pending, r.Without, r.Stderr = d.Texts(r.Pending), d.Texts(r.Without), d.Texts(r.Stderr)
+	r.label = d.Text(r.label)
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		s.What, s.Text, s.Order = d.Text(s.What), d.Text(s.Text), d.Text(s.Order)
+	}
+}
+
+// report returns the drive in every format. With all, the text has the steps that match, too.
+func (r *driveReport) report(all bool) report.Report {
+	return report.Report{
+		Passed: r.Passed,
+		Head: report.Head{Name: "mcprec drive " + r.label, Took: r.took, Properties: []report.Property{
+			{Name: "session", Value: r.Session}, {Name: "command", Value: terminal.ShellLine(r.Command)},
+			{Name: "end", Value: string(r.End)}, {Name: "exit", Value: r.Exit},
+		}},
+		Sections: []report.Section{{Value: r, Cases: r.testCases, Text: func(w io.Writer) error {
+			_, err := io.WriteString(w, r.text(all))
+			return err
+		}}},
+	}
+}
+
+func (r *driveReport) text(all bool) string {
+	var b strings.Builder
+	if r.Explanation != "" {
+		fmt.Fprintln(&b, r.Explanation)
+		for _, p := range r.Pending {
+			fmt.Fprintf(&b, "  %s\n", terminal.Plain(p))
+		}
+		if len(r.Stderr) > 0 {
+			fmt.Fprintln(&b, "the last the server said on standard error:")
+			for _, line := range r.Stderr {
+				fmt.Fprintf(&b, "  %s\n", line)
+			}
+		}
+	}
+	times := 1
+	for i, s := range r.Steps {
+		if i+1 < len(r.Steps) { // a server that never stops sends as many extra messages as it has time for
+			next := r.Steps[i+1]
+			if s.Result == match.Extra && next.Result == match.Extra && s.Text == next.Text && len(s.Differences)+len(next.Differences) == 0 {
+				times++
+				continue
+			}
+		}
+		if all || s.Result != match.Match {
+			again := ""
+			if times > 1 {
+				again = fmt.Sprintf(" (%d times)", times)
+			}
+			fmt.Fprintf(&b, "%-8s  %s%s\n", s.Result, terminal.Plain(s.headline()), again)
+			for _, line := range s.details(all) {
+				fmt.Fprintf(&b, "          %s\n", terminal.Plain(line))
+			}
+		}
+		times = 1
+	}
+	var counts []string
+	for _, result := range []match.StepResult{match.Match, match.Mismatch, match.Missing, match.Extra, match.NotSent} {
+		if n := r.Counts[result]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, result))
+		}
+	}
+	fmt.Fprintf(&b, "%s: %s%s\n", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "), mappedText(r.Mapped))
+	return b.String()
+}
+
+// headline names a step.
+func (s driveStep) headline() string {
+	if s.Result == match.Extra {
+		return cmp.Or(s.Text, s.What)
+	}
+	return fmt.Sprintf("#%d %s", s.Seq, s.What)
+}
+
+// details returns the lines below the headline.
+func (s driveStep) details(all bool) (lines []string) {
+	listed := s.Differences
+	if !all {
+		listed = listed[:min(len(listed), 10)]
+	}
+	for _, d := range listed {
+		line := fmt.Sprintf("%s: wanted %s, got %s", d.Place(), d.Want, d.Got)
+		if d.Hint != "" {
+			line += fmt.Sprintf(" (--normalize %s would match)", d.Hint)
+		}
+		lines = append(lines, line)
+	}
+	if more := len(s.Differences) - len(listed) + s.More; more > 0 {
+		lines = append(lines, fmt.Sprintf("and in %s more", phrase.Plural(more, "place")))
+	}
+	if s.Order != "" {
+		lines = append(lines, s.Order)
+	}
+	if len(s.Flags) > 0 {
+		lines = append(lines, advice.Line(s.Flags))
+	}
+	for _, m := range s.Mapped {
+		switch {
+		case all && m.Path == "": // the whole message
+			lines = append(lines, fmt.Sprintf("%s (%s)", m.Got, m.By))
+		case all:
+			lines = append(lines, fmt.Sprintf("%s: %s stands for %s (%s)", m.Path, m.Got, m.Want, m.By))
+		}
+	}
+	return lines
+}
+
+func breakingOff(run *driving.Run, timeout time.Duration) string {
+	switch {
+	case run.End == standin.Silent:
+		return fmt.Sprintf("gave up: nothing that was recorded came for %v", timeout)
+	case run.End == standin.Stopped:
+		return "stopped before the end:"
+	case run.Exit == "":
+		return "the server ended the session early"
+	case strings.HasPrefix(run.Exit, "signal"):
+		return "the server ended the session early: " + run.Exit
+	}
+	return "the server ended the session early: exit status " + run.Exit
+}
+
+// testCases returns a test case for each step. One before them is for a fault of the drive as a
+// whole, such as a server that ended early.
+func (r *driveReport) testCases() (cases []report.Case) {
+	if r.Explanation != "" {
+		c := report.Case{Name: "the end of the session", Class: r.label, Err: strings.Join(r.Stderr, "\n")}
+		fault := &report.Fault{Message: r.Explanation, Type: string(r.End), Text: strings.Join(r.Pending, "\n")}
+		switch {
+		case r.End != standin.Complete:
+			c.Error = fault
+		case len(r.Steps) == 0:
+			fault.Type, c.Error = "nothing", fault
+		default:
+			fault.Type, c.Failure = "exit", fault
+		}
+		cases = append(cases, c)
+	}
+	for _, step := range r.Steps {
+		c := report.Case{Name: step.headline(), Class: r.label}
+		details := strings.Join(step.details(true), "\n")
+		if step.Result == match.Match {
+			c.Out = details
+		} else {
+			first, _, _ := strings.Cut(cmp.Or(details, step.headline()), "\n")
+			c.Failure = &report.Fault{Message: string(step.Result) + ": " + first, Type: string(step.Result), Text: details}
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// mappedText counts the values that were not compared by their text, by the reason.
+func mappedText(mapped map[string]int) string {
+	var counts []string
+	for _, by := range slices.Sorted(maps.Keys(mapped)) {
+		counts = append(counts, fmt.Sprintf("%d %s", mapped[by], by))
+	}
+	if len(counts) == 0 {
+		return ""
+	}
+	return "; not compared as they stand: " + strings.Join(counts, ", ")
 }

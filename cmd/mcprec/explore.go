@@ -123,7 +123,8 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 		}
 		capacities = append(capacities, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
 	}
-	capacities = unique(capacities)
+	tried := map[explore.Capacity]bool{}
+	capacities = slices.DeleteFunc(capacities, func(c explore.Capacity) bool { again := tried[c]; tried[c] = true; return again })
 	if level == explore.L1 && (ends.Client == replay.Rigid || ends.Server == replay.Rigid) {
 		return ends, nil, exit.Usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}

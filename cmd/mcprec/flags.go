@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"regexp"
@@ -15,7 +16,11 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -255,11 +260,85 @@ func parseSize(s string) (int64, error) {
 	return 0, fmt.Errorf("%q: want a size such as 500MB or 2GiB", s)
 }
 
-func unique[T comparable](list []T) (kept []T) {
-	for _, s := range list {
-		if !slices.Contains(kept, s) {
-			kept = append(kept, s)
+// ruleFlags are the flags for comparing live messages with recorded ones.
+type ruleFlags struct {
+	by        string
+	ignore    []string
+	normalize []string
+}
+
+func (r *ruleFlags) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.by, "match", "params", "what a request must have in common with the recorded one: params,\nmethod, order (method and place), or strict")
+	f.StringArrayVar(&r.ignore, "ignore", nil, "a JSON `POINTER` from the message's root, as /params/arguments/when or\n/result/content/*/text, to a place that is not compared; in a text that is\nJSON itself it goes on; may be repeated")
+	f.StringSliceVar(&r.normalize, "normalize", nil, "the `NAMES` of normalizers, which make values comparable: see below")
+	completeWords(cmd, "match", "params", "method", "order", "strict")
+	completeWords(cmd, "normalize", namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })...)
+}
+
+func (r *ruleFlags) rules() (rules match.Rules, err error) {
+	if rules.By, err = match.ParseStrictness(r.by); err != nil {
+		return rules, exit.Usagef("--%v", err)
+	}
+	for _, text := range r.ignore {
+		p, err := match.ParsePointer(text)
+		if err != nil {
+			return rules, exit.Usagef("--ignore: %v", err)
+		}
+		rules.Ignore = append(rules.Ignore, p)
+	}
+	if len(r.normalize) > 0 {
+		if rules.Normalize, err = match.ParseNormalizers(strings.Join(r.normalize, ",")); err != nil {
+			return rules, exit.Usagef("--normalize: %v", err)
 		}
 	}
-	return kept
+	return rules, nil
+}
+
+// warnUnused prints which --ignore names no place in any message. read passes the recorded
+// sessions through a projection.
+func (r *ruleFlags) warnUnused(w io.Writer, rules match.Rules, read func(timeline.Projection) error) error {
+	places := rules.UnusedPlaces()
+	if len(places.Left()) == 0 {
+		return nil
+	}
+	if err := read(places); err != nil {
+		return err
+	}
+	for _, p := range places.Left() {
+		fmt.Fprintf(w, "mcprec: --ignore %s matches nothing: no message has that place\n", terminal.ShellWord(p.String()))
+	}
+	return nil
+}
+
+func normalizerHelp() string {
+	return "Normalizers, by name, none of which is on by itself:\n" +
+		helpTable(8, match.Normalizers(), func(n match.Normalizer) (string, string) { return n.Name, n.Does })
+}
+
+// modelFlags are the flags --client and --server.
+type modelFlags struct{ client, server string }
+
+func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
+	add := func(end, other string, value *string) {
+		cmd.Flags().StringVar(value, end, initial, "the "+end+"'s `MODEL`"+strings.ReplaceAll(more, "OTHER", other))
+		completeWords(cmd, end, "free", "rigid", "inline", "serial", "inbox:")
+	}
+	add("client", "server", &m.client)
+	add("server", "client", &m.server)
+}
+
+// parse reads the models. A model that is not given is free.
+func (m modelFlags) parse() (ends replay.Models, err error) {
+	if m.client != "" {
+		if ends.Client, err = replay.ParseModel(m.client); err != nil {
+			return ends, exit.Usagef("--client: %v", err)
+		}
+	}
+	if m.server != "" {
+		if ends.Server, err = replay.ParseModel(m.server); err != nil {
+			return ends, exit.Usagef("--server: %v", err)
+		}
+	}
+	return ends, nil
 }

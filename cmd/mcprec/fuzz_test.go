@@ -16,7 +16,7 @@ import (
 	"github.com/mcprec/mcprec/store/mask"
 )
 
-// FuzzFlags: ages, sizes, places, labels and syncs are understood or refused, and never
+// FuzzFlags: ages, sizes, places and labels are understood or refused, and never
 // below zero.
 func FuzzFlags(f *testing.F) {
 	for _, text := range []string{"1w3d12h", "1.5d", "2GiB", "1e30", "12.3s", "50%", "12", "NAME=VALUE", "always", "9223372036854775807ns"} {
@@ -32,7 +32,6 @@ func FuzzFlags(f *testing.F) {
 		if p, err := parsePoint("at", text); err == nil && (p.at < 0 || p.share > 1) {
 			t.Errorf("%q: %+v", text, p)
 		}
-		_, _ = parseSync(text)
 		var l labels
 		if err := l.Set(text); err != nil || len(l.list()) > 1 {
 			t.Errorf("%q: %q, %v", text, l.list(), err)

@@ -1,17 +1,14 @@
 // Command mcprec records, keeps and replays MCP sessions. See the README for a tour, and
 // mcprec help for the commands.
 //
-// A command has a file of its name: options, flags, constructor and run. Some have a second
-// file: record_http.go (record --target), serve_http.go (serve --listen), serve_stderr.go,
-// drive_server.go (the live server of drive), and reports in check_report.go, diff_report.go
-// and drive_report.go. The commands share
+// A command has a file of its name: options, flags, constructor, run and report. The commands
+// share command.go (arguments, and what a command opens and prints to) and flags.go (flags of
+// several commands). Below internal are
 //
-//	command.go                 arguments, and what a command opens and prints to
-//	flags.go, match_flags.go   flags of several commands; flags of comparisons
-//	recorded.go                a recording held in memory, for serve and drive
-//
-// Below internal are session (what SESSION names, and masking), report (text, JSON, JUnit,
-// SARIF), terminal, outfile, exit (codes and errors), process (signals) and parallel.
+//	session, recording, driving  what SESSION names, with its masking; record; the live server of drive
+//	terminal, report, notice     output for people; text, JSON, JUnit, SARIF; what serve says
+//	outfile, process, exit       files, signals, and how a command ends
+//	advice, parallel             flags that let messages match; work on several cores
 package main
 
 import (

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -180,7 +181,7 @@ func unplain(s string) string {
 func TestLongName(t *testing.T) {
 	long := strings.Repeat("x", 5<<20)
 	events := []store.Event{{Seq: 2, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(`{"id":1,"method":"tools/call","params":{"name":"` + long + `"}}`)}}
-	if text := unanswered(events); len(text) > 200 || !strings.HasPrefix(text, "#2 tools/call xxx") {
+	if text := session.Unanswered(events); len(text) > 200 || !strings.HasPrefix(text, "#2 tools/call xxx") {
 		t.Errorf("%d bytes: %.100s", len(text), text)
 	}
 }

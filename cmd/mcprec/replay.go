@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -79,33 +78,6 @@ func newReplay() *cobra.Command {
 	f.BoolVar(&o.expect, "expect", false, "hold the session to the verdicts its header states")
 	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
 	return cmd
-}
-
-// modelFlags are the flags --client and --server.
-type modelFlags struct{ client, server string }
-
-func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
-	add := func(end, other string, value *string) {
-		cmd.Flags().StringVar(value, end, initial, "the "+end+"'s `MODEL`"+strings.ReplaceAll(more, "OTHER", other))
-		completeWords(cmd, end, "free", "rigid", "inline", "serial", "inbox:")
-	}
-	add("client", "server", &m.client)
-	add("server", "client", &m.server)
-}
-
-// parse reads the models. A model that is not given is free.
-func (m modelFlags) parse() (ends replay.Models, err error) {
-	if m.client != "" {
-		if ends.Client, err = replay.ParseModel(m.client); err != nil {
-			return ends, exit.Usagef("--client: %v", err)
-		}
-	}
-	if m.server != "" {
-		if ends.Server, err = replay.ParseModel(m.server); err != nil {
-			return ends, exit.Usagef("--server: %v", err)
-		}
-	}
-	return ends, nil
 }
 
 func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {

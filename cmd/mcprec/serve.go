@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -15,9 +19,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/notice"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
@@ -28,6 +36,7 @@ import (
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 type serveOptions struct {
@@ -126,22 +135,21 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 		return err
 	}
 	if records {
-		r := recordOptions{home: o.home, out: arg, sync: "50ms", mode: fixtures.Mode(o.mode)}
+		r := recordOptions{home: o.home, sync: "50ms", frame: "0", rec: recording.Options{Out: arg, Mode: fixtures.Mode(o.mode)}}
 		if o.listen.target != "" {
-			r.http = targetOptions{target: o.listen.target, listen: o.listen.address, origins: o.listen.origins, join: true}
-			return runTarget(cmd.Context(), std, r)
+			r.rec.Target, r.rec.Listen, r.rec.Origins, r.rec.Join = o.listen.target, o.listen.address, o.listen.origins, true
 		}
-		return runRecord(std, r, command)
+		return runRecord(cmd.Context(), std, r, command)
 	}
 	recorded, err := o.load(cmd, std, arg, command)
 	if err != nil {
 		return err
 	}
-	rules.Mask = recorded.masker.Value
+	rules.Mask = recorded.Masker.Value
 	process.KeepPipeErrors()
-	errs := newBackgroundWriter(std.Err)
+	errs := notice.NewBackground(std.Err)
 	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command}
-	real, err := o.listen.real(errs, command, recorded.events)
+	real, err := o.listen.real(errs, command, recorded.Events)
 	options := standin.EndpointOptions{ServeOptions: standin.ServeOptions{Pacer: pacer, Patience: o.patience}}
 	if fixtures.Mode(o.mode) == fixtures.NewEpisodes { // the real server is asked for what was not recorded
 		options.NewLive = func() *standin.Live { return &standin.Live{Server: real} }
@@ -154,10 +162,10 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 		if options.NewLive != nil {
 			options.Live = options.NewLive()
 		}
-		err = s.playStdio(standin.NewStreamPlayer(recorded.events, rules), options.ServeOptions)
+		err = s.playStdio(standin.NewStreamPlayer(recorded.Events, rules), options.ServeOptions)
 	}
-	err = recorded.masker.Fault(err)
-	err = errors.Join(err, o.warnUnused(errs, rules, recorded.project))
+	err = recorded.Masker.Fault(err)
+	err = errors.Join(err, o.warnUnused(errs, rules, recorded.Project))
 	if errs.Close() != nil && err != nil { // nobody reads it
 		ended := *exit.Of(err)
 		ended.Cause = nil
@@ -198,24 +206,24 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 }
 
 // load reads the session, and prints why its answers may be other ones than the recorded.
-func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string, command []string) (*recordedSession, error) {
-	r, err := readRecorded(cmd, o.home, arg, slices.Concat(command, o.listen.headers), o.listen.target)
+func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string, command []string) (*session.Recording, error) {
+	r, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.listen.headers), o.listen.target)
 	if err != nil {
 		return nil, err
 	}
-	if !hasRequests(r.events) && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
-		return nil, exit.Usagef("serve %s: its client asked for nothing; name another session", r.name)
+	if !r.HasRequests() && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
+		return nil, exit.Usagef("serve %s: its client asked for nothing; name another session", r.Name)
 	}
 	w := terminal.NewWriter(std.Err)
-	if lost := r.lost(); lost > 0 {
+	if lost := r.Lost(); lost > 0 {
 		fmt.Fprintf(w, "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
-			r.name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
+			r.Name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if failed := r.masker.Texts(standin.Unstreamed(r.events)); o.listen.address == "" && len(failed) > 0 {
-		fmt.Fprintf(w, "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.name, strings.Join(failed, ", "))
+	if failed := r.Masker.Texts(standin.Unstreamed(r.Events)); o.listen.address == "" && len(failed) > 0 {
+		fmt.Fprintf(w, "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.Name, strings.Join(failed, ", "))
 	}
-	if what := unanswered(r.events); what != "" {
-		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and gives none\n", r.name, r.masker.Text(what))
+	if what := session.Unanswered(r.Events); what != "" {
+		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and gives none\n", r.Name, r.Masker.Text(what))
 	}
 	return r, nil
 }
@@ -225,7 +233,7 @@ type service struct {
 	std      process.Streams
 	errs     io.Writer // standard error; it never waits for its reader
 	options  serveOptions
-	recorded *recordedSession
+	recorded *session.Recording
 	command  []string
 
 	mu       sync.Mutex
@@ -243,12 +251,12 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 	if err != nil {
 		return err
 	}
-	notices := newNotices(s.errs, s.recorded.masker)
-	options.Say = notices.print
+	notices := notice.New(s.errs, s.recorded.Masker)
+	options.Say = notices.Print
 	err = standin.Serve(ctx, conn, player, options)
 	introduced, verdicts := differing(player)
-	notices.end(player, slices.Concat(introduced, verdicts))
-	for _, text := range advice(verdicts) {
+	notices.End(player, slices.Concat(introduced, verdicts))
+	for _, text := range advice.ForUnexpected(verdicts) {
 		fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s\n", terminal.Plain(text))
 	}
 	if options.Live != nil {
@@ -268,12 +276,12 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 
 // keep adds events to the recording and to its file.
 func (s *service) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
-	fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s: %s added\n", s.recorded.name, phrase.Plural(len(added), "frame"))
+	fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s: %s added\n", s.recorded.Name, phrase.Plural(len(added), "frame"))
 	for i := range added {
-		added[i] = s.recorded.masker.Event(added[i])
+		added[i] = s.recorded.Masker.Event(added[i])
 	}
-	s.recorded.events = extend(s.recorded.events, added)
-	return outfile.Replace(s.recorded.file, func(w io.Writer) error { return session.Encode(w, jsonl.Each(s.recorded.events)) })
+	s.recorded.Events = extend(s.recorded.Events, added)
+	return outfile.Replace(s.recorded.File, func(w io.Writer) error { return session.Encode(w, jsonl.Each(s.recorded.Events)) })
 }
 
 // differing returns the verdicts on what the client did otherwise than the recorded one: what
@@ -291,4 +299,124 @@ func differing(player *standin.Player) (introduced, verdicts []match.StepVerdict
 		}
 	}
 	return introduced, verdicts
+}
+
+// listenOptions are the flags of serve for clients that ask over HTTP.
+type listenOptions struct {
+	address string
+	origins []string
+	target  string
+	headers []string
+}
+
+const listenHelp = `
+With --listen it answers over HTTP and prints the URL. A session recorded over HTTP
+is served as it was recorded: as HTTP+SSE or Streamable HTTP, with or without session
+ids, each answer as JSON or as a stream; one recorded on stdio as Streamable HTTP. Each
+session of a client is played to by itself, also several at once; those of a
+recording that has no session ids are all one. A request that the recorded server
+refused for how it was made (its session id, Accept, content type, protocol version,
+method or path) is refused in the same way, and not waited for. An interrupt ends it.
+The real server of --mode is then COMMAND or the one at --target; anew, or where there
+is no file, only that is recorded: all sessions of the run in one file.
+`
+
+func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
+	switch {
+	case o.address == "" && len(o.origins) > 0:
+		return exit.Usagef("--allow-origin is for --listen; give both")
+	case o.address == "" && o.target != "":
+		return exit.Usagef("--target is for --listen; give both, or the real server's COMMAND")
+	case o.target == "" && len(o.headers) > 0:
+		return exit.Usagef("--header is for --target; give both")
+	case o.target != "" && len(command) > 0:
+		return exit.Usagef("serve: a COMMAND and --target; give one of them")
+	case o.address != "" && mode == fixtures.All && len(command) > 0:
+		return exit.Usagef("--listen --mode all records what passes over HTTP: give the real server's --target URL in place of COMMAND")
+	}
+	return nil
+}
+
+// real returns the real server, which is reached as the recorded one was; nil if there is none.
+func (o *listenOptions) real(errs io.Writer, command []string, events []store.Event) (transport.Transport, error) {
+	switch {
+	case o.target != "":
+		t := driving.Target{URL: o.target, Headers: o.headers}
+		header, err := t.Header()
+		if err == nil {
+			err = t.Check(nil)
+		}
+		legacy := standin.Dial(events, o.target).Legacy
+		return streamable.Client{URL: o.target, Header: header, Legacy: legacy, Listen: streamable.ListenInitialized}, err
+	case len(command) > 0:
+		return transport.Command{Args: command, Stderr: errs}, nil
+	}
+	return nil, nil
+}
+
+// playHTTP serves to every client until a signal ends the process.
+func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) error {
+	address := s.options.listen.address
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return exit.Usagef("--listen %s: %v", address, err)
+	}
+	options.Origins, options.Watch = s.options.listen.origins, s.watch
+	endpoint := standin.NewEndpoint(s.recorded.Events, rules, options)
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	interrupted, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wanted := process.UntilSignal(cancel)
+	var playing sync.WaitGroup
+	playing.Go(func() { _ = endpoint.Run(ctx) })
+	server := &http.Server{Handler: endpoint, ErrorLog: log.New(terminal.NewWriter(s.errs), "mcprec: ", 0), Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	fmt.Fprintln(terminal.NewWriter(s.std.Out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err = <-failed:
+	case <-interrupted.Done():
+	}
+	endpoint.Close()
+	patience, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	if server.Shutdown(patience) != nil { // a client does not read
+		end()
+	}
+	err = errors.Join(err, server.Close())
+	playing.Wait()
+	_ = wanted()
+	switch {
+	case err != nil:
+		return fmt.Errorf("serve --listen %s: %w", address, err)
+	case s.err == nil && s.options.fail && s.verdicts > 0:
+		return exit.ErrVerdict
+	}
+	return s.err
+}
+
+// watch returns the functions that report on one session: while it is served, and at its end.
+func (s *service) watch() (say func(text string), done func(standin.Served)) {
+	notices := notice.New(s.errs, s.recorded.Masker)
+	return notices.Print, func(session standin.Served) {
+		_, verdicts := differing(session.Player)
+		notices.End(session.Player, verdicts)
+		if session.Unsent > 0 {
+			fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
+		}
+		var fault error
+		if len(session.Added) > 0 {
+			fault = s.keep(session.Added, func(recorded, _ []store.Event) []store.Event { return session.Extend(recorded) })
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.verdicts += len(verdicts)
+		s.err = errors.Join(s.err, fault)
+		if !errors.Is(session.Err, context.Canceled) {
+			s.err = errors.Join(s.err, session.Err)
+		}
+	}
 }

@@ -1,5 +1,5 @@
 // Package exit is how a command ends. A [Status] is an exit code or a signal, with the error
-// to print, if any; it is itself an error, and main maps every other error to one.
+// to print, if any. Main maps every other error to a Status.
 package exit
 
 import (
@@ -16,18 +16,17 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// The exit codes. record exits with its child's status or dies of its child's signal; it uses
-// these codes only if the child has neither.
+// The exit codes. The status or the signal of the child takes precedence in record.
 const (
 	Fine    = 0
 	Verdict = 1 // a verdict, a fault or a difference; see the help
 	Usage   = 2 // a flag, an argument, or an ambiguous or unknown session
-	Data    = 3 // a store or a file that cannot be read or written
+	Data    = 3 // an unreadable store or file, or a failed write
 	Lost    = 4 // record: the child exited 0, but not all could be recorded
 )
 
-// Status is how a command ends: with an exit code, or by a signal. It is an error so that
-// cobra passes it up. Without a cause nothing is printed.
+// Status is the end of a command: an exit code or a signal. As an error it passes through cobra.
+// A Status without a cause is silent.
 type Status struct {
 	Code   int
 	Signal os.Signal
@@ -45,7 +44,7 @@ func (s *Status) Error() string {
 // Unwrap returns the cause.
 func (s *Status) Unwrap() error { return s.Cause }
 
-// Usagef returns an error whose exit code is Usage.
+// Usagef returns an error with the exit code Usage.
 func Usagef(format string, args ...any) error {
 	return &Status{Code: Usage, Cause: fmt.Errorf(format, args...)}
 }
@@ -64,7 +63,7 @@ func Of(err error) *Status {
 		return s
 	case errors.As(err, &start):
 		return &Status{Code: start.Code, Cause: err}
-	case errors.Is(err, syscall.EPIPE): // the reader of our output has closed it
+	case errors.Is(err, syscall.EPIPE): // the reader of our output has gone
 		return &Status{Code: Fine}
 	case errors.Is(err, context.Canceled):
 		return &Status{Code: Fine}
@@ -74,8 +73,8 @@ func Of(err error) *Status {
 	return &Status{Code: Data, Cause: err}
 }
 
-// Report prints why a command failed. An argument in the message, such as a file name that a
-// shell expanded, cannot forge a line.
+// Report prints why a command failed. An argument in the message, such as a file name from a
+// shell's expansion, cannot forge a line.
 func (s *Status) Report(w io.Writer, args []string) {
 	if s.Cause == nil {
 		return

@@ -1,5 +1,5 @@
-// Package outfile writes the files that a user names: whole or not at all, over nothing that
-// is there already unless the user says so, and through no link of another user.
+// Package outfile writes the files named by the user: whole or not at all, over an existing file
+// only on demand, and never through a symbolic link of another user.
 package outfile
 
 import (
@@ -17,10 +17,10 @@ import (
 // File is the file of a command's --out.
 type File struct {
 	Name  string // "-" is standard output
-	Force bool   // overwrite a file that exists
+	Force bool   // overwrite an existing file
 }
 
-// Check refuses a file that exists, before the command does its work.
+// Check refuses an existing file, before the command begins.
 func (o File) Check() error {
 	if o.Force || o.Name == "" || o.Name == "-" || special(o.Name) {
 		return nil
@@ -54,12 +54,12 @@ func (o File) Write(w io.Writer, write func(io.Writer) error) error {
 	})
 }
 
-// writeFile writes a temporary file beside name, for its user alone, and has settle give it
-// its name: a reader finds all of the file or nothing. A device or a pipe is written to
+// writeFile writes a temporary file beside name, with mode 0600, and has settle rename the file:
+// a reader finds the whole file or no file. A device or a pipe is written to
 // directly.
 //
-// It refuses a symbolic link that another user made, as in a folder that all may write to:
-// such a link may lead to any file of ours. The system's own, such as /dev/stdout, are root's.
+// A symbolic link of another user, as in a folder like /tmp, is refused, because the link may
+// lead to any file of ours. The links of the system, such as /dev/stdout, are root's.
 func writeFile(name string, write func(io.Writer) error, settle func(tmp string) error) error {
 	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 && !mayFollow(info) {
 		return fmt.Errorf("write %s: it is a symbolic link of another user; name the file itself", name)
@@ -79,7 +79,7 @@ func writeFile(name string, write func(io.Writer) error, settle func(tmp string)
 		return fmt.Errorf("write %s: its folder cannot be written to: %v", name, errors.Unwrap(err))
 	}
 	defer os.Remove(f.Name())
-	_ = f.Chmod(0o600) // a umask may have taken some of that
+	_ = f.Chmod(0o600) // the umask may have removed bits
 	if err := errors.Join(write(f), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -93,14 +93,14 @@ func writeError(name string, err error) error {
 	return fmt.Errorf("write %s: %v", name, err)
 }
 
-// special reports whether the name is that of something other than a regular file, or leads
+// special reports whether the name is not of a regular file, or leads
 // to an open file, as /dev/stdout does.
 func special(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(name), "/dev/"))
 }
 
-// Replace changes a file that the user named as the one to change, and keeps its mode. It
+// Replace writes a file anew at the request of the user, and keeps the file's mode. Replace
 // follows the user's own symbolic link.
 func Replace(name string, write func(io.Writer) error) error {
 	target := name
@@ -111,15 +111,15 @@ func Replace(name string, write func(io.Writer) error) error {
 	}
 	return writeFile(target, write, func(tmp string) error {
 		if info, err := os.Stat(target); err == nil {
-			_ = os.Chmod(tmp, info.Mode().Perm()) // without it the file is the owner's alone
+			_ = os.Chmod(tmp, info.Mode().Perm()) // else the mode is 0600
 		}
 		return writeError(target, os.Rename(tmp, target))
 	})
 }
 
 // WriteNew writes a file under the name or, as long as a file of that name is there, under
-// name-2, name-3, …, and returns the name taken. Two processes that are given the same name
-// both keep their file. A file that yields is replaced.
+// name-2, name-3, …, and returns the name taken. Two processes with the same name
+// both keep a file. A file for which yields is true is replaced.
 func WriteNew(name string, write func(io.Writer) error, yields func(name string) bool) (taken string, replaced bool, err error) {
 	taken = name // of a device
 	err = writeFile(name, write, func(tmp string) (err error) {
@@ -147,8 +147,8 @@ func place(tmp, name string, yields func(name string) bool) (taken string, repla
 	}
 }
 
-// displace gives the file tmp the name of one that yields. That one is moved aside and looked
-// at again, for another process may just have put its own file there, which is kept.
+// displace gives the file tmp the name of a file that yields. The old file is moved aside and
+// examined again: if another process has just put a new file there, the new file is kept.
 func displace(tmp, name string, yields func(name string) bool) error {
 	aside := tmp + "-aside"
 	if err := os.Rename(name, aside); err != nil {
@@ -177,7 +177,7 @@ func claim(tmp, name string) error {
 		return err
 	}
 	if err := errors.Join(f.Close(), os.Rename(tmp, name)); err != nil {
-		os.Remove(name) // or it would stay there empty
+		os.Remove(name) // or an empty file would stay
 		return err
 	}
 	return nil

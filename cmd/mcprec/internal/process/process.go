@@ -16,13 +16,13 @@ type Streams struct {
 	Out, Err *os.File
 }
 
-// UntilSignal cancels at the first signal that asks a process to end. The function that it
-// returns stops that, and returns the signal, or nil if there was none.
+// UntilSignal cancels at the first interrupt or SIGTERM. The returned function ends the wait, and
+// returns the signal, or nil without one.
 func UntilSignal(cancel context.CancelFunc) func() os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	got := make(chan os.Signal, 1)
-	go func() { // it may wait until the process ends
+	go func() { // may wait until the process ends
 		got <- <-signals
 		cancel()
 	}()
@@ -37,7 +37,7 @@ func UntilSignal(cancel context.CancelFunc) func() os.Signal {
 	}
 }
 
-// memoryLimit is more than a command needs that reads ordinary events one by one.
+// memoryLimit is enough for a command that reads ordinary events one by one.
 const memoryLimit = 64 << 20
 
 // LimitMemory makes the collector free a large event before the next is read, instead of

@@ -11,8 +11,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
-// DieOf ends this process by the signal that ended its child: its parent sees what it would
-// have seen without mcprec. If the signal does not kill, the exit code is 128+n, as in a shell.
+// DieOf ends this process by the signal that ended the child: the parent sees the same status as
+// without mcprec. If the signal does not kill, the exit code is 128+n, as in a shell.
 func DieOf(sig os.Signal) {
 	s, ok := sig.(syscall.Signal)
 	if !ok {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"os"
 	"regexp"
@@ -22,7 +21,7 @@ type Secrets struct {
 	store.MaskRules
 }
 
-// Rules returns the rules that the user has added.
+// Rules returns the rules of the user.
 func (o *Secrets) Rules() (mask.Rules, error) {
 	rules := mask.Rules{Keys: o.Keys, Pointers: o.Pointers, Values: mask.EnvValues(os.Environ(), o.Env)}
 	for _, p := range o.Patterns {
@@ -41,14 +40,13 @@ func (o *Secrets) Rules() (mask.Rules, error) {
 	return rules, nil
 }
 
-// Masker masks what a command prints and writes of a session. The zero masker masks nothing.
+// Masker masks the output of a command. The zero Masker passes everything.
 type Masker struct {
 	inner *mask.Masker
-	Rules string // identifies the rules and the key: equal ones mask alike
 }
 
-// Masker returns the masker of the flags. Its key is that of db, or of the store of the flags
-// if it exists. Without a key the placeholders are those of this process alone.
+// Masker returns the masker of the flags. The key is from db, or from the store of the flags.
+// Without a store the key is random, and placeholders are equal within this process only.
 func (h *Home) Masker(db *boltstore.Store) (Masker, error) {
 	if h.Secrets.Show {
 		return Masker{}, nil
@@ -71,11 +69,11 @@ func (h *Home) Masker(db *boltstore.Store) (Masker, error) {
 	if err != nil {
 		return Masker{}, err
 	}
-	return Masker{inner: m, Rules: m.Placeholder(fmt.Sprintf("%q %q %q %q", rules.Keys, rules.Patterns, rules.Pointers, rules.Values))}, nil
+	return Masker{inner: m}, nil
 }
 
-// maskFold returns the function that masks a session of record --mask when it is moved out of
-// its spool, by any mcprec.
+// maskFold returns the function by which any mcprec masks a session of record --mask on the way
+// from the spool to the database.
 func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error) {
 	o := Secrets{MaskRules: *h.Masked}
 	rules, err := o.Rules()
@@ -97,7 +95,7 @@ func (d Masker) Of(h store.Header) Masker {
 	return d
 }
 
-// Event masks one event.
+// Event masks an event.
 func (d Masker) Event(e store.Event) store.Event {
 	if d.inner == nil {
 		return e
@@ -114,7 +112,7 @@ func (d Masker) Text(s string) string {
 	return string(masked)
 }
 
-// Fault masks the text of an error, and keeps its chain.
+// Fault masks the text of an error, and keeps the chain.
 func (d Masker) Fault(err error) error {
 	if err == nil || d.inner == nil {
 		return err
@@ -143,8 +141,8 @@ func (d Masker) Texts(list []string) []string {
 	return masked
 }
 
-// Value masks a JSON value at a place of a message. It wraps the value in the members and
-// elements of the place, because the rules depend on their names.
+// Value masks a JSON value at a place of a message. The value is wrapped in the members and
+// elements of the place, because the rules depend on the names.
 func (d Masker) Value(place []string, value []byte) []byte {
 	if d.inner == nil {
 		return value
@@ -162,7 +160,7 @@ func (d Masker) Value(place []string, value []byte) []byte {
 	switch {
 	case n == 0:
 		return value
-	case !bytes.HasPrefix(masked, []byte(before)) || !bytes.HasSuffix(masked, []byte(after)): // all below a member of the place is a secret
+	case !bytes.HasPrefix(masked, []byte(before)) || !bytes.HasSuffix(masked, []byte(after)): // a member of the place is a secret as a whole
 		return strconv.AppendQuote(nil, d.inner.Placeholder(string(value)))
 	}
 	return masked[len(before) : len(masked)-len(after)]
@@ -177,7 +175,7 @@ func (d Masker) Header(h store.Header) store.Header {
 	return h
 }
 
-// Events masks the events of a session, from its first on.
+// Events masks the events of a session, from the first on.
 func (d Masker) Events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
 	if d.inner == nil {
 		return events
@@ -192,10 +190,10 @@ func (d Masker) Events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Eve
 	}
 }
 
-// SecretCount counts the secrets of a session, and the events that have some.
+// SecretCount counts the secrets of a session, and the events with secrets.
 type SecretCount struct{ Secrets, Events uint64 }
 
-// Find masks the events of a session, calls f with each and with its secrets, and counts them.
+// Find masks the events of a session, calls f with each event and the secrets in it, and counts both.
 func (d Masker) Find(events iter.Seq2[store.Event, error], f func(store.Event, []mask.Finding) error) (n SecretCount, err error) {
 	var found []mask.Finding
 	session := d.inner.Reporting(func(f mask.Finding) { found = append(found, f) }).Session()

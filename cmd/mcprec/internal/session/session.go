@@ -1,8 +1,7 @@
-// Package session opens what a SESSION argument names. A [Home] says where the store is and how
-// secrets are masked; a [Session] is a log in that store, in a fixture, or in a file that
-// another recorder wrote, and yields its events through a [Masker]. A store that was opened by
-// [OpenStore] is tidied when it is closed. No flags are read here, and nothing is printed but
-// what goes wrong at the end.
+// Package session opens a SESSION argument. A [Home] says where the store is and how secrets are
+// masked. A [Session] is a log in the store, in a fixture, or in a file of another recorder, and
+// yields events through a [Masker]. Closing a [Store] tidies the files of dead recorders. The
+// package reads no flags, and prints only faults on closing.
 package session
 
 import (
@@ -25,17 +24,17 @@ import (
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
-// Session is what a SESSION argument names. It must be closed.
+// Session is an open log. The caller closes it.
 type Session struct {
 	Name    string          // for messages
 	ID      store.SessionID // "" for a fixture
 	Start   time.Time       // of a session in the store
-	live    bool            // a recorder held it when it was opened
+	live    bool            // a recorder held the session when it was opened
 	Store   *Store          // nil for a fixture
 	File    io.ReadCloser   // of a fixture
-	Masker  Masker          // masks its events
+	Masker  Masker          // masks the events
 	Lines   bool            // of a fixture: event N is line N
-	salvage bool            // of the store: yield what can be saved of it
+	salvage bool            // of a damaged store: yield every event with a good checksum
 }
 
 // Open finds what the argument names. Standard input is in, and what goes wrong when a store
@@ -91,7 +90,7 @@ func OpenDamaged(ctx context.Context, h Home, arg string, in io.Reader, errs io.
 	return &Session{Name: "session " + string(id), ID: id, Store: db, salvage: true, Masker: db.Masker}, nil
 }
 
-// Unmasked returns a session of an open store that masks nothing.
+// Unmasked returns a session of an open store, with the zero Masker.
 func Unmasked(db *boltstore.Store, id store.SessionID) *Session {
 	return &Session{Name: "session " + string(id), ID: id, Store: &Store{Store: db}}
 }
@@ -108,7 +107,7 @@ func IsPath(arg string) bool {
 	return err == nil
 }
 
-// OpenFile opens a file that the user named as a fixture.
+// OpenFile opens a fixture named by the user.
 func OpenFile(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -247,7 +246,7 @@ func (s *Session) Rewind() error {
 // EventSet holds the events of a session that a filter selects, a bit for each. nil selects all.
 type EventSet []uint64
 
-// Pick returns the events that fit the filter.
+// Pick returns the set of events under the filter.
 func (s *Session) Pick(ctx context.Context, fits *filter.Filter) (EventSet, error) {
 	if fits.String() == "" {
 		return nil, nil
@@ -280,7 +279,7 @@ func (s *Session) Select(ctx context.Context, fits *filter.Filter, f func(seq ui
 	return s.Rewind()
 }
 
-// HasAny reports whether one of the events is in the set.
+// HasAny reports whether an event of the list is in the set.
 func (p EventSet) HasAny(seqs []uint64) bool {
 	return p == nil || slices.ContainsFunc(seqs, func(seq uint64) bool {
 		return seq/64 < uint64(len(p)) && p[seq/64]&(1<<(seq%64)) != 0

@@ -51,14 +51,14 @@ func (h *Home) Open(o boltstore.Options) (*boltstore.Store, error) {
 	return boltstore.Open(dir, o)
 }
 
-// Store is a store whose Close tidies it.
+// Store is a store that Close tidies.
 type Store struct {
 	*boltstore.Store
-	Masker Masker    // masks what is shown of it
-	errs   io.Writer // for what goes wrong at the end
+	Masker Masker    // masks output
+	errs   io.Writer // for faults on closing
 }
 
-// OpenStore opens the store. What goes wrong when it is closed is written to errs.
+// OpenStore opens the store. Faults on closing are written to errs.
 func OpenStore(h Home, errs io.Writer) (*Store, error) {
 	db, err := h.Open(boltstore.Options{})
 	if err != nil {

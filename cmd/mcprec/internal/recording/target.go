@@ -1,4 +1,4 @@
-package main
+package recording
 
 import (
 	"context"
@@ -23,43 +23,27 @@ import (
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
-// targetOptions are the flags of record for a server that is reached over HTTP.
-type targetOptions struct {
-	target  string
-	listen  string
-	origins []string
-	split   bool
-	join    bool // record all sessions as one
-}
-
-const targetHelp = `With --target it records a server of Streamable HTTP or HTTP+SSE: it listens on
---listen, prints the URL that clients are to use instead, and passes everything on to
-URL. Where URL cannot be reached or breaks off, the client's connection is closed too, and
-stderr says why. Each MCP session becomes a recording of its own, which ends a few seconds
-after the session, so that it has what comes late; requests without a session id share one
-recording. Headers with credentials pass, and are not recorded. An interrupt ends it.
-
-`
-
-func runTarget(ctx context.Context, std process.Streams, o recordOptions) error {
+// Target stands before a remote server and records its sessions, until the context is
+// over or a signal ends the process.
+func Target(ctx context.Context, std process.Streams, o Options) error {
 	r, err := newRecording(std, o)
 	if err != nil {
 		return err
 	}
-	target, err := url.Parse(o.http.target)
+	target, err := url.Parse(o.Target)
 	switch {
 	case err != nil:
 		return exit.Usagef("--target: %v", err)
 	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
-		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.http.target)
+		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.Target)
 	case target.Path == "":
 		target.Path = "/"
 	}
-	listener, err := net.Listen("tcp", o.http.listen)
+	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return exit.Usagef("--listen %s: %v", o.http.listen, err)
+		return exit.Usagef("--listen %s: %v", o.Listen, err)
 	}
-	if r.db, err = r.Open(boltstore.Options{Sync: r.syncing}); err != nil {
+	if r.db, err = r.Home.Open(boltstore.Options{Sync: r.Sync}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	signals := make(chan os.Signal, 1)
@@ -69,8 +53,7 @@ func runTarget(ctx context.Context, std process.Streams, o recordOptions) error 
 	defer end()
 	r.fail = end
 	whole, err := r.proxy(ctx, signals, listener, target)
-	closeInto(&err, r.db)
-	if err == nil && !whole {
+	if err = errors.Join(err, r.db.Close()); err == nil && !whole {
 		return &exit.Status{Code: exit.Lost}
 	}
 	return err
@@ -95,13 +78,13 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 				faulty.Store(true)
 			}
 		},
-		Path: target.Path, Split: r.http.split, Together: r.http.join, Header: header,
+		Path: target.Path, Split: r.Split, Together: r.Join, Header: header,
 	})
 	live, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	server := &http.Server{
 		Handler: tap.Proxy(httptap.ProxyOptions{
-			Target: target, Origins: r.http.origins,
+			Target: target, Origins: r.Origins,
 			Refused: func(why string) { r.say("refused a request: %s; --allow-origin ORIGIN lets pages in", why) },
 			Failed:  func(why string) { r.say("%s; clients see their connection closed", why) },
 		}),

@@ -1,4 +1,6 @@
-package main
+// Package driving plays the client's half of a recording to a live server, a command or a URL,
+// and records the drive in memory.
+package driving
 
 import (
 	"bytes"
@@ -24,26 +26,33 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// driven is the result of a drive.
-type driven struct {
-	end    standin.DriveEnd
-	exit   string // the server's status; "" over HTTP
-	fault  string // how a complete drive ended otherwise than the recorded session
-	stderr []string
-	took   time.Duration
-	asides []match.StepVerdict
-	events []store.Event // what passed, of a drive with --update that came to its end
+// Options are the options of a drive, and of its recording.
+type Options struct {
+	standin.DriveOptions
+	Record   bool   // return the events of the drive
+	Recorder string // the name and version in the header
 }
 
-// driveCommand starts the server, plays the driver to it, and ends it. With record it records
-// what passes, in memory: a drive that breaks off leaves nothing behind.
-func driveCommand(ctx context.Context, r *recordedSession, d *standin.Driver, command []string, o standin.DriveOptions, record bool) (*driven, error) {
+// Run is the result of a drive.
+type Run struct {
+	End    standin.DriveEnd
+	Exit   string // the server's status; "" over HTTP
+	Fault  string // how a complete drive ended otherwise than the recorded session
+	Stderr []string
+	Took   time.Duration
+	Asides []match.StepVerdict
+	Events []store.Event // of a complete drive with Record
+}
+
+// Command starts the server, plays the driver to it, and ends it. The recording stays in memory,
+// because a drive that breaks off must leave nothing behind.
+func Command(ctx context.Context, r *session.Recording, d *standin.Driver, command []string, o Options) (*Run, error) {
 	words, log := new(lastLines), memstore.New()
 	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
 	var rec *recorder.Recorder
 	var err error
-	if record {
-		h := store.Header{Transport: "stdio", Label: r.header.Label, Expect: r.header.Expect, Command: command, Recorder: "mcprec " + version()}
+	if o.Record {
+		h := store.Header{Transport: "stdio", Label: r.Header.Label, Expect: r.Header.Expect, Command: command, Recorder: o.Recorder}
 		if rec, err = recorder.New(ctx, log, h); err != nil {
 			return nil, err
 		}
@@ -54,30 +63,30 @@ func driveCommand(ctx context.Context, r *recordedSession, d *standin.Driver, co
 		return nil, err
 	}
 	var conn transport.Conn = process
-	if record {
+	if o.Record {
 		conn = rec.Conn(process, transport.ClientToServer)
 	}
-	run := &driven{}
+	run := &Run{}
 	start := time.Now()
-	if run.end, err = standin.Drive(ctx, conn, d, o); err != nil {
+	if run.End, err = standin.Drive(ctx, conn, d, o.DriveOptions); err != nil {
 		return nil, err
 	}
-	run.took, run.stderr = time.Since(start), words.lines()
+	run.Took, run.Stderr = time.Since(start), words.lines()
 	status, err := process.Status()
 	if err != nil {
 		return nil, err
 	}
 	exit := store.ExitInfoOf(status)
-	run.exit = exit.String()
-	if run.end == standin.Complete {
-		run.fault = standin.ExitFault(r.events, status)
+	run.Exit = exit.String()
+	if run.End == standin.Complete {
+		run.Fault = standin.ExitFault(r.Events, status)
 	}
-	if record {
+	if o.Record {
 		rec.Record(store.Exited, transport.NoDirection, exit)
 		if sum := rec.Close(); sum.Lost > 0 {
 			return nil, fmt.Errorf("record the drive: %s lost: %w", phrase.Plural(sum.Lost, "event"), sum.Err)
 		}
-		run.events, err = session.Collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
+		run.Events, err = session.Collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
 	}
 	return run, err
 }
@@ -90,9 +99,9 @@ func (o observer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLines keeps the last lines that were written to it, in bounded memory.
+// lastLines keeps the last lines of its input, in bounded memory.
 type lastLines struct {
-	mu   sync.Mutex // a process that the server started may go on writing
+	mu   sync.Mutex // a child of the server may go on writing
 	list [][]byte
 	open bool // the last line has no end yet
 }
@@ -132,37 +141,29 @@ func (l *lastLines) lines() []string {
 	return list
 }
 
-// driveTarget are the flags of drive for a server that is reached over HTTP.
-type driveTarget struct {
-	url     string
-	headers []string
+// Target are the flags of drive for a server over HTTP.
+type Target struct {
+	URL     string
+	Headers []string
 }
 
-const driveTargetHelp = `With --target the server is reached over HTTP, as the recorded client reached it: by
-Streamable HTTP or HTTP+SSE, with the standalone stream if that client asked for it.
-A session recorded on stdio is driven over Streamable HTTP. A status that is no
-success is an error, unless it was recorded for the same request; redirects are not
-followed. What the recorded server refused for how it was asked (without the session's
-id, say) is asked in the same way; of a request without a message that it refused so, a
-PUT, say, the status is a step.
-
-`
-
-func (t *driveTarget) check(command []string) error {
+// Check refuses contradictory flags.
+func (t *Target) Check(command []string) error {
 	switch {
-	case t.url == "" && len(t.headers) > 0:
+	case t.URL == "" && len(t.Headers) > 0:
 		return exit.Usagef("--header is for --target; give both")
-	case t.url != "" && len(command) > 0:
+	case t.URL != "" && len(command) > 0:
 		return exit.Usagef("drive: a COMMAND and --target; give one of them")
-	case t.url != "" && !strings.HasPrefix(t.url, "http://") && !strings.HasPrefix(t.url, "https://"):
-		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.url)
+	case t.URL != "" && !strings.HasPrefix(t.URL, "http://") && !strings.HasPrefix(t.URL, "https://"):
+		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.URL)
 	}
 	return nil
 }
 
-func (t *driveTarget) header() (http.Header, error) {
+// Header returns the headers of every request.
+func (t *Target) Header() (http.Header, error) {
 	h := http.Header{}
-	for _, line := range t.headers {
+	for _, line := range t.Headers {
 		name, value, found := strings.Cut(line, ":")
 		if !found || strings.TrimSpace(name) == "" {
 			return nil, exit.Usagef("--header %q: want 'NAME: VALUE'", line)
@@ -172,19 +173,19 @@ func (t *driveTarget) header() (http.Header, error) {
 	return h, nil
 }
 
-// drive plays the driver to the server at the URL. With record it records what the client says
+// Drive plays the driver to the server at the URL. With record it records what the client says
 // and hears, in memory.
-func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.Driver, o standin.DriveOptions, record bool) (run *driven, err error) {
-	client := standin.Dial(r.events, t.url)
-	if client.Header, err = t.header(); err != nil {
+func (t *Target) Drive(ctx context.Context, r *session.Recording, d *standin.Driver, o Options) (run *Run, err error) {
+	client := standin.Dial(r.Events, t.URL)
+	if client.Header, err = t.Header(); err != nil {
 		return nil, err
 	}
 	log := memstore.New()
 	var rec *recorder.Recorder
 	var tap *httptap.Tap
 	var fault error // of the recording
-	if record {
-		u, err := url.Parse(t.url)
+	if o.Record {
+		u, err := url.Parse(t.URL)
 		if err != nil {
 			return nil, err
 		}
@@ -196,24 +197,24 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.
 				return rec
 			},
 			Path: u.Path, Together: true,
-			Header: store.Header{Label: r.header.Label, Expect: r.header.Expect, URL: t.url, Recorder: "mcprec " + version()},
+			Header: store.Header{Label: r.Header.Label, Expect: r.Header.Expect, URL: t.URL, Recorder: o.Recorder},
 		})
 		defer tap.Close()
 		client.Client = &http.Client{Transport: tap.RoundTripper(http.DefaultTransport.(*http.Transport).Clone()),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	conn, err := standin.DialRaw(ctx, client, r.events)
+	conn, err := standin.DialRaw(ctx, client, r.Events)
 	if err != nil {
 		return nil, err
 	}
 	o.HangUp = conn.HangUp
 	start := time.Now()
-	run = &driven{}
-	if run.end, err = standin.Drive(ctx, conn, d, o); err != nil {
+	run = &Run{}
+	if run.End, err = standin.Drive(ctx, conn, d, o.DriveOptions); err != nil {
 		return nil, err
 	}
-	run.took, run.asides = time.Since(start), conn.RawVerdicts()
-	if !record || run.end != standin.Complete {
+	run.Took, run.Asides = time.Since(start), conn.RawVerdicts()
+	if !o.Record || run.End != standin.Complete {
 		return run, nil
 	}
 	tap.Close()
@@ -223,6 +224,6 @@ func (t *driveTarget) drive(ctx context.Context, r *recordedSession, d *standin.
 	case rec == nil:
 		return nil, fmt.Errorf("record the drive: the server was asked nothing")
 	}
-	run.events, err = session.Collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
+	run.Events, err = session.Collect(log.Read(ctx, rec.ID(), 1, store.ReadOptions{}))
 	return run, err
 }

@@ -1,4 +1,6 @@
-package main
+// Package notice prints messages while a session is served. A [Background] never makes its
+// caller wait for the reader of standard error; [Notices] print each message once.
+package notice
 
 import (
 	"errors"
@@ -15,37 +17,39 @@ import (
 	"github.com/mcprec/mcprec/replay/standin"
 )
 
-// backgroundWriter writes on a goroutine of its own, so that its callers never wait for the
-// reader of w, which may be a pipe that nobody drains. Lines that do not fit into the queue
-// are counted, and the count is written in their place.
-type backgroundWriter struct {
+// Background writes on its own goroutine: callers never wait for the reader of w, which may be
+// an undrained pipe. Lines beyond the queue are counted, and the count is written in the place
+// of the lines.
+type Background struct {
 	w       io.Writer
-	written atomic.Int64 // bytes that w has taken
+	written atomic.Int64 // bytes written to w
 	news    chan struct{}
-	done    chan struct{} // closed when all is written
+	done    chan struct{} // closed after the last write
 
 	mu     sync.Mutex // never held across a write to w
 	queue  []byte
-	missed int // lines that did not fit
+	missed int // lines beyond the queue
 	closed bool
 }
 
 const (
 	maxQueued   = 1 << 18 // bytes of a backgroundWriter
-	writtenOnce = 4096    // bytes of one write; a pipe takes them as a whole
-	// drainGrace is how long Close waits for a reader that takes nothing.
+	writtenOnce = 4096    // bytes of one write, which is atomic on a pipe
+	// drainGrace is how long Close waits for an idle reader.
 	drainGrace = 250 * time.Millisecond
 )
 
 var errUndrained = errors.New("nobody reads standard error")
 
-func newBackgroundWriter(w io.Writer) *backgroundWriter {
-	b := &backgroundWriter{w: w, news: make(chan struct{}, 1), done: make(chan struct{})}
+// NewBackground returns a writer. Its goroutine runs until Close.
+func NewBackground(w io.Writer) *Background {
+	b := &Background{w: w, news: make(chan struct{}, 1), done: make(chan struct{})}
 	go b.run()
 	return b
 }
 
-func (b *backgroundWriter) Write(p []byte) (int, error) {
+// Write queues p, or counts a missed line.
+func (b *Background) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queue)+len(p) > maxQueued {
@@ -58,23 +62,23 @@ func (b *backgroundWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// countMissed queues the count of the lines that did not fit. The lock is held.
-func (b *backgroundWriter) countMissed() {
+// countMissed queues the count of the missed lines. The caller holds the lock.
+func (b *Background) countMissed() {
 	if b.missed > 0 {
 		b.queue = fmt.Appendf(b.queue, "mcprec: %s not said: nobody read standard error\n", phrase.Plural(b.missed, "line"))
 		b.missed = 0
 	}
 }
 
-func (b *backgroundWriter) notify() {
+func (b *Background) notify() {
 	select {
 	case b.news <- struct{}{}:
 	default:
 	}
 }
 
-// run writes until the writer is closed and all is written, or w takes no more.
-func (b *backgroundWriter) run() {
+// run writes until the writer is closed and the queue is empty, or until w fails.
+func (b *Background) run() {
 	defer close(b.done)
 	for {
 		b.mu.Lock()
@@ -92,16 +96,16 @@ func (b *backgroundWriter) run() {
 			<-b.news
 		default:
 			if _, err := b.w.Write(piece); err != nil {
-				return // nobody can be told
+				return // there is no other way to report the error
 			}
 			b.written.Add(int64(len(piece)))
 		}
 	}
 }
 
-// Close writes the rest. It gives up if the reader takes nothing for drainGrace; the goroutine
+// Close writes the rest. After drainGrace without progress Close gives up; the goroutine
 // then waits until the process ends.
-func (b *backgroundWriter) Close() error {
+func (b *Background) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.notify()
@@ -119,7 +123,7 @@ func (b *backgroundWriter) Close() error {
 	}
 }
 
-// notices prints what is to be said of one session that is served: each text once, and no more
+// Notices prints the messages about one served session: each text once, and no more
 // than maxNotices.
 type notices struct {
 	w      io.Writer
@@ -131,19 +135,20 @@ type notices struct {
 	withheld int
 }
 
-// maxNotices is how many lines are printed while a session is served, and again at its end: a
-// client may go on for ever to ask for what was not recorded.
+// maxNotices is how many lines are printed while a session is served, and again at the end: a
+// client may send unrecorded requests for ever.
 const maxNotices = 20
 
-func newNotices(w io.Writer, d session.Masker) *notices {
+// New returns the notices of one session, printed to w.
+func New(w io.Writer, d session.Masker) *notices {
 	return &notices{w: w, masker: d, printed: map[string]bool{}, left: maxNotices}
 }
 
-func (n *notices) print(text string) {
+func (n *notices) Print(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case n.printed[text]: // a client that tries again gets an answer that says so again
+	case n.printed[text]: // the answer to each retry says the same
 	case n.left > 0:
 		n.printed[text] = true
 		n.left--
@@ -155,9 +160,9 @@ func (n *notices) print(text string) {
 	}
 }
 
-// end prints how many lines were withheld, and the verdicts that were not printed while the
+// End prints how many lines were withheld, and the verdicts that were not printed while the
 // session was served.
-func (n *notices) end(player *standin.Player, verdicts []match.StepVerdict) {
+func (n *notices) End(player *standin.Player, verdicts []match.StepVerdict) {
 	n.printWithheld()
 	n.left = maxNotices
 	found := map[string]bool{}
@@ -166,7 +171,7 @@ func (n *notices) end(player *standin.Player, verdicts []match.StepVerdict) {
 	}
 	for _, v := range verdicts {
 		if !found[v.String()] {
-			n.print(v.String())
+			n.Print(v.String())
 		}
 	}
 	n.printWithheld()
