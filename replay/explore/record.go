@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -154,8 +154,7 @@ func (r *Run) draw() []string {
 	if over := len(lines) - shownLines; over > 0 {
 		lines = append([]string{"     … " + phrase.Plural(over, "line") + " before"}, lines[over:]...)
 	}
-	head := "      client" + strings.Repeat(" ", drawingWidth-len("client")) + "server"
-	lines = append([]string{head}, lines...)
+	lines = append([]string{"      " + timeline.Lifelines(drawingWidth)}, lines...)
 	for _, l := range r.gate.Lanes {
 		for i, f := range slices.Concat(l.Queue, l.Waiting) {
 			if i == shownQueue {
@@ -175,21 +174,9 @@ func (r *Run) draw() []string {
 // arrow draws a line: a whole arrow for a read frame, half an arrow and a note for another
 // frame, and words alone for any other step.
 func arrow(at int, dir transport.Direction, label, note string) string {
-	shaft := "   "
-	switch {
-	case dir == transport.ClientToServer && note == "":
-		shaft = "-->"
-	case dir == transport.ClientToServer:
-		shaft = "-  "
-	case dir == transport.ServerToClient && note == "":
-		shaft = "<--"
-	case dir == transport.ServerToClient:
-		shaft = "  -"
-	}
 	number := "    "
 	if at > 0 {
 		number = fmt.Sprintf("%4d", at)
 	}
-	pad := strings.Repeat(shaft[1:2], max(drawingWidth-5-utf8.RuneCountInString(label), 0))
-	return strings.TrimRight(fmt.Sprintf("%s  |%s %s %s%s| %s", number, shaft[:1], label, pad, shaft[2:], note), " ")
+	return strings.TrimRight(number+"  "+timeline.Arrow(dir, note == "", label, drawingWidth)+" "+note, " ")
 }
