@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -167,6 +168,19 @@ func (a *Assembler) Next() (Event, bool) {
 	a.held -= len(x.event.Payload)
 	a.mark.Seq, a.mark.At = a.mark.Seq+1, x.event.At
 	return x.event, true
+}
+
+// Unfinished returns the events that Next holds back, in order: those in parts that are open, as
+// they stand, and those behind.
+func (a *Assembler) Unfinished() (events []Event) {
+	for _, x := range a.queue[a.first:] {
+		if x.open {
+			x.event.Open, x.event.Unterminated = true, true
+			x.event.Payload = slices.Clip(x.event.Payload) // the rest is added behind it
+		}
+		events = append(events, x.event)
+	}
+	return events
 }
 
 // Settled reports whether Next has returned every known event.

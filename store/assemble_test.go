@@ -462,3 +462,32 @@ func nothingHidden(t *testing.T, parts []Part) {
 		}
 	}
 }
+
+// TestAssemblerUnfinished holds that events behind an open one can be read, with the Seqs that
+// they keep.
+func TestAssemblerUnfinished(t *testing.T) {
+	var a Assembler
+	add := func(seq uint64, text string, cont, more bool) {
+		p := Part{Event: Event{Seq: seq, Kind: Frame, Dir: c2s, Stream: seq, Payload: []byte(text)}, Cont: cont, More: more}
+		if err := a.Add(p, int64(seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	assembled(t, &a, pipeParts(t, 0, "exit")[:1], false)
+	add(2, "half", false, true)
+	add(3, "whole", false, false)
+	add(4, "ha", false, true)
+	add(2, " more", true, true)
+	first := a.Unfinished()
+	add(4, "lf", true, true)
+	add(2, " the end", true, false)
+	var got []string
+	for _, e := range append(first, a.Unfinished()...) {
+		got = append(got, fmt.Sprintf("%d %s %v %v", e.Seq, e.Payload, e.Open, e.Unterminated))
+	}
+	want := []string{"2 half more true true", "3 whole false false", "4 ha true true",
+		"2 half more the end false false", "3 whole false false", "4 half true true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}

@@ -46,6 +46,9 @@ type Event struct {
 	Redacted uint64
 	// Cut is the number of passed bytes of a frame over the limit for recording.
 	Cut uint64
+	// Open marks a frame of a live session whose rest has not come yet. It is never stored; see
+	// [ReadOptions].
+	Open bool
 	// RecordedSize is the length of the recorded payload if a masked copy has another length;
 	// else 0. RecordedSize is never stored.
 	RecordedSize int
@@ -53,7 +56,7 @@ type Event struct {
 	Payload []byte
 }
 
-// Equal reports whether two events are equal to the byte. RecordedSize does not count.
+// Equal reports whether two events are equal to the byte. Open and RecordedSize do not count.
 func (e Event) Equal(o Event) bool {
 	return e.Seq == o.Seq && e.At == o.At && e.Kind == o.Kind && e.Dir == o.Dir &&
 		e.Stream == o.Stream && e.Unterminated == o.Unterminated && e.Redacted == o.Redacted && e.Cut == o.Cut &&

@@ -116,6 +116,10 @@ type ReadOptions struct {
 	// Follow waits for further events of a live session until the log is sealed or
 	// the recorder dies.
 	Follow bool
+	// Unfinished yields, without Follow, also the events of a live session that stand behind
+	// one whose rest has not come, such as half a body over HTTP, and that one as it stands, with
+	// Open and Unterminated set. Their Seqs are final. A store in memory may leave them out.
+	Unfinished bool
 }
 
 // Info describes a store.

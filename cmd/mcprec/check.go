@@ -211,7 +211,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 		report.finding(s, f)
 	})
 	var valid store.Validator
-	for e, err := range parallel.Parse(s.Events(cmd.Context(), 1, store.ReadOptions{})) {
+	for e, err := range parallel.Parse(s.Events(cmd.Context(), 1, store.ReadOptions{Unfinished: true})) {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}

@@ -122,7 +122,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 	if err != nil {
 		return err
 	}
-	err = timeline.Project(s.Events(cmd.Context(), 1, store.ReadOptions{}), t)
+	err = timeline.Project(s.Events(cmd.Context(), 1, store.ReadOptions{Unfinished: true}), t)
 	switch {
 	case errors.Is(err, errEnough):
 		return nil

@@ -139,6 +139,52 @@ func TestClientReadsNothing(t *testing.T) {
 	}
 }
 
+// TestHalfABody holds that a request over HTTP whose body has not come whole hides nothing
+// behind it from those who look at the live session.
+func TestHalfABody(t *testing.T) {
+	home := t.TempDir()
+	r := recordRemote(t, os.Stderr, home, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, transport.Member(b, "id"))
+	})
+	body, rest := io.Pipe()
+	asked := make(chan error, 1)
+	go func() {
+		req, err := http.NewRequest(http.MethodPost, r.url, body)
+		if err == nil {
+			req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+			_, err = http.DefaultTransport.RoundTrip(req)
+		}
+		asked <- err
+	}()
+	half := `{"jsonrpc":"2.0","id":"half","meth`
+	io.WriteString(rest, half)
+	for !strings.Contains(mcprec(t, "show", "--store", home), "half") { // until the recorder has it
+	}
+	if err := r.ping(2); err != nil {
+		t.Fatal(err)
+	}
+	open := fmt.Sprintf(`frame, whose rest has not come: %s (%d B)`, half, len(half))
+	for _, command := range []string{"show", "tail"} {
+		if got := mcprec(t, command, "--store", home); !strings.Contains(got, open) || !strings.Contains(got, "result of ping id 2") {
+			t.Errorf("%s says\n%s", command, got)
+		}
+	}
+	if got := mcprec(t, "check", "--store", home, "--fail-on", "never"); strings.Contains(got, "no message") || strings.Contains(got, "without an answer") {
+		t.Errorf("check says\n%s", got)
+	}
+	io.WriteString(rest, `od":"ping"}`)
+	rest.Close()
+	if err := <-asked; err != nil {
+		t.Error(err)
+	}
+	r.close()
+	if got := mcprec(t, "show", "--store", home); strings.Contains(got, "has not come") || !strings.Contains(got, `result of ping id "half"`) {
+		t.Errorf("after its end show says\n%s", got)
+	}
+}
+
 // TestTargetInterrupted holds that a signal at a recorder of HTTP stands in the log before what
 // it cuts off.
 func TestTargetInterrupted(t *testing.T) {

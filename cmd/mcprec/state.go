@@ -140,7 +140,7 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 
 // statesAt returns the state at each point, in one pass over the events.
 func statesAt(ctx context.Context, s *session.Session, points []point) ([]*state.State, error) {
-	events := s.Events(ctx, 1, store.ReadOptions{})
+	events := s.Events(ctx, 1, store.ReadOptions{Unfinished: true})
 	if slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 }) {
 		var took time.Duration
 		if s.Store != nil {

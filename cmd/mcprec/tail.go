@@ -95,7 +95,7 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 		return err
 	}
 	next := uint64(1)
-	err = session.Each(s.Events(ctx, 1, store.ReadOptions{}), func(e store.Event) error {
+	err = session.Each(s.Events(ctx, 1, store.ReadOptions{Unfinished: !o.follow}), func(e store.Event) error {
 		next = e.Seq + 1
 		return t.Apply(e)
 	})

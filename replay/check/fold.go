@@ -132,6 +132,9 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 		return nil
 	}
 	f.now = moment{e.Seq, e.At}
+	if e.Open && p.Messages == nil { // its rest may make it a message
+		return nil
+	}
 	f.frames++
 	fromClient := e.Dir == transport.ClientToServer
 	if fromClient { // the end of a silence

@@ -27,6 +27,7 @@ type Entry struct {
 	Stream       uint64
 	Size         int // bytes of the payload, as it was recorded
 	Unterminated bool
+	Open         bool           // the rest of the frame has not come yet
 	Cut          uint64         // bytes that passed and are not recorded
 	Redacted     uint64         // number of secrets behind placeholders
 	Messages     []EntryMessage // of a frame
@@ -57,6 +58,8 @@ func (e Entry) Summary() string {
 	switch {
 	case e.Kind != store.Frame:
 		parts = append(parts, string(e.Kind))
+	case e.Open && len(e.Messages) == 0:
+		parts = append(parts, "frame, whose rest has not come:")
 	case e.Noise:
 		parts = append(parts, "not JSON")
 	case e.Cut > 0 && len(e.Messages) == 0:
@@ -75,7 +78,7 @@ func (e Entry) Summary() string {
 	if e.Text != "" {
 		parts = append(parts, e.Text)
 	}
-	if e.Unterminated {
+	if e.Unterminated && !e.Open {
 		parts = append(parts, "(no newline at its end)")
 	}
 	if e.Cut > 0 {

@@ -39,7 +39,7 @@ func (t *Transcript) Foresee(e *Endings) { t.endings = e }
 func (t *Transcript) Apply(e store.Event) error {
 	entry := Entry{
 		Seq: e.Seq, At: e.At, Kind: e.Kind, Dir: e.Dir, Stream: e.Stream,
-		Size: e.Size(), Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload,
+		Size: e.Size(), Unterminated: e.Unterminated, Open: e.Open, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload,
 	}
 	if e.Kind != store.Frame {
 		entry.Text, entry.Refused = eventText(e), t.follow(e)
@@ -47,7 +47,7 @@ func (t *Transcript) Apply(e store.Event) error {
 	}
 	messages, err := e.AsFrame().Messages()
 	if err != nil {
-		entry.Noise, entry.Text = e.Cut == 0, excerpt(e.Payload)
+		entry.Noise, entry.Text = e.Cut == 0 && !e.Open, excerpt(e.Payload)
 	}
 	entry.Batch = err == nil && bytes.TrimLeft(e.Payload, " \t\r\n")[0] == '['
 	for _, m := range messages {

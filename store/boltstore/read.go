@@ -180,11 +180,11 @@ func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, o sto
 	if m := x.unfolded(); x.projection.spooled != 0 && from >= m.Seq {
 		start = m
 	}
-	return x.readSpool(ctx, newSpoolReader(x.spool, start), from, o.Follow, yield)
+	return x.readSpool(ctx, newSpoolReader(x.spool, start), from, o, yield)
 }
 
 // readSpool yields events from a spool, which holds the whole session.
-func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, follow bool, yield func(store.Event, error) bool) error {
+func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, o store.ReadOptions, yield func(store.Event, error) bool) error {
 	for {
 		live, err := x.store.live(x.id) // before reading: a dead recorder writes no more
 		if err != nil {
@@ -231,7 +231,14 @@ func (x *source) readSpool(ctx context.Context, r *spoolReader, from uint64, fol
 				return nil
 			}
 		}
-		if !follow || !live || r.sealed {
+		if !o.Follow && o.Unfinished && live {
+			for _, e := range r.assemble.Unfinished() {
+				if e.Seq >= from && !yield(e, nil) {
+					break
+				}
+			}
+		}
+		if !o.Follow || !live || r.sealed {
 			return nil
 		}
 		select {

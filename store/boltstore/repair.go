@@ -487,7 +487,7 @@ func (v verification) spool(ctx context.Context, id store.SessionID) error {
 	x := &source{store: v.Store, id: id, key: key, path: v.databasePath(key), spool: f}
 	defer x.close()
 	var p projection
-	err = x.readSpool(ctx, r, 1, false, func(e store.Event, _ error) bool {
+	err = x.readSpool(ctx, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {
 		err := p.take(key, e)
 		if err != nil && r.damage == nil {
 			r.damage = fmt.Errorf("spool %s: %w", r.path, err)
