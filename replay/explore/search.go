@@ -25,6 +25,7 @@ type search struct {
 	length  int // steps of the longest first run
 	notes   []string
 	seen    *schedule.Tally
+	line    *progress
 	done    int             // schedules
 	warned  map[string]bool // rules with a note
 	answers comparison
@@ -40,10 +41,6 @@ type search struct {
 		runs  int
 	}
 }
-
-// aftermath is the real time for shrinking a failure, following its token and trying other
-// capacities together: where a run takes seconds, hundreds are too many.
-const aftermath = time.Minute
 
 // Explore runs the plan and fails the test with the report unless every schedule passes.
 func Explore(t *testing.T, p Plan) Report {
@@ -89,6 +86,8 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 	}
 	defer raiseGC()()
 	if p.Token == "" {
+		s.line = newProgress()
+		defer s.line.end()
 		return s.explore()
 	}
 	token, err := ParseToken(p.Token)
@@ -106,8 +105,8 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 	return report
 }
 
-// Judge is Search without a test: nothing is printed, no flag is defined, and the process
-// goes on. The error says why the plan is wrong. The bubbles are the same: testing/synctest
+// Judge is Search without a test: nothing is printed but the line of progress on a
+// terminal, no flag is defined, and the process goes on. The error says why the plan is wrong. The bubbles are the same: testing/synctest
 // wants a *testing.T only as the parent of the bubble's T, and an empty T will do.
 func Judge(p Plan) (Report, error) {
 	if p.Setup == nil {
@@ -448,6 +447,7 @@ func (s *search) remark(r *Run) {
 	s.done++
 	s.skipped.Count(r.recorded)
 	s.noteHidden(r)
+	s.line.step(s.plan, s.done)
 	s.compareAnswers(r)
 	if s.done == 1 {
 		for _, f := range r.Findings() {
