@@ -119,12 +119,10 @@ type ownFrame struct {
 	frame    transport.Frame
 	before   int        // messages of the live end recorded before it
 	requests []*request // in the frame
+	owners   []*message // the live end's requests that the frame belongs to
 	edits    []edit
 	sent     bool
-
-	// Of a server's frame:
-	owners  []*message // the frame's requests
-	unasked bool       // recorded on a stream opened by no request
+	unasked  bool // of a server's frame: recorded on a stream opened by no request
 
 	// Of a client's frame:
 	gap      time.Duration // since the frame before
