@@ -32,13 +32,13 @@ func (c *tappedConn) Read(ctx context.Context) (transport.Frame, error) {
 	return f, err
 }
 
-func (c *tappedConn) Write(ctx context.Context, f transport.Frame) error {
-	if err := f.Sendable(); err != nil { // not sent, so not recorded
+func (c *tappedConn) Write(ctx context.Context, frame transport.Frame) error {
+	if err := frame.Sendable(); err != nil { // not sent, so not recorded
 		return err
 	}
-	seq := c.log.recordFrame(c.sends, f)
+	seq := c.log.recordFrame(c.sends, frame)
 	start := time.Now()
-	if err := c.inner.Write(ctx, f); err != nil {
+	if err := c.inner.Write(ctx, frame); err != nil {
 		return err
 	}
 	c.log.recordBlocked(c.sends, seq, time.Since(start))

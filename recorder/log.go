@@ -75,11 +75,11 @@ func (l *log) begin() {
 }
 
 // add adds a new event's first part, stamped with the time of the write, and returns its Seq.
-func (l *log) add(e store.Event, more bool) uint64 {
+func (l *log) add(event store.Event, more bool) uint64 {
 	l.seq++
-	e.Seq, e.At = l.seq, l.at
-	l.parts = append(l.parts, store.Part{Event: e, More: more})
-	return e.Seq
+	event.Seq, event.At = l.seq, l.at
+	l.parts = append(l.parts, store.Part{Event: event, More: more})
+	return event.Seq
 }
 
 // addInfo adds an event of mcprec's own kinds.
@@ -275,15 +275,15 @@ func (l *log) giveUp(left []store.Part, fault error) {
 }
 
 // uncount counts an event as lost that was counted as recorded.
-func (l *log) uncount(e store.Event) {
-	switch e.Kind {
+func (l *log) uncount(event store.Event) {
+	switch event.Kind {
 	case store.Closed, store.Note:
 		return
 	case store.Exited:
-		l.unsaid = append(l.unsaid, e)
+		l.unsaid = append(l.unsaid, event)
 		return
 	case store.Lost: // these are counted as lost, and have to be told again
-		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
+		if info, err := store.DecodePayload[store.LostInfo](event); err == nil {
 			l.gap.Frames += info.Frames
 			l.gap.Bytes += info.Bytes
 			l.addGapStreams(info.Streams...)
@@ -298,23 +298,23 @@ func (l *log) uncount(e store.Event) {
 
 // uncountChunk counts the lines of a chunk as lost. The first one of its pipe may end a line
 // that began in the log.
-func (l *log) uncountChunk(p *store.Part, first bool) {
-	newlines, stream := uint64(bytes.Count(p.Payload, newline)), "stderr"
-	if p.Kind == store.Frame {
-		stream = p.Dir.String()
-		l.sum.Frames -= p.Lines
-		l.sum.Bytes -= uint64(len(p.Payload)) - newlines
+func (l *log) uncountChunk(part *store.Part, first bool) {
+	newlines, stream := uint64(bytes.Count(part.Payload, newline)), "stderr"
+	if part.Kind == store.Frame {
+		stream = part.Dir.String()
+		l.sum.Frames -= part.Lines
+		l.sum.Bytes -= uint64(len(part.Payload)) - newlines
 	}
 	lines := newlines
-	if !bytes.HasSuffix(p.Payload, newline) {
+	if !bytes.HasSuffix(part.Payload, newline) {
 		lines++
 	}
-	lost := p.Lines
+	lost := part.Lines
 	if first && lines > lost {
 		lost++
 	}
 	l.sum.Lost += lost
 	l.gap.Frames += lost
-	l.gap.Bytes += uint64(len(p.Payload))
+	l.gap.Bytes += uint64(len(part.Payload))
 	l.addGapStreams(stream)
 }

@@ -29,21 +29,21 @@ type Option func(*Recorder)
 // The log has the beginning, the number of missing bytes, and a "lost" event behind; a spool has
 // every byte of a pipe.
 func MaxFrame(bytes int64) Option {
-	return func(r *Recorder) { r.log.maxFrame = bytes }
+	return func(recorder *Recorder) { recorder.log.maxFrame = bytes }
 }
 
 // Strict lets only written bytes pass: when the store fails, or a write takes longer than five
 // seconds, the session ends.
 func Strict() Option {
-	return func(r *Recorder) {
-		r.log.strict, r.disk.Bound, r.disk.Budget = true, 5*time.Second, outage.NewBudget(0)
+	return func(recorder *Recorder) {
+		recorder.log.strict, recorder.disk.Bound, recorder.disk.Budget = true, 5*time.Second, outage.NewBudget(0)
 	}
 }
 
 // Trouble calls f once, in a goroutine of its own, when the disk does not take a write: from then
 // on events wait in memory, or are lost.
 func Trouble(f func(error)) Option {
-	return func(r *Recorder) { r.disk.Report = f }
+	return func(recorder *Recorder) { recorder.disk.Report = f }
 }
 
 // Summary is the outcome of a session.
@@ -63,16 +63,16 @@ type Summary struct {
 // writes the Opened event. If the disk does not answer, New waits for [outage.Bound],
 // and Close reports a later failure. Secrets are recorded, except for credentials in HTTP
 // headers: package mask removes secrets from copies that leave the store.
-func New(ctx context.Context, s store.Spooler, h store.Header, options ...Option) (*Recorder, error) {
-	r := newRecorder(h)
+func New(ctx context.Context, spooler store.Spooler, header store.Header, options ...Option) (*Recorder, error) {
+	r := newRecorder(header)
 	for _, o := range options {
 		o(r)
 	}
 	r.header.MaxFrame = r.log.maxFrame
 	opened := store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()}
-	open := func() (store.Spool, error) { return s.Spool(ctx, opened) }
+	open := func() (store.Spool, error) { return spooler.Spool(ctx, opened) }
 	var err error
-	if informed, ok := s.(interface{ Info() store.Info }); ok && informed.Info().Durability == "process" {
+	if informed, ok := spooler.(interface{ Info() store.Info }); ok && informed.Info().Durability == "process" {
 		var inner store.Spool // in memory: no write waits for a disk
 		if inner, err = open(); err == nil {
 			r.log.spool = outage.Direct(inner, r.disk.Report)
@@ -95,9 +95,9 @@ func Unrecorded(cause error) *Recorder {
 	return r
 }
 
-func newRecorder(h store.Header) *Recorder {
+func newRecorder(header store.Header) *Recorder {
 	l := &log{turn: make(turn, 1), start: time.Now(), seq: 1}
-	r := &Recorder{header: h, log: l, disk: outage.Options{Bound: outage.Bound, Budget: outage.Shared}}
+	r := &Recorder{header: header, log: l, disk: outage.Options{Bound: outage.Bound, Budget: outage.Shared}}
 	if r.header.ID == "" {
 		r.header.ID = store.SessionID(uuid.Must(uuid.NewV7()).String())
 	}

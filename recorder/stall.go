@@ -78,26 +78,26 @@ func (l look) info(now, since time.Time) *store.StalledInfo {
 }
 
 // next takes the next look and returns what the log must say, or nil.
-func (f *flow) next(now time.Time, l look) *store.StalledInfo {
+func (f *flow) next(now time.Time, look look) *store.StalledInfo {
 	before := f.last
-	f.last = l
-	if f.since.IsZero() || !l.waits() || l.movedSince(before) {
+	f.last = look
+	if f.since.IsZero() || !look.waits() || look.movedSince(before) {
 		var info *store.StalledInfo
 		if f.stalled && !f.blocked { // else a Delivered event says it
-			info = l.info(now, f.since)
+			info = look.info(now, f.since)
 			info.Blocked, info.Over = false, true
 		}
 		f.since, f.stuck, f.stalled, f.blocked = time.Time{}, time.Time{}, false, false
-		if l.waits() {
+		if look.waits() {
 			f.since = now
 		}
-		if l.read > l.passed {
+		if look.read > look.passed {
 			f.stuck = now
 		}
 		return info
 	}
 	switch {
-	case l.read == l.passed:
+	case look.read == look.passed:
 		f.stuck = time.Time{}
 	case f.stuck.IsZero():
 		f.stuck = now
@@ -106,7 +106,7 @@ func (f *flow) next(now time.Time, l look) *store.StalledInfo {
 	if !stuck && (f.stalled || now.Sub(f.since) < StallThreshold) {
 		return nil
 	}
-	info := l.info(now, f.since)
+	info := look.info(now, f.since)
 	f.stalled, f.blocked = true, info.Blocked
 	return info
 }
@@ -126,13 +126,13 @@ func Watched(toServer, toClient *os.File) (names []string) {
 }
 
 // watchStalls watches the pipes of a session until the watch is closed.
-func (r *Recorder) watchStalls(s *shutdown, toServer, toClient *os.File) *stallWatch {
+func (r *Recorder) watchStalls(shutdown *shutdown, toServer, toClient *os.File) *stallWatch {
 	w := &stallWatch{log: r.log, wakes: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		flows: []*flow{
-			{dir: transport.ClientToServer, state: &s.c2s, queue: newPipeQueue(toServer)},
-			{dir: transport.ServerToClient, state: &s.s2c, queue: newPipeQueue(toClient)}}}
+			{dir: transport.ClientToServer, state: &shutdown.c2s, queue: newPipeQueue(toServer)},
+			{dir: transport.ServerToClient, state: &shutdown.s2c, queue: newPipeQueue(toClient)}}}
 	w.asleep.Store(true)
-	s.c2s.watch, s.s2c.watch = w, w
+	shutdown.c2s.watch, shutdown.s2c.watch = w, w
 	go w.run()
 	return w
 }

@@ -14,12 +14,12 @@ type pipeQueue struct {
 	known bool // the system tells
 }
 
-func newPipeQueue(f *os.File) (q pipeQueue) {
-	conn, err := f.SyscallConn()
+func newPipeQueue(file *os.File) (pipeQueue pipeQueue) {
+	conn, err := file.SyscallConn()
 	if err != nil {
-		return q
+		return pipeQueue
 	}
-	q.conn = conn
+	pipeQueue.conn = conn
 	_ = conn.Control(func(fd uintptr) {
 		var stat unix.Stat_t
 		if unix.Fstat(int(fd), &stat) != nil {
@@ -27,13 +27,13 @@ func newPipeQueue(f *os.File) (q pipeQueue) {
 		}
 		switch stat.Mode & unix.S_IFMT {
 		case unix.S_IFIFO:
-			q.pipe, q.known = true, true
+			pipeQueue.pipe, pipeQueue.known = true, true
 		case unix.S_IFSOCK:
 			domain, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN)
-			q.known = err == nil && domain == unix.AF_UNIX
+			pipeQueue.known = err == nil && domain == unix.AF_UNIX
 		}
 	})
-	return q
+	return pipeQueue
 }
 
 // held returns what the receiver has not read. Of a socket the system tells the memory that the

@@ -105,14 +105,14 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 
 // passSignals passes signals on until the process has ended, and reports whether one asked
 // it to end. The log has each signal before what it causes.
-func (r *Recorder) passSignals(s Stdio, exited <-chan struct{}) (asked bool) {
+func (r *Recorder) passSignals(stdio Stdio, exited <-chan struct{}) (asked bool) {
 	for {
 		select {
-		case sig := <-s.Signals:
-			passes := s.Heard == nil || !s.Heard(sig)
+		case sig := <-stdio.Signals:
+			passes := stdio.Heard == nil || !stdio.Heard(sig)
 			r.Record(store.Signal, transport.NoDirection, store.SignalInfo{Signal: sig.String(), Passed: passes})
 			if passes {
-				s.Process.Signal(sig)
+				stdio.Process.Signal(sig)
 			}
 			asked = asked || asksToEnd(sig)
 		case <-exited:
@@ -125,10 +125,10 @@ func (r *Recorder) passSignals(s Stdio, exited <-chan struct{}) (asked bool) {
 // standard error, and its messages are still recorded.
 type neverFails struct{ w io.Writer }
 
-func (f neverFails) Write(b []byte) (int, error) {
-	n, err := f.w.Write(b)
+func (f neverFails) Write(data []byte) (int, error) {
+	n, err := f.w.Write(data)
 	if errors.Is(err, syscall.EAGAIN) {
 		return n, err
 	}
-	return len(b), nil
+	return len(data), nil
 }

@@ -41,12 +41,12 @@ func newServerInput(pipe *os.File, state *passState) io.Writer {
 }
 
 // Write implements [io.Writer].
-func (w *serverInput) Write(b []byte) (n int, err error) {
-	w.rest, w.fault = b, nil
+func (w *serverInput) Write(data []byte) (n int, err error) {
+	w.rest, w.fault = data, nil
 	if err = w.conn.Control(w.step); err == nil {
 		err = w.fault
 	}
-	n, w.rest = len(b)-len(w.rest), nil
+	n, w.rest = len(data)-len(w.rest), nil
 	return n, err
 }
 

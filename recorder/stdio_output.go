@@ -23,14 +23,14 @@ func newServerOutput(pipe, exit *os.File, state *passState) *serverOutput {
 }
 
 // Read reads from the pipe. The caller has passed on the bytes of the read before.
-func (o *serverOutput) Read(b []byte) (int, error) {
+func (o *serverOutput) Read(data []byte) (int, error) {
 	if !o.exited {
 		o.exited = o.wait()
 	}
 	if o.exited && !o.state.drained.Load() && (o.read >= pipeSize || o.empty()) {
 		o.state.drain()
 	}
-	n, err := o.pipe.Read(b)
+	n, err := o.pipe.Read(data)
 	if o.exited {
 		o.read += n
 	}

@@ -35,10 +35,10 @@ func (c changes) passes(both scripts, capacity Capacity) bool {
 
 // ofQueues returns the size of the inner queue that a swallowing end needs: the notification
 // debt, unless the replay hangs for another reason then.
-func (c changes) ofQueues(p *closedRun) []string {
+func (c changes) ofQueues(closedRun *closedRun) []string {
 	var list []string
 	for _, dir := range directions {
-		e := p.ends[dir]
+		e := closedRun.ends[dir]
 		if e.model.kind != inbox || e.debt <= e.model.queue {
 			continue
 		}
@@ -115,8 +115,8 @@ func (c changes) ofModels() []string {
 	return list
 }
 
-func without(m Model) string {
-	switch m.kind {
+func without(model Model) string {
+	switch model.kind {
 	case inbox:
 		return "without an inner queue"
 	case serial:

@@ -66,15 +66,15 @@ func (r *Recording) Need(client, server Model) Need {
 
 // competes reports whether the order in which frames reach a writer may matter: an end is
 // inline and answers a request, and the other end does not always read.
-func competes(r *Recording, m Models) bool {
+func competes(recording *Recording, models Models) bool {
 	inlines := false
 	for _, own := range directions {
-		kind := Setup{Client: m.Client, Server: m.Server}.model(own).kind
+		kind := Setup{Client: models.Client, Server: models.Server}.model(own).kind
 		waits := kind != free
 		if kind == inline {
 			waits = false
-			for _, f := range r.byDirection[own] {
-				n, _ := r.answers(r.frames[f])
+			for _, f := range recording.byDirection[own] {
+				n, _ := recording.answers(recording.frames[f])
 				waits = waits || n > 0
 			}
 			inlines = inlines || waits
@@ -107,14 +107,14 @@ func frontier(both scripts, frames int) (list []Capacity, partial bool) {
 }
 
 // witness describes the hang at a capacity.
-func witness(r *Recording, client, server Model, c Capacity) *Witness {
-	s := Setup{Capacity: c, Client: client, Server: server}
-	p := blockedState{play(r, scriptsOf(r, s), c)}
+func witness(recording *Recording, client, server Model, capacity Capacity) *Witness {
+	s := Setup{Capacity: capacity, Client: client, Server: server}
+	p := blockedState{play(recording, scriptsOf(recording, s), capacity)}
 	if p.done() {
 		return nil
 	}
 	k := p.waitGraph()
-	w := &Witness{Capacity: c, Category: k.category(), Explanation: p.explain(k), Events: []uint64{}}
+	w := &Witness{Capacity: capacity, Category: k.category(), Explanation: p.explain(k), Events: []uint64{}}
 	for _, n := range k.nodes {
 		if wait, _, _ := p.wait(n); wait.Seq != 0 {
 			w.Events = append(w.Events, wait.Seq)
@@ -168,13 +168,13 @@ const Boundless Room = 1 << 30
 
 // Slack returns the surplus of room in the tighter direction of a transport: below 0 the
 // transport can hang.
-func (n Need) Slack(c Capacity) (slack Room, ok bool) {
+func (n Need) Slack(capacity Capacity) (slack Room, ok bool) {
 	if !n.Safe {
 		return 0, false
 	}
 	best := -Boundless
 	for _, least := range n.Frontier {
-		best = max(best, min(surplus(c.C2S, least.C2S), surplus(c.S2C, least.S2C)))
+		best = max(best, min(surplus(capacity.C2S, least.C2S), surplus(capacity.S2C, least.S2C)))
 	}
 	return best, true
 }
@@ -218,10 +218,10 @@ type capacitySearch struct {
 
 // leastCapacity returns the least room that lets the scripts finish if only some lanes may
 // grow; false if no room is enough.
-func leastCapacity(both scripts, c Capacity, grows ...transport.Direction) (Capacity, bool) {
+func leastCapacity(both scripts, capacity Capacity, grows ...transport.Direction) (Capacity, bool) {
 	var s capacitySearch
 	for _, dir := range directions {
-		s.ends[dir].script, s.room[dir] = both[dir], c.of(dir)
+		s.ends[dir].script, s.room[dir] = both[dir], capacity.of(dir)
 	}
 	for {
 		for s.round() {
@@ -235,7 +235,7 @@ func leastCapacity(both scripts, c Capacity, grows ...transport.Direction) (Capa
 			grown = grown || s.ends[dir].sending()
 		}
 		if !grown {
-			return c, false
+			return capacity, false
 		}
 		for _, dir := range grows {
 			s.room[dir]++
@@ -281,11 +281,11 @@ func (s *capacitySearch) round() bool {
 // recorded before. When an own request is answered, the peer has read the request and every
 // frame sent before. Still on their way are the frames sent since then, and the answers to
 // the frames read until then.
-func maxInFlight(r *Recording, own transport.Direction) Room {
+func maxInFlight(recording *Recording, own transport.Direction) Room {
 	number := map[int32]int{}  // number of own frames that are no answers, by index
 	answers := map[int32]int{} // count of own answers, by the number of the peer's frame before
-	for _, f := range r.byDirection[own] {
-		if n, only := r.answers(r.frames[f]); n > 0 && only {
+	for _, f := range recording.byDirection[own] {
+		if n, only := recording.answers(recording.frames[f]); n > 0 && only {
 			answers[n]++
 		}
 	}
@@ -294,8 +294,8 @@ func maxInFlight(r *Recording, own transport.Direction) Room {
 	open := 0 // answers to read frames that are not sent
 	due := 0  // open when the peer's last frame that is no answer was read
 	most := 0
-	for i, f := range r.frames {
-		n, only := r.answers(f)
+	for i, f := range recording.frames {
+		n, only := recording.answers(f)
 		isAnswer := n > 0 && only
 		if f.dir != own {
 			open += answers[f.n]
@@ -309,8 +309,8 @@ func maxInFlight(r *Recording, own transport.Direction) Room {
 		case !isAnswer:
 			read, due = sent, open
 		default:
-			for _, m := range r.messagesOf(f) {
-				read = max(read, number[r.messages[m.pair].frame])
+			for _, m := range recording.messagesOf(f) {
+				read = max(read, number[recording.messages[m.pair].frame])
 			}
 		}
 		most = max(most, sent-read+due)

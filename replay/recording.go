@@ -180,15 +180,15 @@ func (r *Recording) whyNothing() string {
 }
 
 // message adds a message of a frame, and pairs the message with its request.
-func (l *loader) message(frame int32, e store.Event, m transport.Message) {
-	dir := e.Dir
+func (l *loader) message(frame int32, event store.Event, m transport.Message) {
+	dir := event.Dir
 	index := int32(len(l.messages))
 	pm := recordedMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: timeline.TargetOf(m), id: string(m.ID)}
 	switch pm.kind {
 	case transport.Request:
-		l.index.Ask(dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), index)
+		l.index.Ask(dir, event.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), index)
 	case transport.Response:
-		if request, ok := l.index.Answer(dir.Reverse(), e.Stream, mcp.KeyOf(m.ID)); ok {
+		if request, ok := l.index.Answer(dir.Reverse(), event.Stream, mcp.KeyOf(m.ID)); ok {
 			pm.pair = request
 			l.messages[request].pair = index
 		}
@@ -206,11 +206,11 @@ func (l *loader) message(frame int32, e store.Event, m transport.Message) {
 	l.messages = append(l.messages, pm)
 }
 
-// answers returns the number of the last request frame that f responds to, 0 for none, and
-// whether f has no other messages.
-func (r *Recording) answers(f recordedFrame) (last int32, only bool) {
+// answers returns the number of the last request frame that recordedFrame responds to, 0 for none, and
+// whether recordedFrame has no other messages.
+func (r *Recording) answers(recordedFrame recordedFrame) (last int32, only bool) {
 	only = true
-	for _, m := range r.messagesOf(f) {
+	for _, m := range r.messagesOf(recordedFrame) {
 		if m.kind != transport.Response || m.pair < 0 {
 			only = false
 			continue
@@ -220,10 +220,10 @@ func (r *Recording) answers(f recordedFrame) (last int32, only bool) {
 	return last, only
 }
 
-// answeredBy returns the number of the last frame that answers a request of f; 0 for none.
-func (r *Recording) answeredBy(f recordedFrame) int32 {
+// answeredBy returns the number of the last frame that answers a request of recordedFrame; 0 for none.
+func (r *Recording) answeredBy(recordedFrame recordedFrame) int32 {
 	last := int32(0)
-	for _, m := range r.messagesOf(f) {
+	for _, m := range r.messagesOf(recordedFrame) {
 		if m.kind == transport.Request && m.pair >= 0 {
 			last = max(last, r.frames[r.messages[m.pair].frame].n)
 		}

@@ -17,20 +17,20 @@ var directions = [...]transport.Direction{transport.ClientToServer, transport.Se
 // scripts.
 type scripts [3]*script
 
-func scriptsOf(r *Recording, s Setup) scripts {
+func scriptsOf(recording *Recording, setup Setup) scripts {
 	var both scripts
 	for _, dir := range directions {
-		both[dir] = newScript(r, dir, s.model(dir))
+		both[dir] = newScript(recording, dir, setup.model(dir))
 	}
 	return both
 }
 
 // play plays the scripts until nothing moves.
-func play(r *Recording, both scripts, c Capacity) *closedRun {
-	p := &closedRun{recording: r, capacity: c}
+func play(recording *Recording, both scripts, capacity Capacity) *closedRun {
+	p := &closedRun{recording: recording, capacity: capacity}
 	for _, dir := range directions {
 		p.ends[dir] = &end{script: both[dir]}
-		p.lanes[dir] = transport.NewLane(dir, int(c.of(dir)))
+		p.lanes[dir] = transport.NewLane(dir, int(capacity.of(dir)))
 	}
 	for p.round() {
 	}
@@ -145,8 +145,8 @@ type Half struct {
 }
 
 // Half returns the half of the end that sends in direction own, at its start.
-func (r *Recording) Half(own transport.Direction, m Model) *Half {
-	return &Half{end{script: newScript(r, own, m)}, r}
+func (r *Recording) Half(own transport.Direction, model Model) *Half {
+	return &Half{end{script: newScript(r, own, model)}, r}
 }
 
 // Rewound returns a copy of the half at its start. The two are independent.

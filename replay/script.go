@@ -24,10 +24,10 @@ type script struct {
 }
 
 // newScript returns the half of the end that sends in direction own.
-func newScript(r *Recording, own transport.Direction, m Model) *script {
-	s := &script{own: own, model: m, hold: make([]int32, r.Frames(own.Reverse())+1)}
-	if m.kind == rigid {
-		s.need = rigidNeeds(r, own)
+func newScript(recording *Recording, own transport.Direction, model Model) *script {
+	s := &script{own: own, model: model, hold: make([]int32, recording.Frames(own.Reverse())+1)}
+	if model.kind == rigid {
+		s.need = rigidNeeds(recording, own)
 		k := 0
 		for j := range s.hold { // a read waits for every send before
 			for k < len(s.need) && s.need[k] <= int32(j) {
@@ -37,16 +37,16 @@ func newScript(r *Recording, own transport.Direction, m Model) *script {
 		}
 		return s
 	}
-	for _, f := range r.byDirection[own] { // a send waits for every frame recorded before
-		s.need = append(s.need, r.frames[f].before)
+	for _, f := range recording.byDirection[own] { // a send waits for every frame recorded before
+		s.need = append(s.need, recording.frames[f].before)
 	}
-	switch m.kind {
+	switch model.kind {
 	case inline:
-		s.answerInline(r)
+		s.answerInline(recording)
 	case inbox:
-		s.fillInbox(r)
+		s.fillInbox(recording)
 	case serial:
-		s.workSerially(r)
+		s.workSerially(recording)
 	}
 	return s
 }
@@ -55,15 +55,15 @@ func newScript(r *Recording, own transport.Direction, m Model) *script {
 // taken. An answer waits only for its request and its turn. If the turn waits for a later
 // frame, the recording shows that the end read on before it answered, and the reader does
 // not stop.
-func (s *script) answerInline(r *Recording) {
-	for k, f := range r.byDirection[s.own] {
-		if n, only := r.answers(r.frames[f]); n > 0 && only {
+func (s *script) answerInline(recording *Recording) {
+	for k, f := range recording.byDirection[s.own] {
+		if n, only := recording.answers(recording.frames[f]); n > 0 && only {
 			s.need[k] = n
 		}
 	}
 	makeRising(s.need)
-	for j, f := range r.byDirection[s.own.Reverse()] {
-		k := r.answeredBy(r.frames[f])
+	for j, f := range recording.byDirection[s.own.Reverse()] {
+		k := recording.answeredBy(recording.frames[f])
 		if k > 0 && s.need[k-1] <= int32(j+1) {
 			s.hold[j+1] = k
 		}
@@ -100,13 +100,13 @@ func rigidNeeds(r *Recording, own transport.Direction) []int32 {
 // takings returns for each frame of direction dir the point of the recording, as a number of
 // frames, before which the frame was not yet taken: the place of its delivered event, or else
 // of the frame.
-func takings(r *Recording, dir transport.Direction) []int32 {
-	taken := make([]int32, len(r.byDirection[dir]))
-	for j, f := range r.byDirection[dir] {
+func takings(recording *Recording, dir transport.Direction) []int32 {
+	taken := make([]int32, len(recording.byDirection[dir]))
+	for j, f := range recording.byDirection[dir] {
 		taken[j] = f + 1
 	}
 	known := int32(0)
-	for _, d := range r.delivered {
+	for _, d := range recording.delivered {
 		if d.dir == dir && d.upto > known {
 			taken[d.upto-1] = max(taken[d.upto-1], d.at)
 			known = d.upto
@@ -153,9 +153,9 @@ func (w *rigidWalk) upTo(index int32) {
 // send counts the answers in a frame, and notes the number of frames read before. A frame
 // with a request, or outside any call of the peer, may have come before reads recorded
 // earlier.
-func (w *rigidWalk) send(f recordedFrame) {
+func (w *rigidWalk) send(recordedFrame recordedFrame) {
 	serving, answers, requests := w.serving, false, false
-	for _, m := range w.r.messagesOf(f) {
+	for _, m := range w.r.messagesOf(recordedFrame) {
 		if m.kind == transport.Response && m.pair >= 0 {
 			answers = true
 			w.serving--
@@ -164,7 +164,7 @@ func (w *rigidWalk) send(f recordedFrame) {
 	}
 	need := w.known
 	if answers || !requests && serving > 0 {
-		answered, _ := w.r.answers(f)
+		answered, _ := w.r.answers(recordedFrame)
 		need = max(need, w.could, answered)
 	}
 	w.need = append(w.need, need)
@@ -189,9 +189,9 @@ type stop struct {
 // response or cancellation, and the queue is empty whenever no call is in flight. The open
 // request of a subscription is not a call: the response ends the stream, and no caller
 // waits.
-func (s *script) fillInbox(r *Recording) {
-	w := inboxWalk{r: r, s: s, flying: map[int32]bool{}}
-	for _, f := range r.frames {
+func (s *script) fillInbox(recording *Recording) {
+	w := inboxWalk{r: recording, s: s, flying: map[int32]bool{}}
+	for _, f := range recording.frames {
 		for m := f.lo; m < f.hi && !w.ended; m++ {
 			if f.dir == s.own {
 				w.send(m, f.n)
@@ -204,7 +204,7 @@ func (s *script) fillInbox(r *Recording) {
 		w.add(forever)
 	}
 	makeRising(s.hold)
-	s.debt = r.Debt(s.own)
+	s.debt = recording.Debt(s.own)
 }
 
 // inboxWalk goes through the recording from the view of one end.
@@ -335,44 +335,44 @@ type serialWalk struct {
 	stop   *stop   // where the loop is stuck for ever
 }
 
-func (w *serialWalk) read(f recordedFrame) {
-	for m := f.lo; m < f.hi; m++ {
+func (w *serialWalk) read(recordedFrame recordedFrame) {
+	for m := recordedFrame.lo; m < recordedFrame.hi; m++ {
 		if w.r.messages[m].kind == transport.Request {
-			w.request(f, m)
+			w.request(recordedFrame, m)
 			return
 		}
 	}
-	for m := f.lo; m < f.hi && w.stop == nil; m++ {
+	for m := recordedFrame.lo; m < recordedFrame.hi && w.stop == nil; m++ {
 		if w.r.messages[m].kind == transport.Notification {
-			w.notification(f, m)
+			w.notification(recordedFrame, m)
 		}
 	}
 }
 
 // request works at the requests of a frame; index is the first.
-func (w *serialWalk) request(f recordedFrame, index int32) {
-	stop := stop{after: f.n, held: index, call: -1, awaited: w.listenCancelled(index), ends: forever}
+func (w *serialWalk) request(recordedFrame recordedFrame, index int32) {
+	stop := stop{after: recordedFrame.n, held: index, call: -1, awaited: w.listenCancelled(index), ends: forever}
 	until, last := int32(0), w.r.Frames(w.s.own)
-	if k := w.r.answeredBy(f); k > 0 && stop.awaited < 0 {
+	if k := w.r.answeredBy(recordedFrame); k > 0 && stop.awaited < 0 {
 		until, last = k, int(k)
 	}
-	if w.latest[last] > f.n && (until > 0 || w.r.messages[index].method != mcp.MethodListen) {
+	if w.latest[last] > recordedFrame.n && (until > 0 || w.r.messages[index].method != mcp.MethodListen) {
 		return // the loop did read on
 	}
-	from := w.after(f)
+	from := w.after(recordedFrame)
 	if stop.awaited < 0 && w.s.own == transport.ServerToClient {
 		w.ask(&stop, from, last, until > 0)
 	}
 	w.need(stop, from, last)
-	w.s.hold[f.n], w.sent = until, max(w.sent, last)
+	w.s.hold[recordedFrame.n], w.sent = until, max(w.sent, last)
 	if until == 0 || stop.call >= 0 {
 		w.stop = &stop
 	}
 }
 
 // notification runs a handler that asks for the subject of the notification.
-func (w *serialWalk) notification(f recordedFrame, index int32) {
-	from, own := w.after(f), w.r.byDirection[w.s.own]
+func (w *serialWalk) notification(recordedFrame recordedFrame, index int32) {
+	from, own := w.after(recordedFrame), w.r.byDirection[w.s.own]
 	for w.asking = max(w.asking, from); w.asking < len(own); w.asking++ {
 		asks := w.r.frames[own[w.asking]]
 		at := slices.IndexFunc(w.r.messagesOf(asks), func(m recordedMessage) bool {
@@ -382,19 +382,19 @@ func (w *serialWalk) notification(f recordedFrame, index int32) {
 			continue
 		}
 		call := asks.lo + int32(at)
-		readOn := w.latest[w.asking+1] > f.n
+		readOn := w.latest[w.asking+1] > recordedFrame.n
 		if w.open[w.asking] == 0 && !readOn && refetches(w.r.messages[index], w.r.messages[call]) {
-			w.stop = &stop{after: f.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: forever}
+			w.stop = &stop{after: recordedFrame.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: forever}
 			w.need(*w.stop, from, len(own))
 		}
 		return
 	}
 }
 
-// after returns the first own frame that the handler of f may have sent.
-func (w *serialWalk) after(f recordedFrame) int {
+// after returns the first own frame that the handler of recordedFrame may have sent.
+func (w *serialWalk) after(recordedFrame recordedFrame) int {
 	own := w.r.byDirection[w.s.own]
-	return max(w.sent, sort.Search(len(own), func(i int) bool { return w.r.frames[own[i]].before >= f.n }))
+	return max(w.sent, sort.Search(len(own), func(i int) bool { return w.r.frames[own[i]].before >= recordedFrame.n }))
 }
 
 // ask finds the call that a handler waits for, among own frames: a call that was answered
@@ -423,14 +423,14 @@ func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
 
 // need lets own frames be sent while the loop works, up to the frame that waits for a frame
 // that the loop does not read.
-func (w *serialWalk) need(s stop, from, last int) {
+func (w *serialWalk) need(stop stop, from, last int) {
 	for i := from; i < last; i++ {
 		f := w.r.frames[w.r.byDirection[w.s.own][i]]
-		if s.call >= 0 && s.awaited >= 0 && f.before >= w.r.frameOf(s.awaited).n {
+		if stop.call >= 0 && stop.awaited >= 0 && f.before >= w.r.frameOf(stop.awaited).n {
 			return
 		}
 		answered, _ := w.r.answers(f)
-		w.s.need[i] = max(s.after, answered)
+		w.s.need[i] = max(stop.after, answered)
 	}
 }
 

@@ -88,8 +88,8 @@ func (m Model) String() string {
 func (m Model) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalText reads what ParseModel reads.
-func (m *Model) UnmarshalText(b []byte) (err error) {
-	*m, err = ParseModel(string(b))
+func (m *Model) UnmarshalText(data []byte) (err error) {
+	*m, err = ParseModel(string(data))
 	return err
 }
 
@@ -109,11 +109,11 @@ func (s Setup) model(dir transport.Direction) Model {
 	return s.Server
 }
 
-func (s Setup) with(dir transport.Direction, m Model) Setup {
+func (s Setup) with(dir transport.Direction, model Model) Setup {
 	if dir == transport.ClientToServer {
-		s.Client = m
+		s.Client = model
 	} else {
-		s.Server = m
+		s.Server = model
 	}
 	return s
 }
@@ -153,10 +153,10 @@ func (r Room) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (r *Room) UnmarshalJSON(b []byte) (err error) {
-	s := string(b)
-	if len(b) > 0 && b[0] == '"' {
-		if err := json.Unmarshal(b, &s); err != nil {
+func (r *Room) UnmarshalJSON(data []byte) (err error) {
+	s := string(data)
+	if len(data) > 0 && data[0] == '"' {
+		if err := json.Unmarshal(data, &s); err != nil {
 			return err
 		}
 	}
@@ -212,11 +212,11 @@ func (c Capacity) of(dir transport.Direction) Room {
 	return c.S2C
 }
 
-func (c Capacity) with(dir transport.Direction, r Room) Capacity {
+func (c Capacity) with(dir transport.Direction, room Room) Capacity {
 	if dir == transport.ClientToServer {
-		c.C2S = r
+		c.C2S = room
 	} else {
-		c.S2C = r
+		c.S2C = room
 	}
 	return c
 }
@@ -299,8 +299,8 @@ func (x Expectation) String() string {
 
 // Check plays the recording and returns an error with the verdict's text if the verdict is
 // another.
-func (x Expectation) Check(r *Recording) error {
-	v := Closed(r, x.Setup)
+func (x Expectation) Check(recording *Recording) error {
+	v := Closed(recording, x.Setup)
 	if v.Verdict == x.Verdict && (x.Category == "" || x.Category == v.Category) {
 		return nil
 	}

@@ -100,12 +100,12 @@ func (v Verdict) open() []Unanswered {
 
 // Closed plays both ends of a recording against each other. The verdict is exact for the
 // recording and the setup.
-func Closed(r *Recording, s Setup) Verdict {
-	p := play(r, scriptsOf(r, s), s.Capacity)
+func Closed(recording *Recording, setup Setup) Verdict {
+	p := play(recording, scriptsOf(recording, setup), setup.Capacity)
 	v := Verdict{
-		Verdict: Pass, Capacity: s.Capacity, Models: Models{s.Client, s.Server},
+		Verdict: Pass, Capacity: setup.Capacity, Models: Models{setup.Client, setup.Server},
 		Frames:     Played{C2S: p.way(transport.ClientToServer), S2C: p.way(transport.ServerToClient)},
-		Unanswered: r.unanswered(), Warnings: r.Warnings(), whyNothing: r.whyNothing(),
+		Unanswered: recording.unanswered(), Warnings: recording.Warnings(), whyNothing: recording.whyNothing(),
 		Waits: []Wait{}, Cycle: []string{}, Assumptions: []string{}, Changes: []string{}, Sequence: []string{},
 	}
 	if p.done() {
@@ -113,7 +113,7 @@ func Closed(r *Recording, s Setup) Verdict {
 	}
 	v.Verdict, v.Proved = Hang, true
 	blockedState{p}.describe(&v)
-	v.Changes = changes{r, s}.all(p)
+	v.Changes = changes{recording, setup}.all(p)
 	return v
 }
 
@@ -125,26 +125,26 @@ func (p *closedRun) way(dir transport.Direction) Way {
 }
 
 // describe writes the description of a hang into a verdict.
-func (s blockedState) describe(v *Verdict) {
+func (s blockedState) describe(verdict *Verdict) {
 	k := s.waitGraph()
-	v.Category = k.category()
+	verdict.Category = k.category()
 	for _, n := range k.nodes {
 		w, _, _ := s.wait(n)
-		v.Waits = append(v.Waits, w)
+		verdict.Waits = append(verdict.Waits, w)
 		if k.closed {
-			v.Cycle = append(v.Cycle, w.Who)
+			verdict.Cycle = append(verdict.Cycle, w.Who)
 		}
 	}
 	for _, n := range k.others {
 		w, _, _ := s.wait(n)
-		v.Waits = append(v.Waits, w)
+		verdict.Waits = append(verdict.Waits, w)
 	}
-	v.Explanation = s.explain(k)
-	if v.Category == HeadOn { // only these come from the order of a rigid end
-		v.Assumptions = append(v.Assumptions, s.assumptions()...)
+	verdict.Explanation = s.explain(k)
+	if verdict.Category == HeadOn { // only these come from the order of a rigid end
+		verdict.Assumptions = append(verdict.Assumptions, s.assumptions()...)
 	}
-	v.Assumptions = append(v.Assumptions, s.workAssumptions(k)...)
-	v.Sequence = s.sequence()
+	verdict.Assumptions = append(verdict.Assumptions, s.workAssumptions(k)...)
+	verdict.Sequence = s.sequence()
 }
 
 // Outcome is the result of a closed replay in short, for programs that play many cuts of a
@@ -163,8 +163,8 @@ type Outcome struct {
 
 // Judge plays as [Closed] does and returns only the outcome. Closed also searches for
 // changes, which takes many runs.
-func Judge(r *Recording, s Setup) Outcome {
-	p := play(r, scriptsOf(r, s), s.Capacity)
+func Judge(recording *Recording, setup Setup) Outcome {
+	p := play(recording, scriptsOf(recording, setup), setup.Capacity)
 	o := Outcome{
 		Verdict: Pass,
 		C2S:     int(p.ends[transport.ClientToServer].offered), S2C: int(p.ends[transport.ServerToClient].offered),
@@ -178,7 +178,7 @@ func Judge(r *Recording, s Setup) Outcome {
 	o.Category, o.Shape = k.category(), at.shape(k)
 	for _, n := range k.nodes {
 		if f := at.held(n); f >= 0 {
-			o.Involved = append(o.Involved, r.frames[f].seq)
+			o.Involved = append(o.Involved, recording.frames[f].seq)
 		}
 		if w, _, _ := at.wait(n); w.Seq > 0 {
 			o.Involved = append(o.Involved, w.Seq)

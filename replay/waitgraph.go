@@ -55,7 +55,7 @@ func (s blockedState) follow(n node) (nodes []node, closed bool) {
 	for {
 		if i := slices.Index(nodes, n); i >= 0 {
 			cycle := nodes[i:]
-			if call := slices.IndexFunc(cycle, func(n node) bool { return n.role == roleCall }); call > 0 {
+			if call := slices.IndexFunc(cycle, func(node node) bool { return node.role == roleCall }); call > 0 {
 				cycle = slices.Concat(cycle[call:], cycle[:call])
 			}
 			return cycle, true
@@ -128,9 +128,9 @@ type blockedState struct {
 	*closedRun
 }
 
-func (s blockedState) name(n node) string {
-	who := n.own.Sender()
-	switch n.role {
+func (s blockedState) name(node node) string {
+	who := node.own.Sender()
+	switch node.role {
 	case roleWriter:
 		return who + " writer"
 	case roleReader:
@@ -140,8 +140,8 @@ func (s blockedState) name(n node) string {
 	case roleQueue:
 		return "notification queue (" + who + ")"
 	}
-	stop := s.ends[n.own].stopped()
-	if n.role == roleCall {
+	stop := s.ends[node.own].stopped()
+	if node.role == roleCall {
 		return s.recording.callName(stop.call)
 	}
 	if m := s.recording.messages[stop.awaited]; m.kind != transport.Response {
@@ -165,9 +165,9 @@ func (s blockedState) writer(own transport.Direction) node {
 }
 
 // finished reports whether a writer, reader or thread has nothing left to do.
-func (s blockedState) finished(n node) bool {
-	e := s.ends[n.own]
-	return (n.role == roleReader || e.sent()) && (n.role == roleWriter || e.read())
+func (s blockedState) finished(node node) bool {
+	e := s.ends[node.own]
+	return (node.role == roleReader || e.sent()) && (node.role == roleWriter || e.read())
 }
 
 // wait describes the wait of an unfinished node, and returns the node that could end the
@@ -194,21 +194,21 @@ func (s blockedState) wait(n node) (w Wait, next node, ok bool) {
 	return w, next, ok
 }
 
-func (s blockedState) writerWait(n node) (Wait, node, bool) {
-	e := s.ends[n.own]
+func (s blockedState) writerWait(node node) (Wait, node, bool) {
+	e := s.ends[node.own]
 	if !e.sending() { // a frame that must be read first was not read
-		f := s.recording.frames[s.recording.nth(n.own, int(e.offered)+1)]
-		cause := s.recording.nth(n.own.Reverse(), int(e.need[e.offered]))
+		f := s.recording.frames[s.recording.nth(node.own, int(e.offered)+1)]
+		cause := s.recording.nth(node.own.Reverse(), int(e.need[e.offered]))
 		why := fmt.Sprintf("sends #%d after %s was read", f.seq, s.recording.label(cause))
-		return Wait{Why: why, Seq: f.seq}, s.reader(n.own), true
+		return Wait{Why: why, Seq: f.seq}, s.reader(node.own), true
 	}
-	f := s.recording.nth(n.own, int(e.offered))
+	f := s.recording.nth(node.own, int(e.offered))
 	w := Wait{Holds: s.recording.label(f), Seq: s.recording.frames[f].seq}
-	w.Why = fmt.Sprintf("%v is full (capacity %v)", n.own, s.capacity.of(n.own))
-	if s.capacity.of(n.own) == 0 {
-		w.Why = fmt.Sprintf("%v hands frames over only while the %s reads (capacity 0)", n.own, n.own.Receiver())
+	w.Why = fmt.Sprintf("%v is full (capacity %v)", node.own, s.capacity.of(node.own))
+	if s.capacity.of(node.own) == 0 {
+		w.Why = fmt.Sprintf("%v hands frames over only while the %s reads (capacity 0)", node.own, node.own.Receiver())
 	}
-	return w, s.reader(n.own.Reverse()), true
+	return w, s.reader(node.own.Reverse()), true
 }
 
 func (s blockedState) readerWait(n node) (Wait, node, bool) {
@@ -252,8 +252,8 @@ func (s blockedState) callWait(n node) (Wait, node, bool) {
 
 // answerWait describes the place of the awaited response. Wherever the response stands in
 // its lane, the reader at the end of the lane holds the response up.
-func (s blockedState) answerWait(n node) (Wait, node, bool) {
-	stop, from := s.ends[n.own].stopped(), n.own.Reverse()
+func (s blockedState) answerWait(node node) (Wait, node, bool) {
+	stop, from := s.ends[node.own].stopped(), node.own.Reverse()
 	f := s.recording.frameOf(stop.awaited)
 	w := Wait{Seq: f.seq}
 	peer := s.ends[from]
@@ -271,7 +271,7 @@ func (s blockedState) answerWait(n node) (Wait, node, bool) {
 		w.Why = "not sent yet"
 		return w, s.writer(from), true
 	}
-	return w, s.reader(n.own), true
+	return w, s.reader(node.own), true
 }
 
 // workWait describes the wait of a serial reader that does not read.
@@ -315,16 +315,16 @@ func (s blockedState) askedWait(n node) (Wait, node, bool) {
 }
 
 // held returns the frame in a node's hand, or -1.
-func (s blockedState) held(n node) int32 {
-	e := s.ends[n.own]
-	writes := n.role == roleWriter || n.role == roleThread
+func (s blockedState) held(node node) int32 {
+	e := s.ends[node.own]
+	writes := node.role == roleWriter || node.role == roleThread
 	switch {
 	case writes && e.sending():
-		return s.recording.nth(n.own, int(e.offered))
-	case n.role == roleReader && e.stopped() != nil:
+		return s.recording.nth(node.own, int(e.offered))
+	case node.role == roleReader && e.stopped() != nil:
 		return s.recording.messages[e.stopped().held].frame
-	case n.role == roleReader && !e.reading() && e.given > 0:
-		return s.recording.nth(n.own.Reverse(), int(e.given))
+	case node.role == roleReader && !e.reading() && e.given > 0:
+		return s.recording.nth(node.own.Reverse(), int(e.given))
 	}
 	return -1
 }

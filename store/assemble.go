@@ -64,17 +64,17 @@ type PipeMark struct {
 }
 
 // NewAssembler returns an Assembler that goes on at a mark.
-func NewAssembler(m Mark) *Assembler {
+func NewAssembler(mark Mark) *Assembler {
 	a := &Assembler{}
-	a.start(m)
-	a.done = m.Part
+	a.start(mark)
+	a.done = mark.Part
 	return a
 }
 
-func (a *Assembler) start(m Mark) {
-	a.started, a.mark = true, m
-	a.begun, a.at, a.frames, a.lost = m.Part-1, m.At, m.Frames, m.Lost
-	for i, p := range m.Pipes {
+func (a *Assembler) start(mark Mark) {
+	a.started, a.mark = true, mark
+	a.begun, a.at, a.frames, a.lost = mark.Part-1, mark.At, mark.Frames, mark.Lost
+	for i, p := range mark.Pipes {
 		l := &a.lines[i]
 		l.skip, l.frame, l.early = p.Given, p.Frame, p.Early
 	}
@@ -82,71 +82,71 @@ func (a *Assembler) start(m Mark) {
 
 // Add adds the next part, whose record stands at off. It fails for a part that neither
 // continues an open event nor begins the next one.
-func (a *Assembler) Add(p Part, off int64) error {
+func (a *Assembler) Add(part Part, off int64) error {
 	if !a.started {
-		if p.Cont && !p.Chunk {
-			return fmt.Errorf("event %d: continued before it began: %w", p.Seq, ErrCorrupt)
+		if part.Cont && !part.Chunk {
+			return fmt.Errorf("event %d: continued before it began: %w", part.Seq, ErrCorrupt)
 		}
-		a.start(Mark{Seq: max(p.Seq, 1), Part: max(p.Seq, 1)})
+		a.start(Mark{Seq: max(part.Seq, 1), Part: max(part.Seq, 1)})
 	}
 	switch {
-	case p.Chunk:
-		return a.chunk(&p, off)
-	case p.Seq < a.done:
+	case part.Chunk:
+		return a.chunk(&part, off)
+	case part.Seq < a.done:
 		return nil
-	case p.Cont:
-		return a.extend(&p)
-	case p.Seq != a.begun+1 && !(a.gap && p.Seq > a.begun):
-		return fmt.Errorf("event %d: expected event %d: %w", p.Seq, a.begun+1, ErrCorrupt)
+	case part.Cont:
+		return a.extend(&part)
+	case part.Seq != a.begun+1 && !(a.gap && part.Seq > a.begun):
+		return fmt.Errorf("event %d: expected event %d: %w", part.Seq, a.begun+1, ErrCorrupt)
 	}
-	a.begun, a.gap = p.Seq, false
-	a.meet(&p.Event)
-	p.Payload = p.Payload[:len(p.Payload):len(p.Payload)] // the memory behind it is the caller's
-	a.push(entry{event: p.Event, part: p.Seq, open: p.More, off: off})
+	a.begun, a.gap = part.Seq, false
+	a.meet(&part.Event)
+	part.Payload = part.Payload[:len(part.Payload):len(part.Payload)] // the memory behind it is the caller's
+	a.push(entry{event: part.Event, part: part.Seq, open: part.More, off: off})
 	return nil
 }
 
 // push numbers an event and queues it.
-func (a *Assembler) push(x entry) uint64 {
-	x.event.Seq = a.mark.Seq + uint64(len(a.queue)-a.first)
-	x.event.At = max(x.event.At, a.at)
-	a.at = x.event.At
-	if x.event.Kind == Frame {
+func (a *Assembler) push(entry entry) uint64 {
+	entry.event.Seq = a.mark.Seq + uint64(len(a.queue)-a.first)
+	entry.event.At = max(entry.event.At, a.at)
+	a.at = entry.event.At
+	if entry.event.Kind == Frame {
 		a.frames++
 	}
-	a.queue = append(a.queue, x)
-	a.held += len(x.event.Payload)
-	return x.event.Seq
+	a.queue = append(a.queue, entry)
+	a.held += len(entry.event.Payload)
+	return entry.event.Seq
 }
 
 // extend continues an open event.
-func (a *Assembler) extend(p *Part) error {
+func (a *Assembler) extend(part *Part) error {
 	i := a.first
-	if n := len(a.queue); i < n && a.queue[i].part != 0 && p.Seq > a.queue[i].part {
-		i += int(min(p.Seq-a.queue[i].part, uint64(n-i)))
+	if n := len(a.queue); i < n && a.queue[i].part != 0 && part.Seq > a.queue[i].part {
+		i += int(min(part.Seq-a.queue[i].part, uint64(n-i)))
 	}
-	for i < len(a.queue) && a.queue[i].part < p.Seq { // skip events of pipes
+	for i < len(a.queue) && a.queue[i].part < part.Seq { // skip events of pipes
 		i++
 	}
-	if i >= len(a.queue) || a.queue[i].part != p.Seq || !a.queue[i].open {
-		return fmt.Errorf("event %d: continued, but it is not open: %w", p.Seq, ErrCorrupt)
+	if i >= len(a.queue) || a.queue[i].part != part.Seq || !a.queue[i].open {
+		return fmt.Errorf("event %d: continued, but it is not open: %w", part.Seq, ErrCorrupt)
 	}
 	x := &a.queue[i]
-	x.event.Payload = extended(x.event.Payload, p.Payload)
-	x.event.Unterminated = p.Unterminated
-	x.event.Redacted += p.Redacted
-	x.event.Cut += p.Cut
-	x.open = p.More
-	a.held += len(p.Payload)
+	x.event.Payload = extended(x.event.Payload, part.Payload)
+	x.event.Unterminated = part.Unterminated
+	x.event.Redacted += part.Redacted
+	x.event.Cut += part.Cut
+	x.open = part.More
+	a.held += len(part.Payload)
 	return nil
 }
 
 // extended appends to a payload. Large payloads double, because many stretches may follow.
-func extended(b, more []byte) []byte {
-	if n := len(b) + len(more); n > cap(b) {
-		b = append(make([]byte, 0, 2*n), b...)
+func extended(data, more []byte) []byte {
+	if n := len(data) + len(more); n > cap(data) {
+		data = append(make([]byte, 0, 2*n), data...)
 	}
-	return append(b, more...)
+	return append(data, more...)
 }
 
 // Next returns the next complete event, if there is one.
@@ -217,7 +217,7 @@ func (a *Assembler) Gap(lost LostInfo) {
 }
 
 // Append adds an event without a record behind all others.
-func (a *Assembler) Append(e Event) { a.push(entry{event: e}) }
+func (a *Assembler) Append(event Event) { a.push(entry{event: event}) }
 
 // MayStop reports whether Mark is complete: not while frames of pipes wait behind an event in
 // parts.

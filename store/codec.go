@@ -52,71 +52,71 @@ const (
 var kinds = [...]Kind{"", Opened, Frame, Delivered, Stderr, HTTP, EOF, Exited, Lost, Note, Closed}
 
 // kindIndex returns the index of a kind, or 0.
-func kindIndex(k Kind) byte {
-	if k == Frame {
+func kindIndex(kind Kind) byte {
+	if kind == Frame {
 		return 2
 	}
-	return byte(max(0, slices.Index(kinds[:], k)))
+	return byte(max(0, slices.Index(kinds[:], kind)))
 }
 
-// AppendPart appends the binary form of p to b. At must not be negative.
-func AppendPart(b []byte, p Part) []byte {
-	b = AppendPartHead(b, &p)
-	return append(b, p.Payload...)
+// AppendPart appends the binary form of part to data. At must not be negative.
+func AppendPart(data []byte, part Part) []byte {
+	data = AppendPartHead(data, &part)
+	return append(data, part.Payload...)
 }
 
-// AppendPartHead appends the binary form of p without its payload, for writers that checksum
+// AppendPartHead appends the binary form of part without its payload, for writers that checksum
 // or write the payload in place. AppendPartHead is on the path of every frame: hence the pointer, and the
 // numbers written in place.
-func AppendPartHead(b []byte, p *Part) []byte {
-	if p.Chunk {
-		n, _ := pipeOf(p.Kind, p.Dir)
+func AppendPartHead(data []byte, part *Part) []byte {
+	if part.Chunk {
+		n, _ := pipeOf(part.Kind, part.Dir)
 		flags := byte(flagsChunk | n<<chunkPipe)
-		if p.Cont {
+		if part.Cont {
 			flags |= chunkCont
 		}
-		return binary.AppendUvarint(append(b, flags), uint64(p.At))
+		return binary.AppendUvarint(append(data, flags), uint64(part.At))
 	}
-	flags := byte(p.Dir) & 3
-	if p.Unterminated {
+	flags := byte(part.Dir) & 3
+	if part.Unterminated {
 		flags |= flagUnterminated
 	}
-	if p.More {
+	if part.More {
 		flags |= flagMore
 	}
-	if p.Stream != 0 {
+	if part.Stream != 0 {
 		flags |= flagStream
 	}
-	if p.Redacted != 0 {
+	if part.Redacted != 0 {
 		flags |= flagRedacted
 	}
-	if p.Cut != 0 {
+	if part.Cut != 0 {
 		flags |= flagCut
 	}
-	if p.Cont {
-		b = append(b, flags|flagCont)
-	} else if i := kindIndex(p.Kind); i != 0 {
-		b = append(b, flags, i)
+	if part.Cont {
+		data = append(data, flags|flagCont)
+	} else if i := kindIndex(part.Kind); i != 0 {
+		data = append(data, flags, i)
 	} else {
-		b = binary.AppendUvarint(append(b, flags, 0), uint64(len(p.Kind)))
-		b = append(b, p.Kind...)
+		data = binary.AppendUvarint(append(data, flags, 0), uint64(len(part.Kind)))
+		data = append(data, part.Kind...)
 	}
-	b = slices.Grow(b, maxNumbers)
-	h := (*[maxNumbers]byte)(b[len(b) : len(b)+maxNumbers])
-	n := putUvarint(h, 0, p.Seq)
-	if !p.Cont {
-		n = putUvarint(h, n, uint64(p.At))
+	data = slices.Grow(data, maxNumbers)
+	h := (*[maxNumbers]byte)(data[len(data) : len(data)+maxNumbers])
+	n := putUvarint(h, 0, part.Seq)
+	if !part.Cont {
+		n = putUvarint(h, n, uint64(part.At))
 	}
-	if p.Stream != 0 {
-		n = putUvarint(h, n, p.Stream)
+	if part.Stream != 0 {
+		n = putUvarint(h, n, part.Stream)
 	}
-	if p.Redacted != 0 {
-		n = putUvarint(h, n, p.Redacted)
+	if part.Redacted != 0 {
+		n = putUvarint(h, n, part.Redacted)
 	}
-	if p.Cut != 0 {
-		n = putUvarint(h, n, p.Cut)
+	if part.Cut != 0 {
+		n = putUvarint(h, n, part.Cut)
 	}
-	return b[:len(b)+n]
+	return data[:len(data)+n]
 }
 
 const maxNumbers = 5*binary.MaxVarintLen64 + 2
@@ -130,9 +130,9 @@ func putUvarint(h *[maxNumbers]byte, n int, v uint64) int {
 	return n + 1
 }
 
-// DecodePart reads the binary form. The part's payload aliases b.
-func DecodePart(b []byte) (Part, error) {
-	d := varint.NewReader(b)
+// DecodePart reads the binary form. The part's payload aliases data.
+func DecodePart(data []byte) (Part, error) {
+	d := varint.NewReader(data)
 	var p Part
 	flags := d.Byte()
 	if flags&3 == flagsChunk {
@@ -171,28 +171,28 @@ func DecodePart(b []byte) (Part, error) {
 	return p, nil
 }
 
-func decodeChunk(d *varint.Reader, flags byte) (p Part, err error) {
+func decodeChunk(reader *varint.Reader, flags byte) (part Part, err error) {
 	n := int(flags >> chunkPipe & 3)
 	if n >= pipes || flags>>5 != 0 {
-		return p, fmt.Errorf("decode chunk: flags %#x: %w", flags, ErrNewer)
+		return part, fmt.Errorf("decode chunk: flags %#x: %w", flags, ErrNewer)
 	}
-	p.Chunk, p.Cont = true, flags&chunkCont != 0
-	p.Kind, p.Dir = ofPipe(n)
-	p.At = time.Duration(d.Uint())
-	if d.Bad() || p.At < 0 {
+	part.Chunk, part.Cont = true, flags&chunkCont != 0
+	part.Kind, part.Dir = ofPipe(n)
+	part.At = time.Duration(reader.Uint())
+	if reader.Bad() || part.At < 0 {
 		return Part{}, fmt.Errorf("decode chunk: %w", ErrCorrupt)
 	}
-	p.Payload = d.Rest()
-	return p, nil
+	part.Payload = reader.Rest()
+	return part, nil
 }
 
-// NextChain returns the chain value after e: SHA-256 over the previous
+// NextChain returns the chain value after event: SHA-256 over the previous
 // value and the event's binary form. The chain of an empty log is zero. Chains show
 // whether two logs are the same, and where a changed log begins to differ.
-func NextChain(prev [32]byte, e Event) [32]byte {
+func NextChain(prev [32]byte, event Event) [32]byte {
 	h := sha256.New()
 	h.Write(prev[:])
-	h.Write(AppendPartHead(make([]byte, 0, 64), &Part{Event: e}))
-	h.Write(e.Payload)
+	h.Write(AppendPartHead(make([]byte, 0, 64), &Part{Event: event}))
+	h.Write(event.Payload)
 	return [32]byte(h.Sum(nil))
 }

@@ -43,11 +43,11 @@ type HTTPInfo struct {
 	Error string `json:"error,omitempty"`
 }
 
-// SetBody sets Body, or Body64 if b is not UTF-8.
-func (h *HTTPInfo) SetBody(b []byte) {
-	h.Body, h.Body64 = string(b), nil
-	if !utf8.Valid(b) {
-		h.Body, h.Body64 = "", bytes.Clone(b)
+// SetBody sets Body, or Body64 if data is not UTF-8.
+func (h *HTTPInfo) SetBody(data []byte) {
+	h.Body, h.Body64 = string(data), nil
+	if !utf8.Valid(data) {
+		h.Body, h.Body64 = "", bytes.Clone(data)
 	}
 }
 
@@ -87,106 +87,106 @@ type SSEInfo struct {
 
 // appendJSON appends the JSON of h. The code is by hand because several of these
 // events stand on the path of every exchange, and takes a tenth of the library's time.
-func (h *HTTPInfo) appendJSON(b []byte) []byte {
-	b = append(b, `{"what":`...)
-	b = appendText(b, h.What)
-	b = appendField(b, "method", h.Method)
-	b = appendField(b, "path", h.Path)
+func (h *HTTPInfo) appendJSON(data []byte) []byte {
+	data = append(data, `{"what":`...)
+	data = appendText(data, h.What)
+	data = appendField(data, "method", h.Method)
+	data = appendField(data, "path", h.Path)
 	if h.Status != 0 {
-		b = append(b, `,"status":`...)
-		b = strconv.AppendInt(b, int64(h.Status), 10)
+		data = append(data, `,"status":`...)
+		data = strconv.AppendInt(data, int64(h.Status), 10)
 	}
 	if len(h.Header) > 0 {
-		b = appendHeader(append(b, `,"header":`...), h.Header)
+		data = appendHeader(append(data, `,"header":`...), h.Header)
 	}
-	b = appendField(b, "body", h.Body)
-	b = appendBase64(b, "body64", h.Body64)
-	b = appendField(b, "coding", h.Coding)
+	data = appendField(data, "body", h.Body)
+	data = appendBase64(data, "body64", h.Body64)
+	data = appendField(data, "coding", h.Coding)
 	if h.Other {
-		b = append(b, `,"other":true`...)
+		data = append(data, `,"other":true`...)
 	}
 	if h.Withheld {
-		b = append(b, `,"withheld":true`...)
+		data = append(data, `,"withheld":true`...)
 	}
 	if h.Dropped != 0 {
-		b = append(b, `,"dropped":`...)
-		b = strconv.AppendInt(b, h.Dropped, 10)
+		data = append(data, `,"dropped":`...)
+		data = strconv.AppendInt(data, h.Dropped, 10)
 	}
 	if h.SSE != nil {
-		b = h.SSE.appendJSON(append(b, `,"sse":`...))
+		data = h.SSE.appendJSON(append(data, `,"sse":`...))
 	}
-	b = appendField(b, "error", h.Error)
-	return append(b, '}')
+	data = appendField(data, "error", h.Error)
+	return append(data, '}')
 }
 
-func (s *SSEInfo) appendJSON(b []byte) []byte {
-	from := len(b)
-	b = appendField(b, "event", s.Event)
-	b = appendField(b, "id", s.ID)
-	b = appendField(b, "retry", s.Retry)
+func (s *SSEInfo) appendJSON(data []byte) []byte {
+	from := len(data)
+	data = appendField(data, "event", s.Event)
+	data = appendField(data, "id", s.ID)
+	data = appendField(data, "retry", s.Retry)
 	if len(s.Lines) > 0 {
-		b = appendList(append(b, `,"lines":`...), s.Lines)
+		data = appendList(append(data, `,"lines":`...), s.Lines)
 	}
-	b = appendField(b, "eol", s.EOL)
-	b = appendBase64(b, "raw", s.Raw)
+	data = appendField(data, "eol", s.EOL)
+	data = appendBase64(data, "raw", s.Raw)
 	if s.Frame != 0 {
-		b = append(b, `,"frame":`...)
-		b = strconv.AppendUint(b, s.Frame, 10)
+		data = append(data, `,"frame":`...)
+		data = strconv.AppendUint(data, s.Frame, 10)
 	}
-	if len(b) == from {
-		b = append(b, ',')
+	if len(data) == from {
+		data = append(data, ',')
 	}
-	b[from] = '{'
-	return append(b, '}')
+	data[from] = '{'
+	return append(data, '}')
 }
 
-func appendHeader(b []byte, h map[string][]string) []byte {
+func appendHeader(data []byte, h map[string][]string) []byte {
 	var room [16]string
 	names := slices.AppendSeq(room[:0], maps.Keys(h))
 	slices.Sort(names)
 	for i, name := range names {
-		b = append(b, "{,"[min(i, 1)])
-		b = append(appendText(b, name), ':')
-		b = appendList(b, h[name])
+		data = append(data, "{,"[min(i, 1)])
+		data = append(appendText(data, name), ':')
+		data = appendList(data, h[name])
 	}
-	return append(b, '}')
+	return append(data, '}')
 }
 
-func appendList(b []byte, list []string) []byte {
+func appendList(data []byte, list []string) []byte {
 	if list == nil {
-		return append(b, "null"...)
+		return append(data, "null"...)
 	}
-	b = append(b, '[')
+	data = append(data, '[')
 	for _, s := range list {
-		b = append(appendText(b, s), ',')
+		data = append(appendText(data, s), ',')
 	}
-	return append(bytes.TrimSuffix(b, []byte{','}), ']')
+	return append(bytes.TrimSuffix(data, []byte{','}), ']')
 }
 
-func appendField(b []byte, name, value string) []byte {
+func appendField(data []byte, name, value string) []byte {
 	if value == "" {
-		return b
+		return data
 	}
-	b = append(append(append(b, `,"`...), name...), `":`...)
-	return appendText(b, value)
+	data = append(append(append(data, `,"`...), name...), `":`...)
+	return appendText(data, value)
 }
 
-func appendBase64(b []byte, name string, value []byte) []byte {
+func appendBase64(data []byte, name string, value []byte) []byte {
 	if len(value) == 0 {
-		return b
+		return data
 	}
-	b = append(append(append(b, `,"`...), name...), `":"`...)
-	return append(base64.StdEncoding.AppendEncode(b, value), '"')
+	data = append(append(append(data, `,"`...), name...), `":"`...)
+	return append(base64.StdEncoding.AppendEncode(data, value), '"')
 }
 
 // appendText appends a string; the library escapes unusual ones.
-func appendText(b []byte, s string) []byte {
+func appendText(data []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			return append(b, EncodePayload(s)...)
+			return append(data, EncodePayload(s)...)
 		}
 	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
+	data = append(data, '"')
+	data = append(data, s...)
+	return append(data, '"')
 }

@@ -57,15 +57,15 @@ func (a *Assembler) OpenLines() (open []OpenLine) {
 }
 
 // chunk finds the frames or lines that end in a chunk.
-func (a *Assembler) chunk(p *Part, off int64) error {
-	n, ok := pipeOf(p.Kind, p.Dir)
+func (a *Assembler) chunk(part *Part, off int64) error {
+	n, ok := pipeOf(part.Kind, part.Dir)
 	if !ok {
 		return fmt.Errorf("bytes of no pipe: %w", ErrCorrupt)
 	}
-	l, here, text := &a.lines[n], place{off, a.fed}, p.Payload
+	l, here, text := &a.lines[n], place{off, a.fed}, part.Payload
 	a.mark.Piped = true
 	a.fed[n] += int64(len(text))
-	if p.Cont && l.skip == 0 {
+	if part.Cont && l.skip == 0 {
 		a.endLine(n)
 		l.torn = true
 	}
@@ -76,10 +76,10 @@ func (a *Assembler) chunk(p *Part, off int64) error {
 			l.early, text = false, text[1:]
 			continue
 		}
-		l.at = p.At
+		l.at = part.At
 		if l.size == 0 {
 			a.tellEarly(n)
-			l.place, l.since = here, p.At
+			l.place, l.since = here, part.At
 		}
 		piece, rest, ended := bytes.Cut(text, newline)
 		switch room := maxStderr - l.size; {
@@ -154,10 +154,10 @@ func (a *Assembler) emit(n int, terminated bool) {
 }
 
 // pushLost makes a lost event for missing bytes of a line.
-func (a *Assembler) pushLost(l *line, n int, info LostInfo) {
+func (a *Assembler) pushLost(line *line, n int, info LostInfo) {
 	info.Streams = []string{pipeNames[n]}
 	a.lost += info.Frames
-	a.push(entry{event: Event{At: l.at, Kind: Lost, Payload: EncodePayload(info)}})
+	a.push(entry{event: Event{At: line.at, Kind: Lost, Payload: EncodePayload(info)}})
 }
 
 // endLine ends a line without a newline.
@@ -200,14 +200,14 @@ func (a *Assembler) tellEarly(n int) {
 }
 
 // meet notes what an event in a record says of the pipes.
-func (a *Assembler) meet(e *Event) {
+func (a *Assembler) meet(event *Event) {
 	switch {
-	case e.Kind == Opened:
-		if h, err := ParseHeader(e.Payload); err == nil {
+	case event.Kind == Opened:
+		if h, err := ParseHeader(event.Payload); err == nil {
 			a.mark.Limit = h.MaxFrame
 		}
-	case e.Kind == Lost:
-		info, _ := DecodePayload[LostInfo](*e)
+	case event.Kind == Lost:
+		info, _ := DecodePayload[LostInfo](*event)
 		a.lost += info.Frames
 		for n, name := range pipeNames {
 			if slices.Contains(info.Streams, name) {
@@ -215,19 +215,19 @@ func (a *Assembler) meet(e *Event) {
 			}
 		}
 	case !a.mark.Piped:
-	case e.Kind == EOF:
-		if n, ok := pipeOf(Frame, e.Dir); ok {
+	case event.Kind == EOF:
+		if n, ok := pipeOf(Frame, event.Dir); ok {
 			a.endLine(n)
 		}
-	case e.Kind == Delivered:
-		info, err := DecodePayload[DeliveredInfo](*e)
-		if n, ok := pipeOf(Frame, e.Dir); ok && err == nil && info.Upto == 0 && e.Stream == 0 {
+	case event.Kind == Delivered:
+		info, err := DecodePayload[DeliveredInfo](*event)
+		if n, ok := pipeOf(Frame, event.Dir); ok && err == nil && info.Upto == 0 && event.Stream == 0 {
 			info.Upto = a.lines[n].frame
-			e.Payload = EncodePayload(info)
+			event.Payload = EncodePayload(info)
 		}
-	case e.Kind == Closed:
+	case event.Kind == Closed:
 		a.endLines()
-		e.Payload = EncodePayload(ClosedInfo{Frames: a.frames, Lost: a.lost})
+		event.Payload = EncodePayload(ClosedInfo{Frames: a.frames, Lost: a.lost})
 	}
 }
 

@@ -14,19 +14,19 @@ type logEnd struct {
 	closed bool
 }
 
-// next returns the end after e, or an error if e cannot follow.
-func (l logEnd) next(e *Event) (logEnd, error) {
+// next returns the end after event, or an error if event cannot follow.
+func (l logEnd) next(event *Event) (logEnd, error) {
 	switch {
-	case e.Seq != l.seq+1:
-		return l, fmt.Errorf("event %d: expected event %d", e.Seq, l.seq+1)
+	case event.Seq != l.seq+1:
+		return l, fmt.Errorf("event %d: expected event %d", event.Seq, l.seq+1)
 	case l.closed:
-		return l, fmt.Errorf("event %d: after the closed event", e.Seq)
-	case e.At < l.at:
-		return l, fmt.Errorf("event %d: at %v, before the event in front of it (%v)", e.Seq, e.At, l.at)
-	case (e.Seq == 1) != (e.Kind == Opened):
-		return l, fmt.Errorf("event %d: kind %s", e.Seq, e.Kind)
+		return l, fmt.Errorf("event %d: after the closed event", event.Seq)
+	case event.At < l.at:
+		return l, fmt.Errorf("event %d: at %v, before the event in front of it (%v)", event.Seq, event.At, l.at)
+	case (event.Seq == 1) != (event.Kind == Opened):
+		return l, fmt.Errorf("event %d: kind %s", event.Seq, event.Kind)
 	}
-	return logEnd{e.Seq, e.At, e.Kind == Closed}, nil
+	return logEnd{event.Seq, event.At, event.Kind == Closed}, nil
 }
 
 // Validator checks the order of a log event by event, and the header. A Validator does not look into
@@ -34,13 +34,13 @@ func (l logEnd) next(e *Event) (logEnd, error) {
 type Validator struct{ end logEnd }
 
 // Check checks the next event. The error names the broken invariant and wraps ErrCorrupt.
-func (v *Validator) Check(e Event) error {
-	next, err := v.end.next(&e)
+func (v *Validator) Check(event Event) error {
+	next, err := v.end.next(&event)
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, ErrCorrupt)
 	}
-	if e.Seq == 1 {
-		if _, err := ParseHeader(e.Payload); err != nil {
+	if event.Seq == 1 {
+		if _, err := ParseHeader(event.Payload); err != nil {
 			return err
 		}
 	}
@@ -51,41 +51,41 @@ func (v *Validator) Check(e Event) error {
 // Head returns the last Seq checked and whether the log is sealed.
 func (v *Validator) Head() (seq uint64, sealed bool) { return v.end.seq, v.end.closed }
 
-// Next returns the head after e, or an error if e cannot follow. Next checks the rules of
+// Next returns the head after event, or an error if event cannot follow. Next checks the rules of
 // [Validator], but not the header.
-func (h Head) Next(e Event) (Head, error) {
-	end, err := logEnd{h.Seq, h.At, h.Sealed}.next(&e)
+func (h Head) Next(event Event) (Head, error) {
+	end, err := logEnd{h.Seq, h.At, h.Sealed}.next(&event)
 	if err != nil {
 		return h, err
 	}
-	return Head{Seq: end.seq, At: end.at, Chain: NextChain(h.Chain, e), Sealed: end.closed}, nil
+	return Head{Seq: end.seq, At: end.at, Chain: NextChain(h.Chain, event), Sealed: end.closed}, nil
 }
 
-// Count adds e to the header and the counts of a session. Count leaves Head and State alone.
-func (s *Session) Count(e Event) error {
-	switch e.Kind {
+// Count adds event to the header and the counts of a session. Count leaves Head and State alone.
+func (s *Session) Count(event Event) error {
+	switch event.Kind {
 	case Opened:
-		h, err := ParseHeader(e.Payload)
+		h, err := ParseHeader(event.Payload)
 		if err != nil {
 			return err
 		}
 		s.Header = h
 	case Frame:
 		s.Frames++
-		s.Bytes += uint64(len(e.Payload))
+		s.Bytes += uint64(len(event.Payload))
 	case Lost:
-		info, err := DecodePayload[LostInfo](e)
+		info, err := DecodePayload[LostInfo](event)
 		if err != nil {
 			return err
 		}
 		s.Lost += info.Frames
 	case Note:
 		// Other programs may write any notes.
-		if info, err := DecodePayload[NoteInfo](e); err == nil && s.Doubtful == 0 {
+		if info, err := DecodePayload[NoteInfo](event); err == nil && s.Doubtful == 0 {
 			s.Doubtful = info.Doubtful
 		}
 	case Exited:
-		info, err := DecodePayload[ExitInfo](e)
+		info, err := DecodePayload[ExitInfo](event)
 		if err != nil {
 			return err
 		}

@@ -33,21 +33,21 @@ type frameEnd struct {
 const passageReach = 2 << 20
 
 // Apply takes the next event.
-func (p *Passage) Apply(e Event) {
+func (p *Passage) Apply(event Event) {
 	switch {
-	case e.Kind == Lost:
-		p.lose(e)
-	case e.Kind == Frame && e.Stream == 0:
-		n, ok := pipeOf(Frame, e.Dir)
+	case event.Kind == Lost:
+		p.lose(event)
+	case event.Kind == Frame && event.Stream == 0:
+		n, ok := pipeOf(Frame, event.Dir)
 		if !ok {
 			return
 		}
 		d := &p.pipes[n]
-		end := frameEnd{e.Seq, d.size, d.size + int64(e.Size()) + int64(e.Cut)}
-		if !e.Unterminated {
+		end := frameEnd{event.Seq, d.size, d.size + int64(event.Size()) + int64(event.Cut)}
+		if !event.Unterminated {
 			end.to++
 		}
-		d.size, d.cut, d.ends = end.to, e.Cut, append(d.ends, end)
+		d.size, d.cut, d.ends = end.to, event.Cut, append(d.ends, end)
 		if old := len(d.ends) / 2; old > 0 && d.ends[old].to < d.size-passageReach {
 			d.ends = slices.Delete(d.ends, 0, old)
 		}
@@ -55,8 +55,8 @@ func (p *Passage) Apply(e Event) {
 }
 
 // lose counts missing bytes.
-func (p *Passage) lose(e Event) {
-	info, err := DecodePayload[LostInfo](e)
+func (p *Passage) lose(event Event) {
+	info, err := DecodePayload[LostInfo](event)
 	for n := range p.pipes {
 		d := &p.pipes[n]
 		switch {

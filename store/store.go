@@ -140,12 +140,12 @@ type Store interface {
 	// Read yields the events from Seq `from` (0 and 1 both mean the first) in order and
 	// without gaps. An error ends the sequence; ErrNotFound for an unknown session. No lock is
 	// held while the caller handles an event.
-	Read(ctx context.Context, id SessionID, from uint64, o ReadOptions) iter.Seq2[Event, error]
+	Read(ctx context.Context, id SessionID, from uint64, options ReadOptions) iter.Seq2[Event, error]
 	// Head returns the end of the log; ErrNotFound for an unknown session.
 	Head(ctx context.Context, id SessionID) (Head, error)
 	// Sessions yields the sessions of the query. An unreadable part of the store
 	// yields an error, and the listing goes on.
-	Sessions(ctx context.Context, q Query) iter.Seq2[Session, error]
+	Sessions(ctx context.Context, query Query) iter.Seq2[Session, error]
 	// Delete removes a session and leaves a tombstone, so that a late spool of the session is
 	// refused. ErrLive while a recorder holds it.
 	Delete(ctx context.Context, id SessionID) error

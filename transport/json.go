@@ -11,43 +11,43 @@ import (
 )
 
 // spans yields where the values of a JSON object's members are, in order, duplicates
-// included. b must be valid JSON; another value has no members.
-func spans(b []byte) iter.Seq2[string, span] {
+// included. data must be valid JSON; another value has no members.
+func spans(data []byte) iter.Seq2[string, span] {
 	return func(yield func(string, span) bool) {
-		i := skipBlank(b, 0)
-		if i == len(b) || b[i] != '{' {
+		i := skipBlank(data, 0)
+		if i == len(data) || data[i] != '{' {
 			return
 		}
-		for i = skipBlank(b, i+1); b[i] != '}'; {
-			end := value(b, i)
-			key := b[i:end]
-			from := skipBlank(b, skipBlank(b, end)+1) // over the colon
-			end = value(b, from)
+		for i = skipBlank(data, i+1); data[i] != '}'; {
+			end := value(data, i)
+			key := data[i:end]
+			from := skipBlank(data, skipBlank(data, end)+1) // over the colon
+			end = value(data, from)
 			if !yield(keyText(key), span{uint32(from), uint32(end)}) {
 				return
 			}
-			if i = skipBlank(b, end); b[i] == ',' {
-				i = skipBlank(b, i+1)
+			if i = skipBlank(data, end); data[i] == ',' {
+				i = skipBlank(data, i+1)
 			}
 		}
 	}
 }
 
 // elements yields the places of a JSON array's elements, as spans does of members.
-func elements(b []byte) iter.Seq2[int, span] {
+func elements(data []byte) iter.Seq2[int, span] {
 	return func(yield func(int, span) bool) {
-		i := skipBlank(b, 0)
-		if i == len(b) || b[i] != '[' {
+		i := skipBlank(data, 0)
+		if i == len(data) || data[i] != '[' {
 			return
 		}
-		i = skipBlank(b, i+1)
-		for n := 0; b[i] != ']'; n++ {
-			end := value(b, i)
+		i = skipBlank(data, i+1)
+		for n := 0; data[i] != ']'; n++ {
+			end := value(data, i)
 			if !yield(n, span{uint32(i), uint32(end)}) {
 				return
 			}
-			if i = skipBlank(b, end); b[i] == ',' {
-				i = skipBlank(b, i+1)
+			if i = skipBlank(data, end); data[i] == ',' {
+				i = skipBlank(data, i+1)
 			}
 		}
 	}
@@ -120,15 +120,15 @@ var usual = func() map[string]string {
 }()
 
 // value returns the index after the JSON value that begins at i.
-func value(b []byte, i int) int {
-	switch b[i] {
+func value(data []byte, i int) int {
+	switch data[i] {
 	case '"':
-		return text(b, i)
+		return text(data, i)
 	case '{', '[':
-		return nested(b, i)
+		return nested(data, i)
 	}
-	for i < len(b) {
-		switch b[i] {
+	for i < len(data) {
+		switch data[i] {
 		case ',', '}', ']', ':', ' ', '\t', '\n', '\r':
 			return i
 		}
@@ -138,9 +138,9 @@ func value(b []byte, i int) int {
 }
 
 // text returns the index after the string that begins at i.
-func text(b []byte, i int) int {
-	for i = plainEnd(b, i+1); b[i] != '"'; i = plainEnd(b, i) {
-		if i++; b[i-1] == '\\' {
+func text(data []byte, i int) int {
+	for i = plainEnd(data, i+1); data[i] != '"'; i = plainEnd(data, i) {
+		if i++; data[i-1] == '\\' {
 			i++
 		}
 	}
@@ -148,11 +148,11 @@ func text(b []byte, i int) int {
 }
 
 // nested returns the index after the object or array that begins at i.
-func nested(b []byte, i int) int {
+func nested(data []byte, i int) int {
 	for depth := 0; ; i++ {
-		switch b[i] {
+		switch data[i] {
 		case '"':
-			i = text(b, i) - 1
+			i = text(data, i) - 1
 		case '{', '[':
 			depth++
 		case '}', ']':
@@ -168,129 +168,129 @@ const mostNested = 10_000
 
 // valid is [json.Valid], five times as fast: in a session of a million frames each frame is
 // checked once.
-func valid(b []byte) bool {
-	i := validValue(b, skipBlank(b, 0), 0)
-	return i >= 0 && skipBlank(b, i) == len(b)
+func valid(data []byte) bool {
+	i := validValue(data, skipBlank(data, 0), 0)
+	return i >= 0 && skipBlank(data, i) == len(data)
 }
 
 // validValue returns the index after the value that begins at i, or -1, like the functions
 // below.
-func validValue(b []byte, i, depth int) int {
-	if i >= len(b) {
+func validValue(data []byte, i, depth int) int {
+	if i >= len(data) {
 		return -1
 	}
-	switch b[i] {
+	switch data[i] {
 	case '"':
-		return validText(b, i)
+		return validText(data, i)
 	case '{':
-		return validObject(b, i, depth+1)
+		return validObject(data, i, depth+1)
 	case '[':
-		return validArray(b, i, depth+1)
+		return validArray(data, i, depth+1)
 	case 't':
-		return validWord(b, i, "true")
+		return validWord(data, i, "true")
 	case 'f':
-		return validWord(b, i, "false")
+		return validWord(data, i, "false")
 	case 'n':
-		return validWord(b, i, "null")
+		return validWord(data, i, "null")
 	}
-	return validNumber(b, i)
+	return validNumber(data, i)
 }
 
-func validObject(b []byte, i, depth int) int {
+func validObject(data []byte, i, depth int) int {
 	if depth > mostNested {
 		return -1
 	}
-	i = skipBlank(b, i+1)
-	if i < len(b) && b[i] == '}' {
+	i = skipBlank(data, i+1)
+	if i < len(data) && data[i] == '}' {
 		return i + 1
 	}
 	for {
-		if i >= len(b) || b[i] != '"' {
+		if i >= len(data) || data[i] != '"' {
 			return -1
 		}
-		if i = validText(b, i); i < 0 {
+		if i = validText(data, i); i < 0 {
 			return -1
 		}
-		if i = skipBlank(b, i); i >= len(b) || b[i] != ':' {
+		if i = skipBlank(data, i); i >= len(data) || data[i] != ':' {
 			return -1
 		}
-		if i = validValue(b, skipBlank(b, i+1), depth); i < 0 {
+		if i = validValue(data, skipBlank(data, i+1), depth); i < 0 {
 			return -1
 		}
-		if i = skipBlank(b, i); i >= len(b) {
+		if i = skipBlank(data, i); i >= len(data) {
 			return -1
 		}
-		switch b[i] {
+		switch data[i] {
 		case '}':
 			return i + 1
 		case ',':
-			i = skipBlank(b, i+1)
+			i = skipBlank(data, i+1)
 		default:
 			return -1
 		}
 	}
 }
 
-func validArray(b []byte, i, depth int) int {
+func validArray(data []byte, i, depth int) int {
 	if depth > mostNested {
 		return -1
 	}
-	i = skipBlank(b, i+1)
-	if i < len(b) && b[i] == ']' {
+	i = skipBlank(data, i+1)
+	if i < len(data) && data[i] == ']' {
 		return i + 1
 	}
 	for {
-		if i = validValue(b, i, depth); i < 0 {
+		if i = validValue(data, i, depth); i < 0 {
 			return -1
 		}
-		if i = skipBlank(b, i); i >= len(b) {
+		if i = skipBlank(data, i); i >= len(data) {
 			return -1
 		}
-		switch b[i] {
+		switch data[i] {
 		case ']':
 			return i + 1
 		case ',':
-			i = skipBlank(b, i+1)
+			i = skipBlank(data, i+1)
 		default:
 			return -1
 		}
 	}
 }
 
-func validWord(b []byte, i int, word string) int {
-	if len(b)-i < len(word) || string(b[i:i+len(word)]) != word {
+func validWord(data []byte, i int, word string) int {
+	if len(data)-i < len(word) || string(data[i:i+len(word)]) != word {
 		return -1
 	}
 	return i + len(word)
 }
 
-func validNumber(b []byte, i int) int {
-	if b[i] == '-' {
+func validNumber(data []byte, i int) int {
+	if data[i] == '-' {
 		i++
 	}
-	if i < len(b) && b[i] == '0' {
+	if i < len(data) && data[i] == '0' {
 		i++
-	} else if i = validDigits(b, i); i < 0 {
+	} else if i = validDigits(data, i); i < 0 {
 		return -1
 	}
-	if i < len(b) && b[i] == '.' {
-		if i = validDigits(b, i+1); i < 0 {
+	if i < len(data) && data[i] == '.' {
+		if i = validDigits(data, i+1); i < 0 {
 			return -1
 		}
 	}
-	if i < len(b) && b[i]|0x20 == 'e' {
-		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+	if i < len(data) && data[i]|0x20 == 'e' {
+		if i++; i < len(data) && (data[i] == '+' || data[i] == '-') {
 			i++
 		}
-		return validDigits(b, i)
+		return validDigits(data, i)
 	}
 	return i
 }
 
 // validDigits wants one digit or more.
-func validDigits(b []byte, i int) int {
+func validDigits(data []byte, i int) int {
 	from := i
-	for i < len(b) && b[i]-'0' <= 9 {
+	for i < len(data) && data[i]-'0' <= 9 {
 		i++
 	}
 	if i == from {
@@ -299,25 +299,25 @@ func validDigits(b []byte, i int) int {
 	return i
 }
 
-func validText(b []byte, i int) int {
+func validText(data []byte, i int) int {
 	for i++; ; {
-		if i = plainEnd(b, i); i >= len(b) || b[i] < ' ' {
+		if i = plainEnd(data, i); i >= len(data) || data[i] < ' ' {
 			return -1
 		}
-		if b[i] == '"' {
+		if data[i] == '"' {
 			return i + 1
 		}
-		if i++; i >= len(b) { // the letter of an escape
+		if i++; i >= len(data) { // the letter of an escape
 			return -1
 		}
-		switch b[i] {
+		switch data[i] {
 		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 			i++
 		case 'u':
-			if i += 5; i > len(b) {
+			if i += 5; i > len(data) {
 				return -1
 			}
-			for _, c := range b[i-4 : i] {
+			for _, c := range data[i-4 : i] {
 				if c-'0' > 9 && c|0x20-'a' > 5 {
 					return -1
 				}
@@ -329,21 +329,21 @@ func validText(b []byte, i int) int {
 }
 
 // plainEnd returns the index of the first byte from i that is a quotation mark, a
-// backslash or a control character; the length of b if there is none. It looks at
+// backslash or a control character; the length of data if there is none. It looks at
 // eight bytes at a time: in a word, a byte is less than n if subtracting n sets the
 // byte's highest bit; a borrow can fake this only above such a byte.
-func plainEnd(b []byte, i int) int {
+func plainEnd(data []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for ; len(b)-i >= 8; i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
+	for ; len(data)-i >= 8; i += 8 {
+		w := binary.LittleEndian.Uint64(data[i:])
 		quote, slash := w^ones*'"', w^ones*'\\'
 		found := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs
 		if found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}
 	}
-	for ; i < len(b); i++ {
-		if c := b[i]; c == '"' || c == '\\' || c < ' ' {
+	for ; i < len(data); i++ {
+		if c := data[i]; c == '"' || c == '\\' || c < ' ' {
 			break
 		}
 	}
@@ -351,8 +351,8 @@ func plainEnd(b []byte, i int) int {
 }
 
 // skipBlank returns the index of the first byte from i on that is not white space.
-func skipBlank(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+func skipBlank(data []byte, i int) int {
+	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
 		i++
 	}
 	return i

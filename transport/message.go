@@ -152,11 +152,11 @@ func (p Packed) Message() Message {
 	}
 }
 
-func (p Packed) cut(s span) json.RawMessage {
-	if s.to == 0 {
+func (p Packed) cut(span span) json.RawMessage {
+	if span.to == 0 {
 		return nil
 	}
-	return p.raw[s.from:s.to:s.to]
+	return p.raw[span.from:span.to:span.to]
 }
 
 // Pack reads a message of valid JSON, such as Raw of a Message. It is written by hand

@@ -65,8 +65,8 @@ func NewLane(dir Direction, capacity int) *Lane {
 }
 
 // Offer puts a frame in its writer's hand and returns its number.
-func (l *Lane) Offer(f Frame) int {
-	l.held = append(l.held, f)
+func (l *Lane) Offer(frame Frame) int {
+	l.held = append(l.held, frame)
 	l.offered++
 	return l.offered
 }
@@ -114,8 +114,8 @@ func (l *Lane) Next() (Step, bool) {
 
 // step describes frame n, which is still held. An acked frame may have been
 // given already; its bytes are then not repeated.
-func (l *Lane) step(k StepKind, n int) Step {
-	s := Step{Kind: k, Dir: l.dir, N: n}
+func (l *Lane) step(stepKind StepKind, n int) Step {
+	s := Step{Kind: stepKind, Dir: l.dir, N: n}
 	if n > l.given {
 		s.Frame = l.held[n-l.given-1]
 	}
@@ -250,9 +250,9 @@ func (e *pipeEnd) Read(ctx context.Context) (Frame, error) {
 	return e.received(f, ok)
 }
 
-func (e *pipeEnd) received(f Frame, ok bool) (Frame, error) {
+func (e *pipeEnd) received(frame Frame, ok bool) (Frame, error) {
 	if ok {
-		return f, nil
+		return frame, nil
 	}
 	s := <-e.pipe.state
 	defer func() { e.pipe.state <- s }()
@@ -265,8 +265,8 @@ func (e *pipeEnd) received(f Frame, ok bool) (Frame, error) {
 // Write offers the frame and returns when it is taken. When the context ends or
 // either end closes first, the frame is withdrawn: an error means that the peer
 // will not see it.
-func (e *pipeEnd) Write(ctx context.Context, f Frame) error {
-	if err := f.Sendable(); err != nil {
+func (e *pipeEnd) Write(ctx context.Context, frame Frame) error {
+	if err := frame.Sendable(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -278,8 +278,8 @@ func (e *pipeEnd) Write(ctx context.Context, f Frame) error {
 	closed := lane.senderClosed || lane.receiverClosed
 	if !closed {
 		lane.writers = append(lane.writers, done)
-		n := lane.Offer(f)
-		e.pipe.tell(Step{Kind: Offer, Dir: lane.dir, N: n, Frame: f})
+		n := lane.Offer(frame)
+		e.pipe.tell(Step{Kind: Offer, Dir: lane.dir, N: n, Frame: frame})
 		e.pipe.settle(lane)
 	}
 	e.pipe.state <- s
@@ -348,9 +348,9 @@ func (p *Pipe) settle(lane *pipeLane) {
 	}
 }
 
-func (p *Pipe) tell(s Step) {
+func (p *Pipe) tell(step Step) {
 	if p.observe != nil {
-		p.observe(s)
+		p.observe(step)
 	}
 }
 

@@ -116,8 +116,8 @@ func (c *StreamConn) readAll() {
 // because half a frame must never be left behind. Close wakes a Write; a write to a
 // blocking descriptor then goes on in its own goroutine until the reader takes the
 // frame or goes away.
-func (c *StreamConn) Write(ctx context.Context, f Frame) error {
-	if err := f.Sendable(); err != nil {
+func (c *StreamConn) Write(ctx context.Context, frame Frame) error {
+	if err := frame.Sendable(); err != nil {
 		return err
 	}
 	if c.isClosed() {
@@ -135,7 +135,7 @@ func (c *StreamConn) Write(ctx context.Context, f Frame) error {
 	}
 	written := make(chan error, 1)
 	go func() {
-		buf = AppendFrame(buf[:0], f)
+		buf = AppendFrame(buf[:0], frame)
 		_, err := c.out.Write(buf)
 		if cap(buf) > 1<<20 {
 			buf = nil
@@ -223,12 +223,12 @@ func (fr *FrameReader) Read() (Frame, error) {
 
 // AppendFrame appends the frame as in a stream: the bytes and, unless the frame is
 // Unterminated, a newline.
-func AppendFrame(b []byte, f Frame) []byte {
-	b = append(b, f.Bytes...)
-	if f.Unterminated {
-		return b
+func AppendFrame(data []byte, frame Frame) []byte {
+	data = append(data, frame.Bytes...)
+	if frame.Unterminated {
+		return data
 	}
-	return append(b, '\n')
+	return append(data, '\n')
 }
 
 // errNotLines is the cause when a ByteStream refuses a write.
@@ -262,7 +262,7 @@ func Hide(conn Conn, what string) {
 // Read returns bytes of one frame, never of the next, so a reader that buffers has
 // only the current frame. A close of this end is an end of the stream too, as for a
 // file that another goroutine closes. One caller at a time.
-func (s *ByteStream) Read(b []byte) (int, error) {
+func (s *ByteStream) Read(data []byte) (int, error) {
 	if len(s.rest) == 0 {
 		f, err := s.conn.Read(context.Background())
 		switch {
@@ -273,25 +273,25 @@ func (s *ByteStream) Read(b []byte) (int, error) {
 		}
 		s.rest = AppendFrame(nil, f)
 	}
-	n := copy(b, s.rest)
+	n := copy(data, s.rest)
 	s.rest = s.rest[n:]
 	return n, nil
 }
 
 // Write sends a frame for each line, and refuses parts of a line. Safe for concurrent
 // use.
-func (s *ByteStream) Write(b []byte) (int, error) {
-	for written := 0; written < len(b); {
-		n := bytes.IndexByte(b[written:], '\n')
+func (s *ByteStream) Write(data []byte) (int, error) {
+	for written := 0; written < len(data); {
+		n := bytes.IndexByte(data[written:], '\n')
 		if n < 0 {
-			return written, fmt.Errorf("write of %d B: %w", len(b), errNotLines)
+			return written, fmt.Errorf("write of %d B: %w", len(data), errNotLines)
 		}
-		if err := s.conn.Write(context.Background(), Frame{Bytes: bytes.Clone(b[written : written+n])}); err != nil {
+		if err := s.conn.Write(context.Background(), Frame{Bytes: bytes.Clone(data[written : written+n])}); err != nil {
 			return written, err
 		}
 		written += n + 1
 	}
-	return len(b), nil
+	return len(data), nil
 }
 
 // Close closes the Conn.

@@ -48,7 +48,7 @@ type Conn interface {
 	// Write hands one frame to the peer and returns when the transport has
 	// taken it. Safe for concurrent use; frames are never interleaved. A frame with
 	// a newline in it is refused with ErrNewline.
-	Write(ctx context.Context, f Frame) error
+	Write(ctx context.Context, frame Frame) error
 	// Close ends both directions. It wakes every blocked Read and Write and may
 	// be called at any time, more than once.
 	Close() error

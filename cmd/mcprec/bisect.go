@@ -32,11 +32,11 @@ An expression compares (== != < <= > >=) what the words below say with numbers,
 durations (1.5s, 200ms) or texts in quotes; a word alone holds unless it is 0 or empty.
 and, or, not and parentheses combine them.
 
-` + helpTable(20, state.Names(), func(n state.Name) (string, string) {
-			if n.Of == "" {
-				return n.Word, n.Says
+` + helpTable(20, state.Names(), func(name state.Name) (string, string) {
+			if name.Of == "" {
+				return name.Word, name.Says
 			}
-			return n.Word + "(" + n.Of + ")", n.Says
+			return name.Word + "(" + name.Of + ")", name.Says
 		}) + `
 A FILTER selects calls, as --filter of mcprec show does: tool:search dir:c2s, say, or
 -method:ping. What stands in parentheses may be left out, but for progress and capability.
@@ -61,15 +61,15 @@ Exit codes: 0 found, 1 it never holds, 2 usage, 3 data that cannot be read.`,
 	return cmd
 }
 
-func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
-	if o.expr == "" {
+func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error) {
+	if options.expr == "" {
 		return exit.Usagef("bisect wants --expr; see its --help for the words")
 	}
-	holds, err := state.ParseCondition(o.expr)
+	holds, err := state.ParseCondition(options.expr)
 	if err != nil {
 		return exit.Usagef("--expr: %v", err)
 	}
-	s, err := openSession(cmd, o.home, arg)
+	s, err := openSession(cmd, options.home, arg)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func runBisect(cmd *cobra.Command, o bisectOptions, arg string) (err error) {
 		shown := entryLine(entry, false)
 		out.Event = &shown
 	}
-	return printReport(cmd, o.format, single(found, out, func(w io.Writer) (err error) {
+	return printReport(cmd, options.format, single(found, out, func(w io.Writer) (err error) {
 		if found {
 			_, err = fmt.Fprintln(w, entry)
 		} else {

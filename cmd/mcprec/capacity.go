@@ -68,11 +68,11 @@ func newCapacity() *cobra.Command {
 	return cmd
 }
 
-func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err error) {
+func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (err error) {
 	var pairs []replay.Models
-	asked := o.models != modelFlags{}
+	asked := options.models != modelFlags{}
 	if asked {
-		pair, err := o.models.parse()
+		pair, err := options.models.parse()
 		if err != nil {
 			return err
 		}
@@ -83,8 +83,8 @@ func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err erro
 		}
 	}
 	var room *replay.Capacity
-	if o.capacity != "" {
-		c, err := replay.ParseCapacity(o.capacity)
+	if options.capacity != "" {
+		c, err := replay.ParseCapacity(options.capacity)
 		if err != nil {
 			return exit.Usagef("--capacity: %v", err)
 		}
@@ -96,7 +96,7 @@ func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err erro
 	out := report.Report{Passed: true}
 	for _, arg := range args {
 		var answer needsLine
-		if answer, err = needsOf(cmd, o, arg, pairs, room); err != nil {
+		if answer, err = needsOf(cmd, options, arg, pairs, room); err != nil {
 			break
 		}
 		out.Sections = append(out.Sections, report.Section{Value: answer, Text: answer.text})
@@ -107,7 +107,7 @@ func runCapacity(cmd *cobra.Command, o capacityOptions, args []string) (err erro
 		}
 	}
 	out.Passed = out.Passed || err != nil // which has an exit code of its own
-	return errors.Join(err, printReport(cmd, o.format, out))
+	return errors.Join(err, printReport(cmd, options.format, out))
 }
 
 // needsLine is the stable form of capacity --format json.

@@ -110,23 +110,23 @@ lines of fixtures.
 Exit codes: 0 fine, 1 a finding at or above --fail-on, 2 usage, 3 data that cannot
 be read; the other sessions are checked all the same.`
 
-func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
-	if o.max < 0 {
-		return exit.Usagef("--max-duration %v: want 0 or more", o.max)
+func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err error) {
+	if options.max < 0 {
+		return exit.Usagef("--max-duration %v: want 0 or more", options.max)
 	}
 	w, err := screenOf(cmd)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(w.Flush(), err) }()
-	if o.rules {
-		return printRules(w, o.format)
+	if options.rules {
+		return printRules(w, options.format)
 	}
-	if o.explain != "" {
-		text, ok := check.Explain(strings.ToUpper(o.explain))
+	if options.explain != "" {
+		text, ok := check.Explain(strings.ToUpper(options.explain))
 		if !ok {
 			names, _ := checkRules()
-			return exit.Usagef("--explain %s: want one of %s", o.explain, strings.Join(names, ", "))
+			return exit.Usagef("--explain %s: want one of %s", options.explain, strings.Join(names, ", "))
 		}
 		_, err := io.WriteString(w, text)
 		return err
@@ -134,16 +134,16 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 	if len(args) == 0 {
 		args = []string{""}
 	}
-	if o.trusted, err = readBaseline(cmd, o); err != nil {
+	if options.trusted, err = readBaseline(cmd, options); err != nil {
 		return err
 	}
-	if o.schema {
-		o.schemas = &schema.Validator{} // shared by all sessions: it compiles a schema once
+	if options.schema {
+		options.schemas = &schema.Validator{} // shared by all sessions: it compiles a schema once
 	}
-	report := newCheckReport(w, o)
+	report := newCheckReport(w, options)
 	var unread error // of sessions that cannot be read; the others are still checked
 	for _, arg := range args {
-		unread = errors.Join(unread, checkSession(cmd, o, arg, report))
+		unread = errors.Join(unread, checkSession(cmd, options, arg, report))
 		if report.err != nil {
 			return report.err // the output is closed
 		}
@@ -161,11 +161,11 @@ func runCheck(cmd *cobra.Command, o checkOptions, args []string) (err error) {
 }
 
 // readBaseline reads the tools of the session of --baseline. It returns nil without one.
-func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err error) {
-	if o.base == "" {
+func readBaseline(cmd *cobra.Command, options checkOptions) (_ *check.Baseline, err error) {
+	if options.base == "" {
 		return nil, nil
 	}
-	s, err := openSession(cmd, o.home, o.base)
+	s, err := openSession(cmd, options.home, options.base)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func readBaseline(cmd *cobra.Command, o checkOptions) (_ *check.Baseline, err er
 		}
 	}
 	if _, lists := b.Tools(); lists == 0 {
-		return nil, exit.Usagef("--baseline %s: nothing to compare with: no tools/list is answered in it", o.base)
+		return nil, exit.Usagef("--baseline %s: nothing to compare with: no tools/list is answered in it", options.base)
 	}
 	return b, nil
 }
@@ -203,12 +203,12 @@ func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkR
 	}
 	others := map[order.Severity]int{} // findings that --filter leaves out
 	gate := check.Gate{MaxDuration: o.max, FailOnTimeout: o.timeout, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
-	fold := check.New(gate, func(f check.Finding) {
-		if len(f.Events) > 0 && !selected.HasAny(f.Events) { // one without events is about the session
-			others[f.Severity]++
+	fold := check.New(gate, func(finding check.Finding) {
+		if len(finding.Events) > 0 && !selected.HasAny(finding.Events) { // one without events is about the session
+			others[finding.Severity]++
 			return
 		}
-		report.finding(s, f)
+		report.finding(s, finding)
 	})
 	var valid store.Validator
 	for e, err := range parallel.Parse(s.Events(cmd.Context(), 1, store.ReadOptions{Unfinished: true})) {
@@ -297,9 +297,9 @@ func (r *checkReport) finding(s *session.Session, f check.Finding) {
 }
 
 // print prints a section, unless the output has failed.
-func (r *checkReport) print(s report.Section) {
+func (r *checkReport) print(section report.Section) {
 	if r.err == nil {
-		r.err = r.Print(s)
+		r.err = r.Print(section)
 	}
 }
 
@@ -349,17 +349,17 @@ func (r *checkReport) session(name string, s check.Summary) {
 }
 
 // useless says in the summary of a session why it was of no use, if it was of none.
-func whyUseless(s check.Summary) (said string) {
+func whyUseless(summary check.Summary) (said string) {
 	switch {
-	case s.Asked == 0 && s.Frames == 0:
+	case summary.Asked == 0 && summary.Frames == 0:
 		said = "; nothing was said"
-	case s.Answered == 0 && s.Asked > 0:
+	case summary.Answered == 0 && summary.Asked > 0:
 		said = "; nothing was answered"
-	case s.Results == 0 && s.Asked > 0:
+	case summary.Results == 0 && summary.Asked > 0:
 		said = "; nothing was answered but with an error"
 	}
-	if s.Exit != "" && s.Exit != "0" {
-		said += "; the server ended: exit " + s.Exit
+	if summary.Exit != "" && summary.Exit != "0" {
+		said += "; the server ended: exit " + summary.Exit
 	}
 	return terminal.Plain(said)
 }
@@ -388,14 +388,14 @@ func (r *checkReport) testCase(session string, rule report.Rule) report.Case {
 	return c
 }
 
-func (r *checkReport) failsOn(s order.Severity) bool {
+func (r *checkReport) failsOn(severity order.Severity) bool {
 	switch r.failOn {
 	case "never":
 		return false
 	case "warning":
-		return s >= order.Warning
+		return severity >= order.Warning
 	}
-	return s == order.Error
+	return severity == order.Error
 }
 
 func (r *checkReport) close() error {
@@ -442,17 +442,17 @@ func printRules(w io.Writer, format string) error {
 }
 
 // revisionsOf names the revisions of the specification that have a demand.
-func revisionsOf(d order.Demand) string {
-	first, last := d.First == order.Revisions[0], d.Last == order.Revisions[len(order.Revisions)-1]
+func revisionsOf(demand order.Demand) string {
+	first, last := demand.First == order.Revisions[0], demand.Last == order.Revisions[len(order.Revisions)-1]
 	switch {
 	case first && last:
 		return "all"
-	case d.First == d.Last:
-		return d.First
+	case demand.First == demand.Last:
+		return demand.First
 	case first:
-		return "to " + d.Last
+		return "to " + demand.Last
 	case last:
-		return "from " + d.First
+		return "from " + demand.First
 	}
-	return d.First + " to " + d.Last
+	return demand.First + " to " + demand.Last
 }

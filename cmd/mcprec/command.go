@@ -64,13 +64,13 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 }
 
 // openSession opens the session that an argument names. It must be closed.
-func openSession(cmd *cobra.Command, h home, arg string) (*session.Session, error) {
-	return session.Open(cmd.Context(), h.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
+func openSession(cmd *cobra.Command, home home, arg string) (*session.Session, error) {
+	return session.Open(cmd.Context(), home.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 }
 
 // openStore opens the store of a command. It must be closed.
-func openStore(cmd *cobra.Command, h home) (*session.Store, error) {
-	return session.OpenStore(h.Home, cmd.ErrOrStderr())
+func openStore(cmd *cobra.Command, home home) (*session.Store, error) {
+	return session.OpenStore(home.Home, cmd.ErrOrStderr())
 }
 
 // closeInto closes c and joins its error to *err.
@@ -127,8 +127,8 @@ func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string 
 }
 
 // addOutFlags adds --out and --force.
-func addOutFlags(cmd *cobra.Command, o *outfile.File, name, usage string) {
+func addOutFlags(cmd *cobra.Command, file *outfile.File, name, usage string) {
 	f := cmd.Flags()
-	f.StringVarP(&o.Name, "out", "o", name, usage)
-	f.BoolVar(&o.Force, "force", false, "write over the FILE of --out if it is there")
+	f.StringVarP(&file.Name, "out", "o", name, usage)
+	f.BoolVar(&file.Force, "force", false, "write over the FILE of --out if it is there")
 }

@@ -193,14 +193,14 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 }
 
 // foldSession reads a session into its side of a comparison.
-func foldSession(ctx context.Context, s *session.Session, d *diff.Digester, side *diff.Session) error {
+func foldSession(ctx context.Context, s *session.Session, digester *diff.Digester, side *diff.Session) error {
 	type digested struct {
 		store.Event
 		digests []diff.Digest
 	}
 	var valid store.Validator
 	events := s.Events(ctx, 1, store.ReadOptions{})
-	for e, err := range parallel.Map(events, func(e store.Event) digested { return digested{e, d.Digest(e)} }) {
+	for e, err := range parallel.Map(events, func(event store.Event) digested { return digested{event, digester.Digest(event)} }) {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}
@@ -363,37 +363,37 @@ func (r *diffReport) writeGroup(w io.Writer, group diffGroup) error {
 }
 
 // flagsFor returns the flags under which a finding would be none, or a note.
-func flagsFor(f diff.Finding) []string {
+func flagsFor(finding diff.Finding) []string {
 	switch {
-	case f.Note:
+	case finding.Note:
 		return nil
-	case f.AnyOrder:
+	case finding.AnyOrder:
 		return []string{"--any-order"}
 	}
-	return advice.Flags(f.Differences, f.More)
+	return advice.Flags(finding.Differences, finding.More)
 }
 
-func differenceText(d match.Difference) string {
-	text := fmt.Sprintf("%s: %s in A, %s in B", d.Place(), d.Want, d.Got)
-	if d.Hint != "" {
-		text += fmt.Sprintf(" (the same with --normalize %s)", d.Hint)
+func differenceText(difference match.Difference) string {
+	text := fmt.Sprintf("%s: %s in A, %s in B", difference.Place(), difference.Want, difference.Got)
+	if difference.Hint != "" {
+		text += fmt.Sprintf(" (the same with --normalize %s)", difference.Hint)
 	}
 	return text
 }
 
 // eventsOf names the events of a finding: #3, or #3 / #4 of A and of B.
-func eventsOf(f diff.Finding) string {
+func eventsOf(finding diff.Finding) string {
 	var sides []string
-	for _, seqs := range [...][]uint64{f.A, f.B} {
+	for _, seqs := range [...][]uint64{finding.A, finding.B} {
 		if len(seqs) > 0 {
 			sides = append(sides, fmt.Sprintf("#%d", seqs[0]))
 		}
 	}
 	switch {
-	case len(sides) < 2 || f.Section != diff.Calls:
-	case f.Kind == diff.OnlyInA:
+	case len(sides) < 2 || finding.Section != diff.Calls:
+	case finding.Kind == diff.OnlyInA:
 		return sides[0]
-	case f.Kind == diff.OnlyInB:
+	case finding.Kind == diff.OnlyInB:
 		return sides[1]
 	}
 	return strings.Join(sides, " / ")

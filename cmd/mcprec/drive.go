@@ -218,7 +218,9 @@ func (o driveOptions) print(cmd *cobra.Command, r report.Report) error {
 
 // conclude makes the report the exit code, and with --update the run the recording.
 func (o driveOptions) conclude(cmd *cobra.Command, r *session.Recording, run *driving.Run, found *driveReport) error {
-	fromServer := func(e store.Event) bool { return e.Kind == store.Frame && e.Dir == transport.ServerToClient }
+	fromServer := func(event store.Event) bool {
+		return event.Kind == store.Frame && event.Dir == transport.ServerToClient
+	}
 	switch {
 	case o.update && run.End != standin.Complete:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing is updated: the drive broke off\n")
@@ -237,8 +239,8 @@ func (o driveOptions) conclude(cmd *cobra.Command, r *session.Recording, run *dr
 
 // suggestion says how to go on where no command was given. The command in a recording is shown,
 // never run.
-func suggestion(r *session.Recording, arg string) string {
-	header := r.Masker.Header(r.Header)
+func suggestion(recording *session.Recording, arg string) string {
+	header := recording.Masker.Header(recording.Header)
 	if len(header.Command) == 0 {
 		if header.URL != "" {
 			return "it was recorded over HTTP from " + terminal.Plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
@@ -267,19 +269,19 @@ func warnDrive(w io.Writer, r *session.Recording, stdio bool) {
 }
 
 // updateRecording replaces the recording: in its file, or as a new session of the store.
-func updateRecording(cmd *cobra.Command, h home, r *session.Recording, events []store.Event) (err error) {
-	if r.File != "" {
-		d, err := h.Masker(nil)
+func updateRecording(cmd *cobra.Command, home home, recording *session.Recording, events []store.Event) (err error) {
+	if recording.File != "" {
+		d, err := home.Masker(nil)
 		if err != nil {
 			return err
 		}
-		if err := jsonl.WriteFile(r.File, d.Events(jsonl.Each(events))); err != nil {
+		if err := jsonl.WriteFile(recording.File, d.Events(jsonl.Each(events))); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", r.File)
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", recording.File)
 		return nil
 	}
-	db, err := openStore(cmd, h)
+	db, err := openStore(cmd, home)
 	if err != nil {
 		return err
 	}
@@ -374,13 +376,13 @@ func newDriveReport(recorded *session.Recording, command []string, d *standin.Dr
 }
 
 // mask masks the texts. The differences are masked already.
-func (r *driveReport) mask(d session.Masker) {
-	r.Command, r.Explanation = d.Header(store.Header{Command: r.Command}).Command, d.Text(r.Explanation)
-	r.Pending, r.Without, r.Stderr = d.Texts(r.Pending), d.Texts(r.Without), d.Texts(r.Stderr)
-	r.label = d.Text(r.label)
+func (r *driveReport) mask(masker session.Masker) {
+	r.Command, r.Explanation = masker.Header(store.Header{Command: r.Command}).Command, masker.Text(r.Explanation)
+	r.Pending, r.Without, r.Stderr = masker.Texts(r.Pending), masker.Texts(r.Without), masker.Texts(r.Stderr)
+	r.label = masker.Text(r.label)
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		s.What, s.Text, s.Order = d.Text(s.What), d.Text(s.Text), d.Text(s.Order)
+		s.What, s.Text, s.Order = masker.Text(s.What), masker.Text(s.Text), masker.Text(s.Order)
 	}
 }
 

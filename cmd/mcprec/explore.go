@@ -57,7 +57,7 @@ func newExplore() *cobra.Command {
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
 	o.models.addFlags(cmd, "free", "")
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
-	names := namesOf(strategies, func(s strategy) string { return s.name })
+	names := namesOf(strategies, func(strategy strategy) string { return strategy.name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
 	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities; at L0 one for each decides, and is the default")
 	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never")
@@ -152,7 +152,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.Frame }) {
+	if !slices.ContainsFunc(events, func(event store.Event) bool { return event.Kind == store.Frame }) {
 		return exit.Usagef("explore %s: nothing was said in it; name another session", s.Name)
 	}
 	plan, err := explore.Modeled(events, ends.Client, ends.Server)
@@ -261,17 +261,17 @@ func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, e
 // replayable returns the smallest session that hangs in this way when it is replayed in its
 // own order, with the verdict in its header. At level L1 its order is the failing run's. It
 // returns false if the closed replay, which has no schedule, does not find the hang.
-func replayable(events []store.Event, ends replay.Models, r explore.Report) ([]store.Event, bool) {
-	if r.Level != explore.L0 {
-		events = inOrderOf(r.Events, events)
+func replayable(events []store.Event, ends replay.Models, report explore.Report) ([]store.Event, bool) {
+	if report.Level != explore.L0 {
+		events = inOrderOf(report.Events, events)
 	}
-	capacity := replay.Capacity{C2S: replay.Room(r.Capacity.C2S), S2C: replay.Room(r.Capacity.S2C)}
+	capacity := replay.Capacity{C2S: replay.Room(report.Capacity.C2S), S2C: replay.Room(report.Capacity.S2C)}
 	found := shrink.Session(events, shrink.Closed(ends.Client, ends.Server), shrink.Options{Capacity: capacity})
-	if !strings.HasPrefix(found.Fingerprint, replay.Hang+" "+r.Category+":") {
+	if !strings.HasPrefix(found.Fingerprint, replay.Hang+" "+report.Category+":") {
 		return nil, false
 	}
 	events = found.Events
-	i := slices.IndexFunc(events, func(e store.Event) bool { return e.Kind == store.Opened })
+	i := slices.IndexFunc(events, func(event store.Event) bool { return event.Kind == store.Opened })
 	if i < 0 {
 		return events, true
 	}
@@ -280,7 +280,7 @@ func replayable(events []store.Event, ends replay.Models, r explore.Report) ([]s
 		return events, true
 	}
 	header.Expect = replay.Expectation{
-		Verdict: replay.Hang, Category: r.Category,
+		Verdict: replay.Hang, Category: report.Category,
 		Setup: replay.Setup{Capacity: found.Capacity, Client: ends.Client, Server: ends.Server},
 	}.String()
 	events = slices.Clone(events)
@@ -296,7 +296,7 @@ func inOrderOf(run, session []store.Event) []store.Event {
 		events = append(events, session[0])
 	}
 	said := map[string]int{}
-	key := func(e store.Event) string { return e.Dir.String() + string(e.Payload) }
+	key := func(event store.Event) string { return event.Dir.String() + string(event.Payload) }
 	for _, e := range run {
 		if e.Kind == store.Frame {
 			said[key(e)]++

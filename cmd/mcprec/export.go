@@ -71,66 +71,66 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 	return cmd
 }
 
-func runExport(cmd *cobra.Command, o exportOptions, arg string) (err error) {
+func runExport(cmd *cobra.Command, options exportOptions, arg string) (err error) {
 	defer process.LimitMemory()()
-	if err := oneOf("format", o.format, exportFormatNames()...); err != nil { // by --to
+	if err := oneOf("format", options.format, exportFormatNames()...); err != nil { // by --to
 		return err
 	}
-	format := exportFormats[slices.Index(exportFormatNames(), o.format)]
+	format := exportFormats[slices.Index(exportFormatNames(), options.format)]
 	switch {
-	case o.format != "raw" && o.dir != "":
+	case options.format != "raw" && options.dir != "":
 		return exit.Usagef("--dir is for --format raw")
-	case o.format == "raw" && o.dir == "":
+	case options.format == "raw" && options.dir == "":
 		return exit.Usagef("--format raw needs --dir c2s, s2c or stderr: each is a stream of its own")
-	case o.format == "raw":
-		if err := oneOf("dir", o.dir, "c2s", "s2c", "stderr"); err != nil {
+	case options.format == "raw":
+		if err := oneOf("dir", options.dir, "c2s", "s2c", "stderr"); err != nil {
 			return err
 		}
 	}
-	if o.fits, err = o.parse(); err != nil {
+	if options.fits, err = options.parse(); err != nil {
 		return err
 	}
-	if err := o.out.Check(); err != nil {
+	if err := options.out.Check(); err != nil {
 		return err
 	}
 	open := session.Open
-	if o.salvage {
+	if options.salvage {
 		open = session.OpenDamaged
 	}
-	s, err := open(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
+	s, err := open(cmd.Context(), options.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
-	if o.fits.Ahead() {
-		if o.endings, err = s.Endings(cmd.Context()); err != nil {
+	if options.fits.Ahead() {
+		if options.endings, err = s.Endings(cmd.Context()); err != nil {
 			return err
 		}
 	}
-	o.warnings = cmd.ErrOrStderr()
+	options.warnings = cmd.ErrOrStderr()
 	events := s.Events(cmd.Context(), 1, store.ReadOptions{})
-	if o.expr != "" && o.format != "text" && o.format != "mermaid" {
-		events = filterEvents(events, o)
+	if options.expr != "" && options.format != "text" && options.format != "mermaid" {
+		events = filterEvents(events, options)
 	}
-	return o.out.Write(exactOut(cmd), func(w io.Writer) error {
+	return options.out.Write(exactOut(cmd), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
-		return errors.Join(format.write(b, events, o), b.Flush())
+		return errors.Join(format.write(b, events, options), b.Flush())
 	})
 }
 
 // writeRaw writes the bytes of one stream. If some are missing, it writes the others and
 // returns an error.
-func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
+func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], options exportOptions) error {
 	var gaps []string // the Seqs of lost events
 	var lost uint64   // bytes
 	var reason string // of the last
-	err := session.Each(events, func(e store.Event) error {
-		stream := e.Dir.String()
-		switch e.Kind {
+	err := session.Each(events, func(event store.Event) error {
+		stream := event.Dir.String()
+		switch event.Kind {
 		case store.Lost:
-			info, err := store.DecodePayload[store.LostInfo](e)
-			if err == nil && slices.Contains(info.Streams, o.dir) {
-				gaps = append(gaps, fmt.Sprint(e.Seq))
+			info, err := store.DecodePayload[store.LostInfo](event)
+			if err == nil && slices.Contains(info.Streams, options.dir) {
+				gaps = append(gaps, fmt.Sprint(event.Seq))
 				lost += info.Bytes
 				reason = info.Reason
 			}
@@ -141,17 +141,17 @@ func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOpt
 		default:
 			return nil
 		}
-		if stream != o.dir {
+		if stream != options.dir {
 			return nil
 		}
-		_, err := w.Write(transport.AppendFrame(w.AvailableBuffer(), e.AsFrame()))
+		_, err := w.Write(transport.AppendFrame(w.AvailableBuffer(), event.AsFrame()))
 		return err
 	})
 	if gaps == nil {
 		return err
 	}
 	return errors.Join(fmt.Errorf("%s is not whole: up to %s %s not recorded at event %s (%s); the rest was written",
-		o.dir, phrase.Plural(lost, "byte"), phrase.Agree(lost, "was", "were"), strings.Join(gaps, ", "), reason), err)
+		options.dir, phrase.Plural(lost, "byte"), phrase.Agree(lost, "was", "were"), strings.Join(gaps, ", "), reason), err)
 }
 
 type exportFormat struct {
@@ -168,8 +168,8 @@ var exportFormats = []exportFormat{
 	}},
 	{"raw", "the bytes of one stream, exact with --secrets: --dir c2s, s2c or stderr", writeRaw},
 	{"text", "the lines of mcprec show", func(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
-		return o.project(events, func(e timeline.Entry) error {
-			_, err := fmt.Fprintln(terminal.NewWriter(w), e)
+		return o.project(events, func(entry timeline.Entry) error {
+			_, err := fmt.Fprintln(terminal.NewWriter(w), entry)
 			return err
 		})
 	}},
@@ -179,7 +179,7 @@ var exportFormats = []exportFormat{
 }
 
 func exportFormatNames() []string {
-	return namesOf(exportFormats, func(f exportFormat) string { return f.name })
+	return namesOf(exportFormats, func(exportFormat exportFormat) string { return exportFormat.name })
 }
 
 // escaped returns a writer of another program's format whose recorded texts cannot drive a
@@ -211,11 +211,11 @@ func writeMermaid(w *bufio.Writer, events iter.Seq2[store.Event, error], o expor
 
 // project calls f with the entries that fit the filter. They keep the numbers of their events.
 func (o exportOptions) project(events iter.Seq2[store.Event, error], f func(timeline.Entry) error) error {
-	t := timeline.NewTranscript(func(e timeline.Entry) error {
-		if !o.fits.Selects(&e) {
+	t := timeline.NewTranscript(func(entry timeline.Entry) error {
+		if !o.fits.Selects(&entry) {
 			return nil
 		}
-		return f(e)
+		return f(entry)
 	})
 	t.Foresee(o.endings)
 	return timeline.Project(events, t)
@@ -224,15 +224,15 @@ func (o exportOptions) project(events iter.Seq2[store.Event, error], f func(time
 // filterEvents yields the events that fit as a session of its own, which every command can
 // read. It has the beginning, the end and the lost events of the whole session. Its events are
 // numbered anew, and a note at its end counts the events left out.
-func filterEvents(events iter.Seq2[store.Event, error], o exportOptions) iter.Seq2[store.Event, error] {
+func filterEvents(events iter.Seq2[store.Event, error], options exportOptions) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
-		n := filteredLog{expr: o.expr, kept: map[transport.Direction][]uint64{}}
+		n := filteredLog{expr: options.expr, kept: map[transport.Direction][]uint64{}}
 		fits := false
-		t := timeline.NewTranscript(func(e timeline.Entry) error {
-			fits = o.fits.Selects(&e)
+		t := timeline.NewTranscript(func(entry timeline.Entry) error {
+			fits = options.fits.Selects(&entry)
 			return nil
 		})
-		t.Foresee(o.endings)
+		t.Foresee(options.endings)
 		for e, err := range events {
 			if err == nil {
 				err = t.Apply(e)
@@ -264,22 +264,22 @@ type filteredLog struct {
 	closed bool
 }
 
-// take returns the events that replace e: none, e itself, or before the last event the note.
-func (n *filteredLog) take(e store.Event, fits bool) (list []store.Event) {
+// take returns the events that replace event: none, event itself, or before the last event the note.
+func (n *filteredLog) take(event store.Event, fits bool) (list []store.Event) {
 	n.read++
-	n.at = e.At
-	switch e.Kind {
+	n.at = event.At
+	switch event.Kind {
 	case store.Opened:
-		if h, err := store.ParseHeader(e.Payload); err == nil && h.ID != "" {
+		if h, err := store.ParseHeader(event.Payload); err == nil && h.ID != "" {
 			id := store.DeriveSessionID([]byte(string(h.ID) + "\n" + n.expr)) // of this session and this filter
-			e.Payload = bytes.Replace(e.Payload, []byte(`"`+string(h.ID)+`"`), []byte(`"`+string(id)+`"`), 1)
+			event.Payload = bytes.Replace(event.Payload, []byte(`"`+string(h.ID)+`"`), []byte(`"`+string(id)+`"`), 1)
 		}
 	case store.Closed:
 		n.closed = true
 		list = append(list, n.note())
-		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {
+		if info, err := store.DecodePayload[store.ClosedInfo](event); err == nil {
 			info.Frames = n.frames
-			e.Payload = store.EncodePayload(info)
+			event.Payload = store.EncodePayload(info)
 		}
 	case store.Lost:
 	default:
@@ -287,55 +287,55 @@ func (n *filteredLog) take(e store.Event, fits bool) (list []store.Event) {
 			return nil
 		}
 	}
-	if e, fits = n.renumber(e); !fits {
+	if event, fits = n.renumber(event); !fits {
 		return nil
 	}
-	n.kept[e.Dir] = append(n.kept[e.Dir], n.read)
-	return append(list, n.add(e, n.read))
+	n.kept[event.Dir] = append(n.kept[event.Dir], n.read)
+	return append(list, n.add(event, n.read))
 }
 
 // add gives an event its Seq.
-func (n *filteredLog) add(e store.Event, was uint64) store.Event {
+func (n *filteredLog) add(event store.Event, was uint64) store.Event {
 	n.was = append(n.was, was)
-	e.Seq = uint64(len(n.was))
-	if e.Kind == store.Frame {
+	event.Seq = uint64(len(n.was))
+	if event.Kind == store.Frame {
 		n.frames++
 	}
-	return e
+	return event
 }
 
 // renumber changes the Seqs that an event names. It returns false if the frame of a delivered
 // event was left out.
-func (n *filteredLog) renumber(e store.Event) (store.Event, bool) {
-	switch e.Kind {
+func (n *filteredLog) renumber(event store.Event) (store.Event, bool) {
+	switch event.Kind {
 	case store.Delivered:
-		info, err := store.DecodePayload[store.DeliveredInfo](e)
+		info, err := store.DecodePayload[store.DeliveredInfo](event)
 		if err != nil {
-			return e, true
+			return event, true
 		}
-		i, exact := slices.BinarySearch(n.kept[e.Dir], info.Upto)
+		i, exact := slices.BinarySearch(n.kept[event.Dir], info.Upto)
 		if !exact && i == 0 {
-			return e, false
+			return event, false
 		}
 		if !exact {
 			i--
 		}
-		info.Upto = n.now(n.kept[e.Dir][i])
-		e.Payload = store.EncodePayload(info)
+		info.Upto = n.now(n.kept[event.Dir][i])
+		event.Payload = store.EncodePayload(info)
 	case store.Stalled: // where frames are left out its offsets lead nowhere
-		info, err := store.DecodePayload[store.StalledInfo](e)
+		info, err := store.DecodePayload[store.StalledInfo](event)
 		if err == nil {
 			info.Frame, info.Read, info.Passed = n.now(info.Frame), 0, 0
-			e.Payload = store.EncodePayload(info)
+			event.Payload = store.EncodePayload(info)
 		}
 	case store.HTTP:
-		info, err := store.DecodePayload[store.HTTPInfo](e)
+		info, err := store.DecodePayload[store.HTTPInfo](event)
 		if err == nil && info.SSE != nil && info.SSE.Frame != 0 {
 			info.SSE.Frame = n.now(info.SSE.Frame)
-			e.Payload = store.EncodePayload(&info)
+			event.Payload = store.EncodePayload(&info)
 		}
 	}
-	return e, true
+	return event, true
 }
 
 // now returns the new Seq of an event, 0 if it was left out.

@@ -205,12 +205,12 @@ func (l *labels) list() (list []string) {
 }
 
 // of reports whether a session has all of the labels. Its plain label may be NAME=VALUE.
-func (l *labels) of(h store.Header) bool {
-	if l.text != "" && h.Label != l.text {
+func (l *labels) of(header store.Header) bool {
+	if l.text != "" && header.Label != l.text {
 		return false
 	}
 	for name, value := range l.values {
-		if has, ok := h.Labels[name]; (!ok || has != value) && h.Label != name+"="+value {
+		if has, ok := header.Labels[name]; (!ok || has != value) && header.Label != name+"="+value {
 			return false
 		}
 	}

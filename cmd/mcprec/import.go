@@ -30,7 +30,7 @@ that differs from what is there under its id is an error.
 What other recorders wrote is known by its content, and --from FORMAT insists on a
 format. The formats are
 
-` + helpTable(17, foreign.Formats, func(f foreign.Format) (string, string) { return f.Name, f.Says }) + `
+` + helpTable(17, foreign.Formats, func(format foreign.Format) (string, string) { return format.Name, format.Says }) + `
 What a format has no event for becomes a note, and so does what is to be known of its
 bytes: most recorders keep messages, not the bytes that passed.
 
@@ -51,7 +51,7 @@ named wherever a fixture is wanted, without an import.
 	}
 	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.from, "from", "", "take the files for `FORMAT`")
-	completeWords(cmd, "from", namesOf(foreign.Formats, func(f foreign.Format) string { return f.Name })...)
+	completeWords(cmd, "from", namesOf(foreign.Formats, func(format foreign.Format) string { return format.Name })...)
 	return cmd
 }
 
@@ -60,14 +60,14 @@ type importOptions struct {
 	from string
 }
 
-func runImport(cmd *cobra.Command, o importOptions, files []string) (err error) {
+func runImport(cmd *cobra.Command, options importOptions, files []string) (err error) {
 	var format foreign.Format // known by the content
-	if o.from != "" {
-		if format, err = foreign.Named(o.from); err != nil {
+	if options.from != "" {
+		if format, err = foreign.Named(options.from); err != nil {
 			return exit.Usagef("import: --from: %v", err)
 		}
 	}
-	db, err := openStore(cmd, o.home)
+	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err
 	}

@@ -53,12 +53,12 @@ masked, true, if record was given --mask.
 	return cmd
 }
 
-func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
+func runList(cmd *cobra.Command, options listOptions, prefix string) (err error) {
 	defer process.LimitMemory()()
-	if err := notNegative("limit", o.limit); err != nil {
+	if err := notNegative("limit", options.limit); err != nil {
 		return err
 	}
-	db, err := openStore(cmd, o.home)
+	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err
 	}
@@ -76,15 +76,15 @@ func runList(cmd *cobra.Command, o listOptions, prefix string) (err error) {
 	if serr != nil {
 		return errors.Join(err, serr)
 	}
-	if o.format == "json" {
+	if options.format == "json" {
 		enc := report.NewEncoder(w)
-		for _, s := range newest(sessions, o.limit) {
+		for _, s := range newest(sessions, options.limit) {
 			err = errors.Join(err, enc.Encode(lineOf(s)))
 		}
 	} else {
-		listText(w, sessions, o.limit)
+		listText(w, sessions, options.limit)
 	}
-	if len(sessions) == 0 && err == nil && o.format == "text" {
+	if len(sessions) == 0 && err == nil && options.format == "text" {
 		if prefix != "" {
 			return exit.Usagef("no session begins with %s in %s", prefix, db.Info().Location)
 		}
@@ -166,11 +166,11 @@ func listText(w *terminal.Screen, sessions []store.Session, limit int) {
 	}
 }
 
-func commandOf(s store.Session) string {
-	if s.URL != "" {
-		return s.URL
+func commandOf(session store.Session) string {
+	if session.URL != "" {
+		return session.URL
 	}
-	return strings.Join(s.Command, " ")
+	return strings.Join(session.Command, " ")
 }
 
 // shortIDs returns the shortest unique prefixes of the ids, of at least 8 characters.

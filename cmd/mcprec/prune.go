@@ -132,16 +132,16 @@ The space is given back at once where it is worth it, as mcprec compact does.
 	return cmd
 }
 
-func runPrune(cmd *cobra.Command, o pruneOptions) (err error) {
-	if o.olderThan == nil && o.keep == nil && o.maxSize == nil {
+func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
+	if options.olderThan == nil && options.keep == nil && options.maxSize == nil {
 		return exit.Usagef("prune: which sessions? Use --older-than, --keep or --max-size")
 	}
-	db, err := openStore(cmd, o.home)
+	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, db)
-	p := &pruning{pruneOptions: o, cmd: cmd, db: db}
+	p := &pruning{pruneOptions: options, cmd: cmd, db: db}
 	again := true
 	for err == nil && again {
 		again, err = p.round()
@@ -292,8 +292,8 @@ The space is used again by later sessions; mcprec compact gives it back to the d
 	return cmd
 }
 
-func runRemove(cmd *cobra.Command, h home, args []string) (err error) {
-	db, err := openStore(cmd, h)
+func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
+	db, err := openStore(cmd, home)
 	if err != nil {
 		return err
 	}
@@ -340,10 +340,10 @@ must be room for the largest database once more.
 	return cmd
 }
 
-func runCompact(cmd *cobra.Command, h home) (err error) {
+func runCompact(cmd *cobra.Command, home home) (err error) {
 	defer process.LimitMemory()()
-	h.Secrets.Show = true // it prints nothing of a session, and needs no key
-	db, err := openStore(cmd, h)
+	home.Secrets.Show = true // it prints nothing of a session, and needs no key
+	db, err := openStore(cmd, home)
 	if err != nil {
 		return err
 	}

@@ -74,19 +74,19 @@ does not call it back. Make a new one.
 	return cmd
 }
 
-func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
+func runRedact(cmd *cobra.Command, options redactOptions, arg string) (err error) {
 	defer process.LimitMemory()()
 	file := arg == "-" || arg != "" && session.IsPath(arg)
 	switch {
-	case o.inPlace && (o.out.Name != "" || arg == "-"):
+	case options.inPlace && (options.out.Name != "" || arg == "-"):
 		return exit.Usagef("redact: --in-place has a place already; leave out --out, and name a session or a file")
-	case file && !o.inPlace && o.out.Name == "":
+	case file && !options.inPlace && options.out.Name == "":
 		return exit.Usagef("redact %s: where is the copy to go? Use --out FILE, or --in-place", arg)
 	}
-	if err := o.out.Check(); err != nil {
+	if err := options.out.Check(); err != nil {
 		return err
 	}
-	s, err := openSession(cmd, o.home, arg)
+	s, err := openSession(cmd, options.home, arg)
 	if err != nil {
 		return err
 	}
@@ -102,14 +102,14 @@ func runRedact(cmd *cobra.Command, o redactOptions, arg string) (err error) {
 	printCount(cmd.ErrOrStderr(), s, count)
 	write := func(w io.Writer) error { return session.Encode(w, jsonl.Each(events)) }
 	switch {
-	case o.out.Name != "":
-		return o.out.Write(cmd.OutOrStdout(), write)
+	case options.out.Name != "":
+		return options.out.Write(cmd.OutOrStdout(), write)
 	case count.Secrets == 0:
 		return nil
 	case s.Store == nil:
 		return outfile.Replace(arg, write)
 	}
-	return storeRedacted(cmd, s, events, o.inPlace)
+	return storeRedacted(cmd, s, events, options.inPlace)
 }
 
 // storeRedacted stores the copy as a session. In place it then removes the original: if this
@@ -157,13 +157,13 @@ type secretScan struct {
 
 // runScan lists the secrets of sessions. The store may be read-only: the scan keeps no
 // placeholder, so it makes its own key.
-func runScan(cmd *cobra.Command, o redactOptions, args []string) (err error) {
+func runScan(cmd *cobra.Command, options redactOptions, args []string) (err error) {
 	defer process.LimitMemory()()
-	if o.inPlace || o.out.Name != "" {
+	if options.inPlace || options.out.Name != "" {
 		return exit.Usagef("redact: --scan writes nothing; leave out --in-place and --out")
 	}
-	x := &secretScan{redactOptions: o, cmd: cmd, alone: len(args) == 1}
-	if x.masker, err = o.Masker(nil); err != nil {
+	x := &secretScan{redactOptions: options, cmd: cmd, alone: len(args) == 1}
+	if x.masker, err = options.Masker(nil); err != nil {
 		return err
 	}
 	x.home.Secrets.Show = true // so that no key is made in what is opened

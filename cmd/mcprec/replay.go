@@ -80,16 +80,16 @@ func newReplay() *cobra.Command {
 	return cmd
 }
 
-func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
-	capacity, err := replay.ParseCapacity(o.capacity)
+func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error) {
+	capacity, err := replay.ParseCapacity(options.capacity)
 	if err != nil {
 		return exit.Usagef("--capacity: %v", err)
 	}
-	ends, err := o.models.parse()
+	ends, err := options.models.parse()
 	if err != nil {
 		return err
 	}
-	s, err := openSession(cmd, o.home, arg)
+	s, err := openSession(cmd, options.home, arg)
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ func runReplay(cmd *cobra.Command, o replayOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	if !o.expect {
+	if !options.expect {
 		verdict := replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged()
-		return printVerdict(cmd, o.format, verdict, verdict.Verdict == replay.Pass)
+		return printVerdict(cmd, options.format, verdict, verdict.Verdict == replay.Pass)
 	}
 	expectations, err := replay.ParseExpectation(recording.Header().Expect)
 	if err != nil {

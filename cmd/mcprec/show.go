@@ -71,11 +71,11 @@ export --secrets.
 
 var errEnough = errors.New("enough")
 
-func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
-	if err := notNegative("limit", o.limit); err != nil {
+func runShow(cmd *cobra.Command, options showOptions, arg string) (err error) {
+	if err := notNegative("limit", options.limit); err != nil {
 		return err
 	}
-	fits, err := o.parse()
+	fits, err := options.parse()
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func runShow(cmd *cobra.Command, o showOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := openSession(cmd, o.home, arg)
+	s, err := openSession(cmd, options.home, arg)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
-	err = errors.Join(o.print(cmd, s, fits, out), out.Flush())
-	if err != nil || o.limit > 0 || s.Store == nil {
+	err = errors.Join(options.print(cmd, s, fits, out), out.Flush())
+	if err != nil || options.limit > 0 || s.Store == nil {
 		return err
 	}
 	for found, err := range s.Store.Sessions(cmd.Context(), store.Query{Prefix: string(s.ID)}) {
@@ -109,15 +109,15 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 	shown := 0
 	// Requests before --from are folded too: their responses name them.
 	last := uint64(0)
-	t, err := s.Transcript(cmd.Context(), o.pairs || fits.Ahead(), func(e timeline.Entry) error {
-		if last = e.Seq; e.Seq < o.from || !fits.Selects(&e) {
+	t, err := s.Transcript(cmd.Context(), o.pairs || fits.Ahead(), func(entry timeline.Entry) error {
+		if last = entry.Seq; entry.Seq < o.from || !fits.Selects(&entry) {
 			return nil
 		}
 		if o.limit > 0 && shown == o.limit {
 			return errEnough
 		}
 		shown++
-		return p.print(e)
+		return p.print(entry)
 	})
 	if err != nil {
 		return err
@@ -146,47 +146,47 @@ type entryPrinter struct {
 
 // newEntryPrinter returns a printer of one line an entry. With pairs the line also names the
 // events of the same call.
-func newEntryPrinter(s *terminal.Screen, format string, pairs bool) entryPrinter {
+func newEntryPrinter(screen *terminal.Screen, format string, pairs bool) entryPrinter {
 	if format == "json" {
-		enc := report.NewEncoder(s)
-		return entryPrinter{print: func(e timeline.Entry) error { return enc.Encode(entryLine(e, pairs)) }}
+		enc := report.NewEncoder(screen)
+		return entryPrinter{print: func(entry timeline.Entry) error { return enc.Encode(entryLine(entry, pairs)) }}
 	}
-	return entryPrinter{print: func(e timeline.Entry) error {
-		head, direction, text := e.Parts()
-		s.Paint(terminal.Dim, head)
-		s.Paint(ofDirection(e.Dir), direction)
-		s.Paint(ofTone(e.Tone()), text)
-		if p := e.Pairs(); pairs && p != "" {
-			s.Paint(terminal.Dim, ", "+p)
+	return entryPrinter{print: func(entry timeline.Entry) error {
+		head, direction, text := entry.Parts()
+		screen.Paint(terminal.Dim, head)
+		screen.Paint(ofDirection(entry.Dir), direction)
+		screen.Paint(ofTone(entry.Tone()), text)
+		if p := entry.Pairs(); pairs && p != "" {
+			screen.Paint(terminal.Dim, ", "+p)
 		}
-		s.Paint(terminal.Unpainted, "\n")
+		screen.Paint(terminal.Unpainted, "\n")
 		return nil
 	}}
 }
 
 // newSequencePrinter returns a printer that draws a sequence diagram.
-func newSequencePrinter(s *terminal.Screen) entryPrinter {
-	d := sequence.New(s.Width, func(l sequence.Line) error {
-		s.Paint(terminal.Dim, l.Head)
-		s.Paint(terminal.Cyan, l.Left)
-		how := ofTone(l.Tone)
-		if l.Tone == timeline.Usual {
-			how = ofDirection(l.Dir)
+func newSequencePrinter(screen *terminal.Screen) entryPrinter {
+	d := sequence.New(screen.Width, func(line sequence.Line) error {
+		screen.Paint(terminal.Dim, line.Head)
+		screen.Paint(terminal.Cyan, line.Left)
+		how := ofTone(line.Tone)
+		if line.Tone == timeline.Usual {
+			how = ofDirection(line.Dir)
 		}
-		s.Paint(how, l.Lane)
-		s.Paint(terminal.Magenta, strings.TrimRight(l.Tail, " "))
-		s.Paint(terminal.Unpainted, "\n")
+		screen.Paint(how, line.Lane)
+		screen.Paint(terminal.Magenta, strings.TrimRight(line.Tail, " "))
+		screen.Paint(terminal.Unpainted, "\n")
 		return nil
 	})
 	begun := false
-	return entryPrinter{func(e timeline.Entry) error {
+	return entryPrinter{func(entry timeline.Entry) error {
 		if !begun {
 			begun = true
 			if err := d.Heading(); err != nil {
 				return err
 			}
 		}
-		return d.Add(e)
+		return d.Add(entry)
 	}, d.Close}
 }
 

@@ -79,23 +79,23 @@ With --diff: from, to (seq, at), and changes (topic, before, after).
 	return cmd
 }
 
-func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
-	at, err := parsePoint("at", o.at)
+func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) {
+	at, err := parsePoint("at", options.at)
 	if err != nil {
 		return err
 	}
 	points := []point{at}
-	if o.diff != "" {
-		if at, err = parsePoint("diff", o.diff); err != nil {
+	if options.diff != "" {
+		if at, err = parsePoint("diff", options.diff); err != nil {
 			return err
 		}
 		points = append(points, at)
 	}
-	fits, err := o.parse()
+	fits, err := options.parse()
 	if err != nil {
 		return err
 	}
-	s, err := openSession(cmd, o.home, arg)
+	s, err := openSession(cmd, options.home, arg)
 	if err != nil {
 		return err
 	}
@@ -110,14 +110,14 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 		}
 	}
 	now := time.Duration(0)
-	if o.at == "100%" && o.diff == "" {
+	if options.at == "100%" && options.diff == "" {
 		now = s.Now()
 	}
 	before := filterCalls(states[0].View(now), fits)
-	if o.diff != "" {
-		return printReport(cmd, o.format, stateChanges(before, filterCalls(states[1].View(0), fits)))
+	if options.diff != "" {
+		return printReport(cmd, options.format, stateChanges(before, filterCalls(states[1].View(0), fits)))
 	}
-	if o.at == "100%" && s.Store != nil {
+	if options.at == "100%" && s.Store != nil {
 		var open []store.OpenLine // of a live session: lines whose ends have not come
 		open, err = s.Store.OpenLines(cmd.Context(), s.ID)
 		for _, l := range open {
@@ -125,7 +125,7 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 			before.Lines = append(before.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.Since.String(), Open: age.String()})
 		}
 	}
-	return errors.Join(err, printReport(cmd, o.format, single(true, before, func(w io.Writer) error {
+	return errors.Join(err, printReport(cmd, options.format, single(true, before, func(w io.Writer) error {
 		fmt.Fprintf(w, "after #%d at %s", before.Seq, before.At)
 		if before.Now != "" {
 			fmt.Fprintf(w, ", asked at %v", phrase.Brief(now))
@@ -141,7 +141,7 @@ func runState(cmd *cobra.Command, o stateOptions, arg string) (err error) {
 // statesAt returns the state at each point, in one pass over the events.
 func statesAt(ctx context.Context, s *session.Session, points []point) ([]*state.State, error) {
 	events := s.Events(ctx, 1, store.ReadOptions{Unfinished: true})
-	if slices.ContainsFunc(points, func(p point) bool { return p.share >= 0 }) {
+	if slices.ContainsFunc(points, func(point point) bool { return point.share >= 0 }) {
 		var took time.Duration
 		if s.Store != nil {
 			head, err := s.Store.Head(ctx, s.ID)
@@ -260,13 +260,13 @@ func (p point) isPast(seq uint64, at time.Duration) bool {
 }
 
 // filterCalls removes the calls from a view that do not fit.
-func filterCalls(v state.View, fits *filter.Filter) state.View {
-	v.Calls = slices.DeleteFunc(v.Calls, func(c state.Call) bool {
-		dir, _ := transport.ParseDirection(c.Dir)
+func filterCalls(view state.View, fits *filter.Filter) state.View {
+	view.Calls = slices.DeleteFunc(view.Calls, func(call state.Call) bool {
+		dir, _ := transport.ParseDirection(call.Dir)
 		return !fits.SelectsCall(&timeline.Call{
-			Dir: dir, ID: string(c.ID), Method: c.Method, Target: c.Target, Token: string(c.Token),
-			Request: c.Request, Stream: c.Stream, Cancelled: c.Cancelled,
+			Dir: dir, ID: string(call.ID), Method: call.Method, Target: call.Target, Token: string(call.Token),
+			Request: call.Request, Stream: call.Stream, Cancelled: call.Cancelled,
 		})
 	})
-	return v
+	return view
 }

@@ -78,30 +78,30 @@ type statistics struct {
 	Labels        map[string]counts `json:"labels"`
 }
 
-func (c *counts) add(s store.Session, stored int64) {
+func (c *counts) add(session store.Session, stored int64) {
 	if c.States == nil {
 		c.States = map[store.State]int{}
 	}
 	c.Sessions++
-	c.States[s.State]++
-	c.Events += s.Head.Seq
-	c.Frames += s.Frames
-	c.Lost += s.Lost
-	c.Recorded += s.Bytes
+	c.States[session.State]++
+	c.Events += session.Head.Seq
+	c.Frames += session.Frames
+	c.Lost += session.Lost
+	c.Recorded += session.Bytes
 	c.Stored += stored
-	if s.Start.IsZero() {
+	if session.Start.IsZero() {
 		return
 	}
-	if c.Oldest == nil || s.Start.Before(*c.Oldest) {
-		c.Oldest = &s.Start
+	if c.Oldest == nil || session.Start.Before(*c.Oldest) {
+		c.Oldest = &session.Start
 	}
-	if c.Newest == nil || s.Start.After(*c.Newest) {
-		c.Newest = &s.Start
+	if c.Newest == nil || session.Start.After(*c.Newest) {
+		c.Newest = &session.Start
 	}
 }
 
-func runStats(cmd *cobra.Command, o statsOptions) (err error) {
-	db, err := openStore(cmd, o.home)
+func runStats(cmd *cobra.Command, options statsOptions) (err error) {
+	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 	for s, serr := range db.Sessions(cmd.Context(), store.Query{}) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts are still counted
-		} else if o.labels.of(s.Header) {
+		} else if options.labels.of(s.Header) {
 			s.Header = db.Masker.Header(s.Header)
 			x.add(s, usage.Stored[s.ID])
 			for _, label := range (&labels{s.Label, s.Labels}).list() {
@@ -132,7 +132,7 @@ func runStats(cmd *cobra.Command, o statsOptions) (err error) {
 			}
 		}
 	}
-	if o.format == "json" {
+	if options.format == "json" {
 		return errors.Join(err, report.NewEncoder(cmd.OutOrStdout()).Encode(x))
 	}
 	return errors.Join(err, x.text(cmd.OutOrStdout()))

@@ -79,14 +79,14 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter.Filter, show func(timeline.Entry) error) error {
 	live := false
 	var window []timeline.Entry // the newest o.last entries, until live
-	t, err := s.Transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
+	t, err := s.Transcript(ctx, fits.Ahead(), func(entry timeline.Entry) error {
 		switch {
-		case !fits.Selects(&e):
+		case !fits.Selects(&entry):
 			return nil
 		case live:
-			return show(e)
+			return show(entry)
 		}
-		if window = append(window, e); len(window) > max(o.last, 0) {
+		if window = append(window, entry); len(window) > max(o.last, 0) {
 			window = window[1:]
 		}
 		return nil
@@ -95,9 +95,9 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 		return err
 	}
 	next := uint64(1)
-	err = session.Each(s.Events(ctx, 1, store.ReadOptions{Unfinished: !o.follow}), func(e store.Event) error {
-		next = e.Seq + 1
-		return t.Apply(e)
+	err = session.Each(s.Events(ctx, 1, store.ReadOptions{Unfinished: !o.follow}), func(event store.Event) error {
+		next = event.Seq + 1
+		return t.Apply(event)
 	})
 	for _, e := range window {
 		if err := show(e); err != nil {
@@ -113,8 +113,8 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 
 // awaitLive returns the newest live session, or waits for one. File systems have no portable
 // way to announce a new file, so it looks five times a second.
-func awaitLive(cmd *cobra.Command, h home) (id string, err error) {
-	db, err := h.Open(boltstore.Options{})
+func awaitLive(cmd *cobra.Command, home home) (id string, err error) {
+	db, err := home.Open(boltstore.Options{})
 	if err != nil {
 		return "", err
 	}

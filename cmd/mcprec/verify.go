@@ -92,8 +92,8 @@ func (v *verification) fault(err error) {
 }
 
 // store checks the store's structures and all of its sessions.
-func (v *verification) store(h home) (err error) {
-	db, err := h.Open(boltstore.Options{})
+func (v *verification) store(home home) (err error) {
+	db, err := home.Open(boltstore.Options{})
 	if err != nil {
 		return err
 	}
@@ -172,18 +172,18 @@ cannot be read or written.`,
 	return cmd
 }
 
-func runRepair(cmd *cobra.Command, h home, dry bool) (err error) {
+func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 	defer process.LimitMemory()()
-	db, err := h.Open(boltstore.Options{})
+	db, err := home.Open(boltstore.Options{})
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, db)
 	damaged, lost := uint64(0), false
-	err = db.Repair(cmd.Context(), dry, func(r boltstore.Repaired) {
+	err = db.Repair(cmd.Context(), dry, func(repaired boltstore.Repaired) {
 		damaged++
-		lost = lost || r.Lost()
-		sayRepaired(cmd, r)
+		lost = lost || repaired.Lost()
+		sayRepaired(cmd, repaired)
 	})
 	if err != nil {
 		return err
@@ -195,22 +195,22 @@ func runRepair(cmd *cobra.Command, h home, dry bool) (err error) {
 	return nil
 }
 
-func sayRepaired(cmd *cobra.Command, r boltstore.Repaired) {
+func sayRepaired(cmd *cobra.Command, repaired boltstore.Repaired) {
 	say := func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
-	fault, _, _ := strings.Cut(fmt.Sprint(r.Fault), " (") // without the advice to repair it
+	fault, _, _ := strings.Cut(fmt.Sprint(repaired.Fault), " (") // without the advice to repair it
 	fault, _, _ = strings.Cut(fault, "; mcprec repair ")
-	if !strings.Contains(fault, r.Path) {
-		fault = r.Path + ": " + fault
+	if !strings.Contains(fault, repaired.Path) {
+		fault = repaired.Path + ": " + fault
 	}
 	say("%s", fault)
-	if r.Odd {
-		if r.Kept != "" {
-			say("  it is now %s", r.Kept)
+	if repaired.Odd {
+		if repaired.Kept != "" {
+			say("  it is now %s", repaired.Kept)
 		}
 		return
 	}
 	whole, part := uint64(0), []boltstore.Salvaged(nil)
-	for _, x := range r.Sessions {
+	for _, x := range repaired.Sessions {
 		if x.Lost == 0 {
 			whole++
 		} else {
@@ -227,14 +227,14 @@ func sayRepaired(cmd *cobra.Command, r boltstore.Repaired) {
 		say("  session %s: %s saved, %d lost", x.ID, phrase.Plural(x.Saved, "event"), x.Lost)
 	}
 	switch {
-	case r.Unknown:
+	case repaired.Unknown:
 		say("  how many sessions it held can be told no more")
-	case r.Gone == 1:
-		say("  lost with all its events: session %s", r.GoneID)
-	case r.Gone > 1:
-		say("  lost with all their events: %s", phrase.Plural(r.Gone, "session"))
+	case repaired.Gone == 1:
+		say("  lost with all its events: session %s", repaired.GoneID)
+	case repaired.Gone > 1:
+		say("  lost with all their events: %s", phrase.Plural(repaired.Gone, "session"))
 	}
-	if r.Kept != "" {
-		say("  the damaged file is kept as %s", r.Kept)
+	if repaired.Kept != "" {
+		say("  the damaged file is kept as %s", repaired.Kept)
 	}
 }

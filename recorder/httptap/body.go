@@ -68,12 +68,12 @@ func endOf(err error) bodyEnd {
 }
 
 // open begins the body. Without isMCP no content type makes a frame.
-func (b *body) open(dir transport.Direction, h http.Header, length int64, isMCP bool) {
+func (b *body) open(dir transport.Direction, header http.Header, length int64, isMCP bool) {
 	b.dir, b.left, b.form = dir, length, formOther
 	if isMCP {
-		b.form = formOf(h.Get("Content-Type"))
+		b.form = formOf(header.Get("Content-Type"))
 	}
-	coding := strings.Join(h.Values("Content-Encoding"), ", ")
+	coding := strings.Join(header.Values("Content-Encoding"), ", ")
 	var known bool
 	if b.code, known = newDecoder(coding); !known {
 		b.form, b.coding = formOther, coding
@@ -141,7 +141,7 @@ func (b *body) decode(chunk []byte, end bodyEnd) []byte {
 	if cap(b.plain) > 4*streamable.EventLimit {
 		b.plain = nil
 	}
-	err := b.code.feed(chunk, end != bodyOpen, func(p []byte) { b.plain = append(b.plain, p...) })
+	err := b.code.feed(chunk, end != bodyOpen, func(data []byte) { b.plain = append(b.plain, data...) })
 	if err == nil && (end == bodyOpen || b.code.full) {
 		return b.plain
 	}

@@ -79,7 +79,7 @@ type gunzip struct {
 	within bool // the member has not ended
 }
 
-func (g *gunzip) Read(p []byte) (int, error) {
+func (g *gunzip) Read(data []byte) (int, error) {
 	for {
 		if !g.within {
 			head, err := g.src.Peek(1)
@@ -97,7 +97,7 @@ func (g *gunzip) Read(p []byte) (int, error) {
 			}
 			g.member.Multistream(false)
 		}
-		n, err := g.member.Read(p)
+		n, err := g.member.Read(data)
 		g.within = err != io.EOF
 		if g.within {
 			return n, err
@@ -127,8 +127,8 @@ type inflated struct {
 	src chunkReader
 }
 
-func (i inflated) Read(p []byte) (int, error) {
-	n, err := i.Reader.Read(p)
+func (i inflated) Read(data []byte) (int, error) {
+	n, err := i.Reader.Read(data)
 	if err != io.EOF {
 		return n, err
 	}
@@ -151,8 +151,8 @@ type trailingReader struct {
 	came       bool // a byte was decoded: the body is coded
 }
 
-func (t *trailingReader) Read(p []byte) (int, error) {
-	n, err := t.Reader.Read(p)
+func (t *trailingReader) Read(data []byte) (int, error) {
+	n, err := t.Reader.Read(data)
 	t.came = t.came || n > 0
 	if t.came && err != nil && t.isTrailing(err) {
 		err = errTrailing
@@ -189,11 +189,11 @@ func (c chunkReader) more() bool {
 	return true
 }
 
-func (c chunkReader) Read(p []byte) (int, error) {
+func (c chunkReader) Read(data []byte) (int, error) {
 	if !c.more() {
 		return 0, io.EOF
 	}
-	n := copy(p, c.d.chunk)
+	n := copy(data, c.d.chunk)
 	c.d.chunk = c.d.chunk[n:]
 	return n, nil
 }

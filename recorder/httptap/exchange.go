@@ -97,14 +97,14 @@ func (x *exchange) traced(ctx context.Context, pass func(status int, h http.Head
 }
 
 // interim records an interim response.
-func (x *exchange) interim(status int, h http.Header) {
+func (x *exchange) interim(status int, header http.Header) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over {
 		return
 	}
 	it := recorder.Item{Kind: store.HTTP, Dir: transport.ServerToClient,
-		Info: &store.HTTPInfo{What: store.HTTPInterim, Status: status, Header: httpevent.Header(h)}}
+		Info: &store.HTTPInfo{What: store.HTTPInterim, Status: status, Header: httpevent.Header(header)}}
 	if x.rec == nil { // the request's body decides which recording it is
 		x.pending = append(x.pending, it)
 		return
@@ -157,19 +157,19 @@ func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 }
 
 // passed records how long the receiver blocked the last write of a body, if it was long.
-func (x *exchange) passed(b *body) {
+func (x *exchange) passed(body *body) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if b.recorded.IsZero() {
+	if body.recorded.IsZero() {
 		return
 	}
-	blocked := time.Since(b.recorded)
-	b.recorded = time.Time{}
-	if blocked < recorder.BlockedThreshold || x.rec == nil || b.rec.Whole() == 0 {
+	blocked := time.Since(body.recorded)
+	body.recorded = time.Time{}
+	if blocked < recorder.BlockedThreshold || x.rec == nil || body.rec.Whole() == 0 {
 		return
 	}
-	x.write(b, []recorder.Item{{Kind: store.Delivered, Dir: b.dir,
-		Payload: store.EncodePayload(store.DeliveredInfo{Upto: b.rec.Whole(), Blocked: blocked})}})
+	x.write(body, []recorder.Item{{Kind: store.Delivered, Dir: body.dir,
+		Payload: store.EncodePayload(store.DeliveredInfo{Upto: body.rec.Whole(), Blocked: blocked})}})
 }
 
 // fail ends an exchange without a response.
@@ -235,15 +235,15 @@ func (x *exchange) leave() {
 }
 
 // write records the pending items and then these, with one write.
-func (x *exchange) write(b *body, items []recorder.Item) {
+func (x *exchange) write(body *body, items []recorder.Item) {
 	if len(x.pending) > 0 {
 		items = append(x.pending, items...)
 		x.pending = nil
 	}
 	x.enter()
-	b.rec.Write(items)
+	body.rec.Write(items)
 	if len(items) > 0 {
-		b.recorded = time.Now()
+		body.recorded = time.Now()
 	}
 }
 

@@ -73,12 +73,12 @@ func (w *tappedWriter) WriteHeader(status int) {
 }
 
 // Write records the bytes before they are sent.
-func (w *tappedWriter) Write(p []byte) (int, error) {
+func (w *tappedWriter) Write(data []byte) (int, error) {
 	if !w.head {
 		w.WriteHeader(http.StatusOK)
 	}
-	w.x.download(p, bodyOpen, "", "")
-	n, err := w.ResponseWriter.Write(p)
+	w.x.download(data, bodyOpen, "", "")
+	n, err := w.ResponseWriter.Write(data)
 	w.x.passed(&w.x.down)
 	return n, err
 }

@@ -110,15 +110,15 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // pass sends a request on, and passes the response back; sent is the request's body.
-func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, sent *uploadBody) {
+func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, exchange *exchange, sent *uploadBody) {
 	head := w.Header()
 	var mu sync.Mutex // guards responded: an interim response may come late
 	responded := false
-	resp, err := p.o.Transport.RoundTrip(out.WithContext(x.traced(out.Context(), func(status int, h http.Header) {
+	resp, err := p.o.Transport.RoundTrip(out.WithContext(exchange.traced(out.Context(), func(status int, header http.Header) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !responded {
-			maps.Copy(head, h)
+			maps.Copy(head, header)
 			w.WriteHeader(status)
 			clear(head)
 		}
@@ -127,7 +127,7 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	responded = true
 	mu.Unlock()
 	if err != nil {
-		x.failRoundTrip(r.Context(), err)
+		exchange.failRoundTrip(r.Context(), err)
 		if r.Context().Err() == nil {
 			p.reportFailure(fmt.Sprintf("no answer from %s: %v", p.target, store.RootCause(err)))
 		}
@@ -136,8 +136,8 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 	// A head that announces a body of known length passes together with the first bytes of the body.
 	length := lengthOf(resp)
 	together := length > 0 && formOf(resp.Header.Get("Content-Type")) != formEvents
-	x.respond(resp.StatusCode, resp.Header, length, together)
-	tapped := &downloadBody{ReadCloser: resp.Body, x: x, ctx: r.Context()}
+	exchange.respond(resp.StatusCode, resp.Header, length, together)
+	tapped := &downloadBody{ReadCloser: resp.Body, x: exchange, ctx: r.Context()}
 	defer tapped.Close()
 	defer func() { // relay panics when the response breaks off
 		if tapped.broken != nil {
@@ -165,7 +165,7 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, x *exchange, s
 		head.Set("Connection", "close")
 	}
 	relay(w, resp, source, together)
-	if x.unread() > 0 { // the rest of the request must not hold the response back
+	if exchange.unread() > 0 { // the rest of the request must not hold the response back
 		_ = http.NewResponseController(w).Flush()
 	}
 }

@@ -39,10 +39,10 @@ type endpointBody struct {
 	done   bool // the endpoint has passed
 }
 
-func (b *endpointBody) Read(p []byte) (int, error) {
+func (b *endpointBody) Read(data []byte) (int, error) {
 	for len(b.ready) == 0 && !b.done {
-		n, err := b.ReadCloser.Read(p)
-		b.held = append(b.held, p[:n]...)
+		n, err := b.ReadCloser.Read(data)
+		b.held = append(b.held, data[:n]...)
 		for b.event() {
 		}
 		b.err = err
@@ -54,14 +54,14 @@ func (b *endpointBody) Read(p []byte) (int, error) {
 		}
 	}
 	if len(b.ready) > 0 {
-		n := copy(p, b.ready)
+		n := copy(data, b.ready)
 		b.ready = b.ready[n:]
 		return n, nil
 	}
 	if b.err != nil {
 		return 0, b.err
 	}
-	return b.ReadCloser.Read(p)
+	return b.ReadCloser.Read(data)
 }
 
 // event makes the first held event ready if it is whole, and reports whether to look for another.
@@ -84,11 +84,11 @@ func (b *endpointBody) event() bool {
 	return comment
 }
 
-// eventSize returns the length of the first event of b, or of a comment in front; 0: neither is
+// eventSize returns the length of the first event of data, or of a comment in front; 0: neither is
 // whole. A comment is not held back, because the next event may take a long time.
-func eventSize(b []byte) int {
+func eventSize(data []byte) int {
 	size := 0
-	for text, end := range streamable.EventLines(b) {
+	for text, end := range streamable.EventLines(data) {
 		comment := size == 0 && len(end) > 0 && bytes.HasPrefix(text, []byte{':'})
 		size += len(text) + len(end)
 		if comment || len(text) == 0 {

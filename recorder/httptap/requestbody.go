@@ -23,20 +23,20 @@ type uploadBody struct {
 }
 
 // Read implements [io.Reader].
-func (b *uploadBody) Read(p []byte) (int, error) {
+func (b *uploadBody) Read(data []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.givenUp.Load() {
 		return 0, http.ErrAbortHandler
 	}
 	b.x.passed(&b.x.up)
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.ReadCloser.Read(data)
 	if err == io.EOF {
 		b.ended.Store(true)
 	}
 	seen := min(int64(n), b.skip)
 	b.skip -= seen
-	b.x.upload(p[seen:n], endOf(err))
+	b.x.upload(data[seen:n], endOf(err))
 	return n, err
 }
 
@@ -172,17 +172,17 @@ func (f *firstBytes) stop() []byte {
 }
 
 // Read returns the bytes that fill has read since stop, then the rest.
-func (f *firstBytes) Read(p []byte) (int, error) {
+func (f *firstBytes) Read(data []byte) (int, error) {
 	<-f.stopped
-	n := copy(p, f.buf[f.given:f.n])
+	n := copy(data, f.buf[f.given:f.n])
 	f.given += n
 	switch {
-	case n > 0 || len(p) == 0:
+	case n > 0 || len(data) == 0:
 		return n, nil
 	case f.err != nil:
 		return 0, f.err
 	}
-	return f.ReadCloser.Read(p)
+	return f.ReadCloser.Read(data)
 }
 
 // finish reads and records the rest of the request for readAheadTime: a client may send the rest

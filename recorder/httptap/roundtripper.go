@@ -69,9 +69,9 @@ type downloadBody struct {
 }
 
 // Read implements [io.Reader].
-func (b *downloadBody) Read(p []byte) (int, error) {
+func (b *downloadBody) Read(data []byte) (int, error) {
 	b.x.passed(&b.x.down)
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.ReadCloser.Read(data)
 	if n == 0 && err == nil {
 		return n, err
 	}
@@ -84,7 +84,7 @@ func (b *downloadBody) Read(p []byte) (int, error) {
 		b.broken = store.RootCause(err)
 		what, cause = store.HTTPBroken, b.broken.Error()
 	}
-	b.x.download(p[:n], end, what, cause)
+	b.x.download(data[:n], end, what, cause)
 	return n, err
 }
 

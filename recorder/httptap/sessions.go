@@ -98,24 +98,24 @@ func (rec *recording) note(text string) {
 }
 
 // enter returns the recording of a new exchange, and the exchange's number there.
-func (t *Tap) enter(x *exchange) (*recording, uint64) {
+func (t *Tap) enter(exchange *exchange) (*recording, uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.ending >= maxEnding && t.sessions[x.request.session] == nil { // it may begin another
+	for t.ending >= maxEnding && t.sessions[exchange.request.session] == nil { // it may begin another
 		t.ended.Wait()
 	}
-	rec := t.recordingOf(x)
+	rec := t.recordingOf(exchange)
 	t.exchanges++
 	rec.used = t.exchanges
-	t.live[x] = true
+	t.live[exchange] = true
 	rec.streams++
 	rec.open++
 	return rec, rec.streams
 }
 
 // recordingOf finds or begins the recording of a new exchange. t.mu is held.
-func (t *Tap) recordingOf(x *exchange) *recording {
-	q := &x.request
+func (t *Tap) recordingOf(exchange *exchange) *recording {
+	q := &exchange.request
 	switch rec := t.endpoints[q.path]; {
 	case t.o.Together:
 	case q.session != "":
@@ -131,7 +131,7 @@ func (t *Tap) recordingOf(x *exchange) *recording {
 		} else {
 			t.lobby = nil
 		}
-		rec.undecided = x
+		rec.undecided = exchange
 		return rec
 	}
 	if t.lobby == nil {
@@ -158,24 +158,24 @@ func (t *Tap) recordingOfSession(id string) *recording {
 }
 
 // responded reads the head of a response, which may name the exchange's session.
-func (t *Tap) responded(x *exchange, status int, h http.Header) {
+func (t *Tap) responded(exchange *exchange, status int, header http.Header) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.o.Together {
 		return
 	}
-	rec, id := x.rec, h.Get(mcp.HeaderSessionID)
+	rec, id := exchange.rec, header.Get(mcp.HeaderSessionID)
 	accepted := status >= 200 && status < 300
-	if accepted && x.request.method == http.MethodPost && !x.request.other && !x.request.probes {
+	if accepted && exchange.request.method == http.MethodPost && !exchange.request.other && !exchange.request.probes {
 		rec.answered = true
 	}
-	if accepted && x.request.method == http.MethodDelete && x.request.session != "" {
+	if accepted && exchange.request.method == http.MethodDelete && exchange.request.session != "" {
 		rec.ending = true
 	}
 	switch {
-	case id != "" && id != x.request.session && (t.sessions[id] == nil || t.sessions[id].ending):
-		if rec.id != "" || rec.undecided != x && rec.streams > 1 {
-			note := fmt.Sprintf("MCP session %s began in exchange %d of recording %s", id, x.number, rec.ID())
+	case id != "" && id != exchange.request.session && (t.sessions[id] == nil || t.sessions[id].ending):
+		if rec.id != "" || rec.undecided != exchange && rec.streams > 1 {
+			note := fmt.Sprintf("MCP session %s began in exchange %d of recording %s", id, exchange.number, rec.ID())
 			rec = t.start()
 			rec.beginning = append(rec.beginning, note)
 		}
@@ -185,10 +185,10 @@ func (t *Tap) responded(x *exchange, status int, h http.Header) {
 		}
 		rec.id = id
 		t.sessions[id] = rec
-	case rec.undecided != x:
-	case x.stream: // it may name the endpoint of HTTP+SSE
+	case rec.undecided != exchange:
+	case exchange.stream: // it may name the endpoint of HTTP+SSE
 	default:
-		rec.stateless = accepted && x.request.method == http.MethodPost
+		rec.stateless = accepted && exchange.request.method == http.MethodPost
 		t.becomeLobby(rec)
 	}
 }
@@ -203,15 +203,15 @@ func (t *Tap) becomeLobby(rec *recording) {
 
 // findEndpoint looks for the endpoint of an HTTP+SSE session in the events of its stream, and
 // binds the endpoint to the exchange's recording. The first endpoint counts.
-func (t *Tap) findEndpoint(x *exchange, items []recorder.Item) {
-	if !x.stream || x.named {
+func (t *Tap) findEndpoint(exchange *exchange, items []recorder.Item) {
+	if !exchange.stream || exchange.named {
 		return
 	}
 	for _, it := range items {
 		if it.Info == nil || it.Info.SSE == nil || it.Info.SSE.Event != "endpoint" {
 			continue
 		}
-		base, err := url.Parse(x.request.path)
+		base, err := url.Parse(exchange.request.path)
 		if err != nil {
 			return
 		}
@@ -219,11 +219,11 @@ func (t *Tap) findEndpoint(x *exchange, items []recorder.Item) {
 		if err != nil {
 			continue
 		}
-		x.named = true
+		exchange.named = true
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		rec, endpoint := x.rec, u.RequestURI()
-		if rec.undecided == x {
+		rec, endpoint := exchange.rec, u.RequestURI()
+		if rec.undecided == exchange {
 			rec.undecided = nil
 		}
 		if t.lobby == rec && !t.o.Together { // the recording now belongs to the session alone
@@ -236,16 +236,16 @@ func (t *Tap) findEndpoint(x *exchange, items []recorder.Item) {
 }
 
 // leave ends an exchange. A recording that can get no other exchange ends with its last one.
-func (t *Tap) leave(x *exchange) {
+func (t *Tap) leave(exchange *exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.live, x)
-	rec := x.rec
+	delete(t.live, exchange)
+	rec := exchange.rec
 	rec.open--
-	if rec.undecided == x {
+	if rec.undecided == exchange {
 		t.becomeLobby(rec)
 	}
-	if x.named && !t.o.Together {
+	if exchange.named && !t.o.Together {
 		rec.ending = true
 	}
 	reachable := rec.id != "" || rec.endpoints != nil || t.lobby == rec

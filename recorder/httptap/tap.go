@@ -58,9 +58,9 @@ type Tap struct {
 }
 
 // New returns a tap.
-func New(o Options) *Tap {
-	o.Header.Transport = "http"
-	t := &Tap{o: o, sessions: map[string]*recording{}, past: map[string]store.SessionID{},
+func New(options Options) *Tap {
+	options.Header.Transport = "http"
+	t := &Tap{o: options, sessions: map[string]*recording{}, past: map[string]store.SessionID{},
 		endpoints: map[string]*recording{}, all: map[*recording]bool{}, live: map[*exchange]bool{}}
 	t.ended = sync.NewCond(&t.mu)
 	return t
@@ -110,18 +110,18 @@ func (t *Tap) Handler(next http.Handler) http.Handler {
 
 // Proxy returns a reverse proxy that records exchanges. It sends a request on as it came, except
 // for the host and the headers of one connection, and passes responses back, redirects too.
-func (t *Tap) Proxy(o ProxyOptions) http.Handler {
-	if o.Transport == nil {
-		o.Transport = newPerConnection()
+func (t *Tap) Proxy(options ProxyOptions) http.Handler {
+	if options.Transport == nil {
+		options.Transport = newPerConnection()
 	}
-	if o.Refused == nil {
-		o.Refused = func(string) {}
+	if options.Refused == nil {
+		options.Refused = func(string) {}
 	}
-	if o.Failed == nil {
-		o.Failed = func(string) {}
+	if options.Failed == nil {
+		options.Failed = func(string) {}
 	}
-	where := url.URL{Scheme: o.Target.Scheme, Host: o.Target.Host, Path: o.Target.Path}
-	return &proxy{tap: t, o: o, target: where.String()}
+	where := url.URL{Scheme: options.Target.Scheme, Host: options.Target.Host, Path: options.Target.Path}
+	return &proxy{tap: t, o: options, target: where.String()}
 }
 
 // requestInfo has the facts of a request that decide about the recording.

@@ -92,8 +92,8 @@ func stateOf(letter byte) State {
 	return Unknown
 }
 
-func describe(pid int, s stat, depth int) Process {
-	p := Process{PID: pid, Name: s.name, State: stateOf(s.state)}
+func describe(pid int, stat stat, depth int) Process {
+	p := Process{PID: pid, Name: stat.name, State: stateOf(stat.state)}
 	if p.State == Zombie || p.State == Gone {
 		return p
 	}
@@ -131,31 +131,31 @@ func file(pid, fd int) string {
 
 // callOf returns the system call in which a thread waits; ok is false if it waits in none, or
 // the system does not tell.
-func callOf(pid int, thread string) (c Call, ok bool) {
-	c.FD = -1
+func callOf(pid int, thread string) (call Call, ok bool) {
+	call.FD = -1
 	text, err := os.ReadFile(thread + "/syscall")
 	fields := strings.Fields(string(text))
 	if err == nil && len(fields) >= 2 {
 		number, err := strconv.Atoi(fields[0])
 		if err != nil || number < 0 { // it runs, or it is not in a system call
-			return c, false
+			return call, false
 		}
-		if c.Name = callNames[number]; c.Name == "" {
-			c.Name = "system call " + fields[0]
+		if call.Name = callNames[number]; call.Name == "" {
+			call.Name = "system call " + fields[0]
 		}
 		fd, err := strconv.ParseUint(strings.TrimPrefix(fields[1], "0x"), 16, 64)
-		if err == nil && (c.Name == "read" || c.Name == "write" || c.Name == "accept" || c.Name == "connect") {
-			c.FD = int(uint32(fd))
-			c.File = file(pid, c.FD)
+		if err == nil && (call.Name == "read" || call.Name == "write" || call.Name == "accept" || call.Name == "connect") {
+			call.FD = int(uint32(fd))
+			call.File = file(pid, call.FD)
 		}
-		return c, true
+		return call, true
 	}
 	if err == nil { // "running"
-		return c, false
+		return call, false
 	}
 	function, _ := os.ReadFile(thread + "/wchan")
-	c.Name = callIn(string(bytes.TrimSpace(function)))
-	return c, c.Name != ""
+	call.Name = callIn(string(bytes.TrimSpace(function)))
+	return call, call.Name != ""
 }
 
 // callIn returns the system call of a kernel function in which a thread waits.

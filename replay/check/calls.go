@@ -87,12 +87,12 @@ func (c *call) endExchange(info store.HTTPInfo, at moment) {
 }
 
 // onRequest opens a call.
-func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
-	target, _ := timeline.Target(*m)
+func (f *Fold) onRequest(e store.Event, scope *scope, message *transport.Message) {
+	target, _ := timeline.Target(*message)
 	c := &call{
-		scope: s, dir: e.Dir, id: mcp.KeyOf(m.ID), method: m.Method, target: strings.Clone(target),
-		stream: e.Stream, seq: e.Seq, at: e.At, bytes: recordedSize(e, m), notices: f.traffic.notices[e.Dir.Reverse()],
-		token: mcp.KeyOf(m.ProgressToken()),
+		scope: scope, dir: e.Dir, id: mcp.KeyOf(message.ID), method: message.Method, target: strings.Clone(target),
+		stream: e.Stream, seq: e.Seq, at: e.At, bytes: recordedSize(e, message), notices: f.traffic.notices[e.Dir.Reverse()],
+		token: mcp.KeyOf(message.ProgressToken()),
 	}
 	if c.dir == transport.ClientToServer {
 		if c.method == mcp.MethodListen {
@@ -106,8 +106,8 @@ func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
 			c.hungUp = true
 		}
 	}
-	s.calls.Ask(c.dir, c.stream, c.id, c.token, c)
-	f.retries.onRequest(c, m)
+	scope.calls.Ask(c.dir, c.stream, c.id, c.token, c)
+	f.retries.onRequest(c, message)
 	if e.Stream != 0 {
 		x := f.exchanges.get(e.Stream)
 		x.calls = append(x.calls, c)
@@ -117,16 +117,16 @@ func (f *Fold) onRequest(e store.Event, s *scope, m *transport.Message) {
 
 // recordedSize returns the length of a message before masking. For a message of a masked
 // batch only the masked length is known.
-func recordedSize(e store.Event, m *transport.Message) int {
-	if len(bytes.TrimSpace(e.Payload)) != len(m.Raw) {
-		return len(m.Raw)
+func recordedSize(event store.Event, message *transport.Message) int {
+	if len(bytes.TrimSpace(event.Payload)) != len(message.Raw) {
+		return len(message.Raw)
 	}
-	return len(m.Raw) + e.Size() - len(e.Payload)
+	return len(message.Raw) + event.Size() - len(event.Payload)
 }
 
 // onResponse closes the answered call and returns the call's method.
-func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method string) {
-	c, found := s.calls.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
+func (f *Fold) onResponse(e store.Event, scope *scope, m *transport.Message) (method string) {
+	c, found := scope.calls.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
 	if !found {
 		return ""
 	}
@@ -140,7 +140,7 @@ func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method
 			if refusal != "" {
 				tally.subtract(&counted, took, size, failed)
 				c.refusal = refusal
-				s.calls.Ask(c.dir, 0, c.id, c.token, c) // open again
+				scope.calls.Ask(c.dir, 0, c.id, c.token, c) // open again
 			}
 		})
 	}
@@ -152,7 +152,7 @@ func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method
 			f.silence = silence{call: c.String(), notices: notices, answer: moment{e.Seq, e.At}, longest: f.silence.longest}
 		}
 	}
-	revision := s.rules.Revision()
+	revision := scope.rules.Revision()
 	if c.cancelled.seq != 0 {
 		f.report(lateAnswer, e.Dir, revision, []uint64{e.Seq, c.cancelled.seq, c.seq},
 			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, phrase.Brief(took), c.cancelled.seq)
@@ -166,45 +166,45 @@ func (f *Fold) onResponse(e store.Event, s *scope, m *transport.Message) (method
 
 // onCancellation notes the cancellation of a call. A cancellation because of a timeout is the
 // trace of most hangs, and is reported at once.
-func (f *Fold) onCancellation(e store.Event, c *call, m *transport.Message) {
-	if e.Stream != 0 && e.Dir == transport.ClientToServer {
-		before := c.cancelled
-		f.exchanges.get(e.Stream).onRefusal(func(refusal string) {
+func (f *Fold) onCancellation(event store.Event, call *call, message *transport.Message) {
+	if event.Stream != 0 && event.Dir == transport.ClientToServer {
+		before := call.cancelled
+		f.exchanges.get(event.Stream).onRefusal(func(refusal string) {
 			if refusal != "" {
-				c.cancelled = before
+				call.cancelled = before
 			}
 		})
 	}
-	c.cancelled = moment{e.Seq, e.At}
-	_ = json.Unmarshal(transport.Member(m.Params, "reason"), &c.reason) // other JSON than a string leaves ""
-	waited := e.At - c.at
-	f.gate.judgeDuration(f.reporter, c, e.Seq, waited, false)
-	if c.timedOut || c.method == mcp.MethodListen || !timeoutWords().MatchString(c.reason) {
+	call.cancelled = moment{event.Seq, event.At}
+	_ = json.Unmarshal(transport.Member(message.Params, "reason"), &call.reason) // other JSON than a string leaves ""
+	waited := event.At - call.at
+	f.gate.judgeDuration(f.reporter, call, event.Seq, waited, false)
+	if call.timedOut || call.method == mcp.MethodListen || !timeoutWords().MatchString(call.reason) {
 		return
 	}
-	c.timedOut = true
+	call.timedOut = true
 	d := gaveUp
 	if f.gate.FailOnTimeout {
 		d.Severity = order.Error
 	}
-	fault := c.dir.Reverse()
-	said := fmt.Sprintf("the %s said nothing", c.dir.Receiver())
-	if last := f.traffic.lastFrames(c)[fault]; last.seq > c.seq {
-		said = fmt.Sprintf("the %s sent #%d last, %v before", c.dir.Receiver(), last.seq, phrase.Brief(e.At-last.at))
+	fault := call.dir.Reverse()
+	said := fmt.Sprintf("the %s said nothing", call.dir.Receiver())
+	if last := f.traffic.lastFrames(call)[fault]; last.seq > call.seq {
+		said = fmt.Sprintf("the %s sent #%d last, %v before", call.dir.Receiver(), last.seq, phrase.Brief(event.At-last.at))
 	}
-	if open := firstAfter(c.scope.open()[fault], c.seq); open != nil {
-		said += fmt.Sprintf("; it waited itself for the %s to answer %v", c.dir.Sender(), open)
-		fault = c.dir
+	if open := firstAfter(call.scope.open()[fault], call.seq); open != nil {
+		said += fmt.Sprintf("; it waited itself for the %s to answer %v", call.dir.Sender(), open)
+		fault = call.dir
 	}
-	f.report(d, fault, c.scope.rules.Revision(), []uint64{e.Seq, c.seq}, "%v: the %s gave up after %v: %s; %s",
-		c, c.dir.Sender(), phrase.Brief(waited), c.cancelReason(), said)
+	f.report(d, fault, call.scope.rules.Revision(), []uint64{event.Seq, call.seq}, "%v: the %s gave up after %v: %s; %s",
+		call, call.dir.Sender(), phrase.Brief(waited), call.cancelReason(), said)
 }
 
 // onSessionlessCancellation finds the call of a cancellation over HTTP without a session.
 // Another client may have sent the cancellation: only a single open request with the id counts.
-func (f *Fold) onSessionlessCancellation(e store.Event, p order.Parsed) {
-	for i := range p.Messages {
-		m := &p.Messages[i]
+func (f *Fold) onSessionlessCancellation(event store.Event, parsed order.Parsed) {
+	for i := range parsed.Messages {
+		m := &parsed.Messages[i]
 		id := transport.Member(m.Params, mcp.MemberRequestID)
 		if m.Method != mcp.NotificationCancelled || id == nil {
 			continue
@@ -214,22 +214,22 @@ func (f *Fold) onSessionlessCancellation(e store.Event, p order.Parsed) {
 			if x.own == nil {
 				continue
 			}
-			if c, ok := x.own.calls.Cancel(e.Dir, mcp.KeyOf(id)); ok {
+			if c, ok := x.own.calls.Cancel(event.Dir, mcp.KeyOf(id)); ok {
 				found = append(found, c)
 			}
 		}
 		if len(found) == 1 {
-			f.onCancellation(e, found[0], m)
+			f.onCancellation(event, found[0], m)
 		}
 	}
 }
 
 // onRefusal drops the calls of an exchange that HTTP answered with its status alone.
-func (f *Fold) onRefusal(e store.Event, x *exchange, status int) {
-	x.undo(fmt.Sprintf("HTTP status %d (#%d) refused it", status, e.Seq))
-	for _, c := range x.calls {
+func (f *Fold) onRefusal(event store.Event, exchange *exchange, status int) {
+	exchange.undo(fmt.Sprintf("HTTP status %d (#%d) refused it", status, event.Seq))
+	for _, c := range exchange.calls {
 		if c.scope.calls.Drop(c.dir, c.id, func(other *call) bool { return other == c }) {
-			f.tallies.addAnswered(c, e.At-c.at, 0, true)
+			f.tallies.addAnswered(c, event.At-c.at, 0, true)
 			isUnknownMethod := status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 			f.outcome.onFailure(c, fmt.Sprintf("HTTP status %d", status), isUnknownMethod)
 		}
@@ -278,9 +278,9 @@ type stall struct {
 
 // lastFrames returns the last frames of both directions: over HTTP in the call's scope, because
 // other frames may be another client's.
-func (t *traffic) lastFrames(c *call) [3]moment {
-	if c.stream != 0 {
-		return c.scope.last
+func (t *traffic) lastFrames(call *call) [3]moment {
+	if call.stream != 0 {
+		return call.scope.last
 	}
 	return t.last
 }
@@ -290,9 +290,9 @@ const blockedFor = 10 * time.Millisecond
 
 // callerStoppedReading reports whether the caller had stopped reading before it left, and
 // took no frames after the request.
-func (t *traffic) callerStoppedReading(c *call) bool {
-	back := c.dir.Reverse()
-	return t.stopped[back] != 0 && t.held[back] >= blockedFor && t.last[back].seq > c.seq
+func (t *traffic) callerStoppedReading(call *call) bool {
+	back := call.dir.Reverse()
+	return t.stopped[back] != 0 && t.held[back] >= blockedFor && t.last[back].seq > call.seq
 }
 
 // diagnosis explains the open calls of a scope, at its end.
@@ -354,15 +354,15 @@ func (f *Fold) endScope(s *scope) {
 
 // endOfWait returns the event at the end of the wait: the cancellation, the end of the call's
 // exchange, or the first end of either side.
-func (d *diagnosis) endOfWait(c *call) moment {
+func (d *diagnosis) endOfWait(call *call) moment {
 	switch _, gone := d.ending.first(); {
-	case c.cancelled.seq != 0:
-		return c.cancelled
-	case c.ended.seq != 0 && !c.resumable:
-		return c.ended
-	case c.scope.deleted.seq > c.seq:
-		return c.scope.deleted
-	case gone.seq > c.seq:
+	case call.cancelled.seq != 0:
+		return call.cancelled
+	case call.ended.seq != 0 && !call.resumable:
+		return call.ended
+	case call.scope.deleted.seq > call.seq:
+		return call.scope.deleted
+	case gone.seq > call.seq:
 		return gone
 	}
 	return d.now
@@ -521,19 +521,19 @@ type silence struct {
 }
 
 // onEnd notes the first event at the end of the wait.
-func (s *silence) onEnd(e store.Event) {
+func (s *silence) onEnd(event store.Event) {
 	if s.end.seq == 0 {
-		s.end = moment{e.Seq, e.At}
+		s.end = moment{event.Seq, event.At}
 	}
 }
 
 // judge is rule E10, at the end of a session in which no call is open.
-func (s *silence) judge(r *reporter, revision string) {
+func (s *silence) judge(reporter *reporter, revision string) {
 	took := s.end.at - s.answer.at
-	if s.answer.seq == 0 || s.end.seq == 0 || r.hasUnanswered || took < silentFor || took < silentTimes*s.longest {
+	if s.answer.seq == 0 || s.end.seq == 0 || reporter.hasUnanswered || took < silentFor || took < silentTimes*s.longest {
 		return
 	}
-	r.report(clientGoesOn, transport.ClientToServer, revision, []uint64{s.answer.seq, s.end.seq},
+	reporter.report(clientGoesOn, transport.ClientToServer, revision, []uint64{s.answer.seq, s.end.seq},
 		"the client said nothing for %v after it was sent the answer to %s, until #%d; notifications before that answer: %d; a receive loop that waits for room to put them in does not come to the answer (mcprec replay --client inbox:0)",
 		phrase.Brief(took), s.call, s.end.seq, s.notices)
 }

@@ -129,38 +129,38 @@ type failureKind struct {
 }
 
 // onResponse counts the response to a call of the client.
-func (o *outcome) onResponse(c *call, m *transport.Message, took time.Duration) {
-	if c.method != mcp.MethodInitialize && c.method != mcp.MethodListen {
+func (o *outcome) onResponse(call *call, message *transport.Message, took time.Duration) {
+	if call.method != mcp.MethodInitialize && call.method != mcp.MethodListen {
 		o.slowest = max(o.slowest, took)
 	}
-	if c.method == mcp.MethodListen {
+	if call.method == mcp.MethodListen {
 		return
 	}
 	o.answered++
-	if m.Error == nil {
+	if message.Error == nil {
 		o.results++
 		return
 	}
-	said := "error " + clip(string(transport.Member(m.Error, "code")))
+	said := "error " + clip(string(transport.Member(message.Error, "code")))
 	var words string
-	if json.Unmarshal(transport.Member(m.Error, "message"), &words) == nil && words != "" {
+	if json.Unmarshal(transport.Member(message.Error, "message"), &words) == nil && words != "" {
 		said += " (" + clip(words) + ")"
 	}
-	o.onFailure(c, said, true)
+	o.onFailure(call, said, true)
 }
 
 // onFailure counts a failed request. isUnknownMethod says whether the failure is a server's
 // usual answer to an unknown method.
-func (o *outcome) onFailure(c *call, said string, isUnknownMethod bool) {
-	if c.dir != transport.ClientToServer || c.method == mcp.MethodListen {
+func (o *outcome) onFailure(call *call, said string, isUnknownMethod bool) {
+	if call.dir != transport.ClientToServer || call.method == mcp.MethodListen {
 		return
 	}
 	o.failed++
-	if isUnknownMethod && c.method == mcp.MethodDiscover {
+	if isUnknownMethod && call.method == mcp.MethodDiscover {
 		o.probes++
 	}
 	const maxKinds = 5 // the last kind is the rest
-	i := slices.IndexFunc(o.kinds, func(k failureKind) bool { return k.text == said })
+	i := slices.IndexFunc(o.kinds, func(failureKind failureKind) bool { return failureKind.text == said })
 	switch {
 	case i >= 0:
 	case len(o.kinds) == maxKinds:

@@ -55,7 +55,7 @@ func (s *scope) open() (calls [3][]*call) {
 // firstAfter returns the first open call of a list behind an event, or nil. Calls that need
 // no answer do not count.
 func firstAfter(open []*call, seq uint64) *call {
-	i, _ := slices.BinarySearchFunc(open, seq+1, func(c *call, seq uint64) int { return cmp.Compare(c.seq, seq) })
+	i, _ := slices.BinarySearchFunc(open, seq+1, func(call *call, seq uint64) int { return cmp.Compare(call.seq, seq) })
 	for _, c := range open[i:] {
 		if !c.needsNoAnswer() {
 			return c
@@ -75,28 +75,28 @@ const (
 
 // onMessage decides whether a session may begin with a message: with a handshake, a probe,
 // or a request that needs no handshake. Pings and logs may come before these.
-func (s *scope) onMessage(e store.Event, m *transport.Message) {
-	fromClient := e.Dir == transport.ClientToServer
-	isRequest := fromClient && m.Kind() == transport.Request
+func (s *scope) onMessage(event store.Event, message *transport.Message) {
+	fromClient := event.Dir == transport.ClientToServer
+	isRequest := fromClient && message.Kind() == transport.Request
 	switch {
-	case isRequest && m.Method == mcp.MethodInitialize:
+	case isRequest && message.Method == mcp.MethodInitialize:
 		s.beginning = whole
-	case s.beginning != undecided || m.Method == mcp.MethodPing || m.Kind() == transport.Invalid:
-	case isRequest && (m.Method == mcp.MethodDiscover || metaRevision(m) >= mcp.Revision2026_07_28):
+	case s.beginning != undecided || message.Method == mcp.MethodPing || message.Kind() == transport.Invalid:
+	case isRequest && (message.Method == mcp.MethodDiscover || metaRevision(message) >= mcp.Revision2026_07_28):
 		s.beginning = whole
-	case fromClient, m.Kind() == transport.Response, m.Method == mcp.NotificationProgress:
+	case fromClient, message.Kind() == transport.Response, message.Method == mcp.NotificationProgress:
 		s.beginning = middle
-		s.since = e.Seq
+		s.since = event.Seq
 	}
 }
 
 // reportMiddle is rule E16, once for a recording.
-func (s *scope) reportMiddle(r *reporter) {
-	if r.saidMiddle {
+func (s *scope) reportMiddle(reporter *reporter) {
+	if reporter.saidMiddle {
 		return
 	}
-	r.saidMiddle = true
-	r.report(hasBeginning, transport.NoDirection, s.rules.Revision(), []uint64{s.since},
+	reporter.saidMiddle = true
+	reporter.report(hasBeginning, transport.NoDirection, s.rules.Revision(), []uint64{s.since},
 		"the recording begins in the middle of a session (#%d), or its client made no handshake: what may rest on something before is not judged", s.since)
 }
 
@@ -152,23 +152,23 @@ func (x *exchange) refused() bool { return x.status >= 300 }
 // error without an id answers no request. With a status about the exchange and not about the
 // message, as for a login or a busy server, a client may send the message again, whatever the
 // body says.
-func (x *exchange) isAnswer(p order.Parsed) bool {
+func (x *exchange) isAnswer(parsed order.Parsed) bool {
 	switch x.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
 		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return false
 	}
-	if len(p.Messages) != 1 {
+	if len(parsed.Messages) != 1 {
 		return false
 	}
-	m := &p.Messages[0]
+	m := &parsed.Messages[0]
 	return m.Kind() == transport.Response && hasJSONRPC(m.Raw) && m.ID != nil && string(m.ID) != "null"
 }
 
 // onBody notes the body of a POST that has no request, such as a notification: a status is
 // its answer.
 func (x *exchange) onBody(p order.Parsed) {
-	isRequest := func(m transport.Message) bool { return m.Kind() == transport.Request }
+	isRequest := func(message transport.Message) bool { return message.Kind() == transport.Request }
 	if x.requested.seq == 0 || x.method != http.MethodPost || x.answered != 0 || len(p.Messages) == 0 || slices.ContainsFunc(p.Messages, isRequest) {
 		return
 	}
@@ -231,38 +231,38 @@ func (h *exchanges) sweep() {
 }
 
 // scopeOf returns a frame's scope; nil if the scope is not certain.
-func (h *exchanges) scopeOf(e store.Event, x *exchange, p order.Parsed) *scope {
+func (h *exchanges) scopeOf(event store.Event, exchange *exchange, parsed order.Parsed) *scope {
 	switch {
-	case e.Stream == 0 || h.isSSE:
+	case event.Stream == 0 || h.isSSE:
 		return h.current
-	case x.session != nil:
-		return x.session
-	case x.own != nil || e.Dir != transport.ClientToServer:
-		return x.own
+	case exchange.session != nil:
+		return exchange.session
+	case exchange.own != nil || event.Dir != transport.ClientToServer:
+		return exchange.own
 	}
-	if slices.ContainsFunc(p.Messages, func(m transport.Message) bool { return m.Kind() == transport.Request }) {
-		x.own = newScope()
+	if slices.ContainsFunc(parsed.Messages, func(message transport.Message) bool { return message.Kind() == transport.Request }) {
+		exchange.own = newScope()
 	}
-	return x.own
+	return exchange.own
 }
 
-func (h *exchanges) addSession(id string, s *scope) {
-	s.isSession = true
-	h.sessions = append(h.sessions, s)
-	h.byID[id] = s
+func (h *exchanges) addSession(id string, scope *scope) {
+	scope.isSession = true
+	h.sessions = append(h.sessions, scope)
+	h.byID[id] = scope
 }
 
 // revisionOf returns the revision in force for an exchange: the session's, or the
 // revision in the request's header.
-func (h *exchanges) revisionOf(x *exchange) string {
+func (h *exchanges) revisionOf(exchange *exchange) string {
 	own := h.current
-	if named := h.byID[x.sessionID]; named != nil {
+	if named := h.byID[exchange.sessionID]; named != nil {
 		own = named
 	}
 	if r := own.rules.Revision(); r != "" {
 		return r
 	}
-	return x.revision
+	return exchange.revision
 }
 
 // closedByClient returns the event with which a client of HTTP+SSE closed the stream with
@@ -324,67 +324,67 @@ func (h *exchanges) onResponsePart(e store.Event, what string) *exchange {
 
 // onHead notes the head of a response. The head may begin a session: then onHead returns the
 // scope of an earlier session with the same id.
-func (h *exchanges) onHead(e store.Event, info store.HTTPInfo) (x *exchange, replaced *scope) {
-	x = h.onResponsePart(e, "the head")
+func (h *exchanges) onHead(event store.Event, info store.HTTPInfo) (exchange *exchange, replaced *scope) {
+	exchange = h.onResponsePart(event, "the head")
 	h.hasStatus = true
-	x.status = info.Status
+	exchange.status = info.Status
 	id := firstHeader(info.Header, mcp.HeaderSessionID)
 	if id != "" {
-		x.sessionID = id
+		exchange.sessionID = id
 	}
-	if !x.refused() {
-		x.undos = nil
+	if !exchange.refused() {
+		exchange.undos = nil
 	}
-	if info.Status == http.StatusAccepted && len(x.calls) > 0 {
+	if info.Status == http.StatusAccepted && len(exchange.calls) > 0 {
 		h.isSSE = true // the answer comes on another stream: HTTP+SSE, begun before the recording
 	}
 	kind, _, _ := strings.Cut(firstHeader(info.Header, "Content-Type"), ";")
-	x.single = strings.EqualFold(strings.TrimSpace(kind), mcp.MediaJSON)
-	x.headers = nil
-	if x.own != nil && id != "" && !x.own.isSession { // its request was an initialize
+	exchange.single = strings.EqualFold(strings.TrimSpace(kind), mcp.MediaJSON)
+	exchange.headers = nil
+	if exchange.own != nil && id != "" && !exchange.own.isSession { // its request was an initialize
 		replaced = h.byID[id]
-		h.addSession(id, x.own)
-		h.current = x.own
+		h.addSession(id, exchange.own)
+		h.current = exchange.own
 	}
-	if s := x.session; s != nil {
+	if s := exchange.session; s != nil {
 		s.served = s.served || info.Status < 300
 		s.refused = !s.served
 	}
-	return x, replaced
+	return exchange, replaced
 }
 
 // onEnd ends an exchange: the exchange's calls can no longer be answered, and at the end of
 // HTTP+SSE's stream of answers no call can. onEnd returns the scope that ends with the
 // exchange, or nil.
-func (h *exchanges) onEnd(e store.Event, info store.HTTPInfo) (ended *scope) {
-	x := h.get(e.Stream)
-	at := moment{e.Seq, e.At}
+func (h *exchanges) onEnd(event store.Event, info store.HTTPInfo) (ended *scope) {
+	x := h.get(event.Stream)
+	at := moment{event.Seq, event.At}
 	switch {
-	case !h.isSSE || h.answersOn != e.Stream && info.What != store.HTTPEnd:
+	case !h.isSSE || h.answersOn != event.Stream && info.What != store.HTTPEnd:
 		for _, c := range x.calls {
 			c.endExchange(info, at)
 			c.resumable = info.What == store.HTTPEnd && x.resumable
 		}
-	case h.answersOn == e.Stream:
+	case h.answersOn == event.Stream:
 		for c := range h.current.calls.Unanswered() {
 			c.endExchange(info, at)
 		}
 	}
 	for _, c := range x.calls {
-		c.scope.calls.End(e.Stream)
+		c.scope.calls.End(event.Stream)
 	}
 	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
 		x.undo("")
 	}
 	// A client may hang up at once; after an end of the recorder the answer is unknown.
 	isAbort := info.What == store.HTTPAbort
-	if info.What != store.HTTPLeft && !(isAbort && e.At-x.requested.at < leftFor) {
-		h.judgePost(x, e.Stream, at, ": "+httpEnding(info, e.Seq))
+	if info.What != store.HTTPLeft && !(isAbort && event.At-x.requested.at < leftFor) {
+		h.judgePost(x, event.Stream, at, ": "+httpEnding(info, event.Seq))
 	}
 	if x.own != nil && !x.own.isSession {
 		ended = x.own
 	}
-	x.ended = e.Seq
+	x.ended = event.Seq
 	x.hungUp = isAbort
 	x.cut = isAbort || info.What == store.HTTPLeft
 	x.redelivered = false
@@ -472,19 +472,19 @@ func eventKey(sessionID, id string) uint64 {
 }
 
 // judgeResumption judges a request to resume a stream behind an event.
-func (h *exchanges) judgeResumption(e store.Event, x *exchange, id string) {
-	x.resumes = true
-	revision := h.revisionOf(x)
+func (h *exchanges) judgeResumption(e store.Event, exchange *exchange, id string) {
+	exchange.resumes = true
+	revision := h.revisionOf(exchange)
 	if revision >= mcp.Revision2026_07_28 {
 		h.report(notResumed, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s of a stream", clip(id))
 		return
 	}
-	last, known := h.events.get(eventKey(x.sessionID, id))
+	last, known := h.events.get(eventKey(exchange.sessionID, id))
 	if known {
-		x.position = position{eventStream: last.eventStream, n: last.n}
+		exchange.position = position{eventStream: last.eventStream, n: last.n}
 		return
 	}
-	if own := h.byID[x.sessionID]; own != nil && own.beginning == middle {
+	if own := h.byID[exchange.sessionID]; own != nil && own.beginning == middle {
 		own.reportMiddle(h.reporter)
 	} else if hasResumption(revision) {
 		h.report(eventKnown, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s, which was never sent in its session", clip(id))
@@ -492,37 +492,37 @@ func (h *exchanges) judgeResumption(e store.Event, x *exchange, id string) {
 }
 
 // judgeEvent judges an event with an id. It reports whether a resumed stream has it again.
-func (h *exchanges) judgeEvent(e store.Event, x *exchange, id string) bool {
-	key := eventKey(x.sessionID, id)
+func (h *exchanges) judgeEvent(event store.Event, exchange *exchange, id string) bool {
+	key := eventKey(exchange.sessionID, id)
 	before, known := h.events.get(key)
 	if !known {
-		if x.position.eventStream == nil {
-			x.position.eventStream = &eventStream{}
+		if exchange.position.eventStream == nil {
+			exchange.position.eventStream = &eventStream{}
 		}
-		x.position.events++
-		x.position.n = x.position.events
-		h.events.put(key, position{x.position.eventStream, x.position.n, e.Seq})
+		exchange.position.events++
+		exchange.position.n = exchange.position.events
+		h.events.put(key, position{exchange.position.eventStream, exchange.position.n, event.Seq})
 		return false
 	}
 	// A recording without sessions may have several clients, each with ids of its own.
-	if revision := h.revisionOf(x); hasResumption(revision) && (x.sessionID != "" || x.resumes) {
-		report := func(d order.Demand, format string) {
-			h.report(d, transport.ServerToClient, revision, []uint64{e.Seq, before.seq}, format, clip(id), before.seq)
+	if revision := h.revisionOf(exchange); hasResumption(revision) && (exchange.sessionID != "" || exchange.resumes) {
+		report := func(demand order.Demand, format string) {
+			h.report(demand, transport.ServerToClient, revision, []uint64{event.Seq, before.seq}, format, clip(id), before.seq)
 		}
-		switch own := x.position.eventStream; {
-		case !x.resumes:
+		switch own := exchange.position.eventStream; {
+		case !exchange.resumes:
 			report(eventIDUnique, "the server sent event %s, which has the id of #%d")
 		case own != nil && own != before.eventStream:
 			report(eventOfStream, "the server sent event %s again, which is of another stream (#%d)")
-		case before.n <= x.position.n:
+		case before.n <= exchange.position.n:
 			report(eventForward, "the server sent event %s again (#%d), which is not behind what the client has")
 		}
 	}
-	if x.position.eventStream == nil {
-		x.position.eventStream = before.eventStream
+	if exchange.position.eventStream == nil {
+		exchange.position.eventStream = before.eventStream
 	}
-	if x.position.eventStream == before.eventStream {
-		x.position.n = max(x.position.n, before.n)
+	if exchange.position.eventStream == before.eventStream {
+		exchange.position.n = max(exchange.position.n, before.n)
 	}
-	return x.resumes
+	return exchange.resumes
 }

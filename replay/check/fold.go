@@ -60,70 +60,70 @@ func New(gate Gate, emit func(Finding)) *Fold {
 }
 
 // Apply takes the next event.
-func (f *Fold) Apply(e store.Event) error {
-	if e.Kind == store.Frame && e.Cut == 0 {
-		return f.ApplyParsed(e, order.Parse(e.AsFrame()))
+func (f *Fold) Apply(event store.Event) error {
+	if event.Kind == store.Frame && event.Cut == 0 {
+		return f.ApplyParsed(event, order.Parse(event.AsFrame()))
 	}
-	f.now = moment{e.Seq, e.At}
-	dir := index(e.Dir)
-	switch e.Kind {
+	f.now = moment{event.Seq, event.At}
+	dir := index(event.Dir)
+	switch event.Kind {
 	case store.Opened:
-		header, err := store.ParseHeader(e.Payload)
+		header, err := store.ParseHeader(event.Payload)
 		if err == nil && header.Transport == "memory" {
 			f.inFlight = &inFlight{} // all deliveries are recorded
 		}
 		return err
 	case store.Frame:
-		f.onCutFrame(e)
+		f.onCutFrame(event)
 	case store.Note:
-		f.inFlight.onNote(f.reporter, e)
+		f.inFlight.onNote(f.reporter, event)
 	case store.HTTP:
-		info, err := store.DecodePayload[store.HTTPInfo](e)
+		info, err := store.DecodePayload[store.HTTPInfo](event)
 		if err != nil {
 			return err
 		}
-		f.onHTTP(e, info)
+		f.onHTTP(event, info)
 	case store.Closed:
 		f.ending.sealed = true
-		f.silence.onEnd(e)
+		f.silence.onEnd(event)
 	case store.EOF:
-		info, err := store.DecodePayload[store.EOFInfo](e)
+		info, err := store.DecodePayload[store.EOFInfo](event)
 		if err != nil {
 			return err
 		}
-		f.silence.onEnd(e)
+		f.silence.onEnd(event)
 		switch info.By {
 		case "sender":
 			f.ending.closed[dir] = f.now
 		case "receiver":
-			f.traffic.stopped[dir] = e.Seq
-			f.traffic.held[dir] = e.At - f.traffic.last[dir].at
+			f.traffic.stopped[dir] = event.Seq
+			f.traffic.held[dir] = event.At - f.traffic.last[dir].at
 		case "recorder":
-			f.ending.gaveUp = e.Seq
+			f.ending.gaveUp = event.Seq
 		}
 	case store.Exited:
-		info, err := store.DecodePayload[store.ExitInfo](e)
+		info, err := store.DecodePayload[store.ExitInfo](event)
 		f.ending.exit = info
 		f.ending.exited = f.now
-		f.silence.onEnd(e)
+		f.silence.onEnd(event)
 		return err
 	case store.Delivered:
-		info, err := store.DecodePayload[store.DeliveredInfo](e)
+		info, err := store.DecodePayload[store.DeliveredInfo](event)
 		if err == nil {
-			f.onDelivered(e, info.Upto)
+			f.onDelivered(event, info.Upto)
 		}
 		f.traffic.blocked[dir] = stall{f.now, info.Upto, info.Blocked}
 		return err
 	case store.Lost:
-		info, err := store.DecodePayload[store.LostInfo](e)
-		f.onLost(e, info)
+		info, err := store.DecodePayload[store.LostInfo](event)
+		f.onLost(event, info)
 		return err
 	}
 	return nil
 }
 
 // ApplyParsed is Apply of a parsed frame.
-func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
+func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
 		return fmt.Errorf("frame event %d: no direction", e.Seq)
 	}
@@ -132,7 +132,7 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 		return nil
 	}
 	f.now = moment{e.Seq, e.At}
-	if e.Open && p.Messages == nil { // its rest may make it a message
+	if e.Open && parsed.Messages == nil { // its rest may make it a message
 		return nil
 	}
 	f.frames++
@@ -159,39 +159,39 @@ func (f *Fold) ApplyParsed(e store.Event, p order.Parsed) error {
 	case x.spoken != 0 && x.ended == 0 && !x.refused():
 		f.report(requestFirst, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
 	}
-	f.inFlight.onFrame(e, p)
+	f.inFlight.onFrame(e, parsed)
 	switch {
 	case x.redelivered:
 		x.redelivered = false
 		return nil
-	case !fromClient && x.refused() && !x.isAnswer(p):
+	case !fromClient && x.refused() && !x.isAnswer(parsed):
 		f.onBodyRead(e, x)
 		return nil
-	case !judgeEncoding(f.reporter, e, p):
+	case !judgeEncoding(f.reporter, e, parsed):
 		return nil
 	}
 	if e.Stream != 0 && fromClient {
-		x.onBody(p)
+		x.onBody(parsed)
 	}
-	s := f.exchanges.scopeOf(e, x, p)
+	s := f.exchanges.scopeOf(e, x, parsed)
 	if s == nil {
-		f.onSessionlessCancellation(e, p)
+		f.onSessionlessCancellation(e, parsed)
 		return nil
 	}
-	f.onMessages(e, x, s, p)
+	f.onMessages(e, x, s, parsed)
 	return f.schemaErr
 }
 
 // onMessages judges the messages of a frame.
-func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) {
-	fromClient := e.Dir == transport.ClientToServer
-	s.last[e.Dir] = f.now
-	for i := range p.Messages {
-		s.onMessage(e, &p.Messages[i])
+func (f *Fold) onMessages(event store.Event, x *exchange, scope *scope, parsed order.Parsed) {
+	fromClient := event.Dir == transport.ClientToServer
+	scope.last[event.Dir] = f.now
+	for i := range parsed.Messages {
+		scope.onMessage(event, &parsed.Messages[i])
 	}
-	for _, v := range s.rules.Observe(e.Dir, p) {
-		if s.isSession && s.beginning == middle && v.NeedsBeginning() {
-			s.reportMiddle(f.reporter)
+	for _, v := range scope.rules.Observe(event.Dir, parsed) {
+		if scope.isSession && scope.beginning == middle && v.NeedsBeginning() {
+			scope.reportMiddle(f.reporter)
 			continue
 		}
 		text := phrase.Shorten(v.Text, 300)
@@ -199,7 +199,7 @@ func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) 
 		switch {
 		case v.Race:
 			text += "; it may have crossed it, which a recording cannot tell"
-		case e.Stream != 0 && v.OneSender() && (fromClient || !f.exchanges.isSSE && len(x.calls) == 0):
+		case event.Stream != 0 && v.OneSender() && (fromClient || !f.exchanges.isSSE && len(x.calls) == 0):
 			// Each frame of a client goes on a stream of its own. A response goes on the stream of
 			// the request, and other messages about the request may go elsewhere.
 			severity = order.Note
@@ -207,101 +207,101 @@ func (f *Fold) onMessages(e store.Event, x *exchange, s *scope, p order.Parsed) 
 		}
 		f.give(Finding{
 			Rule: v.Rule, Title: v.Title, Severity: severity, Revision: v.Revision, Section: v.Section,
-			Dir: e.Dir, Events: []uint64{e.Seq}, Text: text,
+			Dir: event.Dir, Events: []uint64{event.Seq}, Text: text,
 		})
 	}
-	if e.Stream != 0 && fromClient {
-		keys := p.Keys()
-		x.onRefusal(func(string) { s.rules.Refuse(transport.ClientToServer, keys) })
+	if event.Stream != 0 && fromClient {
+		keys := parsed.Keys()
+		x.onRefusal(func(string) { scope.rules.Refuse(transport.ClientToServer, keys) })
 	}
-	for i := range p.Messages {
-		m := &p.Messages[i]
-		f.onMessage(e, x, s, m)
+	for i := range parsed.Messages {
+		m := &parsed.Messages[i]
+		f.onMessage(event, x, scope, m)
 		if x.method != http.MethodGet || fromClient || m.Kind() != transport.Response || x.resumes || x.refused() || f.exchanges.isSSE {
 			continue
 		}
 		if revision := f.exchanges.revisionOf(x); string(m.ID) != "null" && hasResumption(revision) {
-			f.report(responseStream, e.Dir, revision, []uint64{e.Seq, x.requested.seq},
+			f.report(responseStream, event.Dir, revision, []uint64{event.Seq, x.requested.seq},
 				"the server sent the response to id %s on a stream that the client opened with GET (#%d)", clip(string(m.ID)), x.requested.seq)
 		}
 	}
 	if fromClient && x.refused() { // before the body came
-		f.onRefusal(e, x, x.status)
+		f.onRefusal(event, x, x.status)
 	}
 	switch {
-	case e.Stream == 0:
+	case event.Stream == 0:
 	case !fromClient:
-		f.onBodyRead(e, x)
-	case len(p.Messages) == 1:
+		f.onBodyRead(event, x)
+	case len(parsed.Messages) == 1:
 		if !f.exchanges.isSSE { // HTTP+SSE has no such headers
-			judgeHeaders(f.reporter, e, x.headers, s.rules.Revision(), &p.Messages[0], &f.tools)
+			judgeHeaders(f.reporter, event, x.headers, scope.rules.Revision(), &parsed.Messages[0], &f.tools)
 		}
 		x.headers = nil
 	}
 }
 
 // onMessage judges a message and keeps the effect on the calls.
-func (f *Fold) onMessage(e store.Event, x *exchange, s *scope, m *transport.Message) {
-	judgeMembers(f.reporter, e, m, s.rules.Revision(), f.exchanges.revisionOf(x))
+func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, message *transport.Message) {
+	judgeMembers(f.reporter, event, message, scope.rules.Revision(), f.exchanges.revisionOf(exchange))
 	method := ""
-	switch m.Kind() {
+	switch message.Kind() {
 	case transport.Invalid:
 		return
 	case transport.Request:
-		f.onRequest(e, s, m)
+		f.onRequest(event, scope, message)
 	case transport.Response:
-		method = f.onResponse(e, s, m)
+		method = f.onResponse(event, scope, message)
 	case transport.Notification:
-		f.traffic.notices[e.Dir]++
-		switch m.Method {
+		f.traffic.notices[event.Dir]++
+		switch message.Method {
 		case mcp.NotificationProgress:
-			if c, found := s.calls.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); found {
+			if c, found := scope.calls.Progress(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ProgressToken())); found {
 				c.progress = f.now
 			}
 		case mcp.NotificationCancelled:
-			if c, found := s.calls.Cancel(e.Dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))); found {
-				f.onCancellation(e, c, m)
+			if c, found := scope.calls.Cancel(event.Dir, mcp.KeyOf(transport.Member(message.Params, mcp.MemberRequestID))); found {
+				f.onCancellation(event, c, message)
 			}
 		}
 	}
 	if f.gate.Schema == nil {
 		return
 	}
-	revision := s.rules.Revision()
+	revision := scope.rules.Revision()
 	if revision == "" {
-		revision = f.exchanges.revisionOf(x)
+		revision = f.exchanges.revisionOf(exchange)
 	}
-	if err := judgeSchema(f.reporter, f.gate.Schema, e, m, revision, method); err != nil && f.schemaErr == nil {
+	if err := judgeSchema(f.reporter, f.gate.Schema, event, message, revision, method); err != nil && f.schemaErr == nil {
 		f.schemaErr = err
 	}
 }
 
 // onBodyRead ends an exchange whose response is one body: some recordings have no event for
 // its end.
-func (f *Fold) onBodyRead(e store.Event, x *exchange) {
-	if x.single && x.ended == 0 {
-		f.onExchangeEnd(e, store.HTTPInfo{What: store.HTTPEnd})
+func (f *Fold) onBodyRead(event store.Event, exchange *exchange) {
+	if exchange.single && exchange.ended == 0 {
+		f.onExchangeEnd(event, store.HTTPInfo{What: store.HTTPEnd})
 	}
 }
 
 // onHTTP follows an exchange around the frames.
-func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
+func (f *Fold) onHTTP(event store.Event, info store.HTTPInfo) {
 	switch info.What {
 	case store.HTTPRequest:
-		f.exchanges.onRequest(e, info)
+		f.exchanges.onRequest(event, info)
 	case store.HTTPResponse:
-		x, replaced := f.exchanges.onHead(e, info)
+		x, replaced := f.exchanges.onHead(event, info)
 		if replaced != nil {
 			f.endScope(replaced)
 		}
 		switch {
 		case x.refused():
-			f.onRefusal(e, x, info.Status)
+			f.onRefusal(event, x, info.Status)
 		case info.Status == http.StatusAccepted || info.Status == http.StatusNoContent: // no body follows, and no end
 			x.session = nil
 		}
 	case store.HTTPEvent:
-		x := f.exchanges.onResponsePart(e, "an event")
+		x := f.exchanges.onResponsePart(event, "an event")
 		sse := info.SSE
 		if sse == nil {
 			return
@@ -309,27 +309,27 @@ func (f *Fold) onHTTP(e store.Event, info store.HTTPInfo) {
 		x.resumable = x.resumable || sse.ID != "" || sse.Retry != ""
 		if sse.Event == "endpoint" {
 			f.exchanges.isSSE = true
-			f.exchanges.answersOn = e.Stream
+			f.exchanges.answersOn = event.Stream
 			x.sseAnswers = true
 		}
-		isRepeated := sse.ID != "" && f.exchanges.judgeEvent(e, x, sse.ID)
+		isRepeated := sse.ID != "" && f.exchanges.judgeEvent(event, x, sse.ID)
 		x.redelivered = isRepeated && sse.Frame == 0
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		f.onExchangeEnd(e, info)
+		f.onExchangeEnd(event, info)
 	}
 }
 
-func (f *Fold) onExchangeEnd(e store.Event, info store.HTTPInfo) {
-	if ended := f.exchanges.onEnd(e, info); ended != nil {
+func (f *Fold) onExchangeEnd(event store.Event, info store.HTTPInfo) {
+	if ended := f.exchanges.onEnd(event, info); ended != nil {
 		f.endScope(ended)
 	}
 }
 
-func (f *Fold) onLost(e store.Event, info store.LostInfo) {
-	f.report(isWhole, e.Dir, "", []uint64{e.Seq}, "%s with %s %s not recorded (%s): from here on nothing is certain",
+func (f *Fold) onLost(event store.Event, info store.LostInfo) {
+	f.report(isWhole, event.Dir, "", []uint64{event.Seq}, "%s with %s %s not recorded (%s): from here on nothing is certain",
 		phrase.Plural(info.Frames, "event"), phrase.Plural(info.Bytes, "byte"), phrase.Agree(info.Frames, "is", "are"), clip(info.Reason))
 	if f.gap == 0 {
-		f.gap = e.Seq
+		f.gap = event.Seq
 	}
 }
 

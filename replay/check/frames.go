@@ -29,17 +29,17 @@ var (
 )
 
 // judgeEncoding is rules E4 and E5 of a frame. It reports whether the frame is JSON.
-func judgeEncoding(r *reporter, e store.Event, p order.Parsed) bool {
-	switch sender := e.Dir.Sender(); {
-	case p.Messages == nil && len(bytes.TrimSpace(e.Payload)) == 0:
-		r.report(noBlankLines, e.Dir, "", []uint64{e.Seq}, "the %s sent a blank line", sender)
-	case p.Messages == nil:
-		r.report(onlyMessages, e.Dir, "", []uint64{e.Seq}, "the %s sent %s that %s no message: %s", sender,
-			phrase.Plural(e.Size(), "byte"), phrase.Agree(e.Size(), "is", "are"), excerpt(e.Payload))
-	case !utf8.Valid(e.Payload):
-		r.report(isUTF8, e.Dir, "", []uint64{e.Seq}, "the %s sent a message that is not UTF-8", sender)
+func judgeEncoding(reporter *reporter, event store.Event, parsed order.Parsed) bool {
+	switch sender := event.Dir.Sender(); {
+	case parsed.Messages == nil && len(bytes.TrimSpace(event.Payload)) == 0:
+		reporter.report(noBlankLines, event.Dir, "", []uint64{event.Seq}, "the %s sent a blank line", sender)
+	case parsed.Messages == nil:
+		reporter.report(onlyMessages, event.Dir, "", []uint64{event.Seq}, "the %s sent %s that %s no message: %s", sender,
+			phrase.Plural(event.Size(), "byte"), phrase.Agree(event.Size(), "is", "are"), excerpt(event.Payload))
+	case !utf8.Valid(event.Payload):
+		reporter.report(isUTF8, event.Dir, "", []uint64{event.Seq}, "the %s sent a message that is not UTF-8", sender)
 	}
-	return p.Messages != nil
+	return parsed.Messages != nil
 }
 
 // judgeMembers is rules P13 and P14: a message names the JSON-RPC version, and from
@@ -111,10 +111,10 @@ func judgeSchema(r *reporter, schemas *schema.Validator, e store.Event, m *trans
 }
 
 // nameOf names a message; method is the method of a response's request.
-func nameOf(m *transport.Message, method string) string {
+func nameOf(message *transport.Message, method string) string {
 	switch {
-	case m.Kind() != transport.Response:
-		return clip(m.Method)
+	case message.Kind() != transport.Response:
+		return clip(message.Method)
 	case method == "":
 		return "a response"
 	}

@@ -51,16 +51,16 @@ type requestState struct {
 }
 
 // onRequest notes a request of the client, and judges a retry.
-func (r *retries) onRequest(c *call, m *transport.Message) {
+func (r *retries) onRequest(c *call, message *transport.Message) {
 	revision := c.scope.rules.Revision()
 	if c.dir != transport.ClientToServer || revision < mcp.Revision2026_07_28 {
 		return
 	}
-	if bytes.Contains(m.Params, []byte(mcp.MetaClientCapabilities)) {
-		c.capabilities = string(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaClientCapabilities))
+	if bytes.Contains(message.Params, []byte(mcp.MetaClientCapabilities)) {
+		c.capabilities = string(transport.Member(message.Params, mcp.MemberMeta, mcp.MetaClientCapabilities))
 	}
-	state := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestState))
-	if state == "" && transport.Member(m.Params, mcp.MemberInputResponses) == nil {
+	state := mcp.KeyOf(transport.Member(message.Params, mcp.MemberRequestState))
+	if state == "" && transport.Member(message.Params, mcp.MemberInputResponses) == nil {
 		return
 	}
 	report := func(d order.Demand, seq uint64, format string, args ...any) {

@@ -109,7 +109,7 @@ func newDemand(rule, title string, severity order.Severity, section string, revi
 // frame's steps (U), of other evidence (E), the schema's (S) and the user's (G).
 func Demands() []order.Demand {
 	list := append(order.Demands(), demands...)
-	list = slices.DeleteFunc(list, func(d order.Demand) bool { return !d.Observable() })
+	list = slices.DeleteFunc(list, func(demand order.Demand) bool { return !demand.Observable() })
 	slices.SortStableFunc(list, func(a, b order.Demand) int {
 		const kinds = "PUESG"
 		return cmp.Or(cmp.Compare(strings.IndexByte(kinds, a.Rule[0]), strings.IndexByte(kinds, b.Rule[0])),
@@ -230,11 +230,11 @@ func number(s string) uint64 {
 }
 
 // excerpt quotes the beginning of meaningless bytes.
-func excerpt(b []byte) string {
+func excerpt(data []byte) string {
 	const limit = 60
-	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")
+	text := strings.ToValidUTF8(string(data[:min(len(data), limit)]), "\uFFFD")
 	quoted := strconv.Quote(strings.TrimSpace(text))
-	if len(b) > limit {
+	if len(data) > limit {
 		quoted += "…"
 	}
 	return quoted

@@ -35,14 +35,14 @@ type Gate struct {
 }
 
 // onRequest is rule G3, and notes a tool for rule G2.
-func (g *Gate) onRequest(r *reporter, c *call) {
-	if c.method != mcp.MethodCallTool || c.dir != transport.ClientToServer {
+func (g *Gate) onRequest(reporter *reporter, call *call) {
+	if call.method != mcp.MethodCallTool || call.dir != transport.ClientToServer {
 		return
 	}
-	if slices.Contains(g.Forbid, c.target) {
-		r.report(forbiddenTool, c.dir, "", []uint64{c.seq}, "the client called the tool %s", quote(c.target))
+	if slices.Contains(g.Forbid, call.target) {
+		reporter.report(forbiddenTool, call.dir, "", []uint64{call.seq}, "the client called the tool %s", quote(call.target))
 	}
-	if i := slices.Index(g.Expect, c.target); i >= 0 {
+	if i := slices.Index(g.Expect, call.target); i >= 0 {
 		g.Expect = slices.Delete(slices.Clone(g.Expect), i, i+1)
 	}
 }
@@ -89,13 +89,13 @@ type tallyKey struct {
 }
 
 // addAnswered counts an answered call.
-func (t tallies) addAnswered(c *call, took time.Duration, size int, failed bool) *Tally {
-	tally := t.add(c, took)
+func (t tallies) addAnswered(call *call, took time.Duration, size int, failed bool) *Tally {
+	tally := t.add(call, took)
 	tally.Responses += uint64(size)
 	if failed {
 		tally.Failed++
 	}
-	if c.cancelled.seq != 0 {
+	if call.cancelled.seq != 0 {
 		tally.Cancelled++
 	}
 	return tally
@@ -103,25 +103,25 @@ func (t tallies) addAnswered(c *call, took time.Duration, size int, failed bool)
 
 // subtract undoes addAnswered, for an answer refused by HTTP. Max stays: the call is
 // counted again, and takes no less time.
-func (t *Tally) subtract(c *call, took time.Duration, size int, failed bool) {
+func (t *Tally) subtract(call *call, took time.Duration, size int, failed bool) {
 	t.Calls--
 	t.timed--
 	t.steps[step(took)]--
-	t.Requests -= uint64(c.bytes)
+	t.Requests -= uint64(call.bytes)
 	t.Responses -= uint64(size)
 	if failed {
 		t.Failed--
 	}
-	if c.cancelled.seq != 0 {
+	if call.cancelled.seq != 0 {
 		t.Cancelled--
 	}
 }
 
 // add counts a call and its duration.
-func (t tallies) add(c *call, took time.Duration) *Tally {
-	key := tallyKey{c.method, false}
-	if c.method == mcp.MethodCallTool {
-		key = tallyKey{c.target, true}
+func (t tallies) add(call *call, took time.Duration) *Tally {
+	key := tallyKey{call.method, false}
+	if call.method == mcp.MethodCallTool {
+		key = tallyKey{call.target, true}
 	}
 	key.name = phrase.Shorten(key.name, 200)
 	if t[key] == nil && len(t) >= 1000 {
@@ -133,8 +133,8 @@ func (t tallies) add(c *call, took time.Duration) *Tally {
 		t[key] = tally
 	}
 	tally.Calls++
-	tally.Requests += uint64(c.bytes)
-	if c.method != mcp.MethodListen {
+	tally.Requests += uint64(call.bytes)
+	if call.method != mcp.MethodListen {
 		tally.timed++
 		tally.Max = max(tally.Max, took)
 		tally.steps[step(took)]++

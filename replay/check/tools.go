@@ -40,20 +40,20 @@ func NewBaseline(name string) *Baseline {
 }
 
 // Apply takes the next event.
-func (b *Baseline) Apply(e store.Event) error {
-	if e.Kind != store.Frame {
+func (b *Baseline) Apply(event store.Event) error {
+	if event.Kind != store.Frame {
 		return nil
 	}
-	messages, err := e.AsFrame().Messages()
+	messages, err := event.AsFrame().Messages()
 	if err != nil {
 		return nil // noise
 	}
 	for _, m := range messages {
 		switch id := mcp.KeyOf(m.ID); {
-		case e.Dir == transport.ClientToServer && m.Method == mcp.MethodListTools:
-			b.asked.Ask(e.Dir, e.Stream, id, "", struct{}{})
-		case e.Dir == transport.ServerToClient && m.Kind() == transport.Response:
-			if _, ok := b.asked.Answer(transport.ClientToServer, e.Stream, id); ok && m.Result != nil {
+		case event.Dir == transport.ClientToServer && m.Method == mcp.MethodListTools:
+			b.asked.Ask(event.Dir, event.Stream, id, "", struct{}{})
+		case event.Dir == transport.ServerToClient && m.Kind() == transport.Response:
+			if _, ok := b.asked.Answer(transport.ClientToServer, event.Stream, id); ok && m.Result != nil {
 				b.lists++
 				for name, raw := range toolsOf(m.Result) {
 					b.tools[name] = plainValue(raw)
@@ -283,8 +283,8 @@ func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revis
 	compare := func(name, body string, needed bool) {
 		raw := firstHeader(headers, name)
 		header, readable := decodeHeader(raw)
-		report := func(d order.Demand, format string, args ...any) {
-			r.report(d, e.Dir, revision, []uint64{e.Seq}, format, args...)
+		report := func(demand order.Demand, format string, args ...any) {
+			r.report(demand, e.Dir, revision, []uint64{e.Seq}, format, args...)
 		}
 		switch {
 		case raw == "" && !needed, header == body && readable:
@@ -313,8 +313,8 @@ func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revis
 }
 
 // metaRevision returns the revision in the _meta of a stateless session's request.
-func metaRevision(m *transport.Message) string {
-	return strings.Trim(string(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)), `"`)
+func metaRevision(message *transport.Message) string {
+	return strings.Trim(string(transport.Member(message.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)), `"`)
 }
 
 // decodeHeader decodes a header's value.

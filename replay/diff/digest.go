@@ -56,29 +56,29 @@ type Digester struct {
 }
 
 // NewDigester returns a digester for comparisons with these options.
-func NewDigester(o Options) *Digester {
+func NewDigester(options Options) *Digester {
 	seed := maphash.MakeSeed()
-	r := o.Rules
+	r := options.Rules
 	isPlain := (r.By == match.ByParams || r.By == match.Strict) && len(r.Ignore) == 0 && len(r.Normalize) == 0 && r.Match == nil
 	return &Digester{
-		comparer: match.NewComparer(r, nil), seed: seed, spelling: o.Bytes, ownKeys: !isPlain,
+		comparer: match.NewComparer(r, nil), seed: seed, spelling: options.Bytes, ownKeys: !isPlain,
 		hash: newHasher(seed, r.By == match.Strict), strict: newHasher(seed, true),
 	}
 }
 
 // Digest returns the digests of a frame's messages; nil of other events. A frame without a
 // message has a digest of kind Invalid.
-func (d *Digester) Digest(e store.Event) []Digest {
-	if e.Kind != store.Frame {
+func (d *Digester) Digest(event store.Event) []Digest {
+	if event.Kind != store.Frame {
 		return nil
 	}
-	messages, err := e.AsFrame().Messages()
+	messages, err := event.AsFrame().Messages()
 	if err != nil {
-		text := bytes.TrimSpace(e.Payload)
+		text := bytes.TrimSpace(event.Payload)
 		if len(text) == 0 {
 			return nil
 		}
-		return []Digest{{content: maphash.Bytes(d.seed, text), bytes: maphash.Bytes(d.seed, e.Payload), size: len(text)}}
+		return []Digest{{content: maphash.Bytes(d.seed, text), bytes: maphash.Bytes(d.seed, event.Payload), size: len(text)}}
 	}
 	list := make([]Digest, len(messages))
 	for i, m := range messages {
@@ -132,10 +132,10 @@ func (d *Digester) message(m transport.Message) Digest {
 }
 
 // call hashes the compared parts of a request or a notification.
-func (d *Digester) call(m transport.Message) uint64 {
+func (d *Digester) call(message transport.Message) uint64 {
 	h := &d.hash
 	own := ""
-	switch m.Method {
+	switch message.Method {
 	case mcp.MethodInitialize:
 		h = &d.strict
 	case mcp.NotificationProgress:
@@ -143,21 +143,21 @@ func (d *Digester) call(m transport.Message) uint64 {
 	case mcp.NotificationCancelled:
 		own = mcp.MemberRequestID
 	}
-	return h.mix(maphash.String(d.seed, m.Method), h.params(m.Params, own))
+	return h.mix(maphash.String(d.seed, message.Method), h.params(message.Params, own))
 }
 
 // bytesOf hashes the bytes of a message without id and progress token, which differ between
 // recordings.
-func (d *Digester) bytesOf(m transport.Message) uint64 {
+func (d *Digester) bytesOf(message transport.Message) uint64 {
 	places := [][]string{{"id"}}
-	if m.ProgressToken() != nil {
+	if message.ProgressToken() != nil {
 		token := []string{"params", mcp.MemberMeta, mcp.MemberProgressToken}
-		if m.Method == mcp.NotificationProgress {
+		if message.Method == mcp.NotificationProgress {
 			token = []string{"params", mcp.MemberProgressToken}
 		}
 		places = append(places, token)
-		id, _, _ := transport.Locate(m.Raw, "id")
-		params, _, _ := transport.Locate(m.Raw, "params")
+		id, _, _ := transport.Locate(message.Raw, "id")
+		params, _, _ := transport.Locate(message.Raw, "params")
 		if params < id { // in the order of the bytes
 			slices.Reverse(places)
 		}
@@ -166,13 +166,13 @@ func (d *Digester) bytesOf(m transport.Message) uint64 {
 	h.SetSeed(d.seed)
 	from := 0
 	for _, place := range places {
-		if start, end, ok := transport.Locate(m.Raw, place...); ok && start >= from {
-			h.Write(m.Raw[from:start])
+		if start, end, ok := transport.Locate(message.Raw, place...); ok && start >= from {
+			h.Write(message.Raw[from:start])
 			h.WriteByte(0)
 			from = end
 		}
 	}
-	h.Write(m.Raw[from:])
+	h.Write(message.Raw[from:])
 	return h.Sum64()
 }
 
@@ -209,31 +209,31 @@ func (h *hasher) id(raw json.RawMessage) uint64 {
 }
 
 // value hashes the value beginning at i of valid JSON, and returns the value's end.
-func (h *hasher) value(b []byte, i int) (uint64, int) {
-	switch b[i] {
+func (h *hasher) value(data []byte, i int) (uint64, int) {
+	switch data[i] {
 	case '{':
-		sum, end := h.members(b, i, func(_ []byte, key uint64, from int) (uint64, int) {
-			value, end := h.value(b, from)
+		sum, end := h.members(data, i, func(_ []byte, key uint64, from int) (uint64, int) {
+			value, end := h.value(data, from)
 			return h.mix(key, value), end
 		})
 		return h.mix('{', sum), end
 	case '[':
 		sum := uint64('[')
-		for i = skipBlank(b, i+1); b[i] != ']'; {
-			value, end := h.value(b, i)
+		for i = skipBlank(data, i+1); data[i] != ']'; {
+			value, end := h.value(data, i)
 			sum = h.mix(sum, value)
-			i = skipComma(b, end)
+			i = skipComma(data, end)
 		}
 		return sum, i + 1
 	case '"':
-		inner, end := cutText(b, i)
+		inner, end := cutText(data, i)
 		return h.mix('"', h.text(inner)), end
 	}
 	end := i
-	for end < len(b) && b[end] != ',' && b[end] != '}' && b[end] != ']' && skipBlank(b, end) == end {
+	for end < len(data) && data[end] != ',' && data[end] != '}' && data[end] != ']' && skipBlank(data, end) == end {
 		end++
 	}
-	return h.mix('0', h.number(b[i:end])), end
+	return h.mix('0', h.number(data[i:end])), end
 }
 
 // members calls each with the members of the object beginning at i: the name as written, the
@@ -283,13 +283,13 @@ func (h *hasher) number(word []byte) uint64 {
 
 // params hashes the params of a message, without the member own, which differs between
 // recordings; "" names no member.
-func (h *hasher) params(b []byte, own string) uint64 {
-	i := skipBlank(b, 0)
-	if i == len(b) || b[i] != '{' {
-		if len(b) == 0 || string(bytes.TrimSpace(b)) == "null" {
+func (h *hasher) params(data []byte, own string) uint64 {
+	i := skipBlank(data, 0)
+	if i == len(data) || data[i] != '{' {
+		if len(data) == 0 || string(bytes.TrimSpace(data)) == "null" {
 			return h.mix('{', 0)
 		}
-		value, _ := h.value(b, i)
+		value, _ := h.value(data, i)
 		return value
 	}
 	isOfSender := func(name string) bool { // and says nothing about the request
@@ -299,15 +299,15 @@ func (h *hasher) params(b []byte, own string) uint64 {
 		}
 		return !h.strict && (name == mcp.MetaClientInfo || name == mcp.MetaClientCapabilities)
 	}
-	sum, _ := h.members(b, i, func(name []byte, key uint64, from int) (uint64, int) {
-		if string(name) == mcp.MemberMeta && b[from] == '{' {
-			sum, end := h.without(b, from, isOfSender)
+	sum, _ := h.members(data, i, func(name []byte, key uint64, from int) (uint64, int) {
+		if string(name) == mcp.MemberMeta && data[from] == '{' {
+			sum, end := h.without(data, from, isOfSender)
 			if sum == 0 {
 				return 0, end
 			}
 			return h.mix(key, h.mix('{', sum)), end
 		}
-		value, end := h.value(b, from)
+		value, end := h.value(data, from)
 		if own != "" && string(name) == own {
 			return 0, end
 		}
@@ -317,27 +317,27 @@ func (h *hasher) params(b []byte, own string) uint64 {
 }
 
 // result hashes a result or an error. It leaves out the id of a subscription.
-func (h *hasher) result(b []byte) uint64 {
-	if len(b) == 0 {
+func (h *hasher) result(data []byte) uint64 {
+	if len(data) == 0 {
 		return 0
 	}
-	if b[0] != '{' || !bytes.Contains(b, []byte(mcp.MetaSubscriptionID)) {
-		value, _ := h.value(b, 0)
+	if data[0] != '{' || !bytes.Contains(data, []byte(mcp.MetaSubscriptionID)) {
+		value, _ := h.value(data, 0)
 		return value
 	}
 	meta := uint64(0)
-	if start, _, ok := transport.Locate(b, mcp.MemberMeta); ok && b[start] == '{' {
-		meta, _ = h.without(b, start, func(name string) bool { return name == mcp.MetaSubscriptionID })
+	if start, _, ok := transport.Locate(data, mcp.MemberMeta); ok && data[start] == '{' {
+		meta, _ = h.without(data, start, func(name string) bool { return name == mcp.MetaSubscriptionID })
 	}
-	rest, _ := h.without(b, 0, func(name string) bool { return name == mcp.MemberMeta })
+	rest, _ := h.without(data, 0, func(name string) bool { return name == mcp.MemberMeta })
 	return h.mix('{', h.mix(rest, meta))
 }
 
 // without adds up the hashes of the members of the object beginning at i, except the left out
 // members, and returns the object's end.
-func (h *hasher) without(b []byte, i int, leftOut func(name string) bool) (sum uint64, end int) {
-	return h.members(b, i, func(name []byte, key uint64, from int) (uint64, int) {
-		value, end := h.value(b, from)
+func (h *hasher) without(data []byte, i int, leftOut func(name string) bool) (sum uint64, end int) {
+	return h.members(data, i, func(name []byte, key uint64, from int) (uint64, int) {
+		value, end := h.value(data, from)
 		if leftOut(string(name)) {
 			return 0, end
 		}
@@ -347,27 +347,27 @@ func (h *hasher) without(b []byte, i int, leftOut func(name string) bool) (sum u
 
 // cutText returns the text between the quotes of the string beginning at i, and the string's
 // end.
-func cutText(b []byte, i int) (inner []byte, end int) {
-	for end = i + 1; b[end] != '"'; end++ {
-		if b[end] == '\\' {
+func cutText(data []byte, i int) (inner []byte, end int) {
+	for end = i + 1; data[end] != '"'; end++ {
+		if data[end] == '\\' {
 			end++
 		}
 	}
-	return b[i+1 : end], end + 1
+	return data[i+1 : end], end + 1
 }
 
-func skipBlank(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+func skipBlank(data []byte, i int) int {
+	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r') {
 		i++
 	}
 	return i
 }
 
 // skipComma skips the blanks after a member or an element, and a comma.
-func skipComma(b []byte, i int) int {
-	i = skipBlank(b, i)
-	if b[i] == ',' {
-		i = skipBlank(b, i+1)
+func skipComma(data []byte, i int) int {
+	i = skipBlank(data, i)
+	if data[i] == ',' {
+		i = skipBlank(data, i+1)
 	}
 	return i
 }
@@ -382,37 +382,37 @@ const sketchSize = 48
 
 // scalars calls each with the hash of each scalar, and its path, of the value beginning at i,
 // save _meta. It returns the value's end.
-func (h *hasher) scalars(b []byte, i int, path uint64, each func(uint64)) int {
-	switch b[i] {
+func (h *hasher) scalars(data []byte, i int, path uint64, each func(uint64)) int {
+	switch data[i] {
 	case '{':
-		_, end := h.members(b, i, func(name []byte, key uint64, from int) (uint64, int) {
+		_, end := h.members(data, i, func(name []byte, key uint64, from int) (uint64, int) {
 			if string(name) == mcp.MemberMeta {
-				return h.value(b, from)
+				return h.value(data, from)
 			}
-			return 0, h.scalars(b, from, h.mix(path, key), each)
+			return 0, h.scalars(data, from, h.mix(path, key), each)
 		})
 		return end
 	case '[':
 		n := uint64(0)
-		for i = skipBlank(b, i+1); b[i] != ']'; n++ {
-			i = skipComma(b, h.scalars(b, i, h.mix(path, n), each))
+		for i = skipBlank(data, i+1); data[i] != ']'; n++ {
+			i = skipComma(data, h.scalars(data, i, h.mix(path, n), each))
 		}
 		return i + 1
 	}
-	value, end := h.value(b, i)
+	value, end := h.value(data, i)
 	each(h.mix(path, value))
 	return end
 }
 
 // distance counts the hashes in only one of two sketches.
-func (s sketch) distance(o sketch) int {
+func (s sketch) distance(sketch sketch) int {
 	n, i, j := 0, 0, 0
-	for i < len(s) && j < len(o) {
+	for i < len(s) && j < len(sketch) {
 		switch {
-		case s[i] == o[j]:
+		case s[i] == sketch[j]:
 			i++
 			j++
-		case s[i] < o[j]:
+		case s[i] < sketch[j]:
 			i++
 			n++
 		default:
@@ -420,5 +420,5 @@ func (s sketch) distance(o sketch) int {
 			n++
 		}
 	}
-	return n + len(s) - i + len(o) - j
+	return n + len(s) - i + len(sketch) - j
 }

@@ -212,11 +212,11 @@ func (f orderFinder) passed(list, places, still []int32, i int) int32 {
 
 // isOver reports whether a call was over when another began. Notifications of a client on
 // stdio are over at once.
-func isOver(s *Session, call, next int32) bool {
-	if s.list[call].kind == transport.Notification || s.list[next].kind == transport.Notification {
+func isOver(session *Session, call, next int32) bool {
+	if session.list[call].kind == transport.Notification || session.list[next].kind == transport.Notification {
 		return call < next
 	}
-	reply := s.list[call].reply
+	reply := session.list[call].reply
 	return reply != none && reply < next
 }
 

@@ -34,10 +34,10 @@ func (p *pairing) byText(compare *match.Comparer) {
 			}
 		}
 	}
-	shape := func(m *message) uint64 { return m.shape }
+	shape := func(message *message) uint64 { return message.shape }
 	p.requests(shape)
 	p.nearest(transport.Request, func(*message) int32 { return none }, p.pairCalls)
-	p.others(func(m *message) uint64 { return m.content })
+	p.others(func(message *message) uint64 { return message.content })
 	p.others(shape)
 	p.nearest(transport.Notification, (*message).owner, p.pair)
 }
@@ -61,7 +61,7 @@ func (p *pairing) inPlace(dir transport.Direction, label func(s *Session, m *mes
 // requests pairs requests with equal keys in order. If one session has more requests of a key,
 // requests with the same answer are paired first, and the others between them.
 func (p *pairing) requests(key func(*message) uint64) {
-	p.groups(func(s *Session, m *message) (group, bool) {
+	p.groups(func(session *Session, m *message) (group, bool) {
 		return group{hash: key(m), name: m.name, dir: m.dir}, m.kind == transport.Request && m.pair == none
 	}, func(as, bs []int32) {
 		sameAnswer := func(i, j int) bool { // or neither has an answer
@@ -110,13 +110,13 @@ func (p *pairing) pair(a, b int32) {
 // others pairs messages besides requests and answers, by content: first messages with the same
 // call as owner, then messages which name the same call.
 func (p *pairing) others(content func(*message) uint64) {
-	for _, call := range []func(*message) int32{(*message).owner, func(m *message) int32 { return m.call }} {
-		p.groups(func(s *Session, m *message) (group, bool) {
-			if m.pair != none || m.kind == transport.Request || m.isAnswer() {
+	for _, call := range []func(*message) int32{(*message).owner, func(message *message) int32 { return message.call }} {
+		p.groups(func(session *Session, message *message) (group, bool) {
+			if message.pair != none || message.kind == transport.Request || message.isAnswer() {
 				return group{}, false
 			}
-			call, ok := p.inA(s, call(m))
-			return group{hash: content(m), name: m.name, dir: m.dir, kind: m.kind, call: call}, ok
+			call, ok := p.inA(session, call(message))
+			return group{hash: content(message), name: message.name, dir: message.dir, kind: message.kind, call: call}, ok
 		}, func(as, bs []int32) {
 			for i := range min(len(as), len(bs)) {
 				p.pair(as[i], bs[i])
@@ -126,11 +126,11 @@ func (p *pairing) others(content func(*message) uint64) {
 }
 
 // inA returns the index in A of a call of either session; false if A has no such call.
-func (x sides) inA(s *Session, call int32) (int32, bool) {
-	if call == none || s == x.a {
+func (x sides) inA(session *Session, call int32) (int32, bool) {
+	if call == none || session == x.a {
 		return call, true
 	}
-	at := s.list[call].pair
+	at := session.list[call].pair
 	return at, at != none
 }
 
@@ -144,12 +144,12 @@ const (
 // nearest pairs different messages of one kind and name: first the pairs with the least
 // differences, at equal differences the nearest by place; then the others in order.
 func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32, pair func(a, b int32)) {
-	p.groups(func(s *Session, m *message) (group, bool) {
-		if m.pair != none || m.kind != kind {
+	p.groups(func(session *Session, message *message) (group, bool) {
+		if message.pair != none || message.kind != kind {
 			return group{}, false
 		}
-		call, ok := p.inA(s, owner(m))
-		return group{name: m.name, dir: m.dir, call: call}, ok
+		call, ok := p.inA(session, owner(message))
+		return group{name: message.name, dir: message.dir, call: call}, ok
 	}, func(as, bs []int32) {
 		usedA := make([]bool, len(as))
 		usedB := make([]bool, len(bs))
@@ -222,9 +222,9 @@ type group struct {
 	kind transport.MessageKind
 }
 
-func (g group) compare(o group) int {
-	return cmp.Or(cmp.Compare(g.hash, o.hash), cmp.Compare(g.name, o.name), cmp.Compare(g.call, o.call),
-		cmp.Compare(g.dir, o.dir), cmp.Compare(g.kind, o.kind))
+func (g group) compare(group group) int {
+	return cmp.Or(cmp.Compare(g.hash, group.hash), cmp.Compare(g.name, group.name), cmp.Compare(g.call, group.call),
+		cmp.Compare(g.dir, group.dir), cmp.Compare(g.kind, group.kind))
 }
 
 // member is a message in its group.
@@ -265,8 +265,8 @@ func (p *pairing) groups(of func(*Session, *message) (group, bool), each func(as
 }
 
 // cutGroup cuts the members of a group off the front.
-func cutGroup(list []member, g group) (indices []int32, rest []member) {
-	for len(list) > 0 && list[0].group == g {
+func cutGroup(list []member, group group) (indices []int32, rest []member) {
+	for len(list) > 0 && list[0].group == group {
 		indices = append(indices, list[0].index)
 		list = list[1:]
 	}

@@ -292,16 +292,16 @@ func (f *findings) changed(section string, a, b *message) Finding {
 }
 
 // describe names a message of a side in words.
-func (f *findings) describe(side int, m *message) string {
-	name := f.names.list[m.name].String()
+func (f *findings) describe(side int, message *message) string {
+	name := f.names.list[message.name].String()
 	switch {
-	case m.kind == transport.Invalid:
-		return fmt.Sprintf("a line of the %s that is no message", m.dir.Sender())
-	case m.isAnswer():
+	case message.kind == transport.Invalid:
+		return fmt.Sprintf("a line of the %s that is no message", message.dir.Sender())
+	case message.isAnswer():
 		return "the answer to " + name
-	case m.kind == transport.Response:
-		return fmt.Sprintf("an answer of the %s to no request", m.dir.Sender())
-	case m.kind == transport.Request && m.dir == transport.ServerToClient:
+	case message.kind == transport.Response:
+		return fmt.Sprintf("an answer of the %s to no request", message.dir.Sender())
+	case message.kind == transport.Request && message.dir == transport.ServerToClient:
 		return name + " of the server"
 	}
 	return name
@@ -311,8 +311,8 @@ func (f *findings) describe(side int, m *message) string {
 func (f *findings) alone() {
 	for side, s := range f.both() {
 		with := map[int32]int{} // how many messages belong to a call
-		isWithCall := func(m *message) bool {
-			owner := m.owner()
+		isWithCall := func(message *message) bool {
+			owner := message.owner()
 			return owner != none && s.list[owner].pair == none
 		}
 		for i := range s.list {
@@ -448,9 +448,9 @@ func (f changeFinder) payloads() {
 			}
 		})
 	}
-	eachChanged(func(a, _ *message, textA, textB transport.Message) {
-		if a.kind != transport.Notification && a.kind != transport.Invalid {
-			f.comparer.Learn(a.dir, a.seq, textA, textB)
+	eachChanged(func(message, _ *message, textA, textB transport.Message) {
+		if message.kind != transport.Notification && message.kind != transport.Invalid {
+			f.comparer.Learn(message.dir, message.seq, textA, textB)
 		}
 	})
 	eachChanged(f.payload)

@@ -77,9 +77,9 @@ type Session struct {
 // keptAnswered is how many answered requests progress can name that comes late.
 const keptAnswered = 10_000
 
-func newSession(seed maphash.Seed, n *names) *Session {
+func newSession(seed maphash.Seed, names *names) *Session {
 	return &Session{
-		seed: seed, names: n, index: timeline.NewIndex[uint64, int32](keptAnswered),
+		seed: seed, names: names, index: timeline.NewIndex[uint64, int32](keptAnswered),
 		tools: map[string]uint64{}, lines: map[uint64]int{}, status: map[uint64]int{},
 	}
 }
@@ -108,48 +108,48 @@ func (s *Session) isSelected(seqs ...uint64) bool {
 const keptLines = 100_000
 
 // Apply takes the next event, with the digests of its messages.
-func (s *Session) Apply(e store.Event, digests []Digest) (err error) {
-	s.Events = e.Seq
-	s.took = max(s.took, e.At)
-	switch e.Kind {
+func (s *Session) Apply(event store.Event, digests []Digest) (err error) {
+	s.Events = event.Seq
+	s.took = max(s.took, event.At)
+	switch event.Kind {
 	case store.Frame:
 		s.Frames++
 		for i := range digests {
-			s.message(e, int32(i), &digests[i])
+			s.message(event, int32(i), &digests[i])
 		}
 	case store.Stderr:
 		s.stderr++
-		if h := maphash.Bytes(s.seed, bytes.TrimSpace(e.Payload)); s.lines[h] > 0 || len(s.lines) < keptLines {
+		if h := maphash.Bytes(s.seed, bytes.TrimSpace(event.Payload)); s.lines[h] > 0 || len(s.lines) < keptLines {
 			s.lines[h]++
 		}
 	case store.Opened:
-		s.Header, err = store.ParseHeader(e.Payload)
+		s.Header, err = store.ParseHeader(event.Payload)
 	case store.Exited:
 		var info store.ExitInfo
-		info, err = store.DecodePayload[store.ExitInfo](e)
+		info, err = store.DecodePayload[store.ExitInfo](event)
 		s.Exit = info.String()
 	case store.Lost:
 		var info store.LostInfo
-		info, err = store.DecodePayload[store.LostInfo](e)
+		info, err = store.DecodePayload[store.LostInfo](event)
 		s.Lost += info.Frames
 	case store.HTTP:
 		var info store.HTTPInfo
-		info, err = store.DecodePayload[store.HTTPInfo](e)
+		info, err = store.DecodePayload[store.HTTPInfo](event)
 		if info.What == store.HTTPResponse {
-			s.status[e.Stream] = info.Status
+			s.status[event.Stream] = info.Status
 		}
-		s.index.Follow(e)
+		s.index.Follow(event)
 		s.legacy = s.legacy || info.SSE != nil && info.SSE.Event == "endpoint"
 	}
 	return err
 }
 
 // message appends one message, linked to the request that it names.
-func (s *Session) message(e store.Event, part int32, g *Digest) {
+func (s *Session) message(event store.Event, part int32, digest *Digest) {
 	m := message{
-		seq: e.Seq, at: e.At, stream: e.Stream, part: part, kind: g.kind, dir: e.Dir,
-		content: g.content, key: g.key, bytes: g.bytes, size: int32(min(g.size, 1<<30)),
-		name: s.names.of(g.method, g.target), call: none, near: none, reply: none, pair: none,
+		seq: event.Seq, at: event.At, stream: event.Stream, part: part, kind: digest.kind, dir: event.Dir,
+		content: digest.content, key: digest.key, bytes: digest.bytes, size: int32(min(digest.size, 1<<30)),
+		name: s.names.of(digest.method, digest.target), call: none, near: none, reply: none, pair: none,
 	}
 	at := int32(len(s.list))
 	link := func(call int32, found bool) {
@@ -158,32 +158,32 @@ func (s *Session) message(e store.Event, part int32, g *Digest) {
 		}
 	}
 	switch {
-	case g.kind == transport.Request:
-		s.index.Ask(e.Dir, e.Stream, g.id, g.token, at)
-	case g.kind == transport.Response:
-		link(s.index.Answer(e.Dir.Reverse(), e.Stream, g.id))
+	case digest.kind == transport.Request:
+		s.index.Ask(event.Dir, event.Stream, digest.id, digest.token, at)
+	case digest.kind == transport.Response:
+		link(s.index.Answer(event.Dir.Reverse(), event.Stream, digest.id))
 		if m.call != none {
 			s.list[m.call].reply = at
 			m.name = s.list[m.call].name
 		}
 		if s.names.list[m.name].method == mcp.MethodListTools {
 			s.toolsSeq = m.seq
-			for _, t := range g.tools {
+			for _, t := range digest.tools {
 				if _, known := s.tools[t.name]; known || len(s.tools) < keptTools {
 					s.tools[t.name] = t.content
 				}
 			}
 		}
-	case g.kind == transport.Invalid: // names no request
-	case g.method == mcp.NotificationProgress:
-		link(s.index.Progress(e.Dir.Reverse(), e.Stream, g.token))
-	case g.method == mcp.NotificationCancelled:
-		link(s.index.Cancel(e.Dir, g.id))
+	case digest.kind == transport.Invalid: // names no request
+	case digest.method == mcp.NotificationProgress:
+		link(s.index.Progress(event.Dir.Reverse(), event.Stream, digest.token))
+	case digest.method == mcp.NotificationCancelled:
+		link(s.index.Cancel(event.Dir, digest.id))
 		if m.call != none {
 			s.list[m.call].cancelled = true
 		}
-	case g.subscription != 0: // belongs to the latest open request, as a cancellation does
-		link(s.index.Cancel(e.Dir.Reverse(), g.subscription))
+	case digest.subscription != 0: // belongs to the latest open request, as a cancellation does
+		link(s.index.Cancel(event.Dir.Reverse(), digest.subscription))
 	}
 	s.list = append(s.list, m)
 }
@@ -216,7 +216,9 @@ func (s *Session) close() {
 }
 
 // latency is how long an answered call took.
-func (s *Session) latency(m *message) time.Duration { return max(0, s.list[m.reply].at-m.at) }
+func (s *Session) latency(message *message) time.Duration {
+	return max(0, s.list[message.reply].at-message.at)
+}
 
 // Comparison compares two sessions, A and B, in steps: the events of both go to the sessions of
 // Sides; Match pairs messages by digests; the events in Wants go to Take; Report pairs the rest
@@ -235,9 +237,9 @@ type sides struct{ a, b *Session }
 func (x sides) both() [2]*Session { return [2]*Session{x.a, x.b} }
 
 // New returns a comparison of two empty sessions.
-func New(d *Digester, o Options) *Comparison {
+func New(d *Digester, options Options) *Comparison {
 	n := &names{known: map[name]int32{}}
-	return &Comparison{options: o, digest: d, names: n, sides: sides{newSession(d.seed, n), newSession(d.seed, n)}}
+	return &Comparison{options: options, digest: d, names: n, sides: sides{newSession(d.seed, n), newSession(d.seed, n)}}
 }
 
 // Sides returns the sessions A and B.
@@ -250,16 +252,16 @@ func (c *Comparison) Match() {
 	}
 	p := c.pairing()
 	for _, dir := range directions {
-		p.inPlace(dir, func(s *Session, m *message) uint64 {
-			if m.reply == none {
-				return m.key
+		p.inPlace(dir, func(session *Session, message *message) uint64 {
+			if message.reply == none {
+				return message.key
 			}
-			return p.hash.mix(m.key, s.list[m.reply].content)
+			return p.hash.mix(message.key, session.list[message.reply].content)
 		})
-		p.inPlace(dir, func(_ *Session, m *message) uint64 { return m.key })
+		p.inPlace(dir, func(_ *Session, message *message) uint64 { return message.key })
 	}
-	p.requests(func(m *message) uint64 { return m.key })
-	p.others(func(m *message) uint64 { return m.content })
+	p.requests(func(message *message) uint64 { return message.key })
+	p.others(func(message *message) uint64 { return message.content })
 }
 
 func (c *Comparison) pairing() *pairing { return &pairing{c.sides, &c.texts, &c.digest.hash} }
@@ -351,29 +353,29 @@ func (c *Comparison) Wants(side int) []uint64 {
 }
 
 // Take takes an event of a side, if Wants named the event.
-func (c *Comparison) Take(side int, e store.Event) {
+func (c *Comparison) Take(side int, event store.Event) {
 	t := &c.texts[side]
-	if _, ok := slices.BinarySearch(t.wanted, e.Seq); !ok || e.Kind != store.Frame {
+	if _, ok := slices.BinarySearch(t.wanted, event.Seq); !ok || event.Kind != store.Frame {
 		return
 	}
-	frame := bytes.Clone(e.Payload)
-	t.frames[e.Seq] = frame
+	frame := bytes.Clone(event.Payload)
+	t.frames[event.Seq] = frame
 	messages, _ := transport.Frame{Bytes: frame}.Messages() // noise has none
 	for _, m := range messages {
-		t.parts[e.Seq] = append(t.parts[e.Seq], m.Raw)
+		t.parts[event.Seq] = append(t.parts[event.Seq], m.Raw)
 	}
 }
 
 // message returns the text of a message; false if Take did not get the text.
-func (t *texts) message(m *message) (transport.Message, bool) {
-	raw, ok := t.frames[m.seq]
+func (t *texts) message(message *message) (transport.Message, bool) {
+	raw, ok := t.frames[message.seq]
 	if !ok {
 		return transport.Message{}, false
 	}
-	if parts := t.parts[m.seq]; int(m.part) < len(parts) {
-		raw = parts[m.part]
+	if parts := t.parts[message.seq]; int(message.part) < len(parts) {
+		raw = parts[message.part]
 	}
-	if m.kind == transport.Invalid { // noise is compared as a text
+	if message.kind == transport.Invalid { // noise is compared as a text
 		text, _ := json.Marshal(string(bytes.TrimSpace(raw)))
 		return transport.Message{Params: text}, true
 	}

@@ -18,10 +18,10 @@ type answer struct {
 }
 
 // answers lists the responses of live ends in a finished run.
-func answers(r *Run) []answer {
-	list := make([]answer, 0, len(r.gate.Names.Calls))
-	for _, c := range r.gate.Names.Calls {
-		if c.Open() || !r.live(c.Response.Dir) {
+func answers(run *Run) []answer {
+	list := make([]answer, 0, len(run.gate.Names.Calls))
+	for _, c := range run.gate.Names.Calls {
+		if c.Open() || !run.live(c.Response.Dir) {
 			continue
 		}
 		request, response := c.Messages()
@@ -57,12 +57,12 @@ const shownAnswers = 3
 // add returns a text on each answer that differs from the answer to the same request in an
 // earlier run, up to the first that depends on the order if fails is set. Differences in
 // bytes alone, or in ids and progress tokens, do not count.
-func (c *comparison) add(r *Run, fails bool) (changes []string, different bool) {
+func (c *comparison) add(run *Run, fails bool) (changes []string, different bool) {
 	if c.first == nil {
 		c.first = map[string][]*variant{}
 	}
-	for _, a := range answers(r) {
-		v := c.changed(a, r)
+	for _, a := range answers(run) {
+		v := c.changed(a, run)
 		if v == nil {
 			continue
 		}
@@ -71,7 +71,7 @@ func (c *comparison) add(r *Run, fails bool) (changes []string, different bool) 
 		if c.told > shownAnswers {
 			break
 		}
-		text, random := c.prove(v, a, r.asToken())
+		text, random := c.prove(v, a, run.asToken())
 		changes = append(changes, text)
 		if fails && !random {
 			return changes, true
@@ -81,45 +81,45 @@ func (c *comparison) add(r *Run, fails bool) (changes []string, different bool) 
 }
 
 // changed returns the first answer to a request if this answer differs from it.
-func (c *comparison) changed(a answer, r *Run) *variant {
-	known := c.first[a.name]
-	if len(known) > 0 && bytes.Equal(known[0].raw.params, a.params) &&
-		(known[0].done || bytes.Equal(known[0].raw.result, a.result)) {
+func (c *comparison) changed(answer answer, run *Run) *variant {
+	known := c.first[answer.name]
+	if len(known) > 0 && bytes.Equal(known[0].raw.params, answer.params) &&
+		(known[0].done || bytes.Equal(known[0].raw.result, answer.result)) {
 		return nil
 	}
-	params := canonical(a.params)
+	params := canonical(answer.params)
 	for _, v := range known {
 		if !bytes.Equal(v.params, params) {
 			continue
 		}
-		if v.done || bytes.Equal(canonical(v.raw.result), canonical(a.result)) {
+		if v.done || bytes.Equal(canonical(v.raw.result), canonical(answer.result)) {
 			return nil
 		}
 		return v
 	}
-	c.first[a.name] = append(known, &variant{params: params, raw: a, token: r.asToken()})
+	c.first[answer.name] = append(known, &variant{params: params, raw: answer, token: run.asToken()})
 	return nil
 }
 
 // prove follows both schedules again: an answer that changes within a schedule does not
 // depend on the order.
-func (c *comparison) prove(v *variant, a answer, token schedule.Token) (text string, random bool) {
+func (c *comparison) prove(variant *variant, answer answer, token schedule.Token) (text string, random bool) {
 	answerOf := func(token schedule.Token) []byte {
 		for _, again := range answers(c.follow(token)) {
-			if again.name == a.name {
+			if again.name == answer.name {
 				return canonical(again.result)
 			}
 		}
 		return nil
 	}
-	one, other := answerOf(v.token), answerOf(token)
-	if !bytes.Equal(one, canonical(v.raw.result)) || !bytes.Equal(other, canonical(a.result)) {
-		return "the answer to " + a.name + " is another one in the same schedule, too: " +
+	one, other := answerOf(variant.token), answerOf(token)
+	if !bytes.Equal(one, canonical(variant.raw.result)) || !bytes.Equal(other, canonical(answer.result)) {
+		return "the answer to " + answer.name + " is another one in the same schedule, too: " +
 			"it is random, or depends on something outside", true
 	}
 	before, after := excerpts(one, other)
 	return fmt.Sprintf("the answer to %s changes with the order: %s (token %v), but %s (token %v)",
-		a.name, before, v.token, after, token), false
+		answer.name, before, variant.token, after, token), false
 }
 
 // canonical returns JSON with sorted keys and without _meta, which holds progress tokens
@@ -154,17 +154,17 @@ func excerpts(a, b []byte) (string, string) {
 	return excerpt(a, at), excerpt(b, at)
 }
 
-func excerpt(b []byte, from int) string {
+func excerpt(data []byte, from int) string {
 	const most = 60
-	s, to := "", min(len(b), from+most)
-	for to < len(b) && !utf8.RuneStart(b[to]) {
+	s, to := "", min(len(data), from+most)
+	for to < len(data) && !utf8.RuneStart(data[to]) {
 		to--
 	}
 	if from > 0 {
 		s = "…"
 	}
-	s += string(b[from:to])
-	if to < len(b) {
+	s += string(data[from:to])
+	if to < len(data) {
 		s += "…"
 	}
 	return s

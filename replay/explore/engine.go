@@ -39,7 +39,7 @@ type engine interface {
 	reap()
 	// await waits, from outside, for live to end. It returns a freeze when the engine had
 	// to give the run up.
-	await(ended <-chan any) (thrown any, f *freeze)
+	await(ended <-chan any) (thrown any, freeze *freeze)
 }
 
 // bubble is the engine that proves: a testing/synctest bubble, with virtual time.
@@ -227,7 +227,7 @@ func (s *settled) live(_ *testing.T, do func()) {
 }
 
 // await only waits: the engine gives up from within.
-func (s *settled) await(ended <-chan any) (thrown any, f *freeze) { return <-ended, nil }
+func (s *settled) await(ended <-chan any) (thrown any, freeze *freeze) { return <-ended, nil }
 
 // call uses a goroutine of its own, which may be left behind.
 func (s *settled) call(do func()) bool {
@@ -325,27 +325,27 @@ func (s *settled) own(all stacks.Dump) stacks.Dump {
 
 // owns reports whether a goroutine belongs to the run: it started during the run, from a
 // goroutine of the run or from an unknown parent. A goroutine in a bubble never belongs.
-func (s *settled) owns(g stacks.Goroutine, all map[int]stacks.Goroutine) bool {
-	own, ok := s.known[g.ID]
+func (s *settled) owns(goroutine stacks.Goroutine, all map[int]stacks.Goroutine) bool {
+	own, ok := s.known[goroutine.ID]
 	if ok {
 		return own
 	}
-	parent, there := all[g.Parent]
+	parent, there := all[goroutine.Parent]
 	switch {
-	case g.Bubble != "" || strings.Contains(g.Text, "\nos/signal.loop("):
+	case goroutine.Bubble != "" || strings.Contains(goroutine.Text, "\nos/signal.loop("):
 		// The process has a single signal loop, which any goroutine may have started.
 		own = false
 	case there:
 		own = s.owns(parent, all)
 	default:
-		own, ok = s.known[g.Parent]
+		own, ok = s.known[goroutine.Parent]
 		own = own || !ok
-		s.doubt[g.ID] = !ok
+		s.doubt[goroutine.ID] = !ok
 	}
-	if s.doubt[g.Parent] {
-		s.doubt[g.ID] = own
+	if s.doubt[goroutine.Parent] {
+		s.doubt[goroutine.ID] = own
 	}
-	s.known[g.ID] = own
+	s.known[goroutine.ID] = own
 	return own
 }
 

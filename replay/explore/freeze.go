@@ -38,9 +38,9 @@ const firstLook = 10 * time.Millisecond
 var leftBehind sync.Map
 
 // outsider reports whether a goroutine may be of anybody, and may hold a mutex of a run.
-func outsider(g stacks.Goroutine) bool {
-	_, left := leftBehind.Load(g.ID)
-	return !left && g.Outsider()
+func outsider(goroutine stacks.Goroutine) bool {
+	_, left := leftBehind.Load(goroutine.ID)
+	return !left && goroutine.Outsider()
 }
 
 // freezeOf sorts the goroutines of a bubble. The caller comes first in the dump, and is
@@ -69,9 +69,9 @@ func (f *freeze) frozen() bool {
 }
 
 // add sorts a goroutine in by its wait.
-func (f *freeze) add(g stacks.Goroutine) {
+func (f *freeze) add(goroutine stacks.Goroutine) {
 	list := &f.others
-	switch g.Wait() {
+	switch goroutine.Wait() {
 	case stacks.WaitNone:
 		list = &f.busy
 	case stacks.WaitLock:
@@ -83,11 +83,11 @@ func (f *freeze) add(g stacks.Goroutine) {
 	case stacks.WaitSleep:
 		list = &f.sleepers
 	default:
-		if g.Bubble != "" && !g.Durable {
+		if goroutine.Bubble != "" && !goroutine.Durable {
 			list = &f.foreign
 		}
 	}
-	*list = append(*list, g)
+	*list = append(*list, goroutine)
 }
 
 // passing reports whether real time alone may end it.
@@ -100,11 +100,11 @@ func (f *freeze) same(other *freeze) bool {
 
 // patience is how long the freeze must have lasted before the run is given up. If only
 // mutexes hold the bubble up, and nobody sleeps, a proof may be found at once.
-func (f *freeze) patience(p *Plan) time.Duration {
+func (f *freeze) patience(plan *Plan) time.Duration {
 	if len(f.foreign)+len(f.outside) > 0 || f.passing() || f.near {
-		return p.Patience
+		return plan.Patience
 	}
-	return min(p.Patience, 10*firstLook)
+	return min(plan.Patience, 10*firstLook)
 }
 
 // all returns every goroutine of the freeze.
@@ -132,11 +132,11 @@ func (f *freeze) why() string {
 	return strings.Join(parts, "; ")
 }
 
-// holder guesses which goroutine holds the mutex that g waits for: a goroutine blocked
-// elsewhere inside the function in which g calls Lock; else the only goroutine neither at a
+// holder guesses which goroutine holds the mutex that goroutine waits for: a goroutine blocked
+// elsewhere inside the function in which goroutine calls Lock; else the only goroutine neither at a
 // mutex nor at a Read of the gate.
-func (f *freeze) holder(g stacks.Goroutine) (holder stacks.Goroutine, ok bool) {
-	caller := g.Function()
+func (f *freeze) holder(goroutine stacks.Goroutine) (holder stacks.Goroutine, ok bool) {
+	caller := goroutine.Function()
 	var left stacks.Dump
 	for _, h := range f.all() {
 		switch {
@@ -155,61 +155,61 @@ func (f *freeze) holder(g stacks.Goroutine) (holder stacks.Goroutine, ok bool) {
 
 // judgeFreeze judges a run that was given up, on the goroutine of the watcher. The run no
 // longer moves.
-func judgeFreeze(t *testing.T, r *Run, f *freeze) {
-	r.stuck, r.froze, r.busy = true, true, len(f.busy) > 0
-	if r.busy { // real time would show no more: it computes there, too
-		why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].Where(), r.plan.stamina)
-		if r.verdict != Pass {
-			r.note("it could not be brought to its end: " + why)
+func judgeFreeze(t *testing.T, run *Run, f *freeze) {
+	run.stuck, run.froze, run.busy = true, true, len(f.busy) > 0
+	if run.busy { // real time would show no more: it computes there, too
+		why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].Where(), run.plan.stamina)
+		if run.verdict != Pass {
+			run.note("it could not be brought to its end: " + why)
 			return
 		}
-		r.verdict, r.why = Undecided, why
-		if r.within != "" {
-			r.why += ", in " + r.within
+		run.verdict, run.why = Undecided, why
+		if run.within != "" {
+			run.why += ", in " + run.within
 		}
-		describeFreeze(r, f)
+		describeFreeze(run, f)
 		return
 	}
-	if r.repeats {
-		r.frozen = f
+	if run.repeats {
+		run.frozen = f
 		return
 	}
-	if r.verdict != Pass {
-		r.note("its bubble could not be emptied: " + f.why())
+	if run.verdict != Pass {
+		run.note("its bubble could not be emptied: " + f.why())
 		return
 	}
-	proof, doubt := proveLock(t, r, f)
+	proof, doubt := proveLock(t, run, f)
 	if proof == nil {
-		r.verdict, r.why = Undecided, f.why()+". "+doubt
-		r.retry = r.within == "" && len(f.foreign)+len(f.io)+len(f.calls) == 0 && !strings.HasPrefix(doubt, sharedLock)
-		describeFreeze(r, f)
+		run.verdict, run.why = Undecided, f.why()+". "+doubt
+		run.retry = run.within == "" && len(f.foreign)+len(f.io)+len(f.calls) == 0 && !strings.HasPrefix(doubt, sharedLock)
+		describeFreeze(run, f)
 		return
 	}
-	r.still, proof.still = len(r.steps), len(proof.steps)
+	run.still, proof.still = len(run.steps), len(proof.steps)
 	describeFreeze(proof, proof.frozen)
-	proof.stuck, proof.froze, proof.notes = true, true, append(proof.notes, r.notes...)
+	proof.stuck, proof.froze, proof.notes = true, true, append(proof.notes, run.notes...)
 	proof.verdict, proof.category = Hang, hang.Lock
 	proof.why = f.why() + ", and nobody is left who could unlock it"
-	r.outcome = proof.outcome
+	run.outcome = proof.outcome
 }
 
 // describeFreeze fills in the report of a frozen run.
-func describeFreeze(r *Run, f *freeze) {
-	r.gate.Admit()
-	r.waits = nil
-	for _, g := range f.locks {
-		w := hang.Wait{Who: owner(r, g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
+func describeFreeze(run *Run, freeze *freeze) {
+	run.gate.Admit()
+	run.waits = nil
+	for _, g := range freeze.locks {
+		w := hang.Wait{Who: owner(run, g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
 		w.Why = "its holder is not seen in the stacks"
-		if h, ok := f.holder(g); ok {
-			w.Why = "held, it seems, by " + owner(r, h) + ", which is blocked at [" + h.State + "] " + h.Where()
+		if h, ok := freeze.holder(g); ok {
+			w.Why = "held, it seems, by " + owner(run, h) + ", which is blocked at [" + h.State + "] " + h.Where()
 		}
-		r.waits = append(r.waits, w)
+		run.waits = append(run.waits, w)
 	}
-	r.diagnose()
-	if enabled := r.enabled(nil); len(enabled) > 0 && !strings.Contains(r.why, enabled[0].Name()) {
-		r.note("when the run was given up there was something to do: " + stepNames(enabled))
+	run.diagnose()
+	if enabled := run.enabled(nil); len(enabled) > 0 && !strings.Contains(run.why, enabled[0].Name()) {
+		run.note("when the run was given up there was something to do: " + stepNames(enabled))
 	}
-	r.stood, r.sequence, r.recording, r.stacks = r.unfinished(), r.draw(), r.record(), f.stacks()
+	run.stood, run.sequence, run.recording, run.stacks = run.unfinished(), run.draw(), run.record(), freeze.stacks()
 }
 
 // stepNames lists a few steps by name.
@@ -226,9 +226,9 @@ func stepNames(steps []gate.Step) string {
 }
 
 // owner names a goroutine for a report.
-func owner(r *Run, g stacks.Goroutine) string {
-	for name, id := range r.goroutines() {
-		if id == g.ID {
+func owner(run *Run, goroutine stacks.Goroutine) string {
+	for name, id := range run.goroutines() {
+		if id == goroutine.ID {
 			return "operation " + name
 		}
 	}
@@ -252,8 +252,8 @@ const sharedLock = "The stacks do not tell whether the mutex is the run's own or
 //   - no timer was made
 //
 // The result is the second run, or the doubt that is left.
-func proveLock(t *testing.T, r *Run, f *freeze) (again *Run, doubt string) {
-	if doubt := lockDoubt(r, f); doubt != "" {
+func proveLock(t *testing.T, run *Run, freeze *freeze) (again *Run, doubt string) {
+	if doubt := lockDoubt(run, freeze); doubt != "" {
 		return nil, doubt
 	}
 	profiled.Lock()
@@ -261,52 +261,52 @@ func proveLock(t *testing.T, r *Run, f *freeze) (again *Run, doubt string) {
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
 	runtime.MemProfileRate = 1
 	before := timersMade()
-	again = &Run{plan: r.plan, level: r.level, parser: r.parser, capacity: r.capacity, limit: r.limit,
-		follower: &schedule.Follower{Token: r.asToken()}, repeats: true}
-	again.trail.Touching = r.trail.Touching
+	again = &Run{plan: run.plan, level: run.level, parser: run.parser, capacity: run.capacity, limit: run.limit,
+		follower: &schedule.Follower{Token: run.asToken()}, repeats: true}
+	again.trail.Touching = run.trail.Touching
 	again.play(t)
 	if again.frozen == nil {
-		return nil, "The same schedule did not stand still again. " + elsewhere(r)
+		return nil, "The same schedule did not stand still again. " + elsewhere(run)
 	}
 	if doubt := lockDoubt(again, again.frozen); doubt != "" {
 		return nil, doubt
 	}
 	if timersMade() > before {
-		return nil, "A timer was made in this run, and may end that. " + elsewhere(r)
+		return nil, "A timer was made in this run, and may end that. " + elsewhere(run)
 	}
 	for _, g := range again.frozen.locks { // the goroutines of the first run are still there
 		address := g.Lock()
-		if address == "" || slices.ContainsFunc(f.locks, func(h stacks.Goroutine) bool { return h.Lock() == address }) {
-			return nil, sharedLock + " " + elsewhere(r)
+		if address == "" || slices.ContainsFunc(freeze.locks, func(h stacks.Goroutine) bool { return h.Lock() == address }) {
+			return nil, sharedLock + " " + elsewhere(run)
 		}
 	}
 	return again, ""
 }
 
 // elsewhere tells how a freeze may be settled.
-func elsewhere(r *Run) string {
-	return "Real time may tell: set Engine to Settle, or run the token " + r.settledToken().String()
+func elsewhere(run *Run) string {
+	return "Real time may tell: set Engine to Settle, or run the token " + run.settledToken().String()
 }
 
 // lockDoubt returns a reason, seen in this run, why the freeze may end; or "".
-func lockDoubt(r *Run, f *freeze) string {
+func lockDoubt(run *Run, freeze *freeze) string {
 	switch {
-	case r.within != "":
-		return "This is in " + r.within + ", which must not wait"
-	case len(f.foreign)+len(f.io)+len(f.calls) > 0:
-		return "What is outside the bubble may end that, or not. " + elsewhere(r)
-	case len(f.outside) > 0:
-		return f.outside[0].Where() + " is outside the bubble, and may hold the mutex. " + elsewhere(r)
-	case len(f.sleepers) > 0:
-		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here. " + elsewhere(r)
-	case len(r.steps) == 0:
-		return "No step was released yet. " + elsewhere(r)
-	case r.finished():
-		return "All operations have returned. " + elsewhere(r)
+	case run.within != "":
+		return "This is in " + run.within + ", which must not wait"
+	case len(freeze.foreign)+len(freeze.io)+len(freeze.calls) > 0:
+		return "What is outside the bubble may end that, or not. " + elsewhere(run)
+	case len(freeze.outside) > 0:
+		return freeze.outside[0].Where() + " is outside the bubble, and may hold the mutex. " + elsewhere(run)
+	case len(freeze.sleepers) > 0:
+		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here. " + elsewhere(run)
+	case len(run.steps) == 0:
+		return "No step was released yet. " + elsewhere(run)
+	case run.finished():
+		return "All operations have returned. " + elsewhere(run)
 	}
-	if enabled := r.enabled(nil); len(enabled) > 0 {
+	if enabled := run.enabled(nil); len(enabled) > 0 {
 		return fmt.Sprintf("There would be something to do (%s), but a bubble does not come to rest while a mutex is waited for. %s",
-			enabled[0].Name(), elsewhere(r))
+			enabled[0].Name(), elsewhere(run))
 	}
 	return ""
 }

@@ -241,26 +241,26 @@ func (r *Run) enabled(steps []gate.Step) []gate.Step {
 	return steps
 }
 
-func (r *Run) release(s gate.Step) {
+func (r *Run) release(step gate.Step) {
 	r.tracer.SeeHandlers()
 	r.tracer.SeeCloses(len(r.steps))
-	r.steps = append(r.steps, s)
-	if !r.periodic.recurs(s, r.byName) {
+	r.steps = append(r.steps, step)
+	if !r.periodic.recurs(step, r.byName) {
 		if r.woken && !r.finished() {
-			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %s", s.Name(), r.passed()))
+			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %s", step.Name(), r.passed()))
 		}
 		r.moved, r.woken = true, false
 	}
 	if r.systematic {
 		r.gate.Used, r.unlearned = [2]bool{}, true
 	}
-	if s.Do != nil {
-		s.Do()
+	if step.Do != nil {
+		step.Do()
 		return
 	}
 	r.gate.Round = len(r.steps)
-	r.tracer.BeforeGive(s)
-	r.gate.Release(s)
+	r.tracer.BeforeGive(step)
+	r.gate.Release(step)
 }
 
 // rest lets time pass when no step is enabled, and reports whether a frame or a call came.
@@ -365,32 +365,32 @@ func (r *Run) leaked(left []string) {
 
 // judgeRules fails a run in which a live end broke a rule of the protocol, or owes a
 // response.
-func judgeRules(r *Run) {
-	for _, b := range breaches(r) {
+func judgeRules(run *Run) {
+	for _, b := range breaches(run) {
 		if b.Severity == order.Error {
-			r.verdict, r.category = Illegal, b.Rule
-			r.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
+			run.verdict, run.category = Illegal, b.Rule
+			run.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
 			return
 		}
 	}
-	if c := owed(r); c != nil {
+	if c := owed(run); c != nil {
 		dir := c.Request.Dir
-		r.verdict = Lost
+		run.verdict = Lost
 		ends := "both ends are open, and nothing is on its way"
-		if halved(r.gate, dir) {
+		if halved(run.gate, dir) {
 			ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
 		}
-		r.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
+		run.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
 			"every operation has returned, the request was not cancelled, %s",
 			dir.Receiver(), c.Name, dir.Sender(), c.Request.Given, ends)
 	}
 }
 
 // breaches lists the rules that live ends broke, in the order of the wire.
-func breaches(r *Run) []gate.Breach {
+func breaches(run *Run) []gate.Breach {
 	var list []gate.Breach
-	for _, b := range r.gate.Breaches {
-		if r.live(b.Dir) {
+	for _, b := range run.gate.Breaches {
+		if run.live(b.Dir) {
 			list = append(list, b)
 		}
 	}
@@ -399,18 +399,18 @@ func breaches(r *Run) []gate.Breach {
 
 // owed returns the first request that a live end has read and not answered, though the
 // sender still reads and did not cancel; or nil. In real time a response may still come.
-func owed(r *Run) *gate.Call {
-	if r.plan.Lawless || r.kind == schedule.Settle {
+func owed(run *Run) *gate.Call {
+	if run.plan.Lawless || run.kind == schedule.Settle {
 		return nil
 	}
-	for _, c := range r.gate.Names.Calls {
-		back := r.gate.Lane(c.Request.Dir.Reverse())
+	for _, c := range run.gate.Names.Calls {
+		back := run.gate.Lane(c.Request.Dir.Reverse())
 		shut := back.Ended || back.Ending || back.Deafened || back.Leaving
 		unsent := c.Response == nil
-		if halved(r.gate, c.Request.Dir) { // the sender waits, whatever the far end then closes
+		if halved(run.gate, c.Request.Dir) { // the sender waits, whatever the far end then closes
 			shut, unsent = false, unsent || c.Response.Taken == 0
 		}
-		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && r.live(back.Dir) {
+		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && run.live(back.Dir) {
 			return c
 		}
 	}

@@ -135,28 +135,28 @@ func ParseLevel(s string) (Level, error) { return schedule.ParseLevel(s) }
 // Step is an enabled step; see package gate.
 type Step = gate.Step
 
-func withDefaults(p Plan) *Plan {
-	if p.Engine == Bubble {
-		p.Engine = ""
+func withDefaults(plan Plan) *Plan {
+	if plan.Engine == Bubble {
+		plan.Engine = ""
 	}
-	if len(p.Capacities) == 0 {
-		p.Capacities = Sweep
-		if !slices.Contains(Sweep, p.Recorded) {
-			p.Capacities = slices.Insert(slices.Clone(Sweep), len(Sweep)-1, p.Recorded)
+	if len(plan.Capacities) == 0 {
+		plan.Capacities = Sweep
+		if !slices.Contains(Sweep, plan.Recorded) {
+			plan.Capacities = slices.Insert(slices.Clone(Sweep), len(Sweep)-1, plan.Recorded)
 		}
 	}
-	if p.Strategy == nil {
-		p.Strategy = Mix
+	if plan.Strategy == nil {
+		plan.Strategy = Mix
 	}
-	p.Schedules = cmp.Or(max(p.Schedules, 0), 200)
-	p.Shrink = cmp.Or(p.Shrink, 100)
-	p.Horizon = cmp.Or(max(p.Horizon, 0), 24*time.Hour)
-	p.Patience = cmp.Or(max(p.Patience, 0), 5*time.Second)
-	p.stamina = cmp.Or(max(p.stamina, 0), max(time.Minute, 12*p.Patience))
-	p.mostLeaks = cmp.Or(max(p.mostLeaks, 0), 200) // goroutines stay, and every look reads their stacks again
-	p.Steps = cmp.Or(max(p.Steps, 0), 1_000_000)
-	p.ready, p.grace = halves.NewSession(p.Session), &grace{}
-	return &p
+	plan.Schedules = cmp.Or(max(plan.Schedules, 0), 200)
+	plan.Shrink = cmp.Or(plan.Shrink, 100)
+	plan.Horizon = cmp.Or(max(plan.Horizon, 0), 24*time.Hour)
+	plan.Patience = cmp.Or(max(plan.Patience, 0), 5*time.Second)
+	plan.stamina = cmp.Or(max(plan.stamina, 0), max(time.Minute, 12*plan.Patience))
+	plan.mostLeaks = cmp.Or(max(plan.mostLeaks, 0), 200) // goroutines stay, and every look reads their stacks again
+	plan.Steps = cmp.Or(max(plan.Steps, 0), 1_000_000)
+	plan.ready, plan.grace = halves.NewSession(plan.Session), &grace{}
+	return &plan
 }
 
 // cpuBudget returns a function that reports whether the processor time is used up; a limit

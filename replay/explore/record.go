@@ -103,11 +103,11 @@ func (r *Run) shown() []gate.Step {
 func laneFacts(l *gate.Lane, steps []gate.Step) []fact {
 	var facts []fact
 	after := 0
-	say := func(f *gate.Flight) {
-		after = max(after, f.Round)
-		facts = append(facts, fact{after: after, rank: 1, flight: f, event: store.Event{
-			Kind: store.Frame, Dir: f.Dir, Payload: f.Frame.Bytes,
-			Stream: f.Frame.Stream, Unterminated: f.Frame.Unterminated}})
+	say := func(flight *gate.Flight) {
+		after = max(after, flight.Round)
+		facts = append(facts, fact{after: after, rank: 1, flight: flight, event: store.Event{
+			Kind: store.Frame, Dir: flight.Dir, Payload: flight.Frame.Bytes,
+			Stream: flight.Frame.Stream, Unterminated: flight.Frame.Unterminated}})
 	}
 	for _, s := range steps {
 		if s.Kind == gate.Take && s.Dir == l.Dir {

@@ -38,18 +38,18 @@ type reduction struct {
 
 // shrinks reports whether another schedule can show the failure again. A frozen bubble would
 // freeze every time.
-func shrinks(r *Run) bool {
-	switch r.verdict {
+func shrinks(run *Run) bool {
+	switch run.verdict {
 	case Pass, Undecided, Diverged, Leak:
 		return false
 	}
-	return !r.froze && !costly(r)
+	return !run.froze && !costly(run)
 }
 
 // costly reports whether a run was too expensive for another like it: the run was given up,
 // or real time had to pass before the leak or the doubt was known.
-func costly(r *Run) bool {
-	return r.froze || r.kind == schedule.Settle && (r.stuck || r.verdict == Undecided)
+func costly(run *Run) bool {
+	return run.froze || run.kind == schedule.Settle && (run.stuck || run.verdict == Undecided)
 }
 
 // reduce shrinks the schedule of a failing run.
@@ -93,9 +93,9 @@ func (s *search) reduce(failed *Run) *reduction {
 }
 
 // released are the steps of a run, without the periodic traffic while it hung.
-func released(r *Run) []uint32 {
+func released(run *Run) []uint32 {
 	var order []uint32
-	for _, s := range r.shown() {
+	for _, s := range run.shown() {
 		order = append(order, uint32(s.Hash()))
 	}
 	return order
@@ -130,9 +130,9 @@ func (d *reduction) puttingOff(order []uint32) (*schedule.Delayed, bool) {
 
 // runLate runs a plan with steps put off at the level of a failed run. The run may have more
 // steps than the failed run, up to a limit.
-func (s *search) runLate(failed *Run, c schedule.Capacity, l *schedule.Delayed) *Run {
-	r := s.newRun(c)
-	r.level, r.chooser, r.limit = failed.level, l.Choose, min(r.limit, 1000+4*len(failed.steps))
+func (s *search) runLate(failed *Run, capacity schedule.Capacity, delayed *schedule.Delayed) *Run {
+	r := s.newRun(capacity)
+	r.level, r.chooser, r.limit = failed.level, delayed.Choose, min(r.limit, 1000+4*len(failed.steps))
 	r.play(s.t)
 	return r
 }
@@ -146,10 +146,10 @@ type verified struct {
 }
 
 // verify follows a token. A report must not promise more than the token holds.
-func (d *reduction) verify(t schedule.Token) verified {
-	v := verified{token: t}
+func (d *reduction) verify(token schedule.Token) verified {
+	v := verified{token: token}
 	for v.of < verifications && (v.of == 0 || d.search.limits.ended() == "") {
-		r := d.following(t, v.of == 0)
+		r := d.following(token, v.of == 0)
 		if v.of == 0 {
 			v.first = r
 		}
@@ -165,23 +165,23 @@ func (d *reduction) verify(t schedule.Token) verified {
 }
 
 // settle chooses the simplest schedule, or the original schedule if that fails more often.
-func (d *reduction) settle() (v verified, notes []string) {
-	v = d.verify(d.token)
-	if v.held < v.of && d.best != d.failed {
+func (d *reduction) settle() (verified verified, notes []string) {
+	verified = d.verify(d.token)
+	if verified.held < verified.of && d.best != d.failed {
 		other := d.verify(d.failed.asToken())
-		if other.held >= v.held {
-			v, other = other, v
+		if other.held >= verified.held {
+			verified, other = other, verified
 		}
 		if other.held > 0 {
 			notes = append(notes, fmt.Sprintf("another schedule fails in the same way, %d of %d times: %v",
 				other.held, other.of, other.token))
 		}
 	}
-	if v.held < v.of {
+	if verified.held < verified.of {
 		notes = append(notes, fmt.Sprintf("the token gave the same again %d of %d times. The first time it was: %s %s. %s",
-			v.held, v.of, v.first.verdict, v.first.category, v.first.why))
+			verified.held, verified.of, verified.first.verdict, verified.first.category, verified.first.why))
 	}
-	return v, notes
+	return verified, notes
 }
 
 // confirm simplifies the schedule of a failure, and reports a run of the simpler schedule.
@@ -211,12 +211,12 @@ func (d *reduction) boundary() string {
 	if fingerprint(d.runLate(d.failed, at, schedule.NewDelayed(d.order))) != d.want {
 		return ""
 	}
-	b := shrink.FindBoundary(at.Rooms(), func(c replay.Capacity) bool {
+	b := shrink.FindBoundary(at.Rooms(), func(capacity replay.Capacity) bool {
 		told = told && d.search.limits.ended() == ""
 		if !told {
 			return false
 		}
-		r := d.runLate(d.failed, schedule.CapacityOf(c), schedule.NewDelayed(d.order))
+		r := d.runLate(d.failed, schedule.CapacityOf(capacity), schedule.NewDelayed(d.order))
 		told = !costly(r) && r.verdict != Undecided
 		return fingerprint(r) == d.want
 	})
@@ -229,15 +229,15 @@ func (d *reduction) boundary() string {
 // fingerprint identifies the bug of a failing run, for comparison with a smaller run. It has
 // no numbers, no names of frames and no other stuck operations: these change with the
 // schedule.
-func fingerprint(r *Run) string {
-	text := r.verdict + " " + r.category
+func fingerprint(run *Run) string {
+	text := run.verdict + " " + run.category
 	switch {
-	case stands(r.verdict): // a traced run shows more, and must not differ
-		return r.verdict + " " + cmp.Or(r.seen, r.category) + ": " + r.shape
-	case r.err != nil:
-		return text + ": " + anonymous(r.err.Error())
-	case r.verdict == Panic:
-		return text + ": " + anonymous(r.why)
+	case stands(run.verdict): // a traced run shows more, and must not differ
+		return run.verdict + " " + cmp.Or(run.seen, run.category) + ": " + run.shape
+	case run.err != nil:
+		return text + ": " + anonymous(run.err.Error())
+	case run.verdict == Panic:
+		return text + ": " + anonymous(run.why)
 	}
 	return text
 }
@@ -290,12 +290,12 @@ func (s *search) smaller(d *reduction) *Smaller {
 }
 
 // try is the shrink.Try of the plan.
-func (t *trial) try(c shrink.Candidate) shrink.Outcome {
+func (t *trial) try(candidate shrink.Candidate) shrink.Outcome {
 	t.late = t.late || t.limits.ended() != ""
 	if t.stuck || t.late {
 		return shrink.Outcome{}
 	}
-	_, r := t.play(c)
+	_, r := t.play(candidate)
 	if r == nil || r.verdict == Pass {
 		return shrink.Outcome{}
 	}
@@ -305,7 +305,7 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 	}
 	o := shrink.Outcome{Fingerprint: sessionFingerprint(r), C2S: r.gate.Lanes[0].Said, S2C: r.gate.Lanes[1].Said}
 	seqs := map[transport.Direction][]uint64{} // of the frames
-	for _, e := range c.Events {
+	for _, e := range candidate.Events {
 		if e.Kind == store.Frame {
 			seqs[e.Dir] = append(seqs[e.Dir], e.Seq)
 		}
@@ -320,21 +320,21 @@ func (t *trial) try(c shrink.Candidate) shrink.Outcome {
 
 // sessionFingerprint is the fingerprint of a run that played a session, with the number of
 // unrecorded frames that a live end asked for.
-func sessionFingerprint(r *Run) string {
-	return fmt.Sprintf("%s, %d off the recording", fingerprint(r), len(r.strangers()))
+func sessionFingerprint(run *Run) string {
+	return fmt.Sprintf("%s, %d off the recording", fingerprint(run), len(run.strangers()))
 }
 
 // play runs the plan with another session, in the failed order as far as possible.
-func (t *trial) play(c shrink.Candidate) (*search, *Run) {
+func (t *trial) play(candidate shrink.Candidate) (*search, *Run) {
 	plan := *t.plan
-	plan.Session, plan.ready = c.Events, halves.NewSession(c.Events)
+	plan.Session, plan.ready = candidate.Events, halves.NewSession(candidate.Events)
 	if plan.again != nil {
-		other, err := plan.again(c.Events)
+		other, err := plan.again(candidate.Events)
 		if err != nil {
 			return nil, nil
 		}
 		plan.Setup = other.Setup
 	}
 	s := &search{t: t.t, plan: &plan, limits: t.limits}
-	return s, s.runLate(t.failed, schedule.CapacityOf(c.Capacity), schedule.NewDelayed(t.order))
+	return s, s.runLate(t.failed, schedule.CapacityOf(candidate.Capacity), schedule.NewDelayed(t.order))
 }

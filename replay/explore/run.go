@@ -298,8 +298,8 @@ func (r *Run) unfinished() []*Operation {
 // live reports whether the end that sends in a direction is a peer under test, not a
 // recorded half.
 func (r *Run) live(dir transport.Direction) bool {
-	return !slices.ContainsFunc(r.recorded, func(h *halves.Recorded) bool { return h.Dir() == dir }) &&
-		!slices.ContainsFunc(r.modeled, func(h *halves.Modeled) bool { return h.Dir() == dir })
+	return !slices.ContainsFunc(r.recorded, func(recorded *halves.Recorded) bool { return recorded.Dir() == dir }) &&
+		!slices.ContainsFunc(r.modeled, func(modeled *halves.Modeled) bool { return modeled.Dir() == dir })
 }
 
 // goroutines returns the numbers of the operations' goroutines in a traced run, by name.
@@ -338,8 +338,8 @@ func (r *Run) settledToken() schedule.Token {
 // order. Only Setup may call it.
 func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
 
-func (r *Run) recordedServer(m replay.Model) {
-	r.recorded = append(r.recorded, halves.Server(r.forHalves(), r.plan.ready, m))
+func (r *Run) recordedServer(model replay.Model) {
+	r.recorded = append(r.recorded, halves.Server(r.forHalves(), r.plan.ready, model))
 }
 
 // RecordedClient lets the client of [Plan.Session] play on the client's end: each recorded
@@ -348,8 +348,8 @@ func (r *Run) recordedServer(m replay.Model) {
 // also a call without a recorded response, unless it was cancelled. Only Setup may call it.
 func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
 
-func (r *Run) recordedClient(m replay.Model) {
-	r.recorded = append(r.recorded, halves.Client(r.forHalves(), r.plan.ready, m))
+func (r *Run) recordedClient(model replay.Model) {
+	r.recorded = append(r.recorded, halves.Client(r.forHalves(), r.plan.ready, model))
 }
 
 // forHalves is the run for package halves.
@@ -377,13 +377,13 @@ func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
 	}
 	return Plan{
 		Session: events,
-		Setup: func(r *Run) {
-			if r.level == schedule.L1 {
-				r.recordedServer(server)
-				r.recordedClient(client)
+		Setup: func(run *Run) {
+			if run.level == schedule.L1 {
+				run.recordedServer(server)
+				run.recordedClient(client)
 				return
 			}
-			r.modeled = models.Play(r.forHalves())
+			run.modeled = models.Play(run.forHalves())
 		},
 		Check: func(*Run) error { return nil }, // neither end is a stranger
 		notes: models.Warnings,
@@ -436,18 +436,18 @@ type periods struct{ count, last int }
 
 // recurs reports whether a step is periodic traffic. A session may sign its traffic with the
 // returned operation that created the session.
-func (p *periodic) recurs(s gate.Step, ops map[string]*Operation) bool {
+func (p *periodic) recurs(step gate.Step, ops map[string]*Operation) bool {
 	switch {
-	case s.Flight == nil:
+	case step.Flight == nil:
 		return false
-	case s.Flight.Ping:
+	case step.Flight.Ping:
 		return true
 	case p.rests == 0:
 		return false
 	}
-	by := s.Flight.Op
-	if s.Flight.Answers != nil {
-		by = s.Flight.Answers.Request.Op
+	by := step.Flight.Op
+	if step.Flight.Answers != nil {
+		by = step.Flight.Answers.Request.Op
 	}
 	if op := ops[by]; by != "" && op != nil && !op.done { // a request of the operation, or a response to it
 		return false
@@ -455,7 +455,7 @@ func (p *periodic) recurs(s gate.Step, ops map[string]*Operation) bool {
 	if p.seen == nil {
 		p.seen = map[periodicKey]periods{}
 	}
-	key := periodicKey{s.Class(), withoutOccurrence(s.What)}
+	key := periodicKey{step.Class(), withoutOccurrence(step.What)}
 	n := p.seen[key]
 	if n.last != p.rests {
 		n = periods{n.count + 1, p.rests}
@@ -471,8 +471,8 @@ var occurrence = phrase.Regexp(`#[0-9]+`)
 
 // notePeriodic replaces the notes and choices of periodic traffic in a hung run by a note of
 // its kinds.
-func notePeriodic(r *Run) {
-	steps := r.steps[min(r.still, len(r.steps)):]
+func notePeriodic(run *Run) {
+	steps := run.steps[min(run.still, len(run.steps)):]
 	if len(steps) == 0 {
 		return
 	}
@@ -486,7 +486,7 @@ func notePeriodic(r *Run) {
 			names = append(names, name)
 		}
 	}
-	r.notes = slices.DeleteFunc(r.notes, func(note string) bool {
+	run.notes = slices.DeleteFunc(run.notes, func(note string) bool {
 		return slices.ContainsFunc(names, func(name string) bool {
 			_, what, quoted := strings.Cut(name, " ")
 			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
@@ -495,7 +495,7 @@ func notePeriodic(r *Run) {
 	if len(names) > 3 {
 		names = append(names[:3], "…")
 	}
-	r.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them to eager",
-		r.passed(), strings.Join(names, ", "), len(steps))}, r.notes...)
-	r.choices = slices.DeleteFunc(r.choices, func(c schedule.Choice) bool { return c.Step > r.still })
+	run.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them to eager",
+		run.passed(), strings.Join(names, ", "), len(steps))}, run.notes...)
+	run.choices = slices.DeleteFunc(run.choices, func(choice schedule.Choice) bool { return choice.Step > run.still })
 }

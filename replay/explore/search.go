@@ -43,9 +43,9 @@ type search struct {
 }
 
 // Explore runs the plan and fails the test with the report unless every schedule passes.
-func Explore(t *testing.T, p Plan) Report {
+func Explore(t *testing.T, plan Plan) Report {
 	t.Helper()
-	r := Search(t, p)
+	r := Search(t, plan)
 	if r.Verdict != Pass {
 		t.Errorf("\n%s", r.Text())
 	}
@@ -54,24 +54,24 @@ func Explore(t *testing.T, p Plan) Report {
 
 // Search runs the plan and returns the report; the test does not fail, unless the
 // plan itself is wrong. It must not be called inside a bubble.
-func Search(t *testing.T, p Plan) Report {
+func Search(t *testing.T, plan Plan) Report {
 	t.Helper()
 	deadline, _ := t.Deadline()
-	return explore(t, p, deadline)
+	return explore(t, plan, deadline)
 }
 
 // explore is Search in a test with a deadline, if the deadline is not zero.
-func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
+func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 	t.Helper()
-	s := search{t: t, plan: withDefaults(p), seen: schedule.NewTally()}
-	s.limits = limits{stop: p.Stop}
-	if p.Budget > 0 {
-		s.limits = s.limits.within(p.Budget)
+	s := search{t: t, plan: withDefaults(plan), seen: schedule.NewTally()}
+	s.limits = limits{stop: plan.Stop}
+	if plan.Budget > 0 {
+		s.limits = s.limits.within(plan.Budget)
 	} else if !deadline.IsZero() {
 		s.limits = s.limits.within(time.Until(deadline) / 10 * 9)
 	}
 	defer func() {
-		report.Notes = append(slices.Clone(p.notes), report.Notes...)
+		report.Notes = append(slices.Clone(plan.notes), report.Notes...)
 		if s.leaks.runs > 0 {
 			note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "schedule"))
 			if s.leaks.runs == s.plan.mostLeaks {
@@ -81,25 +81,25 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 		}
 		report.Notes = slices.Concat(report.Notes, s.skipped.Notes(), s.hidden)
 	}()
-	if p.Setup == nil {
+	if plan.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")
 	}
 	defer raiseGC()()
-	if p.Token == "" {
+	if plan.Token == "" {
 		s.line = newProgress()
 		defer s.line.end()
 		return s.explore()
 	}
-	token, err := ParseToken(p.Token)
+	token, err := ParseToken(plan.Token)
 	if err != nil {
 		t.Fatalf("explore plan: %v", err)
 	}
 	s.plan.Engine = token.Engine
-	if p.SameAnswers {
+	if plan.SameAnswers {
 		s.remark(s.run(s.plan.Capacities[0], 0))
 	}
 	report = s.follow(token)
-	if p.SameAnswers && report.Verdict == Pass {
+	if plan.SameAnswers && report.Verdict == Pass {
 		report.Notes = append(report.Notes, "answers were compared with those of the eager schedule alone")
 	}
 	return report
@@ -108,16 +108,16 @@ func explore(t *testing.T, p Plan, deadline time.Time) (report Report) {
 // Judge is Search without a test: nothing is printed but the line of progress on a
 // terminal, no flag is defined, and the process goes on. The error says why the plan is wrong. The bubbles are the same: testing/synctest
 // wants a *testing.T only as the parent of the bubble's T, and an empty T will do.
-func Judge(p Plan) (Report, error) {
-	if p.Setup == nil {
+func Judge(plan Plan) (Report, error) {
+	if plan.Setup == nil {
 		return Report{}, errors.New("explore: the plan has no Setup")
 	}
-	if p.Token != "" {
-		if _, err := ParseToken(p.Token); err != nil {
+	if plan.Token != "" {
+		if _, err := ParseToken(plan.Token); err != nil {
 			return Report{}, err
 		}
 	}
-	return explore(new(testing.T), p, time.Time{}), nil
+	return explore(new(testing.T), plan, time.Time{}), nil
 }
 
 // shownNotes is how many notes of passing runs a report keeps.
@@ -137,12 +137,12 @@ func (s *search) explore() Report {
 	ended := ""
 	runs := series{
 		make: func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) },
-		take: func(r *Run) (more bool) {
-			length = max(length, len(r.steps))
-			s.seen.Add(&r.trail)
-			s.remark(r)
-			if s.fails(r) {
-				failed = r
+		take: func(run *Run) (more bool) {
+			length = max(length, len(run.steps))
+			s.seen.Add(&run.trail)
+			s.remark(run)
+			if s.fails(run) {
+				failed = run
 			}
 			return failed == nil
 		},
@@ -173,9 +173,9 @@ func (s *search) explore() Report {
 			tried := Tried{Capacity: s.plan.Capacities[i], Verdict: Pass}
 			runs := series{from: share(i), to: most, over: func() bool { return s.limits.ended() != "" },
 				make: func(number int) *Run { return s.run(tried.Capacity, number) },
-				take: func(r *Run) bool {
-					if !leaksAlone(r) {
-						tried.Verdict = r.verdict
+				take: func(run *Run) bool {
+					if !leaksAlone(run) {
+						tried.Verdict = run.verdict
 					}
 					return tried.Verdict == Pass
 				}}
@@ -223,10 +223,10 @@ type visit struct {
 
 // exhaust makes a run at each capacity in turn, until a run fails, a budget is spent or all
 // orders are visited.
-func (s *search) exhaust(x exhaustive) Report {
+func (s *search) exhaust(exhaustive exhaustive) Report {
 	var visits []*visit
 	for _, c := range s.plan.Capacities {
-		w := schedule.Walk{Naive: x.naive, Touching: s.newRun(c).trail.Touching}
+		w := schedule.Walk{Naive: exhaustive.naive, Touching: s.newRun(c).trail.Touching}
 		visits = append(visits, &visit{walk: w, seen: schedule.NewTally(), tried: Tried{Capacity: c, Verdict: Pass}})
 	}
 	failed, done, ended := s.rounds(visits)
@@ -282,58 +282,58 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 			}
 		}
 	}
-	if slices.ContainsFunc(visits, func(v *visit) bool { return !v.tried.All }) {
+	if slices.ContainsFunc(visits, func(visit *visit) bool { return !visit.tried.All }) {
 		return nil, done, EndLost
 	}
 	return nil, done, EndVisited
 }
 
 // advance makes the next run of a walk, or returns nil at its end.
-func (s *search) advance(v *visit) *Run {
-	r := s.newRun(v.tried.Capacity)
-	r.chooser = v.walk.Next()
+func (s *search) advance(visit *visit) *Run {
+	r := s.newRun(visit.tried.Capacity)
+	r.chooser = visit.walk.Next()
 	if r.chooser == nil {
-		v.tried.All = !v.walk.Lost
+		visit.tried.All = !visit.walk.Lost
 		return nil
 	}
-	r.systematic, r.trail.Touching = true, v.walk.Touching
+	r.systematic, r.trail.Touching = true, visit.walk.Touching
 	r.play(s.t)
-	v.tried.Schedules++
+	visit.tried.Schedules++
 	passes := r.verdict == Pass || leaksAlone(r)
 	if !passes {
-		v.tried.Verdict = r.verdict
+		visit.tried.Verdict = r.verdict
 	}
 	switch {
-	case passes && v.walk.Adopt(r.lessons):
+	case passes && visit.walk.Adopt(r.lessons):
 		// The walk begins again with the lessons. No run is missed in which an end takes back
 		// a frame for the first time, or an operation touches another end than before: up to
 		// this run every assumption held.
-		v.walk.Restart()
-		v.seen, v.tried.Classes = schedule.NewTally(), 0
+		visit.walk.Restart()
+		visit.seen, visit.tried.Classes = schedule.NewTally(), 0
 	case !r.cut:
-		v.seen.Add(&r.trail)
-		v.tried.Classes++
+		visit.seen.Add(&r.trail)
+		visit.tried.Classes++
 	}
 	return r
 }
 
 // report describes a run, the last of so many schedules.
-func (s *search) report(r *Run, schedules int) Report {
+func (s *search) report(run *Run, schedules int) Report {
 	report := Report{
-		Verdict: r.verdict, Category: r.category, Explanation: r.why,
-		Level: r.level, Engine: r.kind, Capacity: r.capacity, Schedules: schedules, Steps: len(r.steps),
-		Waits: r.waits, Sequence: r.sequence, Stacks: r.stacks,
-		Token: r.asToken().String(), Events: r.recording,
-		Coverage: s.seen.Coverage(), Leaked: r.stuck, Busy: r.busy, Notes: slices.Clone(r.notes), Err: r.err,
+		Verdict: run.verdict, Category: run.category, Explanation: run.why,
+		Level: run.level, Engine: run.kind, Capacity: run.capacity, Schedules: schedules, Steps: len(run.steps),
+		Waits: run.waits, Sequence: run.sequence, Stacks: run.stacks,
+		Token: run.asToken().String(), Events: run.recording,
+		Coverage: s.seen.Coverage(), Leaked: run.stuck, Busy: run.busy, Notes: slices.Clone(run.notes), Err: run.err,
 	}
-	if r.follower != nil {
-		report.Choices = r.follower.Turns
+	if run.follower != nil {
+		report.Choices = run.follower.Turns
 	}
-	report.Broken = append(report.Broken, r.broken...)
-	if stands(r.verdict) { // otherwise a wait may end
-		report.Chain = r.chain
+	report.Broken = append(report.Broken, run.broken...)
+	if stands(run.verdict) { // otherwise a wait may end
+		report.Chain = run.chain
 	}
-	for _, op := range r.stood {
+	for _, op := range run.stood {
 		report.Unfinished = append(report.Unfinished, op.name)
 	}
 	return report
@@ -352,18 +352,18 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 }
 
 // newRun returns a run that has not begun. Several workers call newRun at once.
-func (s *search) newRun(c schedule.Capacity) *Run {
+func (s *search) newRun(capacity schedule.Capacity) *Run {
 	r := &Run{
-		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: c,
+		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: capacity,
 		limit: s.plan.Steps, parser: &s.parser, steps: make([]gate.Step, 0, s.length),
 	}
-	r.trail.Touching = schedule.Touching{Capacity: c, Split: !s.plan.AckWithTake}
+	r.trail.Touching = schedule.Touching{Capacity: capacity, Split: !s.plan.AckWithTake}
 	return r
 }
 
 // run makes one schedule.
-func (s *search) run(c schedule.Capacity, number int) *Run {
-	r := s.newRun(c)
+func (s *search) run(capacity schedule.Capacity, number int) *Run {
+	r := s.newRun(capacity)
 	r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
 	r.play(s.t)
 	return r
@@ -402,23 +402,23 @@ func (s *search) follow(token schedule.Token) Report {
 }
 
 // fails reports whether the search ends with a run that was just counted.
-func (s *search) fails(r *Run) bool {
-	if !leaksAlone(r) {
-		return r.verdict != Pass
+func (s *search) fails(run *Run) bool {
+	if !leaksAlone(run) {
+		return run.verdict != Pass
 	}
 	s.leaks.runs++
 	if s.leaks.runs == 1 {
-		s.leaks.first, s.leaks.at = r, s.done
+		s.leaks.first, s.leaks.at = run, s.done
 	}
 	return s.leaks.runs == s.plan.mostLeaks
 }
 
 // leaksAlone reports whether a run came to its end and left goroutines behind.
-func leaksAlone(r *Run) bool { return r.verdict == Leak && r.within == "" && !r.froze }
+func leaksAlone(run *Run) bool { return run.verdict == Leak && run.within == "" && !run.froze }
 
 // noteHidden adds what the helpers of a run keep from being tried.
-func (s *search) noteHidden(r *Run) {
-	for _, what := range r.gate.Hidden() {
+func (s *search) noteHidden(run *Run) {
+	for _, what := range run.gate.Hidden() {
 		if !slices.Contains(s.hidden, what) {
 			s.hidden = append(s.hidden, what)
 		}
@@ -427,44 +427,44 @@ func (s *search) noteHidden(r *Run) {
 
 // compareAnswers compares the answers of a passed run with the answers of earlier runs. A
 // change is a note, or the verdict where the plan says so.
-func (s *search) compareAnswers(r *Run) {
-	if r.verdict != Pass && !leaksAlone(r) || r.cut {
+func (s *search) compareAnswers(run *Run) {
+	if run.verdict != Pass && !leaksAlone(run) || run.cut {
 		return
 	}
 	s.answers.follow = func(token schedule.Token) *Run { return s.rerun(token, false) }
-	changes, different := s.answers.add(r, s.plan.SameAnswers)
+	changes, different := s.answers.add(run, s.plan.SameAnswers)
 	if different {
 		last := len(changes) - 1
-		r.verdict, r.why = Different, changes[last]
-		r.sequence, r.recording = r.draw(), r.record()
+		run.verdict, run.why = Different, changes[last]
+		run.sequence, run.recording = run.draw(), run.record()
 		changes = changes[:last]
 	}
 	s.notes = append(s.notes, changes...)
 }
 
 // remark counts the run and keeps the first notes.
-func (s *search) remark(r *Run) {
+func (s *search) remark(run *Run) {
 	s.done++
-	s.skipped.Count(r.recorded)
-	s.noteHidden(r)
+	s.skipped.Count(run.recorded)
+	s.noteHidden(run)
 	s.line.step(s.plan, s.done)
-	s.compareAnswers(r)
+	s.compareAnswers(run)
 	if s.done == 1 {
-		for _, f := range r.Findings() {
+		for _, f := range run.Findings() {
 			if f.Result == match.Mismatch && len(s.notes) < shownNotes {
 				s.notes = append(s.notes, "the live server answers otherwise than the recorded one: "+f.Text)
 			}
 		}
-		if !slices.ContainsFunc(r.ops, func(op *Operation) bool { return !op.behind && !op.last }) {
+		if !slices.ContainsFunc(run.ops, func(op *Operation) bool { return !op.behind && !op.last }) {
 			s.notes = append(s.notes, "nothing is awaited: the plan has no operation, and no recorded client makes a call")
 		}
 	}
-	for _, note := range r.notes {
+	for _, note := range run.notes {
 		if len(s.notes) < shownNotes {
-			s.notes = append(s.notes, note+", at "+r.capacity.String())
+			s.notes = append(s.notes, note+", at "+run.capacity.String())
 		}
 	}
-	for _, b := range r.broken {
+	for _, b := range run.broken {
 		if key := b.Rule + b.Title; b.Severity == order.Warning && !s.warned[key] {
 			if s.warned == nil {
 				s.warned = map[string]bool{}
@@ -477,7 +477,7 @@ func (s *search) remark(r *Run) {
 
 // judge shrinks a failure, follows its token, and tries the other capacities: a verdict that
 // changes with the capacity is a finding too. try makes up to most schedules at capacity i.
-func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
+func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 	s.limits = s.limits.within(aftermath)
 	defer func() {
 		report.Ended = s.limits.ended()
@@ -492,8 +492,8 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 			"%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
 			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
-	if r.retry && s.limits.ended() == "" {
-		token := r.settledToken() // in real time there is time for any timer
+	if run.retry && s.limits.ended() == "" {
+		token := run.settledToken() // in real time there is time for any timer
 		again := s.newRun(token.Capacity)
 		again.kind, again.follower, again.level, again.patient = schedule.Settle, &schedule.Follower{Token: token}, token.Level, true
 		again.play(s.t)
@@ -503,10 +503,10 @@ func (s *search) judge(report *Report, r *Run, try func(i, most int) Tried) {
 		}
 		report.Notes = append(report.Notes, fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", schedule.Settle, text))
 	}
-	if r.froze || r.verdict == Leak || r.verdict == Different { // both schedules of a Different were followed before
+	if run.froze || run.verdict == Leak || run.verdict == Different { // both schedules of a Different were followed before
 		return
 	}
-	s.confirm(report, r)
+	s.confirm(report, run)
 	most := min(max(20, 2*report.Schedules), 200)
 	for i, c := range s.plan.Capacities {
 		if c != report.Capacity {

@@ -33,17 +33,17 @@ type Field struct {
 func Fields() []Field { return slices.Clone(fields) }
 
 var fields = []Field{
-	{Name: "tool", Wants: "a tool's name", Says: "calls of the tool", matcher: named(func(s *subject) (string, bool) {
-		if s.call == nil || s.call.Method != mcp.MethodCallTool {
+	{Name: "tool", Wants: "a tool's name", Says: "calls of the tool", matcher: named(func(subject *subject) (string, bool) {
+		if subject.call == nil || subject.call.Method != mcp.MethodCallTool {
 			return "", false
 		}
-		return s.call.Target, true
+		return subject.call.Target, true
 	})},
 	{Name: "method", Wants: "a method", Says: "calls and notifications of the method", matcher: func(v value) (matcher, error) {
 		fits := v.pattern()
-		return func(s *subject) bool {
-			m := s.message
-			return m != nil && (m.Method != "" && fits(m.Method) || s.call != nil && fits(s.call.Method))
+		return func(subject *subject) bool {
+			m := subject.message
+			return m != nil && (m.Method != "" && fits(m.Method) || subject.call != nil && fits(subject.call.Method))
 		}, nil
 	}},
 	{Name: "target", Wants: "a name or a URI", Says: "what is about the tool, prompt or resource", matcher: named(func(s *subject) (string, bool) {
@@ -56,28 +56,28 @@ var fields = []Field{
 		return "", false
 	})},
 	{Name: "id", Wants: `an id as JSON has it: 7 or "7"`, Says: `calls with the id as JSON has it: 7, or "7"`, matcher: matchID},
-	{Name: "dir", Wants: "c2s or s2c", Says: "what went that way, c2s or s2c", matcher: func(v value) (matcher, error) {
-		dir, err := transport.ParseDirection(v.text)
+	{Name: "dir", Wants: "c2s or s2c", Says: "what went that way, c2s or s2c", matcher: func(value value) (matcher, error) {
+		dir, err := transport.ParseDirection(value.text)
 		if err != nil || dir == transport.NoDirection {
-			return nil, failure(v.at, "dir: wants c2s or s2c, not %s", v.quote())
+			return nil, failure(value.at, "dir: wants c2s or s2c, not %s", value.quote())
 		}
-		return func(s *subject) bool { return s.entry.Dir == dir }, nil
+		return func(subject *subject) bool { return subject.entry.Dir == dir }, nil
 	}},
 	{Name: "kind", Wants: "one of " + strings.Join(kindNames, ", "), Says: "events or messages of the kind", List: true, matcher: matchKind},
 	{Name: "status", Wants: statusWants, Says: "calls that ended so, HTTP answers and errors by number", List: true, ahead: true, matcher: matchStatus},
 	{Name: "took", Wants: "a range of durations, such as >1.5s", Says: "calls whose answer took as long, or is not there for as long: >100ms", ahead: true,
-		matcher: inTimes("took:", func(s *subject) (time.Duration, bool) {
-			if s.call == nil || s.call.Response == 0 && s.call.Latency == 0 {
+		matcher: inTimes("took:", func(subject *subject) (time.Duration, bool) {
+			if subject.call == nil || subject.call.Response == 0 && subject.call.Latency == 0 {
 				return 0, false
 			}
-			return s.call.Latency, true
+			return subject.call.Latency, true
 		})},
 	{Name: "at", Wants: "a range of times, such as >1.5s or 1s..2s", Says: "events in that time: >1.5s, 1s..2s, 2s (up to 3s)",
-		matcher: inTimes("at:", func(s *subject) (time.Duration, bool) { return s.entry.At, true })},
+		matcher: inTimes("at:", func(subject *subject) (time.Duration, bool) { return subject.entry.At, true })},
 	{Name: "seq", Wants: "a range of events, such as 5..9", Says: "events by their number: 12, 5..9, >100",
-		matcher: inNumbers(func(e *timeline.Entry) uint64 { return e.Seq })},
+		matcher: inNumbers(func(entry *timeline.Entry) uint64 { return entry.Seq })},
 	{Name: "stream", Wants: "a range of numbers", Says: "events of the HTTP exchange",
-		matcher: inNumbers(func(e *timeline.Entry) uint64 { return e.Stream })},
+		matcher: inNumbers(func(entry *timeline.Entry) uint64 { return entry.Stream })},
 }
 
 // anyText is the field without a name: a text anywhere in the event.
@@ -85,10 +85,10 @@ var anyText = Field{Wants: "a text", matcher: matchText}
 
 // named makes the fields with a text to compare.
 func named(text func(*subject) (string, bool)) func(value) (matcher, error) {
-	return func(v value) (matcher, error) {
-		fits := v.pattern()
-		return func(s *subject) bool {
-			found, ok := text(s)
+	return func(value value) (matcher, error) {
+		fits := value.pattern()
+		return func(subject *subject) bool {
+			found, ok := text(subject)
 			return ok && fits(found)
 		}, nil
 	}
@@ -96,11 +96,11 @@ func named(text func(*subject) (string, bool)) func(value) (matcher, error) {
 
 // matchID compares ids as JSON: the number 7 is not the text "7". A word without a meaning in
 // JSON is a text.
-func matchID(v value) (matcher, error) {
-	if !v.quoted && strings.Contains(v.text, "*") {
-		fits := v.pattern()
-		return func(s *subject) bool {
-			return slices.ContainsFunc(s.ids(), func(id string) bool {
+func matchID(value value) (matcher, error) {
+	if !value.quoted && strings.Contains(value.text, "*") {
+		fits := value.pattern()
+		return func(subject *subject) bool {
+			return slices.ContainsFunc(subject.ids(), func(id string) bool {
 				var text string
 				if json.Unmarshal([]byte(id), &text) != nil {
 					text = id
@@ -109,14 +109,14 @@ func matchID(v value) (matcher, error) {
 			})
 		}, nil
 	}
-	want := v.text
-	if v.quoted || !json.Valid([]byte(want)) {
+	want := value.text
+	if value.quoted || !json.Valid([]byte(want)) {
 		b, _ := json.Marshal(want) // a string always marshals
 		want = string(b)
 	}
 	key := idKey(want)
-	return func(s *subject) bool {
-		return slices.ContainsFunc(s.ids(), func(id string) bool { return idKey(id) == key })
+	return func(subject *subject) bool {
+		return slices.ContainsFunc(subject.ids(), func(id string) bool { return idKey(id) == key })
 	}, nil
 }
 
@@ -140,20 +140,20 @@ var kindNames = []string{
 	string(store.EOF), string(store.Exited), string(store.Signal), string(store.Lost), string(store.Note), string(store.Closed),
 }
 
-func matchKind(v value) (matcher, error) {
+func matchKind(value value) (matcher, error) {
 	short := map[string]string{"req": "request", "resp": "response", "notify": "notification"} // as in other programs
-	want := cmp.Or(short[v.text], v.text)
+	want := cmp.Or(short[value.text], value.text)
 	if !slices.Contains(kindNames, want) {
-		return nil, failure(v.at, "kind: wants one of %s, not %s", strings.Join(kindNames, ", "), v.quote())
+		return nil, failure(value.at, "kind: wants one of %s, not %s", strings.Join(kindNames, ", "), value.quote())
 	}
-	return func(s *subject) bool {
+	return func(subject *subject) bool {
 		switch want {
 		case "noise":
-			return s.entry.Noise
+			return subject.entry.Noise
 		case "batch":
-			return s.entry.Batch
+			return subject.entry.Batch
 		}
-		return want == string(s.entry.Kind) || s.message != nil && want == s.message.Kind.String()
+		return want == string(subject.entry.Kind) || subject.message != nil && want == subject.message.Kind.String()
 	}, nil
 }
 
@@ -164,46 +164,46 @@ var statusWords = map[string]matcher{
 	"ok":        func(s *subject) bool { return s.call != nil && s.call.Response != 0 && s.call.Failure == "" },
 	"error":     isError,
 	"err":       isError,
-	"cancelled": func(s *subject) bool { return s.call != nil && s.call.Cancelled != 0 },
-	"late":      func(s *subject) bool { return s.call != nil && s.call.Late },
-	"orphan": func(s *subject) bool { // a response, progress or a cancellation of no call
-		m := s.message
-		return m != nil && s.call == nil &&
+	"cancelled": func(subject *subject) bool { return subject.call != nil && subject.call.Cancelled != 0 },
+	"late":      func(subject *subject) bool { return subject.call != nil && subject.call.Late },
+	"orphan": func(subject *subject) bool { // a response, progress or a cancellation of no call
+		m := subject.message
+		return m != nil && subject.call == nil &&
 			(m.Kind == transport.Response || m.Method == mcp.NotificationProgress || m.Method == mcp.NotificationCancelled)
 	},
 }
 
 const statusWants = "one of pending, ok, error, cancelled, late, orphan, or a number such as 404, 4xx or -32601"
 
-func matchStatus(v value) (matcher, error) {
-	if word, ok := statusWords[v.text]; ok {
+func matchStatus(value value) (matcher, error) {
+	if word, ok := statusWords[value.text]; ok {
 		return word, nil
 	}
-	if _, err := strconv.Atoi(v.text); err == nil {
+	if _, err := strconv.Atoi(value.text); err == nil {
 		isCode := func(failure string) bool {
 			words := strings.Fields(failure)
-			return len(words) > 1 && words[0] == "error" && words[1] == v.text
+			return len(words) > 1 && words[0] == "error" && words[1] == value.text
 		}
 		return func(s *subject) bool {
-			return s.httpStatus() != 0 && strconv.Itoa(s.httpStatus()) == v.text ||
+			return s.httpStatus() != 0 && strconv.Itoa(s.httpStatus()) == value.text ||
 				s.message != nil && isCode(s.message.Failure) || s.call != nil && isCode(s.call.Failure)
 		}, nil
 	}
-	if class, ok := strings.CutSuffix(v.text, "xx"); ok && len(class) == 1 && '1' <= class[0] && class[0] <= '5' {
-		return func(s *subject) bool { return s.httpStatus()/100 == int(class[0]-'0') }, nil
+	if class, ok := strings.CutSuffix(value.text, "xx"); ok && len(class) == 1 && '1' <= class[0] && class[0] <= '5' {
+		return func(subject *subject) bool { return subject.httpStatus()/100 == int(class[0]-'0') }, nil
 	}
-	return nil, failure(v.at, "status: wants %s, not %s", statusWants, v.quote())
+	return nil, failure(value.at, "status: wants %s, not %s", statusWants, value.quote())
 }
 
 // isError reports a failed call, an error without a call, or an HTTP status from 400 on.
-func isError(s *subject) bool {
+func isError(subject *subject) bool {
 	switch {
-	case s.call != nil:
-		return s.call.Failure != ""
-	case s.message != nil:
-		return s.message.Failure != ""
+	case subject.call != nil:
+		return subject.call.Failure != ""
+	case subject.message != nil:
+		return subject.message.Failure != ""
 	}
-	return s.httpStatus() >= 400
+	return subject.httpStatus() >= 400
 }
 
 // httpStatus returns the status of an HTTP response, 0 of any other event.
@@ -220,24 +220,24 @@ func (s *subject) httpStatus() int {
 
 // matchText looks for a text without minding case: in the bytes of the event, in the words of
 // show, and in the call's method and target, which a response does not repeat.
-func matchText(v value) (matcher, error) {
-	parts := []string{v.text}
-	if !v.quoted {
-		parts = strings.Split(v.text, "*")
+func matchText(value value) (matcher, error) {
+	parts := []string{value.text}
+	if !value.quoted {
+		parts = strings.Split(value.text, "*")
 	}
 	for i, part := range parts {
 		parts[i] = strings.ToLower(part)
 	}
-	return func(s *subject) bool {
-		if contains(s.entry.Payload, parts) || contains(unescape(s.entry.Payload), parts) {
+	return func(subject *subject) bool {
+		if contains(subject.entry.Payload, parts) || contains(unescape(subject.entry.Payload), parts) {
 			return true
 		}
-		words := s.entry.Text
-		if s.message != nil {
-			words += " " + s.message.Summary()
+		words := subject.entry.Text
+		if subject.message != nil {
+			words += " " + subject.message.Summary()
 		}
-		if s.call != nil {
-			words += " " + s.call.Method + " " + s.call.Target
+		if subject.call != nil {
+			words += " " + subject.call.Method + " " + subject.call.Target
 		}
 		return contains([]byte(words), parts)
 	}, nil
@@ -260,37 +260,37 @@ func contains(text []byte, parts []string) bool {
 }
 
 // unescape decodes the \u escapes of JSON; without escapes it returns nil.
-func unescape(b []byte) []byte {
-	if !bytes.Contains(b, []byte(`\u`)) {
+func unescape(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`\u`)) {
 		return nil
 	}
 	var out []byte
-	for len(b) > 0 {
-		if unit, ok := escapedUnit(b); ok {
-			b = b[6:]
-			if low, ok := escapedUnit(b); ok && utf16.DecodeRune(unit, low) != utf8.RuneError {
+	for len(data) > 0 {
+		if unit, ok := escapedUnit(data); ok {
+			data = data[6:]
+			if low, ok := escapedUnit(data); ok && utf16.DecodeRune(unit, low) != utf8.RuneError {
 				unit = utf16.DecodeRune(unit, low)
-				b = b[6:]
+				data = data[6:]
 			}
 			out = utf8.AppendRune(out, unit)
 			continue
 		}
 		size := 1
-		if b[0] == '\\' && len(b) > 1 {
+		if data[0] == '\\' && len(data) > 1 {
 			size = 2
 		}
-		out = append(out, b[:size]...)
-		b = b[size:]
+		out = append(out, data[:size]...)
+		data = data[size:]
 	}
 	return out
 }
 
 // escapedUnit reads one \u escape: a UTF-16 code unit.
-func escapedUnit(b []byte) (rune, bool) {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+func escapedUnit(data []byte) (rune, bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
 	return rune(n), err == nil
 }
 
@@ -357,13 +357,13 @@ func parseSpan(text string, read func(string) (first, last int64, ok bool)) (s s
 
 // inNumbers makes the fields with a number of the event to compare.
 func inNumbers(number func(*timeline.Entry) uint64) func(value) (matcher, error) {
-	return func(v value) (matcher, error) {
-		s, ok := parseSpan(v.text, func(text string) (int64, int64, bool) {
+	return func(value value) (matcher, error) {
+		s, ok := parseSpan(value.text, func(text string) (int64, int64, bool) {
 			n, err := strconv.ParseInt(strings.TrimPrefix(text, "#"), 10, 64)
 			return n, n, err == nil && 0 <= n && n < math.MaxInt64
 		})
 		if !ok {
-			return nil, failure(v.at, "want a number or a range such as 5..9 or >100, not %s", v.quote())
+			return nil, failure(value.at, "want a number or a range such as 5..9 or >100, not %s", value.quote())
 		}
 		return func(sub *subject) bool { return s.has(int64(number(sub.entry))) }, nil
 	}

@@ -40,20 +40,20 @@ func (f *Filter) String() string { return f.text }
 // Ahead reports whether the filter asks how a call ends. An entry only knows the end if the
 // transcript foresees the calls: see [timeline.Transcript.Foresee].
 func (f *Filter) Ahead() bool {
-	return slices.ContainsFunc(f.terms, func(t term) bool { return t.ahead })
+	return slices.ContainsFunc(f.terms, func(term term) bool { return term.ahead })
 }
 
 // Selects reports whether the event fits. A nil filter selects everything.
-func (f *Filter) Selects(e *timeline.Entry) bool {
+func (f *Filter) Selects(entry *timeline.Entry) bool {
 	if f == nil || len(f.terms) == 0 {
 		return true
 	}
-	if len(e.Messages) == 0 {
-		return f.fits(&subject{entry: e})
+	if len(entry.Messages) == 0 {
+		return f.fits(&subject{entry: entry})
 	}
-	for i := range e.Messages {
-		m := &e.Messages[i]
-		if f.fits(&subject{e, m, m.Call}) {
+	for i := range entry.Messages {
+		m := &entry.Messages[i]
+		if f.fits(&subject{entry, m, m.Call}) {
 			return true
 		}
 	}
@@ -70,9 +70,9 @@ func (f *Filter) SelectsCall(c *timeline.Call) bool {
 	return f.fits(&subject{&e, &m, c})
 }
 
-func (f *Filter) fits(s *subject) bool {
+func (f *Filter) fits(subject *subject) bool {
 	for _, t := range f.terms {
-		holds := slices.ContainsFunc(t.matches, func(matches matcher) bool { return matches(s) })
+		holds := slices.ContainsFunc(t.matches, func(matches matcher) bool { return matches(subject) })
 		if holds == t.not {
 			return false
 		}
@@ -141,7 +141,7 @@ func (p *parser) term() (t term, err error) {
 	f, r := anyText, p.rest()
 	name := r[:len(r)-len(strings.TrimLeft(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))]
 	if strings.HasPrefix(r[len(name):], ":") {
-		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+		i := slices.IndexFunc(fields, func(field Field) bool { return field.Name == name })
 		if i < 0 {
 			var names []string
 			for _, f := range fields {
@@ -179,7 +179,7 @@ func (p *parser) term() (t term, err error) {
 }
 
 // value reads a value, up to a separator or the end of the term.
-func (p *parser) value(f Field, separators string) (value, error) {
+func (p *parser) value(field Field, separators string) (value, error) {
 	v := value{at: p.at}
 	r := p.rest()
 	if strings.HasPrefix(r, `"`) {
@@ -203,7 +203,7 @@ func (p *parser) value(f Field, separators string) (value, error) {
 	}
 	p.at += len(r)
 	if r == "" {
-		return v, failure(p.at, "want %s", f.Wants)
+		return v, failure(p.at, "want %s", field.Wants)
 	}
 	v.text = r
 	return v, nil

@@ -93,8 +93,8 @@ func (c Comparison) Same() bool { return c.Count() == 0 }
 func (c Comparison) Count() int { return len(c.Differences) + c.More }
 
 // Compare compares two messages of the same kind by params, result and error.
-func (r Rules) Compare(recorded, live transport.Message, v *Variables) Comparison {
-	c := comparer{rules: r, variables: v}
+func (r Rules) Compare(recorded, live transport.Message, variables *Variables) Comparison {
+	c := comparer{rules: r, variables: variables}
 	c.compareParts(recorded, live)
 	return c.Comparison
 }
@@ -293,7 +293,7 @@ func normalizersFor(list []Normalizer, a, b string) string {
 	if len(list) < 2 {
 		return ""
 	}
-	if !slices.ContainsFunc(list, func(n Normalizer) bool { return !n.local }) {
+	if !slices.ContainsFunc(list, func(normalizer Normalizer) bool { return !normalizer.local }) {
 		a, b = differingParts(a, b)
 	}
 	var names []string
@@ -357,14 +357,14 @@ func recordedOffset(changes []change, at int) int {
 }
 
 // masked returns a value of raw with masked secrets.
-func (c *comparer) masked(raw []byte, n tree) ([]byte, tree) {
-	if c.rules.Mask == nil || n.kind == 0 {
-		return raw, n
+func (c *comparer) masked(raw []byte, tree tree) ([]byte, tree) {
+	if c.rules.Mask == nil || tree.kind == 0 {
+		return raw, tree
 	}
-	value := raw[n.start:n.end]
+	value := raw[tree.start:tree.end]
 	masked := c.rules.Mask(slices.Concat(c.outer, c.path), value)
 	if bytes.Equal(masked, value) {
-		return raw, n
+		return raw, tree
 	}
 	return masked, treeOf(masked)
 }
@@ -388,14 +388,14 @@ func showText(text string, from int) string {
 // plainJSON reverts the escapes that encoding/json adds for browsers.
 var plainJSON = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-func showTree(raw []byte, n tree) string {
-	switch n.kind {
+func showTree(raw []byte, tree tree) string {
+	switch tree.kind {
 	case 0:
 		return "nothing"
 	case '"':
-		return showText(n.text, 0)
+		return showText(tree.text, 0)
 	}
-	raw = raw[n.start:n.end]
+	raw = raw[tree.start:tree.end]
 	var b bytes.Buffer
 	if len(raw) > 16*shownLength || json.Compact(&b, raw) != nil {
 		b.Reset()

@@ -38,7 +38,7 @@ func ParseNormalizers(names string) ([]Normalizer, error) {
 	all := Normalizers()
 	var list []Normalizer
 	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(all, func(n Normalizer) bool { return n.Name == strings.TrimSpace(name) })
+		i := slices.IndexFunc(all, func(normalizer Normalizer) bool { return normalizer.Name == strings.TrimSpace(name) })
 		if i < 0 {
 			var names []string
 			for _, n := range all {

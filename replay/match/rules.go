@@ -70,24 +70,24 @@ type Matcher func(transport.Message) (Key, error)
 // numbers equal that are the same number (100, 1e2). Absent params are as empty
 // ones. It leaves out the members of _meta that name the client and not the request:
 // progressToken, and the client's name and capabilities that 2026-07-28 puts in every request.
-func MatchParams(m transport.Message) (Key, error) { return Rules{}.Key(m) }
+func MatchParams(message transport.Message) (Key, error) { return Rules{}.Key(message) }
 
 // Key returns the key of a request's queue of answers.
-func (r Rules) Key(m transport.Message) (Key, error) {
+func (r Rules) Key(message transport.Message) (Key, error) {
 	switch {
-	case MatchedByMethod(m.Method):
-		return Key(m.Method), nil
+	case MatchedByMethod(message.Method):
+		return Key(message.Method), nil
 	case r.Match != nil:
-		return r.Match(m)
+		return r.Match(message)
 	case r.By == ByMethod || r.By == ByOrder:
-		return Key(m.Method), nil
+		return Key(message.Method), nil
 	}
-	params, err := parseTree(m.Params)
+	params, err := parseTree(message.Params)
 	if err != nil {
-		return "", fmt.Errorf("match %s: params are %v", m.Method, err)
+		return "", fmt.Errorf("match %s: params are %v", message.Method, err)
 	}
-	w := keyWriter{rules: r, b: append([]byte(m.Method), ' '), path: []string{"params"}}
-	w.write(r.paramsOf(m, params))
+	w := keyWriter{rules: r, b: append([]byte(message.Method), ' '), path: []string{"params"}}
+	w.write(r.paramsOf(message, params))
 	return Key(w.b), nil
 }
 
@@ -99,11 +99,11 @@ func MatchedByMethod(method string) bool {
 
 // paramsOf returns the params of a message without ids and tokens, and without the client's
 // identity unless the rules are Strict.
-func (r Rules) paramsOf(m transport.Message, params tree) tree {
+func (r Rules) paramsOf(message transport.Message, params tree) tree {
 	if params.kind == 0 || params.kind == 'n' {
 		params = tree{kind: '{'}
 	}
-	switch m.Method {
+	switch message.Method {
 	case mcp.NotificationProgress:
 		params = params.without(mcp.MemberProgressToken)
 	case mcp.NotificationCancelled:
@@ -139,26 +139,26 @@ type keyWriter struct {
 	shape bool     // marks stand for what looks made up
 }
 
-func (w *keyWriter) write(n tree) {
-	switch n.kind {
+func (w *keyWriter) write(tree tree) {
+	switch tree.kind {
 	case '{':
 		w.b = append(w.b, '{')
-		for i, kid := range n.kids {
-			w.enter(n.keys[i], kid, true)
+		for i, kid := range tree.kids {
+			w.enter(tree.keys[i], kid, true)
 		}
 		w.b = append(w.b, '}')
 	case '[':
 		w.b = append(w.b, '[')
-		for i, kid := range n.kids {
+		for i, kid := range tree.kids {
 			w.enter(strconv.Itoa(i), kid, false)
 		}
 		w.b = append(w.b, ']')
 	case '"':
-		w.quote(w.text(n))
+		w.quote(w.text(tree))
 	case '0':
-		w.b = append(w.b, w.text(n)...)
+		w.b = append(w.b, w.text(tree)...)
 	default:
-		w.b = append(w.b, n.text...)
+		w.b = append(w.b, tree.text...)
 	}
 }
 
@@ -185,9 +185,9 @@ func (w *keyWriter) enter(step string, kid tree, named bool) {
 
 // text returns a string or a number in the form that is compared. For a shape, marks stand in
 // the places of made-up values.
-func (w *keyWriter) text(n tree) string {
-	text := n.text
-	if n.kind == '0' {
+func (w *keyWriter) text(tree tree) string {
+	text := tree.text
+	if tree.kind == '0' {
 		text = w.rules.number(text)
 	}
 	if !w.shape {
@@ -220,10 +220,10 @@ var keyEscapes = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
 
 // Ignores reports whether the place is not compared.
 func (r Rules) Ignores(path []string) bool {
-	return slices.ContainsFunc(r.Ignore, func(p Pointer) bool {
-		covers := slices.EqualFunc(p.steps, path, func(step, at string) bool { return step == "*" || step == at })
-		if covers && p.used != nil && !p.used.Load() {
-			p.used.Store(true)
+	return slices.ContainsFunc(r.Ignore, func(pointer Pointer) bool {
+		covers := slices.EqualFunc(pointer.steps, path, func(step, at string) bool { return step == "*" || step == at })
+		if covers && pointer.used != nil && !pointer.used.Load() {
+			pointer.used.Store(true)
 		}
 		return covers
 	})
@@ -298,11 +298,11 @@ func (r Rules) UnusedPlaces() *Places {
 }
 
 // Apply takes the next event.
-func (p *Places) Apply(e store.Event) error {
-	if e.Kind != store.Frame || len(p.left) == 0 {
+func (p *Places) Apply(event store.Event) error {
+	if event.Kind != store.Frame || len(p.left) == 0 {
 		return nil
 	}
-	for _, m := range timeline.MessagesOf(e.AsFrame()) {
+	for _, m := range timeline.MessagesOf(event.AsFrame()) {
 		parts := map[string][]byte{"params": m.Params, "result": m.Result, "error": m.Error}
 		p.left = slices.DeleteFunc(p.left, func(p Pointer) bool {
 			for name, raw := range parts {
@@ -320,18 +320,18 @@ func (p *Places) Apply(e store.Event) error {
 func (p *Places) Left() []Pointer { return p.left }
 
 // hasPlace reports whether a value has the place.
-func hasPlace(n tree, steps []string) bool {
-	if n.kind == '"' && len(steps) > 0 && isDocument(n.text) {
-		inner, err := parseTree([]byte(n.text))
+func hasPlace(tree tree, steps []string) bool {
+	if tree.kind == '"' && len(steps) > 0 && isDocument(tree.text) {
+		inner, err := parseTree([]byte(tree.text))
 		return err == nil && hasPlace(inner, steps)
 	}
 	if len(steps) == 0 {
-		return n.kind != 0
+		return tree.kind != 0
 	}
-	for i, kid := range n.kids {
+	for i, kid := range tree.kids {
 		name := strconv.Itoa(i)
-		if n.kind == '{' {
-			name = n.keys[i]
+		if tree.kind == '{' {
+			name = tree.keys[i]
 		}
 		if (steps[0] == "*" || steps[0] == name) && hasPlace(kid, steps[1:]) {
 			return true
@@ -352,8 +352,8 @@ type Comparer struct {
 // NewComparer returns a comparer that knows no variables. said yields the recorded frames of a
 // direction by Seq; it is called when values first differ, and may leave out frames that are
 // equal in both recordings. Clocks are the times of the two recordings.
-func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transport.Frame], clocks ...Clock) *Comparer {
-	c := &Comparer{rules: r, places: r}
+func NewComparer(rules Rules, said func(transport.Direction) iter.Seq2[int, transport.Frame], clocks ...Clock) *Comparer {
+	c := &Comparer{rules: rules, places: rules}
 	known := NewVariables(nil)
 	for _, dir := range [...]transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 		v := *known
@@ -363,8 +363,8 @@ func NewComparer(r Rules, said func(transport.Direction) iter.Seq2[int, transpor
 		}
 		c.made[dir] = v
 	}
-	if n, ok := clockNormalizer(clocks); ok && r.By != Strict {
-		c.places.Normalize = append(slices.Clone(r.Normalize), n)
+	if n, ok := clockNormalizer(clocks); ok && rules.By != Strict {
+		c.places.Normalize = append(slices.Clone(rules.Normalize), n)
 	}
 	return c
 }
@@ -397,27 +397,27 @@ func (c *Comparer) comparison(walk comparer, recorded, live transport.Message) C
 }
 
 // placesOf returns the rules for a message. Two recordings of a client introduce it alike.
-func (c *Comparer) placesOf(m transport.Message) Rules {
+func (c *Comparer) placesOf(message transport.Message) Rules {
 	rules := c.places
-	if m.Method == mcp.MethodInitialize {
+	if message.Method == mcp.MethodInitialize {
 		rules.By = Strict
 	}
 	return rules
 }
 
 // Key returns the common Key of a request and of the requests that may stand for the request.
-func (c *Comparer) Key(m transport.Message) (Key, error) { return c.rules.Key(m) }
+func (c *Comparer) Key(message transport.Message) (Key, error) { return c.rules.Key(message) }
 
 // AppendShape appends the compared parts of a message, in a canonical spelling, with a mark in
 // the place of each made-up value: messages of the same shape differ at most in Variables.
-func (c *Comparer) AppendShape(b []byte, m transport.Message) []byte {
-	w := keyWriter{rules: c.placesOf(m), b: append(b, m.Method...), shape: true}
+func (c *Comparer) AppendShape(data []byte, message transport.Message) []byte {
+	w := keyWriter{rules: c.placesOf(message), b: append(data, message.Method...), shape: true}
 	for _, part := range [...]struct {
 		name string
 		raw  []byte
-	}{{"params", m.Params}, {"result", m.Result}, {"error", m.Error}} {
+	}{{"params", message.Params}, {"result", message.Result}, {"error", message.Error}} {
 		w.b = append(w.b, ' ')
-		if len(part.raw) == 0 && (part.name != "params" || m.Method == "") {
+		if len(part.raw) == 0 && (part.name != "params" || message.Method == "") {
 			continue
 		}
 		n, err := parseTree(part.raw)
@@ -426,7 +426,7 @@ func (c *Comparer) AppendShape(b []byte, m transport.Message) []byte {
 			w.b = append(w.b, part.raw...)
 			continue
 		case part.name == "params":
-			n = w.rules.paramsOf(m, n)
+			n = w.rules.paramsOf(message, n)
 		default:
 			n = withoutSubscription(n)
 		}

@@ -156,39 +156,39 @@ func (r *substitution) result() []byte {
 	return apply(r.text, r.list)
 }
 
-func (r *substitution) walk(n tree, name string) {
-	for i, kid := range n.kids {
-		if n.kind == '{' {
-			name = n.keys[i]
+func (r *substitution) walk(tree tree, name string) {
+	for i, kid := range tree.kids {
+		if tree.kind == '{' {
+			name = tree.keys[i]
 		}
 		if name != mcp.MemberProgressToken && name != mcp.MemberRequestID && name != mcp.MetaSubscriptionID {
 			r.walk(kid, name)
 		}
 	}
-	if n.kind != '"' && n.kind != '0' {
+	if tree.kind != '"' && tree.kind != '0' {
 		return
 	}
-	changes := r.Variables.changes(name, n.text)
+	changes := r.Variables.changes(name, tree.text)
 	switch {
 	case len(changes) == 0:
-	case n.kind == '0':
-		value := apply([]byte(n.text), changes)
+	case tree.kind == '0':
+		value := apply([]byte(tree.text), changes)
 		if !json.Valid(value) {
 			value = quoteJSON(string(value))
 		}
-		r.list = append(r.list, change{n.start, n.end, value})
+		r.list = append(r.list, change{tree.start, tree.end, value})
 	default:
-		r.within(n, changes)
+		r.within(tree, changes)
 	}
 }
 
 // within translates changes of a string without escapes to the written string, and leaves the
 // spelling of the text around.
-func (r *substitution) within(n tree, changes []change) {
-	at, said := n.start+1, 0
+func (r *substitution) within(tree tree, changes []change) {
+	at, said := tree.start+1, 0
 	place := func(offset int) int {
 		for said < offset {
-			long, short := escape(r.text[at : n.end-1])
+			long, short := escape(r.text[at : tree.end-1])
 			at, said = at+long, said+short
 		}
 		return at

@@ -76,31 +76,31 @@ func (r *treeReader) take(c byte) bool {
 	return true
 }
 
-func (r *treeReader) value() (n tree, ok bool) {
+func (r *treeReader) value() (tree tree, ok bool) {
 	if r.at == len(r.raw) || r.depth > deepest {
-		return n, false
+		return tree, false
 	}
 	r.depth++
-	n.start = r.at
+	tree.start = r.at
 	switch c := r.raw[r.at]; c {
 	case '{', '[':
-		n.kind, ok = c, r.container(&n, c)
+		tree.kind, ok = c, r.container(&tree, c)
 	case '"':
-		n.kind = c
-		n.text, ok = r.text()
+		tree.kind = c
+		tree.text, ok = r.text()
 	default:
-		n.kind, ok = r.word()
-		n.text = string(r.raw[n.start:r.at])
+		tree.kind, ok = r.word()
+		tree.text = string(r.raw[tree.start:r.at])
 	}
-	n.end = r.at
+	tree.end = r.at
 	r.depth--
-	return n, ok
+	return tree, ok
 }
 
 // container reads the members of an object, or the elements of a list.
-func (r *treeReader) container(n *tree, opening byte) bool {
+func (r *treeReader) container(tree *tree, opening byte) bool {
 	for r.take(opening); !r.take(opening + 2); { // } is two after {, ] two after [
-		if len(n.kids) > 0 && !r.take(',') {
+		if len(tree.kids) > 0 && !r.take(',') {
 			return false
 		}
 		if opening == '{' {
@@ -111,18 +111,18 @@ func (r *treeReader) container(n *tree, opening byte) bool {
 			if !ok || !r.take(':') {
 				return false
 			}
-			n.keys = append(n.keys, key)
+			tree.keys = append(tree.keys, key)
 		}
 		kid, ok := r.value()
 		if !ok {
 			return false
 		}
-		n.kids = append(n.kids, kid)
+		tree.kids = append(tree.kids, kid)
 	}
 	for r.raw[r.at-1] != '}' && r.raw[r.at-1] != ']' { // take went over the blanks behind it
 		r.at--
 	}
-	n.sortKeys()
+	tree.sortKeys()
 	return true
 }
 
@@ -231,14 +231,14 @@ func codeUnit(inner []byte, i int) (unit rune, next int) {
 
 // appendUnit appends a rune, or half a surrogate pair in the three bytes that it
 // would have if it were one.
-func appendUnit(b []byte, unit rune) []byte {
+func appendUnit(data []byte, unit rune) []byte {
 	switch {
 	case unit < 0:
-		return append(b, 'u')
+		return append(data, 'u')
 	case utf16.IsSurrogate(unit):
-		return append(b, 0xE0|byte(unit>>12), 0x80|byte(unit>>6)&0xBF, 0x80|byte(unit)&0xBF)
+		return append(data, 0xE0|byte(unit>>12), 0x80|byte(unit>>6)&0xBF, 0x80|byte(unit)&0xBF)
 	}
-	return utf8.AppendRune(b, unit)
+	return utf8.AppendRune(data, unit)
 }
 
 // member returns the member of an object, or no value.

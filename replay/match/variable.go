@@ -223,24 +223,24 @@ func (r *recurrence) firstHeard(key Handle) (heard int, ok bool) {
 }
 
 // addTree takes in the values of a tree.
-func (r *recurrence) addTree(n tree, name string, heard int) {
-	for i, kid := range n.kids {
-		if n.kind == '{' {
-			name = n.keys[i]
+func (r *recurrence) addTree(tree tree, name string, heard int) {
+	for i, kid := range tree.kids {
+		if tree.kind == '{' {
+			name = tree.keys[i]
 		}
 		r.addTree(kid, name, heard)
 	}
-	if n.kind != '"' && n.kind != '0' {
+	if tree.kind != '"' && tree.kind != '0' {
 		return
 	}
-	r.add(Handle{"", n.text}, heard)
+	r.add(Handle{"", tree.text}, heard)
 	if kind := handleKind(name); kind != "" {
-		r.add(Handle{kind, n.text}, heard)
+		r.add(Handle{kind, tree.text}, heard)
 	}
-	if n.kind != '"' {
+	if tree.kind != '"' {
 		return
 	}
-	for _, t := range wordsOf(n.text) {
+	for _, t := range wordsOf(tree.text) {
 		r.add(Handle{"", t.text}, heard)
 	}
 }
@@ -271,10 +271,10 @@ func HandlesIn(raw json.RawMessage) []Handle {
 	return found
 }
 
-func appendHandles(n tree, found *[]Handle) {
-	for i, kid := range n.kids {
-		if n.kind == '{' && kid.kind == '"' && handleKinds[n.keys[i]] != "" {
-			*found = append(*found, Handle{handleKinds[n.keys[i]], kid.text})
+func appendHandles(tree tree, found *[]Handle) {
+	for i, kid := range tree.kids {
+		if tree.kind == '{' && kid.kind == '"' && handleKinds[tree.keys[i]] != "" {
+			*found = append(*found, Handle{handleKinds[tree.keys[i]], kid.text})
 		}
 		appendHandles(kid, found)
 	}
@@ -349,7 +349,7 @@ func isWordByte(c byte) bool {
 
 // madeUp returns the words of a text that look made up.
 func madeUp(text string) []word {
-	return slices.DeleteFunc(wordsOf(text), func(t word) bool { return t.shape == "" })
+	return slices.DeleteFunc(wordsOf(text), func(word word) bool { return word.shape == "" })
 }
 
 // wordShape classifies a word: uuid, digits, hex, or opaque for letters and digits that

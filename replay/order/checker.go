@@ -42,23 +42,23 @@ func (c *Checker) Requests(dir transport.Direction) []*Request { return c.end(di
 
 // Send puts a frame onto the wire. known is the sender's mark at the beginning of the Write.
 // Send returns the violations; the slice is good until the next call.
-func (c *Checker) Send(dir transport.Direction, p Parsed, known Mark) []Violation {
+func (c *Checker) Send(dir transport.Direction, parsed Parsed, known Mark) []Violation {
 	c.found = c.found[:0]
-	c.judgeBatch(dir, p)
-	for i := range p.read {
-		c.judge(dir, &p.read[i], known, p.Batch)
-		c.sent(dir, &p.read[i])
+	c.judgeBatch(dir, parsed)
+	for i := range parsed.read {
+		c.judge(dir, &parsed.read[i], known, parsed.Batch)
+		c.sent(dir, &parsed.read[i])
 	}
 	return c.found
 }
 
 // Would returns the violations of sending a frame now. It changes nothing.
-func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
+func (c *Checker) Would(dir transport.Direction, parsed Parsed) []Violation {
 	found := c.found
 	c.found = nil
-	c.judgeBatch(dir, p)
-	for i := range p.read {
-		c.judge(dir, &p.read[i], c.Mark(dir), p.Batch)
+	c.judgeBatch(dir, parsed)
+	for i := range parsed.read {
+		c.judge(dir, &parsed.read[i], c.Mark(dir), parsed.Batch)
 	}
 	would := c.found
 	c.found = found
@@ -66,20 +66,20 @@ func (c *Checker) Would(dir transport.Direction, p Parsed) []Violation {
 }
 
 // Give notes the receipt of a frame by the other end.
-func (c *Checker) Give(dir transport.Direction, p Parsed) {
+func (c *Checker) Give(dir transport.Direction, parsed Parsed) {
 	clock := &c.end(dir.Reverse()).clock
 	*clock++
-	for i := range p.read {
-		c.received(dir, &p.read[i], *clock)
+	for i := range parsed.read {
+		c.received(dir, &parsed.read[i], *clock)
 	}
 }
 
 // Withdraw notes a Write that gave up before the frame went onto the wire: the sender may not
 // know, and may cancel the request.
-func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
+func (c *Checker) Withdraw(dir transport.Direction, parsed Parsed) {
 	e := c.end(dir)
-	for i := range p.read {
-		if m := &p.read[i]; m.kind == transport.Request {
+	for i := range parsed.read {
+		if m := &parsed.read[i]; m.kind == transport.Request {
 			if e.withdrawn == nil {
 				e.withdrawn = map[mcp.Key]bool{}
 			}
@@ -92,9 +92,9 @@ func (c *Checker) Withdraw(dir transport.Direction, p Parsed) {
 // broke before any response. The frame was never taken, and the sender may send it again. A
 // request is no longer open, unless a response follows; a request answered by the frame is
 // open again. [Parsed.Keys] of the frame is enough.
-func (c *Checker) Refuse(dir transport.Direction, p Parsed) {
-	for i := range p.read {
-		switch m := &p.read[i]; {
+func (c *Checker) Refuse(dir transport.Direction, parsed Parsed) {
+	for i := range parsed.read {
+		switch m := &parsed.read[i]; {
 		case m.kind == transport.Request:
 			for req := range c.end(dir).withID(m.id) {
 				if req.stream != m.stream {
@@ -140,17 +140,17 @@ func (c *Checker) Refuse(dir transport.Direction, p Parsed) {
 // An observing checker keeps the latest few thousand answered requests, and only the hashed
 // ids of earlier requests: a session may go on for ever. The slice is good until the next
 // call.
-func (c *Checker) Observe(dir transport.Direction, p Parsed) []Violation {
+func (c *Checker) Observe(dir transport.Direction, parsed Parsed) []Violation {
 	c.found = c.found[:0]
-	c.judgeBatch(dir, p)
-	for i := range p.read {
-		m := &p.read[i]
+	c.judgeBatch(dir, parsed)
+	for i := range parsed.read {
+		m := &parsed.read[i]
 		before := len(c.found)
 		c.learn(dir, m)
-		c.judge(dir, m, c.Mark(dir), p.Batch)
+		c.judge(dir, m, c.Mark(dir), parsed.Batch)
 		if found := c.found; len(found) > before {
 			c.found = nil
-			c.judge(dir, m, c.end(dir).certain, p.Batch)
+			c.judge(dir, m, c.end(dir).certain, parsed.Batch)
 			if len(c.found) == 0 {
 				for j := before; j < len(found); j++ {
 					found[j].Severity = Note
@@ -161,7 +161,7 @@ func (c *Checker) Observe(dir transport.Direction, p Parsed) []Violation {
 		}
 		c.sent(dir, m)
 	}
-	c.Give(dir, p)
+	c.Give(dir, parsed)
 	c.end(dir).forget(c.subscriptions.first, c.handshake.request)
 	return c.found
 }
@@ -171,77 +171,77 @@ func (c *Checker) end(dir transport.Direction) *end {
 }
 
 // judge applies each rule to a message. It changes only the violations found.
-func (c *Checker) judge(dir transport.Direction, m *message, known Mark, batch bool) {
+func (c *Checker) judge(dir transport.Direction, message *message, known Mark, batch bool) {
 	sender, receiver := c.end(dir), c.end(dir.Reverse())
-	switch m.kind {
+	switch message.kind {
 	case transport.Request:
-		c.judgeRequest(dir, m, known)
-		c.handshake.judge(&c.violations, dir, m, known, batch)
+		c.judgeRequest(dir, message, known)
+		c.handshake.judge(&c.violations, dir, message, known, batch)
 	case transport.Response:
-		if req := c.judgeResponse(dir, m, known); req != nil {
-			c.tasks.judgeResponse(&c.violations, dir, m, req)
+		if req := c.judgeResponse(dir, message, known); req != nil {
+			c.tasks.judgeResponse(&c.violations, dir, message, req)
 		}
 	case transport.Notification:
-		c.handshake.judge(&c.violations, dir, m, known, batch)
-		switch m.Method {
+		c.handshake.judge(&c.violations, dir, message, known, batch)
+		switch message.Method {
 		case mcp.NotificationProgress:
-			receiver.judgeProgress(&c.violations, dir, m, known)
+			receiver.judgeProgress(&c.violations, dir, message, known)
 		case mcp.NotificationCancelled:
-			sender.judgeCancellation(&c.violations, receiver, dir, m, known)
+			sender.judgeCancellation(&c.violations, receiver, dir, message, known)
 		case mcp.NotificationMessage:
-			c.logging.judge(&c.violations, dir, m, known)
+			c.logging.judge(&c.violations, dir, message, known)
 		case mcp.NotificationTaskStatus:
-			c.tasks.judgeStatus(&c.violations, dir, m, m.Params)
+			c.tasks.judgeStatus(&c.violations, dir, message, message.Params)
 		default:
 			if dir == transport.ServerToClient {
-				c.subscriptions.judge(&c.violations, receiver, m, known)
+				c.subscriptions.judge(&c.violations, receiver, message, known)
 			}
 		}
 	}
 }
 
 // judgeBatch is rule P9.
-func (c *Checker) judgeBatch(dir transport.Direction, p Parsed) {
+func (c *Checker) judgeBatch(dir transport.Direction, parsed Parsed) {
 	switch {
-	case !p.Batch:
-	case len(p.Messages) == 0:
+	case !parsed.Batch:
+	case len(parsed.Messages) == 0:
 		c.add(emptyBatch, dir, "a batch of no messages")
 	case c.revision >= mcp.Revision2025_06_18:
-		c.add(noBatches, dir, "a batch of %s", phrase.Plural(len(p.Messages), "message"))
+		c.add(noBatches, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
 	case c.revision == mcp.Revision2024_11_05:
-		c.add(doubtBatch, dir, "a batch of %s", phrase.Plural(len(p.Messages), "message"))
+		c.add(doubtBatch, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
 	}
 }
 
 // sent keeps the effects of a message on the wire.
-func (c *Checker) sent(dir transport.Direction, m *message) {
-	switch m.kind {
+func (c *Checker) sent(dir transport.Direction, message *message) {
+	switch message.kind {
 	case transport.Request:
-		c.sentRequest(dir, m)
+		c.sentRequest(dir, message)
 	case transport.Response:
-		c.sentResponse(dir, m)
+		c.sentResponse(dir, message)
 	case transport.Notification:
-		switch m.Method {
+		switch message.Method {
 		case mcp.NotificationProgress:
-			if req := c.end(dir.Reverse()).withToken(m.token); req != nil {
+			if req := c.end(dir.Reverse()).withToken(message.token); req != nil {
 				req.progressBefore = req.progress
-				req.progressStream = m.stream
-				req.progress = bytes.Clone(transport.Member(m.Params, "progress"))
+				req.progressStream = message.stream
+				req.progress = bytes.Clone(transport.Member(message.Params, "progress"))
 			}
 		case mcp.NotificationCancelled:
-			if req := c.end(dir).request(m.cancels); req != nil && !req.Cancelled {
+			if req := c.end(dir).request(message.cancels); req != nil && !req.Cancelled {
 				req.Cancelled = true
-				req.cancelStream = m.stream
+				req.cancelStream = message.stream
 			}
 		case mcp.NotificationInitialized:
 			c.handshake.initialized = true
 			c.handshake.repeats = false
 		case mcp.NotificationAcknowledged:
-			if req := c.end(transport.ClientToServer).subscription(m); req != nil {
+			if req := c.end(transport.ClientToServer).subscription(message); req != nil {
 				req.acknowledged = true
 			}
 		case mcp.NotificationTaskStatus:
-			c.tasks.keepStatus(dir, m.Params)
+			c.tasks.keepStatus(dir, message.Params)
 		}
 	}
 }
@@ -297,27 +297,27 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 	}
 }
 
-func (c *Checker) sentResponse(dir transport.Direction, m *message) {
-	req := c.end(dir.Reverse()).answeredBy(m)
+func (c *Checker) sentResponse(dir transport.Direction, message *message) {
+	req := c.end(dir.Reverse()).answeredBy(message)
 	if req == nil || req.Answered {
 		return
 	}
 	req.Answered = true
 	req.refused = false
-	req.failed = m.Result == nil
-	req.answerStream = m.stream
-	req.asksInput = c.stateless() && transport.MemberText(m.Result, mcp.MemberResultType) == "input_required"
+	req.failed = message.Result == nil
+	req.answerStream = message.stream
+	req.asksInput = c.stateless() && transport.MemberText(message.Result, mcp.MemberResultType) == "input_required"
 	switch { // the agreed revision
 	case req.Dir != transport.ClientToServer || req.failed:
 	case req.Method == mcp.MethodInitialize:
-		if v := transport.MemberText(m.Result, mcp.MemberProtocolVersion); v != "" {
+		if v := transport.MemberText(message.Result, mcp.MemberProtocolVersion); v != "" {
 			c.revision = v
 		}
 	case req.Method == mcp.MethodDiscover && c.handshake.request == nil:
 		c.revision = max(c.revision, mcp.Revision2026_07_28)
 	}
 	c.logging.answered(req)
-	c.tasks.sentResponse(dir, m, req)
+	c.tasks.sentResponse(dir, message, req)
 }
 
 // received keeps when an end received a message, on the end's clock.
@@ -350,19 +350,19 @@ func (c *Checker) received(dir transport.Direction, m *message, at Mark) {
 }
 
 // learn notes which request a message's sender must have received to send it.
-func (c *Checker) learn(dir transport.Direction, m *message) {
+func (c *Checker) learn(dir transport.Direction, message *message) {
 	var req *Request
 	switch {
-	case m.kind == transport.Response:
-		req = c.end(dir.Reverse()).answeredBy(m)
-	case m.Method == mcp.NotificationProgress:
-		req = c.end(dir.Reverse()).withToken(m.token)
-	case m.Method == mcp.NotificationInitialized && dir == transport.ClientToServer:
+	case message.kind == transport.Response:
+		req = c.end(dir.Reverse()).answeredBy(message)
+	case message.Method == mcp.NotificationProgress:
+		req = c.end(dir.Reverse()).withToken(message.token)
+	case message.Method == mcp.NotificationInitialized && dir == transport.ClientToServer:
 		if initialize := c.handshake.request; initialize != nil {
 			c.end(dir).certain = max(c.end(dir).certain, initialize.answerReceived)
 		}
 	case dir == transport.ServerToClient && c.stateless():
-		req = c.end(transport.ClientToServer).subscription(m)
+		req = c.end(transport.ClientToServer).subscription(message)
 	}
 	if req != nil && req.Dir != dir {
 		c.end(dir).certain = max(c.end(dir).certain, req.received)

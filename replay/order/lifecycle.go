@@ -95,8 +95,8 @@ func (v *violations) hasTasks() bool {
 const hasTaskResult = "\xff" // no JSON has this string
 
 // judgeResponse is rule P10 for a response with a task's status.
-func (t *tasks) judgeResponse(v *violations, dir transport.Direction, m *message, req *Request) {
-	if task := transport.Member(m.Result, "task"); req.task && task != nil {
+func (t *tasks) judgeResponse(v *violations, dir transport.Direction, message *message, req *Request) {
+	if task := transport.Member(message.Result, "task"); req.task && task != nil {
 		if key := keyOfTask(dir, task); t.askedSoon.has(key) && t.status[key] == "" {
 			v.add(madeBeforeAsked, dir, "the response to %v with task %s, which it had been asked about before", req, taskID(task))
 		}
@@ -108,20 +108,20 @@ func (t *tasks) judgeResponse(v *violations, dir transport.Direction, m *message
 	if !answeredWithStatus(req) {
 		return
 	}
-	if s := taskStatus(m.Result); req.Method == mcp.MethodCancelTask && v.hasTasks() && s != "" && s != "cancelled" {
-		v.add(taskCancels, dir, "the response to %v that says task %s is %s", req, taskID(m.Result), s)
+	if s := taskStatus(message.Result); req.Method == mcp.MethodCancelTask && v.hasTasks() && s != "" && s != "cancelled" {
+		v.add(taskCancels, dir, "the response to %v that says task %s is %s", req, taskID(message.Result), s)
 	}
-	t.judgeStatus(v, dir, m, m.Result)
+	t.judgeStatus(v, dir, message, message.Result)
 }
 
 // judgeStatus is rule P10 for a task's status.
-func (t *tasks) judgeStatus(v *violations, dir transport.Direction, m *message, task json.RawMessage) {
+func (t *tasks) judgeStatus(v *violations, dir transport.Direction, message *message, task json.RawMessage) {
 	if !v.hasTasks() {
 		return
 	}
 	before := t.status[keyOfTask(dir, task)]
 	now := taskStatus(task)
-	what := m.Method
+	what := message.Method
 	if what == "" {
 		what = "a response"
 	}

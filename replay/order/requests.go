@@ -133,19 +133,19 @@ func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) 
 }
 
 // judgeResponse is rule P1. It returns the request, unless the response breaks a law.
-func (c *Checker) judgeResponse(dir transport.Direction, m *message, known Mark) *Request {
-	if m.ID == nil || string(m.ID) == "null" {
+func (c *Checker) judgeResponse(dir transport.Direction, message *message, known Mark) *Request {
+	if message.ID == nil || string(message.ID) == "null" {
 		return nil // the answer to a request without a readable id
 	}
 	asker := c.end(dir.Reverse())
-	req := asker.answeredBy(m)
+	req := asker.answeredBy(message)
 	switch {
 	case req == nil && dir == transport.ClientToServer && c.stateless():
-		c.add(clientResponses, dir, "a response (id %s)", m.ID)
-	case req == nil && asker.oldIDs.has(m.id):
-		c.add(answerOnce, dir, "a second response to the request with the id %s", m.ID)
+		c.add(clientResponses, dir, "a response (id %s)", message.ID)
+	case req == nil && asker.oldIDs.has(message.id):
+		c.add(answerOnce, dir, "a second response to the request with the id %s", message.ID)
 	case req == nil:
-		c.add(answersRequest, dir, "a response with the id %s, which no request of the %s had", m.ID, dir.Receiver())
+		c.add(answersRequest, dir, "a response with the id %s, which no request of the %s had", message.ID, dir.Receiver())
 	case req.Answered:
 		c.add(answerOnce, dir, "a second response to %v", req)
 	case !knows(req.received, known):
@@ -293,10 +293,10 @@ func (e *end) withID(id mcp.Key) iter.Seq[*Request] {
 // answeredBy returns the request of a response, or nil. A peer should not have two open
 // requests with the same id. If so, a response over HTTP belongs to the request of the same
 // exchange, and any other response to the first open request.
-func (e *end) answeredBy(m *message) (best *Request) {
+func (e *end) answeredBy(message *message) (best *Request) {
 	isOpen := func(req *Request) bool { return !req.Answered && !req.refused }
 	rank := func(req *Request) (n int) {
-		if req.stream == m.stream {
+		if req.stream == message.stream {
 			n = 2
 		}
 		if isOpen(req) {
@@ -304,7 +304,7 @@ func (e *end) answeredBy(m *message) (best *Request) {
 		}
 		return n
 	}
-	for req := range e.withID(m.id) {
+	for req := range e.withID(message.id) {
 		if best == nil || rank(req) > rank(best) || rank(req) == rank(best) && isOpen(req) {
 			best = req
 		}
@@ -366,16 +366,16 @@ func (h *hashSet[T]) add(key T) {
 
 // subscription returns the listen request named by a notification, or nil. The end is the
 // client's.
-func (e *end) subscription(m *message) *Request {
-	req := e.request(mcp.KeyOf(subscriptionID(m)))
+func (e *end) subscription(message *message) *Request {
+	req := e.request(mcp.KeyOf(subscriptionID(message)))
 	if req == nil || req.Method != mcp.MethodListen {
 		return nil
 	}
 	return req
 }
 
-func subscriptionID(m *message) json.RawMessage {
-	return transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
+func subscriptionID(message *message) json.RawMessage {
+	return transport.Member(message.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
 }
 
 // OneSender reports whether a violation depends on the order of two frames of one sender: on

@@ -96,9 +96,9 @@ type law struct {
 var laws []law
 
 // newLaw declares a law.
-func newLaw(l law) law {
-	laws = append(laws, l)
-	return l
+func newLaw(law law) law {
+	laws = append(laws, law)
+	return law
 }
 
 // Demands lists the demands, in the order of declaration. A Violation has the Rule and the
@@ -158,10 +158,10 @@ type violations struct {
 }
 
 // add notes a violation; the text goes on after "the client sent".
-func (v *violations) add(l law, dir transport.Direction, format string, args ...any) {
+func (v *violations) add(law law, dir transport.Direction, format string, args ...any) {
 	v.found = append(v.found, Violation{
-		Rule: l.rule, Title: l.title, Severity: l.severity, Revision: v.revision, Dir: dir,
-		Section: l.page.at(v.revision) + ", " + l.heading,
+		Rule: law.rule, Title: law.title, Severity: law.severity, Revision: v.revision, Dir: dir,
+		Section: law.page.at(v.revision) + ", " + law.heading,
 		Text:    "the " + dir.Sender() + " sent " + fmt.Sprintf(format, args...),
 	})
 }
@@ -191,15 +191,15 @@ type message struct {
 }
 
 // Parse reads a frame.
-func Parse(f transport.Frame) Parsed {
-	messages, err := f.Messages()
+func Parse(frame transport.Frame) Parsed {
+	messages, err := frame.Messages()
 	if err != nil {
 		return Parsed{}
 	}
-	p := Parsed{Messages: messages, Batch: bytes.TrimLeft(f.Bytes, " \t\r\n")[0] == '['}
+	p := Parsed{Messages: messages, Batch: bytes.TrimLeft(frame.Bytes, " \t\r\n")[0] == '['}
 	p.read = make([]message, len(messages))
 	for i, m := range messages {
-		r := message{Message: m, kind: m.Kind(), stream: f.Stream, id: mcp.KeyOf(m.ID)}
+		r := message{Message: m, kind: m.Kind(), stream: frame.Stream, id: mcp.KeyOf(m.ID)}
 		if r.kind == transport.Request || r.kind == transport.Notification {
 			r.progressToken = m.ProgressToken()
 			r.token = mcp.KeyOf(r.progressToken)

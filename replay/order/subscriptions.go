@@ -66,7 +66,7 @@ func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark
 }
 
 // updatedURI returns the URI of an update.
-func updatedURI(m *message) string { return transport.MemberText(m.Params, "uri") }
+func updatedURI(message *message) string { return transport.MemberText(message.Params, "uri") }
 
 // filterField names the member of a listen request's filter for a notification; "": a
 // notification without a filter.
@@ -139,8 +139,8 @@ type logMessages struct {
 
 // judge is rule P8. On a pipe a log message does not name a request: any open request with a
 // log level is enough.
-func (l *logMessages) judge(v *violations, dir transport.Direction, m *message, known Mark) {
-	if !v.stateless() || dir != transport.ServerToClient {
+func (l *logMessages) judge(violations *violations, dir transport.Direction, message *message, known Mark) {
+	if !violations.stateless() || dir != transport.ServerToClient {
 		return
 	}
 	for _, req := range l.open {
@@ -149,10 +149,10 @@ func (l *logMessages) judge(v *violations, dir transport.Direction, m *message, 
 		}
 	}
 	if l.ended {
-		v.add(logsEnd, dir, "%s after the response to each request that set a log level", m.Method)
+		violations.add(logsEnd, dir, "%s after the response to each request that set a log level", message.Method)
 		return
 	}
-	v.add(logLevelSet, dir, "%s, and had received no request that set a log level", m.Method)
+	violations.add(logLevelSet, dir, "%s, and had received no request that set a log level", message.Method)
 }
 
 // answered forgets a request with a log level.

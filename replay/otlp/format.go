@@ -110,14 +110,14 @@ func intOf[T int | uint64 | int64](n T) value {
 }
 
 // set sets an attribute, or replaces its value.
-func (a *attributes) set(key string, v value) {
+func (a *attributes) set(key string, value value) {
 	for i := range *a {
 		if (*a)[i].Key == key {
-			(*a)[i].Value = v
+			(*a)[i].Value = value
 			return
 		}
 	}
-	*a = append(*a, attribute{key, v})
+	*a = append(*a, attribute{key, value})
 }
 
 // batchSpans is how many spans a line has.

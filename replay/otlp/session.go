@@ -57,11 +57,11 @@ func (s *session) begin() {
 // spans returns the spans of the batch.
 func (s *session) spans() *[]*span { return &s.batch.ResourceSpans[0].ScopeSpans[0].Spans }
 
-func (s *session) apply(e store.Event) {
-	s.last = e.At
-	switch e.Kind {
+func (s *session) apply(event store.Event) {
+	s.last = event.At
+	switch event.Kind {
 	case store.Opened:
-		h, err := store.ParseHeader(e.Payload)
+		h, err := store.ParseHeader(event.Payload)
 		if err != nil {
 			return // a store takes no such event
 		}
@@ -72,22 +72,22 @@ func (s *session) apply(e store.Event) {
 		s.count = 1
 		s.root = &span{TraceID: s.trace, SpanID: s.spanID(s.count), Name: "mcp session", Kind: kindInternal, Start: s.time(0)}
 	case store.HTTP:
-		s.exchange(e)
+		s.exchange(event)
 	case store.Frame:
-		messages, _ := e.AsFrame().Messages() // noise has none
+		messages, _ := event.AsFrame().Messages() // noise has none
 		for _, m := range messages {
 			switch m.Kind() {
 			case transport.Request:
-				s.request(e, m)
+				s.request(event, m)
 			case transport.Response:
-				s.response(e, m)
+				s.response(event, m)
 			case transport.Notification:
-				s.notification(e, m)
+				s.notification(event, m)
 			}
 		}
 	case store.Lost:
-		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
-			if a := s.note(s.root, e.At, "lost"); a != nil {
+		if info, err := store.DecodePayload[store.LostInfo](event); err == nil {
+			if a := s.note(s.root, event.At, "lost"); a != nil {
 				a.set("mcprec.lost", intOf(info.Frames))
 				a.set("mcprec.reason", stringOf(info.Reason))
 			}
@@ -112,8 +112,8 @@ func (s *session) time(at time.Duration) uint64 {
 }
 
 // exchange takes an HTTP event.
-func (s *session) exchange(e store.Event) {
-	info, err := store.DecodePayload[store.HTTPInfo](e)
+func (s *session) exchange(event store.Event) {
+	info, err := store.DecodePayload[store.HTTPInfo](event)
 	if err != nil {
 		return
 	}
@@ -121,17 +121,17 @@ func (s *session) exchange(e store.Event) {
 	if id := h.Get(mcp.HeaderSessionID); id != "" {
 		s.mcp = id
 	}
-	refused, status := s.requests.Follow(e)
+	refused, status := s.requests.Follow(event)
 	slices.SortFunc(refused, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
 	for _, c := range refused {
 		c.status = status
-		c.refused = e.At
+		c.refused = event.At
 	}
-	on := s.streams[e.Stream]
+	on := s.streams[event.Stream]
 	switch {
 	case info.What == store.HTTPRequest:
 		parent := parseRemote(h.Get("Traceparent"), strings.Join(h.Values("Tracestate"), ","))
-		s.streams[e.Stream] = &stream{parent: parent}
+		s.streams[event.Stream] = &stream{parent: parent}
 	case on == nil:
 	case info.What == store.HTTPResponse:
 		on.refused = refused
@@ -142,7 +142,7 @@ func (s *session) exchange(e store.Event) {
 				s.endRefused(c)
 			}
 		}
-		delete(s.streams, e.Stream)
+		delete(s.streams, event.Stream)
 	}
 }
 
@@ -195,22 +195,22 @@ type call struct {
 	refused time.Duration
 }
 
-func (s *session) request(e store.Event, m transport.Message) {
+func (s *session) request(event store.Event, message transport.Message) {
 	s.count++
-	c := &call{number: s.count, method: m.Method, stream: e.Stream}
+	c := &call{number: s.count, method: message.Method, stream: event.Stream}
 	c.span = &span{
-		TraceID: s.trace, ParentSpanID: &s.root.SpanID, Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(e.At),
+		TraceID: s.trace, ParentSpanID: &s.root.SpanID, Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(event.At),
 	}
-	s.requests.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+	s.requests.Ask(event.Dir, event.Stream, mcp.KeyOf(message.ID), mcp.KeyOf(message.ProgressToken()), c)
 	s.open[c.number] = c
-	meta := transport.Member(m.Params, mcp.MemberMeta)
+	meta := transport.Member(message.Params, mcp.MemberMeta)
 	parent := parseRemote(transport.MemberText(meta, "traceparent"), transport.MemberText(meta, "tracestate"))
-	if on := s.streams[e.Stream]; on != nil {
-		if on.call != nil && e.Dir == transport.ServerToClient {
+	if on := s.streams[event.Stream]; on != nil {
+		if on.call != nil && event.Dir == transport.ServerToClient {
 			c.span.TraceID = on.call.span.TraceID
 			c.span.ParentSpanID = &on.call.span.SpanID
 		}
-		if e.Dir == transport.ClientToServer {
+		if event.Dir == transport.ClientToServer {
 			on.call = c
 			if parent == nil {
 				parent = on.parent
@@ -225,29 +225,29 @@ func (s *session) request(e store.Event, m transport.Message) {
 		c.span.Links = []link{{s.trace, s.root.SpanID}}
 	}
 	a := &c.span.Attributes
-	a.set("mcp.method.name", stringOf(m.Method))
-	name := m.Method
-	target, hasTarget := timeline.Target(m)
+	a.set("mcp.method.name", stringOf(message.Method))
+	name := message.Method
+	target, hasTarget := timeline.Target(message)
 	switch {
 	case !hasTarget:
-	case m.Method == mcp.MethodCallTool:
+	case message.Method == mcp.MethodCallTool:
 		a.set("gen_ai.operation.name", stringOf("execute_tool"))
 		a.set("gen_ai.tool.name", stringOf(target))
 		name += " " + target
-	case m.Method == mcp.MethodGetPrompt:
+	case message.Method == mcp.MethodGetPrompt:
 		a.set("gen_ai.prompt.name", stringOf(target))
 		name += " " + target
 	default:
 		a.set("mcp.resource.uri", stringOf(target))
 	}
 	c.span.Name = strings.ToValidUTF8(name, "\ufffd")
-	if id := string(m.ID); id != "null" {
+	if id := string(message.ID); id != "null" {
 		if id[0] == '"' {
-			id = text(m.ID)
+			id = text(message.ID)
 		}
 		a.set("jsonrpc.request.id", stringOf(id))
 	}
-	a.set("mcprec.request", intOf(e.Seq))
+	a.set("mcprec.request", intOf(event.Seq))
 	if v := transport.MemberText(meta, mcp.MetaProtocolVersion); v != "" {
 		s.revision = v
 	}
@@ -256,97 +256,97 @@ func (s *session) request(e store.Event, m transport.Message) {
 // remoteParent is two flags of a span: has_is_remote and is_remote, of the parent.
 const remoteParent = 0x300
 
-func (s *session) response(e store.Event, m transport.Message) {
-	c, found := s.requests.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
+func (s *session) response(event store.Event, message transport.Message) {
+	c, found := s.requests.Answer(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ID))
 	if !found {
-		s.note(s.root, e.At, "response to no request")
+		s.note(s.root, event.At, "response to no request")
 		return
 	}
 	if c.method == mcp.MethodInitialize {
-		if v := transport.MemberText(m.Result, mcp.MemberProtocolVersion); v != "" {
+		if v := transport.MemberText(message.Result, mcp.MemberProtocolVersion); v != "" {
 			s.revision = v
 		}
-		s.server = transport.MemberText(m.Result, mcp.MemberServerInfo, "name")
+		s.server = transport.MemberText(message.Result, mcp.MemberServerInfo, "name")
 	}
 	a := &c.span.Attributes
-	a.set("mcprec.response", intOf(e.Seq))
+	a.set("mcprec.response", intOf(event.Seq))
 	switch {
-	case m.Error != nil:
-		code := string(transport.Member(m.Error, "code"))
+	case message.Error != nil:
+		code := string(transport.Member(message.Error, "code"))
 		if code == "" {
 			code = "_OTHER"
 		}
 		a.set("error.type", stringOf(code))
 		a.set("rpc.response.status_code", stringOf(code))
-		c.span.Status = status{transport.MemberText(m.Error, "message"), statusError}
-	case string(transport.Member(m.Result, mcp.MemberIsError)) == "true":
+		c.span.Status = status{transport.MemberText(message.Error, "message"), statusError}
+	case string(transport.Member(message.Result, mcp.MemberIsError)) == "true":
 		a.set("error.type", stringOf("tool_error"))
 		c.span.Status.Code = statusError
 	}
-	c.span.End = s.time(e.At)
+	c.span.End = s.time(event.At)
 	s.finish(c)
 }
 
 // endRefused ends a call whose only answer is an HTTP status.
-func (s *session) endRefused(c *call) {
-	code := strconv.Itoa(c.status)
-	c.span.Attributes.set("error.type", stringOf(code))
-	c.span.Attributes.set("http.response.status_code", intOf(c.status))
-	c.span.Status = status{"HTTP " + code, statusError}
-	c.span.End = s.time(c.refused)
-	s.finish(c)
+func (s *session) endRefused(call *call) {
+	code := strconv.Itoa(call.status)
+	call.span.Attributes.set("error.type", stringOf(code))
+	call.span.Attributes.set("http.response.status_code", intOf(call.status))
+	call.span.Status = status{"HTTP " + code, statusError}
+	call.span.End = s.time(call.refused)
+	s.finish(call)
 }
 
 // finish adds the call's span to the batch.
-func (s *session) finish(c *call) {
-	delete(s.open, c.number)
-	c.over = true
-	if on := s.streams[c.stream]; on != nil && on.call == c {
+func (s *session) finish(call *call) {
+	delete(s.open, call.number)
+	call.over = true
+	if on := s.streams[call.stream]; on != nil && on.call == call {
 		on.call = nil
 	}
-	s.common(&c.span.Attributes)
-	*s.spans() = append(*s.spans(), c.span)
+	s.common(&call.span.Attributes)
+	*s.spans() = append(*s.spans(), call.span)
 }
 
 // common sets the attributes that every span has.
-func (s *session) common(a *attributes) {
+func (s *session) common(attributes *attributes) {
 	if s.revision != "" {
-		a.set("mcp.protocol.version", stringOf(s.revision))
+		attributes.set("mcp.protocol.version", stringOf(s.revision))
 	}
 	if s.mcp != "" {
-		a.set("mcp.session.id", stringOf(s.mcp))
+		attributes.set("mcp.session.id", stringOf(s.mcp))
 	}
 	switch s.header.Transport {
 	case "stdio":
-		a.set("network.transport", stringOf("pipe"))
+		attributes.set("network.transport", stringOf("pipe"))
 	case "http":
-		a.set("network.transport", stringOf("tcp"))
-		a.set("network.protocol.name", stringOf("http"))
+		attributes.set("network.transport", stringOf("tcp"))
+		attributes.set("network.protocol.name", stringOf("http"))
 	}
 	u, err := url.Parse(s.header.URL)
 	if err != nil || u.Hostname() == "" {
 		return
 	}
-	a.set("server.address", stringOf(u.Hostname()))
+	attributes.set("server.address", stringOf(u.Hostname()))
 	port := map[string]int64{"http": 80, "https": 443}[u.Scheme]
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
 		port = int64(n)
 	}
 	if port != 0 {
-		a.set("server.port", intOf(port))
+		attributes.set("server.port", intOf(port))
 	}
 }
 
 // notification adds an event to the span of the call that it concerns, else to the session's.
-func (s *session) notification(e store.Event, m transport.Message) {
+func (s *session) notification(event store.Event, message transport.Message) {
 	var c *call
-	switch m.Method {
+	switch message.Method {
 	case mcp.NotificationProgress:
-		c, _ = s.requests.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken()))
+		c, _ = s.requests.Progress(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ProgressToken()))
 	case mcp.NotificationCancelled:
-		c, _ = s.requests.Cancel(e.Dir, mcp.KeyOf(timeline.CancelledID(m)))
+		c, _ = s.requests.Cancel(event.Dir, mcp.KeyOf(timeline.CancelledID(message)))
 	case mcp.NotificationMessage:
-		if on := s.streams[e.Stream]; on != nil && e.Dir == transport.ServerToClient {
+		if on := s.streams[event.Stream]; on != nil && event.Dir == transport.ServerToClient {
 			c = on.call
 		}
 	}
@@ -354,14 +354,14 @@ func (s *session) notification(e store.Event, m transport.Message) {
 	if c != nil && !c.over {
 		span = c.span
 	}
-	a := s.note(span, e.At, m.Method)
+	a := s.note(span, event.At, message.Method)
 	if a == nil {
 		return
 	}
-	a.set("mcprec.event", intOf(e.Seq))
-	for _, key := range eventParams[m.Method] {
-		raw := transport.Member(m.Params, key)
-		name := strings.TrimPrefix(m.Method, "notifications/") + "." + key
+	a.set("mcprec.event", intOf(event.Seq))
+	for _, key := range eventParams[message.Method] {
+		raw := transport.Member(message.Params, key)
+		name := strings.TrimPrefix(message.Method, "notifications/") + "." + key
 		switch number, err := strconv.ParseFloat(string(raw), 64); {
 		case raw == nil:
 		case raw[0] == '"':

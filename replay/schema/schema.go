@@ -81,7 +81,7 @@ func read(revision string) (*schema, error) {
 
 // Check returns the faults of a message, nil for a revision without a schema here. method is
 // the method of a response's request, "" if unknown.
-func (v *Validator) Check(revision string, m *transport.Message, method string) ([]Fault, error) {
+func (v *Validator) Check(revision string, message *transport.Message, method string) ([]Fault, error) {
 	s, known := v.schemas[revision]
 	if !known {
 		var err error
@@ -98,19 +98,19 @@ func (v *Validator) Check(revision string, m *transport.Message, method string) 
 		return nil, nil
 	}
 	var doc any // numbers are json.Number; nil if the message is not JSON
-	d := json.NewDecoder(bytes.NewReader(m.Raw))
+	d := json.NewDecoder(bytes.NewReader(message.Raw))
 	d.UseNumber()
 	if d.Decode(&doc) != nil {
 		doc = nil
 	}
 	var faults []Fault
-	switch m.Kind() {
+	switch message.Kind() {
 	case transport.Request:
-		faults = append(s.faults("JSONRPCRequest", doc, ""), s.faults(s.methods[m.Method], doc, "")...)
+		faults = append(s.faults("JSONRPCRequest", doc, ""), s.faults(s.methods[message.Method], doc, "")...)
 	case transport.Notification:
-		faults = append(s.faults("JSONRPCNotification", doc, ""), s.faults(s.methods[m.Method], doc, "")...)
+		faults = append(s.faults("JSONRPCNotification", doc, ""), s.faults(s.methods[message.Method], doc, "")...)
 	case transport.Response:
-		if m.Error != nil {
+		if message.Error != nil {
 			return s.faults(s.first("JSONRPCErrorResponse", "JSONRPCError"), doc, ""), nil
 		}
 		faults = s.faults(s.first("JSONRPCResultResponse", "JSONRPCResponse"), doc, "")
@@ -178,18 +178,18 @@ func (s *schema) faults(definition string, value any, at string) []Fault {
 
 // flaw returns why the published schema is wrong where a value fails a definition; "" where
 // the schema is right.
-func flaw(f failure, definition, path string) string {
+func flaw(failure failure, definition, path string) string {
 	answer := strings.HasPrefix(definition, "JSONRPCError")
-	scalars := slices.DeleteFunc(slices.Clone(f.types), func(name string) bool {
+	scalars := slices.DeleteFunc(slices.Clone(failure.types), func(name string) bool {
 		return name == "array" || name == "null" || name == "object"
 	})
 	slices.Sort(scalars)
 	switch {
-	case f.got == "number" && slices.Equal(scalars, []string{"boolean", "integer", "string"}):
+	case failure.got == "number" && slices.Equal(scalars, []string{"boolean", "integer", "string"}):
 		return "the schema was made from a source that takes any number here, and lost the fractions"
-	case answer && path == "/id" && f.got == "null" && f.types != nil:
+	case answer && path == "/id" && failure.got == "null" && failure.types != nil:
 		return "JSON-RPC has null where the id of a request could not be read, and this schema forgot it"
-	case answer && path == "" && slices.Equal(f.missing, []string{"id"}):
+	case answer && path == "" && slices.Equal(failure.missing, []string{"id"}):
 		return "an HTTP error may have a body without an id, by the same revision's text, and this schema forgot it"
 	}
 	return ""
@@ -389,7 +389,7 @@ func (n *node) formFailures(value any, at string) []failure {
 	}
 	// Every form has a wrong constant. If the constants of all forms stand at one place, only
 	// the value there is certainly wrong.
-	isConstant := func(f failure) bool { return f.constant }
+	isConstant := func(failure failure) bool { return failure.constant }
 	joined := best[slices.IndexFunc(best, isConstant)]
 	joined.values = nil
 	for _, form := range forms {

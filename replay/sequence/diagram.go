@@ -65,21 +65,21 @@ func (d *Diagram) Heading() error {
 }
 
 // Add draws an entry: a line for each of its messages.
-func (d *Diagram) Add(e timeline.Entry) error {
-	head := fmt.Sprintf("%6d %11.6f ", e.Seq, e.At.Seconds())
-	if len(e.Messages) == 0 {
+func (d *Diagram) Add(entry timeline.Entry) error {
+	head := fmt.Sprintf("%6d %11.6f ", entry.Seq, entry.At.Seconds())
+	if len(entry.Messages) == 0 {
 		var refused []timeline.EntryMessage // calls that the HTTP status of the entry answers
-		for _, c := range e.Refused {
+		for _, c := range entry.Refused {
 			refused = append(refused, timeline.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c})
 			delete(d.open, c)
 		}
-		return d.line(head, e, refused, d.event(e))
+		return d.line(head, entry, refused, d.event(entry))
 	}
-	for i, m := range e.Messages {
+	for i, m := range entry.Messages {
 		if i > 0 {
 			head = strings.Repeat(" ", headWidth)
 		}
-		if err := d.line(head, e, []timeline.EntryMessage{m}, d.arrow(e, m)); err != nil {
+		if err := d.line(head, entry, []timeline.EntryMessage{m}, d.arrow(entry, m)); err != nil {
 			return err
 		}
 		if m.Kind == transport.Request && m.Call != nil {
@@ -91,34 +91,34 @@ func (d *Diagram) Add(e timeline.Entry) error {
 	return nil
 }
 
-func (d *Diagram) line(head string, e timeline.Entry, messages []timeline.EntryMessage, lane string) error {
+func (d *Diagram) line(head string, entry timeline.Entry, messages []timeline.EntryMessage, lane string) error {
 	var tone timeline.Tone
 	if len(messages) == 1 {
 		tone = messages[0].Tone()
 	} else {
-		tone = e.Tone()
+		tone = entry.Tone()
 	}
 	return d.emit(Line{
-		Head: head, Lane: lane, Tone: tone, Dir: e.Dir,
+		Head: head, Lane: lane, Tone: tone, Dir: entry.Dir,
 		Left: string(d.client.row(transport.ClientToServer, messages)) + " ",
 		Tail: " " + string(d.server.row(transport.ServerToClient, messages)),
 	})
 }
 
 // arrow draws a message.
-func (d *Diagram) arrow(e timeline.Entry, m timeline.EntryMessage) string {
+func (d *Diagram) arrow(entry timeline.Entry, entryMessage timeline.EntryMessage) string {
 	fill := "-"
-	switch m.Kind {
+	switch entryMessage.Kind {
 	case transport.Notification:
 		fill = " -"
 	case transport.Invalid:
 		fill = "."
 	}
-	before := exchange(e)
-	if len(e.Messages) > 1 {
+	before := exchange(entry)
+	if len(entry.Messages) > 1 {
 		before += "batch: "
 	}
-	return d.lane(e.Dir, before+fitted(m, d.width-len("|<-  |")-len(before)), fill)
+	return d.lane(entry.Dir, before+fitted(entryMessage, d.width-len("|<-  |")-len(before)), fill)
 }
 
 // lane draws a label between the lifelines: with a direction as an arrow.
@@ -140,20 +140,20 @@ func (d *Diagram) lane(dir transport.Direction, label, fill string) string {
 }
 
 // event draws an event without messages.
-func (d *Diagram) event(e timeline.Entry) string {
+func (d *Diagram) event(entry timeline.Entry) string {
 	switch {
-	case e.Kind == store.Lost:
-		return d.lane(transport.NoDirection, strings.ToUpper(string(e.Kind))+" "+e.Aside(), "!")
-	case e.Kind == store.Frame && e.Noise:
-		return d.lane(e.Dir, exchange(e)+"not JSON: "+e.Aside(), ".")
-	case e.Kind == store.Frame:
-		return d.lane(e.Dir, exchange(e)+"empty batch", "-")
-	case e.Kind == store.Delivered:
-		return d.lane(transport.NoDirection, fmt.Sprintf("~ held up: %v %s", e.Dir, e.Aside()), "~")
+	case entry.Kind == store.Lost:
+		return d.lane(transport.NoDirection, strings.ToUpper(string(entry.Kind))+" "+entry.Aside(), "!")
+	case entry.Kind == store.Frame && entry.Noise:
+		return d.lane(entry.Dir, exchange(entry)+"not JSON: "+entry.Aside(), ".")
+	case entry.Kind == store.Frame:
+		return d.lane(entry.Dir, exchange(entry)+"empty batch", "-")
+	case entry.Kind == store.Delivered:
+		return d.lane(transport.NoDirection, fmt.Sprintf("~ held up: %v %s", entry.Dir, entry.Aside()), "~")
 	}
-	label := fmt.Sprintf("%s(%s) %s", exchange(e), phrase.Name(string(e.Kind)), e.Aside())
-	if e.Kind == store.EOF {
-		label = fmt.Sprintf("%s(eof) %v %s", exchange(e), e.Dir, e.Aside())
+	label := fmt.Sprintf("%s(%s) %s", exchange(entry), phrase.Name(string(entry.Kind)), entry.Aside())
+	if entry.Kind == store.EOF {
+		label = fmt.Sprintf("%s(eof) %v %s", exchange(entry), entry.Dir, entry.Aside())
 	}
 	return d.lane(transport.NoDirection, label, " ")
 }
@@ -224,13 +224,13 @@ func named(method, target, id string) string {
 
 // fitted returns the label of a message in width columns: it cuts the target of a long
 // label, because the words behind the target say more.
-func fitted(m timeline.EntryMessage, width int) string {
+func fitted(entryMessage timeline.EntryMessage, width int) string {
 	const least = 8 // columns of a target that still mean something
-	m.Target = cut(m.Target, max(width, least))
-	label := labelOf(m)
-	for over := columns(label) - width; over > 0 && columns(m.Target) > least; over = columns(label) - width {
-		m.Target = cut(m.Target, max(columns(m.Target)-over, least))
-		label = labelOf(m)
+	entryMessage.Target = cut(entryMessage.Target, max(width, least))
+	label := labelOf(entryMessage)
+	for over := columns(label) - width; over > 0 && columns(entryMessage.Target) > least; over = columns(label) - width {
+		entryMessage.Target = cut(entryMessage.Target, max(columns(entryMessage.Target)-over, least))
+		label = labelOf(entryMessage)
 	}
 	return label
 }
@@ -246,11 +246,11 @@ func brief(d time.Duration) time.Duration {
 }
 
 // exchange returns the number of an event's HTTP exchange, in brackets.
-func exchange(e timeline.Entry) string {
-	if e.Stream == 0 {
+func exchange(entry timeline.Entry) string {
+	if entry.Stream == 0 {
 		return ""
 	}
-	return fmt.Sprintf("[%d] ", e.Stream)
+	return fmt.Sprintf("[%d] ", entry.Stream)
 }
 
 // screen measures text independently of the environment's locale.

@@ -31,16 +31,16 @@ func NewMermaid(limit int, emit func(line string) error) *Mermaid {
 
 // Add draws an entry: a line for each of its messages. An entry that has no room is left
 // out, and so is every entry behind it.
-func (d *Mermaid) Add(e timeline.Entry) error {
+func (d *Mermaid) Add(entry timeline.Entry) error {
 	if err := d.begin(); err != nil {
 		return err
 	}
 	var lines []string
-	for _, m := range e.Messages {
-		lines = append(lines, mermaidArrow(e, m))
+	for _, m := range entry.Messages {
+		lines = append(lines, mermaidArrow(entry, m))
 	}
 	if len(lines) == 0 {
-		lines = append(lines, mermaidNote(e))
+		lines = append(lines, mermaidNote(entry))
 	}
 	size := 0
 	for _, l := range lines {
@@ -84,25 +84,25 @@ func (d *Mermaid) Close() (left int, err error) {
 }
 
 // mermaidArrow draws requests solid, answers dotted, notifications open, failures crossed.
-func mermaidArrow(e timeline.Entry, m timeline.EntryMessage) string {
+func mermaidArrow(entry timeline.Entry, entryMessage timeline.EntryMessage) string {
 	arrow := "->>"
 	switch {
-	case m.Tone() == timeline.Fault:
+	case entryMessage.Tone() == timeline.Fault:
 		arrow = "--x"
-	case m.Kind == transport.Response:
+	case entryMessage.Kind == transport.Response:
 		arrow = "-->>"
-	case m.Kind == transport.Notification:
+	case entryMessage.Kind == transport.Notification:
 		arrow = "-)"
 	}
-	return mermaidLine(e, arrow, labelOf(m))
+	return mermaidLine(entry, arrow, labelOf(entryMessage))
 }
 
-func mermaidLine(e timeline.Entry, arrow, label string) string {
+func mermaidLine(entry timeline.Entry, arrow, label string) string {
 	ends := "C" + arrow + "S"
-	if e.Dir == transport.ServerToClient {
+	if entry.Dir == transport.ServerToClient {
 		ends = "S" + arrow + "C"
 	}
-	return "    " + ends + ": " + mermaidText(fmt.Sprintf("#%d %s%s", e.Seq, exchange(e), label))
+	return "    " + ends + ": " + mermaidText(fmt.Sprintf("#%d %s%s", entry.Seq, exchange(entry), label))
 }
 
 // mermaidNote draws an event without messages: at the server if it concerns only that.

@@ -76,28 +76,28 @@ type DriveOptions struct {
 	Stop <-chan struct{}
 }
 
-// Drive plays d to the server at the other end of conn until the client has said everything
+// Drive plays driver to the server at the other end of conn until the client has said everything
 // and every answer came, or the server has gone, or no recorded message came within the
 // timeout. Then Drive ends the client's side: it closes the output, reads to the end of the
 // server's, and closes conn.
 //
-// d.Verdicts has the comparison of the live server's messages with the recorded messages, and
-// d.Pending the messages still to come. An error is the context's, or the connection's,
+// driver.Verdicts has the comparison of the live server's messages with the recorded messages, and
+// driver.Pending the messages still to come. An error is the context's, or the connection's,
 // wrapped.
-func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) (DriveEnd, error) {
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
+func Drive(ctx context.Context, conn transport.Conn, driver *Driver, options DriveOptions) (DriveEnd, error) {
+	if options.Timeout == 0 {
+		options.Timeout = 30 * time.Second
 	}
-	if o.Pacer == nil {
-		o.Pacer = Unpaced{}
+	if options.Pacer == nil {
+		options.Pacer = Unpaced{}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	d.hangsUp = o.HangUp != nil
+	driver.hangsUp = options.HangUp != nil
 	s := &driving{
-		DriveOptions: o, conn: conn, driver: d,
+		DriveOptions: options, conn: conn, driver: driver,
 		in: make(chan readResult), out: make(chan outgoing),
 		begun: make(chan struct{}, 1), taken: make(chan struct{}, 1), ended: make(chan error, 1),
-		limit: time.NewTimer(o.Timeout), quiet: time.NewTimer(o.Timeout),
+		limit: time.NewTimer(options.Timeout), quiet: time.NewTimer(options.Timeout),
 	}
 	s.quiet.Stop()
 	s.failed = s.ended
@@ -118,9 +118,9 @@ func Drive(ctx context.Context, conn transport.Conn, d *Driver, o DriveOptions) 
 	workers.Go(func() { s.ended <- s.write(ctx) })
 	end, err := s.run(ctx)
 	if err == nil && end != Gone && end != Stopped {
-		d.End()
+		driver.End()
 		s.part(ctx)
-		if end == Silent && d.IsDone() { // the last answers came when the client had ended
+		if end == Silent && driver.IsDone() { // the last answers came when the client had ended
 			end = Complete
 		}
 	}

@@ -84,21 +84,21 @@ func NewDriver(events []store.Event, rules match.Rules) *Driver {
 }
 
 // Receive takes a frame of the live server and returns the frames to send now.
-func (d *Driver) Receive(f transport.Frame) []transport.Frame {
+func (d *Driver) Receive(frame transport.Frame) []transport.Frame {
 	var out []transport.Frame
-	messages := timeline.MessagesOf(f)
-	if isNoise(f.Bytes, messages) {
-		d.addNoise(f)
+	messages := timeline.MessagesOf(frame)
+	if isNoise(frame.Bytes, messages) {
+		d.addNoise(frame)
 	}
 	for _, m := range messages {
 		switch m.Kind() {
 		case transport.Request:
-			out = append(out, d.request(m, f.Stream)...)
+			out = append(out, d.request(m, frame.Stream)...)
 		case transport.Response:
-			d.response(m, f.Stream)
+			d.response(m, frame.Stream)
 		case transport.Notification:
 			if s := d.pick(serverMsgKey(m), m); s != nil {
-				d.arrive(s, m, f.Stream)
+				d.arrive(s, m, frame.Stream)
 			} else {
 				d.extra(about(m), fmt.Sprintf("the server's %s was not recorded", about(m)), false)
 			}
@@ -128,20 +128,20 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 }
 
 // answered returns the request of a live response; nil if no request fits.
-func (d *Driver) answered(m transport.Message, stream uint64) *request {
+func (d *Driver) answered(message transport.Message, stream uint64) *request {
 	if f := d.streams[stream]; f != nil { // sent with the number of the recorded exchange
 		for _, r := range f.requests {
-			if !r.done && (mcp.Same(r.msg().ID, m.ID) || isNull(m.ID)) {
+			if !r.done && (mcp.Same(r.msg().ID, message.ID) || isNull(message.ID)) {
 				return r
 			}
 		}
 	}
-	if isNull(m.ID) { // recorded over HTTP, played over a transport without exchanges
-		if i := slices.IndexFunc(d.open, func(r *request) bool { return isNull(r.response.msg().ID) }); i >= 0 {
+	if isNull(message.ID) { // recorded over HTTP, played over a transport without exchanges
+		if i := slices.IndexFunc(d.open, func(request *request) bool { return isNull(request.response.msg().ID) }); i >= 0 {
 			return d.open[i]
 		}
 	}
-	for _, r := range slices.Backward(d.requests[mcp.KeyOf(m.ID)]) { // the latest
+	for _, r := range slices.Backward(d.requests[mcp.KeyOf(message.ID)]) { // the latest
 		if r.frame.sent && !r.done {
 			return r
 		}
@@ -150,18 +150,18 @@ func (d *Driver) answered(m transport.Message, stream uint64) *request {
 }
 
 // request takes a live request and returns the answer to an unrecorded request.
-func (d *Driver) request(m transport.Message, stream uint64) []transport.Frame {
-	if s := d.pick(serverMsgKey(m), m); s != nil {
-		d.arrive(s, m, stream)
+func (d *Driver) request(message transport.Message, stream uint64) []transport.Frame {
+	if s := d.pick(serverMsgKey(message), message); s != nil {
+		d.arrive(s, message, stream)
 		return nil
 	}
 	d.out = append(d.out, nil)
-	if m.Method == mcp.MethodPing {
-		return []transport.Frame{answerTo(m.ID, stream, []byte(`"result":{}`))}
+	if message.Method == mcp.MethodPing {
+		return []transport.Frame{answerTo(message.ID, stream, []byte(`"result":{}`))}
 	}
-	text := fmt.Sprintf("no recorded answer for the server's %s", phrase.Name(m.Method))
-	d.extra(about(m), text, true)
-	return []transport.Frame{answerTo(m.ID, stream, missBody(text))}
+	text := fmt.Sprintf("no recorded answer for the server's %s", phrase.Name(message.Method))
+	d.extra(about(message), text, true)
+	return []transport.Frame{answerTo(message.ID, stream, missBody(text))}
 }
 
 // arrive lets m stand for the server message, and skips the earlier recorded notifications.
@@ -176,7 +176,7 @@ func (d *Driver) arrive(s *message, m transport.Message, stream uint64) {
 		s.alone = d.open[0]
 	}
 	if m.Kind() == transport.Response {
-		d.open = slices.DeleteFunc(d.open, func(r *request) bool { return r == s.request })
+		d.open = slices.DeleteFunc(d.open, func(request *request) bool { return request == s.request })
 	}
 	kind := s.live.Kind()
 	if kind == transport.Request {
@@ -196,10 +196,10 @@ func (d *Driver) arrive(s *message, m transport.Message, stream uint64) {
 func (d *Driver) End() { d.ended = true }
 
 // send returns the client frame with the live server's values in it.
-func (d *Driver) send(f *ownFrame) transport.Frame {
-	frame := f.frame
+func (d *Driver) send(ownFrame *ownFrame) transport.Frame {
+	frame := ownFrame.frame
 	frame.Bytes = d.variables.Substitute(frame.Bytes)
-	for _, e := range f.edits {
+	for _, e := range ownFrame.edits {
 		if e.request.live == nil {
 			continue
 		}
@@ -207,12 +207,12 @@ func (d *Driver) send(f *ownFrame) transport.Frame {
 			frame.Bytes, _ = match.Splice(frame.Bytes, value, e.path...)
 		}
 	}
-	f.sent = true
-	d.out = append(d.out, f)
+	ownFrame.sent = true
+	d.out = append(d.out, ownFrame)
 	if frame.Stream != 0 {
-		d.streams[frame.Stream] = f
+		d.streams[frame.Stream] = ownFrame
 	}
-	for _, r := range f.requests {
+	for _, r := range ownFrame.requests {
 		if r.isAwaited() {
 			d.open = append(d.open, r)
 		}
@@ -222,7 +222,7 @@ func (d *Driver) send(f *ownFrame) transport.Frame {
 
 // Said reports whether every frame was returned, apart from answers.
 func (d *Driver) Said() bool {
-	isLeft := func(f *ownFrame) bool { return f.question == nil && !f.sent }
+	isLeft := func(ownFrame *ownFrame) bool { return ownFrame.question == nil && !ownFrame.sent }
 	return !slices.ContainsFunc(d.frames[d.next:], isLeft)
 }
 
@@ -310,25 +310,25 @@ func (d *Driver) GiveUpWaiting() []transport.Frame {
 }
 
 // giveUpOn lets the client wait for the message no more.
-func (d *Driver) giveUpOn(s *message) {
-	d.noteWithout(s)
-	s.skipped, s.timedOut = true, true
-	if !s.afterEnd {
+func (d *Driver) giveUpOn(message *message) {
+	d.noteWithout(message)
+	message.skipped, message.timedOut = true, true
+	if !message.afterEnd {
 		d.missing--
 	}
 }
 
-func (d *Driver) noteWithout(s *message) {
-	d.without = append(d.without, fmt.Sprintf("#%d (%s)", s.seq, s.what()))
+func (d *Driver) noteWithout(message *message) {
+	d.without = append(d.without, fmt.Sprintf("#%d (%s)", message.seq, message.what()))
 }
 
 // HangUps returns the exchanges on which the client is to hang up now, when everything
 // recorded before was said and heard. Each is returned once.
 func (d *Driver) HangUps() (exchanges []uint64) {
-	d.places = slices.DeleteFunc(d.places, func(h hangUp) bool {
-		due := d.isReached(h) && !slices.ContainsFunc(h.on, (*message).mayCome)
+	d.places = slices.DeleteFunc(d.places, func(hangUp hangUp) bool {
+		due := d.isReached(hangUp) && !slices.ContainsFunc(hangUp.on, (*message).mayCome)
 		if due {
-			exchanges = append(exchanges, h.exchange)
+			exchanges = append(exchanges, hangUp.exchange)
 		}
 		return due
 	})

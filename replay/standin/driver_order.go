@@ -26,9 +26,9 @@ func (d *Driver) release() (out []transport.Frame) {
 	case d.ended:
 	case d.reorders:
 		// An answer to a question not asked by the live server holds up no frame.
-		isMissing := func(s *message) bool { return !s.arrived }
-		isAsked := func(f *ownFrame) bool { return f.question == nil || f.question.arrived }
-		isAhead := func(f *ownFrame) bool { return !f.written && isAsked(f) }
+		isMissing := func(message *message) bool { return !message.arrived }
+		isAsked := func(ownFrame *ownFrame) bool { return ownFrame.question == nil || ownFrame.question.arrived }
+		isAhead := func(ownFrame *ownFrame) bool { return !ownFrame.written && isAsked(ownFrame) }
 		for _, f := range d.frames[d.next:] {
 			if !f.sent && isAsked(f) && !slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead) {
 				out = append(out, d.send(f))
@@ -41,7 +41,7 @@ func (d *Driver) release() (out []transport.Frame) {
 		for f := d.sendable(); f != nil; f = d.sendable() {
 			out = append(out, d.send(f))
 		}
-		d.due = slices.DeleteFunc(d.due, func(f *ownFrame) bool { return f.sent })
+		d.due = slices.DeleteFunc(d.due, func(ownFrame *ownFrame) bool { return ownFrame.sent })
 	}
 	return out
 }
@@ -51,7 +51,7 @@ func (d *Driver) release() (out []transport.Frame) {
 func (d *Driver) sendable() *ownFrame {
 	first := d.nextFrame()
 	if first != nil {
-		isAhead := func(h hangUp) bool { return h.frames <= first.index && d.isReached(h) }
+		isAhead := func(hangUp hangUp) bool { return hangUp.frames <= first.index && d.isReached(hangUp) }
 		if d.settled < first.before || first.isQueued() || d.hangsUp && slices.ContainsFunc(d.places, isAhead) {
 			first = nil
 		}
@@ -77,18 +77,18 @@ func (d *Driver) nextFrame() *ownFrame {
 
 // mayAnswer reports whether everything recorded between the question and its answer has
 // happened.
-func (d *Driver) mayAnswer(f *ownFrame) bool {
-	if f.unheld {
+func (d *Driver) mayAnswer(ownFrame *ownFrame) bool {
+	if ownFrame.unheld {
 		return true
 	}
-	if next := d.nextFrame(); next != nil && next.index < f.index && next.isQueued() {
+	if next := d.nextFrame(); next != nil && next.index < ownFrame.index && next.isQueued() {
 		return true // the recorded overlap is not kept: the two would wait for each other
 	}
-	if slices.ContainsFunc(d.messages[f.question.index:f.before], (*message).isPending) {
+	if slices.ContainsFunc(d.messages[ownFrame.question.index:ownFrame.before], (*message).isPending) {
 		return false
 	}
-	for _, earlier := range slices.Backward(d.frames[:f.index]) {
-		if earlier.before <= f.question.index { // sent before the question
+	for _, earlier := range slices.Backward(d.frames[:ownFrame.index]) {
+		if earlier.before <= ownFrame.question.index { // sent before the question
 			return true
 		}
 		if earlier.question == nil && !earlier.sent {
@@ -103,11 +103,11 @@ func (d *Driver) held() *ownFrame {
 	if d.ended || d.reorders {
 		return nil
 	}
-	if i := slices.IndexFunc(d.due, func(f *ownFrame) bool { return !f.sent }); i >= 0 {
+	if i := slices.IndexFunc(d.due, func(ownFrame *ownFrame) bool { return !ownFrame.sent }); i >= 0 {
 		return d.due[i]
 	}
 	f := d.nextFrame()
-	isAwaited := func(s *message) bool { return s.isPending() && !s.optional }
+	isAwaited := func(message *message) bool { return message.isPending() && !message.optional }
 	if f == nil || slices.ContainsFunc(d.messages[d.settled:max(d.settled, f.before)], isAwaited) {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (d *Driver) AllowReorder() {
 func (d *Driver) OneByOne() {
 	var open []*request
 	for _, f := range d.frames {
-		open = slices.DeleteFunc(open, func(r *request) bool { return r.response.index < f.before })
+		open = slices.DeleteFunc(open, func(request *request) bool { return request.response.index < f.before })
 		for _, r := range open {
 			wasBeside := func(own *request) bool { // answered before r was, or open all the time
 				method := own.msg().Method
@@ -285,21 +285,21 @@ func (f *ownFrame) responses(before int) []*message {
 }
 
 // serverMsgKey is the key of the candidates for a live message of the server.
-func serverMsgKey(m transport.Message) match.Key {
-	if m.Method == mcp.NotificationProgress {
-		return match.Key(m.Method + " " + string(mcp.KeyOf(m.ProgressToken())))
+func serverMsgKey(message transport.Message) match.Key {
+	if message.Method == mcp.NotificationProgress {
+		return match.Key(message.Method + " " + string(mcp.KeyOf(message.ProgressToken())))
 	}
-	return match.Key(m.Method)
+	return match.Key(message.Method)
 }
 
 // pick returns the recorded message for a live message: of the first few candidates with the
 // key, the most similar. A reordering driver, which keeps the recorded ids, takes the request
 // with the same id.
 func (d *Driver) pick(key match.Key, m transport.Message) *message {
-	queue := left(d.expected[key], func(s *message) bool { return s.arrived })
+	queue := left(d.expected[key], func(message *message) bool { return message.arrived })
 	d.expected[key] = queue
 	if d.reorders && m.Kind() == transport.Request {
-		if s := firstLeft(queue, func(s *message) bool { return mcp.Same(s.msg().ID, m.ID) }); s != nil {
+		if s := firstLeft(queue, func(message *message) bool { return mcp.Same(message.msg().ID, m.ID) }); s != nil {
 			return s
 		}
 	}
@@ -317,17 +317,17 @@ func (d *Driver) pick(key match.Key, m transport.Message) *message {
 
 // nearest returns the recorded message most similar to a live message, and whether the two are
 // equal. A notification stands for a message beyond the horizon only if equal.
-func (d *Driver) nearest(queue []*message, m transport.Message) (nearest *message, equal bool) {
+func (d *Driver) nearest(queue []*message, message transport.Message) (nearest *message, equal bool) {
 	least, horizon := 0, d.horizon()
 	for _, s := range queue {
 		if s.arrived {
 			continue
 		}
-		n := d.rules.Compare(s.msg(), m, d.variables).Count()
+		n := d.rules.Compare(s.msg(), message, d.variables).Count()
 		if n == 0 {
 			return s, true
 		}
-		if m.Kind() == transport.Notification && s.index >= horizon {
+		if message.Kind() == transport.Notification && s.index >= horizon {
 			continue
 		}
 		if nearest == nil || n < least {

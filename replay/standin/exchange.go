@@ -125,10 +125,10 @@ func exchangesOf(events []store.Event) *exchanges {
 }
 
 // apply takes an HTTP event.
-func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
-	ex := x.byNumber[e.Stream]
+func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
+	ex := x.byNumber[event.Stream]
 	if ex == nil {
-		ex = &exchange{number: e.Stream}
+		ex = &exchange{number: event.Stream}
 		x.byNumber[ex.number] = ex
 		x.order = append(x.order, ex)
 	}
@@ -160,7 +160,7 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 			ex.lost = ex.resumes != ""
 		}
 	case store.HTTPResponse:
-		ex.status, ex.header, ex.head = info.Status, h, e.Seq
+		ex.status, ex.header, ex.head = info.Status, h, event.Seq
 		ex.streams = strings.HasPrefix(h.Get("Content-Type"), mcp.MediaEventStream)
 		if !ex.speaks {
 			ex.ask(ex.asked)
@@ -194,9 +194,9 @@ func (x *exchanges) apply(e store.Event, info store.HTTPInfo) {
 		ex.none, ex.noneFirst = true, x.order[len(x.order)-1] == ex
 		ex.unheard = strings.Contains(info.Error, "connection refused") || strings.Contains(info.Error, "dial tcp")
 	case store.HTTPAbort:
-		ex.hungUp = e.Seq
+		ex.hungUp = event.Seq
 	}
-	if e.Dir == transport.ClientToServer {
+	if event.Dir == transport.ClientToServer {
 		ex.asked = append(append(ex.asked, info.Body...), info.Body64...)
 	} else {
 		ex.body = append(append(ex.body, info.Body...), info.Body64...)
@@ -214,29 +214,29 @@ func (ex *exchange) ask(body []byte) {
 func (ex *exchange) isPrimed() bool { return ex.primed || ex.empty && ex.ids && ex.messages == 0 }
 
 // frame takes a frame of the exchange.
-func (x *exchanges) frame(ex *exchange, e store.Event) {
-	if e.Dir == transport.ClientToServer {
-		ex.initialized = bytes.Contains(e.Payload, []byte(`"`+mcp.NotificationInitialized+`"`))
+func (x *exchanges) frame(ex *exchange, event store.Event) {
+	if event.Dir == transport.ClientToServer {
+		ex.initialized = bytes.Contains(event.Payload, []byte(`"`+mcp.NotificationInitialized+`"`))
 		ex.speaks = true
-		ex.ask(e.Payload)
+		ex.ask(event.Payload)
 		return
 	}
 	if ex.status >= 400 {
-		ex.said = e.Payload
+		ex.said = event.Payload
 	}
-	messages := timeline.MessagesOf(e.AsFrame())
-	if bytes.Contains(e.Payload, []byte(`"protocolVersion"`)) && x.versions[ex.session] == "" {
+	messages := timeline.MessagesOf(event.AsFrame())
+	if bytes.Contains(event.Payload, []byte(`"protocolVersion"`)) && x.versions[ex.session] == "" {
 		for _, m := range messages {
 			x.versions[ex.session], _ = transport.Text(transport.Member(m.Result, mcp.MemberProtocolVersion))
 		}
 	}
 	if ex.isBody() {
-		ex.body = append(ex.body, e.Payload...)
+		ex.body = append(ex.body, event.Payload...)
 		return
 	}
 	ex.messages++
 	ex.empty = false
-	if slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Kind() == transport.Response }) {
+	if slices.ContainsFunc(messages, func(message transport.Message) bool { return message.Kind() == transport.Response }) {
 		ex.replied, ex.after = true, 0
 	} else if ex.replied {
 		ex.after++
@@ -249,9 +249,9 @@ func (ex *exchange) isBody() bool { return ex.method != http.MethodPost && !ex.s
 
 // spoken returns the events without the messages that are part of a response to no message.
 func (x *exchanges) spoken(events []store.Event) []store.Event {
-	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
-		ex := x.byNumber[e.Stream]
-		return e.Kind == store.Frame && e.Dir == transport.ServerToClient && ex != nil && ex.isBody()
+	return slices.DeleteFunc(slices.Clone(events), func(event store.Event) bool {
+		ex := x.byNumber[event.Stream]
+		return event.Kind == store.Frame && event.Dir == transport.ServerToClient && ex != nil && ex.isBody()
 	})
 }
 

@@ -147,20 +147,20 @@ func (f *ownFrame) what() string {
 
 // answers reports whether the frame has a response to a request.
 func (f *ownFrame) answers() bool {
-	return slices.ContainsFunc(f.owners, func(c *message) bool { return c.answer == f })
+	return slices.ContainsFunc(f.owners, func(message *message) bool { return message.answer == f })
 }
 
 // isOwned reports whether every request of the frame has come.
 func (f *ownFrame) isOwned() bool {
-	return !slices.ContainsFunc(f.owners, func(c *message) bool { return !c.arrived })
+	return !slices.ContainsFunc(f.owners, func(message *message) bool { return !message.arrived })
 }
 
 // belongTo makes the frame the request's. The live id or token goes to path.
-func (f *ownFrame) belongTo(c *message, token bool, path []string) {
-	if !slices.Contains(f.owners, c) {
-		f.owners = append(f.owners, c)
+func (f *ownFrame) belongTo(message *message, token bool, path []string) {
+	if !slices.Contains(f.owners, message) {
+		f.owners = append(f.owners, message)
 	}
-	f.edits = append(f.edits, edit{path, token, c})
+	f.edits = append(f.edits, edit{path, token, message})
 }
 
 // request is a request of the played end.
@@ -186,11 +186,11 @@ type edit struct {
 }
 
 // of returns the id or the token of a message.
-func (e edit) of(m transport.Message) []byte {
+func (e edit) of(message transport.Message) []byte {
 	if e.token {
-		return m.ProgressToken()
+		return message.ProgressToken()
 	}
-	return m.ID
+	return message.ID
 }
 
 // half is the common part of a Player and a Driver. It plays the script's frames, and judges
@@ -221,15 +221,15 @@ type role interface {
 	judge() []judged
 }
 
-func newHalf(s *script, dir transport.Direction, rules match.Rules) half {
+func newHalf(script *script, dir transport.Direction, rules match.Rules) half {
 	variables := match.NewVariables(func(yield func(int, transport.Frame) bool) {
-		for _, f := range s.frames {
+		for _, f := range script.frames {
 			if !yield(f.before, f.frame) {
 				return
 			}
 		}
 	})
-	return half{script: s, dir: dir, rules: rules, variables: variables}
+	return half{script: script, dir: dir, rules: rules, variables: variables}
 }
 
 // Start returns the frames to send before the live end has said anything.
@@ -299,16 +299,16 @@ func (h *half) extra(what, text string, fault bool) {
 }
 
 // addExtra is extra for a verdict with the name of the nearest recorded message.
-func (h *half) addExtra(v match.StepVerdict, fault bool) {
-	v.Result, v.Dir = match.Extra, h.dir
-	h.findings = append(h.findings, judged{seq: h.reached, fault: fault, StepVerdict: v})
+func (h *half) addExtra(stepVerdict match.StepVerdict, fault bool) {
+	stepVerdict.Result, stepVerdict.Dir = match.Extra, h.dir
+	h.findings = append(h.findings, judged{seq: h.reached, fault: fault, StepVerdict: stepVerdict})
 }
 
 // addNoise adds a frame without a message.
-func (h *half) addNoise(f transport.Frame) {
+func (h *half) addNoise(frame transport.Frame) {
 	h.noise++
 	if h.noise == 1 {
-		h.firstNoise, h.noiseAfter = phrase.Name(string(bytes.TrimSpace(f.Bytes))), h.reached
+		h.firstNoise, h.noiseAfter = phrase.Name(string(bytes.TrimSpace(frame.Bytes))), h.reached
 	}
 }
 
@@ -399,11 +399,11 @@ func missBody(text string) []byte {
 }
 
 // about names a request or notification and the target.
-func about(m transport.Message) string {
-	if name := timeline.TargetOf(m); name != "" {
-		return phrase.Name(m.Method) + " " + phrase.Name(name)
+func about(message transport.Message) string {
+	if name := timeline.TargetOf(message); name != "" {
+		return phrase.Name(message.Method) + " " + phrase.Name(name)
 	}
-	return phrase.Name(m.Method)
+	return phrase.Name(message.Method)
 }
 
 // Paths to ids and tokens of a live end. Most frames share them.
@@ -433,7 +433,7 @@ func isNull(id json.RawMessage) bool { return len(id) == 0 || string(id) == "nul
 
 // strayKey is common to answers without a request: a server answers an unreadable frame with a
 // null id, and a faulty peer answers twice. A replay says such answers again as recorded.
-func strayKey(m transport.Message) string { return "answer " + string(mcp.KeyOf(m.ID)) }
+func strayKey(message transport.Message) string { return "answer " + string(mcp.KeyOf(message.ID)) }
 
 // Noise is a frame without a message. No frame waits for noise, with an exception: a server's
 // error about an unreadable frame, which names no request, belongs to the noise in front. A
@@ -446,21 +446,21 @@ const noiseMethod = "a frame that is no message"
 
 // isNoise reports whether a frame is not blank and has no message.
 func isNoise(frame []byte, messages []transport.Message) bool {
-	isMessage := func(m transport.Message) bool { return m.Kind() != transport.Invalid }
+	isMessage := func(message transport.Message) bool { return message.Kind() != transport.Invalid }
 	return !slices.ContainsFunc(messages, isMessage) && len(bytes.TrimSpace(frame)) > 0
 }
 
 // isBlank reports whether a frame is an empty line. Most peers skip the line on stdio, because
 // they read JSON and not lines: a blank line is never played.
-func isBlank(e store.Event) bool { return len(bytes.TrimSpace(e.Payload)) == 0 }
+func isBlank(event store.Event) bool { return len(bytes.TrimSpace(event.Payload)) == 0 }
 
 // onOneLine returns a frame for a transport of lines: over HTTP a message may have newlines
 // between tokens.
-func onOneLine(f transport.Frame) transport.Frame {
-	if bytes.IndexByte(f.Bytes, '\n') >= 0 {
-		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte("\n"), []byte(" "))
+func onOneLine(frame transport.Frame) transport.Frame {
+	if bytes.IndexByte(frame.Bytes, '\n') >= 0 {
+		frame.Bytes = bytes.ReplaceAll(frame.Bytes, []byte("\n"), []byte(" "))
 	}
-	return f
+	return frame
 }
 
 // defaultPatience is how long a live end must be silent before a shell gives up waiting for

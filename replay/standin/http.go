@@ -79,11 +79,11 @@ type recordedSession struct {
 
 // NewEndpoint returns an Endpoint for the server's half of a recording. A session recorded on
 // stdio is served as Streamable HTTP.
-func NewEndpoint(events []store.Event, rules match.Rules, o EndpointOptions) *Endpoint {
+func NewEndpoint(events []store.Event, rules match.Rules, options EndpointOptions) *Endpoint {
 	rejections := newRejections(rules, exchangesOf(events))
 	events = rejections.spared(events)
 	all := exchangesOf(events)
-	e := &Endpoint{options: o, rules: rules}
+	e := &Endpoint{options: options, rules: rules}
 	for _, events := range all.split(events) {
 		s := &recordedSession{exchanges: exchangesOf(events)}
 		s.events = s.exchanges.spoken(events)
@@ -106,7 +106,7 @@ func NewEndpoint(events []store.Event, rules match.Rules, o EndpointOptions) *En
 	})
 	e.server = streamable.NewServer(streamable.ServerOptions{
 		Stateless: stateless, Legacy: all.legacy, Standalone: hasStream && !all.legacy,
-		Screen: rejections.screen, Origins: o.Origins, Expected: e.sessions[0].exchanges.expected(),
+		Screen: rejections.screen, Origins: options.Origins, Expected: e.sessions[0].exchanges.expected(),
 	})
 	return e
 }
@@ -252,9 +252,9 @@ func Dial(events []store.Event, url string) streamable.Client {
 		}
 		return m
 	}
-	client.Forgive = func(stream uint64, e *streamable.StatusError) bool {
+	client.Forgive = func(stream uint64, statusError *streamable.StatusError) bool {
 		ex := x.byNumber[stream]
-		return ex != nil && ex.status == e.Status
+		return ex != nil && ex.status == statusError.Status
 	}
 	return client
 }
@@ -343,8 +343,8 @@ func DialRaw(ctx context.Context, client streamable.Client, events []store.Event
 		}
 	}
 	forgive := client.Forgive
-	client.Forgive = func(stream uint64, e *streamable.StatusError) bool {
-		forgiven := forgive != nil && forgive(stream, e)
+	client.Forgive = func(stream uint64, statusError *streamable.StatusError) bool {
+		forgiven := forgive != nil && forgive(stream, statusError)
 		if s := a.statuses[stream]; s != nil && forgiven {
 			s.came()
 		}
@@ -356,17 +356,17 @@ func DialRaw(ctx context.Context, client streamable.Client, events []store.Event
 }
 
 // Write implements Conn.
-func (a *RawRequester) Write(ctx context.Context, f transport.Frame) error {
-	if f.Stream > 0 {
-		a.askBefore(ctx, f.Stream)
+func (a *RawRequester) Write(ctx context.Context, frame transport.Frame) error {
+	if frame.Stream > 0 {
+		a.askBefore(ctx, frame.Stream)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
-	if s := a.statuses[f.Stream]; s != nil {
+	if s := a.statuses[frame.Stream]; s != nil {
 		s.asked = true
 	}
-	return a.ClientConn.Write(ctx, f)
+	return a.ClientConn.Write(ctx, frame)
 }
 
 // CloseWrite makes the last raw requests and waits for the statuses. The client's side of a

@@ -48,8 +48,8 @@ func (l *Live) Err() error { return l.err }
 
 // hear takes a frame of the client and reports whether it is for the player. The serving's
 // lock is held.
-func (l *Live) hear(f transport.Frame) bool {
-	toPlayer, toLive, toClient := l.router.fromClient(f, time.Since(l.start))
+func (l *Live) hear(frame transport.Frame) bool {
+	toPlayer, toLive, toClient := l.router.fromClient(frame, time.Since(l.start))
 	l.serving.pass(toClient)
 	switch {
 	case len(toLive) == 0:
@@ -113,7 +113,7 @@ func (l *Live) run(ctx context.Context) {
 }
 
 // ask writes a frame to the live server, and connects it before the first.
-func (l *Live) ask(ctx context.Context, f transport.Frame, reader *sync.WaitGroup) error {
+func (l *Live) ask(ctx context.Context, frame transport.Frame, reader *sync.WaitGroup) error {
 	if l.conn == nil {
 		conn, err := l.connect(ctx)
 		if err != nil {
@@ -124,7 +124,7 @@ func (l *Live) ask(ctx context.Context, f transport.Frame, reader *sync.WaitGrou
 		context.AfterFunc(ctx, func() { conn.Close() }) // wakes a write that heeds no context; l.close waits
 		reader.Go(func() { l.read(ctx) })
 	}
-	if err := l.conn.Write(ctx, f); err != nil && !errors.Is(err, transport.ErrClosed) {
+	if err := l.conn.Write(ctx, frame); err != nil && !errors.Is(err, transport.ErrClosed) {
 		return fmt.Errorf("cannot be written to: %w", err)
 	}
 	return nil // the reader hears of a closed connection
@@ -137,8 +137,8 @@ func (l *Live) connect(ctx context.Context) (transport.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	has := func(f transport.Frame, kind transport.MessageKind) bool {
-		return slices.ContainsFunc(timeline.MessagesOf(f), func(m transport.Message) bool { return m.Kind() == kind })
+	has := func(frame transport.Frame, kind transport.MessageKind) bool {
+		return slices.ContainsFunc(timeline.MessagesOf(frame), func(m transport.Message) bool { return m.Kind() == kind })
 	}
 	l.serving.mu.Lock()
 	handshake := slices.Clone(l.router.handshake)
@@ -227,12 +227,12 @@ type openRequest struct {
 	stream uint64
 }
 
-func newLiveRouter(p *Player) *liveRouter {
+func newLiveRouter(player *Player) *liveRouter {
 	r := &liveRouter{
-		player: p, open: map[mcp.Key]openRequest{}, asked: map[mcp.Key]json.RawMessage{}, tokens: map[mcp.Key]bool{},
+		player: player, open: map[mcp.Key]openRequest{}, asked: map[mcp.Key]json.RawMessage{}, tokens: map[mcp.Key]bool{},
 		taken: map[mcp.Key]bool{}, renames: map[mcp.Key]json.RawMessage{},
 	}
-	for _, f := range p.frames {
+	for _, f := range player.frames {
 		for _, q := range f.requests {
 			r.taken[mcp.KeyOf(q.msg().ID)] = true
 		}
@@ -276,15 +276,15 @@ func (r *liveRouter) fromClient(f transport.Frame, at time.Duration) (toPlayer b
 }
 
 // isForLive reports whether a message of the client is for the live server.
-func (r *liveRouter) isForLive(m transport.Message) bool {
-	switch m.Kind() {
+func (r *liveRouter) isForLive(message transport.Message) bool {
+	switch message.Kind() {
 	case transport.Request:
-		return !r.player.Knows(m)
+		return !r.player.Knows(message)
 	case transport.Response:
-		return r.asked[mcp.KeyOf(m.ID)] != nil
+		return r.asked[mcp.KeyOf(message.ID)] != nil
 	case transport.Notification:
-		_, cancelled := r.open[mcp.KeyOf(timeline.CancelledID(m))]
-		return cancelled || m.Method == mcp.NotificationProgress && r.tokens[mcp.KeyOf(m.ProgressToken())]
+		_, cancelled := r.open[mcp.KeyOf(timeline.CancelledID(message))]
+		return cancelled || message.Method == mcp.NotificationProgress && r.tokens[mcp.KeyOf(message.ProgressToken())]
 	}
 	return false
 }
@@ -329,12 +329,12 @@ func (r *liveRouter) add(dir transport.Direction, f transport.Frame, at time.Dur
 // abandon answers the requests under way in place of a live server that cannot. It also takes
 // these requests out of the added events: a later replay would find no answer.
 func (r *liveRouter) abandon(why string) []transport.Frame {
-	isOpen := func(m transport.Message) bool {
-		_, open := r.open[mcp.KeyOf(m.ID)]
-		return open && m.Kind() == transport.Request
+	isOpen := func(message transport.Message) bool {
+		_, open := r.open[mcp.KeyOf(message.ID)]
+		return open && message.Kind() == transport.Request
 	}
-	r.added = slices.DeleteFunc(r.added, func(e store.Event) bool {
-		return e.Dir == transport.ClientToServer && slices.ContainsFunc(timeline.MessagesOf(e.AsFrame()), isOpen)
+	r.added = slices.DeleteFunc(r.added, func(event store.Event) bool {
+		return event.Dir == transport.ClientToServer && slices.ContainsFunc(timeline.MessagesOf(event.AsFrame()), isOpen)
 	})
 	var frames []transport.Frame
 	for _, key := range slices.Sorted(maps.Keys(r.open)) {
@@ -348,8 +348,8 @@ func (r *liveRouter) abandon(why string) []transport.Frame {
 // refuse answers messages for the live server with a placeholder of a secret, known to the
 // client from a recorded answer: a request is answered to the client, an answer of the client
 // to the live server. The rest of the frame goes nowhere.
-func (r *liveRouter) refuse(f transport.Frame, mask string, at time.Duration) (toLive, toClient []transport.Frame) {
-	for _, m := range timeline.MessagesOf(f) {
+func (r *liveRouter) refuse(frame transport.Frame, mask string, at time.Duration) (toLive, toClient []transport.Frame) {
+	for _, m := range timeline.MessagesOf(frame) {
 		isAnswer := m.Kind() == transport.Response
 		what, id := about(m), m.ID
 		if isAnswer {
@@ -360,7 +360,7 @@ func (r *liveRouter) refuse(f transport.Frame, mask string, at time.Duration) (t
 		if id == nil {
 			continue
 		}
-		answer := answerTo(id, f.Stream, missBody(text))
+		answer := answerTo(id, frame.Stream, missBody(text))
 		if !isAnswer {
 			toClient = append(toClient, answer)
 			continue

@@ -112,22 +112,22 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 }
 
 // addServerFrame adds a frame of the recorded server.
-func (l *driverLoader) addServerFrame(e store.Event) {
-	messages := timeline.MessagesOf(e.AsFrame())
-	if isNoise(e.Payload, messages) {
+func (l *driverLoader) addServerFrame(event store.Event) {
+	messages := timeline.MessagesOf(event.AsFrame())
+	if isNoise(event.Payload, messages) {
 		l.noises++
 	}
-	exchange := l.exchanges.first(e.Stream)
+	exchange := l.exchanges.first(event.Stream)
 	for _, m := range messages {
 		s := &message{
-			index: len(l.messages), seq: e.Seq, exchange: exchange, packed: transport.Pack(m.Raw),
-			gap: e.At - l.at, optional: true, afterEnd: l.clientEnded,
+			index: len(l.messages), seq: event.Seq, exchange: exchange, packed: transport.Pack(m.Raw),
+			gap: event.At - l.at, optional: true, afterEnd: l.clientEnded,
 		}
 		switch m.Kind() {
 		case transport.Response:
 			id := m.ID
 			if isNull(id) { // over HTTP it answers the first open request of the exchange
-				i := slices.IndexFunc(l.on[exchange], func(r *request) bool { return r.response == nil })
+				i := slices.IndexFunc(l.on[exchange], func(request *request) bool { return request.response == nil })
 				if i >= 0 {
 					id = l.on[exchange][i].msg().ID
 				}

@@ -120,22 +120,22 @@ func newPlayer(script *script, rules match.Rules) *Player {
 }
 
 // Receive takes a frame of the live client and returns the frames to send now.
-func (p *Player) Receive(f transport.Frame) []transport.Frame {
+func (p *Player) Receive(frame transport.Frame) []transport.Frame {
 	var out []transport.Frame
-	messages := timeline.MessagesOf(f)
-	if isNoise(f.Bytes, messages) {
+	messages := timeline.MessagesOf(frame)
+	if isNoise(frame.Bytes, messages) {
 		if noise := firstLeft(p.others[noiseMethod], (*message).isPending); noise != nil {
-			p.arrive(noise, transport.Message{}, f.Stream)
+			p.arrive(noise, transport.Message{}, frame.Stream)
 		} else {
-			p.addNoise(f)
+			p.addNoise(frame)
 		}
 	}
 	for _, m := range messages {
 		switch m.Kind() {
 		case transport.Request:
-			out = append(out, p.request(m, f.Stream)...)
+			out = append(out, p.request(m, frame.Stream)...)
 		case transport.Response:
-			p.response(m, f.Stream)
+			p.response(m, frame.Stream)
 		case transport.Notification:
 			c := p.notification(m)
 			if c == nil {
@@ -143,7 +143,7 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 				continue
 			}
 			late := c.skipped
-			p.arrive(c, m, f.Stream)
+			p.arrive(c, m, frame.Stream)
 			if !late {
 				p.withdraw(c)
 			}
@@ -153,10 +153,10 @@ func (p *Player) Receive(f transport.Frame) []transport.Frame {
 }
 
 // request takes a live request and returns the answer to an unrecorded request.
-func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
-	c, key, err := p.find(m)
+func (p *Player) request(message transport.Message, stream uint64) []transport.Frame {
+	c, key, err := p.find(message)
 	if c != nil {
-		p.arrive(c, m, stream)
+		p.arrive(c, message, stream)
 		return nil
 	}
 	var body []byte
@@ -169,37 +169,37 @@ func (p *Player) request(m transport.Message, stream uint64) []transport.Frame {
 		return nil
 	case hasFailed && failed.exchange.namesRequest():
 		p.out = append(p.out, nil)
-		return []transport.Frame{{Bytes: failed.exchange.saidTo(m.Raw), Stream: stream}}
+		return []transport.Frame{{Bytes: failed.exchange.saidTo(message.Raw), Stream: stream}}
 	case hasFailed:
 		body = missBody(failed.why())
 	case errors.As(err, &revision):
-		p.extra(about(m), err.Error(), true)
+		p.extra(about(message), err.Error(), true)
 		body = revision.body()
-	case m.Method == mcp.MethodPing:
+	case message.Method == mcp.MethodPing:
 		body = []byte(`"result":{}`)
-	case m.Method == mcp.MethodDiscover:
+	case message.Method == mcp.MethodDiscover:
 		body = p.discover()
 	default:
-		miss := p.miss(m, key, err)
+		miss := p.miss(message, key, err)
 		p.addExtra(miss, true)
 		body = missBody(miss.Text)
 	}
 	p.out = append(p.out, nil)
-	return []transport.Frame{answerTo(m.ID, stream, body)}
+	return []transport.Frame{answerTo(message.ID, stream, body)}
 }
 
 // Knows reports whether Receive would answer the live request otherwise than with the error of
 // an unrecorded request.
-func (p *Player) Knows(m transport.Message) bool {
-	c, _, _ := p.find(m)
-	return c != nil || m.Method == mcp.MethodPing || m.Method == mcp.MethodDiscover
+func (p *Player) Knows(message transport.Message) bool {
+	c, _, _ := p.find(message)
+	return c != nil || message.Method == mcp.MethodPing || message.Method == mcp.MethodDiscover
 }
 
 // response takes a live answer to a request of the server. Of several requests with the id the
 // first counts, as in every index of requests.
 func (p *Player) response(m transport.Message, stream uint64) {
 	queue := p.asked[mcp.KeyOf(m.ID)]
-	if i := slices.IndexFunc(queue, func(q *request) bool { return !q.done }); i >= 0 {
+	if i := slices.IndexFunc(queue, func(request *request) bool { return !request.done }); i >= 0 {
 		queue[i].done = true
 		if queue[i].response != nil {
 			p.arrive(queue[i].response, m, stream)
@@ -314,20 +314,20 @@ func (p *Player) Gap(n int) time.Duration {
 
 // gapBefore returns the time between a frame and the latest of the earlier messages and frames
 // that have come or were sent.
-func (p *Player) gapBefore(f *ownFrame) time.Duration {
-	last := p.lastHeard(f)
-	for _, other := range slices.Backward(p.frames[:f.index]) {
+func (p *Player) gapBefore(ownFrame *ownFrame) time.Duration {
+	last := p.lastHeard(ownFrame)
+	for _, other := range slices.Backward(p.frames[:ownFrame.index]) {
 		if other.sent {
 			last = max(last, other.at)
 			break
 		}
 	}
-	return f.at - last
+	return ownFrame.at - last
 }
 
 // lastHeard returns the recorded time of the last message before a frame that has come.
-func (p *Player) lastHeard(f *ownFrame) time.Duration {
-	for _, c := range slices.Backward(p.messages[:f.before]) {
+func (p *Player) lastHeard(ownFrame *ownFrame) time.Duration {
+	for _, c := range slices.Backward(p.messages[:ownFrame.before]) {
 		if c.arrived {
 			return c.at
 		}

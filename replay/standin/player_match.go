@@ -35,13 +35,13 @@ func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 	}
 	var c *message
 	if p.reorders { // equal requests come in any order; a recorded client keeps the ids
-		c = firstLeft(queue, func(c *message) bool { return mcp.Same(c.msg().ID, m.ID) })
+		c = firstLeft(queue, func(message *message) bool { return mcp.Same(message.msg().ID, m.ID) })
 	}
 	if c == nil {
 		c = firstLeft(queue, nil)
 	}
 	if c == nil && p.rules.Match == nil { // equal but for a masked secret
-		c = firstLeft(p.masked[m.Method], func(c *message) bool { return p.isEqual(c, m) })
+		c = firstLeft(p.masked[m.Method], func(message *message) bool { return p.isEqual(message, m) })
 	}
 	if c == nil || p.rules.By != match.ByOrder || match.MatchedByMethod(m.Method) {
 		return c, key, nil
@@ -127,7 +127,7 @@ func (p *Player) nearest(m transport.Message) (nearest *message, how match.Compa
 // notification returns the client message for a live notification: among the first few left of
 // the method, the equal message; or the first message not skipped, or the first.
 func (p *Player) notification(m transport.Message) (first *message) {
-	queue := left(p.others[m.Method], func(c *message) bool { return c.arrived })
+	queue := left(p.others[m.Method], func(message *message) bool { return message.arrived })
 	p.others[m.Method] = queue
 	for i, c := range queue {
 		switch {

@@ -49,9 +49,9 @@ func (f *ownFrame) from() int {
 // overlapping returns the requests recorded before a frame's own requests that may still come.
 // The requests were under way together, and the frames keep the recorded order whichever
 // request comes first.
-func (p *Player) overlapping(f *ownFrame) []*message {
+func (p *Player) overlapping(ownFrame *ownFrame) []*message {
 	var list []*message
-	from := f.from()
+	from := ownFrame.from()
 	for _, c := range p.messages[min(p.settled, from):from] {
 		if c.answer != nil && c.isPending() {
 			list = append(list, c)
@@ -61,17 +61,17 @@ func (p *Player) overlapping(f *ownFrame) []*message {
 }
 
 // awaited returns the client messages awaited by a frame besides the frame's own requests.
-func (p *Player) awaited(f *ownFrame) []*message {
+func (p *Player) awaited(ownFrame *ownFrame) []*message {
 	if p.reorders {
-		return f.needs
+		return ownFrame.needs
 	}
-	return append(p.overlapping(f), p.messages[f.from():f.before]...)
+	return append(p.overlapping(ownFrame), p.messages[ownFrame.from():ownFrame.before]...)
 }
 
 // waiting returns the first recorded of the answers held back and free to go when the client
 // is silent, or has ended.
 func (p *Player) waiting(ended bool) *ownFrame {
-	p.open = slices.DeleteFunc(p.open, func(c *message) bool { return c.answer.sent })
+	p.open = slices.DeleteFunc(p.open, func(message *message) bool { return message.answer.sent })
 	var first *ownFrame
 	for _, c := range p.open {
 		f := c.answer
@@ -114,9 +114,9 @@ func (p *Player) AllowReorder() {
 			break
 		}
 	}
-	isBound := func(m transport.Message) bool {
-		return m.Kind() == transport.Request || m.Method == mcp.NotificationProgress ||
-			p.handshake == nil && m.Method == mcp.NotificationMessage
+	isBound := func(message transport.Message) bool {
+		return message.Kind() == transport.Request || message.Method == mcp.NotificationProgress ||
+			p.handshake == nil && message.Method == mcp.NotificationMessage
 	}
 	last := map[string]*ownFrame{} // by order key
 	for i, f := range p.frames {
@@ -136,7 +136,7 @@ func (p *Player) AllowReorder() {
 			earlier = p.frames[:i]
 		}
 		for _, other := range earlier {
-			isShared := func(c *message) bool { return c.answer == f && slices.Contains(other.owners, c) }
+			isShared := func(message *message) bool { return message.answer == f && slices.Contains(other.owners, message) }
 			if !slices.ContainsFunc(f.owners, isShared) || !slices.ContainsFunc(timeline.MessagesOf(other.frame), isBound) {
 				continue
 			}
@@ -153,8 +153,8 @@ func (p *Player) AllowReorder() {
 		f.after = append(f.after, p.handshake.answer)
 		// A message that the recorded server sent of its own accord, after the client had said
 		// that it is ready, waits for that.
-		isOwn := func(m transport.Message) bool {
-			return m.Kind() != transport.Response && m.Method != mcp.NotificationMessage
+		isOwn := func(message transport.Message) bool {
+			return message.Kind() != transport.Response && message.Method != mcp.NotificationMessage
 		}
 		if slices.ContainsFunc(messages, isOwn) && len(ready) > 0 && ready[0].index < f.before {
 			f.needs = append(f.needs, ready[0])
@@ -163,11 +163,11 @@ func (p *Player) AllowReorder() {
 }
 
 // giveUp lets a frame wait for no more messages.
-func (p *Player) giveUp(f *ownFrame) {
-	for _, c := range p.awaited(f) {
+func (p *Player) giveUp(ownFrame *ownFrame) {
+	for _, c := range p.awaited(ownFrame) {
 		c.skipped = c.skipped || !c.arrived
 	}
-	p.reach = max(p.reach, f.before)
+	p.reach = max(p.reach, ownFrame.before)
 	p.settle()
 }
 

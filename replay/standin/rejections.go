@@ -97,24 +97,24 @@ func newRejections(rules match.Rules, x *exchanges) *rejections {
 }
 
 // complete adds to a form the parts from the path and the headers.
-func (r *rejections) complete(form requestForm, path string, begins bool, h http.Header) requestForm {
+func (r *rejections) complete(form requestForm, path string, begins bool, header http.Header) requestForm {
 	if form.session == streamable.SessionNone && (!r.stateful || begins) {
 		form.session = streamable.SessionOpen // no session need be named
 	}
 	if r.paths[path] {
 		form.path = path
 	}
-	if version := h.Get(mcp.HeaderProtocolVersion); r.versions[version] && form.session == streamable.SessionOpen {
+	if version := header.Get(mcp.HeaderProtocolVersion); r.versions[version] && form.session == streamable.SessionOpen {
 		form.version = version
 	}
 	switch form.method {
 	case http.MethodPost:
-		form.accept = formsOf(h, mcp.MediaJSON, mcp.MediaEventStream)
-		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind != mcp.MediaJSON {
-			form.content = strings.ToLower(h.Get("Content-Type")) + " "
+		form.accept = formsOf(header, mcp.MediaJSON, mcp.MediaEventStream)
+		if kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")); kind != mcp.MediaJSON {
+			form.content = strings.ToLower(header.Get("Content-Type")) + " "
 		}
 	case http.MethodGet:
-		form.accept = formsOf(h, mcp.MediaEventStream)
+		form.accept = formsOf(header, mcp.MediaEventStream)
 	}
 	return form
 }
@@ -164,12 +164,12 @@ func (r *rejections) screen(a streamable.Attempt) (answer streamable.Answer, ans
 func (r *rejections) take(form requestForm, message string) *rejection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rank := func(f *rejection) int {
-		n := f.asked
+	rank := func(rejection *rejection) int {
+		n := rejection.asked
 		if n == 0 {
 			n = r.asked + 1
 		}
-		if f.message == message {
+		if rejection.message == message {
 			n += r.asked + 1
 		}
 		return n
@@ -200,16 +200,16 @@ func (r *rejections) byNumber() map[uint64]*rejection {
 // spared returns the events without the rejections.
 func (r *rejections) spared(events []store.Event) []store.Event {
 	rejected := r.byNumber()
-	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool {
-		return rejected[e.Stream] != nil && (e.Kind == store.Frame || e.Kind == store.HTTP)
+	return slices.DeleteFunc(slices.Clone(events), func(event store.Event) bool {
+		return rejected[event.Stream] != nil && (event.Kind == store.Frame || event.Kind == store.HTTP)
 	})
 }
 
 // saidTo returns the server's answer to the recorded request as an answer to a live request:
 // with the live id in place of the recorded id.
 func (ex *exchange) saidTo(live []byte) []byte {
-	idOf := func(b []byte) []byte {
-		if messages := timeline.MessagesOf(transport.Frame{Bytes: b}); len(messages) == 1 {
+	idOf := func(data []byte) []byte {
+		if messages := timeline.MessagesOf(transport.Frame{Bytes: data}); len(messages) == 1 {
 			return messages[0].ID
 		}
 		return nil
@@ -224,8 +224,8 @@ func (ex *exchange) saidTo(live []byte) []byte {
 }
 
 // formsOf names the wanted media types accepted by a request; "": every type.
-func formsOf(h http.Header, wanted ...string) string {
-	accepted := h.Values("Accept")
+func formsOf(header http.Header, wanted ...string) string {
+	accepted := header.Values("Accept")
 	var have []string
 	for _, form := range wanted {
 		group, _, _ := strings.Cut(form, "/")
@@ -247,10 +247,10 @@ func formsOf(h http.Header, wanted ...string) string {
 
 // readBody reports whether a client's body begins a session, whether the body is not JSON, and
 // which headers contradict the message.
-func readBody(h http.Header, body []byte) (begins, broken bool, misrouted string) {
+func readBody(header http.Header, body []byte) (begins, broken bool, misrouted string) {
 	messages, err := transport.Frame{Bytes: body}.Messages()
-	begins = slices.ContainsFunc(messages, func(m transport.Message) bool {
-		return m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover
+	begins = slices.ContainsFunc(messages, func(message transport.Message) bool {
+		return message.Method == mcp.MethodInitialize || message.Method == mcp.MethodDiscover
 	})
 	broken = err != nil && len(body) > 0
 	if len(messages) != 1 || messages[0].Method == "" {
@@ -263,8 +263,8 @@ func readBody(h http.Header, body []byte) (begins, broken bool, misrouted string
 	}
 	var wrong []string
 	for _, name := range []string{mcp.HeaderProtocolVersion, mcp.HeaderMethod, mcp.HeaderName} {
-		if want.Get(name) != h.Get(name) {
-			wrong = append(wrong, name+" "+h.Get(name))
+		if want.Get(name) != header.Get(name) {
+			wrong = append(wrong, name+" "+header.Get(name))
 		}
 	}
 	return begins, broken, strings.Join(wrong, ", ")

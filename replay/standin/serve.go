@@ -30,13 +30,13 @@ type ServeOptions struct {
 	heard func(live, recorded uint64)
 }
 
-// Serve plays p to the client at the other end of conn until the client ends, writes the
+// Serve plays player to the client at the other end of conn until the client ends, writes the
 // remaining frames, and returns nil. It returns the context's error, or the connection's,
-// wrapped. The verdicts on the client are in p.Close. Serve closes conn, which also ends a
+// wrapped. The verdicts on the client are in player.Close. Serve closes conn, which also ends a
 // write to a client that does not read.
-func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) error {
+func Serve(ctx context.Context, conn transport.Conn, player *Player, options ServeOptions) error {
 	inner, cancel := context.WithCancel(ctx)
-	s := &serving{ServeOptions: o, conn: conn, news: make(chan struct{}, 1), player: p}
+	s := &serving{ServeOptions: options, conn: conn, news: make(chan struct{}, 1), player: player}
 	if s.Patience == 0 {
 		s.Patience = defaultPatience
 	}
@@ -45,11 +45,11 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 		s.Pacer = Unpaced{}
 	case Unpaced:
 	case Apart:
-		s.gap = p.apart
+		s.gap = player.apart
 	default:
-		s.gap = p.Gap
+		s.gap = player.Gap
 	}
-	s.add(p.Start())
+	s.add(player.Start())
 	var workers sync.WaitGroup
 	var closeErr error
 	workers.Go(func() {
@@ -59,7 +59,7 @@ func Serve(ctx context.Context, conn transport.Conn, p *Player, o ServeOptions) 
 	if l := s.Live; l != nil {
 		live, leave := context.WithCancel(inner)
 		defer leave()
-		l.serving, l.router, l.start, l.news, l.cancel = s, newLiveRouter(p), time.Now(), make(chan struct{}, 1), leave
+		l.serving, l.router, l.start, l.news, l.cancel = s, newLiveRouter(player), time.Now(), make(chan struct{}, 1), leave
 		workers.Go(func() { l.run(live) })
 	}
 	workers.Go(func() { s.read(inner, cancel) })

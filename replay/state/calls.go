@@ -67,23 +67,23 @@ type watch struct {
 }
 
 // add opens a call.
-func (t *callTable) add(c *call) {
-	stream := c.stream
-	if c.cut != 0 {
+func (t *callTable) add(call *call) {
+	stream := call.stream
+	if call.cut != 0 {
 		stream = 0
 	}
-	t.index.Ask(c.dir, stream, c.id, c.token, c)
-	if c.method == mcp.MethodListen {
-		if c.acknowledged != 0 {
+	t.index.Ask(call.dir, stream, call.id, call.token, call)
+	if call.method == mcp.MethodListen {
+		if call.acknowledged != 0 {
 			t.listening++
 		}
 		return
 	}
 	t.open++
 	for f, w := range t.watches {
-		if c.selectedBy(f) {
+		if call.selectedBy(f) {
 			w.open++
-			w.calls = append(w.calls, c)
+			w.calls = append(w.calls, call)
 		}
 	}
 }
@@ -95,17 +95,17 @@ func (t *callTable) close(c *call) {
 }
 
 // onClose counts a closed call.
-func (t *callTable) onClose(c *call) {
-	c.closed = true
-	if c.method == mcp.MethodListen {
-		if c.acknowledged != 0 {
+func (t *callTable) onClose(call *call) {
+	call.closed = true
+	if call.method == mcp.MethodListen {
+		if call.acknowledged != 0 {
 			t.listening--
 		}
 		return
 	}
 	t.open--
 	for f, w := range t.watches {
-		if !c.selectedBy(f) {
+		if !call.selectedBy(f) {
 			continue
 		}
 		w.open--

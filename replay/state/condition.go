@@ -42,7 +42,7 @@ func ParseCondition(text string) (*Condition, error) {
 }
 
 // Holds reports whether the condition holds.
-func (c *Condition) Holds(s *State) bool { return c.root.eval(s).holds() }
+func (c *Condition) Holds(state *State) bool { return c.root.eval(state).holds() }
 
 // String returns the expression.
 func (c *Condition) String() string { return c.text }
@@ -102,11 +102,11 @@ var names = []Name{
 		_, ok := s.subscriptions[uri]
 		return int(truth(ok).number)
 	})},
-	{Word: "tasks", Of: "STATUS", Says: "tasks", compile: counted(func(s *State, status string) int {
+	{Word: "tasks", Of: "STATUS", Says: "tasks", compile: counted(func(state *State, status string) int {
 		if status == "" {
-			return len(s.tasks)
+			return len(state.tasks)
 		}
-		return s.statuses[status]
+		return state.statuses[status]
 	})},
 	{Word: "queued", Of: "c2s|s2c", Says: "frames that nothing shows to be taken", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.queues.counts[dir]) })},
 	{Word: "frames", Of: "c2s|s2c", Says: "frames so far", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.frames[dir]) })},
@@ -115,19 +115,19 @@ var names = []Name{
 	{Word: "lost", Says: "events that could not be recorded", compile: numberOf(func(s *State) float64 { return float64(s.lost) })},
 	{Word: "streams", Says: "open HTTP exchanges", compile: numberOf(func(s *State) float64 { return float64(len(s.streams)) })},
 	{Word: "exit", Says: "how the server's process ended", isText: true, compile: textOf(func(s *State) string { return s.exit })},
-	{Word: "seq", Says: "the event's number", compile: numberOf(func(s *State) float64 { return float64(s.seq) })},
-	{Word: "at", Says: "the event's time", compile: numberOf(func(s *State) float64 { return s.at.Seconds() })},
+	{Word: "seq", Says: "the event's number", compile: numberOf(func(state *State) float64 { return float64(state.seq) })},
+	{Word: "at", Says: "the event's time", compile: numberOf(func(state *State) float64 { return state.at.Seconds() })},
 }
 
 func numberOf(read func(*State) float64) func(string) (func(*State) value, error) {
 	return func(string) (func(*State) value, error) {
-		return func(s *State) value { return value{number: read(s)} }, nil
+		return func(state *State) value { return value{number: read(state)} }, nil
 	}
 }
 
 func textOf(read func(*State) string) func(string) (func(*State) value, error) {
 	return func(string) (func(*State) value, error) {
-		return func(s *State) value { return value{text: read(s)} }, nil
+		return func(state *State) value { return value{text: read(state)} }, nil
 	}
 }
 
@@ -138,7 +138,7 @@ func ofCalls(read func(*State, *watch) float64) func(string) (func(*State) value
 		if err == nil && f.Ahead() {
 			err = fmt.Errorf("filter %q: status: and took: ask how a call ends, and these are open", of)
 		}
-		return func(s *State) value { return value{number: read(s, s.calls.watch(f))} }, err
+		return func(state *State) value { return value{number: read(state, state.calls.watch(f))} }, err
 	}
 }
 
@@ -146,12 +146,12 @@ func ofCalls(read func(*State, *watch) float64) func(string) (func(*State) value
 func ofDirections(count func(*State, transport.Direction) float64) func(string) (func(*State) value, error) {
 	return func(of string) (func(*State) value, error) {
 		if of == "" {
-			return func(s *State) value {
-				return value{number: count(s, transport.ClientToServer) + count(s, transport.ServerToClient)}
+			return func(state *State) value {
+				return value{number: count(state, transport.ClientToServer) + count(state, transport.ServerToClient)}
 			}, nil
 		}
 		dir, err := transport.ParseDirection(of)
-		return func(s *State) value { return value{number: count(s, dir)} }, err
+		return func(state *State) value { return value{number: count(state, dir)} }, err
 	}
 }
 
@@ -159,17 +159,17 @@ func ofDirections(count func(*State, transport.Direction) float64) func(string) 
 func counted(count func(s *State, name string) int) func(string) (func(*State) value, error) {
 	return func(of string) (func(*State) value, error) {
 		name := unquote(of)
-		return func(s *State) value { return value{number: float64(count(s, name))} }, nil
+		return func(state *State) value { return value{number: float64(count(state, name))} }, nil
 	}
 }
 
 // ofProgress finds a call by the token as written on the wire, or as a text without quotes.
 func ofProgress(of string) (func(*State) value, error) {
 	tokens := []mcp.Key{mcp.KeyOf([]byte(of)), mcp.KeyOf([]byte(`"` + of + `"`))}
-	return func(s *State) value {
+	return func(state *State) value {
 		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 			for _, token := range tokens {
-				if c, _ := s.calls.index.Progress(dir, 0, token); c != nil {
+				if c, _ := state.calls.index.Progress(dir, 0, token); c != nil {
 					n, _ := strconv.ParseFloat(c.progress, 64) // 0 if it is no number, infinite if it is too large
 					return value{number: n}
 				}
@@ -185,8 +185,8 @@ func ofCapability(of string) (func(*State) value, error) {
 	path, ofClient := strings.CutPrefix(unquote(of), "client.")
 	path, ofServer := strings.CutPrefix(path, "server.")
 	members := strings.Split(path, ".")
-	has := func(p Peer) bool {
-		return !slices.Contains([]string{"", "false", "null"}, string(transport.Member(p.Capabilities, members...)))
+	has := func(peer Peer) bool {
+		return !slices.Contains([]string{"", "false", "null"}, string(transport.Member(peer.Capabilities, members...)))
 	}
 	return func(s *State) value {
 		return truth(!ofServer && has(s.peers[transport.ClientToServer]) || !ofClient && has(s.peers[transport.ServerToClient]))
@@ -252,11 +252,11 @@ func (p *parser) chain(depth int, next func(depth int) (operand, error), decides
 		var right operand
 		right, err = next(depth)
 		first := left.eval
-		left = operand{eval: func(s *State) value {
-			if first(s).holds() == decides {
+		left = operand{eval: func(state *State) value {
+			if first(state).holds() == decides {
 				return truth(decides)
 			}
-			return truth(right.eval(s).holds())
+			return truth(right.eval(state).holds())
 		}}
 	}
 	return left, err
@@ -268,7 +268,7 @@ func (p *parser) not(depth int) (operand, error) {
 	}
 	if _, ok := p.take("not", "!"); ok {
 		inner, err := p.not(depth + 1)
-		return operand{eval: func(s *State) value { return truth(!inner.eval(s).holds()) }}, err
+		return operand{eval: func(state *State) value { return truth(!inner.eval(state).holds()) }}, err
 	}
 	left, err := p.operand(depth)
 	if err != nil {
@@ -359,7 +359,7 @@ func (p *parser) name() (operand, error) {
 	for end < len(r) && isNameByte(r[end]) {
 		end++
 	}
-	i := slices.IndexFunc(names, func(n Name) bool { return n.Word == r[:end] })
+	i := slices.IndexFunc(names, func(name Name) bool { return name.Word == r[:end] })
 	if i < 0 {
 		var words []string
 		for _, n := range names {

@@ -78,34 +78,34 @@ func (s *State) Seq() uint64 { return s.seq }
 
 // Apply takes the next event. Except in the header, an unreadable payload is skipped: other
 // commands show it.
-func (s *State) Apply(e store.Event) (err error) {
-	s.seq = e.Seq
-	s.at = e.At
-	dir := index(e.Dir)
-	switch e.Kind {
+func (s *State) Apply(event store.Event) (err error) {
+	s.seq = event.Seq
+	s.at = event.At
+	dir := index(event.Dir)
+	switch event.Kind {
 	case store.Opened:
-		_, err = store.ParseHeader(e.Payload)
+		_, err = store.ParseHeader(event.Payload)
 	case store.Frame:
-		s.onFrame(e)
+		s.onFrame(event)
 	case store.HTTP:
-		if info, err := store.DecodePayload[store.HTTPInfo](e); err == nil {
-			s.onHTTP(e, info)
+		if info, err := store.DecodePayload[store.HTTPInfo](event); err == nil {
+			s.onHTTP(event, info)
 		}
 	case store.Delivered:
-		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
-			s.blocked[dir] = stall{e.Seq, info.Blocked}
-			s.queues.take(e.Dir, e.Stream, info.Upto)
+		if info, err := store.DecodePayload[store.DeliveredInfo](event); err == nil {
+			s.blocked[dir] = stall{event.Seq, info.Blocked}
+			s.queues.take(event.Dir, event.Stream, info.Upto)
 		}
 	case store.EOF:
-		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
+		if info, err := store.DecodePayload[store.EOFInfo](event); err == nil {
 			s.ended[dir] = info.By
 		}
 	case store.Exited:
-		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
+		if info, err := store.DecodePayload[store.ExitInfo](event); err == nil {
 			s.exit = info.String()
 		}
 	case store.Lost:
-		if info, err := store.DecodePayload[store.LostInfo](e); err == nil {
+		if info, err := store.DecodePayload[store.LostInfo](event); err == nil {
 			s.lost += info.Frames
 		}
 	case store.Closed:
@@ -115,31 +115,31 @@ func (s *State) Apply(e store.Event) (err error) {
 }
 
 // onFrame queues a frame and applies its messages. Noise has none.
-func (s *State) onFrame(e store.Event) {
-	s.frames[index(e.Dir)]++
-	stream, open := s.streams[e.Stream]
-	if open && e.Stream != 0 {
-		if e.Dir == transport.ClientToServer {
+func (s *State) onFrame(event store.Event) {
+	s.frames[index(event.Dir)]++
+	stream, open := s.streams[event.Stream]
+	if open && event.Stream != 0 {
+		if event.Dir == transport.ClientToServer {
 			stream.C2S++
 		} else {
 			stream.S2C++
 		}
-		s.streams[e.Stream] = stream
+		s.streams[event.Stream] = stream
 	}
-	if open || e.Stream == 0 { // an HTTP response with a single body is in no queue
-		l := lane{index(e.Dir), e.Stream}
-		s.queues.lanes[l] = append(s.queues.lanes[l], e.Seq)
+	if open || event.Stream == 0 { // an HTTP response with a single body is in no queue
+		l := lane{index(event.Dir), event.Stream}
+		s.queues.lanes[l] = append(s.queues.lanes[l], event.Seq)
 		s.queues.counts[l.dir]++
 	}
-	messages, _ := e.AsFrame().Messages()
+	messages, _ := event.AsFrame().Messages()
 	for i := range messages {
 		switch m := &messages[i]; m.Kind() {
 		case transport.Request:
-			s.onRequest(e, m)
+			s.onRequest(event, m)
 		case transport.Response:
-			s.onResponse(e, m)
+			s.onResponse(event, m)
 		case transport.Notification:
-			s.onNotification(e, m)
+			s.onNotification(event, m)
 		}
 	}
 }
@@ -173,11 +173,11 @@ func (s *State) onRequest(e store.Event, m *transport.Message) {
 }
 
 // onResponse closes a call, and keeps the effects of the result.
-func (s *State) onResponse(e store.Event, m *transport.Message) {
+func (s *State) onResponse(event store.Event, m *transport.Message) {
 	if m.Error != nil || string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
 		s.failures++
 	}
-	c, found := s.calls.index.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
+	c, found := s.calls.index.Answer(event.Dir.Reverse(), event.Stream, mcp.KeyOf(m.ID))
 	if !found {
 		return
 	}
@@ -193,7 +193,7 @@ func (s *State) onResponse(e store.Event, m *transport.Message) {
 		}
 		switch { // the revision: from 2026-07-28 any result settles it
 		case c.method == mcp.MethodInitialize:
-			s.greeted = e.Seq
+			s.greeted = event.Seq
 			s.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
 		case c.revision >= mcp.Revision2026_07_28:
 			s.revision = c.revision
@@ -201,12 +201,12 @@ func (s *State) onResponse(e store.Event, m *transport.Message) {
 		}
 	}
 	if bytes.Contains(m.Result, []byte(mcp.MemberTaskID)) { // most have none, and looking is cheap
-		s.onTaskResult(e, c.method, m.Result)
+		s.onTaskResult(event, c.method, m.Result)
 	}
 	switch c.method {
 	case mcp.MethodSubscribe:
 		if _, ok := s.subscriptions[c.target]; !ok {
-			s.subscriptions[c.target] = Subscription{URI: c.target, Since: e.Seq}
+			s.subscriptions[c.target] = Subscription{URI: c.target, Since: event.Seq}
 		}
 	case mcp.MethodUnsubscribe:
 		delete(s.subscriptions, c.target)
@@ -214,37 +214,37 @@ func (s *State) onResponse(e store.Event, m *transport.Message) {
 }
 
 // onTaskResult keeps the tasks in a result.
-func (s *State) onTaskResult(e store.Event, method string, result json.RawMessage) {
+func (s *State) onTaskResult(event store.Event, method string, result json.RawMessage) {
 	switch method {
 	case mcp.MethodGetTask, mcp.MethodCancelTask:
-		s.setTask(e, result)
+		s.setTask(event, result)
 	case mcp.MethodListTasks:
 		var list []json.RawMessage
 		if json.Unmarshal(transport.Member(result, "tasks"), &list) == nil {
 			for _, task := range list {
-				s.setTask(e, task)
+				s.setTask(event, task)
 			}
 		}
 	default:
 		if task := transport.Member(result, "task"); task != nil {
-			s.setTask(e, task)
+			s.setTask(event, task)
 		} else if transport.MemberText(result, mcp.MemberResultType) == "task" {
-			s.setTask(e, result)
+			s.setTask(event, result)
 		}
 	}
 }
 
 // setTask keeps the status of a task.
-func (s *State) setTask(e store.Event, raw json.RawMessage) {
+func (s *State) setTask(event store.Event, raw json.RawMessage) {
 	id := transport.MemberText(raw, mcp.MemberTaskID)
 	status := transport.MemberText(raw, "status")
 	if id == "" || status == "" {
 		return
 	}
-	key := taskKey{e.Dir, mcp.Key(id)}
+	key := taskKey{event.Dir, mcp.Key(id)}
 	task, ok := s.tasks[key]
 	if !ok {
-		task = Task{ID: id, Dir: e.Dir, By: e.Dir.Sender(), Since: e.Seq}
+		task = Task{ID: id, Dir: event.Dir, By: event.Dir.Sender(), Since: event.Seq}
 	}
 	s.statuses[task.Status]--
 	if s.statuses[task.Status] <= 0 {
@@ -253,7 +253,7 @@ func (s *State) setTask(e store.Event, raw json.RawMessage) {
 	s.statuses[status]++
 	task.Status = status
 	task.Message = transport.MemberText(raw, "statusMessage")
-	task.Told = e.Seq
+	task.Told = event.Seq
 	s.tasks[key] = task
 }
 
@@ -318,38 +318,38 @@ func (s *State) onSubscriptionNotification(e store.Event, m *transport.Message) 
 }
 
 // onHTTP follows an exchange.
-func (s *State) onHTTP(e store.Event, info store.HTTPInfo) {
+func (s *State) onHTTP(event store.Event, info store.HTTPInfo) {
 	switch info.What {
 	case store.HTTPRequest:
-		s.streams[e.Stream] = Stream{Number: e.Stream, Method: info.Method, Path: info.Path, Since: e.Seq}
+		s.streams[event.Stream] = Stream{Number: event.Stream, Method: info.Method, Path: info.Path, Since: event.Seq}
 	case store.HTTPResponse:
-		stream, ok := s.streams[e.Stream]
+		stream, ok := s.streams[event.Stream]
 		if ok && strings.HasPrefix(strings.Join(info.Header["Content-Type"], ""), mcp.MediaEventStream) {
 			stream.Status = info.Status
-			s.streams[e.Stream] = stream
+			s.streams[event.Stream] = stream
 		} else {
-			delete(s.streams, e.Stream)
+			delete(s.streams, event.Stream)
 		}
-		s.queues.take(transport.ClientToServer, e.Stream, e.Seq)
+		s.queues.take(transport.ClientToServer, event.Stream, event.Seq)
 		if info.Status >= 300 { // the status is the answer
-			for _, c := range s.calls.index.OpenOn(e.Stream) {
+			for _, c := range s.calls.index.OpenOn(event.Stream) {
 				s.calls.close(c)
 			}
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		delete(s.streams, e.Stream)
-		s.queues.take(transport.ClientToServer, e.Stream, e.Seq)
-		s.queues.take(transport.ServerToClient, e.Stream, e.Seq)
-		for _, c := range s.calls.index.OpenOn(e.Stream) {
+		delete(s.streams, event.Stream)
+		s.queues.take(transport.ClientToServer, event.Stream, event.Seq)
+		s.queues.take(transport.ServerToClient, event.Stream, event.Seq)
+		for _, c := range s.calls.index.OpenOn(event.Stream) {
 			// A call may still be answered on another exchange, but a client of 2026-07-28 that
 			// hangs up cancels it.
 			if info.What == store.HTTPAbort && c.revision >= mcp.Revision2026_07_28 || c.method == mcp.MethodListen {
 				s.calls.close(c)
 			} else {
-				c.cut = e.Seq
+				c.cut = event.Seq
 			}
 		}
-		s.calls.index.End(e.Stream)
+		s.calls.index.End(event.Stream)
 	}
 }
 

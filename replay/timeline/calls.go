@@ -44,13 +44,13 @@ type Calls struct {
 // NewCalls returns an empty projection.
 func NewCalls() *Calls {
 	c := &Calls{}
-	c.transcript = newTranscript(All, func(e Entry) error {
-		for _, m := range e.Messages {
+	c.transcript = newTranscript(All, func(entry Entry) error {
+		for _, m := range entry.Messages {
 			switch {
 			case m.Kind == transport.Request:
 				c.calls = append(c.calls, m.Call)
 			case m.Kind == transport.Notification && m.Method == mcp.NotificationProgress && m.Call != nil:
-				m.Call.Progress = append(m.Call.Progress, e.Seq)
+				m.Call.Progress = append(m.Call.Progress, entry.Seq)
 			}
 		}
 		return nil
@@ -59,7 +59,7 @@ func NewCalls() *Calls {
 }
 
 // Apply takes the next event; only frames and HTTP events matter.
-func (c *Calls) Apply(e store.Event) error { return c.transcript.Apply(e) }
+func (c *Calls) Apply(event store.Event) error { return c.transcript.Apply(event) }
 
 // All returns the calls in the order of their requests.
 func (c *Calls) All() []*Call { return c.calls }
@@ -126,16 +126,16 @@ func (e *Endings) note(c *Call) {
 }
 
 // predict writes the end of a call into a call that has just begun.
-func (e *Endings) predict(c *Call) {
-	if e == nil || c.number >= len(e.list) {
+func (e *Endings) predict(call *Call) {
+	if e == nil || call.number >= len(e.list) {
 		return
 	}
-	end := e.list[c.number]
-	c.Response, c.Latency, c.Cancelled, c.Late = end.response, end.latency, end.cancelled, end.late
-	if c.Response == 0 && c.Cancelled == 0 {
-		c.Latency = max(0, e.now-c.At)
+	end := e.list[call.number]
+	call.Response, call.Latency, call.Cancelled, call.Late = end.response, end.latency, end.cancelled, end.late
+	if call.Response == 0 && call.Cancelled == 0 {
+		call.Latency = max(0, e.now-call.At)
 	}
 	if end.failure != (unique.Handle[string]{}) {
-		c.Failure = end.failure.Value()
+		call.Failure = end.failure.Value()
 	}
 }

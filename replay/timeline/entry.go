@@ -215,17 +215,17 @@ func (m EntryMessage) Summary() string {
 }
 
 // failure returns the failure that a response reports; "" for a success.
-func failure(m transport.Message, method string) string {
-	if m.Error != nil {
+func failure(message transport.Message, method string) string {
+	if message.Error != nil {
 		var e struct {
 			Code    json.Number `json:"code"`
 			Message string      `json:"message"`
 		}
 		// A member of another type is left out: the raw event has the bytes.
-		_ = json.Unmarshal(m.Error, &e)
+		_ = json.Unmarshal(message.Error, &e)
 		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, phrase.Name(e.Message)))
 	}
-	if method == mcp.MethodCallTool && string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
+	if method == mcp.MethodCallTool && string(transport.Member(message.Result, mcp.MemberIsError)) == "true" {
 		return "tool error"
 	}
 	return ""
@@ -383,16 +383,16 @@ func stalledText(receiver string, info store.StalledInfo) string {
 }
 
 // excerpt returns the first 80 bytes of a payload as text on one line.
-func excerpt(b []byte) string {
+func excerpt(data []byte) string {
 	const limit = 80
-	text := strings.ToValidUTF8(string(b[:min(len(b), limit)]), "\uFFFD")
+	text := strings.ToValidUTF8(string(data[:min(len(data), limit)]), "\uFFFD")
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
 			return ' '
 		}
 		return r
 	}, text)
-	if len(b) > limit {
+	if len(data) > limit {
 		text += "…"
 	}
 	return strings.TrimSpace(text)

@@ -132,7 +132,7 @@ func (x *Index[K, T]) Find(dir transport.Direction, stream uint64, id K) (reques
 
 func (x *Index[K, T]) find(dir transport.Direction, stream uint64, id K) *asked[K, T] {
 	k := name[K]{dir, id}
-	list, fits := x.exchange(stream).ids[k], func(a *asked[K, T]) bool { return !a.over }
+	list, fits := x.exchange(stream).ids[k], func(asked *asked[K, T]) bool { return !asked.over }
 	if len(list) == 0 {
 		list, fits = x.ids[k], (*asked[K, T]).isOpen
 	}
@@ -143,12 +143,12 @@ func (x *Index[K, T]) find(dir transport.Direction, stream uint64, id K) *asked[
 }
 
 // over ends a request.
-func (x *Index[K, T]) over(a *asked[K, T]) {
-	a.over = true
-	if !a.refused { // by the status that the message came with
-		x.keep(a)
+func (x *Index[K, T]) over(asked *asked[K, T]) {
+	asked.over = true
+	if !asked.refused { // by the status that the message came with
+		x.keep(asked)
 	}
-	x.trim(a)
+	x.trim(asked)
 }
 
 // Drop ends the first request with the id that went in direction dir and for which is
@@ -249,21 +249,21 @@ func (x *Index[K, T]) Unanswered() iter.Seq[T] {
 
 // Follow applies an HTTP event to the requests of its exchange. If the event is a status of
 // failure, Follow returns the requests that the status answers.
-func (x *Index[K, T]) Follow(e store.Event) (refused []T, status int) {
-	if x.exchanges[e.Stream] == nil {
+func (x *Index[K, T]) Follow(event store.Event) (refused []T, status int) {
+	if x.exchanges[event.Stream] == nil {
 		return nil, 0
 	}
-	info, err := store.DecodePayload[store.HTTPInfo](e)
+	info, err := store.DecodePayload[store.HTTPInfo](event)
 	if err != nil {
 		return nil, 0
 	}
 	switch info.What {
 	case store.HTTPResponse:
 		if info.Status >= 300 { // anything but success
-			return x.Refuse(e.Stream), info.Status
+			return x.Refuse(event.Stream), info.Status
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		x.End(e.Stream)
+		x.End(event.Stream)
 	}
 	return nil, 0
 }
@@ -297,15 +297,15 @@ func (x *Index[K, T]) End(stream uint64) {
 
 // trim removes past requests with the id or the token of a request from both ends of the
 // lists. Past requests between open ones stay: a search for them would take long.
-func (x *Index[K, T]) trim(a *asked[K, T]) {
-	trim(x.ids, a.id)
-	if a.hasToken() {
-		trim(x.tokens, a.token)
+func (x *Index[K, T]) trim(asked *asked[K, T]) {
+	trim(x.ids, asked.id)
+	if asked.hasToken() {
+		trim(x.tokens, asked.token)
 	}
 }
 
-func trim[K comparable, T any](of map[name[K]][]*asked[K, T], k name[K]) {
-	list := of[k]
+func trim[K comparable, T any](of map[name[K]][]*asked[K, T], name name[K]) {
+	list := of[name]
 	for len(list) > 0 && list[0].over {
 		list = list[1:]
 	}
@@ -313,9 +313,9 @@ func trim[K comparable, T any](of map[name[K]][]*asked[K, T], k name[K]) {
 		list = list[:len(list)-1]
 	}
 	if len(list) == 0 {
-		delete(of, k)
+		delete(of, name)
 	} else {
-		of[k] = list
+		of[name] = list
 	}
 }
 
@@ -343,11 +343,11 @@ func (x *Index[K, T]) keep(a *asked[K, T]) {
 	}
 }
 
-func (x *Index[K, T]) forget(a *asked[K, T]) {
-	if x.pastIDs[a.id] == a {
-		delete(x.pastIDs, a.id)
+func (x *Index[K, T]) forget(asked *asked[K, T]) {
+	if x.pastIDs[asked.id] == asked {
+		delete(x.pastIDs, asked.id)
 	}
-	if x.pastTokens[a.token] == a {
-		delete(x.pastTokens, a.token)
+	if x.pastTokens[asked.token] == asked {
+		delete(x.pastTokens, asked.token)
 	}
 }

@@ -37,37 +37,37 @@ func Project(seq iter.Seq2[store.Event, error], ps ...Projection) error {
 
 // Target returns the subject of a request or notification: a tool's or prompt's name, a
 // resource's uri. It reports false if the method has no subject or the message names none.
-func Target(m transport.Message) (string, bool) {
+func Target(message transport.Message) (string, bool) {
 	var key string
 	switch {
-	case m.Method == mcp.MethodCallTool || m.Method == mcp.MethodGetPrompt:
+	case message.Method == mcp.MethodCallTool || message.Method == mcp.MethodGetPrompt:
 		key = "name"
-	case strings.HasPrefix(m.Method, "resources/") || m.Method == mcp.NotificationResourceUpdated:
+	case strings.HasPrefix(message.Method, "resources/") || message.Method == mcp.NotificationResourceUpdated:
 		key = "uri"
 	default:
 		return "", false
 	}
-	return transport.Text(transport.Member(m.Params, key))
+	return transport.Text(transport.Member(message.Params, key))
 }
 
 // TargetOf returns the target, or "".
-func TargetOf(m transport.Message) string {
-	s, _ := Target(m)
+func TargetOf(message transport.Message) string {
+	s, _ := Target(message)
 	return s
 }
 
 // CancelledID returns the raw id of the request that a cancellation names; nil of any other
 // message.
-func CancelledID(m transport.Message) json.RawMessage {
-	if m.Method != mcp.NotificationCancelled {
+func CancelledID(message transport.Message) json.RawMessage {
+	if message.Method != mcp.NotificationCancelled {
 		return nil
 	}
-	return transport.Member(m.Params, mcp.MemberRequestID)
+	return transport.Member(message.Params, mcp.MemberRequestID)
 }
 
 // MessagesOf parses a frame. A frame that is not JSON has no messages.
-func MessagesOf(f transport.Frame) []transport.Message {
-	messages, _ := f.Messages()
+func MessagesOf(frame transport.Frame) []transport.Message {
+	messages, _ := frame.Messages()
 	return messages
 }
 

@@ -33,7 +33,7 @@ func newTranscript(remember int, emit func(Entry) error) *Transcript {
 
 // Foresee gives the transcript the ends of its calls, so that the entry of a request names
 // the answer. Call Foresee before the first event.
-func (t *Transcript) Foresee(e *Endings) { t.endings = e }
+func (t *Transcript) Foresee(endings *Endings) { t.endings = endings }
 
 // Apply emits the event's entry.
 func (t *Transcript) Apply(e store.Event) error {
@@ -56,24 +56,24 @@ func (t *Transcript) Apply(e store.Event) error {
 	return t.emit(entry)
 }
 
-func (t *Transcript) message(e store.Event, m transport.Message) EntryMessage {
-	em := EntryMessage{Kind: m.Kind(), Method: m.Method, ID: string(m.ID), Target: TargetOf(m)}
+func (t *Transcript) message(event store.Event, message transport.Message) EntryMessage {
+	em := EntryMessage{Kind: message.Kind(), Method: message.Method, ID: string(message.ID), Target: TargetOf(message)}
 	switch em.Kind {
 	case transport.Request:
-		em.Token = string(m.ProgressToken())
-		em.Call = t.request(e, em)
+		em.Token = string(message.ProgressToken())
+		em.Call = t.request(event, em)
 	case transport.Notification:
-		t.notification(e, m, &em)
+		t.notification(event, message, &em)
 	case transport.Response:
-		t.response(e, m, &em)
+		t.response(event, message, &em)
 	}
 	call := em.Call
 	switch { // an answer after it was cancelled or answered, progress after its answer
 	case call == nil:
 	case em.Kind == transport.Response:
-		em.Late = em.Request == 0 || 0 < call.Cancelled && call.Cancelled < e.Seq
-	case m.Method == mcp.NotificationProgress:
-		em.Late = 0 < call.Response && call.Response < e.Seq
+		em.Late = em.Request == 0 || 0 < call.Cancelled && call.Cancelled < event.Seq
+	case message.Method == mcp.NotificationProgress:
+		em.Late = 0 < call.Response && call.Response < event.Seq
 	}
 	if em.Late {
 		call.Late = true
@@ -81,64 +81,64 @@ func (t *Transcript) message(e store.Event, m transport.Message) EntryMessage {
 	return em
 }
 
-func (t *Transcript) request(e store.Event, em EntryMessage) *Call {
+func (t *Transcript) request(event store.Event, em EntryMessage) *Call {
 	call := &Call{
-		Dir: e.Dir, ID: em.ID, Method: em.Method, Target: em.Target, Token: em.Token,
-		Request: e.Seq, At: e.At, Stream: e.Stream, number: t.asked,
+		Dir: event.Dir, ID: em.ID, Method: em.Method, Target: em.Target, Token: em.Token,
+		Request: event.Seq, At: event.At, Stream: event.Stream, number: t.asked,
 		id: mcp.KeyOf([]byte(em.ID)), token: mcp.KeyOf([]byte(em.Token)),
 	}
 	t.asked++
 	t.endings.predict(call)
-	t.index.Ask(e.Dir, e.Stream, call.id, call.token, call)
+	t.index.Ask(event.Dir, event.Stream, call.id, call.token, call)
 	return call
 }
 
-func (t *Transcript) notification(e store.Event, m transport.Message, em *EntryMessage) {
-	switch m.Method {
+func (t *Transcript) notification(event store.Event, message transport.Message, em *EntryMessage) {
+	switch message.Method {
 	case mcp.NotificationProgress:
-		em.Token = string(m.ProgressToken())
+		em.Token = string(message.ProgressToken())
 		if em.Token == "" {
 			return
 		}
-		em.Call, _ = t.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken()))
+		em.Call, _ = t.index.Progress(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ProgressToken()))
 	case mcp.NotificationCancelled:
-		id := CancelledID(m)
+		id := CancelledID(message)
 		if id == nil {
 			return
 		}
-		call, ok := t.index.Cancel(e.Dir, mcp.KeyOf(id))
+		call, ok := t.index.Cancel(event.Dir, mcp.KeyOf(id))
 		if !ok {
-			em.Call, _ = t.index.Past(e.Dir, 0, mcp.KeyOf(id))
+			em.Call, _ = t.index.Past(event.Dir, 0, mcp.KeyOf(id))
 			return
 		}
-		em.Request, em.Call, call.Cancelled = call.Request, call, e.Seq
+		em.Request, em.Call, call.Cancelled = call.Request, call, event.Seq
 	}
 }
 
-func (t *Transcript) response(e store.Event, m transport.Message, em *EntryMessage) {
-	call, ok := t.index.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
+func (t *Transcript) response(event store.Event, message transport.Message, em *EntryMessage) {
+	call, ok := t.index.Answer(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ID))
 	if ok {
 		em.Request, em.Method, em.Target = call.Request, call.Method, call.Target
-		em.Latency = e.At - call.At
+		em.Latency = event.At - call.At
 	}
-	em.Failure = failure(m, em.Method)
+	em.Failure = failure(message, em.Method)
 	if !ok {
-		em.Call, _ = t.index.Past(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
+		em.Call, _ = t.index.Past(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ID))
 		return
 	}
-	em.Call, call.Response, call.Latency, call.Failure = call, e.Seq, em.Latency, em.Failure
+	em.Call, call.Response, call.Latency, call.Failure = call, event.Seq, em.Latency, em.Failure
 }
 
 // follow applies an HTTP event to the calls of its exchange, and returns the calls that the
 // status answers.
-func (t *Transcript) follow(e store.Event) []*Call {
-	if e.Kind != store.HTTP {
+func (t *Transcript) follow(event store.Event) []*Call {
+	if event.Kind != store.HTTP {
 		return nil
 	}
-	refused, status := t.index.Follow(e)
+	refused, status := t.index.Follow(event)
 	slices.SortFunc(refused, func(a, b *Call) int { return a.number - b.number })
 	for _, call := range refused {
-		call.Response, call.Latency, call.Failure = e.Seq, e.At-call.At, fmt.Sprintf("HTTP %d", status)
+		call.Response, call.Latency, call.Failure = event.Seq, event.At-call.At, fmt.Sprintf("HTTP %d", status)
 	}
 	return refused
 }

@@ -59,25 +59,25 @@ var (
 )
 
 // Open returns the store in dir, which need not exist yet. Open touches no file.
-func Open(dir string, o Options) (*Store, error) {
+func Open(dir string, options Options) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %v", dir, err)
 	}
-	if o.Sync == SyncDefault {
-		o.Sync = 50 * time.Millisecond
+	if options.Sync == SyncDefault {
+		options.Sync = 50 * time.Millisecond
 	}
-	if o.Patience <= 0 {
-		o.Patience = 10 * time.Second
+	if options.Patience <= 0 {
+		options.Patience = 10 * time.Second
 	}
-	if o.FoldBudget <= 0 {
-		o.FoldBudget = 250 * time.Millisecond
+	if options.FoldBudget <= 0 {
+		options.FoldBudget = 250 * time.Millisecond
 	}
-	if o.CloseBudget <= 0 {
-		o.CloseBudget = 100 * time.Millisecond
+	if options.CloseBudget <= 0 {
+		options.CloseBudget = 100 * time.Millisecond
 	}
-	f := &directory{dir: abs, disk: theDisk(), patience: o.Patience, done: make(chan struct{})}
-	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, o}}, nil
+	f := &directory{dir: abs, disk: theDisk(), patience: options.Patience, done: make(chan struct{})}
+	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, options}}, nil
 }
 
 // Info describes the store.

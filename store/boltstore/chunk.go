@@ -26,10 +26,10 @@ const (
 // key is a key of bucket ev.
 type key [24]byte
 
-func chunkKey(id [16]byte, first uint64) (k key) {
-	copy(k[:], id[:])
-	binary.BigEndian.PutUint64(k[16:], first)
-	return k
+func chunkKey(id [16]byte, first uint64) (key key) {
+	copy(key[:], id[:])
+	binary.BigEndian.PutUint64(key[16:], first)
+	return key
 }
 
 // chunk is a value of bucket ev.
@@ -87,41 +87,41 @@ type chunker struct {
 }
 
 // add adds an event with the head behind it.
-func (c *chunker) add(e store.Event, head store.Head) {
-	if len(c.events) > 0 && len(c.events)+len(e.Payload) > chunkTarget {
+func (c *chunker) add(event store.Event, head store.Head) {
+	if len(c.events) > 0 && len(c.events)+len(event.Payload) > chunkTarget {
 		c.flush()
 	}
 	if len(c.events) == 0 {
-		c.first = e.Seq
+		c.first = event.Seq
 	}
 	var buf [64]byte
-	form := store.AppendPartHead(buf[:0], &store.Part{Event: e})
-	if len(e.Payload) > chunkTarget {
-		c.events = slices.Grow(c.events, len(e.Payload)+2*len(buf)) // at once
+	form := store.AppendPartHead(buf[:0], &store.Part{Event: event})
+	if len(event.Payload) > chunkTarget {
+		c.events = slices.Grow(c.events, len(event.Payload)+2*len(buf)) // at once
 	}
-	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(e.Payload)))
+	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(event.Payload)))
 	c.events = append(c.events, form...)
-	c.events = append(c.events, e.Payload...)
+	c.events = append(c.events, event.Payload...)
 	c.last = head
 }
 
 // take adds events to a projection and to the chunks.
-func (c *chunker) take(p *projection, events []store.Event) error {
+func (c *chunker) take(projection *projection, events []store.Event) error {
 	for _, e := range events {
-		if err := p.take(c.id, e); err != nil {
+		if err := projection.take(c.id, e); err != nil {
 			return err
 		}
-		c.add(e, p.session.Head)
+		c.add(e, projection.session.Head)
 	}
 	c.flush()
 	return nil
 }
 
 // seal completes a chunk.
-func (c *chunker) seal(k key, b []byte, compression byte) {
-	b[4], b[5], b[6] = chunkVersion, store.CodecVersion, compression
-	binary.LittleEndian.PutUint32(b, chunkSum(k, b))
-	c.done = append(c.done, chunk{key: k, data: b})
+func (c *chunker) seal(key key, data []byte, compression byte) {
+	data[4], data[5], data[6] = chunkVersion, store.CodecVersion, compression
+	binary.LittleEndian.PutUint32(data, chunkSum(key, data))
+	c.done = append(c.done, chunk{key: key, data: data})
 }
 
 // flush ends the chunk being filled.
@@ -153,8 +153,8 @@ func (c *chunker) flush() {
 	c.events = c.events[:0]
 }
 
-func chunkSum(k key, b []byte) uint32 {
-	return crc32.Update(crc32.Checksum(k[:], castagnoli), castagnoli, b[4:])
+func chunkSum(key key, data []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key[:], castagnoli), castagnoli, data[4:])
 }
 
 // chunkHeader is the header of a chunk.
@@ -329,36 +329,36 @@ func parseBody(value []byte) (x body, packed []byte, err error) {
 	return body{hash: [32]byte(value[6:]), size: int(size), value: value}, d.Rest(), nil
 }
 
-// appendTo appends the decompressed piece to b and checks the hash.
-func (x body) appendTo(b []byte) ([]byte, error) {
+// appendTo appends the decompressed piece to data and checks the hash.
+func (x body) appendTo(data []byte) ([]byte, error) {
 	got, packed, err := parseBody(x.value)
 	if err != nil {
-		return b, err
+		return data, err
 	}
-	from := len(b)
+	from := len(data)
 	if x.value[5] == compressNone {
-		b = append(b, packed...)
-	} else if b, err = decoder().DecodeAll(packed, slices.Grow(b, got.size+64)); err != nil {
-		return b[:from], fmt.Errorf("body: %v: %w", err, store.ErrCorrupt)
+		data = append(data, packed...)
+	} else if data, err = decoder().DecodeAll(packed, slices.Grow(data, got.size+64)); err != nil {
+		return data[:from], fmt.Errorf("body: %v: %w", err, store.ErrCorrupt)
 	}
-	if got.hash != x.hash || len(b)-from != x.size {
-		return b[:from], fmt.Errorf("a body is another: %w", store.ErrCorrupt)
+	if got.hash != x.hash || len(data)-from != x.size {
+		return data[:from], fmt.Errorf("a body is another: %w", store.ErrCorrupt)
 	}
-	return b, nil
+	return data, nil
 }
 
 // readBodies reads the list of bodies in the header of a chunk of n events.
-func readBodies(d *varint.Reader, n uint64) (bodies []body, bad bool) {
-	count := d.Uint()
-	if count > uint64(d.Len()/32) {
+func readBodies(reader *varint.Reader, n uint64) (bodies []body, bad bool) {
+	count := reader.Uint()
+	if count > uint64(reader.Len()/32) {
 		return nil, true
 	}
 	bodies = make([]body, count)
 	for i := range bodies {
 		x := &bodies[i]
-		copy(x.hash[:], d.Take(32))
-		size := d.Uint()
-		x.size, x.at = int(size), d.Uint()
+		copy(x.hash[:], reader.Take(32))
+		size := reader.Uint()
+		x.size, x.at = int(size), reader.Uint()
 		bad = bad || size > maxBody || x.at >= n || i > 0 && x.at < bodies[i-1].at
 	}
 	return bodies, bad

@@ -257,40 +257,40 @@ func (d databases) emptyDatabase(path string) (name string, err error) {
 }
 
 // lockDatabase opens a database's file with bbolt's lock on it, to keep the file as it is.
-func (d databases) lockDatabase(ctx context.Context, path string, shared bool) (f *os.File, release func(), err error) {
+func (d databases) lockDatabase(ctx context.Context, path string, shared bool) (file *os.File, release func(), err error) {
 	err = d.retry(ctx, func() (err error) {
-		f, err = openRegular(path, os.O_RDWR)
+		file, err = openRegular(path, os.O_RDWR)
 		if errors.Is(err, fs.ErrPermission) {
-			f, err = openRegular(path, os.O_RDONLY)
+			file, err = openRegular(path, os.O_RDONLY)
 		}
 		if err != nil {
 			return err
 		}
-		ok, err := lockOpen(f, shared)
+		ok, err := lockOpen(file, shared)
 		switch {
 		case err != nil:
 			err = fmt.Errorf("lock %s: %w", path, lockError(err))
-		case !ok || !underName(f, path):
+		case !ok || !underName(file, path):
 			err = fmt.Errorf("open %s: another process holds it: %w", path, store.ErrBusy)
 		default:
 			return nil
 		}
-		return errors.Join(err, f.Close())
+		return errors.Join(err, file.Close())
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, func() { unlock(f); _ = f.Close() }, nil
+	return file, func() { unlock(file); _ = file.Close() }, nil
 }
 
 // projection returns the projection of a session in the database at path.
-func (d databases) projection(ctx context.Context, path string, key [16]byte) (p projection, ok bool, err error) {
+func (d databases) projection(ctx context.Context, path string, key [16]byte) (projection projection, ok bool, err error) {
 	err = d.view(ctx, path, func(tx *dbTx) (err error) {
-		p, ok, err = tx.projection(key)
+		projection, ok, err = tx.projection(key)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return p, ok, err
+	return projection, ok, err
 }

@@ -6,9 +6,9 @@ import (
 )
 
 // datasync makes a file's bytes durable, and of its facts only the size.
-func datasync(f *os.File) error {
+func datasync(file *os.File) error {
 	for {
-		err := syscall.Fdatasync(int(f.Fd()))
+		err := syscall.Fdatasync(int(file.Fd()))
 		if err != syscall.EINTR {
 			return os.NewSyscallError("fdatasync", err)
 		}

@@ -92,8 +92,8 @@ func (tx *dbTx) statedCount() (n uint64, keys [16]byte, err error) {
 	return binary.LittleEndian.Uint64(v[1:]), [16]byte(v[9:]), nil
 }
 
-func isCount(v []byte) bool {
-	return len(v) == 29 && crc32.Checksum(v[:25], castagnoli) == binary.LittleEndian.Uint32(v[25:])
+func isCount(data []byte) bool {
+	return len(data) == 29 && crc32.Checksum(data[:25], castagnoli) == binary.LittleEndian.Uint32(data[25:])
 }
 
 func encodeCount(n uint64, keys [16]byte) []byte {
@@ -104,24 +104,24 @@ func encodeCount(n uint64, keys [16]byte) []byte {
 
 // projection returns the projection of a session; ok is false without a projection.
 // Then the counts are compared, because a damaged page may hide a session.
-func (tx *dbTx) projection(key [16]byte) (p projection, ok bool, err error) {
+func (tx *dbTx) projection(key [16]byte) (projection projection, ok bool, err error) {
 	if tx.writing {
 		if err := tx.tree.writable(key); err != nil {
-			return p, false, damagedError(tx.path, err.Error())
+			return projection, false, damagedError(tx.path, err.Error())
 		}
 	}
 	if err := tx.readable(bucketMeta, key[:], key[:]); err != nil {
-		return p, false, err
+		return projection, false, err
 	}
 	v := tx.meta.Get(key[:])
 	if v == nil {
 		if tx.stale && !tx.writing {
-			return p, false, staleError(tx.path)
+			return projection, false, staleError(tx.path)
 		}
-		return p, false, tx.checkCount(key[:])
+		return projection, false, tx.checkCount(key[:])
 	}
-	p, err = decodeProjection(key, v, tx.path)
-	return p, err == nil, err
+	projection, err = decodeProjection(key, v, tx.path)
+	return projection, err == nil, err
 }
 
 // checkCount compares the sessions in the database with the head, and looks for a session that
@@ -169,13 +169,13 @@ func (tx *dbTx) putProjection(key [16]byte, encoded []byte) error {
 }
 
 // putSession stores chunks and the projection behind the chunks.
-func (tx *dbTx) putSession(key [16]byte, chunks []chunk, p *projection) error {
+func (tx *dbTx) putSession(key [16]byte, chunks []chunk, projection *projection) error {
 	for _, x := range chunks {
 		if err := tx.ev.Put(x.key[:], x.data); err != nil {
 			return err
 		}
 	}
-	return tx.putProjection(key, p.encode(key))
+	return tx.putProjection(key, projection.encode(key))
 }
 
 // chunks copies chunks of a session: the chunk with event `from`, and the chunks behind it up
@@ -223,9 +223,9 @@ func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 	return chunks, nil
 }
 
-// seekBefore moves a cursor to the last key before k.
-func seekBefore(c *bolt.Cursor, k []byte) (key, value []byte) {
-	if found, _ := c.Seek(k); found == nil {
+// seekBefore moves a cursor to the last key before data.
+func seekBefore(c *bolt.Cursor, data []byte) (key, value []byte) {
+	if found, _ := c.Seek(data); found == nil {
 		return c.Last()
 	}
 	return c.Prev()
@@ -286,8 +286,8 @@ func (tx *dbTx) removeChunks(id [16]byte) error {
 func useKey(hash [32]byte, id [16]byte) []byte { return append(bytes.Clone(hash[:]), id[:]...) }
 
 // useValue returns the value of a key of bucket use: the number of the body.
-func useValue(k, number []byte) []byte {
-	sum := crc32.Update(crc32.Checksum(k, castagnoli), castagnoli, number)
+func useValue(data, number []byte) []byte {
+	sum := crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, number)
 	return binary.LittleEndian.AppendUint32(bytes.Clone(number), sum)
 }
 
@@ -300,32 +300,32 @@ func (tx *dbTx) usedBody(k, v []byte) ([]byte, error) {
 }
 
 // body copies a piece for a session.
-func (tx *dbTx) body(id [16]byte, x body) (body, error) {
+func (tx *dbTx) body(id [16]byte, body body) (body, error) {
 	if tx.use == nil || tx.bodies == nil {
-		return x, damagedError(tx.path, "the bucket of the bodies is missing")
+		return body, damagedError(tx.path, "the bucket of the bodies is missing")
 	}
-	k := useKey(x.hash, id)
+	k := useKey(body.hash, id)
 	if err := tx.readable(bucketUse, k, k); err != nil {
-		return x, err
+		return body, err
 	}
-	missing := damagedError(tx.path, fmt.Sprintf("session %s: a body of %d bytes is missing", sessionID(id), x.size))
+	missing := damagedError(tx.path, fmt.Sprintf("session %s: a body of %d bytes is missing", sessionID(id), body.size))
 	v := tx.use.Get(k)
 	if v == nil {
-		return x, missing
+		return body, missing
 	}
 	number, err := tx.usedBody(k, v)
 	if err == nil {
 		err = tx.readable(bucketBody, number, number)
 	}
 	if err != nil {
-		return x, err
+		return body, err
 	}
 	v = tx.bodies.Get(number)
 	if v == nil {
-		return x, missing
+		return body, missing
 	}
-	x.number, x.value = number, bytes.Clone(v)
-	return x, nil
+	body.number, body.value = number, bytes.Clone(v)
+	return body, nil
 }
 
 // putBodies stores the bodies of a copied session under the old numbers.
@@ -386,7 +386,7 @@ func (tx *dbTx) removeBody(id [16]byte, hash [32]byte) error {
 }
 
 // addBodies adds to each session a share of the bodies.
-func (tx *dbTx) addBodies(u *Usage) error {
+func (tx *dbTx) addBodies(usage *Usage) error {
 	if tx.bodies == nil || tx.use == nil {
 		return nil
 	}
@@ -408,7 +408,7 @@ func (tx *dbTx) addBodies(u *Usage) error {
 	}
 	for number, ids := range users {
 		for _, id := range ids {
-			u.Stored[id] += int64(len(tx.bodies.Get([]byte(number))) / len(ids))
+			usage.Stored[id] += int64(len(tx.bodies.Get([]byte(number))) / len(ids))
 		}
 	}
 	return nil
@@ -433,15 +433,15 @@ type projection struct {
 }
 
 // take adds the next event.
-func (p *projection) take(key [16]byte, e store.Event) error {
-	head, err := p.session.Head.Next(e)
+func (p *projection) take(key [16]byte, event store.Event) error {
+	head, err := p.session.Head.Next(event)
 	if err != nil {
 		return err
 	}
-	if err := p.session.Count(e); err != nil {
+	if err := p.session.Count(event); err != nil {
 		return err
 	}
-	if e.Seq == 1 {
+	if event.Seq == 1 {
 		if !strings.EqualFold(string(p.session.ID), string(sessionID(key))) {
 			return fmt.Errorf("event 1: its header names session %s, not %s", p.session.ID, sessionID(key))
 		}
@@ -507,8 +507,8 @@ func (p *projection) mark() mark {
 	return mark{m, head.Sealed}
 }
 
-func metaSum(key [16]byte, b []byte) uint32 {
-	return crc32.Update(crc32.Checksum(key[:], castagnoli), castagnoli, b[4:])
+func metaSum(key [16]byte, data []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key[:], castagnoli), castagnoli, data[4:])
 }
 
 // decodeProjection reads a value of bucket meta. The result shares no memory with b.

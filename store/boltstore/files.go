@@ -121,9 +121,9 @@ func (f *directory) refuseLinks() error {
 }
 
 // makePrivate takes other users' rights from a file.
-func makePrivate(f *os.File) {
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600)
+func makePrivate(file *os.File) {
+	if info, err := file.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		_ = file.Chmod(0o600)
 	}
 }
 

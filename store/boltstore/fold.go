@@ -132,12 +132,12 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 // errNoMask is returned for a session to be masked if Options.Mask is nil.
 var errNoMask = errors.New("it is to be masked, which this program cannot")
 
-// maskOf returns the function that masks a session with the first event e; nil: the session is
+// maskOf returns the function that masks a session with the given first event; nil: the session is
 // not to be masked.
-func (s folding) maskOf(e store.Event) (func(store.Event) store.Event, error) {
-	h, err := store.ParseHeader(e.Payload)
+func (s folding) maskOf(event store.Event) (func(store.Event) store.Event, error) {
+	h, err := store.ParseHeader(event.Payload)
 	switch {
-	case err != nil || e.Kind != store.Opened || h.Masked == nil:
+	case err != nil || event.Kind != store.Opened || h.Masked == nil:
 		return nil, nil
 	case s.opts.Mask == nil:
 		return nil, fmt.Errorf("fold session %s: %w", h.ID, errNoMask)

@@ -15,15 +15,15 @@ const (
 )
 
 // unlock releases bbolt's lock on a file that stays open.
-func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+func unlock(file *os.File) { _ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }
 
 // lockOpen takes bbolt's lock on an open file if nobody holds it.
-func lockOpen(f *os.File, shared bool) (bool, error) {
+func lockOpen(file *os.File, shared bool) (bool, error) {
 	how := syscall.LOCK_EX
 	if shared {
 		how = syscall.LOCK_SH
 	}
-	err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+	err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 	if err == syscall.EWOULDBLOCK {
 		return false, nil
 	}

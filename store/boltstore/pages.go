@@ -45,12 +45,12 @@ const (
 
 // checkTree checks the whole tree from the newest meta page on, and that each page is either
 // in the tree or free.
-func checkTree(f *os.File) error {
-	info, err := f.Stat()
+func checkTree(file *os.File) error {
+	info, err := file.Stat()
 	if err != nil {
 		return err
 	}
-	t := &pageTree{file: f, seen: map[uint64]bool{}}
+	t := &pageTree{file: file, seen: map[uint64]bool{}}
 	root, free, err := t.meta()
 	if err != nil {
 		return err
@@ -232,12 +232,12 @@ func (w walk) load(id uint64) ([]byte, error) {
 	return b, err
 }
 
-func (w walk) branch(b []byte, id uint64, low, high []byte, depth int) error {
-	n := int(binary.NativeEndian.Uint16(b[10:]))
+func (w walk) branch(data []byte, id uint64, low, high []byte, depth int) error {
+	n := int(binary.NativeEndian.Uint16(data[10:]))
 	keys := make([][]byte, n+1) // a nil key: damaged
 	var before []byte
 	for i := range n {
-		e, err := element(b, i)
+		e, err := element(data, i)
 		if err == nil {
 			keys[i], err = slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
 		}
@@ -264,7 +264,7 @@ func (w walk) branch(b []byte, id uint64, low, high []byte, depth int) error {
 		if keys[i] == nil {
 			continue
 		}
-		err := w.visit(binary.NativeEndian.Uint64(b[pageHead+i*16+8:]), keys[i], keys[i+1], depth+1)
+		err := w.visit(binary.NativeEndian.Uint64(data[pageHead+i*16+8:]), keys[i], keys[i+1], depth+1)
 		if err != nil && !w.lenient {
 			return err
 		}
@@ -272,10 +272,10 @@ func (w walk) branch(b []byte, id uint64, low, high []byte, depth int) error {
 	return nil
 }
 
-func (w walk) leaf(b []byte, id uint64, low, high []byte, depth int) error {
+func (w walk) leaf(data []byte, id uint64, low, high []byte, depth int) error {
 	var before []byte
-	for i := range int(binary.NativeEndian.Uint16(b[10:])) {
-		key, value, flags, err := leafElement(b, i)
+	for i := range int(binary.NativeEndian.Uint16(data[10:])) {
+		key, value, flags, err := leafElement(data, i)
 		if !w.lenient && (err != nil || !inOrder(before, key, low, high)) {
 			return fmt.Errorf("page %d: element %d", id, i)
 		}
@@ -324,8 +324,8 @@ func bucketRoot(value []byte) (root uint64, inline []byte, err error) {
 }
 
 // leafElement returns the key and the value of the ith element of a leaf.
-func leafElement(b []byte, i int) (key, value []byte, flags uint32, err error) {
-	e, err := element(b, i)
+func leafElement(data []byte, i int) (key, value []byte, flags uint32, err error) {
+	e, err := element(data, i)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -337,16 +337,16 @@ func leafElement(b []byte, i int) (key, value []byte, flags uint32, err error) {
 }
 
 // element returns the page from the ith element on.
-func element(b []byte, i int) ([]byte, error) {
-	if at := pageHead + i*16; at+16 <= len(b) {
-		return b[at:], nil
+func element(data []byte, i int) ([]byte, error) {
+	if at := pageHead + i*16; at+16 <= len(data) {
+		return data[at:], nil
 	}
 	return nil, io.ErrUnexpectedEOF
 }
 
-func slice(b []byte, from, size uint32) ([]byte, error) {
-	if end := uint64(from) + uint64(size); end <= uint64(len(b)) {
-		return b[from:end], nil
+func slice(data []byte, from, size uint32) ([]byte, error) {
+	if end := uint64(from) + uint64(size); end <= uint64(len(data)) {
+		return data[from:end], nil
 	}
 	return nil, io.ErrUnexpectedEOF
 }

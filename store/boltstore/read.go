@@ -296,13 +296,13 @@ func (x *source) readChunks(ctx context.Context, from uint64) iter.Seq2[store.Ev
 
 // Head returns the end of the log.
 func (s *Store) Head(ctx context.Context, id store.SessionID) (head store.Head, err error) {
-	err = s.with(ctx, id, "head of", func(x *source) error {
-		head = x.projection.session.Head
-		if x.spool == nil {
-			return x.stale
+	err = s.with(ctx, id, "head of", func(source *source) error {
+		head = source.projection.session.Head
+		if source.spool == nil {
+			return source.stale
 		}
-		return x.rest(ctx, func(e store.Event) (err error) {
-			head, err = head.Next(e)
+		return source.rest(ctx, func(event store.Event) (err error) {
+			head, err = head.Next(event)
 			return err
 		})
 	})
@@ -311,11 +311,11 @@ func (s *Store) Head(ctx context.Context, id store.SessionID) (head store.Head, 
 
 // OpenLines returns the unterminated lines of a live session.
 func (s *Store) OpenLines(ctx context.Context, id store.SessionID) (lines []store.OpenLine, err error) {
-	err = s.with(ctx, id, "open lines of", func(x *source) error {
-		if live, err := s.live(x.id); err != nil || !live || x.spool == nil {
+	err = s.with(ctx, id, "open lines of", func(source *source) error {
+		if live, err := s.live(source.id); err != nil || !live || source.spool == nil {
 			return err
 		}
-		r := newSpoolReader(x.spool, x.unfolded())
+		r := newSpoolReader(source.spool, source.unfolded())
 		for {
 			if _, ok, err := r.read(); !ok || err != nil {
 				lines = r.assemble.OpenLines()
@@ -328,9 +328,9 @@ func (s *Store) OpenLines(ctx context.Context, id store.SessionID) (lines []stor
 
 // Sessions yields the sessions that the query selects. The listing of a session
 // that is still in its spool has no chain in its Head.
-func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
+func (s *Store) Sessions(ctx context.Context, query store.Query) iter.Seq2[store.Session, error] {
 	return func(yield func(store.Session, error) bool) {
-		l := &listing{store: s, query: q, spooled: map[store.SessionID]bool{}}
+		l := &listing{store: s, query: query, spooled: map[store.SessionID]bool{}}
 		if err := s.begin(ctx); err != nil {
 			l.faults = []error{err}
 		} else {
@@ -452,9 +452,9 @@ func (l *listing) spooledSession(ctx context.Context, id store.SessionID) (liste
 	session := x.projection.session
 	session.Head.Chain = [32]byte{}
 	defer func() { listed.ID = x.id }()
-	err = x.rest(ctx, func(e store.Event) error {
-		session.Head = store.Head{Seq: e.Seq, At: e.At, Sealed: e.Kind == store.Closed}
-		return session.Count(e)
+	err = x.rest(ctx, func(event store.Event) error {
+		session.Head = store.Head{Seq: event.Seq, At: event.At, Sealed: event.Kind == store.Closed}
+		return session.Count(event)
 	})
 	if session.Head.Seq == 0 && err == nil {
 		return session, nil // its first record is not complete

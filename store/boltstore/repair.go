@@ -95,27 +95,27 @@ func (s repair) damagedDatabases(ctx context.Context) error {
 }
 
 // database builds a new database from a damaged database and exchanges the files.
-func (s repair) database(ctx context.Context, path string) (r Repaired, err error) {
+func (s repair) database(ctx context.Context, path string) (repaired Repaired, err error) {
 	if !s.dry {
 		unlock, err := s.lockFold(ctx, true)
 		if err != nil {
-			return r, err
+			return repaired, err
 		}
 		defer unlock()
 	}
 	f, release, err := s.lockDatabase(ctx, path, s.dry)
 	if err != nil {
-		return r, err
+		return repaired, err
 	}
 	defer release()
 	scan, err := scanDatabase(f)
 	if err != nil {
-		return r, fmt.Errorf("read %s: %w", path, err)
+		return repaired, fmt.Errorf("read %s: %w", path, err)
 	}
 	b := &rebuild{store: s.Store, scan: scan, path: path, result: Repaired{Path: path}}
 	if !s.dry {
 		if b.temp, err = s.emptyDatabase(path + ".repair"); err != nil {
-			return r, err
+			return repaired, err
 		}
 		defer func() { _ = s.disk.remove(b.temp) }()
 	}
@@ -123,14 +123,14 @@ func (s repair) database(ctx context.Context, path string) (r Repaired, err erro
 	b.found = slices.SortedFunc(maps.Keys(scan.sessions), byKey)
 	for _, key := range b.found {
 		if err := ctx.Err(); err != nil {
-			return r, err
+			return repaired, err
 		}
 		if err := b.session(ctx, key); err != nil {
-			return r, fmt.Errorf("session %s: %w", sessionID(key), err)
+			return repaired, fmt.Errorf("session %s: %w", sessionID(key), err)
 		}
 	}
 	if err := b.flush(ctx); err != nil {
-		return r, err
+		return repaired, err
 	}
 	b.result.Unknown = !b.scan.counted
 	if n := uint64(len(b.found)); n < b.scan.want {
@@ -218,9 +218,9 @@ func (b *rebuild) session(ctx context.Context, key [16]byte) error {
 }
 
 // add stores a session in the new file, many in one transaction.
-func (b *rebuild) add(ctx context.Context, x rebuiltSession) error {
-	b.batch = append(b.batch, x)
-	for _, c := range x.chunks {
+func (b *rebuild) add(ctx context.Context, rebuiltSession rebuiltSession) error {
+	b.batch = append(b.batch, rebuiltSession)
+	for _, c := range rebuiltSession.chunks {
 		b.size += len(c.data)
 	}
 	if b.size < foldStep && len(b.batch) < 1000 {
@@ -292,47 +292,47 @@ func (s repair) spooled(ctx context.Context) error {
 
 // spool adds to a session the events of a file that the database lacks, and reports whether
 // there were such events.
-func (s repair) spool(ctx context.Context, id store.SessionID, path string) (r Repaired, gained bool, err error) {
-	r = Repaired{Path: path, Fault: fmt.Errorf("%s has events that its session lacks", path)}
+func (s repair) spool(ctx context.Context, id store.SessionID, path string) (repaired Repaired, gained bool, err error) {
+	repaired = Repaired{Path: path, Fault: fmt.Errorf("%s has events that its session lacks", path)}
 	key, err := id.Bytes()
 	if err != nil {
-		return r, false, err
+		return repaired, false, err
 	}
 	release, err := s.holdDead(ctx, id, true)
 	if err != nil {
-		return r, false, err
+		return repaired, false, err
 	}
 	defer release()
 	g := &salvage{store: s.Store, key: key, id: id, found: map[uint64]store.Event{}}
 	if p, ok, err := s.projection(ctx, s.databasePath(key), key); err != nil || ok && p.deleted {
-		return r, false, err
+		return repaired, false, err
 	}
 	before := uint64(0)
 	for e, err := range s.Read(ctx, id, 0, store.ReadOptions{}) {
 		if err != nil {
-			r.Fault = err
+			repaired.Fault = err
 			break
 		}
 		if info, _ := store.DecodePayload[store.LostInfo](e); e.Kind == store.Lost && strings.HasPrefix(info.Reason, spoolDamaged) {
-			r.Fault = fmt.Errorf("%s: %w", info.Reason, store.ErrCorrupt)
+			repaired.Fault = fmt.Errorf("%s: %w", info.Reason, store.ErrCorrupt)
 			continue // the events may be found now
 		}
 		g.found[e.Seq] = e
 		before++
 	}
 	if err := g.fromSpools(); err != nil {
-		return r, false, err
+		return repaired, false, err
 	}
 	events, sum := g.log()
-	r.Sessions = []Salvaged{sum}
+	repaired.Sessions = []Salvaged{sum}
 	if sum.Saved <= before || s.dry {
-		return r, sum.Saved > before, nil
+		return repaired, sum.Saved > before, nil
 	}
-	r.Kept = path
+	repaired.Kept = path
 	if err := g.mask(events); err != nil {
-		return r, false, err
+		return repaired, false, err
 	}
-	return r, true, replaceSession(ctx, s.Store, key, events)
+	return repaired, true, replaceSession(ctx, s.Store, key, events)
 }
 
 // replaceSession replaces a session in the database.
@@ -487,8 +487,8 @@ func (v verification) spool(ctx context.Context, id store.SessionID) error {
 	x := &source{store: v.Store, id: id, key: key, path: v.databasePath(key), spool: f}
 	defer x.close()
 	var p projection
-	err = x.readSpool(ctx, r, 1, store.ReadOptions{}, func(e store.Event, _ error) bool {
-		err := p.take(key, e)
+	err = x.readSpool(ctx, r, 1, store.ReadOptions{}, func(event store.Event, _ error) bool {
+		err := p.take(key, event)
 		if err != nil && r.damage == nil {
 			r.damage = fmt.Errorf("spool %s: %w", r.path, err)
 		}

@@ -122,9 +122,9 @@ func (g *salvage) log() (events []store.Event, sum Salvaged) {
 		g.last = max(g.last, seq)
 	}
 	lost := store.EncodePayload(store.LostInfo{Frames: 1, Reason: g.cause})
-	opens := func(e store.Event) bool {
-		h, err := store.ParseHeader(e.Payload)
-		return e.Kind == store.Opened && err == nil && strings.EqualFold(string(h.ID), string(g.id))
+	opens := func(event store.Event) bool {
+		h, err := store.ParseHeader(event.Payload)
+		return event.Kind == store.Opened && err == nil && strings.EqualFold(string(h.ID), string(g.id))
 	}
 	var head store.Head
 	for seq := uint64(1); seq <= g.last; seq++ {
@@ -202,23 +202,23 @@ type foundSession struct {
 type extent struct{ offset, length int64 }
 
 // scanDatabase scans all pages of a file.
-func scanDatabase(f *os.File) (*databaseScan, error) {
-	info, err := f.Stat()
+func scanDatabase(file *os.File) (*databaseScan, error) {
+	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	scan := &databaseScan{
-		file: f, size: info.Size(), pageSize: int64(os.Getpagesize()),
+		file: file, size: info.Size(), pageSize: int64(os.Getpagesize()),
 		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{},
 	}
-	scan.skipFree(f)
+	scan.skipFree(file)
 	page := make([]byte, scan.pageSize)
 	for id := uint64(2); int64(id)*scan.pageSize < scan.size; id++ {
 		if scan.skip[id] {
 			continue
 		}
 		scan.page = id
-		n, err := f.ReadAt(page, int64(id)*scan.pageSize)
+		n, err := file.ReadAt(page, int64(id)*scan.pageSize)
 		if err != nil && err != io.EOF {
 			continue // other parts of the disk may be readable
 		}
@@ -229,13 +229,13 @@ func scanDatabase(f *os.File) (*databaseScan, error) {
 
 // skipFree marks the free pages, which still hold removed values. It trusts their list only if
 // both meta pages are intact and no page in the list is in use.
-func (scan *databaseScan) skipFree(f *os.File) {
-	t := &pageTree{file: f, seen: map[uint64]bool{}}
+func (scan *databaseScan) skipFree(file *os.File) {
+	t := &pageTree{file: file, seen: map[uint64]bool{}}
 	root, free, err := t.meta()
 	if err != nil || int64(t.pageSize) != scan.pageSize {
 		return
 	}
-	used := &pageTree{file: f, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
+	used := &pageTree{file: file, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
 	_ = walk{pageTree: used, lenient: true}.visit(root, nil, nil, 0)
 	scan.used = used.seen
 	if t.stale || t.freelist(free) != nil {
@@ -251,9 +251,9 @@ func (scan *databaseScan) skipFree(f *os.File) {
 
 // elements scans a page for elements and reads their values, whatever the page's head says.
 // Small buckets are pages within a page.
-func (scan *databaseScan) elements(page int64, b []byte) {
-	for at := pageHead; at+16 <= len(b); at += 16 {
-		e := b[at:]
+func (scan *databaseScan) elements(page int64, data []byte) {
+	for at := pageHead; at+16 <= len(data); at += 16 {
+		e := data[at:]
 		keySize := int64(binary.NativeEndian.Uint32(e[8:]))
 		off, n := page+int64(at)+int64(binary.NativeEndian.Uint32(e[4:])), int64(binary.NativeEndian.Uint32(e[12:]))
 		if keySize > int64(len(key{})) || off+keySize+n > scan.size || n > maxChunk {
@@ -332,11 +332,11 @@ func (scan *databaseScan) facts(id [16]byte, at extent) {
 }
 
 // chunk reads a chunk and marks the pages that it fills.
-func (scan *databaseScan) chunk(k key, at extent) {
+func (scan *databaseScan) chunk(key key, at extent) {
 	if at.length < chunkHead {
 		return
 	}
-	c := chunk{key: k, data: scan.value(at)}
+	c := chunk{key: key, data: scan.value(at)}
 	f, err := c.header()
 	if errors.Is(err, store.ErrNewer) {
 		scan.newer = err
@@ -344,7 +344,7 @@ func (scan *databaseScan) chunk(k key, at extent) {
 	if err != nil {
 		return
 	}
-	scan.of([16]byte(k[:])).chunks[f.first] = at
+	scan.of([16]byte(key[:])).chunks[f.first] = at
 	scan.fills(at)
 }
 

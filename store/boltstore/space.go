@@ -228,14 +228,14 @@ func (f *FileUsage) add(n int64) {
 }
 
 // addDatabase counts what is in one database by the keys and the lengths of values.
-func (u *Usage) addDatabase(ctx context.Context, d databases, path string) error {
+func (u *Usage) addDatabase(ctx context.Context, databases databases, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil // it is gone
 	}
 	x := DatabaseUsage{Path: path, Bytes: info.Size()}
 	defer func() { u.Databases = append(u.Databases, x) }()
-	return d.view(ctx, path, func(tx *dbTx) error {
+	return databases.view(ctx, path, func(tx *dbTx) error {
 		used, err := tx.used()
 		if err != nil {
 			return err

@@ -161,18 +161,18 @@ func (p *spool) Write(parts []store.Part) error {
 	return nil
 }
 
-// put writes b to the file whole or not at all.
-func (p *spool) put(b []byte, order store.Sequence) error {
+// put writes data to the file whole or not at all.
+func (p *spool) put(data []byte, order store.Sequence) error {
 	if p.torn {
 		if err := p.cut(); err != nil {
 			return err
 		}
 	}
-	if _, err := p.file.Write(b); err != nil {
+	if _, err := p.file.Write(data); err != nil {
 		_ = p.cut() // tried again by the next Write
 		return err
 	}
-	p.wrote(len(b), order)
+	p.wrote(len(data), order)
 	return nil
 }
 

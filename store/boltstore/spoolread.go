@@ -25,12 +25,12 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // appendSpoolHead appends the first bytes of a spool.
-func appendSpoolHead(b []byte, key [16]byte) []byte {
-	from := len(b)
-	b = append(b, spoolMagic...)
-	b = append(b, spoolVersion, store.CodecVersion, 0, 0)
-	b = append(b, key[:]...)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
+func appendSpoolHead(data []byte, key [16]byte) []byte {
+	from := len(data)
+	data = append(data, spoolMagic...)
+	data = append(data, spoolVersion, store.CodecVersion, 0, 0)
+	data = append(data, key[:]...)
+	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data[from:], castagnoli))
 }
 
 // checkSpoolHead checks the first bytes of the spool at path.
@@ -51,34 +51,34 @@ func checkSpoolHead(b []byte, key [16]byte, path string) error {
 }
 
 // appendRecord appends a part as a record.
-func appendRecord(b []byte, p *store.Part) []byte {
-	at := len(b)
-	b = slices.Grow(b, recordHead+maxPartHead+len(p.Payload))
-	b = append(store.AppendPartHead(b[:at+recordHead], p), p.Payload...)
-	body := b[at+recordHead:]
-	binary.LittleEndian.PutUint32(b[at:], uint32(len(body)))
-	binary.LittleEndian.PutUint32(b[at+4:], crc32.Checksum(body, castagnoli))
-	return b
+func appendRecord(data []byte, part *store.Part) []byte {
+	at := len(data)
+	data = slices.Grow(data, recordHead+maxPartHead+len(part.Payload))
+	data = append(store.AppendPartHead(data[:at+recordHead], part), part.Payload...)
+	body := data[at+recordHead:]
+	binary.LittleEndian.PutUint32(data[at:], uint32(len(body)))
+	binary.LittleEndian.PutUint32(data[at+4:], crc32.Checksum(body, castagnoli))
+	return data
 }
 
 // recordInPlace returns the record of a chunk. It puts the record's head into the room in
 // front of the payload.
-func recordInPlace(p *store.Part) []byte {
+func recordInPlace(part *store.Part) []byte {
 	var room [store.ChunkRoom]byte
-	head := store.AppendPartHead(room[:recordHead], p)
+	head := store.AppendPartHead(room[:recordHead], part)
 	at := store.ChunkRoom - len(head)
-	copy(p.Buffer[at+recordHead:], head[recordHead:])
-	b := p.Buffer[at:]
+	copy(part.Buffer[at+recordHead:], head[recordHead:])
+	b := part.Buffer[at:]
 	body := b[recordHead:]
 	binary.LittleEndian.PutUint32(b, uint32(len(body)))
 	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(body, castagnoli))
 	return b
 }
 
-// recordLen returns the length of the record at the beginning of b, with its head; 0: no
+// recordLen returns the length of the record at the beginning of data, with its head; 0: no
 // record begins there.
-func recordLen(b []byte) int {
-	n := binary.LittleEndian.Uint32(b)
+func recordLen(data []byte) int {
+	n := binary.LittleEndian.Uint32(data)
 	if n < 2 || n > maxRecord {
 		return 0
 	}
@@ -86,8 +86,8 @@ func recordLen(b []byte) int {
 }
 
 // intact reports whether the checksum of a record fits.
-func intact(b []byte) bool {
-	return crc32.Checksum(b[recordHead:], castagnoli) == binary.LittleEndian.Uint32(b[4:])
+func intact(data []byte) bool {
+	return crc32.Checksum(data[recordHead:], castagnoli) == binary.LittleEndian.Uint32(data[4:])
 }
 
 const (
@@ -128,25 +128,25 @@ func newSpoolReader(f fileReader, m mark) *spoolReader {
 }
 
 // read returns the next complete event. ok is false at the end; a later call may find more.
-func (r *spoolReader) read() (e store.Event, ok bool, err error) {
+func (r *spoolReader) read() (event store.Event, ok bool, err error) {
 	for {
 		if e, ok := r.assemble.Next(); ok {
 			r.next, r.sealed = e.Seq+1, e.Kind == store.Closed
 			return e, true, nil
 		}
 		if r.ended || r.bounded && r.assemble.Held() > smallEvent {
-			return e, false, nil
+			return event, false, nil
 		}
 		body, err := r.record()
 		if body == nil || err != nil {
-			return e, false, err
+			return event, false, err
 		}
 		p, err := store.DecodePart(body)
 		if err == nil {
 			err = r.assemble.Add(p, r.off)
 		}
 		if err != nil {
-			return e, false, fmt.Errorf("read spool %s: at byte %d: %w", r.path, r.off, err)
+			return event, false, fmt.Errorf("read spool %s: at byte %d: %w", r.path, r.off, err)
 		}
 		r.off += int64(len(body)) + recordHead
 	}
@@ -293,42 +293,42 @@ type recordScan struct {
 
 const scanBlock = 4 << 20
 
-func newRecordScan(f fileReader, off int64) (*recordScan, error) {
-	info, err := f.Stat()
+func newRecordScan(fileReader fileReader, off int64) (*recordScan, error) {
+	info, err := fileReader.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("read spool %s: %w", f.Name(), err)
+		return nil, fmt.Errorf("read spool %s: %w", fileReader.Name(), err)
 	}
-	return &recordScan{file: f, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
+	return &recordScan{file: fileReader, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
 }
 
 // next returns the part in the next good record. skipped is the number of bytes before it that
 // belong to no record. ok is false at the end of the file.
-func (r *recordScan) next() (p store.Part, skipped int64, ok bool, err error) {
+func (r *recordScan) next() (part store.Part, skipped int64, ok bool, err error) {
 	for from := r.off; r.size-r.off > recordHead; r.off++ {
 		b, err := r.peek(recordHead + maxPartHead)
 		if err != nil {
-			return p, 0, false, err
+			return part, 0, false, err
 		}
 		n := int64(recordLen(b))
 		if n == 0 || n > r.size-r.off || r.work < 0 {
 			continue
 		}
-		p, err = store.DecodePart(b[recordHead:min(n, int64(len(b)))])
-		if err != nil || p.Seq == 0 && !p.Chunk {
+		part, err = store.DecodePart(b[recordHead:min(n, int64(len(b)))])
+		if err != nil || part.Seq == 0 && !part.Chunk {
 			continue
 		}
 		if b, err = r.peek(n); err != nil {
-			return p, 0, false, err
+			return part, 0, false, err
 		}
 		if !intact(b[:n]) {
 			r.work -= n
 			continue
 		}
-		p, _ = store.DecodePart(b[recordHead:n:n])
+		part, _ = store.DecodePart(b[recordHead:n:n])
 		r.off += n
-		return p, r.off - n - from, true, nil
+		return part, r.off - n - from, true, nil
 	}
-	return p, r.size - r.off, false, nil
+	return part, r.size - r.off, false, nil
 }
 
 // peek returns n bytes at off, or fewer at the end of the file.
@@ -345,8 +345,8 @@ func (r *recordScan) peek(n int64) ([]byte, error) {
 }
 
 // scanSpool returns the complete events of a spool and the highest Seq in it.
-func scanSpool(f fileReader) (found map[uint64]store.Event, last uint64, err error) {
-	r, err := newRecordScan(f, spoolHead)
+func scanSpool(fileReader fileReader) (found map[uint64]store.Event, last uint64, err error) {
+	r, err := newRecordScan(fileReader, spoolHead)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -363,7 +363,7 @@ func scanSpool(f fileReader) (found map[uint64]store.Event, last uint64, err err
 			break
 		}
 		if p.Chunk {
-			return scanPipes(f)
+			return scanPipes(fileReader)
 		}
 		last = max(last, p.Seq)
 		e, begun := open[p.Seq]
@@ -392,8 +392,8 @@ func scanSpool(f fileReader) (found map[uint64]store.Event, last uint64, err err
 
 // scanPipes is scanSpool for a spool with chunks. The number of events in missing bytes is
 // unknown: one lost event stands for them, and later events follow it.
-func scanPipes(f fileReader) (found map[uint64]store.Event, last uint64, err error) {
-	r, err := newRecordScan(f, spoolHead)
+func scanPipes(fileReader fileReader) (found map[uint64]store.Event, last uint64, err error) {
+	r, err := newRecordScan(fileReader, spoolHead)
 	if err != nil {
 		return nil, 0, err
 	}

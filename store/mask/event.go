@@ -10,8 +10,8 @@ import (
 )
 
 // Event returns an event without its secrets, and counts the secrets. An event without secrets
-// comes back unchanged. The payload of e does not change.
-func (m *Masker) Event(e store.Event) store.Event { return m.Session().Event(e) }
+// comes back unchanged. The payload of event does not change.
+func (m *Masker) Event(event store.Event) store.Event { return m.Session().Event(event) }
 
 // Session masks the events of one session in their order. Besides the Masker's rules, it knows
 // the secrets of the session's command line and URL in every place. It finds a secret in
@@ -32,37 +32,37 @@ type stream struct {
 func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
 
 // Event returns an event as [Masker.Event] does.
-func (s *Session) Event(e store.Event) store.Event {
-	from, n, size := stream{e.Kind, e.Dir, e.Stream}, 0, e.Size()
-	text := bytes.TrimLeft(e.Payload, " \t\r\n")
+func (s *Session) Event(event store.Event) store.Event {
+	from, n, size := stream{event.Kind, event.Dir, event.Stream}, 0, event.Size()
+	text := bytes.TrimLeft(event.Payload, " \t\r\n")
 	isJSON := bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("["))
 	switch {
-	case e.Kind == store.Opened:
-		e.Payload = s.opened(e.Payload)
-	case e.Kind == store.HTTP:
-		e.Payload, n = s.http(from, e)
-	case e.Kind == store.Stderr:
-		e.Payload, n = s.piece(from, e.Payload, "")
-	case e.Kind == store.Frame && !isJSON:
-		e.Payload, n = s.piece(from, e.Payload, "\n")
+	case event.Kind == store.Opened:
+		event.Payload = s.opened(event.Payload)
+	case event.Kind == store.HTTP:
+		event.Payload, n = s.http(from, event)
+	case event.Kind == store.Stderr:
+		event.Payload, n = s.piece(from, event.Payload, "")
+	case event.Kind == store.Frame && !isJSON:
+		event.Payload, n = s.piece(from, event.Payload, "\n")
 	default:
-		e.Payload, n = s.masker.Frame(e.Payload)
+		event.Payload, n = s.masker.Frame(event.Payload)
 	}
-	e.Redacted += uint64(n)
-	if len(e.Payload) != size {
-		e.RecordedSize = size
+	event.Redacted += uint64(n)
+	if len(event.Payload) != size {
+		event.RecordedSize = size
 	}
-	return e
+	return event
 }
 
 // opened masks a header. The number of secrets stands in the header, which is the first line
 // of a fixture.
-func (s *Session) opened(b []byte) []byte {
-	h, err := store.ParseHeader(b)
+func (s *Session) opened(data []byte) []byte {
+	h, err := store.ParseHeader(data)
 	if err == nil {
 		s.masker = s.masker.Of(h)
 	}
-	payload, n := s.masker.masked(b, s.masker.rules.fields["opened"])
+	payload, n := s.masker.masked(data, s.masker.rules.fields["opened"])
 	if n == 0 || err != nil {
 		return payload
 	}
@@ -75,8 +75,8 @@ func (s *Session) opened(b []byte) []byte {
 
 // http masks an HTTP event. Bytes that are not UTF-8 stand there in base64, and a body may
 // come in pieces.
-func (s *Session) http(from stream, e store.Event) (payload []byte, n int) {
-	info, err := store.DecodePayload[store.HTTPInfo](e)
+func (s *Session) http(from stream, event store.Event) (payload []byte, n int) {
+	info, err := store.DecodePayload[store.HTTPInfo](event)
 	if info.What != store.HTTPBody && info.What != store.HTTPEvent {
 		delete(s.texts, from)
 	}
@@ -100,10 +100,10 @@ func (s *Session) http(from stream, e store.Event) (payload []byte, n int) {
 		n = inBody + inRaw
 		if n > 0 {
 			info.SetBody(body)
-			e.Payload = store.EncodePayload(&info)
+			event.Payload = store.EncodePayload(&info)
 		}
 	}
-	payload, inText := s.masker.masked(e.Payload, s.masker.rules.fields["http"])
+	payload, inText := s.masker.masked(event.Payload, s.masker.rules.fields["http"])
 	return payload, n + inText
 }
 
@@ -119,28 +119,28 @@ func (s *Session) join(from stream, piece []byte) []byte {
 }
 
 // piece masks a piece of a text. end is the line end that was cut off.
-func (s *Session) piece(from stream, b []byte, end string) ([]byte, int) {
+func (s *Session) piece(from stream, data []byte, end string) ([]byte, int) {
 	before := len(s.texts[from])
 	var edits []edit
-	for _, found := range s.masker.anyText(s.join(from, slices.Concat(b, []byte(end)))) {
+	for _, found := range s.masker.anyText(s.join(from, slices.Concat(data, []byte(end)))) {
 		if found.to > before {
-			found.from, found.to = max(0, found.from-before), min(found.to-before, len(b))
+			found.from, found.to = max(0, found.from-before), min(found.to-before, len(data))
 			edits = append(edits, found)
 		}
 	}
-	return s.masker.finish(b, edits)
+	return s.masker.finish(data, edits)
 }
 
 // Of returns a Masker that also finds the secrets of a session's command line and URL in every
 // place. A Masker from Of returns itself.
-func (m *Masker) Of(h store.Header) *Masker {
-	if len(h.Command) == 0 && h.URL == "" || m.isOf {
+func (m *Masker) Of(header store.Header) *Masker {
+	if len(header.Command) == 0 && header.URL == "" || m.isOf {
 		return m
 	}
 	var found []string
 	look, of := *m, *m
 	look.report, look.found = nil, &found
-	look.masked(store.Header{Command: h.Command, URL: h.URL}.Encode(), m.rules.fields["opened"])
+	look.masked(store.Header{Command: header.Command, URL: header.URL}.Encode(), m.rules.fields["opened"])
 	of.patterns, of.isOf = slices.Clone(m.patterns), true
 	of.addValues(found)
 	return &of

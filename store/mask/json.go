@@ -41,22 +41,22 @@ const (
 )
 
 // value looks at the value at i, and returns its end.
-func (w *walker) value(i int, p place) (end int) {
+func (w *walker) value(i int, place place) (end int) {
 	switch c := w.raw[i]; c {
 	case '{':
-		return w.object(i, p)
+		return w.object(i, place)
 	case '[':
-		return w.array(i, p)
+		return w.array(i, place)
 	case '"':
 		end = w.stringEnd(i)
-		w.str(i, end, p)
+		w.str(i, end, place)
 		return end
 	}
 	end = i + run(w.raw, i, alnum+"+.-") // a number, true, false or null
 	v := w.raw[i:end]
 	isWhole := bytes.IndexByte(v, '.') < 0
-	isLong := isWhole && (p.level == credential && len(v) >= 6 || p.level == ifDigits && len(v) >= 4)
-	if v[0] <= '9' && (p.level >= password || isLong) {
+	isLong := isWhole && (place.level == credential && len(v) >= 6 || place.level == ifDigits && len(v) >= 4)
+	if v[0] <= '9' && (place.level >= password || isLong) {
 		text := `"` + w.m.Placeholder(string(v)) + `"`
 		w.edits = append(w.edits, edit{from: i, to: end, text: text, found: []Finding{{"name", string(w.path)}}})
 	}

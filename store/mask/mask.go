@@ -100,22 +100,22 @@ func (m *Masker) Reporting(fn func(Finding)) *Masker {
 	return &other
 }
 
-// Frame returns a frame without its secrets, and the number of secrets; b itself if there is no
+// Frame returns a frame without its secrets, and the number of secrets; data itself if there is no
 // secret.
-func (m *Masker) Frame(b []byte) ([]byte, int) { return m.masked(b, m.rules.fields["message"]) }
+func (m *Masker) Frame(data []byte) ([]byte, int) { return m.masked(data, m.rules.fields["message"]) }
 
 // masked masks JSON with known fields, or a text.
-func (m *Masker) masked(b []byte, fields map[string]zone) ([]byte, int) {
-	if !json.Valid(b) {
-		return m.Text(b)
+func (m *Masker) masked(data []byte, fields map[string]zone) ([]byte, int) {
+	if !json.Valid(data) {
+		return m.Text(data)
 	}
-	w := walker{m: m, raw: b, fields: fields}
+	w := walker{m: m, raw: data, fields: fields}
 	w.value(w.next(0), place{})
-	return m.finish(b, w.edits)
+	return m.finish(data, w.edits)
 }
 
 // Text returns a text without its secrets, and the number of secrets.
-func (m *Masker) Text(b []byte) ([]byte, int) { return m.finish(b, m.anyText(b)) }
+func (m *Masker) Text(data []byte) ([]byte, int) { return m.finish(data, m.anyText(data)) }
 
 // edit replaces a stretch of bytes.
 type edit struct {
@@ -125,11 +125,11 @@ type edit struct {
 }
 
 // finish applies edits, and counts and reports their secrets.
-func (m *Masker) finish(b []byte, edits []edit) ([]byte, int) {
+func (m *Masker) finish(data []byte, edits []edit) ([]byte, int) {
 	if len(edits) == 0 {
-		return b, 0
+		return data, 0
 	}
-	masked, found := apply(b, edits)
+	masked, found := apply(data, edits)
 	if m.report != nil {
 		for _, f := range found {
 			m.report(f)
@@ -139,18 +139,18 @@ func (m *Masker) finish(b []byte, edits []edit) ([]byte, int) {
 }
 
 // apply applies edits, but none within another; of two at one place it takes the longer.
-func apply(b []byte, edits []edit) (masked []byte, found []Finding) {
+func apply(data []byte, edits []edit) (masked []byte, found []Finding) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	from := 0
 	for i, e := range edits {
 		if e.from < from || i+1 < len(edits) && edits[i+1].from == e.from && edits[i+1].to >= e.to {
 			continue
 		}
-		masked = append(append(masked, b[from:e.from]...), e.text...)
+		masked = append(append(masked, data[from:e.from]...), e.text...)
 		found = append(found, e.found...)
 		from = e.to
 	}
-	return append(masked, b[from:]...), found
+	return append(masked, data[from:]...), found
 }
 
 // Placeholder returns the placeholder of a secret.

@@ -142,8 +142,8 @@ func EnvValues(environ, names []string) []string {
 	return values
 }
 
-func makeup(b []byte) (lower, upper, digits int) {
-	for _, c := range b {
+func makeup(data []byte) (lower, upper, digits int) {
+	for _, c := range data {
 		switch {
 		case c >= 'a' && c <= 'z':
 			lower++
@@ -156,10 +156,10 @@ func makeup(b []byte) (lower, upper, digits int) {
 	return lower, upper, digits
 }
 
-// isWord reports whether v is a word in small letters, or several with '-' between them.
-func isWord(v []byte) bool {
-	lower, _, _ := makeup(v)
-	return lower > 0 && len(v) <= 24 && lower+bytes.Count(v, []byte("-")) == len(v) && !isTossed(v)
+// isWord reports whether data is a word in small letters, or several with '-' between them.
+func isWord(data []byte) bool {
+	lower, _, _ := makeup(data)
+	return lower > 0 && len(data) <= 24 && lower+bytes.Count(data, []byte("-")) == len(data) && !isTossed(data)
 }
 
 // looksGenerated reports whether v looks like a key from a program: random letters and digits,
@@ -180,17 +180,17 @@ func looksGenerated(v []byte, least int) bool {
 	return isTossed(v)
 }
 
-// isTossed reports whether the letters of v form neither a word nor a name in a program: mixed
+// isTossed reports whether the letters of data form neither a word nor a name in a program: mixed
 // cases without order, or hardly a vowel. One random key in ten has hardly a digit.
-func isTossed(v []byte) bool {
-	lower, upper, digits := makeup(v)
+func isTossed(data []byte) bool {
+	lower, upper, digits := makeup(data)
 	letters := lower + upper
-	if len(v) < 10 || letters+digits < len(v)-len(v)/8 {
+	if len(data) < 10 || letters+digits < len(data)-len(data)/8 {
 		return false
 	}
 	starts, vowels := 0, 0 // starts: capitals that begin a word
-	for i, c := range v {
-		if c >= 'A' && c <= 'Z' && i+1 < len(v) && v[i+1] >= 'a' && v[i+1] <= 'z' {
+	for i, c := range data {
+		if c >= 'A' && c <= 'Z' && i+1 < len(data) && data[i+1] >= 'a' && data[i+1] <= 'z' {
 			starts++
 		}
 		if strings.IndexByte("aeiouyAEIOUY", c) >= 0 {

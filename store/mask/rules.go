@@ -99,17 +99,17 @@ func (t *ruleTable) add(line string) {
 
 // keyword registers a word. A word of fewer than three bytes stands under all hashes that
 // begin with it.
-func (t *ruleTable) keyword(rule, word string, p *phrase) {
+func (t *ruleTable) keyword(rule, word string, phrase *phrase) {
 	padded := word + "\x00\x00"
 	first := hash3(padded[0], padded[1], padded[2])
 	for h := first; h < first+1<<(5*max(0, 3-len(word))); h++ {
-		t.keywords[h] = append(t.keywords[h], keyword{word, rule, p})
+		t.keywords[h] = append(t.keywords[h], keyword{word, rule, phrase})
 	}
 }
 
 // accepting are the functions that rules.txt names with accept=.
 var accepting = map[string]func(t *ruleTable, secret string) bool{
-	"no-template": func(t *ruleTable, s string) bool { return !t.patterns["template"]().MatchString(s) },
+	"no-template": func(ruleTable *ruleTable, s string) bool { return !ruleTable.patterns["template"]().MatchString(s) },
 	"generated":   func(_ *ruleTable, s string) bool { return looksGenerated([]byte(s), 10) },
 	"mixed": func(_ *ruleTable, s string) bool { // letters and digits
 		lower, upper, digits := makeup([]byte(s))
@@ -143,8 +143,10 @@ const (
 
 func isAlnum(r rune) bool { return strings.ContainsRune(alnum, r) }
 
-// run returns how many bytes of b from i on belong to a set.
-func run(b []byte, i int, set string) int { return len(b) - i - len(bytes.TrimLeft(b[i:], set)) }
+// run returns how many bytes of data from i on belong to a set.
+func run(data []byte, i int, set string) int {
+	return len(data) - i - len(bytes.TrimLeft(data[i:], set))
+}
 
 // lazily returns a regular expression that its first use compiles: every command initialises a
 // package's variables, whether it masks or not.

@@ -19,20 +19,20 @@ const reach = 1 << 10 // how much of a text a phrase looks at, unless it is long
 func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
 
 // text returns the edits of a text by the built-in rules.
-func (m *Masker) text(b []byte) (edits []edit) {
-	for i := 0; i+3 <= len(b); i++ {
-		for _, k := range m.rules.keywords[hash3(b[i], b[i+1], b[i+2])] {
-			if i+len(k.word) > len(b) || !bytes.EqualFold(b[i:i+len(k.word)], []byte(k.word)) {
+func (m *Masker) text(data []byte) (edits []edit) {
+	for i := 0; i+3 <= len(data); i++ {
+		for _, k := range m.rules.keywords[hash3(data[i], data[i+1], data[i+2])] {
+			if i+len(k.word) > len(data) || !bytes.EqualFold(data[i:i+len(k.word)], []byte(k.word)) {
 				continue
 			}
 			from, to := 0, 0 // equal: nothing is found
-			switch isPart := i > 0 && isAlnum(rune(b[i-1])) && isAlnum(rune(k.word[0])); {
+			switch isPart := i > 0 && isAlnum(rune(data[i-1])) && isAlnum(rune(k.word[0])); {
 			case k.phrase == nil:
-				from, to = m.assigned(b, i, k.word)
-			case k.phrase.back > 0, !isPart, afterEscape(b, i):
-				from, to = k.phrase.find(m.rules, b, i)
+				from, to = m.assigned(data, i, k.word)
+			case k.phrase.back > 0, !isPart, afterEscape(data, i):
+				from, to = k.phrase.find(m.rules, data, i)
 			}
-			if found := m.hide(b, from, to, k.rule); found != nil {
+			if found := m.hide(data, from, to, k.rule); found != nil {
 				edits = append(edits, found...)
 				i = max(i, to-1)
 				break
@@ -43,31 +43,31 @@ func (m *Masker) text(b []byte) (edits []edit) {
 }
 
 // anyText returns the edits of a text by all rules, also the user's.
-func (m *Masker) anyText(b []byte) []edit {
-	edits := append(m.text(b), m.table(b)...)
+func (m *Masker) anyText(data []byte) []edit {
+	edits := append(m.text(data), m.table(data)...)
 	for _, p := range m.patterns {
-		for _, found := range p.FindAllSubmatchIndex(b, -1) {
+		for _, found := range p.FindAllSubmatchIndex(data, -1) {
 			if len(found) > 2 {
 				found = found[2:]
 			}
-			edits = append(edits, m.hide(b, found[0], found[1], "pattern")...)
+			edits = append(edits, m.hide(data, found[0], found[1], "pattern")...)
 		}
 	}
 	if m.keys != nil {
-		for _, at := range m.keys.FindAllIndex(b, -1) {
-			from, to := m.assigned(b, at[0], string(b[at[0]:at[1]]))
-			edits = append(edits, m.hide(b, from, to, "name")...)
+		for _, at := range m.keys.FindAllIndex(data, -1) {
+			from, to := m.assigned(data, at[0], string(data[at[0]:at[1]]))
+			edits = append(edits, m.hide(data, from, to, "name")...)
 		}
 	}
 	return edits
 }
 
 // hide returns the edit that replaces a stretch; none for an empty stretch or a placeholder.
-func (m *Masker) hide(b []byte, from, to int, rule string) []edit {
-	if to <= from || placeholder().Match(b[from:min(len(b), to+1)]) {
+func (m *Masker) hide(data []byte, from, to int, rule string) []edit {
+	if to <= from || placeholder().Match(data[from:min(len(data), to+1)]) {
 		return nil
 	}
-	return []edit{{from: from, to: to, text: m.Placeholder(string(b[from:to])), found: []Finding{{Rule: rule}}}}
+	return []edit{{from: from, to: to, text: m.Placeholder(string(data[from:to])), found: []Finding{{Rule: rule}}}}
 }
 
 // phrase is a pattern at or around a word. Its group is the secret.
@@ -80,13 +80,13 @@ type phrase struct {
 
 // find looks for the phrase around a word. A phrase that begins before the word begins in the
 // same run of bytes without a blank.
-func (p *phrase) find(t *ruleTable, b []byte, at int) (from, to int) {
+func (p *phrase) find(t *ruleTable, data []byte, at int) (from, to int) {
 	begin, most := at, 1
 	if p.back > 0 {
 		begin, most = max(0, at-p.back), -1
-		begin += 1 + bytes.LastIndexAny(b[begin:at], " \t\r\n")
+		begin += 1 + bytes.LastIndexAny(data[begin:at], " \t\r\n")
 	}
-	window := b[begin:]
+	window := data[begin:]
 	if !p.long {
 		window = window[:min(len(window), reach)]
 	}
@@ -101,8 +101,8 @@ func (p *phrase) find(t *ruleTable, b []byte, at int) (from, to int) {
 }
 
 // afterEscape reports whether the letter before i belongs to an escape (\n) or a colour.
-func afterEscape(b []byte, i int) bool {
-	return i > 1 && strings.IndexByte("nrtbfm", b[i-1]) >= 0 && escape().Match(b[max(0, i-16):i])
+func afterEscape(data []byte, i int) bool {
+	return i > 1 && strings.IndexByte("nrtbfm", data[i-1]) >= 0 && escape().Match(data[max(0, i-16):i])
 }
 
 var escape = lazily(`(?:\\[nrtbf]|(?:\x1b|\\033|\\e|\\u001b)\[[\d;]*m)$`)
@@ -187,13 +187,13 @@ func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
 }
 
 // judge sets the level of the name, also from the text before it.
-func (a *assignment) judge(m *Masker, b []byte, start int) bool {
-	a.level = m.rules.levelOf(a.name)
+func (a *assignment) judge(masker *Masker, b []byte, start int) bool {
+	a.level = masker.rules.levelOf(a.name)
 	lower := strings.ToLower(a.name)
 	switch {
-	case m.isUsersKey(a.name):
+	case masker.isUsersKey(a.name):
 		a.level = everything
-	case (lower == "pass" || lower == "pw") && m.rules.patterns["user-before"]().Match(b[max(0, start-120):start]):
+	case (lower == "pass" || lower == "pw") && masker.rules.patterns["user-before"]().Match(b[max(0, start-120):start]):
 		a.level = password
 	case lower == "code" && bytes.Contains(b[max(0, start-reach):min(len(b), start+reach)], []byte("grant_type")): // of OAuth
 		a.level = credential
@@ -208,7 +208,7 @@ func (a *assignment) judge(m *Masker, b []byte, start int) bool {
 }
 
 // accepts reports whether a value without quotes is a secret, not a word of prose or code.
-func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
+func (a *assignment) accepts(masker *Masker, v []byte, lineEnds bool) bool {
 	lower, upper, digits := makeup(v)
 	letters, word := lower+upper, strings.ToLower(string(v))
 	switch {
@@ -216,7 +216,7 @@ func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 		return true
 	case bytes.IndexByte(v, '.') > 0 && digits == 0, v[0] == '!' && letters == len(v)-1: // a variable of a program, a tag of YAML
 		return false
-	case letters == len(v) && (m.rules.words["prose"][word] || m.rules.patterns["program"]().MatchString(word)):
+	case letters == len(v) && (masker.rules.words["prose"][word] || masker.rules.patterns["program"]().MatchString(word)):
 		return false
 	case a.op == "=" && a.tight && a.level == password, a.op == ">":
 		return len(v) >= 3
@@ -232,9 +232,9 @@ func (a *assignment) accepts(m *Masker, v []byte, lineEnds bool) bool {
 }
 
 // table returns the edits of the secret columns of tables: CSV, tabs and Markdown.
-func (m *Masker) table(b []byte) (edits []edit) {
+func (m *Masker) table(data []byte) (edits []edit) {
 	columns, cut, at := map[int]level(nil), byte(0), 0
-	for line := range bytes.Lines(b) {
+	for line := range bytes.Lines(data) {
 		if len(columns) == 0 || bytes.IndexByte(line, cut) < 0 { // it may be a heading
 			columns = map[int]level{}
 			i := bytes.IndexAny(line, "|\t,;")
@@ -255,7 +255,7 @@ func (m *Masker) table(b []byte) (edits []edit) {
 			v := bytes.Trim(cell, " \r\n\"'`-:"+string(cut))
 			if _, _, ok := columns[k].hides(m.rules, v); ok {
 				from := at + bytes.Index(cell, v)
-				edits = append(edits, m.hide(b, from, from+len(v), "column")...)
+				edits = append(edits, m.hide(data, from, from+len(v), "column")...)
 			}
 			at += len(cell)
 		}

@@ -204,9 +204,9 @@ func (s *Store) Head(ctx context.Context, id store.SessionID) (store.Head, error
 }
 
 // Sessions yields the sessions of the query.
-func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Session, error] {
+func (s *Store) Sessions(ctx context.Context, query store.Query) iter.Seq2[store.Session, error] {
 	return func(yield func(store.Session, error) bool) {
-		found, err := s.find(ctx, q)
+		found, err := s.find(ctx, query)
 		if err != nil {
 			yield(store.Session{}, fmt.Errorf("list sessions: %w", err))
 			return
@@ -219,7 +219,7 @@ func (s *Store) Sessions(ctx context.Context, q store.Query) iter.Seq2[store.Ses
 	}
 }
 
-func (s *Store) find(ctx context.Context, q store.Query) ([]store.Session, error) {
+func (s *Store) find(ctx context.Context, query store.Query) ([]store.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(ctx); err != nil {
@@ -227,13 +227,13 @@ func (s *Store) find(ctx context.Context, q store.Query) ([]store.Session, error
 	}
 	var found []store.Session
 	for id, l := range s.logs {
-		if !l.deleted && strings.HasPrefix(string(id), q.Prefix) {
+		if !l.deleted && strings.HasPrefix(string(id), query.Prefix) {
 			x := l.session
 			x.ID, x.State = id, l.session.Head.State(l.live)
 			found = append(found, x)
 		}
 	}
-	return q.Order(found), nil
+	return query.Order(found), nil
 }
 
 // Delete removes a session and leaves a tombstone.

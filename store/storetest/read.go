@@ -10,10 +10,10 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-func list(t *testing.T, s store.Store, q store.Query) []store.Session {
+func list(t *testing.T, s store.Store, query store.Query) []store.Session {
 	t.Helper()
 	var found []store.Session
-	for x, err := range s.Sessions(t.Context(), q) {
+	for x, err := range s.Sessions(t.Context(), query) {
 		if err != nil {
 			t.Fatalf("sessions: %v", err)
 		}

@@ -23,13 +23,13 @@ func openSpool(t *testing.T, s store.Store, i int) store.Spool {
 	return sp
 }
 
-func mustWrite(t *testing.T, sp store.Spool, p ...store.Part) {
+func mustWrite(t *testing.T, sp store.Spool, parts ...store.Part) {
 	t.Helper()
-	if err := sp.Write(p); err != nil {
+	if err := sp.Write(parts); err != nil {
 		t.Fatalf("write: %v", err)
 	}
-	for i := range p { // the caller may use the buffers again
-		clear(p[i].Payload)
+	for i := range parts { // the caller may use the buffers again
+		clear(parts[i].Payload)
 	}
 }
 

@@ -27,7 +27,7 @@ type Option func(*suite)
 
 // Reopen sets the function that closes a store and opens the same data again.
 func Reopen(reopen func(t *testing.T, s store.Store) store.Store) Option {
-	return func(u *suite) { u.reopen = reopen }
+	return func(suite *suite) { suite.reopen = reopen }
 }
 
 type suite struct {

@@ -9,19 +9,19 @@ package varint
 import "encoding/binary"
 
 // Append appends numbers.
-func Append(b []byte, numbers ...uint64) []byte {
+func Append(data []byte, numbers ...uint64) []byte {
 	for _, n := range numbers {
-		b = binary.AppendUvarint(b, n)
+		data = binary.AppendUvarint(data, n)
 	}
-	return b
+	return data
 }
 
 // AppendText appends texts.
-func AppendText(b []byte, texts ...string) []byte {
+func AppendText(data []byte, texts ...string) []byte {
 	for _, t := range texts {
-		b = append(binary.AppendUvarint(b, uint64(len(t))), t...)
+		data = append(binary.AppendUvarint(data, uint64(len(t))), t...)
 	}
-	return b
+	return data
 }
 
 // Reader reads numbers and texts.
@@ -30,8 +30,8 @@ type Reader struct {
 	bad  bool
 }
 
-// NewReader returns a reader of b; the returned slices share b's memory.
-func NewReader(b []byte) Reader { return Reader{rest: b} }
+// NewReader returns a reader of data; the returned slices share data's memory.
+func NewReader(data []byte) Reader { return Reader{rest: data} }
 
 // Bad reports whether a field was missing.
 func (r *Reader) Bad() bool { return r.bad }

@@ -61,30 +61,30 @@ func (c connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// decode reads one message; b is not blank.
-func decode(b []byte) (jsonrpc.Message, error) {
-	if b[0] == '[' {
-		return nil, fmt.Errorf("decode frame %s: %w", start(b), ErrBatch)
+// decode reads one message; data is not blank.
+func decode(data []byte) (jsonrpc.Message, error) {
+	if data[0] == '[' {
+		return nil, fmt.Errorf("decode frame %s: %w", start(data), ErrBatch)
 	}
 	// The SDK's decoder stops at the end of the first value; what comes behind it
 	// would be lost without a word.
-	if !json.Valid(b) {
-		return nil, fmt.Errorf("decode frame %s: %w", start(b), transport.ErrNotJSON)
+	if !json.Valid(data) {
+		return nil, fmt.Errorf("decode frame %s: %w", start(data), transport.ErrNotJSON)
 	}
-	m, err := jsonrpc.DecodeMessage(b)
+	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return nil, fmt.Errorf("decode frame %s: %w", start(b), err)
+		return nil, fmt.Errorf("decode frame %s: %w", start(data), err)
 	}
 	return m, nil
 }
 
 // start quotes the first bytes of a frame: enough to know a stray log line by.
-func start(b []byte) string {
+func start(data []byte) string {
 	const most = 60
-	if len(b) <= most {
-		return fmt.Sprintf("%q", b)
+	if len(data) <= most {
+		return fmt.Sprintf("%q", data)
 	}
-	return fmt.Sprintf("%q…", b[:most])
+	return fmt.Sprintf("%q…", data[:most])
 }
 
 // Write implements [mcp.Connection]. The SDK takes any error for a broken

@@ -47,9 +47,9 @@ type tappedReader struct {
 	tap *recorder.Tap
 }
 
-func (r *tappedReader) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	r.tap.Observe(p[:n])
+func (r *tappedReader) Read(data []byte) (int, error) {
+	n, err := r.ReadCloser.Read(data)
+	r.tap.Observe(data[:n])
 	if err == io.EOF {
 		r.tap.End(store.EOFInfo{By: "sender"})
 	}
@@ -63,11 +63,11 @@ type tappedWriter struct {
 	tap *recorder.Tap
 }
 
-func (w *tappedWriter) Write(p []byte) (int, error) {
+func (w *tappedWriter) Write(data []byte) (int, error) {
 	w.mu.Lock()
-	w.tap.Observe(p)
+	w.tap.Observe(data)
 	w.mu.Unlock()
-	return w.WriteCloser.Write(p)
+	return w.WriteCloser.Write(data)
 }
 
 // tapped is any other transport under a tap.

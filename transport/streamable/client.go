@@ -148,24 +148,24 @@ type ClientConn struct {
 
 // Read implements Conn. An error tells how a request failed, unless the context has ended.
 func (c *ClientConn) Read(ctx context.Context) (transport.Frame, error) {
-	return await(ctx, c.news, c.closed, func() (f transport.Frame, found bool, err error) {
+	return await(ctx, c.news, c.closed, func() (frame transport.Frame, found bool, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		switch {
 		case isClosed(c.closed):
-			return f, false, transport.ErrClosed
+			return frame, false, transport.ErrClosed
 		case len(c.inbox) > 0:
-			f = c.inbox[0]
+			frame = c.inbox[0]
 			c.inbox = c.inbox[1:]
-			return f, true, nil
+			return frame, true, nil
 		}
-		return f, false, c.err
+		return frame, false, c.err
 	})
 }
 
 // Write implements Conn.
-func (c *ClientConn) Write(ctx context.Context, f transport.Frame) error {
-	if err := f.Sendable(); err != nil {
+func (c *ClientConn) Write(ctx context.Context, frame transport.Frame) error {
+	if err := frame.Sendable(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -176,13 +176,13 @@ func (c *ClientConn) Write(ctx context.Context, f transport.Frame) error {
 		c.mu.Unlock()
 		return transport.ErrClosed
 	}
-	number := f.Stream
+	number := frame.Stream
 	for number == 0 || c.used[number] {
 		c.last++
 		number = c.last
 	}
 	c.used[number] = true
-	x := newClientExchange(c, number, f.Bytes)
+	x := newClientExchange(c, number, frame.Bytes)
 	c.streams[number] = x.cancel
 	c.work.Go(x.run)
 	c.mu.Unlock()
@@ -248,15 +248,15 @@ func (c *ClientConn) Close() error {
 }
 
 // leave deletes a session, and ignores the server's answer.
-func (c *ClientConn) leave(ctx context.Context, s *clientSession) {
+func (c *ClientConn) leave(ctx context.Context, clientSession *clientSession) {
 	c.mu.Lock()
-	left := s.left
-	s.left = true
+	left := clientSession.left
+	clientSession.left = true
 	c.mu.Unlock()
 	if left {
 		return
 	}
-	if r, err := c.request(ctx, http.MethodDelete, nil, s); err == nil {
+	if r, err := c.request(ctx, http.MethodDelete, nil, clientSession); err == nil {
 		if resp, err := c.client.Client.Do(r); err == nil {
 			_ = resp.Body.Close()
 		}
@@ -289,23 +289,23 @@ func (c *ClientConn) sessionOf(stream uint64) *clientSession {
 
 // Route sets the headers by which a message is routed in a session of the revision
 // (basic transports, standard request headers); "": the revision in the message.
-func Route(h http.Header, m transport.Message, version string) {
-	if own := transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion); own != "" {
+func Route(header http.Header, message transport.Message, version string) {
+	if own := transport.MemberText(message.Params, mcp.MemberMeta, mcp.MetaProtocolVersion); own != "" {
 		version = own
 	}
 	if version != "" {
-		h.Set(mcp.HeaderProtocolVersion, version)
+		header.Set(mcp.HeaderProtocolVersion, version)
 	}
-	if version < mcp.Revision2026_07_28 || m.Method == "" {
+	if version < mcp.Revision2026_07_28 || message.Method == "" {
 		return
 	}
-	h.Set(mcp.HeaderMethod, m.Method)
+	header.Set(mcp.HeaderMethod, message.Method)
 	name := ""
-	switch m.Method {
+	switch message.Method {
 	case mcp.MethodCallTool, mcp.MethodGetPrompt:
-		name = transport.MemberText(m.Params, "name")
+		name = transport.MemberText(message.Params, "name")
 	case mcp.MethodReadResource:
-		name = transport.MemberText(m.Params, "uri")
+		name = transport.MemberText(message.Params, "uri")
 	}
 	plain := strings.TrimSpace(name) == name && !strings.HasPrefix(name, "=?base64?")
 	for _, r := range name {
@@ -315,6 +315,6 @@ func Route(h http.Header, m transport.Message, version string) {
 		name = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
 	}
 	if name != "" {
-		h.Set(mcp.HeaderName, name)
+		header.Set(mcp.HeaderName, name)
 	}
 }

@@ -131,9 +131,9 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 }
 
 // apply makes the request in another manner.
-func (x *clientExchange) apply(ctx context.Context, r *http.Request, m *Manner) {
+func (x *clientExchange) apply(ctx context.Context, r *http.Request, manner *Manner) {
 	r.Header.Del(mcp.HeaderProtocolVersion)
-	for _, h := range []http.Header{m.Routing, m.Header} {
+	for _, h := range []http.Header{manner.Routing, manner.Header} {
 		for name, values := range h {
 			r.Header[name] = values
 			if len(values) == 0 {
@@ -141,16 +141,16 @@ func (x *clientExchange) apply(ctx context.Context, r *http.Request, m *Manner) 
 			}
 		}
 	}
-	switch m.Session {
+	switch manner.Session {
 	case SessionNone:
 		r.Header.Del(mcp.HeaderSessionID)
 	case SessionUnknown:
-		r.Header.Set(mcp.HeaderSessionID, m.ID)
+		r.Header.Set(mcp.HeaderSessionID, manner.ID)
 	case SessionEnded:
 		x.conn.leave(ctx, x.session)
 	}
-	if m.Path != "" {
-		r.URL.Path, r.URL.RawPath = m.Path, ""
+	if manner.Path != "" {
+		r.URL.Path, r.URL.RawPath = manner.Path, ""
 	}
 }
 
@@ -229,13 +229,13 @@ func (x *clientExchange) read(resp *http.Response) {
 	}
 }
 
-func isEventStream(h http.Header) bool {
-	return strings.HasPrefix(h.Get("Content-Type"), mcp.MediaEventStream)
+func isEventStream(header http.Header) bool {
+	return strings.HasPrefix(header.Get("Content-Type"), mcp.MediaEventStream)
 }
 
 // got delivers a message.
-func (x *clientExchange) got(b []byte) {
-	f := transport.Frame{Bytes: b, Stream: x.number}
+func (x *clientExchange) got(data []byte) {
+	f := transport.Frame{Bytes: data, Stream: x.number}
 	messages, _ := f.Messages()
 	for _, m := range messages {
 		if m.Kind() != transport.Response {
@@ -322,8 +322,8 @@ func (x *clientExchange) resume() *http.Response {
 }
 
 // get asks for a stream.
-func (c *ClientConn) get(ctx context.Context, s *clientSession, after string) (*http.Response, error) {
-	r, err := c.request(ctx, http.MethodGet, nil, s)
+func (c *ClientConn) get(ctx context.Context, clientSession *clientSession, after string) (*http.Response, error) {
+	r, err := c.request(ctx, http.MethodGet, nil, clientSession)
 	if err != nil {
 		return nil, err
 	}

@@ -203,18 +203,18 @@ func (c *ServerConn) mayBegin() bool {
 
 // sessionBegan checks whether a session has begun after initialize. If not, the client may try
 // again in another way.
-func (s *Server) sessionBegan(c *ServerConn) {
+func (s *Server) sessionBegan(serverConn *ServerConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	serverConn.mu.Lock()
+	defer serverConn.mu.Unlock()
 	switch {
-	case c.begun:
-		s.latest = c
-	case s.lobby == nil && !c.ended:
-		s.lobby = c
+	case serverConn.begun:
+		s.latest = serverConn
+	case s.lobby == nil && !serverConn.ended:
+		s.lobby = serverConn
 	}
-	c.opening = false
+	serverConn.opening = false
 }
 
 // post takes a message in.
@@ -288,10 +288,10 @@ func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 }
 
 // refuse responds without a message.
-func refuse(w http.ResponseWriter, a Answer) {
-	maps.Copy(w.Header(), a.Header)
-	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body)
+func refuse(w http.ResponseWriter, answer Answer) {
+	maps.Copy(w.Header(), answer.Header)
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body)
 }
 
 // attach follows a stream in a new response, from behind the event after; -1: from the first

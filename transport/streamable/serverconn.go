@@ -65,18 +65,18 @@ func (c *ServerConn) Expect(method string, answers []Answer) {
 }
 
 // Answer sets the rest of the response of an exchange.
-func (c *ServerConn) Answer(exchange uint64, a Answer) {
+func (c *ServerConn) Answer(exchange uint64, answer Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[exchange]; s != nil && exchange != 0 {
-		s.setAnswer(a)
+		s.setAnswer(answer)
 	}
 }
 
 // Read implements Conn. Read returns io.EOF when the client has ended the session:
 // by DELETE, or in HTTP+SSE by hanging up.
 func (c *ServerConn) Read(ctx context.Context) (transport.Frame, error) {
-	return await(ctx, c.news, c.closed, func() (f transport.Frame, found bool, err error) {
+	return await(ctx, c.news, c.closed, func() (frame transport.Frame, found bool, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.lastRead != nil {
@@ -85,16 +85,16 @@ func (c *ServerConn) Read(ctx context.Context) (transport.Frame, error) {
 		}
 		switch {
 		case isClosed(c.closed):
-			return f, false, transport.ErrClosed
+			return frame, false, transport.ErrClosed
 		case len(c.inbox) > 0:
-			f = c.inbox[0]
+			frame = c.inbox[0]
 			c.inbox = c.inbox[1:]
-			c.lastRead = c.streams[f.Stream]
-			return f, true, nil
+			c.lastRead = c.streams[frame.Stream]
+			return frame, true, nil
 		case c.ended:
-			return f, false, io.EOF
+			return frame, false, io.EOF
 		}
-		return f, false, nil
+		return frame, false, nil
 	})
 }
 
@@ -111,8 +111,8 @@ func isClosed(done <-chan struct{}) bool {
 // Write implements Conn. Write returns when the frame is on the way to the client, or at once if
 // no response follows the stream: thus frames of different streams leave in the order of the
 // Writes.
-func (c *ServerConn) Write(ctx context.Context, f transport.Frame) error {
-	if err := f.Sendable(); err != nil {
+func (c *ServerConn) Write(ctx context.Context, frame transport.Frame) error {
+	if err := frame.Sendable(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -123,8 +123,8 @@ func (c *ServerConn) Write(ctx context.Context, f transport.Frame) error {
 		c.mu.Unlock()
 		return transport.ErrClosed
 	}
-	s := c.route(f)
-	s.add(f)
+	s := c.route(frame)
+	s.add(frame)
 	upto := len(s.events)
 	c.mu.Unlock()
 	for {
@@ -145,8 +145,8 @@ func (c *ServerConn) Write(ctx context.Context, f transport.Frame) error {
 }
 
 // route finds the stream for a frame.
-func (c *ServerConn) route(f transport.Frame) *serverStream {
-	if s := c.streams[f.Stream]; s != nil && f.Stream != 0 && s.accepts(f) {
+func (c *ServerConn) route(frame transport.Frame) *serverStream {
+	if s := c.streams[frame.Stream]; s != nil && frame.Stream != 0 && s.accepts(frame) {
 		return s
 	}
 	standalone := c.streams[0]
@@ -154,7 +154,7 @@ func (c *ServerConn) route(f transport.Frame) *serverStream {
 		return standalone
 	}
 	for n := c.last; n > 0; n-- {
-		if s := c.streams[n]; s != nil && len(s.unanswered) > 0 && s.accepts(f) && s.followers > 0 {
+		if s := c.streams[n]; s != nil && len(s.unanswered) > 0 && s.accepts(frame) && s.followers > 0 {
 			return s
 		}
 	}

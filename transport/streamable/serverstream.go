@@ -46,8 +46,8 @@ func (s *serverStream) wake() {
 }
 
 // noteRequests notes the requests of a frame, which wait for responses.
-func (s *serverStream) noteRequests(f transport.Frame) {
-	messages, err := f.Messages()
+func (s *serverStream) noteRequests(frame transport.Frame) {
+	messages, err := frame.Messages()
 	s.invalid = err != nil
 	for _, m := range messages {
 		if m.Kind() == transport.Request {
@@ -58,11 +58,11 @@ func (s *serverStream) noteRequests(f transport.Frame) {
 }
 
 // setAnswer sets the rest of the response.
-func (s *serverStream) setAnswer(a Answer) {
-	s.answer = a
-	s.over = s.over || a.None
-	if s.form == AnyForm && !a.Plain && !a.None && !s.oneWay {
-		s.setForm(a.Form)
+func (s *serverStream) setAnswer(answer Answer) {
+	s.answer = answer
+	s.over = s.over || answer.None
+	if s.form == AnyForm && !answer.Plain && !answer.None && !s.oneWay {
+		s.setForm(answer.Form)
 	}
 	s.wake()
 }
@@ -88,14 +88,14 @@ func (s *serverStream) afterRead() {
 }
 
 // accepts reports whether a frame may go out on this stream.
-func (s *serverStream) accepts(f transport.Frame) bool {
-	return !s.over && !s.oneWay && (s.form != JSONForm || s.completes(f))
+func (s *serverStream) accepts(frame transport.Frame) bool {
+	return !s.over && !s.oneWay && (s.form != JSONForm || s.completes(frame))
 }
 
 // completes reports whether the frame answers every open request.
-func (s *serverStream) completes(f transport.Frame) bool {
+func (s *serverStream) completes(frame transport.Frame) bool {
 	left := len(s.unanswered)
-	messages, _ := f.Messages()
+	messages, _ := frame.Messages()
 	for _, m := range messages {
 		if m.Kind() != transport.Response {
 			return false
@@ -108,8 +108,8 @@ func (s *serverStream) completes(f transport.Frame) bool {
 }
 
 // add appends a frame.
-func (s *serverStream) add(f transport.Frame) {
-	complete := s.completes(f)
+func (s *serverStream) add(frame transport.Frame) {
+	complete := s.completes(frame)
 	if s.form == AnyForm {
 		if complete && s.number != 0 {
 			s.setForm(JSONForm)
@@ -117,8 +117,8 @@ func (s *serverStream) add(f transport.Frame) {
 			s.setForm(StreamForm)
 		}
 	}
-	s.events = append(s.events, f.Bytes)
-	messages, _ := f.Messages()
+	s.events = append(s.events, frame.Bytes)
+	messages, _ := frame.Messages()
 	answered := len(s.unanswered) == 0
 	for _, m := range messages {
 		if m.Kind() == transport.Response {
@@ -231,7 +231,7 @@ func (s *serverStream) refused() bool {
 		return false
 	}
 	messages, _ := transport.Frame{Bytes: s.events[0]}.Messages()
-	return !slices.ContainsFunc(messages, func(m transport.Message) bool { return m.Result != nil })
+	return !slices.ContainsFunc(messages, func(message transport.Message) bool { return message.Result != nil })
 }
 
 // follower is an HTTP response that gets the events of a stream.
@@ -296,13 +296,13 @@ func (f *follower) follow(ctx context.Context) {
 }
 
 // respond sends the head of the response, and the body or its beginning.
-func (f *follower) respond(a Answer, contentType string, body []byte) error {
-	status := a.Status
+func (f *follower) respond(answer Answer, contentType string, body []byte) error {
+	status := answer.Status
 	if status == 0 {
 		status = http.StatusOK
 	}
 	h := f.writer.Header()
-	maps.Copy(h, a.Header)
+	maps.Copy(h, answer.Header)
 	if contentType != "" {
 		h.Set("Content-Type", contentType)
 	}

@@ -99,8 +99,8 @@ func (s *EventScanner) Held() int { return len(s.meta) }
 func (s *EventScanner) Open() bool { return s.open }
 
 // plain takes a whole event in the form of nearly all servers, without a copy of the data.
-func (s *EventScanner) plain(e *lineEnds) bool {
-	rest := e.b[e.at:]
+func (s *EventScanner) plain(lineEnds *lineEnds) bool {
+	rest := lineEnds.b[lineEnds.at:]
 	if !bytes.HasPrefix(rest, plainHead) {
 		return false
 	}
@@ -108,47 +108,47 @@ func (s *EventScanner) plain(e *lineEnds) bool {
 	if end <= len(plainHead) || end+1 >= len(rest) || rest[end+1] != '\n' {
 		return false
 	}
-	if e.cr < e.at {
-		e.cr = e.find('\r')
+	if lineEnds.cr < lineEnds.at {
+		lineEnds.cr = lineEnds.find('\r')
 	}
-	if e.cr < e.at+end {
+	if lineEnds.cr < lineEnds.at+end {
 		return false
 	}
 	s.found = append(s.found, StreamEvent{Data: rest[len(plainHead):end:end]})
 	s.begun, s.later, s.crlf = true, true, false
-	e.at += end + 2
+	lineEnds.at += end + 2
 	return true
 }
 
 // step goes on to the end of a line or of the chunk.
-func (s *EventScanner) step(e *lineEnds) {
-	if s.cr && s.afterCR(e) {
+func (s *EventScanner) step(lineEnds *lineEnds) {
+	if s.cr && s.afterCR(lineEnds) {
 		return
 	}
-	end := e.next()
-	s.take(e.b[e.at:end])
-	e.at = end
-	if end == len(e.b) {
+	end := lineEnds.next()
+	s.take(lineEnds.b[lineEnds.at:end])
+	lineEnds.at = end
+	if end == len(lineEnds.b) {
 		return
 	}
 	n := 1
-	if e.b[end] == '\r' {
-		if end+1 == len(e.b) {
+	if lineEnds.b[end] == '\r' {
+		if end+1 == len(lineEnds.b) {
 			s.cr = true
-		} else if e.b[end+1] == '\n' {
+		} else if lineEnds.b[end+1] == '\n' {
 			n = 2
 		}
 	}
-	e.at += n
-	s.endLine(e.b[end:e.at])
+	lineEnds.at += n
+	s.endLine(lineEnds.b[end:lineEnds.at])
 }
 
 // afterCR looks at the byte after a CR that ended a chunk, and reports whether the
 // step is done with it.
-func (s *EventScanner) afterCR(e *lineEnds) bool {
+func (s *EventScanner) afterCR(lineEnds *lineEnds) bool {
 	s.cr = false
-	if e.b[e.at] == '\n' {
-		if e.at++; len(s.meta) == 0 {
+	if lineEnds.b[lineEnds.at] == '\n' {
+		if lineEnds.at++; len(s.meta) == 0 {
 			s.stray = 1
 		}
 		s.meta = append(s.meta, '\n')
@@ -158,22 +158,22 @@ func (s *EventScanner) afterCR(e *lineEnds) bool {
 		s.finish()
 		return true
 	}
-	return e.at == len(e.b)
+	return lineEnds.at == len(lineEnds.b)
 }
 
 // take adds bytes within a line.
-func (s *EventScanner) take(b []byte) {
-	for len(b) > 0 && s.kind == lineNew {
-		n := min(len(b), len(byteOrder)+len(dataHead)) // enough to know the field
-		s.meta = append(s.meta, b[:n]...)
-		b = b[n:]
+func (s *EventScanner) take(data []byte) {
+	for len(data) > 0 && s.kind == lineNew {
+		n := min(len(data), len(byteOrder)+len(dataHead)) // enough to know the field
+		s.meta = append(s.meta, data[:n]...)
+		data = data[n:]
 		s.classify(false)
 	}
 	switch s.kind {
 	case lineData:
-		s.arena = append(s.arena, b...)
+		s.arena = append(s.arena, data...)
 	case lineOther:
-		s.meta = append(s.meta, b...)
+		s.meta = append(s.meta, data...)
 	}
 }
 
@@ -277,16 +277,16 @@ func DataLine(line []byte) int {
 	return 0
 }
 
-// EventLines yields each line of b and the line end, which the last line may lack.
-func EventLines(b []byte) iter.Seq2[[]byte, []byte] {
+// EventLines yields each line of data and the line end, which the last line may lack.
+func EventLines(data []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(text, end []byte) bool) {
-		for e := (lineEnds{b: b, lf: -1, cr: -1}); e.at < len(b); {
+		for e := (lineEnds{b: data, lf: -1, cr: -1}); e.at < len(data); {
 			from, end := e.at, e.next()
-			e.at = min(end+1, len(b))
-			if end+1 < len(b) && b[end] == '\r' && b[end+1] == '\n' {
+			e.at = min(end+1, len(data))
+			if end+1 < len(data) && data[end] == '\r' && data[end+1] == '\n' {
 				e.at++
 			}
-			if !yield(b[from:end], b[end:e.at]) {
+			if !yield(data[from:end], data[end:e.at]) {
 				return
 			}
 		}

@@ -46,12 +46,12 @@ type Options struct {
 }
 
 // New returns an open gate.
-func New(o Options) *Gate {
-	if o.Moves == nil {
-		o.Moves = new(Moves)
+func New(options Options) *Gate {
+	if options.Moves == nil {
+		options.Moves = new(Moves)
 	}
-	g := &Gate{options: o, poked: make(chan struct{}, 1), Names: NewNamer(o.Parser), began: time.Now()}
-	g.Lanes = [2]*Lane{{Dir: transport.ClientToServer, Cap: o.C2S}, {Dir: transport.ServerToClient, Cap: o.S2C}}
+	g := &Gate{options: options, poked: make(chan struct{}, 1), Names: NewNamer(options.Parser), began: time.Now()}
+	g.Lanes = [2]*Lane{{Dir: transport.ClientToServer, Cap: options.C2S}, {Dir: transport.ServerToClient, Cap: options.S2C}}
 	for i := range g.Ends {
 		g.Ends[i] = &End{gate: g, Out: g.Lanes[i], In: g.Lanes[1-i]}
 	}
@@ -109,8 +109,8 @@ func (g *Gate) Poke() {
 func (g *Gate) Poked() <-chan struct{} { return g.poked }
 
 // use notes a use of the gate by an end.
-func (g *Gate) use(e *End) {
-	g.Used[e.Out.Dir-transport.ClientToServer] = true
+func (g *Gate) use(end *End) {
+	g.Used[end.Out.Dir-transport.ClientToServer] = true
 	g.Poke()
 }
 
@@ -181,11 +181,11 @@ func (g *Gate) Hidden() []string {
 
 // Write offers the frame and returns when the engine acknowledges it. A context that ends
 // before the frame is taken withdraws it; taken means delivered.
-func (e *End) Write(ctx context.Context, f transport.Frame) error {
-	if err := f.Sendable(); err != nil {
+func (e *End) Write(ctx context.Context, frame transport.Frame) error {
+	if err := frame.Sendable(); err != nil {
 		return err
 	}
-	flight, err := e.offer(ctx, f, OperationOf(ctx), false)
+	flight, err := e.offer(ctx, frame, OperationOf(ctx), false)
 	if err != nil {
 		return err
 	}
@@ -194,8 +194,8 @@ func (e *End) Write(ctx context.Context, f transport.Frame) error {
 
 // Offer puts the frame of a recorded half into its writer's hand. The operation does not
 // show in the frame's name.
-func (e *End) Offer(ctx context.Context, f transport.Frame, operation string) (*Flight, error) {
-	return e.offer(ctx, f, operation, true)
+func (e *End) Offer(ctx context.Context, frame transport.Frame, operation string) (*Flight, error) {
+	return e.offer(ctx, frame, operation, true)
 }
 
 func (e *End) offer(ctx context.Context, f transport.Frame, operation string, quiet bool) (*Flight, error) {
@@ -227,19 +227,19 @@ func (e *End) offer(ctx context.Context, f transport.Frame, operation string, qu
 }
 
 // Await returns when the Write of an offered frame does.
-func (e *End) Await(ctx context.Context, f *Flight) error {
+func (e *End) Await(ctx context.Context, flight *Flight) error {
 	select {
-	case err := <-f.done:
+	case err := <-flight.done:
 		return err
 	case <-ctx.Done():
 	}
 	e.gate.Lock()
-	back := e.gate.withdraw(e.Out, f)
+	back := e.gate.withdraw(e.Out, flight)
 	e.gate.Unlock()
 	if back {
 		return ctx.Err()
 	}
-	return <-f.done
+	return <-flight.done
 }
 
 // Admit names the offered frames. Writers that arrived in the same round stand in the order
@@ -261,14 +261,14 @@ func (g *Gate) Admit() {
 }
 
 // withdraw takes a frame back, and reports whether the frame was there.
-func (g *Gate) withdraw(l *Lane, f *Flight) bool {
-	if i := slices.Index(l.fresh, f); i >= 0 {
-		l.fresh = slices.Delete(l.fresh, i, i+1)
-		f.said = g.Names.parser.parse(f.Frame)
-	} else if i := slices.Index(l.Waiting, f); i >= 0 {
-		l.Waiting = slices.Delete(l.Waiting, i, i+1)
+func (g *Gate) withdraw(lane *Lane, flight *Flight) bool {
+	if i := slices.Index(lane.fresh, flight); i >= 0 {
+		lane.fresh = slices.Delete(lane.fresh, i, i+1)
+		flight.said = g.Names.parser.parse(flight.Frame)
+	} else if i := slices.Index(lane.Waiting, flight); i >= 0 {
+		lane.Waiting = slices.Delete(lane.Waiting, i, i+1)
 		for _, c := range g.Names.Calls { // another response may come
-			if c.Response == f {
+			if c.Response == flight {
 				c.Response = nil
 			}
 		}
@@ -277,16 +277,16 @@ func (g *Gate) withdraw(l *Lane, f *Flight) bool {
 		return false
 	}
 	if g.options.Rules != nil {
-		g.options.Rules.Withdraw(f.Dir, f.said.Parsed)
+		g.options.Rules.Withdraw(flight.Dir, flight.said.Parsed)
 	}
 	return true
 }
 
 // Place sets where in the recorded order of its sender a frame stands, and which place is
 // next.
-func (e *End) Place(f *Flight, place, next int) {
+func (e *End) Place(flight *Flight, place, next int) {
 	e.gate.Lock()
-	f.place, e.Out.turn = place, next
+	flight.place, e.Out.turn = place, next
 	e.gate.Unlock()
 }
 
@@ -371,7 +371,7 @@ type Lane struct {
 // Lineage has the numbers of a goroutine and its parent; 0 is unknown.
 type Lineage struct{ ID, Parent int }
 
-func lineage(g stacks.Goroutine) Lineage { return Lineage{g.ID, g.Parent} }
+func lineage(goroutine stacks.Goroutine) Lineage { return Lineage{goroutine.ID, goroutine.Parent} }
 
 // Flight is a frame on its way.
 type Flight struct {
@@ -424,11 +424,11 @@ func (l *Lane) Next() Lineage {
 func (l *Lane) Blocked() bool { return len(l.Waiting) > 0 && len(l.readers) == 0 }
 
 // Where says in words where a frame of the lane is.
-func (l *Lane) Where(f *Flight) string {
-	if i := slices.Index(l.Queue, f); i >= 0 {
+func (l *Lane) Where(flight *Flight) string {
+	if i := slices.Index(l.Queue, flight); i >= 0 {
 		return fmt.Sprintf("queued in %v, number %d of %d", l.Dir, i+1, len(l.Queue))
 	}
-	if slices.Contains(l.Waiting, f) {
+	if slices.Contains(l.Waiting, flight) {
 		full := "is closed"
 		if l.Cap == 0 {
 			full = "has no waiting reader"
@@ -437,8 +437,8 @@ func (l *Lane) Where(f *Flight) string {
 		}
 		return fmt.Sprintf("in the hand of the %s's writer: %v %s", l.Dir.Sender(), l.Dir, full)
 	}
-	if f.Given > 0 {
-		return fmt.Sprintf("read by the %s at step %d", l.Dir.Receiver(), f.Given)
+	if flight.Given > 0 {
+		return fmt.Sprintf("read by the %s at step %d", l.Dir.Receiver(), flight.Given)
 	}
 	return "withdrawn: its writer gave up, or an end was closed"
 }
@@ -463,10 +463,10 @@ func (l *Lane) wake(err error) {
 func (l *Lane) heard() bool { return len(l.readers) > 0 && !l.Leaving }
 
 // ack lets the Write of a taken frame return.
-func (l *Lane) ack(f *Flight) {
-	i := slices.Index(l.unacked, f)
+func (l *Lane) ack(flight *Flight) {
+	i := slices.Index(l.unacked, flight)
 	l.unacked = slices.Delete(l.unacked, i, i+1)
-	f.done <- nil
+	flight.done <- nil
 }
 
 // point is a goroutine in Point.
@@ -515,7 +515,7 @@ func Point(ctx context.Context, name string) {
 	case <-p.reached:
 	case <-ctx.Done():
 		g.Lock()
-		g.points = slices.DeleteFunc(g.points, func(q *point) bool { return q == p })
+		g.points = slices.DeleteFunc(g.points, func(point *point) bool { return point == p })
 		g.Unlock()
 	}
 }
@@ -533,6 +533,6 @@ func (g *Gate) arrive(name string) *point {
 
 // reach lets a goroutine go on.
 func (g *Gate) reach(p *point) {
-	g.points = slices.DeleteFunc(g.points, func(q *point) bool { return q == p })
+	g.points = slices.DeleteFunc(g.points, func(point *point) bool { return point == p })
 	close(p.reached)
 }

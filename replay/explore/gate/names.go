@@ -66,11 +66,11 @@ func (c *Call) Messages() (request, response transport.Message) {
 }
 
 // NewNamer returns a namer. The parser may be nil.
-func NewNamer(p *Parser) *Namer {
-	if p == nil {
-		p = &Parser{}
+func NewNamer(parser *Parser) *Namer {
+	if parser == nil {
+		parser = &Parser{}
 	}
-	return &Namer{parser: p, seen: map[occurrence]int{}, index: timeline.NewIndex[mcp.Key, *Call](timeline.All)}
+	return &Namer{parser: parser, seen: map[occurrence]int{}, index: timeline.NewIndex[mcp.Key, *Call](timeline.All)}
 }
 
 // Name returns the content name of the next frame.
@@ -81,22 +81,22 @@ func (n *Namer) Name(dir transport.Direction, frame transport.Frame) string {
 }
 
 // name names the frame of a flight, and remembers its requests.
-func (n *Namer) name(f *Flight) {
-	f.said = n.parser.parse(f.Frame)
-	messages := f.said.Messages
+func (n *Namer) name(flight *Flight) {
+	flight.said = n.parser.parse(flight.Frame)
+	messages := flight.said.Messages
 	switch {
 	case messages == nil:
-		f.Name = n.count(f.Dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(f.Frame.Bytes)))))
+		flight.Name = n.count(flight.Dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(flight.Frame.Bytes)))))
 	case len(messages) == 1:
-		f.Name = n.message(f, 0)
+		flight.Name = n.message(flight, 0)
 	default:
 		parts := make([]string, len(messages))
 		for i := range messages {
-			parts[i] = n.message(f, i)
+			parts[i] = n.message(flight, i)
 		}
-		f.Name = n.count(f.Dir, "batch ["+strings.Join(parts, ", ")+"]")
+		flight.Name = n.count(flight.Dir, "batch ["+strings.Join(parts, ", ")+"]")
 	}
-	f.hash = hashOf(f.Name)
+	flight.hash = hashOf(flight.Name)
 }
 
 // message names message number i of the frame.
@@ -122,35 +122,35 @@ func (n *Namer) message(f *Flight, i int) string {
 
 // response names a response after its request. A response to no request is named by its
 // occurrence alone: the id must not show.
-func (n *Namer) response(f *Flight, m *transport.Message) string {
-	c, first := n.index.Answer(f.Dir.Reverse(), f.Frame.Stream, mcp.KeyOf(m.ID))
+func (n *Namer) response(flight *Flight, message *transport.Message) string {
+	c, first := n.index.Answer(flight.Dir.Reverse(), flight.Frame.Stream, mcp.KeyOf(message.ID))
 	if !first {
-		c, _ = n.index.Past(f.Dir.Reverse(), f.Frame.Stream, mcp.KeyOf(m.ID))
+		c, _ = n.index.Past(flight.Dir.Reverse(), flight.Frame.Stream, mcp.KeyOf(message.ID))
 	}
 	if c == nil {
-		return n.count(f.Dir, "response to nothing")
+		return n.count(flight.Dir, "response to nothing")
 	}
-	f.Ping = f.Ping || c.Request.Ping
-	if f.Answers == nil {
-		f.Answers = c
+	flight.Ping = flight.Ping || c.Request.Ping
+	if flight.Answers == nil {
+		flight.Answers = c
 	}
 	name := "response to " + c.Name
 	if !first {
-		return n.count(f.Dir, "another "+name)
+		return n.count(flight.Dir, "another "+name)
 	}
-	c.Response = f
+	c.Response = flight
 	return name
 }
 
 // notification names progress and cancellation after the request, and other notifications
 // by their subject.
-func (n *Namer) notification(f *Flight, m *transport.Message, about string) string {
+func (n *Namer) notification(flight *Flight, message *transport.Message, about string) string {
 	var c *Call
-	switch m.Method {
+	switch message.Method {
 	case mcp.NotificationProgress:
-		c, _ = n.index.Progress(f.Dir.Reverse(), f.Frame.Stream, mcp.KeyOf(m.ProgressToken()))
+		c, _ = n.index.Progress(flight.Dir.Reverse(), flight.Frame.Stream, mcp.KeyOf(message.ProgressToken()))
 	case mcp.NotificationCancelled:
-		c = n.index.Named(f.Dir, mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID)))
+		c = n.index.Named(flight.Dir, mcp.KeyOf(transport.Member(message.Params, mcp.MemberRequestID)))
 		if c != nil {
 			c.Cancelled = true
 		}
@@ -158,9 +158,9 @@ func (n *Namer) notification(f *Flight, m *transport.Message, about string) stri
 		return about
 	}
 	if c == nil {
-		return m.Method
+		return message.Method
 	}
-	return m.Method + " (" + c.Name + ")"
+	return message.Method + " (" + c.Name + ")"
 }
 
 // count adds the occurrence number of a name.
@@ -211,16 +211,16 @@ const (
 	parserBytes  = 1 << 14 // longest remembered frame
 )
 
-func (p *Parser) parse(f transport.Frame) *said {
-	if len(f.Bytes) > parserBytes {
-		return parseFrame(f)
+func (p *Parser) parse(frame transport.Frame) *said {
+	if len(frame.Bytes) > parserBytes {
+		return parseFrame(frame)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if old := p.seen[string(f.Bytes)]; old != nil {
+	if old := p.seen[string(frame.Bytes)]; old != nil {
 		return old
 	}
-	text := string(f.Bytes)
+	text := string(frame.Bytes)
 	read := parseFrame(transport.Frame{Bytes: []byte(text)}) // not the peer's bytes, which may change
 	if p.seen == nil {
 		p.seen = map[string]*said{}
@@ -231,8 +231,8 @@ func (p *Parser) parse(f transport.Frame) *said {
 	return read
 }
 
-func parseFrame(f transport.Frame) *said {
-	s := &said{Parsed: order.Parse(f)}
+func parseFrame(frame transport.Frame) *said {
+	s := &said{Parsed: order.Parse(frame)}
 	for _, m := range s.Messages {
 		about := Clip(m.Method)
 		if target, ok := timeline.Target(m); ok {

@@ -163,69 +163,69 @@ func (g *Gate) takes(steps []Step, early bool) []Step {
 	return steps
 }
 
-func (f *Flight) step(k Kind) Step {
-	return Step{Kind: k, Dir: f.Dir, What: f.Name, hash: f.hash, Flight: f}
+func (f *Flight) step(kind Kind) Step {
+	return Step{Kind: kind, Dir: f.Dir, What: f.Name, hash: f.hash, Flight: f}
 }
 
 // Gives reports whether releasing the step hands its frame to a reader.
-func (g *Gate) Gives(s Step) bool {
-	return s.Kind == Give || s.Kind == Take && g.Lane(s.Dir).Cap == 0
+func (g *Gate) Gives(step Step) bool {
+	return step.Kind == Give || step.Kind == Take && g.Lane(step.Dir).Cap == 0
 }
 
 // Release performs a step of the gate.
-func (g *Gate) Release(s Step) {
-	if s.Kind == Reach {
-		g.reach(s.point)
+func (g *Gate) Release(step Step) {
+	if step.Kind == Reach {
+		g.reach(step.point)
 		return
 	}
-	l := g.Lane(s.Dir)
-	switch s.Kind {
+	l := g.Lane(step.Dir)
+	switch step.Kind {
 	case Ack:
-		l.ack(s.Flight)
+		l.ack(step.Flight)
 	case Give:
 		g.give(l)
 	case Take:
-		g.take(l, s.Flight)
+		g.take(l, step.Flight)
 	case EOF:
 		l.EOF = g.Round
 		l.readers[0].got <- received{err: io.EOF}
 		l.readers = l.readers[1:]
 	case Close:
-		g.End(s.Dir).close()
+		g.End(step.Dir).close()
 	case HalfClose:
 		l.Ended, l.Halved = true, true
 		l.refuse()
 	}
 }
 
-func (g *Gate) take(l *Lane, f *Flight) {
-	f.Taken = g.Round
-	i := slices.Index(l.Waiting, f)
-	l.Waiting = slices.Delete(l.Waiting, i, i+1)
-	l.unacked = append(l.unacked, f)
-	l.Queue = append(l.Queue, f)
+func (g *Gate) take(lane *Lane, flight *Flight) {
+	flight.Taken = g.Round
+	i := slices.Index(lane.Waiting, flight)
+	lane.Waiting = slices.Delete(lane.Waiting, i, i+1)
+	lane.unacked = append(lane.unacked, flight)
+	lane.Queue = append(lane.Queue, flight)
 	if g.options.Rules != nil {
-		for _, v := range g.options.Rules.Send(f.Dir, f.said.Parsed, f.known) {
-			g.Breaches = append(g.Breaches, Breach{v, f.Dir.String() + " " + f.Name, f.Taken})
+		for _, v := range g.options.Rules.Send(flight.Dir, flight.said.Parsed, flight.known) {
+			g.Breaches = append(g.Breaches, Breach{v, flight.Dir.String() + " " + flight.Name, flight.Taken})
 		}
 	}
-	if l.Cap == 0 { // hand to hand
-		g.give(l)
+	if lane.Cap == 0 { // hand to hand
+		g.give(lane)
 	}
 	if !g.options.Split {
-		l.ack(f)
+		lane.ack(flight)
 	}
 }
 
 // give hands the first queued frame to the reader that waits longest, and tells the rules.
-func (g *Gate) give(l *Lane) {
-	f := l.Queue[0]
-	l.Queue = l.Queue[1:]
-	f.Given, l.Last = g.Round, f
-	l.Before, l.Holder = l.Holder, l.readers[0].goroutine
-	l.readers[0].got <- received{frame: f.Frame}
-	l.readers = l.readers[1:]
+func (g *Gate) give(lane *Lane) {
+	f := lane.Queue[0]
+	lane.Queue = lane.Queue[1:]
+	f.Given, lane.Last = g.Round, f
+	lane.Before, lane.Holder = lane.Holder, lane.readers[0].goroutine
+	lane.readers[0].got <- received{frame: f.Frame}
+	lane.readers = lane.readers[1:]
 	if g.options.Rules != nil {
-		g.options.Rules.Give(l.Dir, l.Last.said.Parsed)
+		g.options.Rules.Give(lane.Dir, lane.Last.said.Parsed)
 	}
 }

@@ -52,22 +52,22 @@ func NewModels(events []store.Event, client, server replay.Model) (*Models, erro
 }
 
 // Play lets both ends play in a run: with an operation for each call and for the rest.
-func (m *Models) Play(r Run) []*Modeled {
+func (m *Models) Play(run Run) []*Modeled {
 	var list []*Modeled
 	for _, e := range m.ends {
 		h := &Modeled{
-			modeledEnd: e, run: r, end: r.Gate.End(e.own), script: e.script.Rewound(),
+			modeledEnd: e, run: run, end: run.Gate.End(e.own), script: e.script.Rewound(),
 			asked: map[int][]Operation{}, awaited: map[int][]Operation{},
 			send: make(chan struct{}, 1), read: make(chan struct{}, 1),
 		}
 		for _, c := range e.calls {
-			op := r.Expect(c.name, false)
+			op := run.Expect(c.name, false)
 			h.asked[c.request] = append(h.asked[c.request], op)
 			h.awaited[c.response] = append(h.awaited[c.response], op)
 		}
-		h.whole = r.Expect("the "+e.own.Sender()+"'s half", true)
-		r.Go(h.write)
-		r.Go(h.listen)
+		h.whole = run.Expect("the "+e.own.Sender()+"'s half", true)
+		run.Go(h.write)
+		run.Go(h.listen)
 		list = append(list, h)
 	}
 	return list
@@ -248,12 +248,12 @@ type modelReader struct {
 	resume  chan struct{}
 }
 
-func newModelReader(m replay.Model) *modelReader {
+func newModelReader(model replay.Model) *modelReader {
 	r := &modelReader{
-		queue: -1, inline: m == replay.Inline, serial: m == replay.Serial, calling: map[mcp.Key]bool{},
+		queue: -1, inline: model == replay.Inline, serial: model == replay.Serial, calling: map[mcp.Key]bool{},
 		owed: map[int]bool{}, atWork: map[mcp.Key]bool{}, resume: make(chan struct{}, 1),
 	}
-	if q, inbox := m.Queue(); inbox {
+	if q, inbox := model.Queue(); inbox {
 		r.queue = q
 	} else if !r.inline && !r.serial {
 		return nil
@@ -278,12 +278,12 @@ func (r *modelReader) idle() string {
 
 // heard takes a read frame, and the frames that the machine sends in return, numbered from
 // n.
-func (r *modelReader) heard(f transport.Frame, n int, out []transport.Frame) {
+func (r *modelReader) heard(frame transport.Frame, n int, out []transport.Frame) {
 	if r == nil {
 		return
 	}
 	asked := map[mcp.Key]bool{}
-	for _, m := range messages(f) {
+	for _, m := range messages(frame) {
 		switch m.Kind() {
 		case transport.Request:
 			asked[mcp.KeyOf(m.ID)] = true
@@ -320,11 +320,11 @@ func (r *modelReader) finish(id mcp.Key) {
 }
 
 // offered takes an own frame that is in the writer's hand.
-func (r *modelReader) offered(f transport.Frame) {
+func (r *modelReader) offered(frame transport.Frame) {
 	if r == nil {
 		return
 	}
-	for _, m := range messages(f) {
+	for _, m := range messages(frame) {
 		if m.Kind() == transport.Request && m.Method != mcp.MethodListen {
 			r.calling[mcp.KeyOf(m.ID)] = true
 		}
@@ -332,12 +332,12 @@ func (r *modelReader) offered(f transport.Frame) {
 }
 
 // wrote takes own frame number n, which has left the writer's hand.
-func (r *modelReader) wrote(n int, f transport.Frame) {
+func (r *modelReader) wrote(n int, frame transport.Frame) {
 	if r == nil {
 		return
 	}
 	delete(r.owed, n)
-	for _, m := range messages(f) {
+	for _, m := range messages(frame) {
 		if m.Kind() == transport.Response {
 			delete(r.atWork, mcp.KeyOf(m.ID))
 		}

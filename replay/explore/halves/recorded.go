@@ -17,26 +17,26 @@ import (
 )
 
 // Server lets the recorded server of a session play under a model.
-func Server(r Run, s *Session, m replay.Model) *Recorded {
-	p := standin.NewPlayer(s.events, match.Rules{Match: s.match})
-	if r.Loose {
+func Server(run Run, session *Session, model replay.Model) *Recorded {
+	p := standin.NewPlayer(session.events, match.Rules{Match: session.match})
+	if run.Loose {
 		p.AllowReorder()
 	}
-	h := newRecorded(r, s, transport.ServerToClient, p, m)
+	h := newRecorded(run, session, transport.ServerToClient, p, model)
 	h.close, h.without = p.Close, p.Without
 	h.play(p.Start(), p.End)
 	return h
 }
 
 // Client lets the recorded client of a session play under a model.
-func Client(r Run, s *Session, m replay.Model) *Recorded {
-	d := standin.NewDriver(s.events, match.Rules{})
-	if r.Loose {
+func Client(run Run, session *Session, model replay.Model) *Recorded {
+	d := standin.NewDriver(session.events, match.Rules{})
+	if run.Loose {
 		d.AllowReorder()
 	}
-	h := newRecorded(r, s, transport.ClientToServer, d, m)
+	h := newRecorded(run, session, transport.ClientToServer, d, model)
 	h.close, h.without = d.Close, d.Without
-	h.calls, h.said = newPlayedCalls(r, s), d.Said
+	h.calls, h.said = newPlayedCalls(run, session), d.Said
 	h.play(d.Start(), nil)
 	return h
 }
@@ -89,8 +89,8 @@ type playedCall struct {
 
 // newPlayedCalls adds an operation for each request of the recorded client, and for the rest
 // of the half.
-func newPlayedCalls(r Run, s *Session) *playedCalls {
-	list, err := s.calls()
+func newPlayedCalls(run Run, session *Session) *playedCalls {
+	list, err := session.calls()
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
 	}
@@ -100,20 +100,20 @@ func newPlayedCalls(r Run, s *Session) *playedCalls {
 			continue
 		}
 		c.byID[call.id] = append(c.byID[call.id], &playedCall{
-			op:    r.Expect(call.name, false),
+			op:    run.Expect(call.name, false),
 			waits: call.response > 0 && !call.cancelled,
 			owed:  call.response == 0 && !call.cancelled && !call.listen && call.id != "null",
 		})
 	}
-	c.whole = r.Expect("the client's half", true)
+	c.whole = run.Expect("the client's half", true)
 	return c
 }
 
 // offered begins the calls of a frame, and returns the frame's operation.
-func (c *playedCalls) offered(f transport.Frame) (op string) {
-	c.each(f, transport.Request, func(p *playedCall) bool { return !p.begun }, func(p *playedCall) {
-		p.begun, op = true, p.op.Name
-		p.op.Begin()
+func (c *playedCalls) offered(frame transport.Frame) (op string) {
+	c.each(frame, transport.Request, func(playedCall *playedCall) bool { return !playedCall.begun }, func(playedCall *playedCall) {
+		playedCall.begun, op = true, playedCall.op.Name
+		playedCall.op.Begin()
 	})
 	return op
 }
@@ -202,10 +202,10 @@ type Recorded struct {
 }
 
 // newRecorded puts a machine on the end that sends in direction own.
-func newRecorded(r Run, s *Session, own transport.Direction, m machine, model replay.Model) *Recorded {
+func newRecorded(run Run, session *Session, own transport.Direction, machine machine, model replay.Model) *Recorded {
 	return &Recorded{
-		Name: "recorded " + own.Sender(), run: r, session: s, end: r.Gate.End(own),
-		machine: m, model: newModelReader(model), wake: make(chan struct{}, 1),
+		Name: "recorded " + own.Sender(), run: run, session: session, end: run.Gate.End(own),
+		machine: machine, model: newModelReader(model), wake: make(chan struct{}, 1),
 	}
 }
 

@@ -54,12 +54,12 @@ func NewSession(events []store.Event) *Session {
 
 // match is match.MatchParams, computed once for the same bytes: schedules ask for the same
 // things again and again.
-func (s *Session) match(m transport.Message) (match.Key, error) {
-	raw := m.Method + "\x00" + string(m.Params)
+func (s *Session) match(message transport.Message) (match.Key, error) {
+	raw := message.Method + "\x00" + string(message.Params)
 	if key, ok := s.keys.Load(raw); ok {
 		return key.(match.Key), nil
 	}
-	key, err := match.MatchParams(m)
+	key, err := match.MatchParams(message)
 	if err == nil {
 		s.keys.Store(raw, key)
 	}
@@ -67,8 +67,8 @@ func (s *Session) match(m transport.Message) (match.Key, error) {
 }
 
 // messages parses a frame; a frame without JSON has no messages.
-func messages(f transport.Frame) []transport.Message {
-	list, err := f.Messages()
+func messages(frame transport.Frame) []transport.Message {
+	list, err := frame.Messages()
 	if err != nil {
 		return nil
 	}

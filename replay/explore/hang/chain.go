@@ -55,44 +55,44 @@ func (k *chain) link(part any, text string) bool {
 }
 
 // call follows an open request.
-func (k *chain) call(c *gate.Call) {
-	f := c.Request
-	if c.Response != nil {
-		f = c.Response
+func (k *chain) call(call *gate.Call) {
+	f := call.Request
+	if call.Response != nil {
+		f = call.Response
 	}
 	l := k.Gate.Lane(f.Dir)
 	if f.Given == 0 {
-		if k.link(c, fmt.Sprintf("%s is %s", f.Name, l.Where(f))) {
+		if k.link(call, fmt.Sprintf("%s is %s", f.Name, l.Where(f))) {
 			k.reader(l)
 		}
 		return
 	}
-	owes := "the " + f.Dir.Receiver() + " owes the response to " + c.Name
+	owes := "the " + f.Dir.Receiver() + " owes the response to " + call.Name
 	back := k.Gate.Lane(f.Dir.Reverse())
 	switch inner, write := k.askedSince(back, f.Given), k.offeredSince(back, f.Given); {
 	case l.Deafened:
-		k.link(c, owes+", and has closed")
+		k.link(call, owes+", and has closed")
 	case l.Readers() == 0 && l.Last == f:
-		if k.link(c, owes+": its reader has not come back from it") {
+		if k.link(call, owes+": its reader has not come back from it") {
 			k.reader(l)
 		}
 	case inner != nil:
 		k.nested = true
-		if k.link(c, owes+", and has asked "+inner.Name+" since") {
+		if k.link(call, owes+", and has asked "+inner.Name+" since") {
 			k.call(inner)
 		}
 	case write != nil:
-		if k.link(c, owes+", and is at the Write of "+write.Name) {
+		if k.link(call, owes+", and is at the Write of "+write.Name) {
 			k.reader(back)
 		}
 	default:
-		k.debt(c, owes, back.Dir)
+		k.debt(call, owes, back.Dir)
 	}
 }
 
 // debt ends a chain at an owed response. An open call of the owing end, on the way here, may
 // hold the response up.
-func (k *chain) debt(c *gate.Call, owes string, dir transport.Direction) {
+func (k *chain) debt(call *gate.Call, owes string, dir transport.Direction) {
 	within := func(own *gate.Call) bool { // the handler waits for the call: the writer is no operation, and still stands there
 		if k.blind {
 			return true
@@ -102,73 +102,73 @@ func (k *chain) debt(c *gate.Call, owes string, dir transport.Direction) {
 	}
 	for _, part := range k.parts {
 		if own, ok := part.(*gate.Call); ok && own.Request.Dir == dir && own.Response == nil && within(own) {
-			k.link(c, owes+", and waits for the response to "+own.Name)
+			k.link(call, owes+", and waits for the response to "+own.Name)
 			k.cyclic = true
 			return
 		}
 	}
-	worker := k.all.Place(k.worker(c))
+	worker := k.all.Place(k.worker(call))
 	switch {
 	case slices.Contains(k.parts, any(k.Gate.Lane(dir))):
-		k.link(c, owes+", which only the "+dir.Receiver()+"'s reader can read")
+		k.link(call, owes+", which only the "+dir.Receiver()+"'s reader can read")
 		k.cyclic = true
 	case worker.At != "":
-		k.link(c, owes+": the goroutine that took it up stands at "+worker.String())
+		k.link(call, owes+": the goroutine that took it up stands at "+worker.String())
 		k.ends = fmt.Sprintf("and the goroutine that took it up stands at %v", worker)
 	case k.nested && k.Gate.Lane(dir.Reverse()).Readers() > 0:
-		k.link(c, owes+": the "+dir.Sender()+"'s reader is back at its Read, and nobody answers")
+		k.link(call, owes+": the "+dir.Sender()+"'s reader is back at its Read, and nobody answers")
 		k.ends = "and is back at its Read: it does not answer"
 	default:
-		k.link(c, owes+", and nothing is on its way")
+		k.link(call, owes+", and nothing is on its way")
 	}
 }
 
 // reader follows a reader that has not come back.
-func (k *chain) reader(l *gate.Lane) {
-	who := "the " + l.Dir.Receiver() + "'s reader"
-	if l.Last == nil {
-		k.link(l, who+" has never read")
+func (k *chain) reader(lane *gate.Lane) {
+	who := "the " + lane.Dir.Receiver() + "'s reader"
+	if lane.Last == nil {
+		k.link(lane, who+" has never read")
 		return
 	}
-	if l.Readers() > 0 {
+	if lane.Readers() > 0 {
 		return // the reader is not the cause
 	}
 	k.stuck = true
-	if k.hasEnded(l) {
-		k.link(l, fmt.Sprintf("the goroutine that read %s for the %s has ended", l.Last.Name, l.Dir.Receiver()))
+	if k.hasEnded(lane) {
+		k.link(lane, fmt.Sprintf("the goroutine that read %s for the %s has ended", lane.Last.Name, lane.Dir.Receiver()))
 		return
 	}
-	holds := who + " holds " + l.Last.Name
-	back := k.Gate.Lane(l.Dir.Reverse())
+	holds := who + " holds " + lane.Last.Name
+	back := k.Gate.Lane(lane.Dir.Reverse())
 	self := slices.IndexFunc(k.parts, func(part any) bool { // an operation on the way here that is the reader
 		op, ok := part.(*Operation)
-		return ok && !k.blind && l.Holder.ID != 0 && l.Holder.ID == op.Goroutine
+		return ok && !k.blind && lane.Holder.ID != 0 && lane.Holder.ID == op.Goroutine
 	})
-	switch inner, write := k.askedSince(back, l.Last.Given), k.offeredSince(back, l.Last.Given); {
+	switch inner, write := k.askedSince(back, lane.Last.Given), k.offeredSince(back, lane.Last.Given); {
 	case inner != nil:
-		if k.link(l, holds+", and has asked "+inner.Name+" since") {
+		if k.link(lane, holds+", and has asked "+inner.Name+" since") {
 			k.call(inner)
 		}
 	case write != nil:
-		if k.link(l, holds+", and is at the Write of "+write.Name) {
+		if k.link(lane, holds+", and is at the Write of "+write.Name) {
 			k.reader(back)
 		}
-	case l.Idle != "":
-		k.link(l, holds+": it "+l.Idle)
+	case lane.Idle != "":
+		k.link(lane, holds+": it "+lane.Idle)
 	case self >= 0:
-		k.link(l, holds+": it is operation "+k.parts[self].(*Operation).Name)
+		k.link(lane, holds+": it is operation "+k.parts[self].(*Operation).Name)
 		k.cyclic = true
 	default:
-		k.link(l, holds)
+		k.link(lane, holds)
 	}
 }
 
 // askedSince is the first open request in the lane written after a step, and not by a
 // waiting operation.
-func (d *diagnosis) askedSince(l *gate.Lane, step int) *gate.Call {
+func (d *diagnosis) askedSince(lane *gate.Lane, step int) *gate.Call {
 	for _, c := range d.Gate.Names.Calls {
 		f := c.Request
-		if f.Dir == l.Dir && !d.awaited[f.Op] && f.Taken > 0 && f.Round >= step && !c.Cancelled && !c.Listen && c.Open() {
+		if f.Dir == lane.Dir && !d.awaited[f.Op] && f.Taken > 0 && f.Round >= step && !c.Cancelled && !c.Listen && c.Open() {
 			return c
 		}
 	}
@@ -177,8 +177,8 @@ func (d *diagnosis) askedSince(l *gate.Lane, step int) *gate.Call {
 
 // offeredSince is the first frame in its writer's hand written after a step, and not by a
 // waiting operation.
-func (d *diagnosis) offeredSince(l *gate.Lane, step int) *gate.Flight {
-	for _, f := range l.Waiting {
+func (d *diagnosis) offeredSince(lane *gate.Lane, step int) *gate.Flight {
+	for _, f := range lane.Waiting {
 		if !d.awaited[f.Op] && f.Round >= step {
 			return f
 		}

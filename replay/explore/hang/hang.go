@@ -97,23 +97,23 @@ type diagnosis struct {
 }
 
 // Diagnose explains a scene.
-func Diagnose(s Scene) Diagnosis {
-	d := &diagnosis{Scene: s, blind: true, awaited: map[string]bool{}, waits: s.Waits}
-	for _, op := range s.Operations {
+func Diagnose(scene Scene) Diagnosis {
+	d := &diagnosis{Scene: scene, blind: true, awaited: map[string]bool{}, waits: scene.Waits}
+	for _, op := range scene.Operations {
 		d.awaited[op.Name] = true
 	}
-	d.alone = s.Live(transport.ClientToServer) != s.Live(transport.ServerToClient)
+	d.alone = scene.Live(transport.ClientToServer) != scene.Live(transport.ServerToClient)
 	result := Diagnosis{}
 	result.Seen, _ = d.explain()
 	result.Shape, result.About = d.shape(result.Seen)
 
-	d.waits, d.chain, d.blind = s.Waits, nil, false
-	if s.Tracer != nil {
+	d.waits, d.chain, d.blind = scene.Waits, nil, false
+	if scene.Tracer != nil {
 		d.all = stacks.Take()
 	}
 	for i := range d.quit {
 		// Where an end reads every frame on a goroutine of its own, each may end.
-		l := s.Gate.Lanes[i]
+		l := scene.Gate.Lanes[i]
 		own := l.Before.Parent != 0 && l.Before.Parent == l.Holder.Parent && l.Before.ID != l.Holder.ID
 		d.quit[i] = len(d.all) > 0 && l.Holder.ID != 0 && d.all.Find(l.Holder.ID).Text == "" && !own
 	}
@@ -126,7 +126,7 @@ func Diagnose(s Scene) Diagnosis {
 		}
 	}
 	if len(d.all) > 0 {
-		result.Closing = s.Tracer.closing(d.all, s.Steps, s.Still)
+		result.Closing = scene.Tracer.closing(d.all, scene.Steps, scene.Still)
 	}
 	return result
 }
@@ -351,24 +351,24 @@ func (d *diagnosis) openCall(op *Operation) *gate.Call {
 
 // wrote reports whether an operation wrote a frame: by the context of the frame or, if the
 // context names no operation, by the goroutine.
-func (d *diagnosis) wrote(op *Operation, f *gate.Flight) bool {
-	if f.Op != "" || d.blind || op.Goroutine == 0 || f.Writer.ID == 0 {
-		return f.Op == op.Name
+func (d *diagnosis) wrote(op *Operation, flight *gate.Flight) bool {
+	if flight.Op != "" || d.blind || op.Goroutine == 0 || flight.Writer.ID == 0 {
+		return flight.Op == op.Name
 	}
-	return f.Writer.ID == op.Goroutine
+	return flight.Writer.ID == op.Goroutine
 }
 
 // callWait follows an open request to its response, or to where the request stands.
-func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait, why string) {
-	f := c.Request
-	if c.Response != nil {
-		f = c.Response
+func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wait, why string) {
+	f := call.Request
+	if call.Response != nil {
+		f = call.Response
 	}
 	l := d.Gate.Lane(f.Dir)
 	if f.Given == 0 {
 		return behind(l), Wait{Who: f.Name, Why: l.Where(f)}, d.behindWhy(l, who, f.Name)
 	}
-	w = d.debtWait(c)
+	w = d.debtWait(call)
 	// A response may wait behind the frame in the reader's hand.
 	for _, other := range d.Gate.Names.Calls {
 		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && l.Readers() == 0 && l.Last != nil {
@@ -382,28 +382,28 @@ func (d *diagnosis) callWait(who string, c *gate.Call) (category string, w Wait,
 	if l.Deafened {
 		then = "and has closed without a response"
 	}
-	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.Dir.Receiver(), c.Name, f.Given, then)
+	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.Dir.Receiver(), call.Name, f.Given, then)
 }
 
 // debtWait names the end that owes a response, and the place where the end is blocked: of a
 // goroutine that sent a request since, or that took the request up.
-func (d *diagnosis) debtWait(c *gate.Call) Wait {
-	f := c.Request
-	w := Wait{Who: "response to " + c.Name}
+func (d *diagnosis) debtWait(call *gate.Call) Wait {
+	f := call.Request
+	w := Wait{Who: "response to " + call.Name}
 	w.Why = fmt.Sprintf("not sent: the %s read the request at step %d", f.Dir.Receiver(), f.Given)
 	if inner := d.askedSince(d.Gate.Lane(f.Dir.Reverse()), f.Given); inner != nil {
 		w.Why += "; it has asked " + inner.Name + " since"
 		w.BlockedAt = d.asker(inner)
 	}
 	if w.BlockedAt == "" {
-		w.BlockedAt = d.all.Place(d.worker(c)).String()
+		w.BlockedAt = d.all.Place(d.worker(call)).String()
 	}
 	return w
 }
 
 // asker says where the sender of a request stands, or the sender's parent.
-func (d *diagnosis) asker(c *gate.Call) string {
-	for _, id := range []int{c.Request.Writer.ID, c.Request.Writer.Parent} {
+func (d *diagnosis) asker(call *gate.Call) string {
+	for _, id := range []int{call.Request.Writer.ID, call.Request.Writer.Parent} {
 		if at := d.all.Place(id); at.At != "" && !d.all.Find(id).Reading() {
 			return at.String()
 		}
@@ -413,22 +413,22 @@ func (d *diagnosis) asker(c *gate.Call) string {
 
 // told reports whether the waits speak of a part.
 func (d *diagnosis) told(who string) bool {
-	return slices.ContainsFunc(d.waits, func(w Wait) bool { return w.Who == who })
+	return slices.ContainsFunc(d.waits, func(wait Wait) bool { return wait.Who == who })
 }
 
 // behind is the category of a frame that waits in the lane.
-func behind(l *gate.Lane) string {
-	if l.Last != nil && l.Readers() == 0 {
+func behind(lane *gate.Lane) string {
+	if lane.Last != nil && lane.Readers() == 0 {
 		return Swallowed
 	}
 	return NeverSent
 }
 
-func (d *diagnosis) behindWhy(l *gate.Lane, who, frame string) string {
-	if l.Last == nil {
-		return fmt.Sprintf("%s needs %s, but the %s has never read", who, frame, l.Dir.Receiver())
+func (d *diagnosis) behindWhy(lane *gate.Lane, who, frame string) string {
+	if lane.Last == nil {
+		return fmt.Sprintf("%s needs %s, but the %s has never read", who, frame, lane.Dir.Receiver())
 	}
-	return fmt.Sprintf("%s; %s needs %s, which is behind it", d.away(l), who, frame)
+	return fmt.Sprintf("%s; %s needs %s, which is behind it", d.away(lane), who, frame)
 }
 
 // away says why nobody reads on.
@@ -442,7 +442,7 @@ func (d *diagnosis) away(l *gate.Lane) string {
 
 // hasEnded reports whether the goroutine that was given the last frame of the lane has
 // ended.
-func (d *diagnosis) hasEnded(l *gate.Lane) bool { return d.quit[l.Dir-transport.ClientToServer] }
+func (d *diagnosis) hasEnded(lane *gate.Lane) bool { return d.quit[lane.Dir-transport.ClientToServer] }
 
 // readerWait says which frame an absent reader holds and, in a traced run, where the reader
 // is blocked.

@@ -114,15 +114,15 @@ func (t *Tracer) closing(all stacks.Dump, steps, still int) (notes []string) {
 
 // BeforeGive looks at the goroutines that a frame may wake, before the step is released: a
 // later look shows the difference.
-func (t *Tracer) BeforeGive(s gate.Step) {
-	f := s.Flight
-	if t == nil || f == nil || !t.Gate.Gives(s) {
+func (t *Tracer) BeforeGive(step gate.Step) {
+	f := step.Flight
+	if t == nil || f == nil || !t.Gate.Gives(step) {
 		return
 	}
-	if f.Answers == nil && t.Live(s.Dir.Reverse()) {
+	if f.Answers == nil && t.Live(step.Dir.Reverse()) {
 		t.handed = f
 	}
-	lane := t.Gate.Lane(s.Dir)
+	lane := t.Gate.Lane(step.Dir)
 	asks, last := isRequest(f), t.pickups[lane.Last]
 	if !asks && f.Answers == nil && last == nil {
 		return
@@ -143,34 +143,34 @@ func (t *Tracer) BeforeGive(s gate.Step) {
 }
 
 // stance returns where the goroutines of a call stood when its response was given, or nil.
-func (t *Tracer) stance(c *gate.Call) *stance {
+func (t *Tracer) stance(call *gate.Call) *stance {
 	if t == nil {
 		return nil
 	}
-	return t.stances[c]
+	return t.stances[call]
 }
 
-func isRequest(f *gate.Flight) bool {
-	return slices.ContainsFunc(f.Messages(), func(m transport.Message) bool { return m.Kind() == transport.Request })
+func isRequest(flight *gate.Flight) bool {
+	return slices.ContainsFunc(flight.Messages(), func(m transport.Message) bool { return m.Kind() == transport.Request })
 }
 
 // stanceIn finds the goroutines of a call: the writer's, and the operation's with the given
 // number, or 0.
-func stanceIn(all stacks.Dump, c *gate.Call, operation int) *stance {
-	writer := all.Find(c.Request.Writer.ID)
+func stanceIn(all stacks.Dump, call *gate.Call, operation int) *stance {
+	writer := all.Find(call.Request.Writer.ID)
 	return &stance{writer: writer.Calls(), writing: writer.Writing(), operation: all.Find(operation).Calls()}
 }
 
 // wentOn reports whether an operation has gone on since the response to its call was read:
 // the waiting goroutine stands elsewhere now.
-func (d *diagnosis) wentOn(op *Operation, c *gate.Call) bool {
-	then := d.Tracer.stance(c)
+func (d *diagnosis) wentOn(op *Operation, call *gate.Call) bool {
+	then := d.Tracer.stance(call)
 	if then == nil || len(d.all) == 0 {
 		return false
 	}
-	now := stanceIn(d.all, c, op.Goroutine)
-	own := c.Request.Writer.ID == op.Goroutine
-	switch wrote := c.Request.Wrote; {
+	now := stanceIn(d.all, call, op.Goroutine)
+	own := call.Request.Writer.ID == op.Goroutine
+	switch wrote := call.Request.Wrote; {
 	case then.writing && (own || len(now.writer) > 0):
 		return len(wrote) > 1 && (!stacks.SameCall(wrote, now.writer) || stacks.LeftLibrary(wrote, now.writer))
 	case own || stacks.SameCall(wrote, then.writer): // the writer waited for the response
@@ -181,11 +181,11 @@ func (d *diagnosis) wentOn(op *Operation, c *gate.Call) bool {
 
 // worker returns the goroutine that took up a request, or 0: a descendant of the reader,
 // started between the request and the next frame, that does not wait for a frame.
-func (d *diagnosis) worker(c *gate.Call) int {
+func (d *diagnosis) worker(call *gate.Call) int {
 	if d.Tracer == nil || len(d.all) == 0 {
 		return 0
 	}
-	p := d.Tracer.pickups[c.Request]
+	p := d.Tracer.pickups[call.Request]
 	if p == nil || p.reader.ID == 0 {
 		return 0
 	}

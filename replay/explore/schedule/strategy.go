@@ -130,14 +130,14 @@ func starve(seed uint64, run, _ int) Chooser {
 	how, salt := r.IntN(3), r.Uint64()
 	dir := transport.ClientToServer + transport.Direction(salt>>8&1)
 	kind := gate.Ack + gate.Kind(salt>>16%3) // ack, give or take
-	victim := func(s gate.Step) bool {
+	victim := func(step gate.Step) bool {
 		switch how {
 		case 0:
-			return s.Kind == kind && s.Dir == dir
+			return step.Kind == kind && step.Dir == dir
 		case 1:
-			return s.Dir == dir
+			return step.Dir == dir
 		}
-		return gate.Scramble(salt^s.WhatHash())&7 == 0
+		return gate.Scramble(salt^step.WhatHash())&7 == 0
 	}
 	var others []int
 	return func(_ int, enabled []gate.Step) int {

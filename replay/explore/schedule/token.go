@@ -71,44 +71,44 @@ func (t Token) String() string {
 func (t Token) Deviations() int { return len(t.Choices) + len(t.Holds) }
 
 // ParseToken is the inverse of String.
-func ParseToken(s string) (t Token, err error) {
+func ParseToken(s string) (token Token, err error) {
 	defer func() {
 		if err != nil {
-			t, err = Token{}, fmt.Errorf("parse token %q: %w", gate.Shorten(s), err)
+			token, err = Token{}, fmt.Errorf("parse token %q: %w", gate.Shorten(s), err)
 		}
 	}()
 	parts := strings.Split(s, ".")
 	if parts[0] != tokenVersion {
-		return t, fmt.Errorf("it begins with %q, want %s", gate.Shorten(parts[0]), tokenVersion)
+		return token, fmt.Errorf("it begins with %q, want %s", gate.Shorten(parts[0]), tokenVersion)
 	}
 	if len(parts) != 5 {
-		return t, fmt.Errorf("it has %s between dots, want 5: version, capacities, level, engine, choices",
+		return token, fmt.Errorf("it has %s between dots, want 5: version, capacities, level, engine, choices",
 			phrase.Plural(len(parts), "part"))
 	}
 	c2s, s2c, ok := strings.Cut(parts[1], "-")
 	if !ok {
-		return t, fmt.Errorf("capacities %q: want two, such as 0-0 or 1-u", gate.Shorten(parts[1]))
+		return token, fmt.Errorf("capacities %q: want two, such as 0-0 or 1-u", gate.Shorten(parts[1]))
 	}
-	if t.Capacity.C2S, err = parseFrames(c2s); err != nil {
-		return t, err
+	if token.Capacity.C2S, err = parseFrames(c2s); err != nil {
+		return token, err
 	}
-	if t.Capacity.S2C, err = parseFrames(s2c); err != nil {
-		return t, err
+	if token.Capacity.S2C, err = parseFrames(s2c); err != nil {
+		return token, err
 	}
-	if t.Level, err = ParseLevel(parts[2]); err != nil {
-		return t, err
+	if token.Level, err = ParseLevel(parts[2]); err != nil {
+		return token, err
 	}
-	switch t.Engine = Engine(parts[3]); t.Engine {
+	switch token.Engine = Engine(parts[3]); token.Engine {
 	case Bubble:
-		t.Engine = ""
+		token.Engine = ""
 	case Settle:
 	default:
-		return t, fmt.Errorf("engine %q: this version knows %s and %s", gate.Shorten(parts[3]), Bubble, Settle)
+		return token, fmt.Errorf("engine %q: this version knows %s and %s", gate.Shorten(parts[3]), Bubble, Settle)
 	}
 	if parts[4] != tokenEager {
-		err = t.parseChoices(parts[4])
+		err = token.parseChoices(parts[4])
 	}
-	return t, err
+	return token, err
 }
 
 func parseFrames(s string) (int, error) {
@@ -172,7 +172,7 @@ type Follower struct {
 // enabled, Choose returns -1 and says how the run has diverged.
 func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) {
 	find := func(hash uint32) int {
-		return slices.IndexFunc(enabled, func(s gate.Step) bool { return uint32(s.Hash()) == hash })
+		return slices.IndexFunc(enabled, func(step gate.Step) bool { return uint32(step.Hash()) == hash })
 	}
 	names := func() string {
 		list := make([]string, len(enabled))
@@ -220,7 +220,7 @@ func (f *Follower) Unreached(steps int) (diverged string) {
 	left := f.Token.Choices[f.next:]
 	why := ""
 	if len(left) == 0 {
-		left = slices.DeleteFunc(slices.Clone(f.Token.Holds), func(c Choice) bool { return c.Step <= steps })
+		left = slices.DeleteFunc(slices.Clone(f.Token.Holds), func(choice Choice) bool { return choice.Step <= steps })
 		why = "to put it off"
 	}
 	if len(left) == 0 {
@@ -265,15 +265,17 @@ func (c Capacity) Rooms() replay.Capacity {
 }
 
 // CapacityOf is the inverse of Rooms.
-func CapacityOf(c replay.Capacity) Capacity { return Capacity{C2S: int(c.C2S), S2C: int(c.S2C)} }
+func CapacityOf(capacity replay.Capacity) Capacity {
+	return Capacity{C2S: int(capacity.C2S), S2C: int(capacity.S2C)}
+}
 
 // MarshalJSON writes numbers, and "unbounded".
 func (c Capacity) MarshalJSON() ([]byte, error) { return json.Marshal(c.Rooms()) }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
-func (c *Capacity) UnmarshalJSON(b []byte) error {
+func (c *Capacity) UnmarshalJSON(data []byte) error {
 	var r replay.Capacity
-	err := json.Unmarshal(b, &r)
+	err := json.Unmarshal(data, &r)
 	if err == nil {
 		*c = CapacityOf(r)
 	}
@@ -319,7 +321,7 @@ func ParseLevel(s string) (Level, error) {
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText is the inverse of MarshalText.
-func (l *Level) UnmarshalText(b []byte) (err error) {
-	*l, err = ParseLevel(string(b))
+func (l *Level) UnmarshalText(data []byte) (err error) {
+	*l, err = ParseLevel(string(data))
 	return err
 }

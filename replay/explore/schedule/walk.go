@@ -68,7 +68,7 @@ func (w *Walk) Next() Chooser {
 
 // awake returns the first enabled step that does not sleep, or -1.
 func (b *branching) awake() int {
-	return slices.IndexFunc(b.enabled, func(m move) bool { return !slices.Contains(b.asleep, m) })
+	return slices.IndexFunc(b.enabled, func(move move) bool { return !slices.Contains(b.asleep, move) })
 }
 
 // choose follows the path, and beyond its end takes the first step that is awake.
@@ -78,7 +78,7 @@ func (w *Walk) choose(at int, enabled []gate.Step) int {
 	}
 	if at <= len(w.path) {
 		b := w.path[at-1]
-		i := slices.IndexFunc(enabled, func(s gate.Step) bool { return s.Hash() == b.enabled[b.chosen].hash })
+		i := slices.IndexFunc(enabled, func(step gate.Step) bool { return step.Hash() == b.enabled[b.chosen].hash })
 		w.Lost = i < 0 || len(enabled) != len(b.enabled)
 		return i
 	}
@@ -132,29 +132,29 @@ type Lessons struct {
 // of returns the reach of a step. A close changes both ends, and an operation of an unknown
 // end may: these steps touch anything, like every kind that is not listed. Client and server
 // are taken to share only the gate, until a run shows otherwise.
-func (t *Touching) of(s gate.Step) reach {
+func (t *Touching) of(step gate.Step) reach {
 	if t.shared {
 		return anything
 	}
-	switch s.Kind {
+	switch step.Kind {
 	case gate.Ack:
-		return senderEnd(s.Dir)
+		return senderEnd(step.Dir)
 	case gate.Give, gate.EOF:
-		return senderEnd(s.Dir.Reverse())
+		return senderEnd(step.Dir.Reverse())
 	case gate.Take:
 		what, room := c2sTakes, t.Capacity.C2S
-		if s.Dir == transport.ServerToClient {
+		if step.Dir == transport.ServerToClient {
 			what, room = s2cTakes, t.Capacity.S2C
 		}
 		if room == 0 { // hand to hand
-			what |= senderEnd(s.Dir.Reverse())
+			what |= senderEnd(step.Dir.Reverse())
 		}
 		if !t.Split || t.Recall {
-			what |= senderEnd(s.Dir)
+			what |= senderEnd(step.Dir)
 		}
 		return what
 	case gate.Start:
-		if what := t.starts[s.What]; what != 0 {
+		if what := t.starts[step.What]; what != 0 {
 			return what
 		}
 	}
@@ -163,7 +163,7 @@ func (t *Touching) of(s gate.Step) reach {
 
 // Learn notes which ends used the gate after a step, against the reach taken for the step.
 // An operation that began and used no end may touch anything.
-func (l *Lessons) Learn(s gate.Step, used [2]bool, taken Touching) {
+func (l *Lessons) Learn(step gate.Step, used [2]bool, taken Touching) {
 	what := reach(0)
 	if used[0] {
 		what |= clientEnd
@@ -171,8 +171,8 @@ func (l *Lessons) Learn(s gate.Step, used [2]bool, taken Touching) {
 	if used[1] {
 		what |= serverEnd
 	}
-	if s.Kind != gate.Start {
-		l.shared = l.shared || what&^taken.of(s) != 0
+	if step.Kind != gate.Start {
+		l.shared = l.shared || what&^taken.of(step) != 0
 		return
 	}
 	if what == 0 {
@@ -181,7 +181,7 @@ func (l *Lessons) Learn(s gate.Step, used [2]bool, taken Touching) {
 	if l.starts == nil {
 		l.starts = map[string]reach{}
 	}
-	l.starts[s.What] = what
+	l.starts[step.What] = what
 }
 
 // Adopt takes in the lessons of a run, and reports whether anything is new.
@@ -200,8 +200,8 @@ func (l *Lessons) Adopt(of Lessons) bool {
 }
 
 // senderEnd is the end that writes in the direction.
-func senderEnd(d transport.Direction) reach {
-	if d == transport.ClientToServer {
+func senderEnd(dir transport.Direction) reach {
+	if dir == transport.ClientToServer {
 		return clientEnd
 	}
 	return serverEnd
@@ -270,12 +270,12 @@ type Tally struct {
 func NewTally() *Tally { return &Tally{Classes: map[uint64]bool{}, races: map[uint64]uint8{}} }
 
 // Add counts a run.
-func (c *Tally) Add(t *Trail) {
+func (c *Tally) Add(trail *Trail) {
 	c.runs++
-	class := gate.Scramble(t.class ^ uint64(t.Capacity.C2S)<<32 ^ uint64(uint32(t.Capacity.S2C)))
+	class := gate.Scramble(trail.class ^ uint64(trail.Capacity.C2S)<<32 ^ uint64(uint32(trail.Capacity.S2C)))
 	_, seen := c.Classes[class]
 	c.Classes[class] = seen
-	for _, r := range t.races {
+	for _, r := range trail.races {
 		c.races[r&^1] |= 1 << (r & 1)
 	}
 }

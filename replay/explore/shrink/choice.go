@@ -64,20 +64,20 @@ func flag(v bool) byte {
 
 // order returns the kept frames in the candidate's order: as recorded, but a group that
 // stands alone stands together, from its first frame.
-func (c *cut) order(x choice) []int {
+func (c *cut) order(choice choice) []int {
 	var list []int
 	done := map[int]bool{}
 	for f, p := range c.partOf {
 		g := c.groupOf[p]
 		switch {
-		case !x.keep[p] || done[g]:
-		case !x.alone[g]:
+		case !choice.keep[p] || done[g]:
+		case !choice.alone[g]:
 			list = append(list, f)
 		default:
 			done[g] = true
 			from := len(list)
 			for _, p := range c.groups[g] {
-				if x.keep[p] {
+				if choice.keep[p] {
 					list = append(list, c.parts[p].frames...)
 				}
 			}
@@ -89,14 +89,14 @@ func (c *cut) order(x choice) []int {
 
 // ordered reports whether the needs of a part stand before the part wherever the recording
 // has that order. Within a group the recorded order is kept.
-func (c *cut) ordered(x choice, order []int) bool {
+func (c *cut) ordered(choice choice, order []int) bool {
 	at := make(map[int]int, len(order))
 	for i, f := range order {
 		at[f] = i
 	}
 	for i, p := range c.parts {
 		for _, n := range p.needs {
-			if !x.keep[i] || n.inside {
+			if !choice.keep[i] || n.inside {
 				continue
 			}
 			met, recorded := false, false
@@ -104,7 +104,7 @@ func (c *cut) ordered(x choice, order []int) bool {
 				frames := c.parts[other].frames
 				last := frames[len(frames)-1]
 				recorded = recorded || last < p.frames[0]
-				met = met || x.keep[other] && at[last] < at[p.frames[0]]
+				met = met || choice.keep[other] && at[last] < at[p.frames[0]]
 			}
 			if recorded && !met {
 				return false
@@ -133,10 +133,10 @@ type cost struct {
 }
 
 // costOf returns the cost of a choice and its events.
-func (c *cut) costOf(x choice, events []store.Event) cost {
+func (c *cut) costOf(choice choice, events []store.Event) cost {
 	const most = 1 << 30 // for an unbounded room
-	k := cost{overlap: c.overlap(c.order(x))}
-	for _, r := range [...]replay.Room{x.capacity.C2S, x.capacity.S2C} {
+	k := cost{overlap: c.overlap(c.order(choice))}
+	for _, r := range [...]replay.Room{choice.capacity.C2S, choice.capacity.S2C} {
 		if r < 0 || r > most {
 			r = most
 		}
@@ -165,20 +165,20 @@ func (c *cut) size(parts []int) int {
 }
 
 // build writes the candidate's session, and returns from which frame each of its Seqs is.
-func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
+func (c *cut) build(choice choice) (events []store.Event, from map[uint64]int) {
 	from = map[uint64]int{}
 	seqs := map[uint64]uint64{} // old → new, of frames
 	var times []time.Duration
-	add := func(e store.Event) {
-		e.Seq = uint64(len(events) + 1)
-		times = append(times, e.At)
-		events = append(events, e)
+	add := func(event store.Event) {
+		event.Seq = uint64(len(events) + 1)
+		times = append(times, event.At)
+		events = append(events, event)
 	}
 	for _, e := range c.opened {
 		add(e)
 	}
 	extras := c.extras
-	if !x.extras {
+	if !choice.extras {
 		extras = nil
 	}
 	addExtras := func(before uint64) {
@@ -201,7 +201,7 @@ func (c *cut) build(x choice) (events []store.Event, from map[uint64]int) {
 			add(e)
 		}
 	}
-	for _, f := range c.order(x) {
+	for _, f := range c.order(choice) {
 		e := c.frames[f]
 		addExtras(e.Seq)
 		seq := uint64(len(events) + 1)

@@ -95,7 +95,7 @@ func (c *cut) dropIllegal(keep []bool) {
 	for changed := true; changed; {
 		changed = false
 		for i, p := range c.parts {
-			if keep[i] && slices.ContainsFunc(p.needs, func(n need) bool { return !n.met(keep) }) {
+			if keep[i] && slices.ContainsFunc(p.needs, func(need need) bool { return !need.met(keep) }) {
 				keep[i], changed = false, true
 			}
 		}
@@ -180,7 +180,7 @@ func (c *cut) link() {
 }
 
 // merge makes one part of joined parts, and sorts the parts by first frame.
-func (c *cut) merge(u *union) {
+func (c *cut) merge(union *union) {
 	c.partOf = make([]int, len(c.frames))
 	for i, p := range c.parts {
 		for _, f := range p.frames {
@@ -191,21 +191,21 @@ func (c *cut) merge(u *union) {
 	c.parts = nil
 	number := map[int]int{} // root → part
 	for f, p := range c.partOf {
-		n, ok := number[u.root(p)]
+		n, ok := number[union.root(p)]
 		if !ok {
 			n = len(c.parts)
-			number[u.root(p)] = n
+			number[union.root(p)] = n
 			c.parts = append(c.parts, part{})
 		}
 		c.parts[n].frames = append(c.parts[n].frames, f)
 		c.partOf[f] = n
 	}
 	for i, p := range old {
-		to := number[u.root(i)]
+		to := number[union.root(i)]
 		for _, n := range p.needs {
 			var list []int
 			for _, other := range n.any {
-				list = append(list, number[u.root(other)])
+				list = append(list, number[union.root(other)])
 			}
 			if !slices.Contains(list, to) { // a part does not need itself
 				slices.Sort(list)
@@ -214,7 +214,7 @@ func (c *cut) merge(u *union) {
 		}
 	}
 	if c.handshake >= 0 {
-		c.handshake = number[u.root(c.handshake)]
+		c.handshake = number[union.root(c.handshake)]
 	}
 }
 
@@ -231,33 +231,33 @@ func (l *linker) extend(part, frame int) int {
 }
 
 // addInside makes a part inside a request; without a request the part stands alone.
-func (l *linker) addInside(frame int, r *request) int {
-	if r == nil {
+func (l *linker) addInside(frame int, request *request) int {
+	if request == nil {
 		return l.add(frame)
 	}
-	return l.add(frame, need{any: []int{r.part}, inside: true})
+	return l.add(frame, need{any: []int{request.part}, inside: true})
 }
 
-func (l *linker) request(frame int, e store.Event, m transport.Message) int {
-	r := &request{logs: transport.Member(m.Params, mcp.MemberMeta, mcp.MetaLogLevel) != nil}
-	r.part = l.add(frame, l.uses(m)...)
+func (l *linker) request(frame int, event store.Event, message transport.Message) int {
+	r := &request{logs: transport.Member(message.Params, mcp.MemberMeta, mcp.MetaLogLevel) != nil}
+	r.part = l.add(frame, l.uses(message)...)
 	l.requests = append(l.requests, r)
-	if e.Dir == transport.ClientToServer {
+	if event.Dir == transport.ClientToServer {
 		l.open = append(l.open, r)
-	} else if strings.HasPrefix(m.Method, "sampling/") || strings.HasPrefix(m.Method, "elicitation/") {
+	} else if strings.HasPrefix(message.Method, "sampling/") || strings.HasPrefix(message.Method, "elicitation/") {
 		l.nest(r.part, l.open) // a server asks that for a client's request; the rest by itself
 	}
-	switch m.Method {
+	switch message.Method {
 	case mcp.MethodInitialize:
 		if l.handshake < 0 {
 			l.handshake = r.part
 		}
 	case mcp.MethodSubscribe:
-		uri := string(transport.Member(m.Params, "uri"))
+		uri := string(transport.Member(message.Params, "uri"))
 		l.watched[uri] = append(l.watched[uri], r.part)
 	}
-	l.index.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), r)
-	l.bring("elicitation", transport.Member(m.Params, mcp.MemberElicitationID), r.part)
+	l.index.Ask(event.Dir, event.Stream, mcp.KeyOf(message.ID), mcp.KeyOf(message.ProgressToken()), r)
+	l.bring("elicitation", transport.Member(message.Params, mcp.MemberElicitationID), r.part)
 	return r.part
 }
 
@@ -274,35 +274,35 @@ func (l *linker) nest(part int, requests []*request) {
 }
 
 // response adds a response to the part of its request.
-func (l *linker) response(frame int, e store.Event, m transport.Message) int {
-	id := mcp.KeyOf(m.ID)
-	r, ok := l.index.Answer(e.Dir.Reverse(), e.Stream, id)
+func (l *linker) response(frame int, event store.Event, message transport.Message) int {
+	id := mcp.KeyOf(message.ID)
+	r, ok := l.index.Answer(event.Dir.Reverse(), event.Stream, id)
 	if !ok { // a second response may go alone
-		second, _ := l.index.Past(e.Dir.Reverse(), e.Stream, id)
+		second, _ := l.index.Past(event.Dir.Reverse(), event.Stream, id)
 		return l.addInside(frame, second)
 	}
 	r.answered = true
-	l.open = slices.DeleteFunc(l.open, func(o *request) bool { return o == r })
-	l.bring("cursor", transport.Member(m.Result, mcp.MemberNextCursor), r.part)
-	l.bring("task", transport.Member(m.Result, "task", mcp.MemberTaskID), r.part)
-	l.bring("task", transport.Member(m.Result, mcp.MemberTaskID), r.part)
-	l.bring("state", transport.Member(m.Result, mcp.MemberRequestState), r.part)
+	l.open = slices.DeleteFunc(l.open, func(request *request) bool { return request == r })
+	l.bring("cursor", transport.Member(message.Result, mcp.MemberNextCursor), r.part)
+	l.bring("task", transport.Member(message.Result, "task", mcp.MemberTaskID), r.part)
+	l.bring("task", transport.Member(message.Result, mcp.MemberTaskID), r.part)
+	l.bring("state", transport.Member(message.Result, mcp.MemberRequestState), r.part)
 	return l.extend(r.part, frame)
 }
 
-func (l *linker) notification(frame int, e store.Event, m transport.Message) int {
+func (l *linker) notification(frame int, event store.Event, m transport.Message) int {
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		if l.handshake >= 0 {
 			return l.extend(l.handshake, frame)
 		}
 	case mcp.NotificationProgress:
-		r, _ := l.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken()))
+		r, _ := l.index.Progress(event.Dir.Reverse(), event.Stream, mcp.KeyOf(m.ProgressToken()))
 		return l.addInside(frame, r)
 	case mcp.NotificationCancelled:
 		// The request may be either side's: a server ends a subscription like that.
 		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))
-		r, other := l.index.Named(e.Dir, id), l.index.Named(e.Dir.Reverse(), id)
+		r, other := l.index.Named(event.Dir, id), l.index.Named(event.Dir.Reverse(), id)
 		if (r == nil || r.answered) && other != nil && !other.answered {
 			r = other
 		}
@@ -313,7 +313,7 @@ func (l *linker) notification(frame int, e store.Event, m transport.Message) int
 		return part
 	}
 	if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
-		r := l.index.Named(e.Dir.Reverse(), mcp.KeyOf(id))
+		r := l.index.Named(event.Dir.Reverse(), mcp.KeyOf(id))
 		if r != nil && m.Method == mcp.NotificationAcknowledged { // comes first, and goes with the request
 			return l.extend(r.part, frame)
 		}
@@ -325,7 +325,7 @@ func (l *linker) notification(frame int, e store.Event, m transport.Message) int
 	}
 	part := l.add(frame, needs...)
 	if m.Method == mcp.NotificationMessage {
-		l.nest(part, slices.DeleteFunc(slices.Clone(l.open), func(r *request) bool { return !r.logs }))
+		l.nest(part, slices.DeleteFunc(slices.Clone(l.open), func(request *request) bool { return !request.logs }))
 	}
 	return part
 }
@@ -339,17 +339,17 @@ func (l *linker) bring(what string, raw []byte, part int) {
 }
 
 // uses returns the needs of a message that has a value of an earlier response.
-func (l *linker) uses(m transport.Message) []need {
+func (l *linker) uses(message transport.Message) []need {
 	var needs []need
 	for _, v := range [...]struct {
 		what string
 		raw  []byte
 	}{
-		{"cursor", transport.Member(m.Params, "cursor")},
-		{"task", transport.Member(m.Params, mcp.MemberTaskID)},
-		{"task", transport.Member(m.Params, mcp.MemberMeta, mcp.MetaRelatedTask, mcp.MemberTaskID)},
-		{"state", transport.Member(m.Params, mcp.MemberRequestState)},
-		{"elicitation", transport.Member(m.Params, mcp.MemberElicitationID)},
+		{"cursor", transport.Member(message.Params, "cursor")},
+		{"task", transport.Member(message.Params, mcp.MemberTaskID)},
+		{"task", transport.Member(message.Params, mcp.MemberMeta, mcp.MetaRelatedTask, mcp.MemberTaskID)},
+		{"state", transport.Member(message.Params, mcp.MemberRequestState)},
+		{"elicitation", transport.Member(message.Params, mcp.MemberElicitationID)},
 	} {
 		if parts := l.values[v.what+" "+string(v.raw)]; v.raw != nil && len(parts) > 0 {
 			needs = append(needs, need{any: slices.Clone(parts)})

@@ -9,12 +9,12 @@ import (
 )
 
 // rendezvous takes the room of both directions away, or of one.
-func (s *shrink) rendezvous(f *found) *found {
-	if s.opt.keepCapacity || f.capacity == (replay.Capacity{}) {
+func (s *shrink) rendezvous(found *found) *found {
+	if s.opt.keepCapacity || found.capacity == (replay.Capacity{}) {
 		return nil
 	}
-	for _, c := range [...]replay.Capacity{{}, {S2C: f.capacity.S2C}, {C2S: f.capacity.C2S}} {
-		x := f.choice.clone()
+	for _, c := range [...]replay.Capacity{{}, {S2C: found.capacity.S2C}, {C2S: found.capacity.C2S}} {
+		x := found.choice.clone()
 		x.capacity = c
 		if g := s.accept(x); g != nil {
 			return g
@@ -24,16 +24,16 @@ func (s *shrink) rendezvous(f *found) *found {
 }
 
 // guess keeps only the parts of the failure, or else the groups of these parts.
-func (s *shrink) guess(f *found) *found {
-	if len(f.outcome.Involved) == 0 {
+func (s *shrink) guess(found *found) *found {
+	if len(found.outcome.Involved) == 0 {
 		return nil
 	}
-	parts, groups := f.choice.only(nil), f.choice.only(nil)
-	for _, seq := range f.outcome.Involved {
-		p := s.partOf[f.from[seq]]
+	parts, groups := found.choice.only(nil), found.choice.only(nil)
+	for _, seq := range found.outcome.Involved {
+		p := s.partOf[found.from[seq]]
 		parts.keep[p] = true
 		for _, p := range s.groups[s.groupOf[p]] {
-			groups.keep[p] = f.keep[p]
+			groups.keep[p] = found.keep[p]
 		}
 	}
 	for _, x := range [...]choice{parts, groups} {
@@ -65,40 +65,40 @@ func (s *shrink) truncate(f *found) *found {
 }
 
 // drop drops whole groups, then single parts: notifications, and the inner parts of groups.
-func (s *shrink) drop(f *found) *found {
+func (s *shrink) drop(found *found) *found {
 	with := func(groups []int) choice {
 		var parts []int
 		for _, g := range groups {
 			for _, p := range s.groups[g] {
-				if f.keep[p] {
+				if found.keep[p] {
 					parts = append(parts, p)
 				}
 			}
 		}
-		return f.choice.only(parts)
+		return found.choice.only(parts)
 	}
-	groups := Minimize(s.keptGroups(f.choice), func(groups []int) bool { return s.accept(with(groups)) != nil })
+	groups := Minimize(s.keptGroups(found.choice), func(groups []int) bool { return s.accept(with(groups)) != nil })
 	if g := s.accept(with(groups)); g != nil {
-		f = g
+		found = g
 	}
-	return s.accept(f.choice.only(Minimize(f.choice.parts(), func(parts []int) bool {
-		return s.accept(f.choice.only(parts)) != nil
+	return s.accept(found.choice.only(Minimize(found.choice.parts(), func(parts []int) bool {
+		return s.accept(found.choice.only(parts)) != nil
 	})))
 }
 
 // serialise lets as many groups as possible stand alone.
-func (s *shrink) serialise(f *found) *found {
-	if s.overlap(s.order(f.choice)) == 0 {
+func (s *shrink) serialise(found *found) *found {
+	if s.overlap(s.order(found.choice)) == 0 {
 		return nil
 	}
 	with := func(mixed []int) choice {
-		x := f.choice.clone()
+		x := found.choice.clone()
 		for g := range x.alone {
 			x.alone[g] = !slices.Contains(mixed, g)
 		}
 		return x
 	}
-	mixed := Minimize(s.keptGroups(f.choice), func(mixed []int) bool {
+	mixed := Minimize(s.keptGroups(found.choice), func(mixed []int) bool {
 		x := with(mixed)
 		return s.ordered(x, s.order(x)) && s.accept(x) != nil
 	})
@@ -106,10 +106,10 @@ func (s *shrink) serialise(f *found) *found {
 }
 
 // keptGroups lists the groups with a kept part.
-func (s *shrink) keptGroups(x choice) []int {
+func (s *shrink) keptGroups(choice choice) []int {
 	var groups []int
 	for g, parts := range s.groups {
-		if slices.ContainsFunc(parts, func(p int) bool { return x.keep[p] }) {
+		if slices.ContainsFunc(parts, func(p int) bool { return choice.keep[p] }) {
 			groups = append(groups, g)
 		}
 	}
@@ -118,11 +118,11 @@ func (s *shrink) keptGroups(x choice) []int {
 
 // swap replaces one or two kept parts by a dropped part with, inner parts included, fewer
 // frames: dropping alone cannot reach such a candidate.
-func (s *shrink) swap(f *found) *found {
-	ins := s.dropped(f.choice)
+func (s *shrink) swap(found *found) *found {
+	ins := s.dropped(found.choice)
 	var ones, twos [][]int // the kept parts, except inner parts of a single part
-	for _, p := range f.choice.parts() {
-		if slices.ContainsFunc(s.parts[p].needs, func(n need) bool { return n.inside && len(n.any) == 1 }) {
+	for _, p := range found.choice.parts() {
+		if slices.ContainsFunc(s.parts[p].needs, func(need need) bool { return need.inside && len(need.any) == 1 }) {
 			continue
 		}
 		for _, one := range ones {
@@ -132,7 +132,7 @@ func (s *shrink) swap(f *found) *found {
 	}
 	for _, out := range append(ones, twos...) {
 		for _, in := range ins {
-			x := f.choice.clone()
+			x := found.choice.clone()
 			for _, p := range out {
 				x.keep[p] = false
 			}
@@ -141,7 +141,7 @@ func (s *shrink) swap(f *found) *found {
 				x.keep[p] = true
 			}
 			s.addNeeds(x.keep)
-			if s.size(x.parts()) >= f.cost.frames {
+			if s.size(x.parts()) >= found.cost.frames {
 				continue
 			}
 			if g := s.accept(x); g != nil {
@@ -154,12 +154,12 @@ func (s *shrink) swap(f *found) *found {
 
 // dropped lists the dropped parts and groups, the smallest first. Of several with the same
 // directions between the same kept frames it lists the first.
-func (s *shrink) dropped(x choice) [][]int {
+func (s *shrink) dropped(choice choice) [][]int {
 	before := make([]int, len(s.frames)) // how many kept frames stand in front
 	kept := 0
 	for f, p := range s.partOf {
 		before[f] = kept
-		if x.keep[p] {
+		if choice.keep[p] {
 			kept++
 		}
 	}
@@ -178,13 +178,13 @@ func (s *shrink) dropped(x choice) [][]int {
 			list = append(list, parts)
 		}
 	}
-	for p, keep := range x.keep {
+	for p, keep := range choice.keep {
 		if !keep {
 			add([]int{p})
 		}
 	}
 	for _, parts := range s.groups {
-		if !slices.ContainsFunc(parts, func(p int) bool { return x.keep[p] }) {
+		if !slices.ContainsFunc(parts, func(p int) bool { return choice.keep[p] }) {
 			add(parts)
 		}
 	}

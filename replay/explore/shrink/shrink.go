@@ -93,7 +93,7 @@ func Session(events []store.Event, try Try, opt Options) Result {
 	r.Fingerprint = try(r.Candidate).Fingerprint
 	s.want = r.Fingerprint
 	if s.want != "" && s.accept(s.all()) != nil {
-		for i := 0; i >= 0 && !s.spent(); i = slices.IndexFunc(s.best, func(f *found) bool { return !f.worked }) {
+		for i := 0; i >= 0 && !s.spent(); i = slices.IndexFunc(s.best, func(found *found) bool { return !found.worked }) {
 			f := s.best[i] // each pass takes up the candidate of the one before
 			f.worked = true
 			for _, pass := range [...]func(*found) *found{
@@ -107,9 +107,9 @@ func Session(events []store.Event, try Try, opt Options) Result {
 		best := s.best[0]
 		r.Spent = s.spent()
 		r.Candidate, r.To = Candidate{Events: s.finish(best.events), Capacity: best.capacity}, best.cost.frames
-		r.Boundary = FindBoundary(best.capacity, func(c replay.Capacity) bool {
+		r.Boundary = FindBoundary(best.capacity, func(capacity replay.Capacity) bool {
 			s.tries++
-			return s.try(Candidate{Events: best.events, Capacity: c}).Fingerprint == s.want
+			return s.try(Candidate{Events: best.events, Capacity: capacity}).Fingerprint == s.want
 		})
 	}
 	r.Tries = s.tries
@@ -128,21 +128,21 @@ func (s *shrink) all() choice {
 func (s *shrink) spent() bool { return s.tries >= s.opt.Budget }
 
 // accept tries a choice, once, and remembers a choice with the same bug; else it returns nil.
-func (s *shrink) accept(x choice) *found {
-	s.dropIllegal(x.keep)
-	key := x.key()
-	if f, ok := s.tried[key]; ok || s.spent() || !slices.Contains(x.keep, true) {
+func (s *shrink) accept(choice choice) *found {
+	s.dropIllegal(choice.keep)
+	key := choice.key()
+	if f, ok := s.tried[key]; ok || s.spent() || !slices.Contains(choice.keep, true) {
 		return f
 	}
 	s.tries++
-	f := &found{choice: x}
-	f.events, f.from = s.build(x)
-	f.outcome = s.try(Candidate{Events: f.events, Capacity: x.capacity})
+	f := &found{choice: choice}
+	f.events, f.from = s.build(choice)
+	f.outcome = s.try(Candidate{Events: f.events, Capacity: choice.capacity})
 	if f.outcome.Fingerprint != s.want {
 		s.tried[key] = nil
 		return nil
 	}
-	f.cost = s.costOf(x, f.events)
+	f.cost = s.costOf(choice, f.events)
 	s.tried[key] = f
 	at, _ := slices.BinarySearchFunc(s.best, f, func(a, b *found) int {
 		v, w := a.cost, b.cost
@@ -196,8 +196,8 @@ func FindBoundary(at replay.Capacity, shows func(replay.Capacity) bool) Boundary
 	}
 	return Boundary{
 		At:  at,
-		C2S: least(at.C2S, func(r replay.Room) bool { return shows(replay.Capacity{C2S: r, S2C: at.S2C}) }),
-		S2C: least(at.S2C, func(r replay.Room) bool { return shows(replay.Capacity{C2S: at.C2S, S2C: r}) }),
+		C2S: least(at.C2S, func(room replay.Room) bool { return shows(replay.Capacity{C2S: room, S2C: at.S2C}) }),
+		S2C: least(at.S2C, func(room replay.Room) bool { return shows(replay.Capacity{C2S: at.C2S, S2C: room}) }),
 	}
 }
 
@@ -276,12 +276,12 @@ func (s *shrink) finish(events []store.Event) []store.Event {
 // Closed returns the Try of a closed replay: both ends as endpoint models. A session that
 // does not load does not fail.
 func Closed(client, server replay.Model) Try {
-	return func(c Candidate) Outcome {
-		r, err := replay.Load(jsonl.Each(c.Events))
+	return func(candidate Candidate) Outcome {
+		r, err := replay.Load(jsonl.Each(candidate.Events))
 		if err != nil {
 			return Outcome{}
 		}
-		o := replay.Judge(r, replay.Setup{Capacity: c.Capacity, Client: client, Server: server})
+		o := replay.Judge(r, replay.Setup{Capacity: candidate.Capacity, Client: client, Server: server})
 		if o.Verdict == replay.Pass {
 			return Outcome{}
 		}

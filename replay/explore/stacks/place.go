@@ -239,7 +239,7 @@ func SameCall(a, b []Call) bool { return len(a) > 0 && len(b) > 0 && a[0] == b[0
 // LeftLibrary reports whether a goroutine that was in a call of a library has left it, or
 // is in another call: the caller's own lines up to the library differ.
 func LeftLibrary(then, now []Call) bool {
-	n := slices.IndexFunc(then, func(c Call) bool { return c.Library })
+	n := slices.IndexFunc(then, func(call Call) bool { return call.Library })
 	return n > 0 && (len(now) < n || !slices.Equal(then[:n], now[:n]))
 }
 
@@ -253,21 +253,21 @@ type Handler struct {
 }
 
 // Handler finds the handler that the goroutine is in.
-func (g Goroutine) Handler() (h Handler, ok bool) {
+func (g Goroutine) Handler() (handler Handler, ok bool) {
 	if g.Recorded() || g.Reading() {
-		return h, false
+		return handler, false
 	}
 	for function, file := range g.peerFrames() {
 		switch fetched := library(file); {
 		case fetched && strings.HasPrefix(function, "github.com/mcprec/mcprec/"):
-			return h, false
-		case fetched && h.Line == "": // a library below the caller's code, if there is any
+			return handler, false
+		case fetched && handler.Line == "": // a library below the caller's code, if there is any
 		case fetched:
-			h.Place, h.By, h.Goroutine = g.Place(), filepath.Base(function), g.ID
-			return h, g.State != "running" && g.State != "runnable"
-		case h.Line == "":
-			h.Line = filepath.Base(file)
+			handler.Place, handler.By, handler.Goroutine = g.Place(), filepath.Base(function), g.ID
+			return handler, g.State != "running" && g.State != "runnable"
+		case handler.Line == "":
+			handler.Line = filepath.Base(file)
 		}
 	}
-	return h, false
+	return handler, false
 }

@@ -55,9 +55,9 @@ func event(line string) store.Event {
 }
 
 // FuzzEvents makes events of any bytes, line by line.
-func FuzzEvents(b []byte) []store.Event {
+func FuzzEvents(data []byte) []store.Event {
 	var events []store.Event
-	for line := range strings.SplitSeq(string(b), "\n") {
+	for line := range strings.SplitSeq(string(data), "\n") {
 		if line == "" {
 			continue
 		}

@@ -46,7 +46,7 @@ type Run struct {
 
 // Command starts the server, plays the driver to it, and ends it. The recording stays in memory,
 // because a drive that breaks off must leave nothing behind.
-func Command(ctx context.Context, r *session.Recording, d *standin.Driver, command []string, o Options) (*Run, error) {
+func Command(ctx context.Context, r *session.Recording, driver *standin.Driver, command []string, o Options) (*Run, error) {
 	words, log := new(lastLines), memstore.New()
 	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
 	var rec *recorder.Recorder
@@ -68,7 +68,7 @@ func Command(ctx context.Context, r *session.Recording, d *standin.Driver, comma
 	}
 	run := &Run{}
 	start := time.Now()
-	if run.End, err = standin.Drive(ctx, conn, d, o.DriveOptions); err != nil {
+	if run.End, err = standin.Drive(ctx, conn, driver, o.DriveOptions); err != nil {
 		return nil, err
 	}
 	run.Took, run.Stderr = time.Since(start), words.lines()
@@ -94,9 +94,9 @@ func Command(ctx context.Context, r *session.Recording, d *standin.Driver, comma
 // observer is a tap as a writer.
 type observer struct{ tap *recorder.Tap }
 
-func (o observer) Write(b []byte) (int, error) {
-	o.tap.Observe(b)
-	return len(b), nil
+func (o observer) Write(data []byte) (int, error) {
+	o.tap.Observe(data)
+	return len(data), nil
 }
 
 // lastLines keeps the last lines of its input, in bounded memory.
@@ -111,12 +111,12 @@ const (
 	keptBytes = 500 // of a line
 )
 
-func (l *lastLines) Write(b []byte) (int, error) {
+func (l *lastLines) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := len(b)
-	for len(b) > 0 {
-		piece, rest, ended := bytes.Cut(b, []byte("\n"))
+	n := len(data)
+	for len(data) > 0 {
+		piece, rest, ended := bytes.Cut(data, []byte("\n"))
 		if !l.open {
 			if len(l.list) == keptLines {
 				l.list = append(l.list[:0], l.list[1:]...)
@@ -125,7 +125,7 @@ func (l *lastLines) Write(b []byte) (int, error) {
 		}
 		last := &l.list[len(l.list)-1]
 		*last = append(*last, piece[:min(len(piece), keptBytes-len(*last))]...)
-		l.open, b = !ended, rest
+		l.open, data = !ended, rest
 	}
 	return n, nil
 }
@@ -175,7 +175,7 @@ func (t *Target) Header() (http.Header, error) {
 
 // Drive plays the driver to the server at the URL. With record it records what the client says
 // and hears, in memory.
-func (t *Target) Drive(ctx context.Context, r *session.Recording, d *standin.Driver, o Options) (run *Run, err error) {
+func (t *Target) Drive(ctx context.Context, r *session.Recording, driver *standin.Driver, options Options) (run *Run, err error) {
 	client := standin.Dial(r.Events, t.URL)
 	if client.Header, err = t.Header(); err != nil {
 		return nil, err
@@ -184,20 +184,20 @@ func (t *Target) Drive(ctx context.Context, r *session.Recording, d *standin.Dri
 	var rec *recorder.Recorder
 	var tap *httptap.Tap
 	var fault error // of the recording
-	if o.Record {
+	if options.Record {
 		u, err := url.Parse(t.URL)
 		if err != nil {
 			return nil, err
 		}
 		tap = httptap.New(httptap.Options{
-			Open: func(h store.Header) *recorder.Recorder {
-				if rec, fault = recorder.New(ctx, log, h); fault != nil {
+			Open: func(header store.Header) *recorder.Recorder {
+				if rec, fault = recorder.New(ctx, log, header); fault != nil {
 					rec = recorder.Unrecorded(fault)
 				}
 				return rec
 			},
 			Path: u.Path, Together: true,
-			Header: store.Header{Label: r.Header.Label, Expect: r.Header.Expect, URL: t.URL, Recorder: o.Recorder},
+			Header: store.Header{Label: r.Header.Label, Expect: r.Header.Expect, URL: t.URL, Recorder: options.Recorder},
 		})
 		defer tap.Close()
 		client.Client = &http.Client{Transport: tap.RoundTripper(http.DefaultTransport.(*http.Transport).Clone()),
@@ -207,14 +207,14 @@ func (t *Target) Drive(ctx context.Context, r *session.Recording, d *standin.Dri
 	if err != nil {
 		return nil, err
 	}
-	o.HangUp = conn.HangUp
+	options.HangUp = conn.HangUp
 	start := time.Now()
 	run = &Run{}
-	if run.End, err = standin.Drive(ctx, conn, d, o.DriveOptions); err != nil {
+	if run.End, err = standin.Drive(ctx, conn, driver, options.DriveOptions); err != nil {
 		return nil, err
 	}
 	run.Took, run.Asides = time.Since(start), conn.RawVerdicts()
-	if !o.Record || run.End != standin.Complete {
+	if !options.Record || run.End != standin.Complete {
 		return run, nil
 	}
 	tap.Close()

@@ -48,18 +48,18 @@ func NewBackground(w io.Writer) *Background {
 	return b
 }
 
-// Write queues p, or counts a missed line.
-func (b *Background) Write(p []byte) (int, error) {
+// Write queues data, or counts a missed line.
+func (b *Background) Write(data []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.queue)+len(p) > maxQueued {
+	if len(b.queue)+len(data) > maxQueued {
 		b.missed++
-		return len(p), nil
+		return len(data), nil
 	}
 	b.countMissed()
-	b.queue = append(b.queue, p...)
+	b.queue = append(b.queue, data...)
 	b.notify()
-	return len(p), nil
+	return len(data), nil
 }
 
 // countMissed queues the count of the missed lines. The caller holds the lock.
@@ -140,8 +140,8 @@ type notices struct {
 const maxNotices = 20
 
 // New returns the notices of one session, printed to w.
-func New(w io.Writer, d session.Masker) *notices {
-	return &notices{w: w, masker: d, printed: map[string]bool{}, left: maxNotices}
+func New(w io.Writer, masker session.Masker) *notices {
+	return &notices{w: w, masker: masker, printed: map[string]bool{}, left: maxNotices}
 }
 
 func (n *notices) Print(text string) {

@@ -19,10 +19,10 @@ type Event struct {
 // Parse yields the events of a log in their order, with their frames parsed on the other
 // cores: parsing takes longer than the rest of a check.
 func Parse(events iter.Seq2[store.Event, error]) iter.Seq2[Event, error] {
-	return Map(events, func(e store.Event) Event {
-		parsed := Event{Event: e}
-		if e.Kind == store.Frame {
-			parsed.Parsed = order.Parse(e.AsFrame())
+	return Map(events, func(event store.Event) Event {
+		parsed := Event{Event: event}
+		if event.Kind == store.Frame {
+			parsed.Parsed = order.Parse(event.AsFrame())
 		}
 		return parsed
 	})

@@ -67,16 +67,16 @@ type recording struct {
 }
 
 // newRecording checks the options, and limits the memory of the process.
-func newRecording(std process.Streams, o Options) (*recording, error) {
-	if o.Out == "-" {
+func newRecording(std process.Streams, options Options) (*recording, error) {
+	if options.Out == "-" {
 		return nil, exit.Usagef("--out -: standard output is the protocol's; name a file")
 	}
-	if dir := filepath.Dir(o.Out); o.Out != "" { // or the fixture could not be written at the end
+	if dir := filepath.Dir(options.Out); options.Out != "" { // or the fixture could not be written at the end
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, exit.Usagef("--out %s: there is no folder %s", o.Out, dir)
+			return nil, exit.Usagef("--out %s: there is no folder %s", options.Out, dir)
 		}
 	}
-	rules := o.Home.Secrets
+	rules := options.Home.Secrets
 	if len(rules.Keys)+len(rules.Patterns)+len(rules.Pointers) > 0 { // the built-in rules take time to read
 		if _, err := rules.Rules(); err != nil {
 			return nil, err
@@ -90,12 +90,12 @@ func newRecording(std process.Streams, o Options) (*recording, error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200) // little lives long in a recorder, and the limit holds in any case
 	}
-	return &recording{Options: o, std: std}, nil
+	return &recording{Options: options, std: std}, nil
 }
 
 // Command starts the server and records the session, until the server ends.
-func Command(std process.Streams, o Options, command []string) error {
-	r, err := newRecording(std, o)
+func Command(std process.Streams, options Options, command []string) error {
+	r, err := newRecording(std, options)
 	if err != nil {
 		return err
 	}
@@ -365,10 +365,10 @@ func contentsOf(events iter.Seq2[store.Event, error]) (c contents) {
 	return c
 }
 
-// probeOf reports whether a file is a recording of the same server as h, and a probe.
-func probeOf(h store.Header, name string) bool {
+// probeOf reports whether a file is a recording of the same server as header, and a probe.
+func probeOf(header store.Header, name string) bool {
 	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || h.Command == nil && h.URL == "" {
+	if err != nil || !info.Mode().IsRegular() || header.Command == nil && header.URL == "" {
 		return false
 	}
 	f, err := os.Open(name)
@@ -377,5 +377,5 @@ func probeOf(h store.Header, name string) bool {
 	}
 	defer f.Close()
 	c := contentsOf(jsonl.Decode(f))
-	return c.probed && slices.Equal(c.header.Command, h.Command) && c.header.URL == h.URL
+	return c.probed && slices.Equal(c.header.Command, header.Command) && c.header.URL == header.URL
 }

@@ -25,23 +25,23 @@ import (
 
 // Target stands before a remote server and records its sessions, until the context is
 // over or a signal ends the process.
-func Target(ctx context.Context, std process.Streams, o Options) error {
-	r, err := newRecording(std, o)
+func Target(ctx context.Context, std process.Streams, options Options) error {
+	r, err := newRecording(std, options)
 	if err != nil {
 		return err
 	}
-	target, err := url.Parse(o.Target)
+	target, err := url.Parse(options.Target)
 	switch {
 	case err != nil:
 		return exit.Usagef("--target: %v", err)
 	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
-		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", o.Target)
+		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", options.Target)
 	case target.Path == "":
 		target.Path = "/"
 	}
-	listener, err := net.Listen("tcp", o.Listen)
+	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
-		return exit.Usagef("--listen %s: %v", o.Listen, err)
+		return exit.Usagef("--listen %s: %v", options.Listen, err)
 	}
 	if r.db, err = r.Home.Open(boltstore.Options{Sync: r.Sync}); err != nil {
 		return errors.Join(err, listener.Close())
@@ -66,8 +66,8 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 	header := r.header()
 	header.URL = target.String()
 	tap := httptap.New(httptap.Options{
-		Open: func(h store.Header) *recorder.Recorder {
-			rec, err := recorder.New(context.Background(), r.db, h, r.options()...)
+		Open: func(header store.Header) *recorder.Recorder {
+			rec, err := recorder.New(context.Background(), r.db, header, r.options()...)
 			if err != nil {
 				return r.unrecorded(err)
 			}

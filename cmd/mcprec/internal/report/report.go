@@ -76,16 +76,16 @@ func NewPrinter(w io.Writer, format string) *Printer {
 }
 
 // Print writes a section, or keeps it until Close.
-func (p *Printer) Print(s Section) error {
+func (p *Printer) Print(section Section) error {
 	switch {
-	case p.format == Text && s.Text != nil:
-		return s.Text(p.w)
-	case p.format == JSON && s.Value != nil:
-		return p.encoder.Encode(s.Value)
-	case p.format == JUnit && s.Cases != nil:
-		p.cases = append(p.cases, s.Cases()...)
-	case p.format == SARIF && s.Results != nil:
-		p.results = append(p.results, s.Results()...)
+	case p.format == Text && section.Text != nil:
+		return section.Text(p.w)
+	case p.format == JSON && section.Value != nil:
+		return p.encoder.Encode(section.Value)
+	case p.format == JUnit && section.Cases != nil:
+		p.cases = append(p.cases, section.Cases()...)
+	case p.format == SARIF && section.Results != nil:
+		p.results = append(p.results, section.Results()...)
 	}
 	return nil
 }

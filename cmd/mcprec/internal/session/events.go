@@ -25,8 +25,8 @@ func Each(events iter.Seq2[store.Event, error], f func(store.Event) error) error
 
 // Collect returns the events up to an error.
 func Collect(events iter.Seq2[store.Event, error]) (list []store.Event, err error) {
-	err = Each(events, func(e store.Event) error {
-		list = append(list, e)
+	err = Each(events, func(event store.Event) error {
+		list = append(list, event)
 		return nil
 	})
 	return list, err

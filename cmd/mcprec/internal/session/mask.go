@@ -74,8 +74,8 @@ func (h *Home) Masker(db *boltstore.Store) (Masker, error) {
 
 // maskFold returns the function by which any mcprec masks a session of record --mask on the way
 // from the spool to the database.
-func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error) {
-	o := Secrets{MaskRules: *h.Masked}
+func maskFold(key []byte, header store.Header) (func(store.Event) store.Event, error) {
+	o := Secrets{MaskRules: *header.Masked}
 	rules, err := o.Rules()
 	if err != nil {
 		return nil, err
@@ -84,23 +84,23 @@ func maskFold(key []byte, h store.Header) (func(store.Event) store.Event, error)
 	if err != nil {
 		return nil, err
 	}
-	return m.Of(h).Session().Event, nil
+	return m.Of(header).Session().Event, nil
 }
 
 // Of returns a masker that also masks the secrets of a session's command line and URL.
-func (d Masker) Of(h store.Header) Masker {
+func (d Masker) Of(header store.Header) Masker {
 	if d.inner != nil {
-		d.inner = d.inner.Of(h)
+		d.inner = d.inner.Of(header)
 	}
 	return d
 }
 
 // Event masks an event.
-func (d Masker) Event(e store.Event) store.Event {
+func (d Masker) Event(event store.Event) store.Event {
 	if d.inner == nil {
-		return e
+		return event
 	}
-	return d.inner.Event(e)
+	return d.inner.Event(event)
 }
 
 // Text masks a text.
@@ -167,12 +167,12 @@ func (d Masker) Value(place []string, value []byte) []byte {
 }
 
 // Header masks the header of a session.
-func (d Masker) Header(h store.Header) store.Header {
-	e := d.Event(store.Event{Kind: store.Opened, Payload: h.Encode()})
+func (d Masker) Header(header store.Header) store.Header {
+	e := d.Event(store.Event{Kind: store.Opened, Payload: header.Encode()})
 	if masked, err := store.ParseHeader(e.Payload); err == nil {
 		return masked
 	}
-	return h
+	return header
 }
 
 // Events masks the events of a session, from the first on.
@@ -196,14 +196,14 @@ type SecretCount struct{ Secrets, Events uint64 }
 // Find masks the events of a session, calls f with each event and the secrets in it, and counts both.
 func (d Masker) Find(events iter.Seq2[store.Event, error], f func(store.Event, []mask.Finding) error) (n SecretCount, err error) {
 	var found []mask.Finding
-	session := d.inner.Reporting(func(f mask.Finding) { found = append(found, f) }).Session()
-	err = Each(events, func(e store.Event) error {
+	session := d.inner.Reporting(func(finding mask.Finding) { found = append(found, finding) }).Session()
+	err = Each(events, func(event store.Event) error {
 		found = found[:0]
-		if e = session.Event(e); len(found) > 0 {
+		if event = session.Event(event); len(found) > 0 {
 			n.Secrets += uint64(len(found))
 			n.Events++
 		}
-		return f(e, found)
+		return f(event, found)
 	})
 	return n, err
 }

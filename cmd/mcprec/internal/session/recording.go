@@ -49,8 +49,8 @@ func OpenRecording(ctx context.Context, h Home, arg string, in io.Reader, errs i
 }
 
 // Project passes the recorded events through a projection.
-func (r *Recording) Project(p timeline.Projection) error {
-	return timeline.Project(jsonl.Each(r.Events), p)
+func (r *Recording) Project(projection timeline.Projection) error {
+	return timeline.Project(jsonl.Each(r.Events), projection)
 }
 
 // Lost counts the unrecorded events.

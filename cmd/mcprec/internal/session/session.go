@@ -39,9 +39,9 @@ type Session struct {
 
 // Open finds what the argument names. Standard input is in, and what goes wrong when a store
 // is closed is written to errs. The session must be closed.
-func Open(ctx context.Context, h Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
+func Open(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
 	if arg != "-" && !IsPath(arg) {
-		db, err := OpenStore(h, errs)
+		db, err := OpenStore(home, errs)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func Open(ctx context.Context, h Home, arg string, in io.Reader, errs io.Writer)
 		}
 		return &Session{Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, live: found.State == store.Live, Store: db, Masker: db.Masker.Of(found.Header)}, nil
 	}
-	d, err := h.Masker(nil)
+	d, err := home.Masker(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +70,10 @@ func Open(ctx context.Context, h Home, arg string, in io.Reader, errs io.Writer)
 
 // OpenDamaged is open for what can be saved of a session that a damaged store may not list. It
 // wants the whole id.
-func OpenDamaged(ctx context.Context, h Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
+func OpenDamaged(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
 	id, err := store.ParseSessionID(arg)
 	if err != nil {
-		s, err := Open(ctx, h, arg, in, errs)
+		s, err := Open(ctx, home, arg, in, errs)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%w; mcprec repair --dry-run lists what can be saved, by whole ids", err)
@@ -83,7 +83,7 @@ func OpenDamaged(ctx context.Context, h Home, arg string, in io.Reader, errs io.
 		s.salvage = true
 		return s, nil
 	}
-	db, err := OpenStore(h, errs)
+	db, err := OpenStore(home, errs)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func OpenFile(name string) (*os.File, error) {
 
 // Events yields the session's events from a Seq on, masked unless --secrets is given. A fixture
 // can be read once.
-func (s *Session) Events(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
-	events := s.Masker.Events(s.Recorded(ctx, from, o))
+func (s *Session) Events(ctx context.Context, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {
+	events := s.Masker.Events(s.Recorded(ctx, from, options))
 	if s.Store != nil {
 		return events
 	}
@@ -138,12 +138,12 @@ func (s *Session) Events(ctx context.Context, from uint64, o store.ReadOptions) 
 
 // Recorded yields the events as they were recorded, for commands that play or copy them. Of a
 // fixture it yields all.
-func (s *Session) Recorded(ctx context.Context, from uint64, o store.ReadOptions) iter.Seq2[store.Event, error] {
+func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {
 	if s.salvage {
 		return s.Store.Salvage(ctx, s.ID)
 	}
 	if s.Store != nil {
-		return s.Store.Read(ctx, s.ID, from, o)
+		return s.Store.Read(ctx, s.ID, from, options)
 	}
 	return func(yield func(store.Event, error) bool) {
 		for e, err := range jsonl.Decode(s.File) {
@@ -266,9 +266,9 @@ func (s *Session) Pick(ctx context.Context, fits *filter.Filter) (EventSet, erro
 // Select calls f for every event that fits, and rewinds the session. The reading that
 // follows reports the errors of the recording.
 func (s *Session) Select(ctx context.Context, fits *filter.Filter, f func(seq uint64)) error {
-	t, err := s.Transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
-		if fits.Selects(&e) {
-			f(e.Seq)
+	t, err := s.Transcript(ctx, fits.Ahead(), func(entry timeline.Entry) error {
+		if fits.Selects(&entry) {
+			f(entry.Seq)
 		}
 		return nil
 	})

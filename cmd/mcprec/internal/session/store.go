@@ -42,13 +42,13 @@ func (h *Home) path() (string, error) {
 }
 
 // Open opens the store.
-func (h *Home) Open(o boltstore.Options) (*boltstore.Store, error) {
+func (h *Home) Open(options boltstore.Options) (*boltstore.Store, error) {
 	dir, err := h.path()
 	if err != nil {
 		return nil, err
 	}
-	o.Mask = maskFold
-	return boltstore.Open(dir, o)
+	options.Mask = maskFold
+	return boltstore.Open(dir, options)
 }
 
 // Store is a store that Close tidies.
@@ -59,12 +59,12 @@ type Store struct {
 }
 
 // OpenStore opens the store. Faults on closing are written to errs.
-func OpenStore(h Home, errs io.Writer) (*Store, error) {
-	db, err := h.Open(boltstore.Options{})
+func OpenStore(home Home, errs io.Writer) (*Store, error) {
+	db, err := home.Open(boltstore.Options{})
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.Masker(db)
+	d, err := home.Masker(db)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

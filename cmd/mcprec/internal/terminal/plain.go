@@ -27,12 +27,12 @@ type Writer struct {
 // given ends with a whole character.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes p, except an incomplete character at its end.
-func (w *Writer) Write(p []byte) (int, error) {
-	if len(w.rest) == 0 && isPlain(p) {
-		return w.w.Write(p)
+// Write writes data, except an incomplete character at its end.
+func (w *Writer) Write(data []byte) (int, error) {
+	if len(w.rest) == 0 && isPlain(data) {
+		return w.w.Write(data)
 	}
-	text := append(w.rest, p...)
+	text := append(w.rest, data...)
 	whole := len(text)
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
 		if b := text[len(text)-i]; utf8.RuneStart(b) {
@@ -47,7 +47,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	if _, err := w.w.Write(out); err != nil {
 		return 0, err
 	}
-	return len(p), nil
+	return len(data), nil
 }
 
 // Close writes an incomplete character.
@@ -60,9 +60,9 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// isPlain reports whether p is printable ASCII, with line ends and tabs.
-func isPlain(p []byte) bool {
-	for _, c := range p {
+// isPlain reports whether data is printable ASCII, with line ends and tabs.
+func isPlain(data []byte) bool {
+	for _, c := range data {
 		if (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
 			return false
 		}

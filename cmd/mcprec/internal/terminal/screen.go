@@ -54,7 +54,7 @@ const (
 )
 
 // Write writes plain text without a style.
-func (s *Screen) Write(p []byte) (int, error) { return s.plain.Write(p) }
+func (s *Screen) Write(data []byte) (int, error) { return s.plain.Write(data) }
 
 // Paint writes a text in a style, if the screen has colours.
 func (s *Screen) Paint(how Style, text string) {
