@@ -59,7 +59,8 @@ func (l *log) open() bool { return !l.sealed && !l.failed }
 // begin starts the parts of one write with the facts the log lacks. seq counts parts as written;
 // commit takes seq back if the write fails.
 func (l *log) begin() {
-	l.at, l.parts = time.Since(l.start), l.parts[:0]
+	l.at = time.Since(l.start)
+	l.parts = l.parts[:0]
 	for _, seq := range l.broken {
 		l.parts = append(l.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})
 	}
@@ -77,7 +78,8 @@ func (l *log) begin() {
 // add adds a new event's first part, stamped with the time of the write, and returns its Seq.
 func (l *log) add(event store.Event, more bool) uint64 {
 	l.seq++
-	event.Seq, event.At = l.seq, l.at
+	event.Seq = l.seq
+	event.At = l.at
 	l.parts = append(l.parts, store.Part{Event: event, More: more})
 	return event.Seq
 }
@@ -128,7 +130,8 @@ func (l *log) committed(err error) error {
 		if l.strict && (l.spool.Late() || l.spool.Doubt() != nil) {
 			l.failed = true
 		}
-		l.broken, l.gap = l.broken[:0], store.LostInfo{}
+		l.broken = l.broken[:0]
+		l.gap = store.LostInfo{}
 		l.spool.Told(l.doubt)
 		l.spool.Told(l.recovered)
 	} else {
@@ -170,7 +173,8 @@ func (l *log) record(kind store.Kind, dir transport.Direction, info any) {
 func (l *log) recordFrame(dir transport.Direction, f transport.Frame) uint64 {
 	e := store.Event{Kind: store.Frame, Dir: dir, Stream: f.Stream, Unterminated: f.Unterminated, Payload: f.Bytes}
 	if n := int64(len(f.Bytes)); l.maxFrame > 0 && n > l.maxFrame {
-		e.Payload, e.Cut = f.Bytes[:l.maxFrame], uint64(n-l.maxFrame)
+		e.Payload = f.Bytes[:l.maxFrame]
+		e.Cut = uint64(n - l.maxFrame)
 	}
 	l.take()
 	defer l.give()
@@ -228,7 +232,8 @@ func (l *log) addGapStreams(names ...string) {
 // giveUp counts the last parts of the log as lost, because the disk did not take them.
 func (l *log) giveUp(left []store.Part, fault error) {
 	l.ended = false
-	begun, pipes := map[uint64]store.Event{}, map[string]bool{}
+	begun := map[uint64]store.Event{}
+	pipes := map[string]bool{}
 	first := uint64(0)
 	for i := range left {
 		p := &left[i]
@@ -299,7 +304,8 @@ func (l *log) uncount(event store.Event) {
 // uncountChunk counts the lines of a chunk as lost. The first one of its pipe may end a line
 // that began in the log.
 func (l *log) uncountChunk(part *store.Part, first bool) {
-	newlines, stream := uint64(bytes.Count(part.Payload, newline)), "stderr"
+	newlines := uint64(bytes.Count(part.Payload, newline))
+	stream := "stderr"
 	if part.Kind == store.Frame {
 		stream = part.Dir.String()
 		l.sum.Frames -= part.Lines

@@ -85,9 +85,13 @@ func (f *flow) next(now time.Time, look look) *store.StalledInfo {
 		var info *store.StalledInfo
 		if f.stalled && !f.blocked { // else a Delivered event says it
 			info = look.info(now, f.since)
-			info.Blocked, info.Over = false, true
+			info.Blocked = false
+			info.Over = true
 		}
-		f.since, f.stuck, f.stalled, f.blocked = time.Time{}, time.Time{}, false, false
+		f.since = time.Time{}
+		f.stuck = time.Time{}
+		f.stalled = false
+		f.blocked = false
 		if look.waits() {
 			f.since = now
 		}
@@ -107,7 +111,8 @@ func (f *flow) next(now time.Time, look look) *store.StalledInfo {
 		return nil
 	}
 	info := look.info(now, f.since)
-	f.stalled, f.blocked = true, info.Blocked
+	f.stalled = true
+	f.blocked = info.Blocked
 	return info
 }
 
@@ -132,7 +137,8 @@ func (r *Recorder) watchStalls(shutdown *shutdown, toServer, toClient *os.File) 
 			{dir: transport.ClientToServer, state: &shutdown.c2s, queue: newPipeQueue(toServer)},
 			{dir: transport.ServerToClient, state: &shutdown.s2c, queue: newPipeQueue(toClient)}}}
 	w.asleep.Store(true)
-	shutdown.c2s.watch, shutdown.s2c.watch = w, w
+	shutdown.c2s.watch = w
+	shutdown.s2c.watch = w
 	go w.run()
 	return w
 }

@@ -27,7 +27,8 @@ func newPipeQueue(file *os.File) (pipeQueue pipeQueue) {
 		}
 		switch stat.Mode & unix.S_IFMT {
 		case unix.S_IFIFO:
-			pipeQueue.pipe, pipeQueue.known = true, true
+			pipeQueue.pipe = true
+			pipeQueue.known = true
 		case unix.S_IFSOCK:
 			domain, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN)
 			pipeQueue.known = err == nil && domain == unix.AF_UNIX

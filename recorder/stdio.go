@@ -54,7 +54,8 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 	}
 	watch := r.watchStalls(s, std.Process.Stdin, std.Reply)
 	defer watch.close()
-	requests, passedOn := r.Tap(transport.ClientToServer), make(chan struct{})
+	requests := r.Tap(transport.ClientToServer)
+	passedOn := make(chan struct{})
 	go func() {
 		defer close(passedOn)
 		requests.pass(newServerInput(std.Process.Stdin, &s.c2s), std.Client, &s.c2s)
@@ -72,7 +73,8 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 		r.StderrTap().pass(neverFails{std.Errors}, newServerOutput(std.Process.Stderr, exitRead, &s.stderr), &s.stderr)
 		std.Process.Stderr.Close()
 	})
-	exited, passed := make(chan struct{}), make(chan struct{})
+	exited := make(chan struct{})
+	passed := make(chan struct{})
 	go func() { s.asked = r.passSignals(std, exited); close(passed) }()
 	status, err := std.Process.Wait()
 	close(exited)

@@ -42,11 +42,13 @@ func newServerInput(pipe *os.File, state *passState) io.Writer {
 
 // Write implements [io.Writer].
 func (w *serverInput) Write(data []byte) (n int, err error) {
-	w.rest, w.fault = data, nil
+	w.rest = data
+	w.fault = nil
 	if err = w.conn.Control(w.step); err == nil {
 		err = w.fault
 	}
-	n, w.rest = len(data)-len(w.rest), nil
+	n = len(data) - len(w.rest)
+	w.rest = nil
 	return n, err
 }
 

@@ -66,7 +66,8 @@ func (p *passState) mayHaveMore() bool { return p.state.Load() != ended && !p.dr
 func (p *passState) refused(by, cause string) store.EOFInfo {
 	info := store.EOFInfo{By: by, Error: cause}
 	if read, passed := p.read.Load(), p.passed.Load(); read > passed {
-		info.Read, info.Passed = read, passed
+		info.Read = read
+		info.Passed = passed
 	}
 	return info
 }
@@ -124,7 +125,8 @@ func (s *shutdown) limits(heard bool) (quiet, all time.Duration) {
 // done was closed. A signal asks the session to end; another one ends it at once.
 func (s *shutdown) wait(done <-chan struct{}, signals <-chan os.Signal, heard func() bool) bool {
 	moves := func() uint64 { return s.c2s.moved.Load() + s.s2c.moved.Load() + s.stderr.moved.Load() }
-	moved, start := moves(), time.Now()
+	moved := moves()
+	start := time.Now()
 	still := start // since when nothing has moved
 	for {
 		quiet, all := s.limits(heard())

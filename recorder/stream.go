@@ -52,7 +52,9 @@ func (s *Stream) Write(items []Item) {
 	}
 	items = s.skipLost(items)
 	l.begin()
-	before, sum, lost := *s, l.sum, store.LostInfo{}
+	before := *s
+	sum := l.sum
+	lost := store.LostInfo{}
 	for i := range items {
 		s.add(&items[i], &lost)
 	}
@@ -60,16 +62,20 @@ func (s *Stream) Write(items []Item) {
 	if err == nil {
 		return
 	}
-	l.sum.Frames, l.sum.Bytes, l.sum.Cut = sum.Frames, sum.Bytes, sum.Cut
+	l.sum.Frames = sum.Frames
+	l.sum.Bytes = sum.Bytes
+	l.sum.Cut = sum.Cut
 	if lost.Bytes > 0 {
 		lost.Streams = []string{s.dir.String()}
 	}
 	l.lose(lost, err)
-	s.cause, s.whole = l.gap.Reason, before.whole
+	s.cause = l.gap.Reason
+	s.whole = before.whole
 	if s.open != before.open {
 		s.newest = 0
 	}
-	s.skip, s.open = s.open != 0, 0
+	s.skip = s.open != 0
+	s.open = 0
 	if before.open != 0 {
 		l.broken = append(l.broken, before.open)
 	}
@@ -123,7 +129,9 @@ func (s *Stream) add(it *Item, lost *store.LostInfo) {
 		e.Seq = s.open
 		l.parts = append(l.parts, store.Part{Event: e, Cont: true, More: it.More})
 	} else {
-		e.Kind, e.Dir, e.Stream = store.Frame, it.Dir, s.number
+		e.Kind = store.Frame
+		e.Dir = it.Dir
+		e.Stream = s.number
 		s.open = l.add(e, it.More)
 		s.newest = s.open
 		l.sum.Frames++
@@ -135,7 +143,8 @@ func (s *Stream) add(it *Item, lost *store.LostInfo) {
 	if over > 0 {
 		l.addCut(s.open, over, it.Dir)
 	}
-	s.whole, s.open = s.open, 0
+	s.whole = s.open
+	s.open = 0
 }
 
 // addEvent adds an event that is no frame.

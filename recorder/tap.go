@@ -102,7 +102,9 @@ func (t *Tap) add(chunk, buffer []byte) bool {
 
 // written counts the lines of the chunk once it is written, or lost.
 func (t *Tap) written(chunk []byte, err error) {
-	l, lines, open := t.log, t.begun, chunk[len(chunk)-1] != '\n'
+	l := t.log
+	lines := t.begun
+	open := chunk[len(chunk)-1] != '\n'
 	if err != nil {
 		if t.open && !t.lost { // the chunk begins with the rest of a line
 			lines++
@@ -125,7 +127,8 @@ func (t *Tap) written(chunk []byte, err error) {
 		}
 		t.count(chunk, lines)
 	}
-	t.open, t.lost = open, false
+	t.open = open
+	t.lost = false
 }
 
 // count counts the bytes of frames in a chunk, and the frames that are longer than the limit.
@@ -151,7 +154,8 @@ func (t *Tap) count(chunk []byte, newlines uint64) {
 			}
 		}
 		if ended {
-			t.torn, t.size = false, 0
+			t.torn = false
+			t.size = 0
 		}
 	}
 }
@@ -184,7 +188,8 @@ func (p *pump) run() {
 	for {
 		p.state.set(reading)
 		n, err := p.src.Read(p.buf[store.ChunkRoom:])
-		if p.chunk, p.err = p.buf[store.ChunkRoom:store.ChunkRoom+n], err; n > 0 {
+		p.chunk, p.err = p.buf[store.ChunkRoom:store.ChunkRoom+n], err
+		if n > 0 {
 			p.state.set(writing)
 			if !p.record(overdue) {
 				return

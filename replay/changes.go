@@ -78,7 +78,8 @@ func (c changes) ofCapacities() []string {
 // never hurts. The other direction stays as it is.
 func (c changes) smallest(dir transport.Direction, both scripts) string {
 	other := fmt.Sprintf("%v=%v", dir.Reverse(), c.Capacity.of(dir.Reverse()))
-	low, high := int(c.Capacity.of(dir)), c.recording.Frames(dir) // hangs at low
+	low := int(c.Capacity.of(dir))
+	high := c.recording.Frames(dir) // hangs at low
 	if low < 0 || !c.passes(both, c.Capacity.with(dir, Room(high))) {
 		return fmt.Sprintf("no capacity of %v passes with %s", dir, other)
 	}

@@ -91,7 +91,8 @@ func competes(recording *Recording, models Models) bool {
 func frontier(both scripts, frames int) (list []Capacity, partial bool) {
 	c, ok := leastCapacity(both, Capacity{0, Unbounded}, transport.ClientToServer)
 	for steps := 0; ok; steps += 2 * (frames + 1) {
-		if c, ok = leastCapacity(both, Capacity{c.C2S, 0}, transport.ServerToClient); !ok {
+		c, ok = leastCapacity(both, Capacity{c.C2S, 0}, transport.ServerToClient)
+		if !ok {
 			break
 		}
 		list = append(list, c)
@@ -248,7 +249,8 @@ func leastCapacity(both scripts, capacity Capacity, grows ...transport.Direction
 func (s *capacitySearch) round() bool {
 	moved := false
 	for _, dir := range directions {
-		e, reader := &s.ends[dir], &s.ends[dir.Reverse()]
+		e := &s.ends[dir]
+		reader := &s.ends[dir.Reverse()]
 		if e.offers() {
 			e.offered++
 			moved = true

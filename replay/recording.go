@@ -139,7 +139,8 @@ func (l *loader) Apply(e store.Event) error {
 	case store.HTTP:
 		refused, status := l.index.Follow(e)
 		for _, request := range refused {
-			l.messages[request].refused, l.refusal = true, status
+			l.messages[request].refused = true
+			l.refusal = status
 		}
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
@@ -247,7 +248,9 @@ func (r *Recording) unanswered() []Unanswered {
 		u := Unanswered{Seq: f.seq, Call: r.callName(int32(i)), Owes: f.dir.Receiver()}
 		if by, ok := cancelled[int32(i)]; ok {
 			frame := r.frameOf(by)
-			u.Cancelled, u.Reason, until = frame.seq, r.reasons[by], frame.at
+			u.Cancelled = frame.seq
+			u.Reason = r.reasons[by]
+			until = frame.at
 		}
 		u.Waited = phrase.Brief(until - f.at).String()
 		list = append(list, u)

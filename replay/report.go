@@ -20,7 +20,8 @@ const shownUnanswered = 10
 func (v Verdict) Text() string {
 	var b strings.Builder
 	v.openText(&b)
-	c2s, s2c := phrase.Plural(v.Frames.C2S.Read, "frame"), phrase.Plural(v.Frames.S2C.Read, "frame")
+	c2s := phrase.Plural(v.Frames.C2S.Read, "frame")
+	s2c := phrase.Plural(v.Frames.S2C.Read, "frame")
 	switch v.Verdict {
 	case Hang:
 		v.hangText(&b)
@@ -136,7 +137,8 @@ func (s blockedState) explainQueue(own transport.Direction) string {
 	e := s.ends[own]
 	stop := e.stopped()
 	var b strings.Builder
-	m, seq := s.recording.messages[stop.held], s.recording.frameOf(stop.held).seq
+	m := s.recording.messages[stop.held]
+	seq := s.recording.frameOf(stop.held).seq
 	held := fmt.Sprintf("notification #%d (%s)", seq, m.name())
 	if m.method == mcp.NotificationProgress {
 		held = fmt.Sprintf("progress notification #%d", seq)
@@ -283,7 +285,9 @@ func (s blockedState) sequence() []string {
 		left := func(n int32, where string) {
 			lines = append(lines, "  "+timeline.Arrow(dir, false, s.recording.label(s.recording.nth(dir, int(n))), laneWidth)+" "+where)
 		}
-		given, acked, offered := s.ends[dir.Reverse()].given, s.ends[dir].acked, s.ends[dir].offered
+		given := s.ends[dir.Reverse()].given
+		acked := s.ends[dir].acked
+		offered := s.ends[dir].offered
 		for n := given + 1; n <= min(acked, given+shownQueue); n++ {
 			left(n, fmt.Sprintf("queued in %v, not read", dir))
 		}

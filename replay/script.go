@@ -154,7 +154,9 @@ func (w *rigidWalk) upTo(index int32) {
 // with a request, or outside any call of the peer, may have come before reads recorded
 // earlier.
 func (w *rigidWalk) send(recordedFrame recordedFrame) {
-	serving, answers, requests := w.serving, false, false
+	serving := w.serving
+	answers := false
+	requests := false
 	for _, m := range w.r.messagesOf(recordedFrame) {
 		if m.kind == transport.Response && m.pair >= 0 {
 			answers = true
@@ -265,10 +267,12 @@ func (w *inboxWalk) finish(request, n int32) {
 
 func (w *inboxWalk) add(ends int32) {
 	w.stop.awaited = w.r.messages[w.stop.call].pair
-	w.stop.ends, w.stop.answered = ends, w.stop.awaited >= 0
+	w.stop.ends = ends
+	w.stop.answered = w.stop.awaited >= 0
 	w.s.stops = append(w.s.stops, *w.stop)
 	w.s.hold[w.stop.after] = ends
-	w.stop, w.ended = nil, ends == forever
+	w.stop = nil
+	w.ended = ends == forever
 }
 
 // workSerially finds where a receive loop works, and the frames that the handler sends
@@ -307,7 +311,8 @@ func (s *script) workSerially(r *Recording) {
 // openRequests returns by index of own frames the number of the peer's open requests at the
 // time of sending. A listen does not count.
 func openRequests(r *Recording, own transport.Direction) []int32 {
-	at, open := make([]int32, 0, r.Frames(own)), int32(0)
+	at := make([]int32, 0, r.Frames(own))
+	open := int32(0)
 	for _, f := range r.frames {
 		for _, m := range r.messagesOf(f) {
 			switch {
@@ -352,9 +357,11 @@ func (w *serialWalk) read(recordedFrame recordedFrame) {
 // request works at the requests of a frame; index is the first.
 func (w *serialWalk) request(recordedFrame recordedFrame, index int32) {
 	stop := stop{after: recordedFrame.n, held: index, call: -1, awaited: w.listenCancelled(index), ends: forever}
-	until, last := int32(0), w.r.Frames(w.s.own)
+	until := int32(0)
+	last := w.r.Frames(w.s.own)
 	if k := w.r.answeredBy(recordedFrame); k > 0 && stop.awaited < 0 {
-		until, last = k, int(k)
+		until = k
+		last = int(k)
 	}
 	if w.latest[last] > recordedFrame.n && (until > 0 || w.r.messages[index].method != mcp.MethodListen) {
 		return // the loop did read on
@@ -372,7 +379,8 @@ func (w *serialWalk) request(recordedFrame recordedFrame, index int32) {
 
 // notification runs a handler that asks for the subject of the notification.
 func (w *serialWalk) notification(recordedFrame recordedFrame, index int32) {
-	from, own := w.after(recordedFrame), w.r.byDirection[w.s.own]
+	from := w.after(recordedFrame)
+	own := w.r.byDirection[w.s.own]
 	for w.asking = max(w.asking, from); w.asking < len(own); w.asking++ {
 		asks := w.r.frames[own[w.asking]]
 		at := slices.IndexFunc(w.r.messagesOf(asks), func(m recordedMessage) bool {
@@ -414,7 +422,8 @@ func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
 					stop.call = index
 				}
 			case m.method != mcp.MethodPing && (!answered || w.r.messages[m.pair].frame < own[last-1]):
-				stop.call, stop.awaited = index, m.pair
+				stop.call = index
+				stop.awaited = m.pair
 				return
 			}
 		}
@@ -443,7 +452,8 @@ func (w *serialWalk) stand() {
 	if stop.call >= 0 {
 		stop.asked = w.r.frameOf(stop.call).n
 	}
-	w.s.stops, w.s.hold[stop.after] = append(w.s.stops, *stop), forever
+	w.s.stops = append(w.s.stops, *stop)
+	w.s.hold[stop.after] = forever
 	behind := w.r.byDirection[w.s.own.Reverse()][stop.after:]
 	for _, f := range behind {
 		for _, m := range w.r.messagesOf(w.r.frames[f]) {

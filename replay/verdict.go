@@ -83,7 +83,8 @@ func (v Verdict) Judged() Verdict {
 	case len(v.open()) > 0:
 		v.Verdict = Open
 	case v.whyNothing != "":
-		v.Verdict, v.Explanation = Nothing, v.whyNothing
+		v.Verdict = Nothing
+		v.Explanation = v.whyNothing
 	}
 	return v
 }
@@ -111,7 +112,8 @@ func Closed(recording *Recording, setup Setup) Verdict {
 	if p.done() {
 		return v
 	}
-	v.Verdict, v.Proved = Hang, true
+	v.Verdict = Hang
+	v.Proved = true
 	blockedState{p}.describe(&v)
 	v.Changes = changes{recording, setup}.all(p)
 	return v

@@ -177,7 +177,8 @@ func (s blockedState) wait(n node) (w Wait, next node, ok bool) {
 	switch {
 	case n.role == roleQueue:
 		w.Why = fmt.Sprintf("full (capacity %d): nobody drains it while a call of the %s is in flight", e.model.queue, n.own.Sender())
-		next, ok = node{roleCall, n.own}, true
+		next = node{roleCall, n.own}
+		ok = true
 	case n.role == roleCall:
 		w, next, ok = s.callWait(n)
 	case n.role == roleAnswer:
@@ -212,7 +213,8 @@ func (s blockedState) writerWait(node node) (Wait, node, bool) {
 }
 
 func (s blockedState) readerWait(n node) (Wait, node, bool) {
-	e, from := s.ends[n.own], n.own.Reverse()
+	e := s.ends[n.own]
+	from := n.own.Reverse()
 	if e.model.kind == serial && !e.reading() {
 		return s.workWait(n)
 	}
@@ -253,7 +255,8 @@ func (s blockedState) callWait(n node) (Wait, node, bool) {
 // answerWait describes the place of the awaited response. Wherever the response stands in
 // its lane, the reader at the end of the lane holds the response up.
 func (s blockedState) answerWait(node node) (Wait, node, bool) {
-	stop, from := s.ends[node.own].stopped(), node.own.Reverse()
+	stop := s.ends[node.own].stopped()
+	from := node.own.Reverse()
 	f := s.recording.frameOf(stop.awaited)
 	w := Wait{Seq: f.seq}
 	peer := s.ends[from]
@@ -292,7 +295,8 @@ func (s blockedState) workWait(n node) (Wait, node, bool) {
 		w.Why = "works at it until it is cancelled, and does not read meanwhile"
 		return w, node{roleAnswer, n.own}, true
 	}
-	w.WaitsFor, w.Why = "its own answer", "works at it, and reads on when it was answered; the recording has no response to it"
+	w.WaitsFor = "its own answer"
+	w.Why = "works at it, and reads on when it was answered; the recording has no response to it"
 	return w, node{}, false
 }
 
@@ -300,7 +304,8 @@ func (s blockedState) workWait(n node) (Wait, node, bool) {
 // state of the peer may show the reason.
 func (s blockedState) askedWait(n node) (Wait, node, bool) {
 	call := s.ends[n.own].stopped().call
-	f, peer := s.recording.frameOf(call), s.ends[n.own.Reverse()]
+	f := s.recording.frameOf(call)
+	peer := s.ends[n.own.Reverse()]
 	w := Wait{Why: fmt.Sprintf("sent as #%d", f.seq), Seq: f.seq}
 	switch {
 	case peer.model.kind == serial && f.n > peer.given:
@@ -308,7 +313,8 @@ func (s blockedState) askedWait(n node) (Wait, node, bool) {
 	case peer.stopped() != nil && peer.model.kind == serial && f.n == peer.given:
 		w.Why += fmt.Sprintf("; the %s is at it", n.own.Receiver())
 	default:
-		w.WaitsFor, w.Why = "a response", w.Why+"; the recording has no response to it"
+		w.WaitsFor = "a response"
+		w.Why = w.Why + "; the recording has no response to it"
 		return w, node{}, false
 	}
 	return w, s.reader(n.own.Reverse()), true

@@ -72,11 +72,17 @@ func NewAssembler(mark Mark) *Assembler {
 }
 
 func (a *Assembler) start(mark Mark) {
-	a.started, a.mark = true, mark
-	a.begun, a.at, a.frames, a.lost = mark.Part-1, mark.At, mark.Frames, mark.Lost
+	a.started = true
+	a.mark = mark
+	a.begun = mark.Part - 1
+	a.at = mark.At
+	a.frames = mark.Frames
+	a.lost = mark.Lost
 	for i, p := range mark.Pipes {
 		l := &a.lines[i]
-		l.skip, l.frame, l.early = p.Given, p.Frame, p.Early
+		l.skip = p.Given
+		l.frame = p.Frame
+		l.early = p.Early
 	}
 }
 
@@ -99,7 +105,8 @@ func (a *Assembler) Add(part Part, off int64) error {
 	case part.Seq != a.begun+1 && !(a.gap && part.Seq > a.begun):
 		return fmt.Errorf("event %d: expected event %d: %w", part.Seq, a.begun+1, ErrCorrupt)
 	}
-	a.begun, a.gap = part.Seq, false
+	a.begun = part.Seq
+	a.gap = false
 	a.meet(&part.Event)
 	part.Payload = part.Payload[:len(part.Payload):len(part.Payload)] // the memory behind it is the caller's
 	a.push(entry{event: part.Event, part: part.Seq, open: part.More, off: off})
@@ -159,14 +166,17 @@ func (a *Assembler) Next() (Event, bool) {
 	a.first++
 	switch {
 	case a.first == len(a.queue):
-		a.queue, a.first = a.queue[:0], 0
+		a.queue = a.queue[:0]
+		a.first = 0
 	case a.first >= 1024 && 2*a.first > len(a.queue):
 		n := copy(a.queue, a.queue[a.first:])
 		clear(a.queue[n:])
-		a.queue, a.first = a.queue[:n], 0
+		a.queue = a.queue[:n]
+		a.first = 0
 	}
 	a.held -= len(x.event.Payload)
-	a.mark.Seq, a.mark.At = a.mark.Seq+1, x.event.At
+	a.mark.Seq = a.mark.Seq + 1
+	a.mark.At = x.event.At
 	return x.event, true
 }
 
@@ -175,7 +185,8 @@ func (a *Assembler) Next() (Event, bool) {
 func (a *Assembler) Unfinished() (events []Event) {
 	for _, x := range a.queue[a.first:] {
 		if x.open {
-			x.event.Open, x.event.Unterminated = true, true
+			x.event.Open = true
+			x.event.Unterminated = true
 			x.event.Payload = slices.Clip(x.event.Payload) // the rest is added behind it
 		}
 		events = append(events, x.event)
@@ -202,7 +213,8 @@ func (a *Assembler) Held() (n int) {
 func (a *Assembler) Cut() {
 	for i := a.first; i < len(a.queue); i++ {
 		if x := &a.queue[i]; x.open {
-			x.open, x.event.Unterminated = false, true
+			x.open = false
+			x.event.Unterminated = true
 		}
 	}
 	a.endLines()
@@ -227,7 +239,8 @@ func (a *Assembler) MayStop() bool { return a.Settled() || !a.mark.Piped }
 func (a *Assembler) Mark(off int64) Mark {
 	m := a.mark
 	if !a.Settled() {
-		m.Off, m.Part = a.queue[a.first].off, a.queue[a.first].part
+		m.Off = a.queue[a.first].off
+		m.Part = a.queue[a.first].part
 		return m
 	}
 	m.Part = a.begun + 1

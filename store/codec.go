@@ -140,7 +140,8 @@ func DecodePart(data []byte) (Part, error) {
 	}
 	p.Dir = transport.Direction(flags & 3)
 	p.Unterminated = flags&flagUnterminated != 0
-	p.Cont, p.More = flags&flagCont != 0, flags&flagMore != 0
+	p.Cont = flags&flagCont != 0
+	p.More = flags&flagMore != 0
 	if !p.Cont {
 		switch i := int(d.Byte()); {
 		case i == 0:
@@ -176,7 +177,8 @@ func decodeChunk(reader *varint.Reader, flags byte) (part Part, err error) {
 	if n >= pipes || flags>>5 != 0 {
 		return part, fmt.Errorf("decode chunk: flags %#x: %w", flags, ErrNewer)
 	}
-	part.Chunk, part.Cont = true, flags&chunkCont != 0
+	part.Chunk = true
+	part.Cont = flags&chunkCont != 0
 	part.Kind, part.Dir = ofPipe(n)
 	part.At = time.Duration(reader.Uint())
 	if reader.Bad() || part.At < 0 {

@@ -45,7 +45,8 @@ type HTTPInfo struct {
 
 // SetBody sets Body, or Body64 if data is not UTF-8.
 func (h *HTTPInfo) SetBody(data []byte) {
-	h.Body, h.Body64 = string(data), nil
+	h.Body = string(data)
+	h.Body64 = nil
 	if !utf8.Valid(data) {
 		h.Body, h.Body64 = "", bytes.Clone(data)
 	}

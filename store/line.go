@@ -62,7 +62,9 @@ func (a *Assembler) chunk(part *Part, off int64) error {
 	if !ok {
 		return fmt.Errorf("bytes of no pipe: %w", ErrCorrupt)
 	}
-	l, here, text := &a.lines[n], place{off, a.fed}, part.Payload
+	l := &a.lines[n]
+	here := place{off, a.fed}
+	text := part.Payload
 	a.mark.Piped = true
 	a.fed[n] += int64(len(text))
 	if part.Cont && l.skip == 0 {
@@ -73,13 +75,15 @@ func (a *Assembler) chunk(part *Part, off int64) error {
 	l.skip -= passed
 	for text = text[passed:]; len(text) > 0; {
 		if l.early && text[0] == '\n' {
-			l.early, text = false, text[1:]
+			l.early = false
+			text = text[1:]
 			continue
 		}
 		l.at = part.At
 		if l.size == 0 {
 			a.tellEarly(n)
-			l.place, l.since = here, part.At
+			l.place = here
+			l.since = part.At
 		}
 		piece, rest, ended := bytes.Cut(text, newline)
 		switch room := maxStderr - l.size; {
@@ -150,7 +154,10 @@ func (a *Assembler) emit(n int, terminated bool) {
 	case l.size > 0:
 		a.pushLost(l, n, LostInfo{Bytes: uint64(l.size), Reason: "the beginning of their line was lost"})
 	}
-	l.text, l.size, l.torn, l.scan = nil, 0, false, brackets{}
+	l.text = nil
+	l.size = 0
+	l.torn = false
+	l.scan = brackets{}
 }
 
 // pushLost makes a lost event for missing bytes of a line.
@@ -250,7 +257,8 @@ func (b *brackets) close(line []byte) bool {
 		case b.escaped:
 			b.escaped = false
 		case b.text:
-			b.escaped, b.text = c == '\\', c != '"'
+			b.escaped = c == '\\'
+			b.text = c != '"'
 		case c == '"':
 			b.text = true
 		case c == '{', c == '[':

@@ -47,7 +47,9 @@ func (p *Passage) Apply(event Event) {
 		if !event.Unterminated {
 			end.to++
 		}
-		d.size, d.cut, d.ends = end.to, event.Cut, append(d.ends, end)
+		d.size = end.to
+		d.cut = event.Cut
+		d.ends = append(d.ends, end)
 		if old := len(d.ends) / 2; old > 0 && d.ends[old].to < d.size-passageReach {
 			d.ends = slices.Delete(d.ends, 0, old)
 		}

@@ -305,7 +305,8 @@ func (e *pipeEnd) Write(ctx context.Context, frame Frame) error {
 func (e *pipeEnd) Close() error {
 	s := <-e.pipe.state
 	out, in := &s.lanes[e.out], &s.lanes[e.in]
-	out.senderClosed, in.receiverClosed = true, true
+	out.senderClosed = true
+	in.receiverClosed = true
 	out.refuseWriters()
 	in.refuseWriters()
 	in.wakeReaders()

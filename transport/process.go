@@ -95,11 +95,15 @@ func startProcess(blocking bool, argv []string) (*Process, error) {
 		closeAll(opened)
 		return nil, fmt.Errorf("start process %s: %v", argv[0], err)
 	}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
+	p.cmd.Stdin = stdin
+	p.cmd.Stdout = stdout
+	p.cmd.Stderr = stderr
 	err = p.cmd.Start()
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!, which a shell runs
 		p.cmd = exec.Command("/bin/sh", append([]string{p.cmd.Path}, argv[1:]...)...)
-		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
+		p.cmd.Stdin = stdin
+		p.cmd.Stdout = stdout
+		p.cmd.Stderr = stderr
 		err = p.cmd.Start()
 	}
 	if err != nil {

@@ -60,7 +60,8 @@ func NewStreamConn(in io.ReadCloser, out io.WriteCloser) *StreamConn {
 	c.finish = sync.OnceValue(c.out.Close)
 	c.stop = sync.OnceValue(func() error {
 		close(c.closed)
-		errOut, errIn := c.finish(), c.in.Close()
+		errOut := c.finish()
+		errIn := c.in.Close()
 		if errOut != nil {
 			return errOut
 		}

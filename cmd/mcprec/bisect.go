@@ -79,7 +79,8 @@ func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error
 		entry = e
 		return nil
 	})
-	at, found := state.New(), false
+	at := state.New()
+	found := false
 	var valid store.Validator
 	for e, err := range s.Events(cmd.Context(), 1, store.ReadOptions{}) {
 		if err == nil {

@@ -96,7 +96,8 @@ func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (er
 	out := report.Report{Passed: true}
 	for _, arg := range args {
 		var answer needsLine
-		if answer, err = needsOf(cmd, options, arg, pairs, room); err != nil {
+		answer, err = needsOf(cmd, options, arg, pairs, room)
+		if err != nil {
 			break
 		}
 		out.Sections = append(out.Sections, report.Section{Value: answer, Text: answer.text})

@@ -134,7 +134,8 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 	if len(args) == 0 {
 		args = []string{""}
 	}
-	if options.trusted, err = readBaseline(cmd, options); err != nil {
+	options.trusted, err = readBaseline(cmd, options)
+	if err != nil {
 		return err
 	}
 	if options.schema {
@@ -259,7 +260,10 @@ func newCheckReport(w io.Writer, o checkOptions) *checkReport {
 }
 
 // start begins a session: of one before it that could not be read nothing is kept.
-func (r *checkReport) start() { r.kept, r.titled = nil, "" }
+func (r *checkReport) start() {
+	r.kept = nil
+	r.titled = ""
+}
 
 func (r *checkReport) finding(s *session.Session, f check.Finding) {
 	r.failed = r.failed || r.failsOn(f.Severity)

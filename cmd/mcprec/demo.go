@@ -67,7 +67,8 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	defer os.RemoveAll(tmp)
 	where := "the store " + dir
 	if dir == "" {
-		dir, where = filepath.Join(tmp, "store"), "a store of its own (--store DIR keeps it)"
+		dir = filepath.Join(tmp, "store")
+		where = "a store of its own (--store DIR keeps it)"
 	}
 	self, err := os.Executable()
 	if err != nil {

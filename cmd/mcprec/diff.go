@@ -150,7 +150,8 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 			return nil, names, err
 		}
 		defer closeInto(&err, s)
-		sessions[i], names[i] = s, s.Name
+		sessions[i] = s
+		names[i] = s.Name
 		if err = s.Keep(); err == nil {
 			err = foldSession(ctx, s, digester, side)
 		}
@@ -291,7 +292,8 @@ func (r *diffReport) groups() (list []diffGroup) {
 		case diff.Payload:
 			titles[0] = diff.Changed
 		}
-		kept, first := 0, len(list)
+		kept := 0
+		first := len(list)
 		for _, title := range titles {
 			g := diffGroup{title: title}
 			for _, f := range r.Findings {

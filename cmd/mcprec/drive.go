@@ -199,7 +199,8 @@ func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer,
 		return rules, nil, err
 	}
 	rules.AnyOrder = o.anyOrder
-	if pacer, err = standin.ParsePacer(o.timing, o.maxGap); err != nil {
+	pacer, err = standin.ParsePacer(o.timing, o.maxGap)
+	if err != nil {
 		return rules, nil, exit.Usagef("--%v", err)
 	}
 	return rules, pacer, nil
@@ -511,9 +512,11 @@ func (r *driveReport) testCases() (cases []report.Case) {
 		case r.End != standin.Complete:
 			c.Error = fault
 		case len(r.Steps) == 0:
-			fault.Type, c.Error = "nothing", fault
+			fault.Type = "nothing"
+			c.Error = fault
 		default:
-			fault.Type, c.Failure = "exit", fault
+			fault.Type = "exit"
+			c.Failure = fault
 		}
 		cases = append(cases, c)
 	}

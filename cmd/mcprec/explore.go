@@ -129,7 +129,12 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 		return ends, nil, exit.Usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
 	return ends, func(p *explore.Plan) {
-		p.Capacities, p.Level, p.Schedules, p.Seed, p.Token, p.Budget = capacities, level, o.schedules, o.seed, o.token, o.budget
+		p.Capacities = capacities
+		p.Level = level
+		p.Schedules = o.schedules
+		p.Seed = o.seed
+		p.Token = o.token
+		p.Budget = o.budget
 		p.Strategy = strategies[slices.IndexFunc(strategies, func(s strategy) bool { return s.name == o.strategy })].Strategy
 		p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
 		if level == explore.L0 && !o.chosen("schedules", "strategy") {
@@ -311,7 +316,8 @@ func inOrderOf(run, session []store.Event) []store.Event {
 		}
 	}
 	for i := range events {
-		events[i].Seq, events[i].At = uint64(i+1), 0
+		events[i].Seq = uint64(i + 1)
+		events[i].At = 0
 	}
 	return events
 }

@@ -103,7 +103,8 @@ func runExport(cmd *cobra.Command, options exportOptions, arg string) (err error
 	}
 	defer closeInto(&err, s)
 	if options.fits.Ahead() {
-		if options.endings, err = s.Endings(cmd.Context()); err != nil {
+		options.endings, err = s.Endings(cmd.Context())
+		if err != nil {
 			return err
 		}
 	}
@@ -325,7 +326,9 @@ func (n *filteredLog) renumber(event store.Event) (store.Event, bool) {
 	case store.Stalled: // where frames are left out its offsets lead nowhere
 		info, err := store.DecodePayload[store.StalledInfo](event)
 		if err == nil {
-			info.Frame, info.Read, info.Passed = n.now(info.Frame), 0, 0
+			info.Frame = n.now(info.Frame)
+			info.Read = 0
+			info.Passed = 0
 			event.Payload = store.EncodePayload(info)
 		}
 	case store.HTTP:

@@ -115,7 +115,8 @@ func (h *home) addMaskFlags(cmd *cobra.Command) {
 
 // addMaskRules adds the flags that name more secrets. Their old names work too.
 func (h *home) addMaskRules(cmd *cobra.Command) {
-	f, o := cmd.Flags(), &h.Secrets.MaskRules
+	f := cmd.Flags()
+	o := &h.Secrets.MaskRules
 	f.StringArrayVar(&o.Keys, "mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
 	f.StringArrayVar(&o.Patterns, "mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
 	f.StringArrayVar(&o.Pointers, "mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
@@ -288,7 +289,8 @@ func (r *ruleFlags) rules() (rules match.Rules, err error) {
 		rules.Ignore = append(rules.Ignore, p)
 	}
 	if len(r.normalize) > 0 {
-		if rules.Normalize, err = match.ParseNormalizers(strings.Join(r.normalize, ",")); err != nil {
+		rules.Normalize, err = match.ParseNormalizers(strings.Join(r.normalize, ","))
+		if err != nil {
 			return rules, exit.Usagef("--normalize: %v", err)
 		}
 	}
@@ -331,12 +333,14 @@ func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
 // parse reads the models. A model that is not given is free.
 func (m modelFlags) parse() (ends replay.Models, err error) {
 	if m.client != "" {
-		if ends.Client, err = replay.ParseModel(m.client); err != nil {
+		ends.Client, err = replay.ParseModel(m.client)
+		if err != nil {
 			return ends, exit.Usagef("--client: %v", err)
 		}
 	}
 	if m.server != "" {
-		if ends.Server, err = replay.ParseModel(m.server); err != nil {
+		ends.Server, err = replay.ParseModel(m.server)
+		if err != nil {
 			return ends, exit.Usagef("--server: %v", err)
 		}
 	}

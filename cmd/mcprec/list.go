@@ -137,9 +137,11 @@ func listText(w *terminal.Screen, sessions []store.Session, limit int) {
 	}
 	short := shortIDs(sessions)
 	sessions = newest(sessions, limit)
-	id, label := len("SESSION"), len("LABEL")
+	id := len("SESSION")
+	label := len("LABEL")
 	for i, s := range sessions {
-		id, label = max(id, len(short[i])), max(label, utf8.RuneCountInString(terminal.Plain(labelOf(s))))
+		id = max(id, len(short[i]))
+		label = max(label, utf8.RuneCountInString(terminal.Plain(labelOf(s))))
 	}
 	const before, after = "%-*s  %-19s  %7v  %10v  ", "  %-10s  %-*s  %s"
 	row := fmt.Sprintf(before+"%-7s"+after, id, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", label, "LABEL", "COMMAND")
@@ -178,7 +180,8 @@ func shortIDs(sessions []store.Session) []string {
 	need := make(map[store.SessionID]int, len(sessions))
 	sorted := make([]store.SessionID, len(sessions))
 	for i, s := range sessions {
-		sorted[i], need[s.ID] = s.ID, 8
+		sorted[i] = s.ID
+		need[s.ID] = 8
 	}
 	slices.Sort(sorted)
 	for i := 1; i < len(sorted); i++ {

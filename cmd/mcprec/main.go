@@ -38,14 +38,16 @@ func main() {
 // run executes a command line and returns how the process must end.
 func run(args []string, std process.Streams) *exit.Status {
 	root := newRoot(std)
-	out, errs := terminal.NewWriter(std.Out), terminal.NewWriter(std.Err)
+	out := terminal.NewWriter(std.Out)
+	errs := terminal.NewWriter(std.Err)
 	root.SetArgs(args)
 	root.SetIn(std.In)
 	root.SetOut(out)
 	root.SetErr(errs)
 	s := exit.Of(root.ExecuteContext(context.Background()))
 	s.Report(errs, args)
-	_, _ = out.Close(), errs.Close() // each may hold half a character
+	_ = out.Close()
+	_ = errs.Close() // each may hold half a character
 	return s
 }
 

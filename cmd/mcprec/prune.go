@@ -217,9 +217,11 @@ func (p *pruning) round() (again bool, err error) {
 		}
 		return false, nil
 	}
-	ids, by := make([]store.SessionID, len(gone)), map[store.SessionID]pruned{}
+	ids := make([]store.SessionID, len(gone))
+	by := map[store.SessionID]pruned{}
 	for i, s := range gone {
-		ids[i], by[s.ID] = s.ID, s
+		ids[i] = s.ID
+		by[s.ID] = s
 	}
 	had := p.removed
 	var said error

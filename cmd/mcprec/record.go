@@ -113,7 +113,8 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	case "none":
 		options.Sync = boltstore.SyncNone
 	default:
-		if options.Sync, err = time.ParseDuration(o.sync); err != nil || options.Sync <= 0 {
+		options.Sync, err = time.ParseDuration(o.sync)
+		if err != nil || options.Sync <= 0 {
 			return exit.Usagef("--sync: %q: want a duration such as 50ms, always, or none", o.sync)
 		}
 	}

@@ -110,7 +110,8 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return exit.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, s.Name)
 	}
 	for _, x := range expectations {
-		word, fault := "ok  ", x.Check(recording)
+		word := "ok  "
+		fault := x.Check(recording)
 		if fault != nil {
 			word, err = "FAIL", exit.ErrVerdict
 		}

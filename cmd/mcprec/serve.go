@@ -117,7 +117,8 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	}
 	var pacer standin.Pacer = standin.Apart{By: cmp.Or(o.maxGap, 10*time.Millisecond)} // between a notification and a result
 	if o.timing != "apart" {
-		if pacer, err = standin.ParsePacer(o.timing, o.maxGap); err != nil {
+		pacer, err = standin.ParsePacer(o.timing, o.maxGap)
+		if err != nil {
 			return exit.Usagef("--%v", err)
 		}
 	}
@@ -137,7 +138,10 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	if records {
 		r := recordOptions{home: o.home, sync: "50ms", frame: "0", rec: recording.Options{Out: arg, Mode: fixtures.Mode(o.mode)}}
 		if o.listen.target != "" {
-			r.rec.Target, r.rec.Listen, r.rec.Origins, r.rec.Join = o.listen.target, o.listen.address, o.listen.origins, true
+			r.rec.Target = o.listen.target
+			r.rec.Listen = o.listen.address
+			r.rec.Origins = o.listen.origins
+			r.rec.Join = true
 		}
 		return runRecord(cmd.Context(), std, r, command)
 	}
@@ -361,7 +365,8 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", address, err)
 	}
-	options.Origins, options.Watch = s.options.listen.origins, s.watch
+	options.Origins = s.options.listen.origins
+	options.Watch = s.watch
 	endpoint := standin.NewEndpoint(s.recorded.Events, rules, options)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

@@ -110,7 +110,8 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 	// Requests before --from are folded too: their responses name them.
 	last := uint64(0)
 	t, err := s.Transcript(cmd.Context(), o.pairs || fits.Ahead(), func(entry timeline.Entry) error {
-		if last = entry.Seq; entry.Seq < o.from || !fits.Selects(&entry) {
+		last = entry.Seq
+		if entry.Seq < o.from || !fits.Selects(&entry) {
 			return nil
 		}
 		if o.limit > 0 && shown == o.limit {

@@ -86,7 +86,8 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 		case live:
 			return show(entry)
 		}
-		if window = append(window, entry); len(window) > max(o.last, 0) {
+		window = append(window, entry)
+		if len(window) > max(o.last, 0) {
 			window = window[1:]
 		}
 		return nil

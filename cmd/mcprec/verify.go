@@ -179,7 +179,8 @@ func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 		return err
 	}
 	defer closeInto(&err, db)
-	damaged, lost := uint64(0), false
+	damaged := uint64(0)
+	lost := false
 	err = db.Repair(cmd.Context(), dry, func(repaired boltstore.Repaired) {
 		damaged++
 		lost = lost || repaired.Lost()
@@ -209,7 +210,8 @@ func sayRepaired(cmd *cobra.Command, repaired boltstore.Repaired) {
 		}
 		return
 	}
-	whole, part := uint64(0), []boltstore.Salvaged(nil)
+	whole := uint64(0)
+	part := []boltstore.Salvaged(nil)
 	for _, x := range repaired.Sessions {
 		if x.Lost == 0 {
 			whole++

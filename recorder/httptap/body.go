@@ -69,14 +69,17 @@ func endOf(err error) bodyEnd {
 
 // open begins the body. Without isMCP no content type makes a frame.
 func (b *body) open(dir transport.Direction, header http.Header, length int64, isMCP bool) {
-	b.dir, b.left, b.form = dir, length, formOther
+	b.dir = dir
+	b.left = length
+	b.form = formOther
 	if isMCP {
 		b.form = formOf(header.Get("Content-Type"))
 	}
 	coding := strings.Join(header.Values("Content-Encoding"), ", ")
 	var known bool
 	if b.code, known = newDecoder(coding); !known {
-		b.form, b.coding = formOther, coding
+		b.form = formOther
+		b.coding = coding
 	}
 }
 
@@ -110,7 +113,8 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
 	b.done = end != bodyOpen
 	chunk = b.decode(chunk, end)
 	if b.full() {
-		end, b.done = bodyOpen, false
+		end = bodyOpen
+		b.done = false
 	}
 	switch b.form {
 	case formFrame:
@@ -124,7 +128,9 @@ func (b *body) cut(chunk []byte, end bodyEnd) ([]recorder.Item, bodyEnd) {
 			info := &store.HTTPInfo{What: store.HTTPBody, Error: fmt.Sprintf("an event has more than %d bytes besides its data", eventLimit)}
 			info.SetBody(b.rest)
 			b.items = append(b.items, recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info})
-			b.rest, b.form, b.sse = nil, formOther, streamable.EventScanner{}
+			b.rest = nil
+			b.form = formOther
+			b.sse = streamable.EventScanner{}
 		}
 	default:
 		b.other(chunk)
@@ -173,7 +179,8 @@ func (b *body) damaged(left []byte, cause error) {
 		b.events(b.sse.Scan(b.plain))
 		b.lastEvents()
 		b.other(b.rest)
-		b.rest, b.sse = nil, streamable.EventScanner{}
+		b.rest = nil
+		b.sse = streamable.EventScanner{}
 	default:
 		b.other(b.plain)
 	}

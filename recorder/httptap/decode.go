@@ -212,7 +212,8 @@ func (c chunkReader) ReadByte() (byte, error) {
 func (c chunkReader) Peek(n int) ([]byte, error) {
 	var ahead []byte // the bytes of short chunks
 	for len(ahead)+len(c.d.chunk) < n {
-		ahead, c.d.chunk = append(ahead, c.d.chunk...), nil
+		ahead = append(ahead, c.d.chunk...)
+		c.d.chunk = nil
 		if !c.more() {
 			c.d.chunk = ahead
 			return ahead, io.EOF
@@ -248,10 +249,12 @@ func (d *decoder) feed(chunk []byte, last bool, sink func([]byte)) error {
 	}
 	d.held = append(d.held, chunk...)
 	d.in += int64(len(chunk))
-	d.full, d.last = false, last
+	d.full = false
+	d.last = last
 	for given := 0; ; {
 		b, ok := d.next()
-		given, d.out = given+len(b), d.out+int64(len(b))
+		given = given + len(b)
+		d.out = d.out + int64(len(b))
 		switch {
 		case !ok && d.err == io.EOF:
 			return nil

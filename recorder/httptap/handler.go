@@ -24,7 +24,9 @@ func (h *tappedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tapped := &tappedWriter{ResponseWriter: w, x: x}
 	defer func() {
 		fault := recover()
-		what, cause, end := store.HTTPEnd, "", bodyCut
+		what := store.HTTPEnd
+		cause := ""
+		end := bodyCut
 		switch {
 		case r.Context().Err() != nil:
 			what, cause = hungUp(r.Context())

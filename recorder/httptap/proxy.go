@@ -235,15 +235,21 @@ func (p *proxy) reportFailure(why string) {
 // outgoing returns the request for the target.
 func (p *proxy) outgoing(r *http.Request) *http.Request {
 	target, u := p.o.Target, *r.URL
-	u.Scheme, u.Host, u.User = target.Scheme, target.Host, target.User
+	u.Scheme = target.Scheme
+	u.Host = target.Host
+	u.User = target.User
 	if u.Path == "/" || u.Path == "" {
-		u.Path, u.RawPath = target.Path, target.RawPath
+		u.Path = target.Path
+		u.RawPath = target.RawPath
 	}
 	if u.Path == target.Path && target.RawQuery != "" {
 		u.RawQuery = strings.TrimSuffix(target.RawQuery+"&"+u.RawQuery, "&")
 	}
 	out := r.WithContext(r.Context())
-	out.URL, out.Host, out.RequestURI, out.Close = &u, target.Host, "", false
+	out.URL = &u
+	out.Host = target.Host
+	out.RequestURI = ""
+	out.Close = false
 	out.Header = make(http.Header, len(r.Header)+1)
 	copyHeader(out.Header, r.Header)
 	if slices.ContainsFunc(r.Header["Te"], func(v string) bool { return strings.Contains(v, "trailers") }) {

@@ -57,8 +57,10 @@ type perConnection struct{ *http.Transport }
 func newPerConnection() perConnection {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	tr.DisableCompression = true // only the client may ask for it
-	tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 512
-	tr.ReadBufferSize, tr.WriteBufferSize = 66<<10, 4<<10
+	tr.MaxIdleConns = 0
+	tr.MaxIdleConnsPerHost = 512
+	tr.ReadBufferSize = 66 << 10
+	tr.WriteBufferSize = 4 << 10
 	if tr.TLSClientConfig == nil {
 		tr.TLSClientConfig = &tls.Config{}
 	}

@@ -50,7 +50,8 @@ func (b *endpointBody) Read(data []byte) (int, error) {
 			b.done = true
 		}
 		if b.done {
-			b.ready, b.held = append(b.ready, b.held...), nil
+			b.ready = append(b.ready, b.held...)
+			b.held = nil
 		}
 	}
 	if len(b.ready) > 0 {
@@ -72,7 +73,8 @@ func (b *endpointBody) event() bool {
 	}
 	whole := b.held[:size]
 	b.held = b.held[size:]
-	info, comment := httpevent.SSE(whole, 0), true
+	info := httpevent.SSE(whole, 0)
+	comment := true
 	for text, end := range streamable.EventLines(whole) {
 		comment = comment && (len(text) == 0 || text[0] == ':')
 		if n := streamable.DataLine(text); n > 0 && info.Event == "endpoint" {

@@ -153,7 +153,8 @@ func (f *firstBytes) fill() (whole bool) {
 	for {
 		n, err := f.ReadCloser.Read(f.buf[f.n:])
 		f.mu.Lock()
-		f.n, f.err = f.n+n, err
+		f.n = f.n + n
+		f.err = err
 		whole = f.n == len(f.buf)
 		over := whole || err != nil || f.stops
 		f.mu.Unlock()
@@ -167,7 +168,8 @@ func (f *firstBytes) fill() (whole bool) {
 func (f *firstBytes) stop() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.stops, f.given = true, f.n
+	f.stops = true
+	f.given = f.n
 	return f.buf[:f.n]
 }
 

@@ -75,14 +75,17 @@ func (b *downloadBody) Read(data []byte) (int, error) {
 	if n == 0 && err == nil {
 		return n, err
 	}
-	what, cause, end := "", "", endOf(err)
+	what := ""
+	cause := ""
+	end := endOf(err)
 	switch {
 	case end != bodyCut:
 	case b.ctx.Err() != nil:
 		what, cause = hungUp(b.ctx)
 	default:
 		b.broken = store.RootCause(err)
-		what, cause = store.HTTPBroken, b.broken.Error()
+		what = store.HTTPBroken
+		cause = b.broken.Error()
 	}
 	b.x.download(data[:n], end, what, cause)
 	return n, err

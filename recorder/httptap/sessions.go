@@ -164,7 +164,8 @@ func (t *Tap) responded(exchange *exchange, status int, header http.Header) {
 	if t.o.Together {
 		return
 	}
-	rec, id := exchange.rec, header.Get(mcp.HeaderSessionID)
+	rec := exchange.rec
+	id := header.Get(mcp.HeaderSessionID)
 	accepted := status >= 200 && status < 300
 	if accepted && exchange.request.method == http.MethodPost && !exchange.request.other && !exchange.request.probes {
 		rec.answered = true
@@ -222,7 +223,8 @@ func (t *Tap) findEndpoint(exchange *exchange, items []recorder.Item) {
 		exchange.named = true
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		rec, endpoint := exchange.rec, u.RequestURI()
+		rec := exchange.rec
+		endpoint := u.RequestURI()
 		if rec.undecided == exchange {
 			rec.undecided = nil
 		}

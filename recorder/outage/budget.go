@@ -87,11 +87,14 @@ func (c *writeCopy) of(parts []store.Part) []store.Part {
 	if size > cap(c.bytes) {
 		c.bytes = make([]byte, 0, size)
 	}
-	c.parts, c.bytes = append(c.parts[:0], parts...), c.bytes[:0]
+	c.parts = append(c.parts[:0], parts...)
+	c.bytes = c.bytes[:0]
 	for i := range c.parts {
-		p, from := &c.parts[i], len(c.bytes)
+		p := &c.parts[i]
+		from := len(c.bytes)
 		c.bytes = append(c.bytes, p.Payload...)
-		p.Payload, p.Buffer = c.bytes[from:len(c.bytes):len(c.bytes)], nil
+		p.Payload = c.bytes[from:len(c.bytes):len(c.bytes)]
+		p.Buffer = nil
 	}
 	return c.parts
 }

@@ -54,7 +54,8 @@ type outage struct {
 
 // begin begins an outage with the batch whose write is overdue, or failed. q.mu is held.
 func (q *queue) begin(first batch, fault error) {
-	q.behind, q.idle = true, make(chan struct{})
+	q.behind = true
+	q.idle = make(chan struct{})
 	q.batches = append(q.batches, first)
 	began := time.Now()
 	q.outage = outage{since: began, fault: fault, events: eventsIn(first.parts)}

@@ -189,7 +189,8 @@ func (s *Spool) WriteInline(parts []store.Part, overdue func()) (mine bool, err 
 }
 
 func (s *Spool) writeWatched(parts []store.Part, overdue func()) (mine bool, err error) {
-	s.parts, s.overdue = parts, overdue
+	s.parts = parts
+	s.overdue = overdue
 	n := s.watch.begin()
 	err = s.queue.inner.Write(parts)
 	if !s.watch.end(n) {
@@ -197,7 +198,8 @@ func (s *Spool) writeWatched(parts []store.Part, overdue func()) (mine bool, err
 		s.queue.drain(err)
 		return false, nil
 	}
-	s.parts, s.overdue = nil, nil // an idle session keeps no payloads alive
+	s.parts = nil
+	s.overdue = nil // an idle session keeps no payloads alive
 	if err == nil {
 		return true, nil
 	}
@@ -222,7 +224,8 @@ func (s *Spool) abandon() {
 	s.queue.begin(newBatch(s.parts, size), ErrNoAnswer)
 	s.queue.mu.Unlock()
 	overdue := s.overdue
-	s.parts, s.overdue = nil, nil
+	s.parts = nil
+	s.overdue = nil
 	s.queued <- struct{}{}
 	overdue()
 }
@@ -264,7 +267,8 @@ func (s *Spool) Finish(last []store.Part) (written bool, err error) {
 	if s.stuck {
 		return false, fmt.Errorf("close: %w", ErrNoAnswer)
 	}
-	wrote, closed := make(chan error, 1), make(chan error, 1)
+	wrote := make(chan error, 1)
+	closed := make(chan error, 1)
 	go func() {
 		err := error(nil)
 		if len(last) > 0 {

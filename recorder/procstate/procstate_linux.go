@@ -30,7 +30,9 @@ func machine() string {
 
 // birth returns the machine and the start of a process, in clock ticks since the boot.
 func birth(pid int) string {
-	here, s, ok := machine(), stat{}, false
+	here := machine()
+	s := stat{}
+	ok := false
 	if here != "" {
 		s, ok = readStat(pid)
 	}
@@ -41,7 +43,8 @@ func birth(pid int) string {
 }
 
 func of(id store.ProcessID) Process {
-	here, begun := machine(), strings.LastIndexByte(id.Birth, '.')
+	here := machine()
+	begun := strings.LastIndexByte(id.Birth, '.')
 	if here == "" || id.PID <= 0 || begun < 0 || id.Birth[:begun] != here {
 		return Process{PID: id.PID, State: Unknown}
 	}
@@ -62,7 +65,8 @@ type stat struct {
 // readStat reads the state of a process. The name stands in parentheses and may hold any byte.
 func readStat(pid int) (s stat, ok bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	open := bytes.IndexByte(b, '(')
+	end := bytes.LastIndexByte(b, ')')
 	if err != nil || open < 0 || end < open {
 		return s, false
 	}

@@ -191,7 +191,8 @@ func (o *outcome) failures() string {
 
 // judge is rule E13, at the end of a session without results.
 func (o *outcome) judge(r *reporter, frames, end uint64) {
-	d, at := someResult, []uint64{end}
+	d := someResult
+	at := []uint64{end}
 	requests := phrase.Plural(o.asked, "request")
 	switch {
 	case frames == 0:

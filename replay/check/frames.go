@@ -97,7 +97,8 @@ func judgeSchema(r *reporter, schemas *schema.Validator, e store.Event, m *trans
 			break
 		}
 		d := fitsSchema
-		text, path := phrase.Shorten(fault.Text, 300), fault.Path
+		text := phrase.Shorten(fault.Text, 300)
+		path := fault.Path
 		if path == "" {
 			path = "the message"
 		}

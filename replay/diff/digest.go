@@ -406,7 +406,9 @@ func (h *hasher) scalars(data []byte, i int, path uint64, each func(uint64)) int
 
 // distance counts the hashes in only one of two sketches.
 func (s sketch) distance(sketch sketch) int {
-	n, i, j := 0, 0, 0
+	n := 0
+	i := 0
+	j := 0
 	for i < len(s) && j < len(sketch) {
 		switch {
 		case s[i] == sketch[j]:

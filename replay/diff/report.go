@@ -356,9 +356,11 @@ func (f *findings) alone() {
 			default:
 				finding.Section = Notifications
 			}
-			finding.A, finding.B = own, others
+			finding.A = own
+			finding.B = others
 			if side == 1 {
-				finding.A, finding.B = others, own
+				finding.A = others
+				finding.B = own
 			}
 			f.add(finding)
 		}

@@ -112,7 +112,8 @@ func (c *comparison) prove(variant *variant, answer answer, token schedule.Token
 		}
 		return nil
 	}
-	one, other := answerOf(variant.token), answerOf(token)
+	one := answerOf(variant.token)
+	other := answerOf(token)
 	if !bytes.Equal(one, canonical(variant.raw.result)) || !bytes.Equal(other, canonical(answer.result)) {
 		return "the answer to " + answer.name + " is another one in the same schedule, too: " +
 			"it is random, or depends on something outside", true
@@ -156,7 +157,8 @@ func excerpts(a, b []byte) (string, string) {
 
 func excerpt(data []byte, from int) string {
 	const most = 60
-	s, to := "", min(len(data), from+most)
+	s := ""
+	to := min(len(data), from+most)
 	for to < len(data) && !utf8.RuneStart(data[to]) {
 		to--
 	}

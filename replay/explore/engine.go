@@ -169,7 +169,10 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 		}
 		n := r.moves.Count()
 		if n == 0 || n != seen {
-			seen, last, pause, moved = n, nil, firstLook, startStopwatch()
+			seen = n
+			last = nil
+			pause = firstLook
+			moved = startStopwatch()
 			continue
 		}
 		pause = min(2*pause, time.Second) // a peer computes: every look stops the world
@@ -188,7 +191,9 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 				return nil, f
 			}
 		case last == nil || !last.same(f):
-			last, since, pause = f, time.Now(), firstLook
+			last = f
+			since = time.Now()
+			pause = firstLook
 		case time.Since(since) >= f.patience(r.plan) && r.moves.Abandon(n):
 			return nil, f
 		default:
@@ -437,7 +442,8 @@ func (s *settled) reap() {
 		r.leaked(s.still.stacks())
 		return
 	}
-	r.verdict, r.stuck = Undecided, true
+	r.verdict = Undecided
+	r.stuck = true
 	r.why = fmt.Sprintf("the gate is closed and the context cancelled, but %s, still after %v", s.still.why(), r.plan.Patience)
 	r.stacks = s.still.stacks()
 }

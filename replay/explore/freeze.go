@@ -156,14 +156,17 @@ func (f *freeze) holder(goroutine stacks.Goroutine) (holder stacks.Goroutine, ok
 // judgeFreeze judges a run that was given up, on the goroutine of the watcher. The run no
 // longer moves.
 func judgeFreeze(t *testing.T, run *Run, f *freeze) {
-	run.stuck, run.froze, run.busy = true, true, len(f.busy) > 0
+	run.stuck = true
+	run.froze = true
+	run.busy = len(f.busy) > 0
 	if run.busy { // real time would show no more: it computes there, too
 		why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].Where(), run.plan.stamina)
 		if run.verdict != Pass {
 			run.note("it could not be brought to its end: " + why)
 			return
 		}
-		run.verdict, run.why = Undecided, why
+		run.verdict = Undecided
+		run.why = why
 		if run.within != "" {
 			run.why += ", in " + run.within
 		}
@@ -185,10 +188,14 @@ func judgeFreeze(t *testing.T, run *Run, f *freeze) {
 		describeFreeze(run, f)
 		return
 	}
-	run.still, proof.still = len(run.steps), len(proof.steps)
+	run.still = len(run.steps)
+	proof.still = len(proof.steps)
 	describeFreeze(proof, proof.frozen)
-	proof.stuck, proof.froze, proof.notes = true, true, append(proof.notes, run.notes...)
-	proof.verdict, proof.category = Hang, hang.Lock
+	proof.stuck = true
+	proof.froze = true
+	proof.notes = append(proof.notes, run.notes...)
+	proof.verdict = Hang
+	proof.category = hang.Lock
 	proof.why = f.why() + ", and nobody is left who could unlock it"
 	run.outcome = proof.outcome
 }

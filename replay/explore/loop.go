@@ -78,7 +78,8 @@ func (r *Run) perform(t *testing.T) {
 			r.tracer = &hang.Tracer{Gate: r.gate, Own: r.engine.own, Live: r.live, Goroutines: r.goroutines}
 		}
 		r.ctx, r.cancel = context.WithCancel(r.gate.Context(context.Background()))
-		r.client, r.server = r.gate.Ends[0], r.gate.Ends[1]
+		r.client = r.gate.Ends[0]
+		r.server = r.gate.Ends[1]
 		r.session()
 		r.cancel()
 		r.gate.Shutdown()
@@ -132,7 +133,8 @@ func (r *Run) session() {
 // diverge fails a run that could not follow its token; "" is no divergence.
 func (r *Run) diverge(why string) {
 	if why != "" {
-		r.verdict, r.why = Diverged, why
+		r.verdict = Diverged
+		r.why = why
 	}
 }
 
@@ -249,10 +251,12 @@ func (r *Run) release(step gate.Step) {
 		if r.woken && !r.finished() {
 			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %s", step.Name(), r.passed()))
 		}
-		r.moved, r.woken = true, false
+		r.moved = true
+		r.woken = false
 	}
 	if r.systematic {
-		r.gate.Used, r.unlearned = [2]bool{}, true
+		r.gate.Used = [2]bool{}
+		r.unlearned = true
 	}
 	if step.Do != nil {
 		step.Do()
@@ -270,7 +274,9 @@ func (r *Run) rest() bool {
 	r.periodic.rests++
 	returned := r.returned
 	if r.moved {
-		r.since, r.still, r.moved = time.Now(), len(r.steps), false
+		r.since = time.Now()
+		r.still = len(r.steps)
+		r.moved = false
 	}
 	r.gate.Unlock()
 	came := r.engine.rest()
@@ -278,7 +284,9 @@ func (r *Run) rest() bool {
 	defer r.gate.Unlock()
 	r.woken = r.woken || came
 	if r.returned > returned {
-		r.moved, r.late, r.woken = true, true, false
+		r.moved = true
+		r.late = true
+		r.woken = false
 		name := "an operation"
 		for _, op := range r.ops {
 			if op.done {
@@ -314,9 +322,11 @@ func (r *Run) stand() {
 	for _, note := range d.Closing {
 		r.note(note)
 	}
-	r.category, r.why = d.Category, d.Why
+	r.category = d.Category
+	r.why = d.Why
 	if doubt != "" {
-		r.category, r.why = "", doubt
+		r.category = ""
+		r.why = doubt
 	}
 	for _, h := range r.recorded {
 		for _, note := range h.Unsaid() {
@@ -341,8 +351,11 @@ func (r *Run) diagnose() hang.Diagnosis {
 		s.Operations = append(s.Operations, facts)
 	}
 	d := hang.Diagnose(s)
-	r.seen, r.shape, r.about = d.Seen, d.Shape, d.About
-	r.waits, r.chain = d.Waits, d.Chain
+	r.seen = d.Seen
+	r.shape = d.Shape
+	r.about = d.About
+	r.waits = d.Waits
+	r.chain = d.Chain
 	return d
 }
 
@@ -368,7 +381,8 @@ func (r *Run) leaked(left []string) {
 func judgeRules(run *Run) {
 	for _, b := range breaches(run) {
 		if b.Severity == order.Error {
-			run.verdict, run.category = Illegal, b.Rule
+			run.verdict = Illegal
+			run.category = b.Rule
 			run.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
 			return
 		}

@@ -155,7 +155,8 @@ func withDefaults(plan Plan) *Plan {
 	plan.stamina = cmp.Or(max(plan.stamina, 0), max(time.Minute, 12*plan.Patience))
 	plan.mostLeaks = cmp.Or(max(plan.mostLeaks, 0), 200) // goroutines stay, and every look reads their stacks again
 	plan.Steps = cmp.Or(max(plan.Steps, 0), 1_000_000)
-	plan.ready, plan.grace = halves.NewSession(plan.Session), &grace{}
+	plan.ready = halves.NewSession(plan.Session)
+	plan.grace = &grace{}
 	return &plan
 }
 
@@ -243,7 +244,8 @@ func raiseGC() (restore func()) {
 	collector.Lock()
 	defer collector.Unlock()
 	if collector.users++; collector.users == 1 {
-		if collector.before = debug.SetGCPercent(exploreGC); collector.before < 0 || collector.before > exploreGC {
+		collector.before = debug.SetGCPercent(exploreGC)
+		if collector.before < 0 || collector.before > exploreGC {
 			debug.SetGCPercent(collector.before)
 		}
 	}

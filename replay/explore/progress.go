@@ -53,7 +53,8 @@ func (p *progress) step(plan *Plan, done int) {
 	if now.Before(p.next) {
 		return
 	}
-	p.next, p.drawn = now.Add(progressEvery), true
+	p.next = now.Add(progressEvery)
+	p.drawn = true
 	fmt.Fprint(p.w, eraseLine, progressText(plan, done, now.Sub(p.begin)))
 }
 

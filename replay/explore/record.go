@@ -52,7 +52,8 @@ func (r *Run) record() []store.Event {
 
 	events := []store.Event{{Kind: store.Opened}}
 	numbers := map[*gate.Flight]uint64{}
-	frames, at := uint64(0), time.Duration(0)
+	frames := uint64(0)
+	at := time.Duration(0)
 	hash := sha256.New()
 	for _, f := range facts {
 		e := f.event

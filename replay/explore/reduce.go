@@ -120,9 +120,11 @@ func (d *reduction) puttingOff(order []uint32) (*schedule.Delayed, bool) {
 	// Of the tokens with the fewest deviations the one with the fewest steps is kept.
 	held := schedule.Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.Holds(len(released(r)))}
 	for _, t := range []schedule.Token{r.asToken(), held} {
-		n, best := t.Deviations(), d.token.Deviations()
+		n := t.Deviations()
+		best := d.token.Deviations()
 		if n < best || n == best && len(r.steps) < len(d.best.steps) {
-			d.token, d.best = t, r
+			d.token = t
+			d.best = r
 		}
 	}
 	return l, true
@@ -132,7 +134,9 @@ func (d *reduction) puttingOff(order []uint32) (*schedule.Delayed, bool) {
 // steps than the failed run, up to a limit.
 func (s *search) runLate(failed *Run, capacity schedule.Capacity, delayed *schedule.Delayed) *Run {
 	r := s.newRun(capacity)
-	r.level, r.chooser, r.limit = failed.level, delayed.Choose, min(r.limit, 1000+4*len(failed.steps))
+	r.level = failed.level
+	r.chooser = delayed.Choose
+	r.limit = min(r.limit, 1000+4*len(failed.steps))
 	r.play(s.t)
 	return r
 }

@@ -373,7 +373,8 @@ func slackText(verdict string, at schedule.Capacity, others []Tried, boundary st
 	if len(others) == 0 {
 		return ""
 	}
-	verdicts, where := []string{verdict}, map[string][]string{verdict: {at.Short()}}
+	verdicts := []string{verdict}
+	where := map[string][]string{verdict: {at.Short()}}
 	for _, t := range others {
 		if len(where[t.Verdict]) == 0 {
 			verdicts = append(verdicts, t.Verdict)

@@ -211,7 +211,8 @@ func (op *Operation) finish(err error) {
 	if op.done {
 		return
 	}
-	op.done, op.err = true, err
+	op.done = true
+	op.err = err
 	op.run.returned++
 	op.run.gate.Poke()
 }
@@ -356,7 +357,8 @@ func (r *Run) recordedClient(model replay.Model) {
 func (r *Run) forHalves() halves.Run {
 	expect := func(name string, rest bool) halves.Operation {
 		op := r.Op(name, nil)
-		op.played, op.behind = true, rest
+		op.played = true
+		op.behind = rest
 		return halves.Operation{Name: name, Finish: op.finish, Begin: func() {
 			r.gate.Lock()
 			op.started = true

@@ -130,7 +130,8 @@ func (s *search) explore() Report {
 	if x, ok := s.plan.Strategy.(exhaustive); ok {
 		return s.exhaust(x)
 	}
-	n, all := len(s.plan.Capacities), s.plan.Schedules
+	n := len(s.plan.Capacities)
+	all := s.plan.Schedules
 	spent := cpuBudget(s.plan.CPU, workTime(s.plan.Workers))
 	var failed *Run
 	length := 0 // not told before the first runs are done
@@ -155,7 +156,8 @@ func (s *search) explore() Report {
 	done := runs.run(s.plan.Workers)
 	s.length = length
 	if failed == nil && ended != EndStopped {
-		runs.from, runs.to = done, all
+		runs.from = done
+		runs.to = all
 		runs.over = func() bool {
 			ended = s.limits.ended()
 			if ended == "" && spent() {
@@ -296,7 +298,8 @@ func (s *search) advance(visit *visit) *Run {
 		visit.tried.All = !visit.walk.Lost
 		return nil
 	}
-	r.systematic, r.trail.Touching = true, visit.walk.Touching
+	r.systematic = true
+	r.trail.Touching = visit.walk.Touching
 	r.play(s.t)
 	visit.tried.Schedules++
 	passes := r.verdict == Pass || leaksAlone(r)
@@ -309,7 +312,8 @@ func (s *search) advance(visit *visit) *Run {
 		// a frame for the first time, or an operation touches another end than before: up to
 		// this run every assumption held.
 		visit.walk.Restart()
-		visit.seen, visit.tried.Classes = schedule.NewTally(), 0
+		visit.seen = schedule.NewTally()
+		visit.tried.Classes = 0
 	case !r.cut:
 		visit.seen.Add(&r.trail)
 		visit.tried.Classes++
@@ -346,7 +350,9 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 		Tried: tried, Coverage: s.seen.Coverage(), Notes: s.notes,
 	}
 	if done == 0 {
-		report.Verdict, report.Explanation, report.Tried = Undecided, "no schedule was run", nil
+		report.Verdict = Undecided
+		report.Explanation = "no schedule was run"
+		report.Tried = nil
 	}
 	return report
 }
@@ -372,7 +378,9 @@ func (s *search) run(capacity schedule.Capacity, number int) *Run {
 // rerun runs the schedule of a token.
 func (s *search) rerun(token schedule.Token, traced bool) *Run {
 	r := s.newRun(token.Capacity)
-	r.follower, r.level, r.untraced = &schedule.Follower{Token: token}, token.Level, !traced
+	r.follower = &schedule.Follower{Token: token}
+	r.level = token.Level
+	r.untraced = !traced
 	r.play(s.t)
 	return r
 }
@@ -408,7 +416,8 @@ func (s *search) fails(run *Run) bool {
 	}
 	s.leaks.runs++
 	if s.leaks.runs == 1 {
-		s.leaks.first, s.leaks.at = run, s.done
+		s.leaks.first = run
+		s.leaks.at = s.done
 	}
 	return s.leaks.runs == s.plan.mostLeaks
 }
@@ -435,7 +444,8 @@ func (s *search) compareAnswers(run *Run) {
 	changes, different := s.answers.add(run, s.plan.SameAnswers)
 	if different {
 		last := len(changes) - 1
-		run.verdict, run.why = Different, changes[last]
+		run.verdict = Different
+		run.why = changes[last]
 		run.sequence, run.recording = run.draw(), run.record()
 		changes = changes[:last]
 	}
@@ -495,7 +505,10 @@ func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 	if run.retry && s.limits.ended() == "" {
 		token := run.settledToken() // in real time there is time for any timer
 		again := s.newRun(token.Capacity)
-		again.kind, again.follower, again.level, again.patient = schedule.Settle, &schedule.Follower{Token: token}, token.Level, true
+		again.kind = schedule.Settle
+		again.follower = &schedule.Follower{Token: token}
+		again.level = token.Level
+		again.patient = true
 		again.play(s.t)
 		text := strings.TrimSpace(again.verdict + " " + again.category)
 		if again.why != "" {
@@ -552,7 +565,8 @@ func (s *series) parallel(workers int) int {
 	}
 	const ahead = 8 // runs that a worker may be ahead of the next taken run
 	window := ahead * workers
-	numbers, finished := make(chan int, window), make(chan made, window)
+	numbers := make(chan int, window)
+	finished := make(chan made, window)
 	work := func(number int) {
 		m := made{number: number}
 		defer func() { finished <- m }()

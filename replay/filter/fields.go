@@ -300,7 +300,9 @@ func (v value) pattern() func(string) bool {
 		return func(s string) bool { return s == v.text }
 	}
 	parts := strings.Split(v.text, "*")
-	first, last, between := parts[0], parts[len(parts)-1], parts[1:len(parts)-1]
+	first := parts[0]
+	last := parts[len(parts)-1]
+	between := parts[1 : len(parts)-1]
 	return func(s string) bool {
 		if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
 			return false

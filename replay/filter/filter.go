@@ -138,7 +138,8 @@ func (p *parser) term() (t term, err error) {
 			return t, failure(p.at, "want a term behind %s, such as %stool:search", r[:1], r[:1])
 		}
 	}
-	f, r := anyText, p.rest()
+	f := anyText
+	r := p.rest()
 	name := r[:len(r)-len(strings.TrimLeft(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))]
 	if strings.HasPrefix(r[len(name):], ":") {
 		i := slices.IndexFunc(fields, func(field Field) bool { return field.Name == name })

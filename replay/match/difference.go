@@ -110,12 +110,17 @@ func (c *comparer) compareParts(recorded, live transport.Message) {
 		if bytes.Equal(part.recorded, part.live) {
 			continue
 		}
-		c.recorded, c.live, c.path = part.recorded, part.live, []string{part.name}
-		a, b := treeOf(part.recorded), treeOf(part.live)
+		c.recorded = part.recorded
+		c.live = part.live
+		c.path = []string{part.name}
+		a := treeOf(part.recorded)
+		b := treeOf(part.live)
 		if part.name == "params" {
-			a, b = c.rules.paramsOf(recorded, a), c.rules.paramsOf(live, b)
+			a = c.rules.paramsOf(recorded, a)
+			b = c.rules.paramsOf(live, b)
 		} else {
-			a, b = withoutSubscription(a), withoutSubscription(b)
+			a = withoutSubscription(a)
+			b = withoutSubscription(b)
 		}
 		c.compare(a, b)
 	}
@@ -132,7 +137,8 @@ func withoutSubscription(result tree) tree {
 		return result.without(mcp.MemberMeta)
 	}
 	rest := result.without(mcp.MemberMeta)
-	rest.keys, rest.kids = append(rest.keys, mcp.MemberMeta), append(rest.kids, meta)
+	rest.keys = append(rest.keys, mcp.MemberMeta)
+	rest.kids = append(rest.kids, meta)
 	rest.sortKeys()
 	return rest
 }
@@ -298,7 +304,8 @@ func normalizersFor(list []Normalizer, a, b string) string {
 	}
 	var names []string
 	for _, n := range list {
-		x, y := n.Apply(a), n.Apply(b)
+		x := n.Apply(a)
+		y := n.Apply(b)
 		if x != a || y != b {
 			names = append(names, n.Name)
 		}
@@ -379,7 +386,8 @@ func showText(text string, from int) string {
 		text, before = text[from:], "…"
 	}
 	if runes := []rune(text[:min(len(text), 4*shownLength+4)]); len(runes) > shownLength {
-		text, after = string(runes[:shownLength]), "…"
+		text = string(runes[:shownLength])
+		after = "…"
 	}
 	quoted, _ := json.Marshal(text)
 	return before + plainJSON.Replace(string(quoted)) + after

@@ -218,7 +218,8 @@ func (v *Variables) unmask(recorded, live tree) map[string]string {
 	places := maskPattern().FindAllStringIndex(recorded.text, -1)
 	for i, at := range places {
 		var ok bool
-		if rest, ok = strings.CutPrefix(rest, v.put("", recorded.text[from:at[0]])); !ok {
+		rest, ok = strings.CutPrefix(rest, v.put("", recorded.text[from:at[0]]))
+		if !ok {
 			return nil
 		}
 		end := len(recorded.text)
@@ -233,13 +234,15 @@ func (v *Variables) unmask(recorded, live tree) map[string]string {
 		if value == "" {
 			value = upTo(rest, v.put("", recorded.text[at[1]:end]), i+1 == len(places))
 		}
-		if rest, ok = strings.CutPrefix(rest, value); !ok || value == "" {
+		rest, ok = strings.CutPrefix(rest, value)
+		if !ok || value == "" {
 			return nil
 		}
 		if secrets == nil {
 			secrets = map[string]string{}
 		}
-		secrets[mask], from = value, at[1]
+		secrets[mask] = value
+		from = at[1]
 	}
 	if from == 0 || rest != v.put("", recorded.text[from:]) {
 		return nil

@@ -143,7 +143,8 @@ func (n *tree) sortKeys() {
 		}
 		n.keys[last], n.kids[last] = n.keys[i], n.kids[i]
 	}
-	n.keys, n.kids = n.keys[:last+1], n.kids[:last+1]
+	n.keys = n.keys[:last+1]
+	n.kids = n.kids[:last+1]
 }
 
 // Len, Less and Swap are for sort.Stable, of an object's members.
@@ -266,10 +267,12 @@ func (n tree) without(names ...string) tree {
 		return n
 	}
 	keys, kids := n.keys, n.kids
-	n.keys, n.kids = nil, nil
+	n.keys = nil
+	n.kids = nil
 	for i, k := range keys {
 		if !slices.Contains(names, k) {
-			n.keys, n.kids = append(n.keys, k), append(n.kids, kids[i])
+			n.keys = append(n.keys, k)
+			n.kids = append(n.kids, kids[i])
 		}
 	}
 	return n

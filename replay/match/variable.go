@@ -304,7 +304,8 @@ func wordsOf(text string) []word {
 			i++
 			continue
 		}
-		t.text, t.start = text[i:t.end], i
+		t.text = text[i:t.end]
+		t.start = i
 		if t.shape == "word" {
 			t.shape = wordShape(t.text)
 		}
@@ -358,10 +359,13 @@ func wordShape(word string) string {
 	if len(word) < 8 {
 		return ""
 	}
-	digits, hex, turns := 0, 0, 0
+	digits := 0
+	hex := 0
+	turns := 0
 	last := byte(0)
 	for i := range len(word) {
-		c, kind := word[i], byte('a')
+		c := word[i]
+		kind := byte('a')
 		switch {
 		case '0' <= c && c <= '9':
 			kind = '0'

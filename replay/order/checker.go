@@ -172,7 +172,8 @@ func (c *Checker) end(dir transport.Direction) *end {
 
 // judge applies each rule to a message. It changes only the violations found.
 func (c *Checker) judge(dir transport.Direction, message *message, known Mark, batch bool) {
-	sender, receiver := c.end(dir), c.end(dir.Reverse())
+	sender := c.end(dir)
+	receiver := c.end(dir.Reverse())
 	switch message.kind {
 	case transport.Request:
 		c.judgeRequest(dir, message, known)

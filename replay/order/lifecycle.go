@@ -156,7 +156,8 @@ func (t *tasks) sentResponse(dir transport.Direction, m *message, req *Request) 
 
 // keepStatus keeps the status of a task, unless an earlier status is final.
 func (t *tasks) keepStatus(dir transport.Direction, task json.RawMessage) {
-	key, now := keyOfTask(dir, task), taskStatus(task)
+	key := keyOfTask(dir, task)
+	now := taskStatus(task)
 	if before := t.status[key]; now == "" || isTerminal(before) && (before != hasTaskResult || !isTerminal(now)) {
 		return
 	}

@@ -282,7 +282,8 @@ func (n *node) failures(value any, at string) (list []failure) {
 	isInteger := floatOf(value) == math.Trunc(floatOf(value)) // such as 1.0; of no number false
 	equal := func(want any) bool { return want == value || floatOf(want) == floatOf(value) }
 	one := func(f failure) []failure {
-		f.at, f.got = at, got
+		f.at = at
+		f.got = got
 		return []failure{f}
 	}
 	switch {

@@ -188,7 +188,8 @@ func labelOf(m timeline.EntryMessage) string {
 	case transport.Request:
 		return named(m.Method, m.Target, m.ID)
 	case transport.Response:
-		word, of := "result", fmt.Sprintf("#%d %s, %v", m.Request, m.Name(), brief(m.Latency))
+		word := "result"
+		of := fmt.Sprintf("#%d %s, %v", m.Request, m.Name(), brief(m.Latency))
 		if m.Late {
 			of += ", late"
 		}

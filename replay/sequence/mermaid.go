@@ -107,7 +107,8 @@ func mermaidLine(entry timeline.Entry, arrow, label string) string {
 
 // mermaidNote draws an event without messages: at the server if it concerns only that.
 func mermaidNote(e timeline.Entry) string {
-	where, what := "over C,S", string(e.Kind)
+	where := "over C,S"
+	what := string(e.Kind)
 	switch {
 	case e.Noise:
 		return mermaidLine(e, "--x", "not JSON: "+e.Aside())

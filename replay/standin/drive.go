@@ -276,14 +276,16 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 		return false, Gone, nil
 	case out <- next:
 		s.queue = s.queue[1:]
-		s.busy, s.pacing = true, true
+		s.busy = true
+		s.pacing = true
 		s.limit.Stop()
 		return false, "", nil
 	case <-s.begun:
 		s.pacing = false
 		return true, "", nil
 	case <-s.taken:
-		s.busy, s.pacing = false, false
+		s.busy = false
+		s.pacing = false
 		select {
 		case <-s.begun: // of this frame, and not of the next
 		default:
@@ -304,7 +306,9 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 			return false, Gone, fmt.Errorf("drive server: write: %w", err)
 		}
 		s.ended <- err // for part
-		s.failed, s.busy, s.pacing = nil, false, false
+		s.failed = nil
+		s.busy = false
+		s.pacing = false
 		return true, "", nil
 	case <-ctx.Done():
 		return false, Gone, fmt.Errorf("drive server: %w", ctx.Err())

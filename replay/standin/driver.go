@@ -312,7 +312,8 @@ func (d *Driver) GiveUpWaiting() []transport.Frame {
 // giveUpOn lets the client wait for the message no more.
 func (d *Driver) giveUpOn(message *message) {
 	d.noteWithout(message)
-	message.skipped, message.timedOut = true, true
+	message.skipped = true
+	message.timedOut = true
 	if !message.afterEnd {
 		d.missing--
 	}

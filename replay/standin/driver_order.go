@@ -318,7 +318,8 @@ func (d *Driver) pick(key match.Key, m transport.Message) *message {
 // nearest returns the recorded message most similar to a live message, and whether the two are
 // equal. A notification stands for a message beyond the horizon only if equal.
 func (d *Driver) nearest(queue []*message, message transport.Message) (nearest *message, equal bool) {
-	least, horizon := 0, d.horizon()
+	least := 0
+	horizon := d.horizon()
 	for _, s := range queue {
 		if s.arrived {
 			continue

@@ -118,7 +118,8 @@ func exchangesOf(events []store.Event) *exchanges {
 		case taken[ex.session]:
 			ex.named = streamable.SessionOpen
 		case !x.given[ex.session]: // or the response gave the id, by chance
-			ex.unknown, ex.session = ex.session, ""
+			ex.unknown = ex.session
+			ex.session = ""
 		}
 	}
 	return x
@@ -138,7 +139,9 @@ func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
 	}
 	switch info.What {
 	case store.HTTPRequest:
-		ex.method, ex.path, ex.request = info.Method, info.Path, h
+		ex.method = info.Method
+		ex.path = info.Path
+		ex.request = h
 		ex.other = info.Other || info.Withheld
 		open, given := x.given[ex.session]
 		switch {
@@ -160,7 +163,9 @@ func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
 			ex.lost = ex.resumes != ""
 		}
 	case store.HTTPResponse:
-		ex.status, ex.header, ex.head = info.Status, h, event.Seq
+		ex.status = info.Status
+		ex.header = h
+		ex.head = event.Seq
 		ex.streams = strings.HasPrefix(h.Get("Content-Type"), mcp.MediaEventStream)
 		if !ex.speaks {
 			ex.ask(ex.asked)
@@ -191,7 +196,8 @@ func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
 	case store.HTTPEnd:
 		ex.ended = true
 	case store.HTTPNone:
-		ex.none, ex.noneFirst = true, x.order[len(x.order)-1] == ex
+		ex.none = true
+		ex.noneFirst = x.order[len(x.order)-1] == ex
 		ex.unheard = strings.Contains(info.Error, "connection refused") || strings.Contains(info.Error, "dial tcp")
 	case store.HTTPAbort:
 		ex.hungUp = event.Seq
@@ -237,7 +243,8 @@ func (x *exchanges) frame(ex *exchange, event store.Event) {
 	ex.messages++
 	ex.empty = false
 	if slices.ContainsFunc(messages, func(message transport.Message) bool { return message.Kind() == transport.Response }) {
-		ex.replied, ex.after = true, 0
+		ex.replied = true
+		ex.after = 0
 	} else if ex.replied {
 		ex.after++
 	}
@@ -323,11 +330,14 @@ func (ex *exchange) answer() streamable.Answer {
 	switch {
 	case ex.streams:
 		a.Form, a.IDs, a.Primed, a.Retry, a.After = streamable.StreamForm, ex.ids, ex.isPrimed(), ex.retry, ex.after
-		a.Cut, a.CutAfter, a.Broken = ex.resumed && ex.hungUp == 0, ex.messages, !ex.ended
+		a.Cut = ex.resumed && ex.hungUp == 0
+		a.CutAfter = ex.messages
+		a.Broken = !ex.ended
 	case ex.messages > 0:
 		a.Form = streamable.JSONForm
 	default:
-		a.Plain, a.Body = true, ex.body
+		a.Plain = true
+		a.Body = ex.body
 		repeat("Content-Type")
 	}
 	return a
@@ -388,7 +398,8 @@ func (x *exchanges) sessions() map[uint64]string {
 
 // split cuts a recording into sessions, in the order in which they began.
 func (x *exchanges) split(events []store.Event) [][]store.Event {
-	ids, index := x.sessions(), map[string]int{}
+	ids := x.sessions()
+	index := map[string]int{}
 	for _, ex := range x.order {
 		if _, known := index[ids[ex.number]]; !known {
 			index[ids[ex.number]] = len(index)

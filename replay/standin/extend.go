@@ -229,8 +229,10 @@ func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
 			stream = last
 		}
 		for _, m := range timeline.MessagesOf(e.AsFrame()) {
-			id, token := mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken())
-			asked, found := uint64(0), false
+			id := mcp.KeyOf(m.ID)
+			token := mcp.KeyOf(m.ProgressToken())
+			asked := uint64(0)
+			found := false
 			switch {
 			case e.Dir == transport.ClientToServer && m.Kind() == transport.Request:
 				calls.Ask(e.Dir, 0, id, token, last)

@@ -286,7 +286,9 @@ func (h *half) Without() []string { return slices.Clone(h.without) }
 
 // arrive lets m stand for the recorded message.
 func (h *half) arrive(c *message, m transport.Message, stream uint64) {
-	c.arrived, c.live, c.stream = true, &m, stream
+	c.arrived = true
+	c.live = &m
+	c.stream = stream
 	h.reached = max(h.reached, c.seq)
 	if m.Kind() != transport.Notification { // a notification may be of another call
 		h.variables.Learn(c.msg(), m, c.index)
@@ -300,7 +302,8 @@ func (h *half) extra(what, text string, fault bool) {
 
 // addExtra is extra for a verdict with the name of the nearest recorded message.
 func (h *half) addExtra(stepVerdict match.StepVerdict, fault bool) {
-	stepVerdict.Result, stepVerdict.Dir = match.Extra, h.dir
+	stepVerdict.Result = match.Extra
+	stepVerdict.Dir = h.dir
 	h.findings = append(h.findings, judged{seq: h.reached, fault: fault, StepVerdict: stepVerdict})
 }
 
@@ -308,7 +311,8 @@ func (h *half) addExtra(stepVerdict match.StepVerdict, fault bool) {
 func (h *half) addNoise(frame transport.Frame) {
 	h.noise++
 	if h.noise == 1 {
-		h.firstNoise, h.noiseAfter = phrase.Name(string(bytes.TrimSpace(frame.Bytes))), h.reached
+		h.firstNoise = phrase.Name(string(bytes.TrimSpace(frame.Bytes)))
+		h.noiseAfter = h.reached
 	}
 }
 
@@ -350,7 +354,11 @@ func notSent(dir transport.Direction, seq uint64, what, text string) judged {
 
 // compared fills in how the live message of a step compares with the recorded one.
 func (j *judged) compared(c match.Comparison, order string) {
-	j.Result, j.Differences, j.More, j.Mapped, j.Order = match.Match, c.Differences, c.More, c.Mapped, order
+	j.Result = match.Match
+	j.Differences = c.Differences
+	j.More = c.More
+	j.Mapped = c.Mapped
+	j.Order = order
 	if c.Same() && order == "" {
 		return
 	}

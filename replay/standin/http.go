@@ -244,7 +244,9 @@ func Dial(events []store.Event, url string) streamable.Client {
 			}
 		}
 		if f := rejected[stream]; f != nil {
-			m.Session, m.ID, m.Path = f.form.session, ex.unknown, f.form.path
+			m.Session = f.form.session
+			m.ID = ex.unknown
+			m.Path = f.form.path
 			m.Header = http.Header{"Accept": ex.request["Accept"], "Content-Type": ex.request["Content-Type"]}
 			if f.form.lost {
 				m.Header[mcp.HeaderLastEventID] = ex.request[mcp.HeaderLastEventID]
@@ -399,7 +401,8 @@ func (a *RawRequester) askBefore(ctx context.Context, exchange uint64) {
 // RawVerdicts returns, after the drive, the verdicts on raw requests and statuses.
 func (a *RawRequester) RawVerdicts() (list []match.StepVerdict) {
 	for _, r := range a.raw {
-		what, want := r.exchange.method+" "+pathOf(r.exchange.path), r.exchange.status
+		what := r.exchange.method + " " + pathOf(r.exchange.path)
+		want := r.exchange.status
 		v := match.StepVerdict{Seq: r.exchange.head, Dir: transport.ServerToClient, What: what, Result: match.Match}
 		switch {
 		case !r.sent:

@@ -351,9 +351,11 @@ func (r *liveRouter) abandon(why string) []transport.Frame {
 func (r *liveRouter) refuse(frame transport.Frame, mask string, at time.Duration) (toLive, toClient []transport.Frame) {
 	for _, m := range timeline.MessagesOf(frame) {
 		isAnswer := m.Kind() == transport.Response
-		what, id := about(m), m.ID
+		what := about(m)
+		id := m.ID
 		if isAnswer {
-			what, id = "an answer", r.asked[mcp.KeyOf(m.ID)]
+			what = "an answer"
+			id = r.asked[mcp.KeyOf(m.ID)]
 		}
 		text := fmt.Sprintf("%s holds %s, which stands for a secret: it was not sent to the live server", what, mask)
 		r.player.extra(what, text, true)

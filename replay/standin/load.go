@@ -137,7 +137,8 @@ func (l *driverLoader) addServerFrame(event store.Event) {
 				s.afterEnd = false
 				break
 			}
-			s.request, r.response = r, s
+			s.request = r
+			r.response = s
 			s.optional = r.cancelled || r.msg().Method == mcp.MethodListen
 		case transport.Request:
 			l.questions.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), s)
@@ -208,7 +209,8 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 	}
 	unstreamed := map[uint64]bool{}
 	if oneStream {
-		events, unstreamed = l.exchanges.spoken(events), l.exchanges.unstreamed()
+		events = l.exchanges.spoken(events)
+		unstreamed = l.exchanges.unstreamed()
 	}
 	for _, e := range events {
 		switch {
@@ -278,7 +280,8 @@ func (l *playerLoader) addClientFrame(e store.Event) {
 			}
 		case transport.Response:
 			if q, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
-				c.request, q.response = q, c
+				c.request = q
+				q.response = c
 			}
 		default:
 			c.cancels = l.calls.Named(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m)))
@@ -303,13 +306,15 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 	f := &ownFrame{index: len(l.frames), seq: e.Seq, at: e.At, frame: frame, before: len(l.messages)}
 	l.frames = append(l.frames, f)
 	if refused != nil {
-		refused.answer, f.owners = f, []*message{refused}
+		refused.answer = f
+		f.owners = []*message{refused}
 	}
 	for i, m := range messages {
 		at := within(e.Payload, i)
 		switch m.Kind() {
 		case transport.Response:
-			on, id := l.exchanges.first(e.Stream), m.ID
+			on := l.exchanges.first(e.Stream)
+			id := m.ID
 			if isNull(id) { // over HTTP it answers the first open request of the exchange
 				isOpen := func(c *message) bool { return c.msg().Kind() == transport.Request && c.answer == nil }
 				if i := slices.IndexFunc(l.on[on], isOpen); i >= 0 {

@@ -245,7 +245,8 @@ func (p *Player) arrive(c *message, m transport.Message, stream uint64) {
 func (p *Player) send(f *ownFrame) []transport.Frame {
 	f.sent = true
 	frame := f.frame
-	frame.Bytes, frame.Stream = p.variables.Substitute(frame.Bytes), 0
+	frame.Bytes = p.variables.Substitute(frame.Bytes)
+	frame.Stream = 0
 	if len(f.owners) > 0 && !f.unasked {
 		frame.Stream = f.owners[0].stream
 	}
@@ -407,7 +408,8 @@ func (p *Player) judge() (list []judged) {
 func (p *Player) compare(c *message) match.Comparison {
 	rules := p.rules
 	result := rules.Compare(c.msg(), *c.live, p.variables)
-	was, is := c.msg().ProgressToken(), c.live.ProgressToken()
+	was := c.msg().ProgressToken()
+	is := c.live.ProgressToken()
 	if c.msg().Method == mcp.NotificationProgress && !mcp.Same(was, is) && !rules.Ignores([]string{"params", mcp.MemberProgressToken}) {
 		result.Differences = append(result.Differences, match.Difference{
 			Path: "/params/progressToken", Want: phrase.Name(string(was)), Got: cmp.Or(phrase.Name(string(is)), "nothing"),

@@ -85,7 +85,10 @@ func (p *Player) miss(m transport.Message, key match.Key, err error) match.StepV
 	slices.SortStableFunc(how.Differences, func(a, b match.Difference) int {
 		return cmp.Compare(slices.Index(first, b.Path), slices.Index(first, a.Path))
 	})
-	v.Seq, v.Differences, v.More, v.Mapped = nearest.seq, how.Differences, how.More, how.Mapped
+	v.Seq = nearest.seq
+	v.Differences = how.Differences
+	v.More = how.More
+	v.Mapped = how.Mapped
 	if how.Same() {
 		v.Text += fmt.Sprintf("; nearest is #%d: the matcher tells them apart", v.Seq)
 	} else {
@@ -248,7 +251,8 @@ func (p *Player) discover() []byte {
 		}
 	}
 	for _, c := range p.messages {
-		m, answer := c.msg(), c.response()
+		m := c.msg()
+		answer := c.response()
 		if m.Method == mcp.MethodListen {
 			for member, c := range map[string][2]string{
 				"toolsListChanged":      {"tools", "listChanged"},

@@ -181,7 +181,8 @@ func (p *Player) withdraw(cancellation *message) {
 	}
 	for _, f := range p.frames {
 		if !f.sent && f.before <= cancellation.index && slices.Contains(f.owners, c) {
-			f.sent, f.written = true, true
+			f.sent = true
+			f.written = true
 		}
 	}
 }

@@ -76,7 +76,8 @@ func newRejections(rules match.Rules, x *exchanges) *rejections {
 		}
 	}
 	methods := []string{http.MethodPost, http.MethodGet, http.MethodDelete} // of MCP; the server takes in no other
-	forms, taken := make([]requestForm, len(x.order)), map[requestForm]bool{}
+	forms := make([]requestForm, len(x.order))
+	taken := map[requestForm]bool{}
 	for i, ex := range x.order {
 		form := requestForm{method: ex.method, session: ex.named, lost: ex.lost, routing: ex.misrouted, broken: ex.broken}
 		forms[i] = r.complete(form, pathOf(ex.path), ex.begins, ex.request)
@@ -214,7 +215,8 @@ func (ex *exchange) saidTo(live []byte) []byte {
 		}
 		return nil
 	}
-	recorded, id := idOf(ex.asked), idOf(live)
+	recorded := idOf(ex.asked)
+	id := idOf(live)
 	if recorded != nil && id != nil && bytes.Equal(recorded, idOf(ex.said)) {
 		if said, ok := match.Splice(ex.said, id, "id"); ok {
 			return said

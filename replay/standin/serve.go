@@ -234,7 +234,8 @@ func (s *serving) pace(ctx context.Context, next outgoing) error {
 	resting, end := context.WithCancel(ctx)
 	defer end()
 	s.mu.Lock()
-	s.rest, s.endGap = next, end
+	s.rest = next
+	s.endGap = end
 	s.endRest()
 	s.mu.Unlock()
 	if resting.Err() != nil {

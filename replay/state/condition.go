@@ -392,7 +392,8 @@ func (p *parser) name() (operand, error) {
 
 // argument reads up to the closing parenthesis; a parenthesis in quotes does not close.
 func (p *parser) argument() (string, error) {
-	r, quoted := p.rest(), false
+	r := p.rest()
+	quoted := false
 	for i := 0; i < len(r); i++ {
 		switch {
 		case r[i] == '\\' && quoted:

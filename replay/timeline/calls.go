@@ -131,7 +131,10 @@ func (e *Endings) predict(call *Call) {
 		return
 	}
 	end := e.list[call.number]
-	call.Response, call.Latency, call.Cancelled, call.Late = end.response, end.latency, end.cancelled, end.late
+	call.Response = end.response
+	call.Latency = end.latency
+	call.Cancelled = end.cancelled
+	call.Late = end.late
 	if call.Response == 0 && call.Cancelled == 0 {
 		call.Latency = max(0, e.now-call.At)
 	}

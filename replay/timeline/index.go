@@ -81,7 +81,8 @@ type exchange[K comparable, T any] struct {
 func (x *Index[K, T]) Ask(dir transport.Direction, stream uint64, id, token K, request T) {
 	a := &asked[K, T]{request: request, stream: stream, id: name[K]{dir, id}, token: name[K]{dir, token}}
 	if x.ids == nil {
-		x.ids, x.tokens = map[name[K]][]*asked[K, T]{}, map[name[K]][]*asked[K, T]{}
+		x.ids = map[name[K]][]*asked[K, T]{}
+		x.tokens = map[name[K]][]*asked[K, T]{}
 	}
 	x.ids[a.id] = append(x.ids[a.id], a)
 	if a.hasToken() {
@@ -132,7 +133,8 @@ func (x *Index[K, T]) Find(dir transport.Direction, stream uint64, id K) (reques
 
 func (x *Index[K, T]) find(dir transport.Direction, stream uint64, id K) *asked[K, T] {
 	k := name[K]{dir, id}
-	list, fits := x.exchange(stream).ids[k], func(asked *asked[K, T]) bool { return !asked.over }
+	list := x.exchange(stream).ids[k]
+	fits := func(asked *asked[K, T]) bool { return !asked.over }
 	if len(list) == 0 {
 		list, fits = x.ids[k], (*asked[K, T]).isOpen
 	}
@@ -325,7 +327,8 @@ func (x *Index[K, T]) keep(a *asked[K, T]) {
 		return
 	}
 	if x.pastIDs == nil {
-		x.pastIDs, x.pastTokens = map[name[K]]*asked[K, T]{}, map[name[K]]*asked[K, T]{}
+		x.pastIDs = map[name[K]]*asked[K, T]{}
+		x.pastTokens = map[name[K]]*asked[K, T]{}
 	}
 	switch {
 	case x.remember < 0:

@@ -111,14 +111,18 @@ func (t *Transcript) notification(event store.Event, message transport.Message, 
 			em.Call, _ = t.index.Past(event.Dir, 0, mcp.KeyOf(id))
 			return
 		}
-		em.Request, em.Call, call.Cancelled = call.Request, call, event.Seq
+		em.Request = call.Request
+		em.Call = call
+		call.Cancelled = event.Seq
 	}
 }
 
 func (t *Transcript) response(event store.Event, message transport.Message, em *EntryMessage) {
 	call, ok := t.index.Answer(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ID))
 	if ok {
-		em.Request, em.Method, em.Target = call.Request, call.Method, call.Target
+		em.Request = call.Request
+		em.Method = call.Method
+		em.Target = call.Target
 		em.Latency = event.At - call.At
 	}
 	em.Failure = failure(message, em.Method)
@@ -126,7 +130,10 @@ func (t *Transcript) response(event store.Event, message transport.Message, em *
 		em.Call, _ = t.index.Past(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ID))
 		return
 	}
-	em.Call, call.Response, call.Latency, call.Failure = call, event.Seq, em.Latency, em.Failure
+	em.Call = call
+	call.Response = event.Seq
+	call.Latency = em.Latency
+	call.Failure = em.Failure
 }
 
 // follow applies an HTTP event to the calls of its exchange, and returns the calls that the

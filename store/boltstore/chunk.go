@@ -119,7 +119,9 @@ func (c *chunker) take(projection *projection, events []store.Event) error {
 
 // seal completes a chunk.
 func (c *chunker) seal(key key, data []byte, compression byte) {
-	data[4], data[5], data[6] = chunkVersion, store.CodecVersion, compression
+	data[4] = chunkVersion
+	data[5] = store.CodecVersion
+	data[6] = compression
 	binary.LittleEndian.PutUint32(data, chunkSum(key, data))
 	c.done = append(c.done, chunk{key: key, data: data})
 }
@@ -178,7 +180,9 @@ func (c chunk) header() (f chunkHeader, err error) {
 		return f, fmt.Errorf("chunk version %d, codec version %d, compression %d: %w; install a newer mcprec", b[4], b[5], b[6], store.ErrNewer)
 	}
 	d := varint.NewReader(b[chunkHead:])
-	n, size, badBodies := d.Uint(), d.Uint(), false
+	n := d.Uint()
+	size := d.Uint()
+	badBodies := false
 	if b[6]&refersToBodies != 0 {
 		f.bodies, badBodies = readBodies(&d, n)
 	}
@@ -210,7 +214,8 @@ func (c chunk) decode(yield func(store.Event, error) bool) error {
 	records := f.body
 	if f.compression != compressNone {
 		// The decoder respects the capacity, and is faster with some to spare.
-		if records, err = decoder().DecodeAll(records, make([]byte, 0, f.size+64)); err != nil {
+		records, err = decoder().DecodeAll(records, make([]byte, 0, f.size+64))
+		if err != nil {
 			return fmt.Errorf("chunk: %v: %w", err, store.ErrCorrupt)
 		}
 	}
@@ -367,7 +372,8 @@ func readBodies(reader *varint.Reader, n uint64) (bodies []body, bad bool) {
 // assemble makes the payload of event `at` of a chunk from the list: for each piece the varint
 // length and the bytes, or 0 for the next body. The bodies of later events are returned, too.
 func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []body, err error) {
-	own, size := 0, len(list)
+	own := 0
+	size := len(list)
 	for ; own < len(bodies) && bodies[own].at == at; own++ {
 		size += bodies[own].size
 		if bodies[own].value == nil || size > maxChunk {

@@ -64,7 +64,8 @@ func inTx(boltTx *bolt.Tx, file *os.File, tx *dbTx, f func(*dbTx) error) (err er
 	if tx.bodies != nil {
 		tx.bodies.FillPercent = 1
 	}
-	tx.meta.FillPercent, tx.ev.FillPercent = 1, 1 // most keys come in order
+	tx.meta.FillPercent = 1
+	tx.ev.FillPercent = 1 // most keys come in order
 	return f(tx)
 }
 
@@ -185,7 +186,8 @@ func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 	if from > last {
 		return nil, nil
 	}
-	want, end := chunkKey(id, from), chunkKey(id, last)
+	want := chunkKey(id, from)
+	end := chunkKey(id, last)
 	if err := tx.readable(bucketEv, want[:], end[:]); err != nil {
 		return nil, err
 	}
@@ -215,7 +217,8 @@ func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 			}
 			size += b.size
 		}
-		x.bodies, x.last = f.bodies, f.last
+		x.bodies = f.bodies
+		x.last = f.last
 		from = f.last + 1
 		size += f.size
 		chunks = append(chunks, x)
@@ -331,7 +334,8 @@ func (tx *dbTx) body(id [16]byte, body body) (body, error) {
 // putBodies stores the bodies of a copied session under the old numbers.
 func (tx *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
 	if len(bodies) > 0 && (tx.use == nil || tx.bodies == nil) {
-		if tx.use, err = tx.boltTx.CreateBucketIfNotExists(bucketUse); err == nil {
+		tx.use, err = tx.boltTx.CreateBucketIfNotExists(bucketUse)
+		if err == nil {
 			tx.bodies, err = tx.boltTx.CreateBucketIfNotExists(bucketBody)
 		}
 		if err != nil {
@@ -500,7 +504,11 @@ func (p *projection) piped() bool { return p.pipes.Piped || p.pipes.Limit != 0 }
 // mark returns the place in the spool behind the last folded event.
 func (p *projection) mark() mark {
 	head, m := p.session.Head, p.pipes
-	m.Off, m.Seq, m.At, m.Frames, m.Lost = p.spooled, head.Seq+1, head.At, p.session.Frames, p.session.Lost
+	m.Off = p.spooled
+	m.Seq = head.Seq + 1
+	m.At = head.At
+	m.Frames = p.session.Frames
+	m.Lost = p.session.Lost
 	if !m.Piped {
 		m.Part = m.Seq
 	}
@@ -521,7 +529,8 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	}
 	x := &p.session
 	d := varint.NewReader(b[6:])
-	x.Head.Sealed, p.deleted = b[5]&metaSealed != 0, b[5]&metaDeleted != 0
+	x.Head.Sealed = b[5]&metaSealed != 0
+	p.deleted = b[5]&metaDeleted != 0
 	x.Head.Seq, x.Head.At = d.Uint(), time.Duration(d.Uint())
 	x.Frames, x.Bytes, x.Lost, p.spooled = d.Uint(), d.Uint(), d.Uint(), int64(d.Uint())
 	copy(x.Head.Chain[:], d.Take(32))

@@ -354,7 +354,8 @@ func (f *directory) makeKey(path string) error {
 	defer os.Remove(temp.Name())
 	_ = temp.Chmod(0o600) // a umask may have taken some of that
 	_, err = fmt.Fprintln(temp, hex.EncodeToString(key))
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err != nil {
 		return err
 	}
 	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {

@@ -91,7 +91,8 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 		start = p.mark()
 	}
 	r := newSpoolReader(f, start)
-	r.reuse, r.bounded = true, !o.ending
+	r.reuse = true
+	r.bounded = !o.ending
 	c := &chunker{id: key}
 	// The header in the database is masked already, and the header in the spool has the rules.
 	first, _, _ := newSpoolReader(f, spoolStart).read() // without the first event nothing is folded
@@ -187,10 +188,13 @@ func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *proj
 		}
 	}
 	c.flush()
-	step.to, step.damage = r.mark(), r.damage
-	p.spooled, p.pipes = step.to.Off, step.to.Mark
+	step.to = r.mark()
+	step.damage = r.damage
+	p.spooled = step.to.Off
+	p.pipes = step.to.Mark
 	if step.whole {
-		p.spooled, p.pipes = 0, store.Mark{}
+		p.spooled = 0
+		p.pipes = store.Mark{}
 	}
 	return step, nil
 }

@@ -89,7 +89,8 @@ func (t *pageTree) meta() (root, free uint64, err error) {
 		if tx := binary.NativeEndian.Uint64(m[48:]); tx >= newest {
 			newest = tx
 			t.pageSize = uint64(binary.NativeEndian.Uint32(m[8:]))
-			root, free = binary.NativeEndian.Uint64(m[16:]), binary.NativeEndian.Uint64(m[32:])
+			root = binary.NativeEndian.Uint64(m[16:])
+			free = binary.NativeEndian.Uint64(m[32:])
 			t.pages = binary.NativeEndian.Uint64(m[40:])
 		}
 	}
@@ -164,7 +165,8 @@ func (t *pageTree) freelist(id uint64) error {
 	if err != nil {
 		return err
 	}
-	n, flags := uint64(binary.NativeEndian.Uint16(b[10:])), binary.NativeEndian.Uint16(b[8:])
+	n := uint64(binary.NativeEndian.Uint16(b[10:]))
+	flags := binary.NativeEndian.Uint16(b[8:])
 	b = b[pageHead:]
 	if n == 0xffff {
 		n = binary.NativeEndian.Uint64(b)
@@ -329,7 +331,8 @@ func leafElement(data []byte, i int) (key, value []byte, flags uint32, err error
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	pos, size := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
+	pos := binary.NativeEndian.Uint32(e[4:])
+	size := binary.NativeEndian.Uint32(e[8:])
 	if key, err = slice(e, pos, size); err == nil {
 		value, err = slice(e[uint64(pos)+uint64(size):], 0, binary.NativeEndian.Uint32(e[12:]))
 	}
@@ -375,7 +378,8 @@ func openTree(f io.ReaderAt) (*pageTree, error) {
 		if err != nil || flags&1 == 0 {
 			return nil, fmt.Errorf("page %d: element %d", root, i)
 		}
-		if t.buckets[string(name)], _, err = bucketRoot(value); err != nil {
+		t.buckets[string(name)], _, err = bucketRoot(value)
+		if err != nil {
 			return nil, fmt.Errorf("page %d: bucket %q", root, name)
 		}
 	}

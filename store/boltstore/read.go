@@ -47,13 +47,15 @@ func (s *Store) locate(ctx context.Context, id store.SessionID, from uint64) (*s
 	}
 	x := &source{store: s, id: sessionID(key), key: key, path: s.databasePath(key)}
 	for try := 0; ; try++ {
-		if x.spool, err = s.openSpool(x.id, key); err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
+		x.spool, err = s.openSpool(x.id, key)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !isOdd(err) {
 			return nil, err
 		}
 		err = x.look(ctx, from)
 		switch {
 		case err != nil && x.spool != nil && ctx.Err() == nil:
-			x.projection, x.known = projection{}, false // the spool has the whole session
+			x.projection = projection{}
+			x.known = false // the spool has the whole session
 			return x, nil
 		case err != nil:
 			x.close()
@@ -92,7 +94,8 @@ func (s *Store) with(ctx context.Context, id store.SessionID, what string, f fun
 
 // look reads the projection and the first chunks of a session from the database.
 func (x *source) look(ctx context.Context, from uint64) error {
-	x.projection, x.known = projection{}, false
+	x.projection = projection{}
+	x.known = false
 	err := x.store.view(ctx, x.path, func(tx *dbTx) (err error) {
 		x.projection, x.known, err = tx.projection(x.key)
 		if err != nil || !x.known || x.projection.deleted {
@@ -357,7 +360,8 @@ func (x *source) rest(ctx context.Context, f func(store.Event) error) error {
 		return err
 	}
 	r := newSpoolReader(x.spool, x.unfolded())
-	r.reuse, r.bounded = true, live
+	r.reuse = true
+	r.bounded = live
 	for {
 		e, ok, err := r.read()
 		switch {

@@ -114,7 +114,8 @@ func (s repair) database(ctx context.Context, path string) (repaired Repaired, e
 	}
 	b := &rebuild{store: s.Store, scan: scan, path: path, result: Repaired{Path: path}}
 	if !s.dry {
-		if b.temp, err = s.emptyDatabase(path + ".repair"); err != nil {
+		b.temp, err = s.emptyDatabase(path + ".repair")
+		if err != nil {
 			return repaired, err
 		}
 		defer func() { _ = s.disk.remove(b.temp) }()
@@ -231,7 +232,8 @@ func (b *rebuild) add(ctx context.Context, rebuiltSession rebuiltSession) error 
 
 func (b *rebuild) flush(ctx context.Context) error {
 	batch := b.batch
-	b.batch, b.size = nil, 0
+	b.batch = nil
+	b.size = 0
 	if b.temp == "" || len(batch) == 0 {
 		return nil
 	}
@@ -258,7 +260,8 @@ func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
 	if err == nil {
 		err = b.store.disk.rename(b.temp, b.path, true)
 	}
-	if err = errors.Join(err, b.store.disk.syncDir(b.store.storeDir())); err != nil {
+	err = errors.Join(err, b.store.disk.syncDir(b.store.storeDir()))
+	if err != nil {
 		return kept, err
 	}
 	for _, id := range b.aside {

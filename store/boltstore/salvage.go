@@ -106,7 +106,8 @@ func (g *salvage) fromSpools() error {
 				g.found[seq] = e
 			}
 		}
-		g.last, g.cause = max(g.last, last), path+" is damaged"
+		g.last = max(g.last, last)
+		g.cause = path + " is damaged"
 	}
 	return nil
 }
@@ -255,11 +256,13 @@ func (scan *databaseScan) elements(page int64, data []byte) {
 	for at := pageHead; at+16 <= len(data); at += 16 {
 		e := data[at:]
 		keySize := int64(binary.NativeEndian.Uint32(e[8:]))
-		off, n := page+int64(at)+int64(binary.NativeEndian.Uint32(e[4:])), int64(binary.NativeEndian.Uint32(e[12:]))
+		off := page + int64(at) + int64(binary.NativeEndian.Uint32(e[4:]))
+		n := int64(binary.NativeEndian.Uint32(e[12:]))
 		if keySize > int64(len(key{})) || off+keySize+n > scan.size || n > maxChunk {
 			continue
 		}
-		k, v := scan.value(extent{off, keySize}), extent{off + keySize, n}
+		k := scan.value(extent{off, keySize})
+		v := extent{off + keySize, n}
 		name := string(k)
 		switch {
 		case name == string(keyHead):
@@ -307,7 +310,8 @@ func (scan *databaseScan) head(at extent) {
 	}
 	scan.counted = scan.counted || scan.used[scan.page]
 	if n := binary.LittleEndian.Uint64(b[1:]); n >= scan.want {
-		scan.want, scan.wantKeys = n, [16]byte(b[9:])
+		scan.want = n
+		scan.wantKeys = [16]byte(b[9:])
 	}
 }
 

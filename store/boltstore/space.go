@@ -178,7 +178,8 @@ func (c *compaction) exchange(temp, path string, before int64) (after int64, err
 		err = f.Sync()
 	}
 	info, statErr := f.Stat()
-	if err = errors.Join(err, statErr); err != nil || info.Size() >= before {
+	err = errors.Join(err, statErr)
+	if err != nil || info.Size() >= before {
 		return before, err
 	}
 	if err := c.disk.rename(temp, path, true); err != nil {

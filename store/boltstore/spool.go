@@ -79,7 +79,8 @@ func newSpool(ctx context.Context, s *Store, id store.SessionID, opened store.Ev
 	if _, ok, err := s.projection(withNoWait(ctx), s.databasePath(key), key); ok && err == nil {
 		return nil, store.ErrExists
 	}
-	if p.file, err = s.disk.create(path); errors.Is(err, fs.ErrExist) {
+	p.file, err = s.disk.create(path)
+	if errors.Is(err, fs.ErrExist) {
 		return nil, store.ErrExists
 	} else if err != nil {
 		return nil, err
@@ -178,7 +179,8 @@ func (p *spool) put(data []byte, order store.Sequence) error {
 
 // wrote accounts for n written bytes.
 func (p *spool) wrote(n int, order store.Sequence) {
-	p.good, p.order = p.good+int64(n), order
+	p.good = p.good + int64(n)
+	p.order = order
 	p.size.Store(p.good)
 }
 
@@ -268,7 +270,8 @@ type foldReport struct {
 // sync makes the file durable. After one failure every later call fails too: the kernel
 // reports a failed write once and may then drop it.
 func (p *spool) sync() error {
-	k, upto := &p.keeper, p.size.Load()
+	k := &p.keeper
+	upto := p.size.Load()
 	err := p.file.Sync()
 	if k.failed == nil && err == nil {
 		k.synced = upto
@@ -281,7 +284,8 @@ func (p *spool) sync() error {
 	}
 	from := p.eventBehind(k.synced)
 	k.mu.Lock()
-	k.failed, k.from = fmt.Errorf("%w: %w", store.ErrNotKept, err), from
+	k.failed = fmt.Errorf("%w: %w", store.ErrNotKept, err)
+	k.from = from
 	f := k.report
 	k.mu.Unlock()
 	if f != nil {
@@ -349,7 +353,9 @@ func (p *spool) runKeeper() {
 			active = true
 			continue
 		case done := <-k.folding:
-			k.folded, k.tried, k.busy = done.folded, done.tried, false
+			k.folded = done.folded
+			k.tried = done.tried
+			k.busy = false
 		case <-timer.C:
 		case <-k.stop:
 			if cancel(); k.busy {
@@ -383,12 +389,14 @@ func (p *spool) runKeeper() {
 // look notes the spool's size and reports whether to fold now.
 func (k *keeper) look(size int64, now time.Time) bool {
 	if size != k.seen {
-		k.seen, k.changed = size, now
+		k.seen = size
+		k.changed = now
 	}
 	unfolded := size - max(k.folded, k.tried)
 	if size-k.folded < chunkTarget || unfolded == 0 {
 		// The spool is as safe as the database, and small chunks compress badly.
-		k.waiting, k.due = time.Time{}, time.Time{}
+		k.waiting = time.Time{}
+		k.due = time.Time{}
 		return false
 	}
 	if k.waiting.IsZero() {
@@ -403,7 +411,8 @@ func (k *keeper) look(size int64, now time.Time) bool {
 	if now.Sub(k.changed) < quietTime && now.Sub(k.due) < foldAfter {
 		return false
 	}
-	k.waiting, k.due = time.Time{}, time.Time{}
+	k.waiting = time.Time{}
+	k.due = time.Time{}
 	return true
 }
 

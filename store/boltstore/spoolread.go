@@ -131,7 +131,8 @@ func newSpoolReader(f fileReader, m mark) *spoolReader {
 func (r *spoolReader) read() (event store.Event, ok bool, err error) {
 	for {
 		if e, ok := r.assemble.Next(); ok {
-			r.next, r.sealed = e.Seq+1, e.Kind == store.Closed
+			r.next = e.Seq + 1
+			r.sealed = e.Kind == store.Closed
 			return e, true, nil
 		}
 		if r.ended || r.bounded && r.assemble.Held() > smallEvent {
@@ -219,7 +220,8 @@ func (r *spoolReader) checkLive() error {
 	if events, err := r.goodAfter(); events == 0 || err != nil {
 		return err
 	}
-	r.buf, r.bufOff = nil, r.off
+	r.buf = nil
+	r.bufOff = r.off
 	if body, err := r.record(); body != nil || err != nil {
 		return err // it was written since
 	}
@@ -337,7 +339,8 @@ func (r *recordScan) peek(n int64) ([]byte, error) {
 	if have := r.buf[min(r.off-r.bufOff, int64(len(r.buf))):]; int64(len(have)) >= n {
 		return have, nil
 	}
-	r.buf, r.bufOff = make([]byte, min(max(n, scanBlock), r.size-r.off)), r.off
+	r.buf = make([]byte, min(max(n, scanBlock), r.size-r.off))
+	r.bufOff = r.off
 	if _, err := r.file.ReadAt(r.buf, r.off); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("read spool %s: %w", r.file.Name(), err)
 	}
@@ -375,7 +378,8 @@ func scanSpool(fileReader fileReader) (found map[uint64]store.Event, last uint64
 		case !begun:
 			continue // its beginning is missing
 		default:
-			e.Payload, e.Unterminated = append(e.Payload, p.Payload...), p.Unterminated
+			e.Payload = append(e.Payload, p.Payload...)
+			e.Unterminated = p.Unterminated
 		}
 		if p.More {
 			open[p.Seq] = e
@@ -402,11 +406,13 @@ func scanPipes(fileReader fileReader) (found map[uint64]store.Event, last uint64
 		store.Kind
 		transport.Direction
 	}
-	a, joined := store.NewAssembler(spoolStart.Mark), map[pipe]bool{}
+	a := store.NewAssembler(spoolStart.Mark)
+	joined := map[pipe]bool{}
 	take := func() {
 		for e, ok := a.Next(); ok; e, ok = a.Next() {
 			e.Payload = bytes.Clone(e.Payload)
-			found[e.Seq], last = e, e.Seq
+			found[e.Seq] = e
+			last = e.Seq
 		}
 	}
 	for gaps := 0; ; {

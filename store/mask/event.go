@@ -33,7 +33,9 @@ func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
 
 // Event returns an event as [Masker.Event] does.
 func (s *Session) Event(event store.Event) store.Event {
-	from, n, size := stream{event.Kind, event.Dir, event.Stream}, 0, event.Size()
+	from := stream{event.Kind, event.Dir, event.Stream}
+	n := 0
+	size := event.Size()
 	text := bytes.TrimLeft(event.Payload, " \t\r\n")
 	isJSON := bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("["))
 	switch {
@@ -81,7 +83,9 @@ func (s *Session) http(from stream, event store.Event) (payload []byte, n int) {
 		delete(s.texts, from)
 	}
 	if err == nil && info.Coding == "" {
-		body, inBody, inRaw := info.Body64, 0, 0
+		body := info.Body64
+		inBody := 0
+		inRaw := 0
 		if info.Body != "" {
 			body = []byte(info.Body)
 		}
@@ -124,7 +128,8 @@ func (s *Session) piece(from stream, data []byte, end string) ([]byte, int) {
 	var edits []edit
 	for _, found := range s.masker.anyText(s.join(from, slices.Concat(data, []byte(end)))) {
 		if found.to > before {
-			found.from, found.to = max(0, found.from-before), min(found.to-before, len(data))
+			found.from = max(0, found.from-before)
+			found.to = min(found.to-before, len(data))
 			edits = append(edits, found)
 		}
 	}
@@ -139,9 +144,11 @@ func (m *Masker) Of(header store.Header) *Masker {
 	}
 	var found []string
 	look, of := *m, *m
-	look.report, look.found = nil, &found
+	look.report = nil
+	look.found = &found
 	look.masked(store.Header{Command: header.Command, URL: header.URL}.Encode(), m.rules.fields["opened"])
-	of.patterns, of.isOf = slices.Clone(m.patterns), true
+	of.patterns = slices.Clone(m.patterns)
+	of.isOf = true
 	of.addValues(found)
 	return &of
 }

@@ -151,11 +151,13 @@ func (w *walker) relatives(members []part) {
 		v := w.raw[m.from:m.to]
 		switch {
 		case w.m.rules.words["user"][m.text]:
-			secret["pass"], secret["pw"] = password, password
+			secret["pass"] = password
+			secret["pw"] = password
 		case m.text == "grant_type":
 			secret["code"] = password
 		case m.text == "kind" && string(v) == `"Secret"`:
-			secret["data"], secret["stringdata"] = everything, everything
+			secret["data"] = everything
+			secret["stringdata"] = everything
 		case slices.Contains([]string{"name", "key", "header", "variable"}, m.text) && v[0] == '"':
 			secret["value"] = w.m.rules.levelOf(string(w.decode(m.from, m.to)))
 		}

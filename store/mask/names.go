@@ -66,7 +66,8 @@ func (t *ruleTable) levelOf(name string) level {
 	noun, stem := "", ""
 	for _, n := range []string{"token", "key"} {
 		if s, ok := strings.CutSuffix(single, n); ok {
-			noun, stem = n, cmp.Or(s, before)
+			noun = n
+			stem = cmp.Or(s, before)
 		}
 	}
 	switch {

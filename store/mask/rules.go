@@ -29,7 +29,8 @@ var readRules = sync.OnceValue(func() *ruleTable {
 	t := &ruleTable{levels: map[string]level{}, words: map[string]map[string]bool{}, patterns: map[string]func() *regexp.Regexp{}}
 	t.fields = map[string]map[string]zone{"message": {}, "opened": {}, "http": {}}
 	for line := range strings.Lines(strings.ReplaceAll(rulesText, "\n    ", " ")) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+		line = strings.TrimSpace(line)
+		if line != "" && line[0] != '#' {
 			t.add(line)
 		}
 	}
@@ -39,7 +40,8 @@ var readRules = sync.OnceValue(func() *ruleTable {
 // add adds one rule.
 func (t *ruleTable) add(line string) {
 	head, rest, _ := strings.Cut(line, " : ")
-	args, list := strings.Fields(head), strings.Fields(rest)
+	args := strings.Fields(head)
+	list := strings.Fields(rest)
 	switch args[0] {
 	case "name":
 		levels := map[string]level{"password": password, "credential": credential, "random": ifRandom, "digits": ifDigits}

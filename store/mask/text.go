@@ -83,7 +83,8 @@ type phrase struct {
 func (p *phrase) find(t *ruleTable, data []byte, at int) (from, to int) {
 	begin, most := at, 1
 	if p.back > 0 {
-		begin, most = max(0, at-p.back), -1
+		begin = max(0, at-p.back)
+		most = -1
 		begin += 1 + bytes.LastIndexAny(data[begin:at], " \t\r\n")
 	}
 	window := data[begin:]
@@ -210,7 +211,8 @@ func (a *assignment) judge(masker *Masker, b []byte, start int) bool {
 // accepts reports whether a value without quotes is a secret, not a word of prose or code.
 func (a *assignment) accepts(masker *Masker, v []byte, lineEnds bool) bool {
 	lower, upper, digits := makeup(v)
-	letters, word := lower+upper, strings.ToLower(string(v))
+	letters := lower + upper
+	word := strings.ToLower(string(v))
 	switch {
 	case a.level == everything, a.level < ifString, a.query && !isWord(v): // hides has judged it
 		return true
@@ -233,7 +235,9 @@ func (a *assignment) accepts(masker *Masker, v []byte, lineEnds bool) bool {
 
 // table returns the edits of the secret columns of tables: CSV, tabs and Markdown.
 func (m *Masker) table(data []byte) (edits []edit) {
-	columns, cut, at := map[int]level(nil), byte(0), 0
+	columns := map[int]level(nil)
+	cut := byte(0)
+	at := 0
 	for line := range bytes.Lines(data) {
 		if len(columns) == 0 || bytes.IndexByte(line, cut) < 0 { // it may be a heading
 			columns = map[int]level{}

@@ -32,7 +32,10 @@ func wantSession(t *testing.T, s store.Store, want store.Session) {
 	if !g.Start.Equal(w.Start) || !slices.Equal(g.Command, w.Command) {
 		t.Errorf("started %v by %q, want %v by %q", g.Start, g.Command, w.Start, w.Command)
 	}
-	g.Start, w.Start, g.Command, w.Command = time.Time{}, time.Time{}, nil, nil
+	g.Start = time.Time{}
+	w.Start = time.Time{}
+	g.Command = nil
+	w.Command = nil
 	if string(store.EncodePayload(g)) != string(store.EncodePayload(w)) {
 		t.Errorf("session\n got %+v\nwant %+v", g, w)
 	}
@@ -175,7 +178,8 @@ var listCases = map[string]testCase{
 			t.Fatal(err)
 		}
 		wantSession(t, s, store.Session{Header: h, Head: headOf(events), Frames: 1, Bytes: uint64(len(events[1].Payload)), State: store.Crashed})
-		h.ID, h.Command = newID(2), nil
+		h.ID = newID(2)
+		h.Command = nil
 		events[0].Payload = h.Encode()
 		mustAppend(t, s, 0, events)
 		wantSession(t, s, store.Session{Header: h, Head: headOf(events), Frames: 1, Bytes: uint64(len(events[1].Payload)), State: store.Crashed})

@@ -42,7 +42,8 @@ func mustClose(t *testing.T, sp store.Spool) {
 
 func stretch(seq uint64, dir transport.Direction, text string, cont, more bool) store.Part {
 	e := frame(seq)
-	e.Dir, e.Payload = dir, []byte(text)
+	e.Dir = dir
+	e.Payload = []byte(text)
 	return store.Part{Event: e, Cont: cont, More: more}
 }
 
@@ -133,7 +134,8 @@ var spoolCases = map[string]testCase{
 		wantEvents(t, s, newID(1), 2, want)
 		note := store.Event{Seq: 2, At: at(5), Kind: store.Note, Payload: []byte("{}")}
 		mustWrite(t, sp, chunk(5, c2s, "{}\n"), store.Part{Event: note})
-		note.Seq, note.Payload = 6, []byte("{}")
+		note.Seq = 6
+		note.Payload = []byte("{}")
 		want = append(want, line(5, 5, c2s, "{}"), note)
 		wantEvents(t, s, newID(1), 2, want)
 		if err := sp.Write([]store.Part{chunk(4, c2s, "earlier")}); err == nil {
@@ -177,7 +179,8 @@ var spoolCases = map[string]testCase{
 	},
 	"sequence": func(t *testing.T, s store.Store) {
 		sp := openSpool(t, s, 1)
-		early, c2s := frame(2), transport.ClientToServer
+		early := frame(2)
+		c2s := transport.ClientToServer
 		early.At = -1
 		for name, p := range map[string][]store.Part{
 			"gap":                parts([]store.Event{frame(3)}),

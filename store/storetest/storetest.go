@@ -133,7 +133,8 @@ func Tell(t testing.TB, fault string, tried int, what string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = fmt.Fprintf(f, "%s|%d|%d|%s\n", fault, tried, tried, what); err != nil {
+	_, err = fmt.Fprintf(f, "%s|%d|%d|%s\n", fault, tried, tried, what)
+	if err != nil {
 		t.Error(err)
 	}
 	if err := f.Close(); err != nil {

@@ -95,7 +95,8 @@ func Decimal(written string) string {
 	if hasExp {
 		const most = 1 << 62 // so that the digits of a number still fit beside it
 		var err error
-		if power, err = strconv.ParseInt(exp, 10, 64); err != nil || power > most || power < -most {
+		power, err = strconv.ParseInt(exp, 10, 64)
+		if err != nil || power > most || power < -most {
 			return written
 		}
 	}
@@ -127,7 +128,8 @@ func unescape(quoted []byte) []byte {
 		}
 		c, next := escaped(quoted, i)
 		if utf16.IsSurrogate(c) {
-			low, after := rune(0), next
+			low := rune(0)
+			after := next
 			if quoted[next] == '\\' {
 				low, after = escaped(quoted, next)
 			}

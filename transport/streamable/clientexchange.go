@@ -118,7 +118,8 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 		m = c.client.Manner(x.number)
 	}
 	if m != nil {
-		x.mayBreak, x.awaits = m.MayBreak, m.Awaits
+		x.mayBreak = m.MayBreak
+		x.awaits = m.Awaits
 		x.apply(ctx, r, m)
 		return r, nil
 	}
@@ -150,7 +151,8 @@ func (x *clientExchange) apply(ctx context.Context, r *http.Request, manner *Man
 		x.conn.leave(ctx, x.session)
 	}
 	if manner.Path != "" {
-		r.URL.Path, r.URL.RawPath = manner.Path, ""
+		r.URL.Path = manner.Path
+		r.URL.RawPath = ""
 	}
 }
 
@@ -374,7 +376,8 @@ func (x *clientExchange) listen() {
 func (c *ClientConn) dialLegacy(ctx context.Context) error {
 	x := newClientExchange(c, 0, nil)
 	found := make(chan error, 1)
-	x.session, x.endpoint = c.sessionOf(0), found
+	x.session = c.sessionOf(0)
+	x.endpoint = found
 	defer context.AfterFunc(ctx, x.cancel)()
 	resp, err := c.get(x.ctx, x.session, "")
 	if err != nil {

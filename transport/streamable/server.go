@@ -232,7 +232,8 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, id string, body []
 	stream := c.addStream()
 	f := transport.Frame{Bytes: body, Stream: stream.number}
 	stream.noteRequests(f)
-	stream.oneWay, stream.answer.IDs = c.legacy, !s.options.Stateless
+	stream.oneWay = c.legacy
+	stream.answer.IDs = !s.options.Stateless
 	c.opening = c.opening || stream.isInitialize
 	c.inbox = append(c.inbox, f)
 	notify(c.news)
@@ -261,7 +262,8 @@ func (s *Server) other(w http.ResponseWriter, r *http.Request, id string) {
 	var a Answer // the zero Answer is not Plain
 	c.mu.Lock()
 	if queue := c.expected[r.Method]; len(queue) > 0 {
-		a, c.expected[r.Method] = queue[0], queue[1:]
+		a = queue[0]
+		c.expected[r.Method] = queue[1:]
 	}
 	followed := c.streams[0].followers > 0
 	c.mu.Unlock()
@@ -319,7 +321,8 @@ func (c *ServerConn) attach(w http.ResponseWriter, r *http.Request, number uint6
 func (s *Server) legacy(w http.ResponseWriter, r *http.Request) {
 	c := s.sessionOf("", true)
 	c.mu.Lock()
-	c.legacy, c.begun = true, true
+	c.legacy = true
+	c.begun = true
 	stream := c.streams[0]
 	stream.followers++
 	stream.answer.IDs = false

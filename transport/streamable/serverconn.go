@@ -45,7 +45,9 @@ func (s *Server) open() *ServerConn {
 	c := &ServerConn{server: s, id: s.idPrefix + strings.ToLower(rand.Text()), news: make(chan struct{}, 1), closed: make(chan struct{}),
 		expected: map[string][]Answer{}, ended: isClosed(s.closed)}
 	standalone := newStream(0)
-	standalone.form, standalone.answer.IDs, standalone.over = StreamForm, !s.options.Stateless, c.ended
+	standalone.form = StreamForm
+	standalone.answer.IDs = !s.options.Stateless
+	standalone.over = c.ended
 	c.streams = map[uint64]*serverStream{0: standalone}
 	for method, answers := range s.options.Expected {
 		c.expected[method] = slices.Clone(answers)

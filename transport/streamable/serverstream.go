@@ -82,7 +82,8 @@ func (s *serverStream) afterRead() {
 		return
 	}
 	if s.answer.Plain || s.oneWay || len(s.unanswered) == 0 && s.form == AnyForm {
-		s.plain, s.over = true, true
+		s.plain = true
+		s.over = true
 		s.wake()
 	}
 }
@@ -181,7 +182,8 @@ func (s *serverStream) next(begun, resumed bool, at int) followStep {
 			}
 		}
 	case !begun && s.form == JSONForm && len(s.events) > 0:
-		step.kind, step.event = stepJSON, s.events[0]
+		step.kind = stepJSON
+		step.event = s.events[0]
 	case !begun && s.form == StreamForm:
 		step.kind = stepHead
 	case !begun && s.over:
@@ -316,7 +318,8 @@ func (f *follower) respond(answer Answer, contentType string, body []byte) error
 	c := f.conn
 	c.mu.Lock()
 	if f.stream.isInitialize && status == http.StatusOK && !f.stream.refused() {
-		c.begun, c.named = true, !c.server.options.Stateless && !c.legacy
+		c.begun = true
+		c.named = !c.server.options.Stateless && !c.legacy
 	}
 	named := c.named
 	c.mu.Unlock()

@@ -71,10 +71,12 @@ func (s *EventScanner) Scan(chunk []byte) []StreamEvent {
 	// The data of a long unfinished event goes out.
 	if held := s.arena[s.from:]; len(held) > EventLimit || len(held) > 0 && s.open {
 		s.found = append(s.found, StreamEvent{Data: held, Cont: s.open, More: true})
-		s.open, s.from = true, len(s.arena)
+		s.open = true
+		s.from = len(s.arena)
 	}
 	if len(s.arena) == s.from && cap(s.arena) > 4*EventLimit {
-		s.arena, s.from = nil, 0
+		s.arena = nil
+		s.from = 0
 	}
 	return s.found
 }
@@ -115,7 +117,9 @@ func (s *EventScanner) plain(lineEnds *lineEnds) bool {
 		return false
 	}
 	s.found = append(s.found, StreamEvent{Data: rest[len(plainHead):end:end]})
-	s.begun, s.later, s.crlf = true, true, false
+	s.begun = true
+	s.later = true
+	s.crlf = false
 	lineEnds.at += end + 2
 	return true
 }
@@ -152,7 +156,8 @@ func (s *EventScanner) afterCR(lineEnds *lineEnds) bool {
 			s.stray = 1
 		}
 		s.meta = append(s.meta, '\n')
-		s.line, s.crlf = len(s.meta), true
+		s.line = len(s.meta)
+		s.crlf = true
 	}
 	if s.ending {
 		s.finish()
@@ -187,7 +192,9 @@ func (s *EventScanner) endLine(eol []byte) {
 	s.meta = append(s.meta, eol...)
 	s.begun = true
 	if !blank {
-		s.line, s.kind, s.crlf = len(s.meta), lineNew, len(eol) == 2
+		s.line = len(s.meta)
+		s.kind = lineNew
+		s.crlf = len(eol) == 2
 		return
 	}
 	if s.ending = s.cr && s.crlf; !s.ending {
@@ -231,12 +238,19 @@ func (s *EventScanner) classify(ended bool) {
 func (s *EventScanner) finish() {
 	ev := StreamEvent{Data: s.arena[s.from:len(s.arena):len(s.arena)], Cont: s.open}
 	if !bytes.Equal(s.meta, plainMeta) || len(ev.Data) == 0 && !s.open {
-		ev.Meta, ev.Stray = bytes.Clone(s.meta), s.stray
+		ev.Meta = bytes.Clone(s.meta)
+		ev.Stray = s.stray
 	}
 	s.found = append(s.found, ev)
-	s.meta, s.from = s.meta[:0], len(s.arena)
-	s.line, s.stray, s.kind, s.lines = 0, 0, lineNew, 0
-	s.open, s.ending, s.later = false, false, true
+	s.meta = s.meta[:0]
+	s.from = len(s.arena)
+	s.line = 0
+	s.stray = 0
+	s.kind = lineNew
+	s.lines = 0
+	s.open = false
+	s.ending = false
+	s.later = true
 }
 
 // lineEnds walks along a chunk, and looks for each kind of line end only once.
@@ -281,7 +295,8 @@ func DataLine(line []byte) int {
 func EventLines(data []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(text, end []byte) bool) {
 		for e := (lineEnds{b: data, lf: -1, cr: -1}); e.at < len(data); {
-			from, end := e.at, e.next()
+			from := e.at
+			end := e.next()
 			e.at = min(end+1, len(data))
 			if end+1 < len(data) && data[end] == '\r' && data[end+1] == '\n' {
 				e.at++

@@ -286,7 +286,8 @@ func (g *Gate) withdraw(lane *Lane, flight *Flight) bool {
 // next.
 func (e *End) Place(flight *Flight, place, next int) {
 	e.gate.Lock()
-	flight.place, e.Out.turn = place, next
+	flight.place = place
+	e.Out.turn = next
 	e.gate.Unlock()
 }
 
@@ -303,7 +304,8 @@ func (e *End) CloseWrite() error { return e.askToEnd(false) }
 func (e *End) askToEnd(both bool) error {
 	e.gate.Lock()
 	if !e.gate.shut && !e.closed {
-		e.Out.Ending, e.In.Leaving = true, e.In.Leaving || both
+		e.Out.Ending = true
+		e.In.Leaving = e.In.Leaving || both
 		e.gate.Recall = e.gate.Recall || len(e.Out.fresh)+len(e.Out.Waiting) > 0
 		e.gate.use(e)
 	}
@@ -314,7 +316,9 @@ func (e *End) askToEnd(both bool) error {
 // close ends both directions here and wakes the waiting goroutines. The far reader gets the
 // end of file as a step.
 func (e *End) close() {
-	e.closed, e.Out.Ended, e.In.Deafened = true, true, true
+	e.closed = true
+	e.Out.Ended = true
+	e.In.Deafened = true
 	e.Out.refuse()
 	e.In.refuse()
 	e.In.wake(transport.ErrClosed)
@@ -448,7 +452,8 @@ func (l *Lane) refuse() {
 	for _, f := range slices.Concat(l.fresh, l.Waiting) {
 		f.done <- transport.ErrClosed
 	}
-	l.fresh, l.Waiting = nil, nil
+	l.fresh = nil
+	l.Waiting = nil
 }
 
 // wake ends the waiting readers without a frame.

@@ -101,7 +101,9 @@ func (n *Namer) name(flight *Flight) {
 
 // message names message number i of the frame.
 func (n *Namer) message(f *Flight, i int) string {
-	m, about, operation := &f.said.Messages[i], f.said.about[i], f.Op
+	m := &f.said.Messages[i]
+	about := f.said.about[i]
+	operation := f.Op
 	if f.quiet {
 		operation = ""
 	}

@@ -193,7 +193,8 @@ func (g *Gate) Release(step Step) {
 	case Close:
 		g.End(step.Dir).close()
 	case HalfClose:
-		l.Ended, l.Halved = true, true
+		l.Ended = true
+		l.Halved = true
 		l.refuse()
 	}
 }
@@ -221,8 +222,10 @@ func (g *Gate) take(lane *Lane, flight *Flight) {
 func (g *Gate) give(lane *Lane) {
 	f := lane.Queue[0]
 	lane.Queue = lane.Queue[1:]
-	f.Given, lane.Last = g.Round, f
-	lane.Before, lane.Holder = lane.Holder, lane.readers[0].goroutine
+	f.Given = g.Round
+	lane.Last = f
+	lane.Before = lane.Holder
+	lane.Holder = lane.readers[0].goroutine
 	lane.readers[0].got <- received{frame: f.Frame}
 	lane.readers = lane.readers[1:]
 	if g.options.Rules != nil {

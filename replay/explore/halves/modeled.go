@@ -128,7 +128,9 @@ func (h *Modeled) write(ctx context.Context) {
 func (h *Modeled) listen(ctx context.Context) {
 	for {
 		h.mu.Lock()
-		wants, read, stop := h.script.Want(), h.script.Read(), h.script.Stopped()
+		wants := h.script.Want()
+		read := h.script.Read()
+		stop := h.script.Stopped()
 		h.mu.Unlock()
 		idle := "" // why the end does not read
 		switch {
@@ -140,7 +142,8 @@ func (h *Modeled) listen(ctx context.Context) {
 			idle = "sends before it reads on"
 		}
 		h.run.Gate.Lock()
-		h.end.In.Idle, h.end.In.Read = idle, read
+		h.end.In.Idle = idle
+		h.end.In.Read = read
 		h.run.Gate.Unlock()
 		if !wants {
 			if h.over() || !pause(ctx, h.read) {
@@ -170,7 +173,8 @@ func (h *Modeled) Dir() transport.Direction { return h.own }
 // over ends the half when every frame was sent and read. A half at its work stays there.
 func (h *Modeled) over() bool {
 	h.mu.Lock()
-	done, stop := h.script.Sent() && h.script.Read(), h.script.Stopped()
+	done := h.script.Sent() && h.script.Read()
+	stop := h.script.Stopped()
 	h.mu.Unlock()
 	if done {
 		h.whole.Finish(nil)
@@ -315,7 +319,8 @@ func (r *modelReader) heard(frame transport.Frame, n int, out []transport.Frame)
 func (r *modelReader) finish(id mcp.Key) {
 	delete(r.calling, id)
 	if len(r.calling) == 0 {
-		r.queued, r.stuck = 0, false
+		r.queued = 0
+		r.stuck = false
 	}
 }
 

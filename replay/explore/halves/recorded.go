@@ -23,7 +23,8 @@ func Server(run Run, session *Session, model replay.Model) *Recorded {
 		p.AllowReorder()
 	}
 	h := newRecorded(run, session, transport.ServerToClient, p, model)
-	h.close, h.without = p.Close, p.Without
+	h.close = p.Close
+	h.without = p.Without
 	h.play(p.Start(), p.End)
 	return h
 }
@@ -35,8 +36,10 @@ func Client(run Run, session *Session, model replay.Model) *Recorded {
 		d.AllowReorder()
 	}
 	h := newRecorded(run, session, transport.ClientToServer, d, model)
-	h.close, h.without = d.Close, d.Without
-	h.calls, h.said = newPlayedCalls(run, session), d.Said
+	h.close = d.Close
+	h.without = d.Without
+	h.calls = newPlayedCalls(run, session)
+	h.said = d.Said
 	h.play(d.Start(), nil)
 	return h
 }
@@ -112,7 +115,8 @@ func newPlayedCalls(run Run, session *Session) *playedCalls {
 // offered begins the calls of a frame, and returns the frame's operation.
 func (c *playedCalls) offered(frame transport.Frame) (op string) {
 	c.each(frame, transport.Request, func(playedCall *playedCall) bool { return !playedCall.begun }, func(playedCall *playedCall) {
-		playedCall.begun, op = true, playedCall.op.Name
+		playedCall.begun = true
+		op = playedCall.op.Name
 		playedCall.op.Begin()
 	})
 	return op

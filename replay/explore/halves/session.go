@@ -158,7 +158,8 @@ func (s *Skipped) Count(played []*Recorded) {
 			continue
 		}
 		if s.times == nil {
-			s.times, s.waits = map[string]int{}, map[string][]string{}
+			s.times = map[string]int{}
+			s.waits = map[string][]string{}
 		}
 		if s.times[h.Name] == 0 {
 			s.halves = append(s.halves, h.Name)

@@ -107,7 +107,9 @@ func Diagnose(scene Scene) Diagnosis {
 	result.Seen, _ = d.explain()
 	result.Shape, result.About = d.shape(result.Seen)
 
-	d.waits, d.chain, d.blind = scene.Waits, nil, false
+	d.waits = scene.Waits
+	d.chain = nil
+	d.blind = false
 	if scene.Tracer != nil {
 		d.all = stacks.Take()
 	}

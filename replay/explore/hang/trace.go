@@ -52,7 +52,8 @@ func (t *Tracer) SeeHandlers() {
 			still[h.Goroutine] = was
 		}
 	}
-	t.handlers, t.handed = still, nil
+	t.handlers = still
+	t.handed = nil
 }
 
 // handlersIn finds the handlers of the run in a dump. An operation is no handler.
@@ -123,13 +124,15 @@ func (t *Tracer) BeforeGive(step gate.Step) {
 		t.handed = f
 	}
 	lane := t.Gate.Lane(step.Dir)
-	asks, last := isRequest(f), t.pickups[lane.Last]
+	asks := isRequest(f)
+	last := t.pickups[lane.Last]
 	if !asks && f.Answers == nil && last == nil {
 		return
 	}
 	all := stacks.Take()
 	if t.stances == nil {
-		t.stances, t.pickups = map[*gate.Call]*stance{}, map[*gate.Flight]*pickup{}
+		t.stances = map[*gate.Call]*stance{}
+		t.pickups = map[*gate.Flight]*pickup{}
 	}
 	if c := f.Answers; c != nil {
 		t.stances[c] = stanceIn(all, c, t.Goroutines()[c.Request.Op])

@@ -61,7 +61,8 @@ func random(seed uint64, run, _ int) Chooser {
 func pos(seed uint64, run, _ int) Chooser {
 	salt := dice(seed, run).Uint64()
 	return func(_ int, enabled []gate.Step) int {
-		best, top := 0, uint64(0)
+		best := 0
+		top := uint64(0)
 		for i, s := range enabled {
 			if p := gate.Scramble(salt ^ s.Hash()); p > top {
 				best, top = i, p
@@ -127,7 +128,8 @@ func pct(seed uint64, run, length int) Chooser {
 // victims only when no other step is enabled.
 func starve(seed uint64, run, _ int) Chooser {
 	r := dice(seed, run)
-	how, salt := r.IntN(3), r.Uint64()
+	how := r.IntN(3)
+	salt := r.Uint64()
 	dir := transport.ClientToServer + transport.Direction(salt>>8&1)
 	kind := gate.Ack + gate.Kind(salt>>16%3) // ack, give or take
 	victim := func(step gate.Step) bool {
@@ -177,7 +179,8 @@ func NewDelayed(order []uint32) *Delayed {
 
 // Choose is the Chooser.
 func (d *Delayed) Choose(at int, enabled []gate.Step) int {
-	best, rank := -1, len(d.order)
+	best := -1
+	rank := len(d.order)
 	for i, s := range enabled {
 		h := uint32(s.Hash())
 		place, off := d.rank[h]

@@ -74,7 +74,8 @@ func (t Token) Deviations() int { return len(t.Choices) + len(t.Holds) }
 func ParseToken(s string) (token Token, err error) {
 	defer func() {
 		if err != nil {
-			token, err = Token{}, fmt.Errorf("parse token %q: %w", gate.Shorten(s), err)
+			token = Token{}
+			err = fmt.Errorf("parse token %q: %w", gate.Shorten(s), err)
 		}
 	}()
 	parts := strings.Split(s, ".")
@@ -193,7 +194,8 @@ func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) 
 			at, enabled[i].Name()))
 	}
 	if f.next == len(f.Token.Choices) || f.Token.Choices[f.next].Step != at {
-		best, rank := 0, len(f.Token.Holds) // the first step that is not put off, else the first in the order of Holds
+		best := 0
+		rank := len(f.Token.Holds) // the first step that is not put off, else the first in the order of Holds
 		for i, s := range enabled {
 			place := slices.IndexFunc(f.Token.Holds, func(c Choice) bool { return c.Step <= at && c.Hash == uint32(s.Hash()) })
 			switch {

@@ -235,7 +235,9 @@ func (t *Trail) Step(enabled []gate.Step, i int) {
 	for j, other := range enabled {
 		if j != i && what&t.of(other) != 0 {
 			// The number stands for the pair; its lowest bit alone tells which went first.
-			low, high, first := chosen, other.Hash(), uint64(0)
+			low := chosen
+			high := other.Hash()
+			first := uint64(0)
 			if low >= high {
 				low, high, first = high, low, 1
 			}

@@ -116,13 +116,16 @@ func (c *cut) ordered(choice choice, order []int) bool {
 
 // overlap counts how often a session goes from one group to another, beyond the necessary.
 func (c *cut) overlap(order []int) int {
-	changes, groups, before := 0, map[int]bool{}, -1
+	changes := 0
+	groups := map[int]bool{}
+	before := -1
 	for _, f := range order {
 		g := c.groupOf[c.partOf[f]]
 		if g != before {
 			changes++
 		}
-		groups[g], before = true, g
+		groups[g] = true
+		before = g
 	}
 	return changes - len(groups)
 }
@@ -205,7 +208,8 @@ func (c *cut) build(choice choice) (events []store.Event, from map[uint64]int) {
 		e := c.frames[f]
 		addExtras(e.Seq)
 		seq := uint64(len(events) + 1)
-		seqs[e.Seq], from[seq] = seq, f
+		seqs[e.Seq] = seq
+		from[seq] = f
 		add(e)
 	}
 	addExtras(math.MaxUint64)

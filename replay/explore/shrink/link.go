@@ -96,7 +96,8 @@ func (c *cut) dropIllegal(keep []bool) {
 		changed = false
 		for i, p := range c.parts {
 			if keep[i] && slices.ContainsFunc(p.needs, func(need need) bool { return !need.met(keep) }) {
-				keep[i], changed = false, true
+				keep[i] = false
+				changed = true
 			}
 		}
 	}
@@ -109,7 +110,8 @@ func (c *cut) addNeeds(keep []bool) {
 		for i, p := range c.parts {
 			for _, n := range p.needs {
 				if keep[i] && !n.met(keep) {
-					keep[n.any[0]], changed = true, true
+					keep[n.any[0]] = true
+					changed = true
 				}
 			}
 		}
@@ -302,7 +304,8 @@ func (l *linker) notification(frame int, event store.Event, m transport.Message)
 	case mcp.NotificationCancelled:
 		// The request may be either side's: a server ends a subscription like that.
 		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))
-		r, other := l.index.Named(event.Dir, id), l.index.Named(event.Dir.Reverse(), id)
+		r := l.index.Named(event.Dir, id)
+		other := l.index.Named(event.Dir.Reverse(), id)
 		if (r == nil || r.answered) && other != nil && !other.answered {
 			r = other
 		}
@@ -379,6 +382,7 @@ func (u *union) root(i int) int {
 
 // join unites two; the lower number stands for both.
 func (u *union) join(a, b int) {
-	a, b = u.root(a), u.root(b)
+	a = u.root(a)
+	b = u.root(b)
 	u.up[max(a, b)] = min(a, b)
 }

@@ -28,7 +28,8 @@ func (s *shrink) guess(found *found) *found {
 	if len(found.outcome.Involved) == 0 {
 		return nil
 	}
-	parts, groups := found.choice.only(nil), found.choice.only(nil)
+	parts := found.choice.only(nil)
+	groups := found.choice.only(nil)
 	for _, seq := range found.outcome.Involved {
 		p := s.partOf[found.from[seq]]
 		parts.keep[p] = true

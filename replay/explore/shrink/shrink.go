@@ -106,7 +106,8 @@ func Session(events []store.Event, try Try, opt Options) Result {
 		}
 		best := s.best[0]
 		r.Spent = s.spent()
-		r.Candidate, r.To = Candidate{Events: s.finish(best.events), Capacity: best.capacity}, best.cost.frames
+		r.Candidate = Candidate{Events: s.finish(best.events), Capacity: best.capacity}
+		r.To = best.cost.frames
 		r.Boundary = FindBoundary(best.capacity, func(capacity replay.Capacity) bool {
 			s.tries++
 			return s.try(Candidate{Events: best.events, Capacity: capacity}).Fingerprint == s.want

@@ -180,7 +180,8 @@ func (g Goroutine) Place() Place {
 		case own && entry == "":
 			return p // blocked in the caller's own code
 		case own:
-			p.Entry, p.From = entry, append(p.From, line)
+			p.Entry = entry
+			p.From = append(p.From, line)
 		default:
 			entry = filepath.Base(function)
 		}

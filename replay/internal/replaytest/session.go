@@ -64,7 +64,8 @@ func FuzzEvents(data []byte) []store.Event {
 		e := event(line)
 		e.Seq = uint64(len(events) + 1)
 		if e.Dir == transport.NoDirection {
-			e.Kind, e.Payload = store.Kind(line), []byte(line)
+			e.Kind = store.Kind(line)
+			e.Payload = []byte(line)
 		}
 		events = append(events, e)
 	}

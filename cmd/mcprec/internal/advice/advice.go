@@ -90,7 +90,8 @@ func combine(places []string) []string {
 			common = append(common, path)
 			continue
 		}
-		x, y := strings.Split(common[i], "/"), strings.Split(path, "/")
+		x := strings.Split(common[i], "/")
+		y := strings.Split(path, "/")
 		n := 0
 		for n < min(len(x), len(y)) && x[n] == y[n] {
 			n++

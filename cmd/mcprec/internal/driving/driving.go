@@ -47,7 +47,8 @@ type Run struct {
 // Command starts the server, plays the driver to it, and ends it. The recording stays in memory,
 // because a drive that breaks off must leave nothing behind.
 func Command(ctx context.Context, r *session.Recording, driver *standin.Driver, command []string, o Options) (*Run, error) {
-	words, log := new(lastLines), memstore.New()
+	words := new(lastLines)
+	log := memstore.New()
 	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
 	var rec *recorder.Recorder
 	var err error
@@ -68,7 +69,8 @@ func Command(ctx context.Context, r *session.Recording, driver *standin.Driver, 
 	}
 	run := &Run{}
 	start := time.Now()
-	if run.End, err = standin.Drive(ctx, conn, driver, o.DriveOptions); err != nil {
+	run.End, err = standin.Drive(ctx, conn, driver, o.DriveOptions)
+	if err != nil {
 		return nil, err
 	}
 	run.Took, run.Stderr = time.Since(start), words.lines()
@@ -125,7 +127,8 @@ func (l *lastLines) Write(data []byte) (int, error) {
 		}
 		last := &l.list[len(l.list)-1]
 		*last = append(*last, piece[:min(len(piece), keptBytes-len(*last))]...)
-		l.open, data = !ended, rest
+		l.open = !ended
+		data = rest
 	}
 	return n, nil
 }
@@ -210,7 +213,8 @@ func (t *Target) Drive(ctx context.Context, r *session.Recording, driver *standi
 	options.HangUp = conn.HangUp
 	start := time.Now()
 	run = &Run{}
-	if run.End, err = standin.Drive(ctx, conn, driver, options.DriveOptions); err != nil {
+	run.End, err = standin.Drive(ctx, conn, driver, options.DriveOptions)
+	if err != nil {
 		return nil, err
 	}
 	run.Took, run.Asides = time.Since(start), conn.RawVerdicts()

@@ -135,7 +135,8 @@ func place(tmp, name string, yields func(name string) bool) (taken string, repla
 	for n, next := 2, name; ; n++ {
 		err := claim(tmp, next)
 		if errors.Is(err, fs.ErrExist) && yields(next) {
-			err, replaced = displace(tmp, next, yields), true
+			err = displace(tmp, next, yields)
+			replaced = true
 		}
 		if err == nil {
 			return next, replaced, nil
@@ -143,7 +144,8 @@ func place(tmp, name string, yields func(name string) bool) (taken string, repla
 		if !errors.Is(err, fs.ErrExist) {
 			return "", false, writeError(next, err)
 		}
-		next, replaced = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext), false
+		next = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+		replaced = false
 	}
 }
 

@@ -139,7 +139,9 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 		return r.unrecorded(err)
 	}
 	h := r.header()
-	h.Transport, h.Command, h.Processes = "stdio", command, processes
+	h.Transport = "stdio"
+	h.Command = command
+	h.Processes = processes
 	rec, err := recorder.New(context.Background(), db, h, r.options()...)
 	if err != nil {
 		return r.unrecorded(errors.Join(err, db.Close()))
@@ -318,7 +320,8 @@ func until(ctx context.Context, events iter.Seq2[store.Event, error]) iter.Seq2[
 	return func(yield func(store.Event, error) bool) {
 		for e, err := range events {
 			if ctx.Err() != nil {
-				e, err = store.Event{}, context.Cause(ctx)
+				e = store.Event{}
+				err = context.Cause(ctx)
 			}
 			if !yield(e, err) || err != nil {
 				return

@@ -43,7 +43,8 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", options.Listen, err)
 	}
-	if r.db, err = r.Home.Open(boltstore.Options{Sync: r.Sync}); err != nil {
+	r.db, err = r.Home.Open(boltstore.Options{Sync: r.Sync})
+	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	signals := make(chan os.Signal, 1)
@@ -53,7 +54,8 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	defer end()
 	r.fail = end
 	whole, err := r.proxy(ctx, signals, listener, target)
-	if err = errors.Join(err, r.db.Close()); err == nil && !whole {
+	err = errors.Join(err, r.db.Close())
+	if err == nil && !whole {
 		return &exit.Status{Code: exit.Lost}
 	}
 	return err

@@ -34,7 +34,8 @@ type Location struct {
 func writeSARIF(w io.Writer, head Head, results []Result) error {
 	type object = map[string]any
 	text := func(s string) object { return object{"text": s} }
-	rules, found := []object{}, []object{}
+	rules := []object{}
+	found := []object{}
 	for _, r := range head.Rules {
 		rules = append(rules, object{"id": r.ID, "shortDescription": text(r.Title), "help": text(r.Help),
 			"defaultConfiguration": object{"level": r.Level}})

@@ -146,7 +146,8 @@ func ShellWord(w string) string {
 // Size formats a number of bytes for people.
 func Size(n int64) string {
 	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	x, i := float64(n), 0
+	x := float64(n)
+	i := 0
 	for ; x >= 1024 && i < len(names)-1; i++ {
 		x /= 1024
 	}
