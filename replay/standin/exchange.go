@@ -139,9 +139,7 @@ func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
 	}
 	switch info.What {
 	case store.HTTPRequest:
-		ex.method = info.Method
-		ex.path = info.Path
-		ex.request = h
+		ex.method, ex.path, ex.request = info.Method, info.Path, h
 		ex.other = info.Other || info.Withheld
 		open, given := x.given[ex.session]
 		switch {
