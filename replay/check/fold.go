@@ -36,7 +36,8 @@ type Fold struct {
 	retries   retries
 	tools     toolHistory
 	tallies   tallies
-	schemaErr error // the first
+	schemaErr error          // the first
+	parts     [3]store.Event // of each direction, the last line, if it has no end and is no message
 }
 
 // New returns a fold; emit gets the findings.
@@ -92,6 +93,7 @@ func (f *Fold) Apply(event store.Event) error {
 			return err
 		}
 		f.silence.onEnd(event)
+		f.onPartEnd(event, info)
 		switch info.By {
 		case "sender":
 			f.ending.closed[dir] = f.now
@@ -166,6 +168,9 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 		return nil
 	case !fromClient && x.refused() && !x.isAnswer(parsed):
 		f.onBodyRead(e, x)
+		return nil
+	case e.Stream == 0 && e.Unterminated && parsed.Messages == nil && f.parts[e.Dir].Seq == 0: // the end of the direction tells whose doing it is
+		f.parts[e.Dir] = e
 		return nil
 	case !judgeEncoding(f.reporter, e, parsed):
 		return nil
@@ -350,6 +355,9 @@ func (f *Fold) onCutFrame(e store.Event) {
 func (f *Fold) Close(now time.Duration) Summary {
 	if f.live = now > 0 && !f.ending.sealed; f.live {
 		f.now.at = max(f.now.at, now)
+	}
+	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+		f.onPartEnd(store.Event{Dir: dir}, store.EOFInfo{})
 	}
 	streams := slices.Sorted(maps.Keys(f.exchanges.all))
 	for _, stream := range streams {

@@ -42,6 +42,23 @@ func judgeEncoding(reporter *reporter, event store.Event, parsed order.Parsed) b
 	return parsed.Messages != nil
 }
 
+// onPartEnd judges the last line of a direction if it has no end and is no message, at the end
+// of the direction. A receiver that took no more is at fault for a line that may begin a message.
+func (f *Fold) onPartEnd(e store.Event, end store.EOFInfo) {
+	part := f.parts[index(e.Dir)]
+	if part.Seq == 0 {
+		return
+	}
+	f.parts[index(e.Dir)] = store.Event{}
+	text, unpassed := bytes.TrimSpace(part.Payload), end.Read-end.Passed
+	if unpassed <= 0 || unpassed > int64(part.Size()) || !bytes.HasPrefix(text, []byte("{")) && !bytes.HasPrefix(text, []byte("[")) {
+		judgeEncoding(f.reporter, part, order.Parsed{})
+		return
+	}
+	f.report(unanswered, e.Dir.Reverse(), "", []uint64{part.Seq, e.Seq}, "the %s stopped reading in the middle of a frame of the %s, of which %d bytes had come and %d were passed on: %s",
+		e.Dir.Receiver(), e.Dir.Sender(), part.Size(), int64(part.Size())-unpassed, excerpt(part.Payload))
+}
+
 // judgeMembers is rules P13 and P14: a message names the JSON-RPC version, and from
 // 2026-07-28 on a request names the revision and the client. Every peer reads these members;
 // no schema is needed. httpRevision is the revision in force for the message's exchange.
