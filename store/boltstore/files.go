@@ -497,12 +497,12 @@ func (osDisk) commit(db *bolt.DB, file *os.File, f func(*bolt.Tx) error) error {
 // last sync: the next transaction overwrites pages of the transaction before. The meta pages are
 // written again because the kernel forgets a page after a failed write.
 func settle(file *os.File) error {
-	metas, err := readMetas(file)
+	metas, pageSize, err := readMetas(file)
 	if err != nil {
 		return err
 	}
 	for i, m := range metas {
-		if _, err := file.WriteAt(m[:], int64(i*os.Getpagesize())+pageHead); err != nil {
+		if _, err := file.WriteAt(m[:], int64(uint64(i)*pageSize)+pageHead); err != nil {
 			return err
 		}
 	}

@@ -41,6 +41,9 @@ const (
 	pageFree   = 16
 	metaMagic  = 0xED0CDAED
 	maxDepth   = 64
+
+	minPageSize = 512
+	maxPageSize = 1 << 24
 )
 
 // checkTree checks the whole tree from the newest meta page on, and that each page is either
@@ -74,39 +77,65 @@ func checkTree(file *os.File) error {
 
 // meta reads the newest intact meta page.
 func (t *pageTree) meta() (root, free uint64, err error) {
-	metas, err := readMetas(t.file)
+	metas, _, err := readMetas(t.file)
 	if err != nil {
 		return 0, 0, err
 	}
 	newest := uint64(0)
 	for _, m := range metas {
-		sum := fnv.New64a()
-		_, _ = sum.Write(m[:56])
-		if binary.NativeEndian.Uint32(m[:]) != metaMagic || binary.NativeEndian.Uint64(m[56:]) != sum.Sum64() {
+		if !isMeta(m) {
 			t.stale = true
 			continue
 		}
 		if tx := binary.NativeEndian.Uint64(m[48:]); tx >= newest {
 			newest = tx
-			t.pageSize = uint64(binary.NativeEndian.Uint32(m[8:]))
+			t.pageSize = metaPageSize(m)
 			root = binary.NativeEndian.Uint64(m[16:])
 			free = binary.NativeEndian.Uint64(m[32:])
 			t.pages = binary.NativeEndian.Uint64(m[40:])
 		}
 	}
-	if t.pageSize < 512 || t.pageSize > 1<<24 {
+	if t.pageSize < minPageSize || t.pageSize > maxPageSize {
 		return 0, 0, errors.New("no meta page")
 	}
 	return root, free, nil
 }
 
-func readMetas(f io.ReaderAt) (m [2][64]byte, err error) {
-	for i := range m {
-		if _, err := f.ReadAt(m[i][:], int64(i*os.Getpagesize())+pageHead); err != nil {
-			return m, err
+// metaBytes is the content of a meta page: magic (4), version (4), page size (4), flags (4),
+// root page (8), sequence of the root bucket (8), list of free pages (8), number of pages (8),
+// transaction (8), FNV-1a of all that (8).
+type metaBytes [64]byte
+
+func isMeta(m metaBytes) bool {
+	sum := fnv.New64a()
+	_, _ = sum.Write(m[:56])
+	return binary.NativeEndian.Uint32(m[:]) == metaMagic && binary.NativeEndian.Uint64(m[56:]) == sum.Sum64()
+}
+
+func metaPageSize(m metaBytes) uint64 { return uint64(binary.NativeEndian.Uint32(m[8:])) }
+
+// readMetas reads both meta pages. The pages of the file have the size that an intact meta page
+// states, which is another on a machine with other pages; without one they have the size of this
+// machine's.
+func readMetas(file io.ReaderAt) (metas [2]metaBytes, pageSize uint64, err error) {
+	pageSize = uint64(os.Getpagesize())
+	var m metaBytes
+	if _, err := file.ReadAt(m[:], pageHead); err == nil && isMeta(m) && metaPageSize(m) >= minPageSize && metaPageSize(m) <= maxPageSize {
+		pageSize = metaPageSize(m)
+	} else {
+		for size := uint64(minPageSize); size <= maxPageSize; size *= 2 {
+			if _, err := file.ReadAt(m[:], int64(size)+pageHead); err == nil && isMeta(m) && metaPageSize(m) == size {
+				pageSize = size
+				break
+			}
 		}
 	}
-	return m, nil
+	for i := range metas {
+		if _, err := file.ReadAt(metas[i][:], int64(uint64(i)*pageSize)+pageHead); err != nil {
+			return metas, pageSize, err
+		}
+	}
+	return metas, pageSize, nil
 }
 
 // mark marks a page as used; a second use is an error.

@@ -208,8 +208,9 @@ func scanDatabase(file *os.File) (*databaseScan, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, pageSize, _ := readMetas(file) // damaged ones are no reason to stop
 	scan := &databaseScan{
-		file: file, size: info.Size(), pageSize: int64(os.Getpagesize()),
+		file: file, size: info.Size(), pageSize: int64(pageSize),
 		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{},
 	}
 	scan.skipFree(file)
