@@ -43,9 +43,7 @@ A FILTER selects calls, as --filter of mcprec show does: tool:search dir:c2s, sa
 
 --format json prints one object: expr, found, events (read), event (as show prints it).
 
-` + sessionHelp + `
-
-Exit codes: 0 found, 1 it never holds, 2 usage, 3 data that cannot be read.`,
+` + sessionHelp,
 		Example: `  mcprec bisect --expr 'pending > 3'
   mcprec bisect --expr 'waited(tool:search) > 2s and not ended(s2c)'
   mcprec bisect --expr 'progress("count-1") >= 5 or failures > 0' SESSION

@@ -26,7 +26,7 @@ const capacityHelp = `capacity says, from a recording alone, how much room a tra
 session not to hang: the least number of frames it must hold each way, by how the two
 ends work. A session that hangs with little room has a hang in it that buffers hide.
 
-For each model (mcprec replay --help has them) it prints the least capacity for both
+For each model (see mcprec help models) it prints the least capacity for both
 directions; the frontier, which are the least pairs where one direction has less; and
 the hang at one less. serial, and inbox:Q with too small a queue, may be safe at no
 capacity: there an end waits for itself. The notification debt of an end is the
@@ -52,7 +52,7 @@ func newCapacity() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity [SESSION]...",
 		Short: "Say how much room a transport must have for a session not to hang",
-		Long:  capacityHelp + sessionHelp + "\n\nExit codes: 0 fine, 1 --capacity is too little, 2 usage, 3 data that cannot be read.",
+		Long:  capacityHelp + sessionHelp,
 		Example: `  mcprec capacity
   mcprec capacity --client rigid --server rigid SESSION
   mcprec capacity --capacity c2s=1,s2c=0 testdata/*.jsonl`,

@@ -105,10 +105,10 @@ are of all calls: how long each took, or waited. --format junit prints a test ca
 each rule of each session, --format sarif a log of SARIF 2.1.0, which points at the
 lines of fixtures.
 
-` + sessionHelp + `
+The exit code is 1 for a finding at or above --fail-on. If a session cannot be read, the
+others are checked all the same.
 
-Exit codes: 0 fine, 1 a finding at or above --fail-on, 2 usage, 3 data that cannot
-be read; the other sessions are checked all the same.`
+` + sessionHelp
 
 func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err error) {
 	if options.max < 0 {

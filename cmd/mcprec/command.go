@@ -40,7 +40,7 @@ func firstOf(args []string) string {
 	return args[0]
 }
 
-// completeSessions completes to the ids of the newest sessions and to files.
+// completeSessions completes to the ids and labels of the newest sessions, and to files.
 func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var h home
 	h.Dir, _ = cmd.Flags().GetString("store")
@@ -54,10 +54,20 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 		return nil, cobra.ShellCompDirectiveError
 	}
 	var ids []cobra.Completion
-	for s, err := range db.Sessions(cmd.Context(), store.Query{Prefix: prefix, Newest: true, Limit: 50}) {
-		if err == nil {
-			h := d.Header(s.Header)
+	seen := map[string]bool{}
+	for s, err := range db.Sessions(cmd.Context(), store.Query{Newest: true, Limit: 200}) {
+		if err != nil {
+			continue
+		}
+		h := d.Header(s.Header)
+		if strings.HasPrefix(string(s.ID), prefix) && len(ids) < 50 {
 			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), terminal.Plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
+		}
+		for _, label := range (&labels{h.Label, h.Labels}).list() {
+			if prefix != "" && strings.HasPrefix(label, prefix) && !seen[label] {
+				seen[label] = true
+				ids = append(ids, cobra.CompletionWithDesc(terminal.Plain(label), "the newest session with this label"))
+			}
 		}
 	}
 	return ids, cobra.ShellCompDirectiveDefault
@@ -76,12 +86,10 @@ func openStore(cmd *cobra.Command, home home) (*session.Store, error) {
 // closeInto closes c and joins its error to *err.
 func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
 
-const sessionHelp = `SESSION is an id, a unique prefix of one, the path of a fixture, - for a
-fixture on standard input, or nothing for the session in the store that
-started last.`
-
-// exitLine is the help of most commands.
-const exitLine = `Exit codes: 0 fine, 2 usage, 3 data that cannot be read or written.`
+// sessionHelp stands in the help of the commands that take a SESSION.
+const sessionHelp = `SESSION is an id or the beginning of one, a label, a path, - for standard input, or
+nothing for the newest: see mcprec help sessions.
+`
 
 // exactOut returns the output for exact bytes: a fixture or a stream.
 func exactOut(cmd *cobra.Command) io.Writer { return terminal.Underneath(cmd.OutOrStdout()) }

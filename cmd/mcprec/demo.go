@@ -34,8 +34,9 @@ hangs: issue 594.
 
 The recording is kept in a store of its own, thrown away at the end, unless
 --store says where to keep it.`,
-		Args: atMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, dir) },
+		Example: "  mcprec demo",
+		Args:    atMost(0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, dir) },
 	}
 	cmd.Flags().StringVar(&dir, "store", "", "keep the recording in the store `DIR`")
 	cmd.AddCommand(

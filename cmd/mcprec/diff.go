@@ -43,7 +43,7 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two sessions: calls, payloads, order, timing",
-		Long:  diffHelp + normalizerHelp(),
+		Long:  diffHelp,
 		Example: `  mcprec diff before.jsonl after.jsonl
   mcprec diff 0190aaaa 0190bbbb --only order,payload
   mcprec diff golden.jsonl - --format junit < new.jsonl`,
@@ -63,7 +63,7 @@ func newDiff() *cobra.Command {
 	return cmd
 }
 
-var diffHelp = `diff compares two recorded sessions by what caused what, not line by line: a message
+const diffHelp = `diff compares two recorded sessions by what caused what, not line by line: a message
 of B stands for one of A, whenever it came. Calls are paired by method and params (see
 --match), in their order where there are several; what is left of a tool is paired with
 what differs least, and shown as changed. The sections:
@@ -99,14 +99,10 @@ a difference.
 Each session is read again for what differs. Held are about 250 bytes a message, and at
 most 64 MiB of the texts that differ of each: of more it is said that they do, not where.
 
-` + filterHelp + `
-A finding is told where one of its events fits.
+With --filter a finding is told where one of its events fits. mcprec help matching has the
+normalizers.
 
-` + sessionHelp + `
-
-Exit codes: 0 the same, 1 they differ, 2 usage, 3 data that cannot be read.
-
-`
+` + sessionHelp
 
 func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	for _, section := range o.only {

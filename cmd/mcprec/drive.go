@@ -90,10 +90,10 @@ func newDrive() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drive [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Stand in for a session's client: drive a server and compare its answers",
-		Long: driveHelp + driveTargetHelp + normalizerHelp() + "\n" + sessionHelp + `
-
-Exit codes: 0 every step a match, 1 another verdict, 2 usage or nothing to compare, 3
-data that cannot be read or written, 126 and 127 the command cannot be run.`,
+		Long:  driveHelp + driveTargetHelp + sessionHelp,
+		Example: `  mcprec drive SESSION -- npx -y @modelcontextprotocol/server-everything
+  mcprec drive testdata/session.jsonl --target http://localhost:3000/mcp
+  mcprec drive --format junit -o report.xml testdata/session.jsonl -- ./server`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
 				return exit.Usagef("drive: want one session, then -- and the server's command: mcprec drive SESSION -- COMMAND [ARG]...")

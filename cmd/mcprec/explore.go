@@ -203,7 +203,7 @@ At L0 these models have no choice of their own, and every order of delivery come
 to the same end: one schedule at each capacity decides, and no more are run unless
 --schedules or --strategy is given. At L1 200 are run.
 
-The models of an end are those of mcprec replay: free, rigid, inline, serial, inbox:Q. At
+mcprec help models has the models of an end. At
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
@@ -237,7 +237,7 @@ so simple: from, to, runs, held, verified), smaller (null, or the smallest sessi
 with the same failure: from and to how many frames, runs, token, held, verified,
 boundary), leaked (whether goroutines were left), notes. Lists are never null.
 
-` + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read."
+` + sessionHelp
 
 // writeSmallest writes the smallest session that fails as in the report, and prints on stderr
 // how to use it.

@@ -53,7 +53,10 @@ func newExport() *cobra.Command {
 --filter selects events as that of mcprec show does. What is written is a session of its
 own, numbered anew, with a note of what was left out; text and mermaid keep the numbers.
 
-` + sessionHelp + "\n\n" + exitLine,
+` + sessionHelp,
+		Example: `  mcprec export -o session.jsonl
+  mcprec export --format mermaid SESSION
+  mcprec export --format raw --dir s2c --secrets SESSION`,
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runExport(cmd, o, firstOf(args)) },

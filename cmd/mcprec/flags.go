@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -84,6 +85,21 @@ func oneOf(flag, value string, allowed ...string) error {
 	return exit.Usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
 }
 
+// flagError says of a value that a flag does not take what the flag wants.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	wants := map[string]string{"int": "a number", "uint64": "a number of 0 or more", "duration": "a duration such as 500ms or 10s", "bool": "true or false"}
+	flag := invalid.GetFlag()
+	want, ok := wants[flag.Value.Type()]
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("--%s %s: want %s", flag.Name, invalid.GetValue(), want)
+}
+
 func notNegative(flag string, n int) error {
 	if n < 0 {
 		return exit.Usagef("--%s %d: want 0 or more", flag, n)
@@ -135,7 +151,7 @@ func (h *home) addMaskRules(cmd *cobra.Command) {
 type filterFlag struct{ expr string }
 
 func (o *filterFlag) addFlags(cmd *cobra.Command) {
-	cmd.Flags().Func("filter", "only what fits the `EXPRESSION`, such as 'tool:search status:pending'; given twice, both must fit", func(expr string) error {
+	cmd.Flags().Func("filter", "only what fits the `EXPRESSION`, such as 'tool:search status:pending':\nsee mcprec help filters", func(expr string) error {
 		o.expr = strings.TrimSpace(o.expr + " " + expr)
 		return nil
 	})
@@ -150,14 +166,7 @@ func (o filterFlag) parse() (*filter.Filter, error) {
 	return f, nil
 }
 
-// filterHelp explains --filter in the help of each command that has it.
-var filterHelp = `--filter 'tool:search status:pending' selects by terms that must all hold; -TERM or
-!TERM must not. A value may be one of several (a|b), have * for anything, or stand in
-quotes; a value without a field is looked for in the whole event. A term about a call
-selects its request, answer, progress and cancellation.
-
-` + filterWords()
-
+// filterWords lists the fields of a filter with what they select.
 func filterWords() string {
 	var b strings.Builder
 	for _, f := range filter.Fields() {
@@ -207,15 +216,7 @@ func (l *labels) list() (list []string) {
 
 // of reports whether a session has all of the labels. Its plain label may be NAME=VALUE.
 func (l *labels) of(header store.Header) bool {
-	if l.text != "" && header.Label != l.text {
-		return false
-	}
-	for name, value := range l.values {
-		if has, ok := header.Labels[name]; (!ok || has != value) && header.Label != name+"="+value {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.list(), func(label string) bool { return !session.HasLabel(header, label) })
 }
 
 // labelOf returns the labels of a session for a listing.
@@ -272,7 +273,7 @@ func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.by, "match", "params", "what a request must have in common with the recorded one: params,\nmethod, order (method and place), or strict")
 	f.StringArrayVar(&r.ignore, "ignore", nil, "a JSON `POINTER` from the message's root, as /params/arguments/when or\n/result/content/*/text, to a place that is not compared; in a text that is\nJSON itself it goes on; may be repeated")
-	f.StringSliceVar(&r.normalize, "normalize", nil, "the `NAMES` of normalizers, which make values comparable: see below")
+	f.StringSliceVar(&r.normalize, "normalize", nil, "the `NAMES` of normalizers, which make values comparable: see\nmcprec help matching")
 	completeWords(cmd, "match", "params", "method", "order", "strict")
 	completeWords(cmd, "normalize", namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })...)
 }

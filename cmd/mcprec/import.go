@@ -38,9 +38,8 @@ A session is stored as it is in its file. If something in it looks like a secret
 stderr says so: it is masked when it is shown, and mcprec redact takes it out for good.
 
 A file with the sessions of several servers becomes as many. One with one may also be
-named wherever a fixture is wanted, without an import.
-
-` + exitLine,
+named wherever a fixture is wanted, without an import.`,
+		Example: "  mcprec import session.jsonl\n  mcprec import --from har network.har",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return exit.Usagef("import: no file; use mcprec import FILE...")

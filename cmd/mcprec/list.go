@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
 )
@@ -27,10 +28,10 @@ type listOptions struct {
 func newList() *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
-		Use:   "list [PREFIX]",
+		Use:   "list [PREFIX | LABEL]",
 		Short: "List the sessions in the store, newest first",
-		Long: `list shows the sessions in the store, newest first; with a PREFIX those whose id
-begins so.
+		Long: `list shows the sessions in the store, newest first; with a word those whose id
+begins so, or whose label it is.
 
 START is local time. The first column is the shortest prefix, of 8 characters or more, that names the
 session. STATE is live while a recorder holds it, closed when the recording came
@@ -41,11 +42,10 @@ beginning.
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
 null when unknown), labels, an object, if record was given --label NAME=VALUE,
 doubtful, the first event that a failing disk may not have kept, if there is one, and
-masked, true, if record was given --mask.
-
-` + exitLine,
-		Args: atMost(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
+masked, true, if record was given --mask.`,
+		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --format json nightly",
+		Args:    atMost(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
 	o.addMaskFlags(cmd)
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
@@ -53,7 +53,7 @@ masked, true, if record was given --mask.
 	return cmd
 }
 
-func runList(cmd *cobra.Command, options listOptions, prefix string) (err error) {
+func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	defer process.LimitMemory()()
 	if err := notNegative("limit", options.limit); err != nil {
 		return err
@@ -64,13 +64,15 @@ func runList(cmd *cobra.Command, options listOptions, prefix string) (err error)
 	}
 	defer closeInto(&err, db)
 	var sessions []store.Session
-	for s, serr := range db.Sessions(cmd.Context(), store.Query{Prefix: strings.ToLower(prefix), Newest: true}) {
+	for s, serr := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts of the store are still listed
 			continue
 		}
-		s.Header = db.Masker.Header(s.Header)
-		sessions = append(sessions, s)
+		if strings.HasPrefix(string(s.ID), strings.ToLower(name)) || session.HasLabel(s.Header, name) {
+			s.Header = db.Masker.Header(s.Header)
+			sessions = append(sessions, s)
+		}
 	}
 	w, serr := screenOf(cmd)
 	if serr != nil {
@@ -85,8 +87,8 @@ func runList(cmd *cobra.Command, options listOptions, prefix string) (err error)
 		listText(w, sessions, options.limit)
 	}
 	if len(sessions) == 0 && err == nil && options.format == "text" {
-		if prefix != "" {
-			return exit.Usagef("no session begins with %s in %s", prefix, db.Info().Location)
+		if name != "" {
+			return exit.Usagef("no session has the id or the label %s in %s", name, db.Info().Location)
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", db.Info().Location)
 	}

@@ -2,8 +2,8 @@
 // mcprec help for the commands.
 //
 // A command has a file of its name: options, flags, constructor, run and report. The commands
-// share command.go (arguments, and what a command opens and prints to) and flags.go (flags of
-// several commands). Below internal are
+// share command.go (arguments, and what a command opens and prints to), flags.go (flags of
+// several commands) and help.go (how help is printed, and its topics). Below internal are
 //
 //	session, recording, driving  what SESSION names, with its masking; record; the live server of drive
 //	terminal, report, notice     output for people; text, JSON, JUnit, SARIF; what serve says
@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ import (
 )
 
 func main() {
+	cobra.EnableCommandSorting = false // help lists the commands in the order of their use
 	s := run(os.Args[1:], process.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	if s.Signal != nil {
 		process.DieOf(s.Signal)
@@ -53,23 +55,17 @@ func run(args []string, std process.Streams) *exit.Status {
 
 func newRoot(std process.Streams) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "mcprec",
-		Short: "Record MCP sessions byte for byte, replay them, see the hang",
-		Long: `mcprec records MCP sessions byte for byte in true order, keeps them, replays
-them through a bounded transport, and says who waits for whom when one hangs.
-
-  mcprec record -- npx -y @modelcontextprotocol/server-everything
+		Use:                   "mcprec COMMAND [ARG]...",
+		DisableFlagsInUseLine: true,
+		Short:                 "Record MCP sessions byte for byte, replay them, see the hang",
+		Example: `  mcprec record -- npx -y @modelcontextprotocol/server-everything
   mcprec list
   mcprec show
-  mcprec replay --client inbox:0
-  mcprec explore --client inbox:0
-
-A SESSION is an id, a unique prefix of one, the path of a fixture, - for a
-fixture on standard input, or nothing for the session that started last.
-The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
-~/.local/state/mcprec.
-
-` + exitTable,
+  mcprec check
+  mcprec demo`,
+		Long: `It records MCP sessions byte for byte in true order, keeps them, replays them through
+a bounded transport, and says who waits for whom when one hangs. A SESSION is an id or
+the beginning of one, a label, or a path; where none is given, it is the newest.`,
 		SuggestionsMinimumDistance: 2,
 		Version:                    version(),
 		SilenceErrors:              true,
@@ -85,15 +81,29 @@ The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 		if errors.As(err, &s) {
 			return s
 		}
-		return exit.Usagef("%v; see %s --help", err, cmd.CommandPath())
+		return exit.Usagef("%v; see %s --help", flagError(err), cmd.CommandPath())
 	})
-	root.AddCommand(newRecord(std), newList(), newShow(), newTail(), newExport(), newImport(), newReplay(), newExplore(),
-		newServe(std), newDrive(), newCheck(), newCapacity(), newDiff(), newState(), newBisect(), newVerify(), newRepair(),
-		newRedact(), newRemove(), newPrune(), newCompact(), newStats(), newDemo())
+	root.SetHelpFunc(printHelp)
+	root.SetHelpCommand(newHelp())
+	add := func(group string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: group, Title: group})
+		for _, cmd := range commands {
+			cmd.GroupID = group
+		}
+		root.AddCommand(commands...)
+	}
+	add("Record", newRecord(std), newDemo())
+	add("Look", newList(), newShow(), newTail(), newState(), newDiff(), newBisect())
+	add("Why it hangs", newCheck(), newReplay(), newExplore(), newCapacity())
+	add("Test", newServe(std), newDrive())
+	add("Keep", newRemove(), newRedact(), newStore())
+	add("Share", newExport(), newImport())
+	root.AddCommand(movedToStore()...)
 	root.AddCommand(&cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  atMost(0),
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  mcprec version",
+		Args:    atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "mcprec %s\n", version())
 			return err
@@ -106,10 +116,13 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	near := slices.DeleteFunc(cmd.SuggestionsFor(args[0]), func(name string) bool {
+		return name == "rm" || name == "redact" // a slip must not lead to a command that removes something
+	})
 	advice := "see mcprec --help"
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	if len(near) > 0 {
 		advice = "did you mean " + strings.Join(near, " or ") + "?"
-	} else if _, err := exec.LookPath(args[0]); err == nil {
+	} else if _, err := exec.LookPath(args[0]); err == nil && (len(args) > 1 || strings.Contains(args[0], "/")) {
 		advice = "did you mean mcprec record -- " + strings.Join(args, " ") + "?"
 	}
 	return exit.Usagef("unknown command %q; %s", args[0], advice)
@@ -134,15 +147,3 @@ func version() string {
 	}
 	return release
 }
-
-const exitTable = `Exit codes:
-  0    fine
-  1    a verdict other than pass, a fault found by check, verify or serve --fail,
-       nothing found by bisect, something that repair could not save, or sessions that
-       diff finds to differ
-  2    usage: a flag, an argument, or a session that cannot be told
-  3    a store or a file that cannot be read or written
-  4    record: the command exited 0, but not all could be recorded
-  126  record, serve, drive: the command cannot be run
-  127  record, serve, drive: there is no such command
-  record otherwise exits with its command's status, or dies of its signal.`

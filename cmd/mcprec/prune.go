@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,18 +98,16 @@ says so:
   --max-size 2GiB    the store takes more than that; the oldest go first
 
 With --label only the sessions with that label go, and only they are counted, so that
-each label can have limits of its own:
-
-  mcprec prune --label env=ci --older-than 7d
-  mcprec prune --label env=prod --keep 1000
+each label can have limits of its own.
 
 A session that is being recorded stays. One whose start is unknown, as in what other
 recorders wrote, has no age and counts as the oldest. --dry-run only lists what would
 go. What is listed is id, end, size in the store, which limit, label and command.
 
-The space is given back at once where it is worth it, as mcprec compact does.
-
-` + exitLine,
+The space is given back at once where it is worth it, as mcprec store compact does.`,
+		Example: `  mcprec store prune --older-than 30d --dry-run
+  mcprec store prune --label env=ci --older-than 7d
+  mcprec store prune --label env=prod --keep 1000`,
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -127,7 +126,7 @@ The space is given back at once where it is worth it, as mcprec compact does.
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
 	addParsed(cmd, &o.maxSize, "max-size", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB", parseSize)
 	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
-	f.BoolVarP(&o.dry, "dry-run", "n", false, "only list what would go")
+	f.BoolVar(&o.dry, "dry-run", false, "only list what would go")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd
 }
@@ -275,12 +274,12 @@ func newRemove() *cobra.Command {
 		Use:     "rm SESSION...",
 		Aliases: []string{"remove", "delete"},
 		Short:   "Remove sessions from the store for good",
-		Long: `rm removes sessions from the store. Each SESSION is an id or a unique prefix of
-one. A session that is being recorded cannot be removed.
+		Long: `rm removes sessions from the store. Each SESSION is an id, the beginning of one, or a
+label that no other session has. A session that is being recorded cannot be removed.
 
-The space is used again by later sessions; mcprec compact gives it back to the disk.
-
-` + exitLine,
+The space is used again by later sessions; mcprec store compact gives it back to the disk.
+mcprec store prune removes many sessions, by age, number or size.`,
+		Example: "  mcprec rm 0190aaaa\n  mcprec rm nightly",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return exit.Usagef("rm: no session; use mcprec rm SESSION...")
@@ -308,6 +307,11 @@ func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
 		if err != nil {
 			return err
 		}
+		if !strings.HasPrefix(string(found.ID), strings.ToLower(arg)) {
+			if labelled, err := db.Labelled(cmd.Context(), arg); err != nil || len(labelled) > 1 {
+				return errors.Join(err, exit.Usagef("rm: %s is the label of %d sessions; name one by its id, or see mcprec store prune --label", arg, len(labelled)))
+			}
+		}
 		if err := db.Delete(cmd.Context(), found.ID); err != nil {
 			return err
 		}
@@ -328,12 +332,11 @@ func newCompact() *cobra.Command {
 checks every event on the way. The new file takes the old one's place at once, when it
 is whole and on the disk: who interrupts compact, or loses power, has the old one.
 What was removed is then in none of the store's files. A damaged database stays as it
-is; see mcprec repair.
+is; see mcprec store repair.
 
 Recorders and readers go on meanwhile; commands that remove or import sessions wait. There
-must be room for the largest database once more.
-
-` + exitLine,
+must be room for the largest database once more.`,
+		Example:           "  mcprec store compact",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runCompact(cmd, h) },

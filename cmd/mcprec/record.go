@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,13 +41,19 @@ passed on, and record ends at once if a signal asked for it, else when that outp
 been silent for 250 ms. While the client is there and the other process still reads
 what it says, the session goes on.
 
-` + diskHelp + secretHelp + targetHelp + exitTable,
+` + targetHelp + `mcprec help masking says what becomes of secrets, mcprec help storage where sessions are
+kept and what happens when the disk fails or is full.`,
+		Example: `  mcprec record -- npx -y @modelcontextprotocol/server-everything
+  mcprec record --label nightly -o session.jsonl -- ./server --stdio
+  mcprec record --target http://localhost:3000/mcp`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && o.rec.Target == "":
 				return exit.Usagef("record: no command; use mcprec record -- COMMAND [ARG]..., or mcprec record --target URL")
 			case len(args) > 0 && o.rec.Target != "":
 				return exit.Usagef("record: --target and a command; give one of them")
+			case len(args) > 0 && (strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://")):
+				return exit.Usagef("record runs a command; to record a server at a URL: mcprec record --target URL")
 			}
 			return nil
 		},
@@ -75,14 +82,6 @@ what it says, the session goes on.
 	f.BoolVar(&o.rec.Split, "split", false, "with --target: give each exchange without a session id a recording of its own")
 	return cmd
 }
-
-const secretHelp = `The store keeps exactly what passed, for you alone, but for headers that carry
-credentials. Whatever leaves it, shown or written, has its secrets masked: [redacted:…]
-stands for each, the same for the same secret. --secrets leaves them as they are,
---mask-key and its like mask more, --mask keeps none once the session has ended, and mcprec
-redact takes them out of a session for good.
-
-`
 
 const diskHelp = `If the disk does not answer, a frame waits for it for at most 100 ms; if the disk is
 full, it does not wait. The session goes on, and what is to be recorded waits in memory,

@@ -41,15 +41,16 @@ session, whose id it prints; with -o a fixture. With --in-place the copy takes t
 session's place. A session without secrets is left as it is.
 
 A session of the store that is redacted in place has a new id, and the old one is
-removed; its bytes stay in the database's free pages until mcprec compact.
+removed; its bytes stay in the database's free pages until mcprec store compact.
 --scan changes nothing: it lists where there are secrets, never the secrets, in every
 session of the store, or in the sessions and files that are named, and exits with 1 if
 there are some. A key that was recorded is known: redacting the recording
 does not call it back. Make a new one.
 
-` + sessionHelp + `
-
-` + exitTable,
+` + sessionHelp,
+		Example: `  mcprec redact SESSION
+  mcprec redact --in-place SESSION
+  mcprec redact --scan`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 && !o.scan {
 				return exit.Usagef("redact: want one session; only --scan takes several")

@@ -24,15 +24,7 @@ an end works, and says whether the session comes to its end or hangs, who then
 waits for whom, which frame is held by whom, and what would change the verdict.
 No time passes in it: a hang is proved, for these models.
 
-Models of an end:
-  free      its reader never waits for its writer
-  rigid     one thread: the recorded local order of sends and receives is its
-            control flow
-  inline    its reader writes the answers itself, and meanwhile does not read
-  serial    its reader runs each handler to its end before it reads on: what a
-            handler asks the other end for is never answered
-  inbox:Q   its reader hands notifications to a queue of Q that nobody drains
-            during a call (inbox:0 is the python-sdk 1.3.0 client)
+mcprec help models has the models of an end.
 
 --capacity is in frames: N for both directions, c2s=N,s2c=N, or unbounded; at 0 a
 write ends when the other end reads.
@@ -60,13 +52,23 @@ cancelled it, reason: that it gives), warnings.
 
 `
 
+// insteadOfReplay names the commands for whoever wants to replay to a live end.
+const insteadOfReplay = "to stand in for the server: mcprec serve; to play the client: mcprec drive SESSION -- COMMAND"
+
 func newReplay() *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
-		Use:               "replay [SESSION]",
-		Short:             "Play both halves of a session through a bounded transport and judge it",
-		Long:              replayHelp + sessionHelp + "\n\nExit codes: 0 pass, 1 another verdict, 2 usage, 3 data that cannot be read.",
-		Args:              atMost(1),
+		Use:     "replay [SESSION]",
+		Short:   "Play both halves of a session through a bounded transport and judge it",
+		Long:    replayHelp + sessionHelp,
+		Example: "  mcprec replay\n  mcprec replay --client inbox:0 SESSION\n  mcprec replay --capacity 1 --server inline session.jsonl",
+		Args: func(cmd *cobra.Command, args []string) error {
+			own, command := beforeDash(cmd, args)
+			if len(command) > 0 {
+				return exit.Usagef("replay plays both ends itself, and runs no command; %s", insteadOfReplay)
+			}
+			return atMost(1)(cmd, own)
+		},
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
 	}

@@ -55,7 +55,10 @@ func newServe(std process.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Stand in for a session's server, on stdio or over HTTP",
-		Long:  serveLong + listenHelp + "\n" + normalizerHelp() + "\n" + serveExit,
+		Long:  serveLong + listenHelp,
+		Example: `  mcprec serve SESSION
+  mcprec serve --listen 127.0.0.1:7001 session.jsonl
+  mcprec serve testdata/session.jsonl -- npx -y @modelcontextprotocol/server-everything`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, _ := beforeDash(cmd, args)
 			return atMost(1)(cmd, own)
@@ -93,9 +96,6 @@ Answers come at once, but a result that was recorded some time after a notificat
 comes 10 ms after it, or what was recorded if that is less: many clients lose progress
 that they read together with the result. --timing none shows which.
 
-SESSION is an id, a unique prefix of one, the path of a fixture, or nothing for the
-newest session in the store.
-
 COMMAND is the real server, and --mode says when it is run:
   once          never, if the session is there, so that record -- COMMAND in a
                 client's configuration can be changed into serve SESSION -- COMMAND;
@@ -105,10 +105,6 @@ COMMAND is the real server, and --mode says when it is run:
   new_episodes  at the first request that is not recorded; what passes then is added
                 to the file
 `
-
-const serveExit = `Exit codes: 0 fine, 1 with --fail when the client did otherwise, 2 usage, 3 data
-that cannot be read or written, 126 and 127 a COMMAND that cannot be run or is not
-there. Where serve records, it ends as record does.`
 
 func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg string, command []string) error {
 	rules, err := o.rules()
@@ -322,8 +318,10 @@ recording that has no session ids are all one. A request that the recorded serve
 refused for how it was made (its session id, Accept, content type, protocol version,
 method or path) is refused in the same way, and not waited for. An interrupt ends it.
 The real server of --mode is then COMMAND or the one at --target; anew, or where there
-is no file, only that is recorded: all sessions of the run in one file.
-`
+is no file, only that is recorded: all sessions of the run in one file. Where serve
+records, it ends as record does.
+
+` + sessionHelp
 
 func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	switch {

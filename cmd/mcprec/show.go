@@ -42,13 +42,12 @@ a message, dashed for notifications, and beside the lifelines a rail for each ca
 its request to its answer: at the left those of the client, at the right the server's.
 mcprec export --format mermaid writes one for documents.
 
-` + filterHelp + `
 --format json prints one object a line: seq, at (a Go duration), kind, dir,
 stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
 token, error, request, latency; with --pairs response). For the exact bytes see mcprec
 export --secrets.
 
-` + sessionHelp + "\n\n" + exitLine,
+` + sessionHelp,
 		Example: `  mcprec show
   mcprec show --filter 'tool:search status:error|pending' --pairs
   mcprec show --filter 'took:>1s' SESSION

@@ -62,7 +62,7 @@ first, last, delivered, blocked), streams (stream, method, path, status, since, 
 s2c), of a live session lines (pipe, bytes, since, open), ended, frames, failures, lost.
 With --diff: from, to (seq, at), and changes (topic, before, after).
 
-` + sessionHelp + "\n\n" + exitLine,
+` + sessionHelp,
 		Example: `  mcprec state --at 12
   mcprec state --at 1.5s SESSION
   mcprec state --at 10% --diff 90% --format json SESSION`,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -33,12 +34,11 @@ func newStats() *cobra.Command {
 		Short: "Count what is in the store and what it takes on the disk",
 		Long: `stats counts the sessions of the store, in all and by label: events, bytes of frames
 as they passed (recorded), and what they take in the store (stored). It says how much
-of the databases is free, which mcprec compact gives back, and how many spools there
+of the databases is free, which mcprec store compact gives back, and how many spools there
 are: files of live sessions, and of those that ended and are not yet moved.
 
-With --label only the sessions with that label are counted.
-
-` + exitLine,
+With --label only the sessions with that label are counted.`,
+		Example:           "  mcprec store stats\n  mcprec store stats --label env=ci --format json",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
@@ -134,6 +134,9 @@ func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 	}
 	if options.format == "json" {
 		return errors.Join(err, report.NewEncoder(cmd.OutOrStdout()).Encode(x))
+	}
+	if wanted := options.labels.String(); wanted != "" && x.Sessions == 0 && err == nil {
+		return exit.Usagef("no session has the label %s in %s", wanted, x.Store)
 	}
 	return errors.Join(err, x.text(cmd.OutOrStdout()))
 }

@@ -36,7 +36,8 @@ for a session that is live.
 --filter is that of show; while a session is live, a call is pending until its answer is
 there.
 
-` + sessionHelp + "\n\n" + exitLine,
+` + sessionHelp,
+		Example:           "  mcprec tail -f\n  mcprec tail -n 50 --filter dir:s2c SESSION",
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runTail(cmd, o, firstOf(args)) },

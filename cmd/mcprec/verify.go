@@ -28,9 +28,8 @@ session whose recorder died is no fault: it is said, and what is there is
 checked. Events that the recorder could not store, and those that a failing disk may
 not have kept, are said as well.
 
-mcprec repair saves what a damaged store still holds.
-
-Exit codes: 0 fine, 1 a fault was found, 2 usage, 3 data that cannot be read.`,
+mcprec store repair saves what a damaged store still holds.`,
+		Example:           "  mcprec store verify\n  mcprec store verify SESSION",
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			defer process.LimitMemory()()
@@ -159,16 +158,14 @@ adds the events behind the damage. The damaged files are kept beside, with
 them: rm does not look into them. A pipe, a folder or a symbolic
 link where a file should be is renamed, with .aside at the end. Sessions that were removed stay so. Recorders
 may go on meanwhile. mcprec export --salvage ID takes out one session and changes
-nothing.
-
-Exit codes: 0 fine, or all was saved, 1 something is lost, 2 usage, 3 data that
-cannot be read or written.`,
+nothing.`,
+		Example:           "  mcprec store repair --dry-run\n  mcprec store repair",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runRepair(cmd, h, dry) },
 	}
 	h.addFlags(cmd)
-	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be saved and lost, and change nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be saved and lost, and change nothing")
 	return cmd
 }
 
@@ -199,7 +196,7 @@ func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 func sayRepaired(cmd *cobra.Command, repaired boltstore.Repaired) {
 	say := func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
 	fault, _, _ := strings.Cut(fmt.Sprint(repaired.Fault), " (") // without the advice to repair it
-	fault, _, _ = strings.Cut(fault, "; mcprec repair ")
+	fault, _, _ = strings.Cut(fault, "; mcprec store repair ")
 	if !strings.Contains(fault, repaired.Path) {
 		fault = repaired.Path + ": " + fault
 	}

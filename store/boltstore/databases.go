@@ -166,7 +166,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 // damagedError is the error for a damaged database. The text names the safe parts of the
 // store.
 func damagedError(path, cause string) error {
-	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; mcprec repair saves what it holds)", path, cause, store.ErrCorrupt)
+	return fmt.Errorf("read %s: %s: %w (the other databases in its folder and the spools are not affected; mcprec store repair saves what it holds)", path, cause, store.ErrCorrupt)
 }
 
 // explainOpenError translates an error of bolt.Open.
@@ -188,7 +188,7 @@ func explainOpenError(path string, err error) error {
 
 // staleError is the error for a database that may lack the newest transaction.
 func staleError(path string) error {
-	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (mcprec repair looks for it)", path, store.ErrCorrupt)
+	return fmt.Errorf("read %s: one of its two meta pages is damaged, so its newest transaction may be missing: %w (mcprec store repair looks for it)", path, store.ErrCorrupt)
 }
 
 // createDatabase makes an empty, synced database under a temporary name and renames it: a

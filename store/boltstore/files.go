@@ -520,7 +520,7 @@ type oddFile struct {
 }
 
 func (e *oddFile) Error() string {
-	return fmt.Sprintf("%s is %s, where a file of the store should be; mcprec repair sets it aside", e.path, kindOfFile(e.mode))
+	return fmt.Sprintf("%s is %s, where a file of the store should be; mcprec store repair sets it aside", e.path, kindOfFile(e.mode))
 }
 
 // kindOfFile names a kind of file for a message.

@@ -62,6 +62,9 @@ func Of(err error) *Status {
 	case errors.As(err, &s):
 		return s
 	case errors.As(err, &start):
+		if start.Code == 127 && strings.Contains(start.Command, " ") { // as in a configuration
+			err = fmt.Errorf("%w; it is one argument with blanks: make each word an argument of its own", err)
+		}
 		return &Status{Code: start.Code, Cause: err}
 	case errors.Is(err, syscall.EPIPE): // the reader of our output has gone
 		return &Status{Code: Fine}

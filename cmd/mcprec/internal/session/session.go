@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -41,15 +42,7 @@ type Session struct {
 // is closed is written to errs. The session must be closed.
 func Open(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
 	if arg != "-" && !IsPath(arg) {
-		db, err := OpenStore(home, errs)
-		if err != nil {
-			return nil, err
-		}
-		found, err := db.Find(ctx, arg)
-		if err != nil {
-			return nil, errors.Join(err, db.Odd(), db.Store.Close())
-		}
-		return &Session{Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, live: found.State == store.Live, Store: db, Masker: db.Masker.Of(found.Header)}, nil
+		return openStored(ctx, home, errs, func(db *Store) (store.Session, error) { return db.Find(ctx, arg) })
 	}
 	d, err := home.Masker(nil)
 	if err != nil {
@@ -59,6 +52,18 @@ func Open(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writ
 		return &Session{Name: "standard input", File: io.NopCloser(in), Masker: d}, nil
 	}
 	f, err := OpenFile(arg)
+	if errors.Is(err, fs.ErrNotExist) { // a label may look like a path
+		labelled, fault := openStored(ctx, home, errs, func(db *Store) (store.Session, error) {
+			found, _ := db.Labelled(ctx, arg)
+			if len(found) == 0 {
+				return store.Session{}, err
+			}
+			return found[0], nil
+		})
+		if fault == nil {
+			return labelled, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +71,19 @@ func Open(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writ
 	n, _ := f.ReadAt(head, 0)            // a pipe cannot be read twice, and its lines have no numbers
 	_, other := foreign.Detect(head[:n]) // our own form has an event a line
 	return &Session{Name: arg, File: f, Lines: n > 0 && !other, Masker: d}, nil
+}
+
+// openStored opens the session of the store that find returns.
+func openStored(ctx context.Context, home Home, errs io.Writer, find func(*Store) (store.Session, error)) (*Session, error) {
+	db, err := OpenStore(home, errs)
+	if err != nil {
+		return nil, err
+	}
+	found, err := find(db)
+	if err != nil {
+		return nil, errors.Join(err, db.Odd(), db.Store.Close())
+	}
+	return &Session{Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, live: found.State == store.Live, Store: db, Masker: db.Masker.Of(found.Header)}, nil
 }
 
 // OpenDamaged is open for what can be saved of a session that a damaged store may not list. It
@@ -76,7 +94,7 @@ func OpenDamaged(ctx context.Context, home Home, arg string, in io.Reader, errs 
 		s, err := Open(ctx, home, arg, in, errs)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%w; mcprec repair --dry-run lists what can be saved, by whole ids", err)
+			return nil, fmt.Errorf("%w; mcprec store repair --dry-run lists what can be saved, by whole ids", err)
 		case s.Store == nil:
 			return nil, errors.Join(exit.Usagef("--salvage is for a session in the store"), s.Close())
 		}

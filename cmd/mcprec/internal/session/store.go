@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,24 +86,27 @@ func (db *Store) Close() error {
 	return db.Store.Close()
 }
 
-// Find returns the only session with the prefix, or the newest for "".
-func (db *Store) Find(ctx context.Context, prefix string) (none store.Session, _ error) {
+// Find returns the newest session for "", else the only one whose id begins with name, else the
+// newest with that label. If name is both, it prints which session it took.
+func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ error) {
 	limit := 11
-	if prefix == "" {
+	if name == "" {
 		limit = 1
 	}
-	var found []store.Session
-	var faults error
-	for s, err := range db.Sessions(ctx, store.Query{Prefix: strings.ToLower(prefix), Newest: true, Limit: limit}) {
-		if err != nil {
-			faults = errors.Join(faults, err)
-			continue
-		}
-		found = append(found, s)
+	found, faults := db.sessions(ctx, store.Query{Prefix: strings.ToLower(name), Newest: true, Limit: limit})
+	if len(found) == 1 && (name == "" || string(found[0].ID) == strings.ToLower(name)) {
+		return found[0], nil
 	}
+	labelled, labelFaults := db.Labelled(ctx, name)
+	faults = errors.Join(faults, labelFaults)
 	switch {
 	case len(found) == 1:
+		if len(labelled) > 0 && (len(labelled) > 1 || labelled[0].ID != found[0].ID) {
+			fmt.Fprintf(db.errs, "mcprec: %s is a label as well; this is the session whose id begins so\n", terminal.Plain(name))
+		}
 		return found[0], nil
+	case len(labelled) > 0:
+		return labelled[0], nil
 	case len(found) > 1:
 		var list strings.Builder
 		for _, s := range found[:min(len(found), 10)] {
@@ -112,13 +116,45 @@ func (db *Store) Find(ctx context.Context, prefix string) (none store.Session, _
 		if len(found) > 10 {
 			list.WriteString("\n  …")
 		}
-		return none, exit.Usagef("session %s is ambiguous; it begins%s", prefix, &list)
+		return none, exit.Usagef("session %s is ambiguous; it begins%s", name, &list)
 	case faults != nil:
 		return none, faults
-	case prefix == "":
+	case name == "":
 		return none, exit.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 	}
-	return none, exit.Usagef("no session begins with %s in %s; mcprec list shows them", prefix, db.Info().Location)
+	return none, exit.Usagef("no session has the id or the label %s in %s; mcprec list shows them", name, db.Info().Location)
+}
+
+// sessions lists the sessions that can be read, with what is wrong with the others.
+func (db *Store) sessions(ctx context.Context, q store.Query) (found []store.Session, faults error) {
+	for s, err := range db.Sessions(ctx, q) {
+		if err != nil {
+			faults = errors.Join(faults, err)
+			continue
+		}
+		found = append(found, s)
+	}
+	return found, faults
+}
+
+// Labelled returns the sessions with a label, newest first; none for "".
+func (db *Store) Labelled(ctx context.Context, label string) ([]store.Session, error) {
+	if label == "" {
+		return nil, nil
+	}
+	found, faults := db.sessions(ctx, store.Query{Newest: true})
+	return slices.DeleteFunc(found, func(s store.Session) bool { return !HasLabel(s.Header, label) }), faults
+}
+
+// HasLabel reports whether a session has a label: a plain one, which may be NAME=VALUE, or the
+// value of a name.
+func HasLabel(h store.Header, label string) bool {
+	if h.Label == label {
+		return true
+	}
+	name, value, ok := strings.Cut(label, "=")
+	has, named := h.Labels[name]
+	return ok && named && has == value
 }
 
 // importBatch is how many bytes of payload one Append takes.

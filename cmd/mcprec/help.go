@@ -1,0 +1,245 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+)
+
+// topic is a page of help about something that several commands share.
+type topic struct {
+	name  string
+	short string
+	text  func(root *cobra.Command) string
+}
+
+// topics are the pages of mcprec help TOPIC.
+func topics() []topic {
+	plain := func(text string) func(*cobra.Command) string { return func(*cobra.Command) string { return text } }
+	return []topic{
+		{"sessions", "the ways to name a SESSION", plain(sessionsTopic)},
+		{"filters", "what --filter selects", func(*cobra.Command) string { return filtersTopic + filterWords() }},
+		{"formats", "what each command writes besides text", formatsTopic},
+		{"models", "the models of an end: --client and --server", plain(modelsTopic)},
+		{"matching", "when two messages are the same: --match, --ignore, --normalize", func(*cobra.Command) string { return matchingTopic + normalizerHelp() }},
+		{"masking", "which secrets are masked, and how to show or remove them", plain(maskingTopic)},
+		{"storage", "where sessions are kept, and what happens when the disk fails", plain(storageTopic)},
+		{"exit", "the exit codes", plain(exitTopic)},
+	}
+}
+
+// newHelp returns the command that prints the help of a command, or a topic.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND | TOPIC]",
+		Short:   "Help about a command or a topic",
+		Example: "  mcprec help record\n  mcprec help filters",
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, prefix string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
+			for _, c := range cmd.Root().Commands() {
+				if c.IsAvailableCommand() {
+					words = append(words, cobra.CompletionWithDesc(c.Name(), c.Short))
+				}
+			}
+			for _, t := range topics() {
+				words = append(words, cobra.CompletionWithDesc(t.name, t.short))
+			}
+			words = slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, prefix) })
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			if len(args) == 1 {
+				for _, t := range topics() {
+					if t.name == args[0] {
+						_, err := io.WriteString(cmd.OutOrStdout(), strings.TrimRight(t.text(root), "\n")+"\n")
+						return err
+					}
+				}
+			}
+			found, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				names := namesOf(topics(), func(t topic) string { return t.name })
+				return exit.Usagef("no help on %q: mcprec --help lists the commands, and the topics are %s", strings.Join(args, " "), strings.Join(names, ", "))
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
+}
+
+// printHelp prints the help of a command: what it does, how it is called and examples come
+// first, the details after them.
+func printHelp(cmd *cobra.Command, _ []string) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n\nUsage:\n  %s\n", cmd.Short, cmd.UseLine())
+	if len(cmd.Aliases) > 0 {
+		fmt.Fprintf(&b, "  the same: %s\n", strings.Join(cmd.Aliases, ", "))
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
+	}
+	if cmd.Long != "" {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimRight(cmd.Long, "\n"))
+	}
+	list := func(title string, commands []*cobra.Command) {
+		if len(commands) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "\n%s:\n%s", title, helpTable(10, commands, func(c *cobra.Command) (string, string) { return c.Name(), c.Short }))
+	}
+	var rest []*cobra.Command // of no group
+	byGroup := map[string][]*cobra.Command{}
+	for _, c := range cmd.Commands() {
+		switch {
+		case !c.IsAvailableCommand():
+		case c.GroupID != "":
+			byGroup[c.GroupID] = append(byGroup[c.GroupID], c)
+		default:
+			rest = append(rest, c)
+		}
+	}
+	for _, g := range cmd.Groups() {
+		list(g.Title, byGroup[g.ID])
+	}
+	if cmd.HasParent() {
+		list("Commands", rest)
+	} else {
+		list("More", rest)
+		b.WriteString("\nTopics, for mcprec help TOPIC:\n" + helpTable(10, topics(), func(t topic) (string, string) { return t.name, t.short }))
+	}
+	if cmd.HasAvailableLocalFlags() {
+		b.WriteString("\nFlags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsages(), "\n") + "\n")
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		b.WriteString("\nFlags of every command:\n" + strings.TrimRight(cmd.InheritedFlags().FlagUsages(), "\n") + "\n")
+	}
+	b.WriteString("\nmcprec help exit has the exit codes.\n")
+	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
+}
+
+const sessionsTopic = `A SESSION is
+
+  -          a fixture on standard input
+  a path     a fixture, or a file that another recorder wrote: a name with a dot or a
+             slash in it, or the name of a file that is there
+  an id      or the beginning of one, if no other begins so: mcprec list shows them
+  a label    the newest session with it, as record --label gave it: fs, or env=ci
+  nothing    the session that started last
+
+A word that begins the id of one session and is the label of another is taken as the id,
+and stderr says so. rm takes a label only if it is that of one session.
+`
+
+const exitTopic = `Exit codes:
+
+  0    fine
+  1    a check failed: check, verify, redact --scan or serve --fail found something;
+       replay, explore, capacity or drive has another verdict than pass; diff found a
+       difference; bisect found nothing; repair could not save everything
+  2    usage: a flag, an argument, or an unknown or ambiguous session
+  3    a store or a file that cannot be read or written
+  4    record: the command exited 0, but not everything could be recorded
+  126  record, serve, drive: the command cannot be run
+  127  record, serve, drive: there is no such command
+
+record otherwise exits with its command's status, or dies of its command's signal. A
+command that is interrupted dies of the signal, after it has reported what it has.
+`
+
+const modelsTopic = `replay, explore and capacity play each end of a session under a model of how such an
+end works:
+
+  free      its reader never waits for its writer
+  rigid     one thread: the recorded local order of sends and receives is its
+            control flow
+  inline    its reader writes the answers itself, and meanwhile does not read
+  serial    its reader runs each handler to its end before it reads on: what a
+            handler asks the other end for is never answered
+  inbox:Q   its reader hands notifications to a queue of Q that nobody drains
+            during a call (inbox:0 is the python-sdk 1.3.0 client)
+
+--client and --server choose them. A hang is proved for these models: an end that works so
+hangs on this session.
+`
+
+const filtersTopic = `--filter 'tool:search status:pending' selects by terms that must all hold; -TERM or
+!TERM must not. A value may be one of several (a|b), have * for anything, or stand in
+quotes; a value without a field is looked for in the whole event. A term about a call
+selects its request, answer, progress and cancellation. Given twice, both must fit.
+
+`
+
+const matchingTopic = `serve, drive and diff pair messages of two sessions.
+
+  --match      what a request must have in common with the recorded one: params (method
+               and params, the default), method, order (method and place), or strict
+               (numbers and times as they are written, too)
+  --ignore     a JSON pointer from the message's root, as /params/arguments/when or
+               /result/content/*/text, to a place that is not compared; in a text that is
+               JSON itself the pointer goes on
+  --normalize  names of normalizers, which make values comparable
+
+Where messages differ, drive, diff and serve name the flags that would let them match.
+
+`
+
+const maskingTopic = `The store keeps exactly what passed, for you alone, but for headers that carry
+credentials. Whatever leaves the store, shown or written, has its secrets masked:
+[redacted:…] stands for each, the same for the same secret.
+
+  --secrets            shows and writes secrets as they are
+  --mask-key KEY       masks what is under KEY, in JSON and in text; * stands for anything
+  --mask-pattern RE    masks what a regular expression finds; of one with a group, the group
+  --mask-pointer PTR   masks what is at a JSON pointer of a message
+  --mask-env NAME      masks the value of an environment variable
+  record --mask        keeps no secrets once the session has ended
+  redact SESSION       takes the secrets out of a session for good
+  redact --scan        lists where there are secrets, in the whole store
+
+A secret that nothing names and that looks like a word is not found: look before you
+share. A key that was recorded is known: make a new one.
+`
+
+const storageTopic = `The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
+~/.local/state/mcprec. Files are yours alone (0600). A live session is a spool, a file to
+which frames are appended; when the session has ended it is moved into a database.
+
+If mcprec dies, even by kill -9, everything that the other side saw is in the recording.
+
+` + diskHelp + `mcprec store has the commands that keep it: verify, repair, compact, prune and stats. What
+a user needs now and then is rm, which removes a session, and redact.
+`
+
+// formatsTopic lists the words of --format by command, and those of export with what they are.
+func formatsTopic(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(`Every command prints text for people. --format FORMAT prints something else:
+
+`)
+	var list func(cmd *cobra.Command)
+	list = func(cmd *cobra.Command) {
+		for _, c := range cmd.Commands() {
+			if f := c.Flags().Lookup("format"); f != nil && c.IsAvailableCommand() && c.Name() != "export" {
+				if words, ok := f.Value.(*choice); ok {
+					fmt.Fprintf(&b, "  %-14s  %s\n", strings.TrimPrefix(c.CommandPath(), root.Name()+" "), strings.Join(words.words, ", "))
+				}
+			}
+			list(c)
+		}
+	}
+	list(root)
+	b.WriteString(`
+json is one object, or one a line where there are several; the help of the command names
+its members. junit and sarif are for continuous integration.
+
+mcprec export writes a whole session, and mcprec import reads jsonl and what other
+recorders write:
+
+` + helpTable(10, exportFormats, func(f exportFormat) (string, string) { return f.name, f.says }))
+	return b.String()
+}

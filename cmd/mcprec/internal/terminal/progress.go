@@ -1,0 +1,60 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// IsTerminal reports whether w is a terminal, or a Writer to a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := Underneath(w).(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+const (
+	progressAfter = time.Second            // shorter work prints nothing
+	progressEvery = 200 * time.Millisecond // the line is drawn so often at most
+	eraseLine     = "\r\x1b[K"
+)
+
+// Progress is one line on a terminal that is drawn again and again while work goes on. The
+// zero Progress draws nothing.
+type Progress struct {
+	w     io.Writer // nil: no terminal
+	width int
+	next  time.Duration // when to draw again
+	drawn bool
+}
+
+// NewProgress returns a line on w, which is empty unless w is a terminal.
+func NewProgress(w io.Writer) *Progress {
+	if !IsTerminal(w) {
+		return &Progress{}
+	}
+	return &Progress{w: Underneath(w), width: NewScreen(w, "never").Width, next: progressAfter}
+}
+
+// Draw draws the text, if it is time to. Elapsed is the time since the work began.
+func (p *Progress) Draw(elapsed time.Duration, text func() string) {
+	if p.w == nil || elapsed < p.next {
+		return
+	}
+	line := text()
+	if len(line) >= p.width {
+		line = line[:max(p.width-4, 0)] + "..."
+	}
+	p.next, p.drawn = elapsed+progressEvery, true
+	fmt.Fprint(p.w, eraseLine, line)
+}
+
+// Erase takes the line away.
+func (p *Progress) Erase() {
+	if p.drawn {
+		fmt.Fprint(p.w, eraseLine)
+	}
+	p.drawn = false
+}
