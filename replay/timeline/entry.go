@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -48,8 +47,15 @@ type EntryMessage struct {
 	Failure string // code and message of an error; "tool error" of a result with isError
 	Request uint64 // of a response or cancellation: Seq of the request; 0: none
 	Latency time.Duration
-	Late    bool  // the call was over before
-	Call    *Call // which the message begins, answers, reports on or cancels; nil: none. Later events may change the Call.
+	Late    bool // the call was over before
+	// NotLookedUp is set for a response whose request may stand before the first event that the
+	// Transcript was given.
+	NotLookedUp bool
+	// Call is the call that the message begins, answers, reports on or cancels; nil: none. Later
+	// events may change the Call.
+	Call *Call
+
+	message *transport.Message
 }
 
 // Summary returns a line without Seq, At and direction.
@@ -178,14 +184,18 @@ func (e Entry) Tone() Tone {
 
 // Tone returns the tone of a message.
 func (m EntryMessage) Tone() Tone {
-	if m.Failure != "" || m.Kind == transport.Invalid || m.Kind == transport.Response && m.Request == 0 {
+	if m.Failure != "" || m.Kind == transport.Invalid || m.Kind == transport.Response && m.Request == 0 && !m.NotLookedUp {
 		return Fault
 	}
 	return Usual
 }
 
-// Summary returns the message in a few words.
+// Summary returns the message in a few words, and its text.
 func (m EntryMessage) Summary() string {
+	text := m.Text()
+	if text != "" {
+		text = ": " + text
+	}
 	name := m.Name()
 	switch m.Kind {
 	case transport.Request:
@@ -202,20 +212,30 @@ func (m EntryMessage) Summary() string {
 		if m.Request != 0 {
 			s += fmt.Sprintf(" of #%d", m.Request)
 		}
-		return s
+		return s + text
 	case transport.Response:
 		s := cmp.Or(m.Failure, "result")
-		id := cmp.Or(phrase.Name(m.ID), "missing")
-		if m.Request == 0 {
-			return fmt.Sprintf("response %s id %s, to no request", s, id)
+		if m.message != nil && m.message.Error != nil { // the text has the error's message
+			s = strings.TrimSuffix(s, " "+phrase.Name(transport.MemberText(m.message.Error, "message")))
 		}
-		return fmt.Sprintf("response %s of %s id %s after %v", s, name, id, m.Latency.Round(time.Microsecond))
+		id := cmp.Or(phrase.Name(m.ID), "missing")
+		switch {
+		case m.NotLookedUp:
+			return fmt.Sprintf("response %s id %s (request not looked up)%s", s, id, text)
+		case m.Request == 0:
+			return fmt.Sprintf("response %s id %s, to no request%s", s, id, text)
+		}
+		return fmt.Sprintf("response %s of %s id %s after %v%s", s, name, id, m.Latency.Round(time.Microsecond), text)
 	}
 	return "no JSON-RPC message"
 }
 
-// failure returns the failure that a response reports; "" for a success.
-func failure(message transport.Message, method string) string {
+// toolError is the failure of a tool's result with isError.
+const toolError = "tool error"
+
+// failure returns the failure that a response reports; "" for a success. ofTool: the response
+// may be of a tool.
+func failure(message transport.Message, ofTool bool) string {
 	if message.Error != nil {
 		var e struct {
 			Code    json.Number `json:"code"`
@@ -225,8 +245,8 @@ func failure(message transport.Message, method string) string {
 		_ = json.Unmarshal(message.Error, &e)
 		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, phrase.Name(e.Message)))
 	}
-	if method == mcp.MethodCallTool && string(transport.Member(message.Result, mcp.MemberIsError)) == "true" {
-		return "tool error"
+	if ofTool && string(transport.Member(message.Result, mcp.MemberIsError)) == "true" {
+		return toolError
 	}
 	return ""
 }
@@ -380,22 +400,6 @@ func stalledText(receiver string, info store.StalledInfo) string {
 		parts = append(parts, fmt.Sprintf("%d B wait for it", info.Unread))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// excerpt returns the first 80 bytes of a payload as text on one line.
-func excerpt(data []byte) string {
-	const limit = 80
-	text := strings.ToValidUTF8(string(data[:min(len(data), limit)]), "\uFFFD")
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(data) > limit {
-		text += "…"
-	}
-	return strings.TrimSpace(text)
 }
 
 // Lifelines returns the names above the arrows of a report.

@@ -14,6 +14,7 @@ import (
 // at once. It remembers only the open calls and the latest calls that are over.
 type Transcript struct {
 	emit    func(Entry) error
+	first   uint64 // Seq of the first event; 0: none yet
 	index   Index[mcp.Key, *Call]
 	asked   int      // requests so far
 	endings *Endings // how the calls end; nil: unknown
@@ -35,8 +36,12 @@ func newTranscript(remember int, emit func(Entry) error) *Transcript {
 // the answer. Call Foresee before the first event.
 func (t *Transcript) Foresee(endings *Endings) { t.endings = endings }
 
-// Apply emits the event's entry.
+// Apply emits the event's entry. A transcript may begin with any event of a session. Then it
+// does not know the requests before, and says so of a response without a request.
 func (t *Transcript) Apply(e store.Event) error {
+	if t.first == 0 {
+		t.first = e.Seq
+	}
 	entry := Entry{
 		Seq: e.Seq, At: e.At, Kind: e.Kind, Dir: e.Dir, Stream: e.Stream,
 		Size: e.Size(), Unterminated: e.Unterminated, Open: e.Open, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload,
@@ -50,22 +55,22 @@ func (t *Transcript) Apply(e store.Event) error {
 		entry.Noise, entry.Text = e.Cut == 0 && !e.Open, excerpt(e.Payload)
 	}
 	entry.Batch = err == nil && bytes.TrimLeft(e.Payload, " \t\r\n")[0] == '['
-	for _, m := range messages {
-		entry.Messages = append(entry.Messages, t.message(e, m))
+	for i := range messages {
+		entry.Messages = append(entry.Messages, t.message(e, &messages[i]))
 	}
 	return t.emit(entry)
 }
 
-func (t *Transcript) message(event store.Event, message transport.Message) EntryMessage {
-	em := EntryMessage{Kind: message.Kind(), Method: message.Method, ID: string(message.ID), Target: TargetOf(message)}
+func (t *Transcript) message(event store.Event, message *transport.Message) EntryMessage {
+	em := EntryMessage{Kind: message.Kind(), Method: message.Method, ID: string(message.ID), Target: TargetOf(*message), message: message}
 	switch em.Kind {
 	case transport.Request:
 		em.Token = string(message.ProgressToken())
 		em.Call = t.request(event, em)
 	case transport.Notification:
-		t.notification(event, message, &em)
+		t.notification(event, *message, &em)
 	case transport.Response:
-		t.response(event, message, &em)
+		t.response(event, *message, &em)
 	}
 	call := em.Call
 	switch { // an answer after it was cancelled or answered, progress after its answer
@@ -125,11 +130,13 @@ func (t *Transcript) response(event store.Event, message transport.Message, em *
 		em.Target = call.Target
 		em.Latency = event.At - call.At
 	}
-	em.Failure = failure(message, em.Method)
 	if !ok {
 		em.Call, _ = t.index.Past(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ID))
+		em.NotLookedUp = em.Call == nil && t.first > 1 && em.ID != "" && em.ID != "null"
+		em.Failure = failure(message, em.NotLookedUp)
 		return
 	}
+	em.Failure = failure(message, em.Method == mcp.MethodCallTool)
 	em.Call = call
 	call.Response = event.Seq
 	call.Latency = em.Latency

@@ -1,0 +1,71 @@
+package timeline
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// textLimit is the most bytes of a peer's text in a line.
+const textLimit = 160
+
+// Text returns the words of a message for people: the text of an error or of a tool that
+// failed, a log message, the reason of a cancellation, the progress of a call. The text is
+// short and on one line, and may be empty.
+func (m EntryMessage) Text() string {
+	if m.message == nil {
+		return ""
+	}
+	words := func(list ...string) string { return strings.TrimSpace(strings.Join(list, " ")) }
+	text := ""
+	switch message := m.message; {
+	case message.Error != nil:
+		text = transport.MemberText(message.Error, "message")
+	case m.Failure == toolError:
+		var content []struct {
+			Text string `json:"text"`
+		}
+		_ = json.Unmarshal(transport.Member(message.Result, "content"), &content) // content of another type has no text
+		for _, c := range content {
+			text = words(text, c.Text)
+		}
+		if text == "" {
+			text = string(transport.Member(message.Result, "structuredContent"))
+		}
+	case message.Method == mcp.NotificationMessage:
+		data := transport.Member(message.Params, "data")
+		said, isText := transport.Text(data)
+		if !isText {
+			said = string(data)
+		}
+		text = words(transport.MemberText(message.Params, "level"), transport.MemberText(message.Params, "logger"))
+		text = strings.TrimPrefix(text+": "+said, ": ")
+	case message.Method == mcp.NotificationCancelled:
+		text = transport.MemberText(message.Params, "reason")
+	case message.Method == mcp.NotificationProgress:
+		text = string(transport.Member(message.Params, "progress"))
+		if total := transport.Member(message.Params, "total"); total != nil {
+			text += " of " + string(total)
+		}
+		if said := transport.MemberText(message.Params, "message"); said != "" {
+			text += ", " + said
+		}
+	}
+	return excerpt([]byte(text))
+}
+
+// excerpt returns the beginning of a payload as text on one line. Characters that cannot be
+// seen are blanks.
+func excerpt(b []byte) string {
+	text := phrase.Shorten(string(b[:min(len(b), textLimit+1)]), textLimit)
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD")))
+}
