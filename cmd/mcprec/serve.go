@@ -148,7 +148,7 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	rules.Mask = recorded.Masker.Value
 	process.KeepPipeErrors()
 	errs := notice.NewBackground(std.Err)
-	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command}
+	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command, attended: terminal.IsTerminal(std.Err)}
 	real, err := o.listen.real(errs, command, recorded.Events)
 	options := standin.EndpointOptions{ServeOptions: standin.ServeOptions{Pacer: pacer, Patience: o.patience}}
 	if fixtures.Mode(o.mode) == fixtures.NewEpisodes { // the real server is asked for what was not recorded
@@ -236,7 +236,10 @@ type service struct {
 	recorded *session.Recording
 	command  []string
 
+	attended bool // a person sees standard error
+
 	mu       sync.Mutex
+	sessions int   // that have begun over HTTP
 	verdicts int   // on all sessions over HTTP
 	err      error // of all sessions over HTTP
 }
@@ -377,6 +380,9 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	fmt.Fprintln(terminal.NewWriter(s.std.Out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
+	if s.attended {
+		fmt.Fprintln(s.errs, "mcprec: clients are to use the URL above; ^C ends it")
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -404,9 +410,20 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 // watch returns the functions that report on one session: while it is served, and at its end.
 func (s *service) watch() (say func(text string), done func(standin.Served)) {
 	notices := notice.New(s.errs, s.recorded.Masker)
+	s.mu.Lock()
+	s.sessions++
+	number := s.sessions
+	s.mu.Unlock()
+	progress := func(word string) {
+		if s.attended {
+			fmt.Fprintf(s.errs, "mcprec: session %d %s\n", number, word)
+		}
+	}
+	progress("begins")
 	return notices.Print, func(session standin.Served) {
 		_, verdicts := differing(session.Player)
 		notices.End(session.Player, verdicts)
+		progress("ended")
 		if session.Unsent > 0 {
 			fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
 		}

@@ -64,6 +64,8 @@ type recording struct {
 	db     *boltstore.Store // nil without a store, in an unrecorded session
 	fail   func()           // ends the session, with --strict
 	failed atomic.Bool      // fail was called
+
+	attended bool // with a target: a person sees standard error
 }
 
 // newRecording checks the options, and limits the memory of the process.
@@ -116,6 +118,10 @@ func Command(std process.Streams, options Options, command []string) error {
 	rec := r.start(command, &store.Processes{
 		Server: procstate.Identify(child.Pid()), Recorder: procstate.Identify(os.Getpid()), Client: procstate.Identify(os.Getppid()),
 		Watched: recorder.Watched(child.Stdin, r.std.Out)})
+	if terminal.IsTerminal(r.std.In) && terminal.IsTerminal(r.std.Err) && r.db != nil {
+		r.Verbose = true
+		r.say("recording session %s; a client is to speak on standard input, here the keyboard; ^D ends it", rec.ID())
+	}
 	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
 	if err != nil {
 		return err

@@ -30,6 +30,8 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	if err != nil {
 		return err
 	}
+	r.attended = terminal.IsTerminal(std.Err)
+	r.Verbose = r.Verbose || r.attended
 	target, err := url.Parse(options.Target)
 	switch {
 	case err != nil:
@@ -73,6 +75,9 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 			if err != nil {
 				return r.unrecorded(err)
 			}
+			if r.attended {
+				r.say("session %s begins", rec.ID())
+			}
 			return rec
 		},
 		Done: func(sum recorder.Summary) {
@@ -102,6 +107,9 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 		host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
 	}
 	fmt.Fprintln(terminal.NewWriter(r.std.Out), &url.URL{Scheme: "http", Host: host, Path: target.Path})
+	if r.attended {
+		r.say("recording; clients are to use the URL above; ^C ends it")
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
