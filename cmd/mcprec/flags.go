@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay"
@@ -145,6 +146,15 @@ func (h *home) addMaskRules(cmd *cobra.Command) {
 		}
 		return pflag.NormalizedName(name)
 	})
+}
+
+// addRemoteFlags adds the flags of a command that listens for clients over HTTP. needs is the flag
+// without which --allow-origin has no meaning.
+func addRemoteFlags(cmd *cobra.Command, r *recording.Remote, needs, target, listen string) {
+	f := cmd.Flags()
+	f.StringVar(&r.Target, "target", "", target)
+	f.StringVar(&r.Listen, "listen", r.Listen, listen+"; port 0 takes a free one")
+	f.StringArrayVar(&r.Origins, "allow-origin", nil, "with --"+needs+": let web pages of `ORIGIN` ask, not only those of\nthis machine; may be repeated; * lets all")
 }
 
 // filterFlag is the --filter of a command.

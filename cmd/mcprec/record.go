@@ -21,8 +21,12 @@ type recordOptions struct {
 	frame string // --max-frame
 }
 
+// newRecordOptions returns the values of record's flags where none is given, also for serve.
+func newRecordOptions() recordOptions { return recordOptions{sync: "50ms", frame: "0"} }
+
 func newRecord(std process.Streams) *cobra.Command {
-	var o recordOptions
+	o := newRecordOptions()
+	o.rec.Listen = "127.0.0.1:7000"
 	cmd := &cobra.Command{
 		Use:   "record [flags] -- COMMAND [ARG]...\n  mcprec record [flags] --target URL",
 		Short: "Run a stdio server, or stand before a remote one, and record its sessions",
@@ -66,19 +70,17 @@ kept and what happens when the disk fails or is full.`,
 	f.SetInterspersed(false)
 	f.VarP(&o.label, "label", "l", "a `LABEL` for listings, or NAME=VALUE, by which prune and stats pick;\nmay be given several times")
 	f.StringVarP(&o.rec.Out, "out", "o", "", "write the session to a fixture `FILE` as well, when it has ended;\nif FILE is there, to the next free name FILE-2, FILE-3, …; a FILE\nof this server in which a client asked for nothing but\nserver/discover is replaced: that was its probe")
-	f.StringVar(&o.sync, "sync", "50ms", "how soon frames are on disk after the operating system has them:\na duration, always, or none")
+	f.StringVar(&o.sync, "sync", o.sync, "how soon frames are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.rec.Verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
 	f.BoolVar(&o.rec.Mask, "mask", false, "keep no secrets: mask them when the session is moved from its spool into\nthe database, by 30 s or at its end; until the end the spool has them")
-	f.StringVar(&o.frame, "max-frame", "0", "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole, as it stands in the spool of a live session; 0 records all")
+	f.StringVar(&o.frame, "max-frame", o.frame, "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole, as it stands in the spool of a live session; 0 records all")
 	for name, value := range map[string]*string{"max-body": &o.frame, "memory": new(string)} { // of older versions
 		f.StringVar(value, name, "0", "")
 		_ = f.MarkHidden(name)
 	}
 	f.BoolVar(&o.rec.Strict, "strict", false, "end the session rather than let something pass unrecorded")
-	f.StringVar(&o.rec.Target, "target", "", "record the HTTP server whose MCP endpoint is `URL`")
-	f.StringVar(&o.rec.Listen, "listen", "127.0.0.1:7000", "with --target: the `ADDRESS` for clients; port 0 takes a free one")
-	f.StringArrayVar(&o.rec.Origins, "allow-origin", nil, "with --target: let web pages of `ORIGIN` use it, not only those of\nthis machine; may be repeated; * lets all")
+	addRemoteFlags(cmd, &o.rec.Remote, "target", "record the HTTP server whose MCP endpoint is `URL`", "with --target: the `ADDRESS` for clients")
 	f.BoolVar(&o.rec.Split, "split", false, "with --target: give each exchange without a session id a recording of its own")
 	return cmd
 }

@@ -72,10 +72,8 @@ func newServe(std process.Streams) *cobra.Command {
 	o.home.addMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.listen.address, "listen", "", "answer over HTTP at `ADDRESS`, as 127.0.0.1:7001; port 0 takes a free one")
-	f.StringVar(&o.listen.target, "target", "", "with --listen: the real server is the one whose MCP endpoint is `URL`,\nin place of COMMAND")
+	addRemoteFlags(cmd, &o.listen.Remote, "listen", "with --listen: the real server is the one whose MCP endpoint is `URL`,\nin place of COMMAND", "answer over HTTP at `ADDRESS`, as 127.0.0.1:7001")
 	f.StringArrayVar(&o.listen.headers, "header", nil, "with --target and --mode new_episodes: send `'NAME: VALUE'` with every\nrequest; may be repeated")
-	f.StringArrayVar(&o.listen.origins, "allow-origin", nil, "with --listen: let web pages of `ORIGIN` ask, not only those of\nthis machine; may be repeated; * lets all")
 	addChoice(cmd, &o.mode, "mode", "whom to ask, the recording or COMMAND: once, none, all or\nnew_episodes", "once", "none", "all", "new_episodes")
 	f.StringVar(&o.timing, "timing", "apart", "when answers come: none (at once); apart (at once, but not right\nbehind a notification); recorded; or a speed, as 2x or 0.5x")
 	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
@@ -132,13 +130,9 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 		return err
 	}
 	if records {
-		r := recordOptions{home: o.home, sync: "50ms", frame: "0", rec: recording.Options{Out: arg, Mode: fixtures.Mode(o.mode)}}
-		if o.listen.target != "" {
-			r.rec.Target = o.listen.target
-			r.rec.Listen = o.listen.address
-			r.rec.Origins = o.listen.origins
-			r.rec.Join = true
-		}
+		r := newRecordOptions()
+		r.home = o.home
+		r.rec = recording.Options{Out: arg, Mode: fixtures.Mode(o.mode), Remote: o.listen.Remote, Join: true}
 		return runRecord(cmd.Context(), std, r, command)
 	}
 	recorded, err := o.load(cmd, std, arg, command)
@@ -156,7 +150,7 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	}
 	switch {
 	case err != nil:
-	case o.listen.address != "":
+	case o.listen.Listen != "":
 		err = s.playHTTP(rules, options)
 	default:
 		if options.NewLive != nil {
@@ -185,9 +179,9 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 		switch {
 		case !session.IsPath(arg):
 			return false, exit.Usagef("--mode %s writes to a fixture; name a file, as mcprec export -o FILE makes one", mode)
-		case len(command) == 0 && o.listen.target == "" && o.listen.address != "":
+		case len(command) == 0 && o.listen.Target == "" && o.listen.Listen != "":
 			return false, exit.Usagef("--mode %s asks the real server; add its --target URL", mode)
-		case len(command) == 0 && o.listen.target == "":
+		case len(command) == 0 && o.listen.Target == "":
 			return false, exit.Usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, arg)
 		}
 	}
@@ -199,15 +193,15 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 		_, err := os.Stat(arg)
 		absent = errors.Is(err, fs.ErrNotExist)
 	}
-	if absent && o.listen.address != "" && len(command) > 0 {
+	if absent && o.listen.Listen != "" && len(command) > 0 {
 		return false, exit.Usagef("--listen records what passes over HTTP: give the real server's --target URL in place of COMMAND, or name a file that is there")
 	}
-	return absent && (len(command) > 0 || o.listen.target != ""), nil
+	return absent && (len(command) > 0 || o.listen.Target != ""), nil
 }
 
 // load reads the session, and prints why its answers may be other ones than the recorded.
 func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string, command []string) (*session.Recording, error) {
-	r, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.listen.headers), o.listen.target)
+	r, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.listen.headers), o.listen.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +213,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string,
 		fmt.Fprintf(w, "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			r.Name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
 	}
-	if failed := r.Masker.Texts(standin.Unstreamed(r.Events)); o.listen.address == "" && len(failed) > 0 {
+	if failed := r.Masker.Texts(standin.Unstreamed(r.Events)); o.listen.Listen == "" && len(failed) > 0 {
 		fmt.Fprintf(w, "mcprec: %s: failed over HTTP: %s; on stdio such a request gets another recorded answer or an error, --listen fails it as recorded\n", r.Name, strings.Join(failed, ", "))
 	}
 	if what := session.Unanswered(r.Events); what != "" {
@@ -306,10 +300,8 @@ func differing(player *standin.Player) (introduced, verdicts []match.StepVerdict
 
 // listenOptions are the flags of serve for clients that ask over HTTP.
 type listenOptions struct {
-	address string
-	origins []string
-	target  string
-	headers []string
+	recording.Remote // Target is the real server, or ""
+	headers          []string
 }
 
 const listenHelp = `
@@ -328,15 +320,15 @@ records, it ends as record does.
 
 func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	switch {
-	case o.address == "" && len(o.origins) > 0:
+	case o.Listen == "" && len(o.Origins) > 0:
 		return exit.Usagef("--allow-origin is for --listen; give both")
-	case o.address == "" && o.target != "":
+	case o.Listen == "" && o.Target != "":
 		return exit.Usagef("--target is for --listen; give both, or the real server's COMMAND")
-	case o.target == "" && len(o.headers) > 0:
+	case o.Target == "" && len(o.headers) > 0:
 		return exit.Usagef("--header is for --target; give both")
-	case o.target != "" && len(command) > 0:
+	case o.Target != "" && len(command) > 0:
 		return exit.Usagef("serve: a COMMAND and --target; give one of them")
-	case o.address != "" && mode == fixtures.All && len(command) > 0:
+	case o.Listen != "" && mode == fixtures.All && len(command) > 0:
 		return exit.Usagef("--listen --mode all records what passes over HTTP: give the real server's --target URL in place of COMMAND")
 	}
 	return nil
@@ -345,14 +337,14 @@ func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 // real returns the real server, which is reached as the recorded one was; nil if there is none.
 func (o *listenOptions) real(errs io.Writer, command []string, events []store.Event) (transport.Transport, error) {
 	switch {
-	case o.target != "":
-		t := driving.Target{URL: o.target, Headers: o.headers}
+	case o.Target != "":
+		t := driving.Target{URL: o.Target, Headers: o.headers}
 		header, err := t.Header()
 		if err == nil {
 			err = t.Check(nil)
 		}
-		legacy := standin.Dial(events, o.target).Legacy
-		return streamable.Client{URL: o.target, Header: header, Legacy: legacy, Listen: streamable.ListenInitialized}, err
+		legacy := standin.Dial(events, o.Target).Legacy
+		return streamable.Client{URL: o.Target, Header: header, Legacy: legacy, Listen: streamable.ListenInitialized}, err
 	case len(command) > 0:
 		return transport.Command{Args: command, Stderr: errs}, nil
 	}
@@ -361,12 +353,12 @@ func (o *listenOptions) real(errs io.Writer, command []string, events []store.Ev
 
 // playHTTP serves to every client until a signal ends the process.
 func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) error {
-	address := s.options.listen.address
+	address := s.options.listen.Listen
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", address, err)
 	}
-	options.Origins = s.options.listen.origins
+	options.Origins = s.options.listen.Origins
 	options.Watch = s.watch
 	endpoint := standin.NewEndpoint(s.recorded.Events, rules, options)
 	ctx, end := context.WithCancel(context.Background())

@@ -49,12 +49,16 @@ type Options struct {
 	Mask     bool          // keep no secrets
 	Strict   bool          // end the session rather than pass a frame unrecorded
 
-	// Of a server over HTTP:
-	Target  string
-	Listen  string
-	Origins []string
-	Split   bool // each exchange without a session id is a recording
-	Join    bool // record the sessions as one
+	Remote      // of a server over HTTP
+	Split  bool // each exchange without a session id is a recording
+	Join   bool // record the sessions of the remote server as one
+}
+
+// Remote is a server over HTTP, and where mcprec listens in its place.
+type Remote struct {
+	Target  string   // the URL of its endpoint; "": there is none
+	Listen  string   // the address for clients
+	Origins []string // whose web pages may ask, apart from those of this machine
 }
 
 // recording is a run of record: a session on stdio, or the sessions of a remote server.
