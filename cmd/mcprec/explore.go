@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
@@ -168,8 +170,13 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	plan.Stop = stop.Done()
+	line := terminal.NewProgress(cmd.ErrOrStderr())
+	plan.Progress = func(p explore.Progress) {
+		line.Draw(p.Elapsed, func() string { return progressText(p, plan.Budget) })
+	}
 	wanted := process.UntilSignal(cancel)
 	report, err := explore.Judge(plan)
+	line.Erase()
 	sig := wanted()
 	if err != nil {
 		return err
@@ -186,6 +193,24 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		return err
 	}
 	return &exit.Status{Code: exit.Verdict, Signal: sig}
+}
+
+// progressText is the line of a search under way: how far it is, how fast, and how much time is
+// left, at most the budget, if there is one.
+func progressText(p explore.Progress, budget time.Duration) string {
+	rate := float64(p.Done) / max(p.Elapsed, time.Millisecond).Seconds()
+	left := time.Duration(math.MaxInt64)
+	if seconds := float64(p.Total-p.Done) / rate; p.Done > 0 && seconds < math.MaxInt64/1e9 {
+		left = time.Duration(seconds * 1e9)
+	}
+	if budget > 0 {
+		left = max(min(left, budget-p.Elapsed), 0)
+	}
+	text := fmt.Sprintf("explore: %d of %d schedules, %.0f/s", p.Done, p.Total, rate)
+	if left < math.MaxInt64 {
+		text += fmt.Sprintf(", %v left", left.Round(time.Second))
+	}
+	return text + "; ^C ends it with a report"
 }
 
 const exploreHelp = `explore plays both ends of a session through an in-memory transport, again and

@@ -68,7 +68,7 @@
 // # The files
 //
 //	plan                           what to explore, and what ends a search
-//	search, progress               the runs of a search, in their order; its line on a terminal
+//	search                         the runs of a search, in their order
 //	run, loop                      a schedule: its operations and peers; its steps and verdict
 //	engine, freeze                 what keeps a run still; standstills that stacks show
 //	answers                        answers that change with the order

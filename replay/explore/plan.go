@@ -46,6 +46,9 @@ type Plan struct {
 	Budget time.Duration
 	// Stop, if not nil, ends the search as Budget does when it is closed.
 	Stop <-chan struct{}
+	// Progress, if not nil, is called after each schedule of the search, on the goroutine that
+	// called [Search] or [Judge]. It is not called while a failure is made simpler.
+	Progress func(Progress)
 	// Workers is how many runs are made at once; 0 is 1. The result does not depend on the
 	// number. Above 1, Setup and Check of different runs are called concurrently, and a
 	// variable that two runs share makes false verdicts: use [Run.Data].
@@ -91,6 +94,12 @@ type Plan struct {
 	grace    *grace        // of settled runs
 
 	mostLeaks int // the search ends after so many runs that leave goroutines behind
+}
+
+// Progress is how far a search has come.
+type Progress struct {
+	Done, Total int // schedules; a search may end before Total
+	Elapsed     time.Duration
 }
 
 // The words of a plan, of package schedule.

@@ -25,7 +25,7 @@ type search struct {
 	length  int // steps of the longest first run
 	notes   []string
 	seen    *schedule.Tally
-	line    *progress
+	begin   time.Time
 	done    int             // schedules
 	warned  map[string]bool // rules with a note
 	answers comparison
@@ -63,7 +63,7 @@ func Search(t *testing.T, plan Plan) Report {
 // explore is Search in a test with a deadline, if the deadline is not zero.
 func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 	t.Helper()
-	s := search{t: t, plan: withDefaults(plan), seen: schedule.NewTally()}
+	s := search{t: t, plan: withDefaults(plan), seen: schedule.NewTally(), begin: time.Now()}
 	s.limits = limits{stop: plan.Stop}
 	if plan.Budget > 0 {
 		s.limits = s.limits.within(plan.Budget)
@@ -86,8 +86,6 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 	}
 	defer raiseGC()()
 	if plan.Token == "" {
-		s.line = newProgress()
-		defer s.line.end()
 		return s.explore()
 	}
 	token, err := ParseToken(plan.Token)
@@ -105,8 +103,8 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 	return report
 }
 
-// Judge is Search without a test: nothing is printed but the line of progress on a
-// terminal, no flag is defined, and the process goes on. The error says why the plan is wrong. The bubbles are the same: testing/synctest
+// Judge is Search without a test: nothing is printed, no flag is defined, and the process
+// goes on. The error says why the plan is wrong. The bubbles are the same: testing/synctest
 // wants a *testing.T only as the parent of the bubble's T, and an empty T will do.
 func Judge(plan Plan) (Report, error) {
 	if plan.Setup == nil {
@@ -457,7 +455,9 @@ func (s *search) remark(run *Run) {
 	s.done++
 	s.skipped.Count(run.recorded)
 	s.noteHidden(run)
-	s.line.step(s.plan, s.done)
+	if s.plan.Progress != nil {
+		s.plan.Progress(Progress{Done: s.done, Total: s.plan.Schedules, Elapsed: time.Since(s.begin)})
+	}
 	s.compareAnswers(run)
 	if s.done == 1 {
 		for _, f := range run.Findings() {

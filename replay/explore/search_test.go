@@ -50,6 +50,23 @@ func TestCPU(t *testing.T) {
 	}
 }
 
+// Progress is told of each schedule in turn, however many workers there are.
+func TestProgress(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		var done []int
+		last := Progress{}
+		Explore(t, Plan{Setup: conforming, Schedules: 20, Workers: workers, Progress: func(p Progress) {
+			if done = append(done, p.Done); p.Elapsed < last.Elapsed || p.Total != 20 {
+				t.Errorf("%+v after %+v", p, last)
+			}
+			last = p
+		}})
+		if len(done) != 20 || !slices.IsSorted(done) || done[19] != 20 {
+			t.Errorf("%d workers: %v", workers, done)
+		}
+	}
+}
+
 func TestBudget(t *testing.T) {
 	used := time.Duration(10)
 	spent := cpuBudget(3, func() time.Duration { return used })
