@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"replay/filter":           {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
 	"replay/sequence":         {"transport/mcp", "transport", "store", "replay/timeline", "github.com/mattn/go-runewidth", "replay/phrase"},
 	"replay/otlp":             {"transport", "transport/mcp", "store", "replay/timeline"},
+	"replay/why":              {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
 	"replay/state":            {"transport", "transport/mcp", "store", "replay/timeline", "replay/filter", "replay/phrase"},
 	"replay/diff":             {"transport", "transport/mcp", "store", "replay/timeline", "replay/match", "replay/phrase"},
 	"replay/explore":          {"transport", "transport/mcp", "store", "replay", "replay/timeline", "replay/match", "replay/order", "replay/explore/gate", "replay/explore/halves", "replay/explore/schedule", "replay/explore/hang", "replay/explore/stacks", "replay/explore/shrink", "replay/phrase"},
@@ -118,6 +119,7 @@ var mayImport = map[string][]string{
 		"replay/diff",
 		"replay/filter",
 		"replay/state",
+		"replay/why",
 		"replay/order",
 		"replay/phrase",
 		"replay/explore",
@@ -186,7 +188,7 @@ func TestImports(t *testing.T) {
 func TestPure(t *testing.T) {
 	impure := []string{"context", "io", "net", "net/http", "os", "os/exec", "sync", "syscall", module + "/transport/streamable"}
 	clock := []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
-	for _, dir := range []string{"replay", "replay/timeline", "replay/match"} {
+	for _, dir := range []string{"replay", "replay/timeline", "replay/match", "replay/why"} {
 		paths, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(paths), err)

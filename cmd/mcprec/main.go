@@ -94,7 +94,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	}
 	add("Record", newRecord(std), newDemo())
 	add("Look", newList(), newShow(), newTail(), newState(), newDiff(), newBisect())
-	add("Why it hangs", newCheck(), newReplay(), newExplore(), newCapacity())
+	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newCapacity())
 	add("Test", newServe(std), newDrive())
 	add("Keep", newRemove(), newRedact(), newStore())
 	add("Share", newExport(), newImport())

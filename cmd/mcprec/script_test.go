@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		"mortalclient": mortalClient,
 		"floorpass":    floorPass,
 		"floorwrite":   floorWrite,
+		"stuckserver":  stuckServer,
 	})
 }
 

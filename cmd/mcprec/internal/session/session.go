@@ -83,7 +83,7 @@ func openStored(ctx context.Context, home Home, errs io.Writer, find func(*Store
 	if err != nil {
 		return nil, errors.Join(err, db.Odd(), db.Store.Close())
 	}
-	return &Session{Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, live: found.State == store.Live, Store: db, Masker: db.Masker.Of(found.Header)}, nil
+	return db.Session(found), nil
 }
 
 // OpenDamaged is open for what can be saved of a session that a damaged store may not list. It

@@ -86,6 +86,14 @@ func (db *Store) Close() error {
 	return db.Store.Close()
 }
 
+// Session returns a session that the store has listed.
+func (db *Store) Session(found store.Session) *Session {
+	return &Session{
+		Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, live: found.State == store.Live,
+		Store: db, Masker: db.Masker.Of(found.Header),
+	}
+}
+
 // Find returns the newest session for "", else the only one whose id begins with name, else the
 // newest with that label. If name is both, it prints which session it took.
 func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ error) {

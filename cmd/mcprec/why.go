@@ -1,0 +1,297 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+type whyOptions struct {
+	home
+	labels labels
+	format string
+	all    bool
+	watch  bool
+	after  time.Duration
+}
+
+func newWhy() *cobra.Command {
+	var o whyOptions
+	cmd := &cobra.Command{
+		Use:   "why [SESSION]",
+		Short: "Say who is stuck, since when, and on what, also while it hangs",
+		Long: `why says what a session waits for: who waits for whom, for what, since when, what that
+side did last, whether it asks something itself, whether it takes what is sent, whether
+a process has exited. Without SESSION it tells of each live session in which something
+has been open for longer than --after, or else of the newest session. It also tells how
+a session stood when it ended, however it was put to an end.
+
+For each hang it prints a paragraph, the events that show it (as mcprec show numbers
+them), what the log proves, what it suggests and what it cannot tell, and a command to
+go on with. A call with progress that still comes, a person who is being asked, a quiet
+subscription and a client with nothing to say are not stuck.
+
+--format json prints one object a line: session, label, state, now_ns, ended, last, open
+(what is open and not stuck), findings: shape, culprit (client, server or both),
+waited_ns, calls, text, evidence (seq, text), proves, suggests, unknown, next.
+
+` + sessionHelp + ` A label names the newest session that has it.
+
+Exit codes: 0 nothing is stuck, 1 something is, 2 usage, 3 data that cannot be read.`,
+		Example: `  mcprec why
+  mcprec why --all --after 30s
+  mcprec why --watch --label nightly`,
+		Args:              atMost(1),
+		ValidArgsFunction: completeSessions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runWhy(cmd, o, firstOf(args)) },
+	}
+	o.home.addMaskFlags(cmd)
+	f := cmd.Flags()
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
+	f.VarP(&o.labels, "label", "l", "only sessions with the `LABEL`, or with NAME=VALUE")
+	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes")
+	f.DurationVar(&o.after, "after", 5*time.Second, "what has lasted as `LONG` is stuck")
+	return cmd
+}
+
+// watchPause is how long why --watch waits before it looks again.
+const watchPause = 500 * time.Millisecond
+
+func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
+	if o.after < 0 {
+		return exit.Usagef("--after %v: want 0 or more", o.after)
+	}
+	told := ""
+	for {
+		answers, err := o.ask(cmd, arg)
+		if err != nil {
+			return err
+		}
+		key, stuck, live := "", false, false
+		for _, a := range answers {
+			key += a.key()
+			stuck = stuck || a.Stuck()
+			live = live || a.State == store.Live
+		}
+		if key != told {
+			told = key
+			if err := o.print(cmd, answers); err != nil {
+				return err
+			}
+		}
+		switch {
+		case o.watch && (live || arg == ""):
+		case stuck:
+			return exit.ErrVerdict
+		default:
+			return nil
+		}
+		select {
+		case <-cmd.Context().Done():
+			return cmd.Context().Err()
+		case <-time.After(watchPause):
+		}
+	}
+}
+
+// answer is what why says of a session, in the stable form of why --format json.
+type answer struct {
+	Session store.SessionID `json:"session,omitempty"`
+	Label   string          `json:"label,omitempty"`
+	State   store.State     `json:"state,omitempty"`
+	why.Report
+
+	name string
+}
+
+// key tells the answers of a session apart but for durations.
+func (a answer) key() string {
+	key := a.name + string(a.State) + a.Ended
+	for _, f := range a.Findings {
+		key += fmt.Sprint(f.Shape, f.Calls)
+	}
+	return key + strings.Join(a.Open, "")
+}
+
+// ask returns the answers about the sessions that the arguments name.
+func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []answer, err error) {
+	if arg != "" {
+		s, err := openSession(cmd, o.home, arg)
+		if err != nil {
+			return nil, err
+		}
+		a, err := o.explain(cmd.Context(), s)
+		return []answer{a}, errors.Join(err, s.Close())
+	}
+	db, err := openStore(cmd, o.home)
+	if err != nil {
+		return nil, err
+	}
+	defer closeInto(&err, db)
+	var newest *store.Session
+	for found, ferr := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
+		if ferr != nil {
+			err = errors.Join(err, ferr)
+			continue
+		}
+		if !o.labels.of(found.Header) {
+			continue
+		}
+		if newest == nil {
+			newest = &found
+		}
+		if found.State != store.Live {
+			continue
+		}
+		a, aerr := o.explain(cmd.Context(), db.Session(found))
+		if err = errors.Join(err, aerr); aerr == nil && (o.all || a.Stuck()) {
+			answers = append(answers, a)
+		}
+	}
+	if len(answers) > 0 || err != nil {
+		return answers, err
+	}
+	if newest == nil {
+		return nil, exit.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+	}
+	a, err := o.explain(cmd.Context(), db.Session(*newest))
+	return []answer{a}, err
+}
+
+// explain reads a session and says what is stuck in it. Only what is printed is masked: to mask
+// each event takes longer than the rest.
+func (o whyOptions) explain(ctx context.Context, s *session.Session) (answer, error) {
+	a := answer{Session: s.ID, name: s.Name}
+	type parsed struct {
+		store.Event
+		messages []transport.Message
+		isJSON   bool
+	}
+	events := parallel.Map(s.Recorded(ctx, 1, store.ReadOptions{}), func(e store.Event) parsed {
+		p := parsed{Event: e}
+		if e.Kind == store.Frame {
+			messages, err := e.AsFrame().Messages()
+			p.messages, p.isJSON = messages, err == nil
+		}
+		return p
+	})
+	var fold why.Fold
+	var header store.Header
+	for e, err := range events {
+		if err == nil {
+			err = fold.ApplyParsed(e.Event, e.messages, e.isJSON)
+		}
+		if err != nil {
+			return a, fmt.Errorf("explain %s: %w", s.Name, err)
+		}
+		if e.Kind == store.Opened {
+			header, _ = store.ParseHeader(e.Payload) // the fold reports a fault
+		}
+	}
+	mask := s.Masker.Of(header)
+	live := why.Live{Now: s.Now(), Mask: mask.Text}
+	if live.Now > 0 {
+		a.State = store.Live
+		var err error
+		if live.Lines, err = s.Store.OpenLines(ctx, s.ID); err != nil {
+			return a, fmt.Errorf("explain %s: %w", s.Name, err)
+		}
+	}
+	a.Report = fold.Report(live, o.after)
+	header = mask.Header(header)
+	a.Label = (&labels{header.Label, header.Labels}).String()
+	command, url := "COMMAND", "URL"
+	if len(header.Command) > 0 {
+		command = terminal.ShellLine(header.Command)
+	}
+	name := cmp.Or(string(s.ID), terminal.ShellWord(s.Name))
+	fill := strings.NewReplacer("SESSION", name, "COMMAND", command, "URL", cmp.Or(header.URL, url))
+	a.Last = mask.Text(a.Last)
+	for i := range a.Open {
+		a.Open[i] = mask.Text(a.Open[i])
+	}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		f.Text, f.Next = mask.Text(f.Text), "mcprec "+fill.Replace(f.Next)
+		for k := range f.Evidence {
+			f.Evidence[k].Text = mask.Text(f.Evidence[k].Text)
+		}
+	}
+	return a, nil
+}
+
+// print prints the answers.
+func (o whyOptions) print(cmd *cobra.Command, answers []answer) error {
+	w, err := screenOf(cmd)
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		if o.format == report.JSON {
+			err = errors.Join(err, report.NewEncoder(w).Encode(a))
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		err = errors.Join(err, a.text(w))
+	}
+	return errors.Join(err, w.Flush())
+}
+
+// text prints an answer as a paragraph, its evidence and the next command.
+func (a answer) text(w io.Writer) error {
+	head := terminal.Plain(a.name)
+	if a.Label != "" {
+		head += " " + terminal.PlainName(a.Label)
+	}
+	if a.State == store.Live {
+		head += ", live"
+	}
+	if !a.Stuck() {
+		fmt.Fprintf(w, "%s: nothing is stuck\n", head)
+		if a.Last != "" {
+			fmt.Fprintf(w, "%s\n", terminal.Plain(strings.ToUpper(a.Last[:1])+a.Last[1:]+"."))
+		}
+	} else {
+		fmt.Fprintf(w, "%s: stuck\n", head)
+	}
+	for _, f := range a.Findings {
+		fmt.Fprintf(w, "\n%s\n\n", terminal.Plain(f.Text))
+		for _, e := range f.Evidence {
+			at := "  open"
+			if e.Seq > 0 {
+				at = fmt.Sprintf("  #%d", e.Seq)
+			}
+			fmt.Fprintf(w, "%-7s %s\n", at, terminal.Plain(e.Text))
+		}
+		fmt.Fprintf(w, "\nThe log proves: %s.\n", terminal.Plain(f.Proves))
+		if f.Suggests != "" {
+			fmt.Fprintf(w, "It suggests: %s.\n", terminal.Plain(f.Suggests))
+		}
+		if f.Unknown != "" {
+			fmt.Fprintf(w, "It cannot tell: %s.\n", terminal.Plain(f.Unknown))
+		}
+		fmt.Fprintf(w, "Next: %s\n", terminal.Plain(f.Next))
+	}
+	for _, open := range a.Open {
+		fmt.Fprintf(w, "Not stuck: %s.\n", terminal.Plain(open))
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+// Package why says what a session waits for, and which side has it.
+//
+// # Promises
+//
+// A [Fold] is pure: no I/O, no clock, no goroutine. It takes a session's events once, in their
+// order, and keeps only what is open and what came last. [Fold.Report] says what is stuck at a
+// moment: the present of a live session, which the caller passes with what it knows of the open
+// lines and of the server's process, or the end of a session that is over. One hang is one
+// [Finding] with one culprit.
+//
+// A wait is judged by how long it lasted and for whom. How it was put to an end, as by a closed
+// pipe, a signal, a cancellation of a client that leaves, a killed server, does not excuse it.
+//
+// # Data layout
+//
+// fold.go keeps the calls without an answer, by direction, with their latest progress; HTTP
+// exchanges that are open, or ended without an answer; the last frame of each direction, the
+// last line of standard error, the write that blocks; the first event that ended the session.
+// What comes after that event changes no call: a server that writes its answers when its input
+// closes has kept its client waiting all the same. judge.go finds the cause of each wait, and
+// makes one finding of the waits with one cause. words.go writes the finding down.
+//
+// # What it refuses
+//
+// It judges no rule of the protocol: package check does. A call with progress or log messages
+// that still come, a person who is being asked, an acknowledged subscription, a quiet stream,
+// and a client with nothing to say are not stuck. Of a client that fell silent behind an answer
+// it says only what the recording supports, and says that it is a suggestion.
+package why

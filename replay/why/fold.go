@@ -1,0 +1,484 @@
+package why
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+const (
+	c2s = transport.ClientToServer
+	s2c = transport.ServerToClient
+)
+
+// moment is an event and its time; the zero moment is none.
+type moment struct {
+	seq uint64
+	at  time.Duration
+}
+
+// Fold keeps the facts about a session. The zero Fold is ready.
+type Fold struct {
+	header store.Header
+	now    moment // the latest event
+	index  timeline.Index[mcp.Key, *call]
+
+	last   [3]frame // the last frame of each direction
+	noise  [3]frame // the last frame that is no JSON
+	orphan frame    // the last response of the server to no request
+	stderr frame    // the last line of standard error
+	lost   uint64   // events that could not be recorded
+	stalls [3]stall // what the receiver of a direction does not take
+	exit   store.ExitInfo
+	exited moment
+	end    ending // the first event that ended the session
+
+	client    json.RawMessage // the params of initialize
+	revision  string
+	greeted   moment // the answer to initialize
+	ready     bool   // the client has said that it is initialized
+	inputs    []input
+	exchanges map[uint64]*exchange // HTTP; kept at their end only by calls
+	isSSE     bool                 // HTTP+SSE: answers come on another exchange
+	resumed   map[string]bool      // ids of events from which the client resumed a stream
+
+	notices    int    // notifications of the server
+	run        int    // of these, the latest without another frame of the server between them
+	behind     answer // the client's last answer behind notifications, until the client goes on
+	survived   bool   // the client has gone on behind such an answer
+	pause      time.Duration
+	asked      moment // the client's last frame but for cancellations and responses
+	abandoned  moment // the client's cancellation of a call that had been answered
+	answersOut int    // answers to the client
+}
+
+// frame is an event that is kept with its text or its first message.
+type frame struct {
+	moment
+	text    []byte
+	message transport.Message
+	size    int
+	half    bool // without an end
+}
+
+// call is a request without an answer.
+type call struct {
+	moment
+	dir      transport.Direction
+	stream   uint64
+	message  transport.Message
+	exchange *exchange // over HTTP
+
+	reports      uint64
+	progress     frame  // the latest
+	logged       frame  // the latest log message that came on its stream, or while it alone was open
+	cancelled    moment // the latest cancellation
+	acknowledged bool   // of a subscription
+	refused      bool   // an HTTP status is the answer
+	unended      moment // the answer, which has no newline
+	late         moment // the answer, which came behind the end of the session
+	notices      int    // notifications of the server before the request
+	answers      int    // answers to the client before the request
+}
+
+// sign returns the last sign that the receiver works on the call, at least the request itself.
+func (c *call) sign() moment {
+	sign := c.moment
+	for _, at := range []moment{c.progress.moment, c.logged.moment} {
+		if at.seq > sign.seq {
+			sign = at
+		}
+	}
+	return sign
+}
+
+// stall is a direction whose receiver takes nothing.
+type stall struct {
+	moment
+	since  time.Duration
+	info   store.StalledInfo
+	closed bool // the receiver has closed its end
+}
+
+// answer is an answer to the client behind notifications.
+type answer struct {
+	moment
+	call    *call
+	notices int
+}
+
+// ending is the first event that ended a session.
+type ending struct {
+	moment
+	by   string // "client", "server", "recorder"
+	text string // a clause: "the client closed its end"
+}
+
+// input is a response that asks the client for input (2026-07-28).
+type input struct {
+	moment
+	call   *call
+	state  mcp.Key
+	wanted []string // methods
+}
+
+// exchange is an HTTP exchange.
+type exchange struct {
+	number    uint64
+	method    string
+	path      string
+	sent      moment
+	posted    string // the message in a body without a request
+	calls     int
+	status    int
+	answered  moment // the head of the response
+	isStream  bool   // the response is a stream of events
+	heard     moment // the last event of the stream
+	comments  int    // events of the stream that are no message
+	resumable bool   // the server said how to resume
+	lastID    string
+	ended     moment
+	what      string // how it ended
+	fault     string
+}
+
+// Apply takes the next event. An unreadable payload is skipped, except in the header.
+func (f *Fold) Apply(e store.Event) (err error) {
+	f.now = moment{e.Seq, max(e.At, f.now.at)}
+	switch e.Kind {
+	case store.Opened:
+		f.header, err = store.ParseHeader(e.Payload)
+	case store.Frame:
+		f.onFrame(e)
+	case store.Stderr:
+		if f.end.seq == 0 || e.Stream != 0 {
+			f.stderr = frame{moment: f.now, text: e.Payload}
+		}
+	case store.HTTP:
+		f.onHTTP(e)
+	case store.Delivered:
+		f.stalls[side(e.Dir)] = stall{}
+	case store.Stalled:
+		f.onStalled(e)
+	case store.EOF:
+		f.onEOF(e)
+	case store.Exited:
+		if f.exit, err = store.DecodePayload[store.ExitInfo](e); err == nil {
+			f.exited = f.now
+			f.endAt("server", "the server ended")
+		}
+		err = nil
+	case store.Signal:
+		if info, err := store.DecodePayload[store.SignalInfo](e); err == nil {
+			f.endAt("recorder", "the recorder got the signal "+clip(info.Signal))
+		}
+	case store.Closed:
+		f.endAt("recorder", "the recording ended")
+	case store.Lost:
+		f.lost++
+	}
+	return err
+}
+
+// side returns the index of a direction, 0 of a direction that is none.
+func side(dir transport.Direction) int {
+	if dir != c2s && dir != s2c {
+		return 0
+	}
+	return int(dir)
+}
+
+// valid returns JSON, or nil.
+func valid(b []byte) json.RawMessage {
+	if !json.Valid(b) {
+		return nil
+	}
+	return b
+}
+
+// endAt notes the end of the session, unless it has ended.
+func (f *Fold) endAt(by, text string) {
+	if f.end.seq == 0 {
+		f.end = ending{f.now, by, text}
+	}
+}
+
+func (f *Fold) onEOF(e store.Event) {
+	info, err := store.DecodePayload[store.EOFInfo](e)
+	switch {
+	case err != nil:
+	case info.By == "sender" && e.Dir == c2s:
+		f.endAt("client", "the client closed its end")
+	case info.By == "sender":
+		f.endAt("server", "the server closed its output")
+	case info.By == "receiver" && e.Dir == s2c:
+		f.endAt("client", "the client no longer read")
+	case info.By == "receiver" && f.end.seq == 0:
+		f.stalls[c2s] = stall{moment: f.now, since: e.At, closed: true}
+	}
+}
+
+// onStalled notes that a receiver takes nothing; see [store.StalledInfo].
+func (f *Fold) onStalled(e store.Event) {
+	info, err := store.DecodePayload[store.StalledInfo](e)
+	if err != nil || f.end.seq != 0 {
+		return
+	}
+	f.stalls[side(e.Dir)] = stall{}
+	if !info.Over {
+		f.stalls[side(e.Dir)] = stall{moment: f.now, since: e.At - info.For, info: info}
+	}
+}
+
+// onFrame takes a frame and its messages.
+func (f *Fold) onFrame(e store.Event) {
+	messages, err := e.AsFrame().Messages()
+	heard := frame{moment: f.now, text: e.Payload, size: e.Size(), half: e.Unterminated}
+	if err != nil {
+		f.noise[side(e.Dir)] = heard
+		return
+	}
+	if len(messages) == 0 {
+		return
+	}
+	heard.message = messages[0]
+	isNotice := true
+	for i := range messages {
+		m := &messages[i]
+		kind := m.Kind()
+		isNotice = isNotice && kind == transport.Notification
+		switch kind {
+		case transport.Request:
+			f.onRequest(e, m)
+		case transport.Response:
+			f.onResponse(e, m)
+		case transport.Notification:
+			f.onNotification(e, m)
+		}
+	}
+	if f.end.seq != 0 && e.Stream == 0 {
+		return
+	}
+	if x := f.exchanges[e.Stream]; x != nil && e.Dir == c2s && x.calls == 0 {
+		x.posted = label(messages[0])
+	} else if x != nil {
+		x.heard = f.now
+	}
+	switch {
+	case e.Dir == c2s:
+		f.onClientFrame(messages[0])
+	case isNotice:
+		f.run += len(messages)
+		f.notices += len(messages)
+	default:
+		f.run = 0
+	}
+	f.last[side(e.Dir)] = heard
+}
+
+// onClientFrame notes that the client goes on.
+func (f *Fold) onClientFrame(m transport.Message) {
+	if f.last[s2c].at > f.last[c2s].at {
+		f.pause = max(f.pause, f.now.at-f.last[s2c].at)
+	}
+	if m.Method == mcp.NotificationCancelled {
+		return
+	}
+	f.survived = f.survived || f.behind.seq != 0
+	f.behind = answer{}
+	if m.Method != "" {
+		f.asked = f.now
+	}
+}
+
+func (f *Fold) onRequest(e store.Event, m *transport.Message) {
+	c := &call{moment: f.now, dir: e.Dir, stream: e.Stream, message: *m, notices: f.notices, answers: f.answersOut}
+	if e.Stream != 0 {
+		if c.exchange = f.exchanges[e.Stream]; c.exchange != nil {
+			c.exchange.calls++
+		}
+	}
+	f.index.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+	if e.Dir != c2s {
+		return
+	}
+	if m.Method == mcp.MethodInitialize {
+		f.client = m.Params
+		f.ready = false
+		f.greeted = moment{}
+	}
+	if len(f.inputs) > 0 {
+		f.supplyInput(m)
+	}
+}
+
+// supplyInput drops the demand for input that a request answers.
+func (f *Fold) supplyInput(m *transport.Message) {
+	state := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestState))
+	if state == "" && transport.Member(m.Params, mcp.MemberInputResponses) == nil {
+		return
+	}
+	target := timeline.TargetOf(*m)
+	i := slices.IndexFunc(f.inputs, func(in input) bool {
+		return in.state == state && in.call.message.Method == m.Method && timeline.TargetOf(in.call.message) == target
+	})
+	if i >= 0 {
+		f.inputs = slices.Delete(f.inputs, i, i+1)
+	}
+}
+
+func (f *Fold) onResponse(e store.Event, m *transport.Message) {
+	dir, id := e.Dir.Reverse(), mcp.KeyOf(m.ID)
+	if c, found := f.index.Find(dir, e.Stream, id); found && f.end.seq != 0 && e.Stream == 0 {
+		c.late = f.now
+		return
+	} else if found && e.Unterminated && e.Stream == 0 {
+		c.unended = f.now
+		return
+	}
+	c, found := f.index.Answer(dir, e.Stream, id)
+	switch {
+	case !found && e.Dir == s2c:
+		f.orphan = frame{moment: f.now, text: e.Payload, message: *m}
+	case found && c.dir == c2s:
+		f.onAnswer(e, c, m)
+	}
+}
+
+// onAnswer notes an answer to the client.
+func (f *Fold) onAnswer(e store.Event, c *call, m *transport.Message) {
+	f.answersOut++
+	f.behind = answer{}
+	if n := min(f.run, f.notices-c.notices); n > 0 {
+		f.behind = answer{f.now, c, n}
+	}
+	if c.message.Method == mcp.MethodInitialize && m.Result != nil {
+		f.greeted = f.now
+		f.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
+	}
+	if bytes.Contains(m.Result, []byte("input_required")) && transport.MemberText(m.Result, mcp.MemberResultType) == "input_required" {
+		in := input{moment: f.now, call: c, state: mcp.KeyOf(transport.Member(m.Result, mcp.MemberRequestState))}
+		var wanted map[string]struct {
+			Method string `json:"method"`
+		}
+		_ = json.Unmarshal(transport.Member(m.Result, mcp.MemberInputRequests), &wanted) // other JSON names no method
+		for _, w := range wanted {
+			in.wanted = append(in.wanted, w.Method)
+		}
+		slices.Sort(in.wanted)
+		f.inputs = append(f.inputs, in)
+	}
+}
+
+func (f *Fold) onNotification(e store.Event, m *transport.Message) {
+	switch m.Method {
+	case mcp.NotificationInitialized:
+		f.ready = true
+	case mcp.NotificationProgress:
+		if c, found := f.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); found && f.end.seq == 0 {
+			c.reports++
+			c.progress = frame{moment: f.now, message: *m}
+		}
+	case mcp.NotificationMessage:
+		if c := f.only(e); c != nil && f.end.seq == 0 {
+			c.logged = frame{moment: f.now, message: *m}
+		}
+	case mcp.NotificationCancelled:
+		id := mcp.KeyOf(timeline.CancelledID(*m))
+		if c, found := f.index.Cancel(e.Dir, id); found {
+			c.cancelled = f.now
+		} else if e.Dir == c2s && f.behind.seq != 0 && mcp.KeyOf(f.behind.call.message.ID) == id {
+			f.abandoned = f.now
+		}
+	case mcp.NotificationAcknowledged:
+		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
+		if c, found := f.index.Find(c2s, e.Stream, id); found {
+			c.acknowledged = true
+		}
+	}
+}
+
+// only returns the call that a log message is about: the only open one, over HTTP of its
+// exchange. It is nil if there are several.
+func (f *Fold) only(e store.Event) (only *call) {
+	if e.Dir != s2c {
+		return nil
+	}
+	if e.Stream != 0 {
+		if open := f.index.OpenOn(e.Stream); len(open) == 1 {
+			return open[0]
+		}
+		return nil
+	}
+	n := 0
+	for c := range f.index.Unanswered() {
+		if c.dir == c2s && c.message.Method != mcp.MethodListen && c.cancelled.seq == 0 {
+			n++
+			only = c
+		}
+		if n > 1 {
+			return nil
+		}
+	}
+	return only
+}
+
+// onHTTP follows an exchange. It reads the payload by its members, because a long session over
+// HTTP has several such events for each call.
+func (f *Fold) onHTTP(e store.Event) {
+	if f.exchanges == nil {
+		f.exchanges, f.resumed = map[uint64]*exchange{}, map[string]bool{}
+	}
+	payload := valid(e.Payload)
+	what := transport.MemberText(payload, "what")
+	header := func(name string) string {
+		var values []string
+		_ = json.Unmarshal(transport.Member(payload, "header", name), &values)
+		return strings.Join(values, ", ")
+	}
+	if what == store.HTTPRequest {
+		x := &exchange{number: e.Stream, method: transport.MemberText(payload, "method"), path: transport.MemberText(payload, "path"), sent: f.now}
+		f.exchanges[e.Stream] = x
+		if bytes.Contains(payload, []byte(mcp.HeaderLastEventID)) {
+			f.resumed[header(mcp.HeaderLastEventID)] = true
+		}
+		return
+	}
+	x := f.exchanges[e.Stream]
+	if x == nil {
+		return
+	}
+	switch what {
+	case store.HTTPResponse:
+		_ = json.Unmarshal(transport.Member(payload, "status"), &x.status)
+		x.answered = f.now
+		x.isStream = strings.HasPrefix(header("Content-Type"), mcp.MediaEventStream)
+		if x.status >= http.StatusMultipleChoices {
+			for _, c := range f.index.Refuse(e.Stream) {
+				c.refused = true
+			}
+		}
+	case store.HTTPEvent:
+		x.heard = f.now
+		sse := transport.Member(payload, "sse")
+		id := transport.MemberText(sse, "id")
+		x.comments++
+		x.resumable = x.resumable || id != "" || transport.MemberText(sse, "retry") != ""
+		if id != "" {
+			x.lastID = id
+		}
+		f.isSSE = f.isSSE || transport.MemberText(sse, "event") == "endpoint"
+	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
+		x.ended, x.what, x.fault = f.now, what, transport.MemberText(payload, "error")
+		f.index.End(e.Stream)
+		delete(f.exchanges, e.Stream)
+	}
+}

@@ -1,0 +1,464 @@
+package why
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Live is what is known of a live session beside its log. The zero Live is that of a session
+// that is over.
+type Live struct {
+	Now     time.Duration       // since the start of the session
+	Lines   []store.OpenLine    // lines of the pipes without an end so far
+	Process string              // the state of the server's process: "stopped", "sleeping", …; "": not known
+	Mask    func(string) string // masks a text of a peer; nil: it stays as it is
+}
+
+// The shapes of a hang.
+const (
+	NoAnswer         = "no-answer"               // the server does not answer
+	ProgressStopped  = "progress-stopped"        // progress came, and then nothing
+	AsksClient       = "asks-client"             // the server waits for the client to answer
+	HalfFrame        = "half-frame"              // an end has written the beginning of a message
+	StrayText        = "stray-text"              // the server's output stands in a line that is no message
+	NoNewline        = "no-newline"              // a whole message lacks its newline
+	BrokenAnswer     = "broken-answer"           // the server sent bytes that are no message
+	WrongID          = "wrong-id"                // the server answered under an id that nobody asked with
+	LateAnswer       = "late-answer"             // the answer came only when the session ended
+	ClientNotReading = "client-stopped-reading"  // the client does not take what is sent
+	ServerNotReading = "server-stopped-reading"  // the server does not take what is sent
+	NeitherReads     = "neither-reads"           // both ends write, and neither reads
+	ServerEnded      = "server-ended"            // the server has ended
+	ServerStopped    = "server-process-stopped"  // the server's process is stopped by a signal
+	NoResponse       = "no-http-response"        // a POST has no response
+	Accepted         = "accepted-and-no-answer"  // a request was answered with 202, and nothing else
+	StreamSilent     = "silent-stream"           // the stream of a response is open without an event
+	StreamCut        = "stream-without-answer"   // the response ended without the answer
+	NotResumed       = "stream-not-resumed"      // the response ended, and the client did not resume it
+	ClientSilent     = "client-silent"           // the client says nothing behind an answer
+	NotInitialized   = "handshake-not-finished"  // the client does not say that it is initialized
+	InputMissing     = "input-not-supplied"      // the client does not supply the input that was asked for
+	NotAcknowledged  = "listen-not-acknowledged" // the server does not acknowledge a subscription
+	NotEnding        = "server-does-not-end"     // the client has closed its end, and the server goes on
+)
+
+// Report says what is stuck.
+type Report struct {
+	Now      time.Duration `json:"now_ns"`         // of the question, or the end of the session
+	Ended    string        `json:"ended"`          // how the session ended; "": it is live
+	Findings []Finding     `json:"findings"`       // what is stuck, the oldest first
+	Open     []string      `json:"open,omitempty"` // what is open and not stuck
+	Last     string        `json:"last"`           // what each side said last
+}
+
+// Finding is one hang.
+type Finding struct {
+	Shape    string        `json:"shape"`
+	Culprit  string        `json:"culprit"` // the end that has to move: client, server, or both
+	Waited   time.Duration `json:"waited_ns"`
+	Calls    []uint64      `json:"calls"` // the requests that wait
+	Text     string        `json:"text"`
+	Evidence []Evidence    `json:"evidence"`
+	Proves   string        `json:"proves"`             // by the log
+	Suggests string        `json:"suggests,omitempty"` // what the log does not prove
+	Unknown  string        `json:"unknown,omitempty"`  // what no log can tell
+	Next     string        `json:"next"`               // the arguments of a command, with SESSION, COMMAND and URL
+
+	since moment
+}
+
+// Evidence is an event that a finding rests on.
+type Evidence struct {
+	Seq  uint64 `json:"seq"` // 0: an open line
+	Text string `json:"text"`
+}
+
+// wait is something that an end waits for.
+type wait struct {
+	shape   string
+	culprit string
+	call    *call // nil: it waits for something else than an answer
+	input   *input
+	post    *exchange
+	since   moment // the beginning
+	sign    moment // the latest sign of life
+	until   ending // how and when the wait ended; until.seq is 0 if it goes on
+	asks    *call  // the request that the server waits for
+	line    *store.OpenLine
+}
+
+func (w *wait) length() time.Duration { return w.until.at - w.since.at }
+
+// judge is a question about a Fold: what is stuck at a moment.
+type judge struct {
+	*Fold
+	live  Live
+	after time.Duration
+	calls [3][]*call // without an answer, by direction, in order
+}
+
+// Report says what has been stuck for longer than after, at the end of the session or, of a live
+// one, now. It leaves the Fold as it is: more events may follow.
+func (f *Fold) Report(live Live, after time.Duration) Report {
+	j := &judge{Fold: f, live: live, after: after}
+	for c := range f.index.Unanswered() {
+		if !c.refused {
+			j.calls[side(c.dir)] = append(j.calls[side(c.dir)], c)
+		}
+	}
+	for _, list := range j.calls {
+		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.seq, b.seq) })
+	}
+	r := Report{Now: max(live.Now, f.now.at), Findings: []Finding{}}
+	if live.Now == 0 || f.end.seq != 0 {
+		r.Ended = cmp.Or(f.end.text, "the recording goes no further")
+	}
+	waits := j.waits(&r)
+	r.Findings = append(r.Findings, j.findings(waits)...)
+	r.Last = j.lastWords()
+	return r
+}
+
+// waits lists what is stuck, and adds to the report what is open and is not.
+func (j *judge) waits(r *Report) (waits []*wait) {
+	attached := map[*call]bool{} // requests of the server in another wait
+	add := func(w *wait) {
+		if w != nil {
+			waits = append(waits, w)
+		}
+	}
+	for _, c := range j.calls[c2s] {
+		w := &wait{call: c, since: c.moment, sign: c.sign(), until: j.endOf(c)}
+		if c.message.Method == mcp.MethodListen && c.acknowledged {
+			continue
+		}
+		w.asks = j.firstAsk(c)
+		if w.asks != nil {
+			attached[w.asks] = true
+		}
+		j.blame(w)
+		switch silent := w.until.at - w.sign.at; {
+		case c.cancelled.seq != 0 && j.asked.seq > c.cancelled.seq:
+			if w.length() >= j.after {
+				r.Open = append(r.Open, givenUp(w))
+			}
+		case w.shape == ServerEnded && j.wasAskedToEnd():
+			r.Open = append(r.Open, fmt.Sprintf("%s was open when the server ended %s", c.name(), j.howExited()))
+		case w.shape == ServerEnded:
+			add(w)
+		case w.shape == StreamCut && j.endOfSession().at-w.until.at < j.after:
+			r.Open = append(r.Open, fmt.Sprintf("%s was open when %s", c.name(), w.until.text))
+		case w.shape == StreamCut:
+			add(w)
+		case w.asks != nil && j.isPerson(w.asks) && w.shape == AsksClient:
+			r.Open = append(r.Open, personAsked(w.asks, w.until))
+		case j.isBehind(c) && w.shape == NoAnswer:
+		case w.shape == AsksClient && w.until.at-w.asks.at >= j.after, w.shape != AsksClient && silent >= j.after:
+			add(w)
+		}
+	}
+	for _, c := range j.calls[s2c] {
+		w := &wait{call: c, since: c.moment, sign: c.moment, until: j.endOf(c), shape: AsksClient, culprit: "client"}
+		if s := j.stalls[s2c]; s.seq != 0 {
+			w.shape = ClientNotReading
+		}
+		switch {
+		case attached[c] || c.cancelled.seq != 0:
+		case j.isPerson(c):
+			r.Open = append(r.Open, personAsked(c, w.until))
+		case w.length() >= j.after:
+			add(w)
+		}
+	}
+	for i := range j.inputs {
+		in := &j.inputs[i]
+		w := &wait{shape: InputMissing, culprit: "client", call: in.call, input: in, since: in.moment, until: j.endOfSession()}
+		switch {
+		case slices.Contains(in.wanted, mcp.MethodElicit) && j.declares(in.call, "elicitation"):
+			r.Open = append(r.Open, personWanted(w))
+		case w.length() >= j.after:
+			add(w)
+		}
+	}
+	for _, x := range j.exchanges {
+		w := &wait{shape: NoResponse, culprit: "server", post: x, since: x.sent, until: j.endOfSession()}
+		if x.posted != "" && x.answered.seq == 0 && w.length() >= j.after {
+			add(w)
+		}
+	}
+	if len(waits) == 0 {
+		add(j.silence())
+	}
+	return waits
+}
+
+// endOfSession is now, or how the session ended.
+func (j *judge) endOfSession() ending {
+	switch {
+	case j.end.seq != 0:
+		return j.end
+	case j.live.Now > 0:
+		return ending{moment: moment{0, max(j.live.Now, j.now.at)}}
+	}
+	return ending{j.now, "recorder", "the recording goes no further"}
+}
+
+// endOf is how and when a call was no longer waited for. A cancellation ends a wait, and the
+// end of an exchange does unless the answer may still come on another one.
+func (j *judge) endOf(c *call) ending {
+	end := j.endOfSession()
+	if x := c.exchange; x != nil && x.ended.seq != 0 && (end.seq == 0 || x.ended.seq < end.seq) && !j.mayResume(x) {
+		end = ending{x.ended, "server", "the server ended the HTTP response"}
+		switch x.what {
+		case store.HTTPAbort:
+			end.by, end.text = "client", "the client hung up"
+		case store.HTTPLeft:
+			end.by, end.text = "recorder", "the recorder ended"
+		case store.HTTPBroken:
+			end.text = "the connection to the server broke"
+		case store.HTTPNone:
+			end.text = "the connection to the server was closed without a response"
+		}
+	}
+	if c.cancelled.seq != 0 && (end.seq == 0 || c.cancelled.seq < end.seq) {
+		end = ending{c.cancelled, c.dir.Sender(), "the " + c.dir.Sender() + " gave it up"}
+	}
+	return end
+}
+
+// mayResume reports whether the answer may still come after the end of an exchange.
+func (j *judge) mayResume(x *exchange) bool {
+	return x.what == store.HTTPEnd && (x.resumable || j.isSSE || x.status == 202)
+}
+
+// firstAsk returns the request of the server that stands behind a call, over HTTP in its
+// exchange, and is not answered.
+func (j *judge) firstAsk(c *call) *call {
+	for _, asks := range j.calls[s2c] {
+		if asks.seq > c.seq && asks.cancelled.seq == 0 && (c.stream == 0 || asks.stream == c.stream || j.isSSE) {
+			return asks
+		}
+	}
+	return nil
+}
+
+// wasAskedToEnd reports whether a signal ended the server that others send.
+func (j *judge) wasAskedToEnd() bool {
+	return slices.Contains([]string{"hangup", "interrupt", "terminated", "killed"}, j.exit.Signal)
+}
+
+// isPerson reports whether a person answers a request of the server, who may take any time.
+func (j *judge) isPerson(c *call) bool {
+	return c.message.Method == mcp.MethodElicit && j.stalls[s2c].seq == 0 && j.declares(c, "elicitation")
+}
+
+// declares reports whether the client has declared a capability, with a call or in the handshake.
+func (j *judge) declares(c *call, capability string) bool {
+	own := transport.Member(c.message.Params, mcp.MemberMeta, mcp.MetaClientCapabilities)
+	return transport.Member(own, capability) != nil || transport.Member(j.client, "capabilities", capability) != nil
+}
+
+// isBehind reports whether a server that takes one call after the other works on an earlier
+// one: its progress still comes.
+func (j *judge) isBehind(c *call) bool {
+	for _, other := range j.calls[c2s] {
+		if other.seq < c.seq && other.sign().seq > other.seq && j.endOf(other).at-other.sign().at < j.after {
+			return true
+		}
+	}
+	return false
+}
+
+// blame finds the shape of a wait for the server's answer, and the culprit.
+func (j *judge) blame(w *wait) {
+	c := w.call
+	silent := w.until.at - w.sign.at
+	in, out := j.stalls[s2c], j.stalls[c2s]
+	x := c.exchange
+	w.culprit = "server"
+	switch {
+	case w.until.by == "server" && silent < j.after && (c.exchange == nil || x.ended.seq != 0):
+		w.shape = ServerEnded
+		if x != nil {
+			w.shape = StreamCut
+		}
+	case in.info.Blocked && out.info.Blocked:
+		w.shape, w.culprit = NeitherReads, "both"
+	case in.seq != 0:
+		w.shape, w.culprit = ClientNotReading, "client"
+	case w.asks != nil:
+		w.shape, w.culprit = AsksClient, "client"
+	case j.live.Process == "stopped":
+		w.shape = ServerStopped
+	case out.seq != 0:
+		w.shape = ServerNotReading
+	case c.unended.seq != 0:
+		w.shape = NoNewline
+	case j.openLine(w):
+	case c.late.seq != 0:
+		w.shape = LateAnswer
+	case x != nil && x.ended.seq != 0 && j.mayResume(x) && x.resumable && !j.resumed[x.lastID]:
+		w.shape, w.culprit = NotResumed, "client"
+	case j.noise[s2c].seq > c.seq && looksLikeMessage(j.noise[s2c].text):
+		w.shape = BrokenAnswer
+		if n := j.noise[s2c]; n.half && j.end.seq != 0 {
+			w.shape = HalfFrame
+		}
+	case j.noise[s2c].seq > c.seq && j.noise[s2c].half:
+		w.shape = StrayText
+	case j.orphan.seq > c.seq && j.answersOut == c.answers:
+		w.shape = WrongID
+	case c.reports > 0:
+		w.shape = ProgressStopped
+	case c.message.Method == mcp.MethodListen:
+		w.shape = NotAcknowledged
+	case x == nil || j.isSSE:
+		w.shape = NoAnswer
+	case x.answered.seq == 0:
+		w.shape = NoResponse
+	case x.status == 202:
+		w.shape = Accepted
+	case x.isStream && x.heard.seq <= x.answered.seq:
+		w.shape = StreamSilent
+	default:
+		w.shape = NoAnswer
+	}
+}
+
+// openLine finds the shape of a line of the server that is open behind a call.
+func (j *judge) openLine(w *wait) bool {
+	for i := range j.live.Lines {
+		l := &j.live.Lines[i]
+		if l.Pipe != s2c.String() || l.At < w.since.at {
+			continue
+		}
+		w.line = l
+		switch {
+		case json.Valid(l.Text):
+			w.shape = NoNewline
+		case looksLikeMessage(l.Text):
+			w.shape = HalfFrame
+		default:
+			w.shape = StrayText
+		}
+		return true
+	}
+	return false
+}
+
+// silence finds a session in which nothing is open, and an end owes something.
+func (j *judge) silence() *wait {
+	until := j.endOfSession()
+	if until.by == "server" && until.seq != 0 {
+		return nil
+	}
+	for i := range j.live.Lines {
+		l := &j.live.Lines[i]
+		w := &wait{shape: HalfFrame, culprit: "client", line: l, since: moment{0, l.At}, until: until}
+		if l.Pipe == c2s.String() && looksLikeMessage(l.Text) && w.length() >= j.after {
+			if out := j.stalls[c2s]; out.seq != 0 {
+				w.shape, w.culprit = ServerNotReading, "server"
+			}
+			return w
+		}
+	}
+	for _, dir := range []transport.Direction{s2c, c2s} {
+		if s := j.stalls[dir]; s.seq != 0 && s.info.Blocked && until.at-s.since >= j.after {
+			w := &wait{shape: ClientNotReading, culprit: "client", since: moment{s.seq, s.since}, until: until}
+			if dir == c2s {
+				w.shape, w.culprit = ServerNotReading, "server"
+			}
+			return w
+		}
+	}
+	if j.greeted.seq != 0 && !j.ready && j.asked.seq < j.greeted.seq && until.at-j.greeted.at >= j.after {
+		return &wait{shape: NotInitialized, culprit: "client", since: j.greeted, until: until}
+	}
+	if w := j.silentClient(until); w != nil {
+		return w
+	}
+	if j.end.by == "client" && j.live.Now > 0 && j.exited.seq == 0 && j.live.Now-j.end.at >= j.after && j.header.Transport == "stdio" {
+		return &wait{shape: NotEnding, culprit: "server", since: j.end.moment, until: ending{moment: moment{0, j.live.Now}}}
+	}
+	return nil
+}
+
+// silentTimes is how much longer than any pause before a client must be silent.
+const silentTimes = 10
+
+// silentClient finds a client that stopped at an answer behind notifications. A client that
+// hands notifications to a queue that nobody drains during a call stops at the first such
+// answer. A client that is idle looks the same in the log, so more must hold: the client has
+// never gone on behind such an answer, or from a pause as long as --after, which a person makes;
+// it is silent for much longer than it ever was; or it gives up a call that was answered.
+func (j *judge) silentClient(until ending) *wait {
+	silent := until.at - j.behind.at
+	isIdle := j.survived || j.pause >= j.after || silent < silentTimes*j.pause
+	if j.behind.seq == 0 || silent < j.after || isIdle && j.abandoned.seq == 0 {
+		return nil
+	}
+	return &wait{shape: ClientSilent, culprit: "client", since: j.behind.moment, until: until}
+}
+
+// findings makes one finding of the waits with one cause.
+func (j *judge) findings(waits []*wait) (list []Finding) {
+	type cause struct {
+		shape  string
+		asks   *call
+		stream uint64
+	}
+	slices.SortStableFunc(waits, func(a, b *wait) int { return cmp.Compare(a.since.at, b.since.at) })
+	var causes []cause
+	groups := map[cause][]*wait{}
+	for _, w := range waits {
+		key := cause{shape: w.shape, asks: w.asks}
+		if w.call != nil && w.input == nil && w.call.exchange != nil {
+			key.stream = w.call.stream
+		}
+		if w.shape == NoResponse || w.shape == ClientNotReading || w.shape == ServerEnded {
+			key.stream = 0
+			key.asks = nil
+		}
+		if groups[key] == nil {
+			causes = append(causes, key)
+		}
+		groups[key] = append(groups[key], w)
+	}
+	for _, key := range causes {
+		list = append(list, j.describe(groups[key]))
+	}
+	return list
+}
+
+// looksLikeMessage reports whether bytes begin as JSON does.
+func looksLikeMessage(b []byte) bool {
+	for _, c := range b {
+		switch c {
+		case ' ', '\t', '\r':
+		case '{', '[':
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// label names a message: its method and target.
+func label(m transport.Message) string {
+	switch {
+	case m.Method == "":
+		return "the response to id " + clip(string(m.ID))
+	case timeline.TargetOf(m) == "":
+		return clip(m.Method)
+	}
+	return clip(m.Method) + " " + quote(timeline.TargetOf(m))
+}

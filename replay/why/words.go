@@ -1,0 +1,463 @@
+package why
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// textLimit is how many bytes of a peer's text stand in a report.
+const textLimit = 120
+
+func clip(s string) string  { return phrase.Clip(s, textLimit) }
+func quote(s string) string { return strconv.Quote(phrase.Shorten(s, textLimit)) }
+
+// upper begins a sentence.
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// text quotes a peer's text, masked.
+func (j *judge) text(b []byte) string {
+	s := string(b)
+	if j.live.Mask != nil {
+		s = j.live.Mask(s)
+	}
+	return quote(strings.TrimSpace(s))
+}
+
+// words collects the parts of a finding.
+type words struct {
+	*judge
+	first     *wait
+	goesOn    bool // the wait goes on
+	sentences []string
+	evidence  []Evidence
+	proves    string
+	suggests  string
+	unknown   string
+	next      string
+}
+
+func (w *words) say(format string, args ...any) {
+	w.sentences = append(w.sentences, fmt.Sprintf(format, args...))
+}
+
+func (w *words) show(at moment, format string, args ...any) {
+	w.evidence = append(w.evidence, Evidence{at.seq, fmt.Sprintf(format, args...)})
+}
+
+// tense returns a verb of a wait that goes on, or of one that is over.
+func (w *words) tense(present, past string) string {
+	if w.goesOn {
+		return present
+	}
+	return past
+}
+
+// ago says how long before the end of the wait something was.
+func (w *words) ago(at time.Duration) string {
+	d := phrase.Brief(max(w.first.until.at-at, 0)).String()
+	return d + w.tense(" ago", " before")
+}
+
+// name names a call by its label, its id and its event.
+func (c *call) name() string {
+	return fmt.Sprintf("%s (id %s, #%d)", label(c.message), clip(string(c.message.ID)), c.seq)
+}
+
+// describe makes a finding of the waits with one cause, the oldest first.
+func (j *judge) describe(group []*wait) Finding {
+	first := group[0]
+	w := &words{judge: j, first: first, goesOn: first.until.seq == 0,
+		next: fmt.Sprintf("show SESSION --from %d", max(first.since.seq, 1)),
+	}
+	f := Finding{Shape: first.shape, Culprit: first.culprit, Waited: first.length(), since: first.since, Calls: []uint64{}}
+	for _, one := range group {
+		if one.call != nil {
+			f.Calls = append(f.Calls, one.call.seq)
+		}
+	}
+	w.lead(group)
+	w.cause()
+	if !w.goesOn {
+		how := first.until.text
+		if first.until.by == "server" && first.until.seq == j.end.seq && j.exited.seq != 0 {
+			how = "the server ended, " + j.howExited()
+		}
+		w.say("So it was until %s (#%d).", how, first.until.seq)
+		w.show(first.until.moment, "%s", how)
+	}
+	if j.lost > 0 {
+		w.unknown = strings.TrimSpace("events are missing in the log, and may have been the answer. " + w.unknown)
+	}
+	f.Text, f.Evidence = strings.Join(w.sentences, " "), w.evidence
+	f.Proves, f.Suggests, f.Unknown, f.Next = w.proves, w.suggests, w.unknown, w.next
+	return f
+}
+
+// lead says who waits for whom, for what and since when.
+func (w *words) lead(group []*wait) {
+	first, c := w.first, w.first.call
+	waited := phrase.Brief(first.length())
+	switch {
+	case first.shape == InputMissing:
+		w.say("The server %s %v for the client to supply the input that it asked for with its answer to %s: %s (#%d).",
+			w.tense("has waited", "waited"), waited, c.name(), listOf(first.input.wanted), first.input.seq)
+		w.show(first.input.moment, "the answer to #%d: input_required (%s)", c.seq, listOf(first.input.wanted))
+	case first.post != nil:
+		w.say("The client %s %v for the server to answer its POST of %s (exchange %d, #%d).",
+			w.tense("has waited", "waited"), waited, first.post.posted, first.post.number, first.post.sent.seq)
+		w.show(first.post.sent, "POST of %s", first.post.posted)
+	case c == nil:
+		return
+	case first.shape == ServerEnded || first.shape == StreamCut:
+		w.say("The client asked for %s, and no answer can come any more.", c.name())
+		w.show(c.moment, "request %s id %s", label(c.message), clip(string(c.message.ID)))
+	case first.shape == NotAcknowledged:
+		w.say("The client %s %v for the server to acknowledge %s.", w.tense("has waited", "waited"), waited, c.name())
+		w.show(c.moment, "request %s id %s", label(c.message), clip(string(c.message.ID)))
+	default:
+		w.say("The %s %s %v for the %s to answer %s.", c.dir.Sender(), w.tense("has waited", "waited"), waited, c.dir.Receiver(), c.name())
+		w.show(c.moment, "request %s id %s", label(c.message), clip(string(c.message.ID)))
+	}
+	if n := len(group) - 1; n > 0 {
+		w.say("%s as well, the latest since #%d.", upper(phrase.Plural(n, "other request"))+phrase.Agree(n, " waits", " wait"), group[n].since.seq)
+	}
+}
+
+// cause says what the side that has it did, and how sure that is.
+func (w *words) cause() {
+	first, c := w.first, w.first.call
+	w.proves = "who asked what when, and that no answer passed the recorder"
+	switch first.shape {
+	case AsksClient:
+		w.asksClient()
+	case ProgressStopped:
+		w.say("Its latest progress is %s, %s (#%d); since then it %s nothing of this call.", w.progressOf(c), w.ago(c.progress.at), c.progress.seq, w.tense("has said", "said"))
+		w.show(c.progress.moment, "progress %s", w.progressOf(c))
+		w.serverDid(c)
+		w.unknown = "whether the server still works on it"
+	case HalfFrame:
+		w.halfFrame()
+	case StrayText:
+		text, at := w.lineOf()
+		w.say("The server's output stands in a line that is no message and has no end: %s, written %s.", text, w.ago(at.at))
+		w.show(at, "a line without an end: %s", text)
+		w.serverDid(c)
+		w.suggests = "the server prints to its standard output, which belongs to the protocol; logs go to standard error"
+	case NoNewline:
+		w.say("The server %s the whole message, and no newline behind it: a client that reads lines does not see it.", w.tense("has written", "had written"))
+		if first.line != nil {
+			w.show(moment{0, first.line.At}, "a whole message without its newline: %s", w.text(first.line.Text))
+		} else {
+			w.show(c.unended, "the answer, without its newline")
+		}
+		w.proves = "that the newline did not come"
+	case BrokenAnswer:
+		n := w.noise[s2c]
+		w.say("The server sent %s that are no message %s (#%d): %s.", phrase.Plural(n.size, "byte"), w.ago(n.at), n.seq, w.text(n.text))
+		w.show(n.moment, "bytes that are no message: %s", w.text(n.text))
+		w.suggests = "they were meant as the answer"
+	case WrongID:
+		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.orphan.message.ID)), w.ago(w.orphan.at), w.orphan.seq)
+		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.orphan.message.ID)))
+		w.suggests = "it was meant as the answer"
+	case LateAnswer:
+		w.say("The answer came when the session was over (#%d).", c.late.seq)
+		w.show(c.late, "the answer")
+		w.suggests = "the server buffers its output and does not flush it (python: print(..., flush=True)), or answers only at the end of its input"
+	case ClientNotReading, ServerNotReading, NeitherReads:
+		w.notReading()
+	case ServerEnded, StreamCut:
+		w.serverEnded()
+	case ServerStopped:
+		w.say("The server's process is stopped by a signal (SIGSTOP, Ctrl-Z or a debugger): it does nothing until it is continued (kill -CONT).")
+		w.proves = "nothing of this: the state of the process is that of this moment"
+	case NoResponse:
+		if c != nil {
+			w.say("Its POST (exchange %d) has no HTTP response.", c.stream)
+		}
+		w.serverDid(c)
+		w.unknown = "whether the server still works on it"
+	case Accepted:
+		w.say("The server answered the POST with the status 202 (#%d), which is for messages that need no answer, and sent nothing else for it.", c.exchange.answered.seq)
+		w.show(c.exchange.answered, "HTTP status 202")
+		w.proves = "that the status closes the exchange without the answer"
+	case StreamSilent:
+		w.say("The HTTP response began %s (#%d) as a stream of events, and no event came.", w.ago(c.exchange.answered.at), c.exchange.answered.seq)
+		w.show(c.exchange.answered, "HTTP status %d, %s", c.exchange.status, mcp.MediaEventStream)
+		w.serverDid(c)
+		w.unknown = "whether the server still works on it, or something between holds the events back (a proxy that buffers)"
+	case NotResumed:
+		x := c.exchange
+		w.say("The server ended the stream %s (#%d) and had said how to resume it (event id %s); the client has not resumed it.", w.ago(x.ended.at), x.ended.seq, clip(x.lastID))
+		w.show(x.ended, "the end of the stream, event id %s", clip(x.lastID))
+		w.suggests = "the answer waits for the client at the server"
+	case ClientSilent:
+		w.clientSilent()
+	case NotInitialized:
+		w.say("The server answered initialize %s (#%d), and the client has not said that it is initialized: nothing else may pass before.", w.ago(w.greeted.at), w.greeted.seq)
+		w.show(w.greeted, "the answer to initialize")
+		w.proves = "that the answer passed the recorder and nothing came back"
+		w.unknown = "whether the client has read the answer, or does not accept it"
+	case InputMissing:
+		w.say("The client has not sent the request again since.")
+		w.lastOf(c2s)
+		w.proves = "that no request with the requestState or with inputResponses came"
+	case NotEnding:
+		w.say("The client closed its end %s (#%d), and the server goes on.", w.ago(w.end.at), w.end.seq)
+		w.show(w.end.moment, "%s", w.end.text)
+		w.unknown = "what holds the server: a timer, a thread, another process"
+	default:
+		w.serverDid(c)
+		w.unknown = "whether the server still works on it, as a slow tool without progress does"
+	}
+}
+
+// serverDid says what the server did behind a call, which may be nil.
+func (w *words) serverDid(c *call) {
+	since := w.first.since
+	switch last := w.last[s2c]; {
+	case last.seq > since.seq && (c == nil || last.seq != c.progress.seq):
+		w.say("Its last message is %s, %s (#%d).", said(last), w.ago(last.at), last.seq)
+		w.show(last.moment, "the server's last message: %s", said(last))
+	case last.seq <= since.seq:
+		w.say("The server %s nothing since.", w.tense("has sent", "sent"))
+	}
+	if c != nil && w.answersOut > c.answers {
+		w.say("It answered %s meanwhile: the server is there, this call is not.", phrase.Plural(w.answersOut-c.answers, "other request"))
+	}
+	if e := w.stderr; e.seq > since.seq {
+		w.say("Its last line on standard error is %s, %s (#%d).", w.text(e.text), w.ago(e.at), e.seq)
+		w.show(e.moment, "stderr: %s", w.text(e.text))
+		w.next = "show SESSION --filter kind:stderr"
+	}
+	if w.goesOn && w.live.Process != "" {
+		w.say("Its process is %s.", w.live.Process)
+	}
+}
+
+func (w *words) asksClient() {
+	asks := w.first.asks
+	if asks == nil {
+		asks = w.first.call
+	} else {
+		w.say("The server itself waits for the client, which has not answered %s, asked %s.", asks.name(), w.ago(asks.at))
+		w.show(asks.moment, "request %s id %s of the server", label(asks.message), clip(string(asks.message.ID)))
+	}
+	capability := map[string]string{mcp.MethodListRoots: "roots", mcp.MethodCreateMessage: "sampling", mcp.MethodElicit: "elicitation"}[asks.message.Method]
+	if capability != "" && w.client != nil && !w.declares(asks, capability) {
+		w.say("The client had not declared %s: it should not have been asked, and should have answered with an error.", capability)
+	}
+	if asks.message.Method == mcp.MethodCreateMessage {
+		w.unknown = "whether a model or a person is still at it"
+	}
+	if last := w.last[c2s]; last.seq > asks.seq {
+		w.say("The client spoke since, last with %s, %s (#%d).", said(last), w.ago(last.at), last.seq)
+		w.show(last.moment, "the client's last message: %s", said(last))
+	} else {
+		w.say("The client %s nothing since.", w.tense("has sent", "sent"))
+		w.suggests = "the client reads nothing, or answers nothing, while it waits for its own call"
+	}
+	w.proves = "that the question passed the recorder and no answer to it came"
+}
+
+func (w *words) halfFrame() {
+	text, at := w.lineOf()
+	who := "server"
+	if w.first.line != nil && w.first.line.Pipe == c2s.String() {
+		who = "client"
+		w.say("The client has written the beginning of a message and not its end: %s, %s.", text, w.ago(at.at))
+	} else {
+		w.say("The server has written the beginning of a message and not its end: %s, written %s.", text, w.ago(at.at))
+	}
+	w.show(at, "half a message: %s", text)
+	w.proves = "that the rest did not leave the " + who
+}
+
+// lineOf quotes the text of the open line, or of the last bytes that are no message.
+func (w *words) lineOf() (string, moment) {
+	if l := w.first.line; l != nil {
+		return w.text(l.Text), moment{0, l.At}
+	}
+	return w.text(w.noise[s2c].text), w.noise[s2c].moment
+}
+
+func (w *words) notReading() {
+	dir := s2c
+	if w.first.shape == ServerNotReading {
+		dir = c2s
+	}
+	s := w.stalls[dir]
+	if w.first.shape == NeitherReads {
+		w.say("Both ends write, and neither reads: each write waits for room that the other does not make.")
+		w.show(s.moment, "a write to the client blocks")
+		w.show(w.stalls[c2s].moment, "a write to the server blocks")
+		w.suggests = "each end reads and writes in one loop"
+		return
+	}
+	receiver := dir.Receiver()
+	switch {
+	case s.closed:
+		w.say("The %s has closed its input (#%d).", receiver, s.seq)
+		w.show(s.moment, "the %s no longer reads", receiver)
+	default:
+		how := "it lies in the pipe"
+		if s.info.Blocked {
+			how = "a write to it blocks"
+		}
+		w.say("The %s has read nothing for %v, though something waits for it: %s.", receiver, phrase.Brief(w.first.until.at-s.since), how)
+		w.show(s.moment, "the %s reads nothing", receiver)
+	}
+	if s.info.Unread > 0 {
+		w.say("%s unread.", upper(phrase.Plural(int(s.info.Unread), "byte"))+phrase.Agree(int(s.info.Unread), " is", " are"))
+	}
+	if dir == s2c && w.first.call != nil && w.notices > w.first.call.notices {
+		w.say("Notifications to it since the request: %d.", w.notices-w.first.call.notices)
+		w.suggests = "a receive loop that hands notifications to a full queue does not come to the answer"
+		w.next = "replay SESSION --client inbox:0"
+	}
+	if dir == c2s {
+		w.serverDid(w.first.call)
+	}
+	w.proves = "that the bytes left the recorder and were not taken"
+}
+
+func (w *words) serverEnded() {
+	c := w.first.call
+	switch x := c.exchange; {
+	case x != nil:
+		w.say("%s %v after the request (#%d)%s.", upper(w.first.until.text), phrase.Brief(x.ended.at-c.at), x.ended.seq, because(x.fault))
+		w.goesOn = true // that is said
+		w.show(x.ended, "%s", w.first.until.text)
+	case w.exited.seq != 0:
+		w.say("The server ended %v after the request (#%d), %s.", phrase.Brief(w.exited.at-c.at), w.exited.seq, w.howExited())
+		w.show(w.exited, "the server ended %s", w.howExited())
+		w.goesOn = true
+	default:
+		w.say("The server closed its output %v after the request (#%d).", phrase.Brief(w.end.at-c.at), w.end.seq)
+		w.show(w.end.moment, "%s", w.end.text)
+		w.goesOn = true
+	}
+	if e := w.stderr; e.seq > 0 {
+		w.say("Its last line on standard error: %s (#%d).", w.text(e.text), e.seq)
+		w.show(e.moment, "stderr: %s", w.text(e.text))
+		w.next = "show SESSION --filter kind:stderr"
+	}
+	w.proves = "that the server ended before it answered"
+}
+
+// howExited says how the server's process ended.
+func (j *judge) howExited() string {
+	if j.exit.Signal != "" {
+		return "by the signal " + clip(j.exit.Signal)
+	}
+	return fmt.Sprintf("with exit status %d", j.exit.Code)
+}
+
+func (w *words) clientSilent() {
+	b := w.behind
+	w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", label(b.call.message), w.ago(b.at), b.seq)
+	w.say("%s stood before it.", upper(phrase.Plural(b.notices, "notification")))
+	w.show(b.call.moment, "request %s id %s", label(b.call.message), clip(string(b.call.message.ID)))
+	w.show(b.moment, "the answer, behind %s", phrase.Plural(b.notices, "notification"))
+	if w.abandoned.seq != 0 {
+		w.say("The client then gave up the call that was answered (#%d): it had not come to the answer.", w.abandoned.seq)
+		w.show(w.abandoned, "the client cancels the answered call")
+	}
+	for _, c := range w.calls[s2c] {
+		if c.seq > b.seq {
+			w.say("It has not answered %s either.", c.name())
+			w.show(c.moment, "request %s of the server", label(c.message))
+			break
+		}
+	}
+	w.proves = "that the answer passed the recorder, behind notifications, and nothing came back"
+	w.suggests = "a client whose receive loop hands notifications to a queue that nobody drains during a call stops exactly here (python-sdk before 1.6.0)"
+	w.unknown = "whether the client has anything more to say: one that is idle looks the same"
+	w.next = "replay SESSION --client inbox:0"
+}
+
+// lastOf says what an end said last.
+func (w *words) lastOf(dir transport.Direction) {
+	if last := w.last[dir]; last.seq != 0 {
+		w.say("The %s's last message is %s, %s (#%d).", dir.Sender(), said(last), w.ago(last.at), last.seq)
+	}
+}
+
+// lastWords says what each end sent last.
+func (j *judge) lastWords() string {
+	var parts []string
+	for _, dir := range []transport.Direction{c2s, s2c} {
+		if last := j.last[dir]; last.seq != 0 {
+			parts = append(parts, fmt.Sprintf("the %s's last message is %s (#%d)", dir.Sender(), said(last), last.seq))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// said names a frame by its first message.
+func said(f frame) string {
+	switch m := f.message; {
+	case m.Method != "":
+		return label(m)
+	case m.Error != nil:
+		return "an error for id " + clip(string(m.ID))
+	case m.ID != nil:
+		return "the answer to id " + clip(string(m.ID))
+	}
+	return "no message"
+}
+
+// progressOf is the latest progress of a call: "3 of 10 "indexing"".
+func (j *judge) progressOf(c *call) string {
+	p := c.progress.message.Params
+	text := clip(string(transport.Member(p, "progress")))
+	if total := transport.Member(p, "total"); total != nil {
+		text += " of " + clip(string(total))
+	}
+	if said := transport.MemberText(p, "message"); said != "" {
+		text += " " + j.text([]byte(said))
+	}
+	return text
+}
+
+// givenUp says that a call was cancelled and the session went on.
+func givenUp(w *wait) string {
+	return fmt.Sprintf("%s was given up after %v (#%d), and the session went on", w.call.name(), phrase.Brief(w.length()), w.call.cancelled.seq)
+}
+
+// personAsked says that a person has a request of the server.
+func personAsked(c *call, until ending) string {
+	if until.seq != 0 {
+		return fmt.Sprintf("a person was being asked for %v: %s", phrase.Brief(until.at-c.at), c.name())
+	}
+	return fmt.Sprintf("a person has been asked for %v: %s", phrase.Brief(until.at-c.at), c.name())
+}
+
+// personWanted says that a person has the input that a result asks for.
+func personWanted(w *wait) string {
+	return fmt.Sprintf("a person is asked for input (%s) by the answer to %s, since %v", listOf(w.input.wanted), w.call.name(), phrase.Brief(w.length()))
+}
+
+func listOf(names []string) string {
+	if len(names) == 0 {
+		return "nothing but a requestState"
+	}
+	return clip(strings.Join(names, ", "))
+}
+
+// because appends the cause of a fault.
+func because(fault string) string {
+	if fault == "" {
+		return ""
+	}
+	return ": " + clip(fault)
+}
+
+// Stuck reports whether something is stuck.
+func (r Report) Stuck() bool { return len(r.Findings) > 0 }
