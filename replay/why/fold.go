@@ -50,23 +50,32 @@ type Fold struct {
 	isSSE     bool                 // HTTP+SSE: answers come on another exchange
 	resumed   map[string]bool      // ids of events from which the client resumed a stream
 
-	notices    int    // notifications of the server
-	run        int    // of these, the latest without another frame of the server between them
-	behind     answer // the client's last answer behind notifications, until the client goes on
-	survived   bool   // the client has gone on behind such an answer
-	pause      time.Duration
-	asked      moment // the client's last frame but for cancellations and responses
-	abandoned  moment // the client's cancellation of a call that had been answered
-	answersOut int    // answers to the client
+	notices    int           // notifications of the server
+	run        int           // of these, the latest without another frame of the server between them
+	behind     answer        // the client's last answer behind notifications, until the client goes on
+	survived   bool          // the client has gone on behind such an answer
+	waiting    int           // calls of the client without an answer
+	pause      time.Duration // the longest time that the client took to go on
+	asked      moment        // the client's last frame but for cancellations and responses
+	abandoned  moment        // the client's cancellation of a call that had been answered
+	answered   moment        // the last answer to the client
+	answersOut int           // answers to the client
+	passage    store.Passage
 }
 
-// frame is an event that is kept with its text or its first message.
+// frame is an event that is kept with its text.
 type frame struct {
 	moment
-	text    []byte
-	message transport.Message
-	size    int
-	half    bool // without an end
+	text []byte
+	half bool // without an end
+}
+
+// message returns the first message of a frame that has one.
+func (f frame) message() (m transport.Message) {
+	if messages, _ := (transport.Frame{Bytes: f.text}).Messages(); len(messages) > 0 {
+		m = messages[0]
+	}
+	return m
 }
 
 // call is a request without an answer.
@@ -74,8 +83,9 @@ type call struct {
 	moment
 	dir      transport.Direction
 	stream   uint64
-	message  transport.Message
-	exchange *exchange // over HTTP
+	method   string
+	raw      json.RawMessage // the request
+	exchange *exchange       // over HTTP
 
 	reports      uint64
 	progress     frame  // the latest
@@ -88,6 +98,9 @@ type call struct {
 	notices      int    // notifications of the server before the request
 	answers      int    // answers to the client before the request
 }
+
+// message returns the request.
+func (c *call) message() transport.Message { return transport.Pack(c.raw).Message() }
 
 // sign returns the last sign that the receiver works on the call, at least the request itself.
 func (c *call) sign() moment {
@@ -105,7 +118,10 @@ type stall struct {
 	moment
 	since  time.Duration
 	info   store.StalledInfo
-	closed bool // the receiver has closed its end
+	closed bool   // the receiver has closed its end
+	first  uint64 // the first frame that it has not read whole; 0: not known, or an open line
+	before int64  // how many of its bytes are read; below 0: not known
+	size   int64
 }
 
 // answer is an answer to the client behind notifications.
@@ -150,14 +166,28 @@ type exchange struct {
 	fault     string
 }
 
+// ApplyParsed is Apply of an event with the messages of its frame. isJSON is false for a frame
+// that is no JSON.
+func (f *Fold) ApplyParsed(e store.Event, messages []transport.Message, isJSON bool) error {
+	if e.Kind != store.Frame {
+		return f.Apply(e)
+	}
+	f.now = moment{e.Seq, max(e.At, f.now.at)}
+	f.passage.Apply(e)
+	f.onFrame(e, messages, isJSON)
+	return nil
+}
+
 // Apply takes the next event. An unreadable payload is skipped, except in the header.
 func (f *Fold) Apply(e store.Event) (err error) {
 	f.now = moment{e.Seq, max(e.At, f.now.at)}
+	f.passage.Apply(e)
 	switch e.Kind {
 	case store.Opened:
 		f.header, err = store.ParseHeader(e.Payload)
 	case store.Frame:
-		f.onFrame(e)
+		messages, err := e.AsFrame().Messages()
+		f.onFrame(e, messages, err == nil)
 	case store.Stderr:
 		if f.end.seq == 0 || e.Stream != 0 {
 			f.stderr = frame{moment: f.now, text: e.Payload}
@@ -222,7 +252,10 @@ func (f *Fold) onEOF(e store.Event) {
 	case info.By == "receiver" && e.Dir == s2c:
 		f.endAt("client", "the client no longer read")
 	case info.By == "receiver" && f.end.seq == 0:
-		f.stalls[c2s] = stall{moment: f.now, since: e.At, closed: true}
+		if f.stalls[c2s].seq == 0 {
+			f.stalls[c2s] = stall{moment: f.now, since: e.At}
+		}
+		f.stalls[c2s].closed = true
 	}
 }
 
@@ -233,23 +266,29 @@ func (f *Fold) onStalled(e store.Event) {
 		return
 	}
 	f.stalls[side(e.Dir)] = stall{}
-	if !info.Over {
-		f.stalls[side(e.Dir)] = stall{moment: f.now, since: e.At - info.For, info: info}
+	if info.Over {
+		return
 	}
+	s := stall{moment: f.now, since: e.At - info.For, info: info, first: info.Frame}
+	if info.Passed > 0 {
+		s.first, s.before, s.size = f.passage.At(e.Dir, info.Passed-max(info.Unread, 0))
+	}
+	f.stalls[side(e.Dir)] = s
 }
 
 // onFrame takes a frame and its messages.
-func (f *Fold) onFrame(e store.Event) {
-	messages, err := e.AsFrame().Messages()
-	heard := frame{moment: f.now, text: e.Payload, size: e.Size(), half: e.Unterminated}
-	if err != nil {
+func (f *Fold) onFrame(e store.Event, messages []transport.Message, isJSON bool) {
+	heard := frame{f.now, e.Payload, e.Unterminated}
+	if !isJSON {
 		f.noise[side(e.Dir)] = heard
 		return
 	}
 	if len(messages) == 0 {
 		return
 	}
-	heard.message = messages[0]
+	if e.Dir == c2s && (f.end.seq == 0 || e.Stream != 0) {
+		f.onClientFrame(&messages[0])
+	}
 	isNotice := true
 	for i := range messages {
 		m := &messages[i]
@@ -274,7 +313,6 @@ func (f *Fold) onFrame(e store.Event) {
 	}
 	switch {
 	case e.Dir == c2s:
-		f.onClientFrame(messages[0])
 	case isNotice:
 		f.run += len(messages)
 		f.notices += len(messages)
@@ -285,9 +323,9 @@ func (f *Fold) onFrame(e store.Event) {
 }
 
 // onClientFrame notes that the client goes on.
-func (f *Fold) onClientFrame(m transport.Message) {
-	if f.last[s2c].at > f.last[c2s].at {
-		f.pause = max(f.pause, f.now.at-f.last[s2c].at)
+func (f *Fold) onClientFrame(m *transport.Message) {
+	if f.last[s2c].at > f.last[c2s].at || f.waiting == 0 {
+		f.pause = max(f.pause, f.now.at-max(f.last[s2c].at, f.last[c2s].at))
 	}
 	if m.Method == mcp.NotificationCancelled {
 		return
@@ -300,7 +338,7 @@ func (f *Fold) onClientFrame(m transport.Message) {
 }
 
 func (f *Fold) onRequest(e store.Event, m *transport.Message) {
-	c := &call{moment: f.now, dir: e.Dir, stream: e.Stream, message: *m, notices: f.notices, answers: f.answersOut}
+	c := &call{moment: f.now, dir: e.Dir, stream: e.Stream, method: m.Method, raw: m.Raw, notices: f.notices, answers: f.answersOut}
 	if e.Stream != 0 {
 		if c.exchange = f.exchanges[e.Stream]; c.exchange != nil {
 			c.exchange.calls++
@@ -310,6 +348,7 @@ func (f *Fold) onRequest(e store.Event, m *transport.Message) {
 	if e.Dir != c2s {
 		return
 	}
+	f.waiting++
 	if m.Method == mcp.MethodInitialize {
 		f.client = m.Params
 		f.ready = false
@@ -328,7 +367,7 @@ func (f *Fold) supplyInput(m *transport.Message) {
 	}
 	target := timeline.TargetOf(*m)
 	i := slices.IndexFunc(f.inputs, func(in input) bool {
-		return in.state == state && in.call.message.Method == m.Method && timeline.TargetOf(in.call.message) == target
+		return in.state == state && in.call.method == m.Method && timeline.TargetOf(in.call.message()) == target
 	})
 	if i >= 0 {
 		f.inputs = slices.Delete(f.inputs, i, i+1)
@@ -337,17 +376,17 @@ func (f *Fold) supplyInput(m *transport.Message) {
 
 func (f *Fold) onResponse(e store.Event, m *transport.Message) {
 	dir, id := e.Dir.Reverse(), mcp.KeyOf(m.ID)
-	if c, found := f.index.Find(dir, e.Stream, id); found && f.end.seq != 0 && e.Stream == 0 {
-		c.late = f.now
-		return
-	} else if found && e.Unterminated && e.Stream == 0 {
+	if c, found := f.index.Find(dir, e.Stream, id); found && e.Unterminated && e.Stream == 0 {
 		c.unended = f.now
+		return
+	} else if found && f.end.seq != 0 && e.Stream == 0 {
+		c.late = f.now
 		return
 	}
 	c, found := f.index.Answer(dir, e.Stream, id)
 	switch {
 	case !found && e.Dir == s2c:
-		f.orphan = frame{moment: f.now, text: e.Payload, message: *m}
+		f.orphan = frame{moment: f.now, text: m.Raw}
 	case found && c.dir == c2s:
 		f.onAnswer(e, c, m)
 	}
@@ -355,12 +394,14 @@ func (f *Fold) onResponse(e store.Event, m *transport.Message) {
 
 // onAnswer notes an answer to the client.
 func (f *Fold) onAnswer(e store.Event, c *call, m *transport.Message) {
+	f.answered = f.now
 	f.answersOut++
+	f.waiting--
 	f.behind = answer{}
 	if n := min(f.run, f.notices-c.notices); n > 0 {
 		f.behind = answer{f.now, c, n}
 	}
-	if c.message.Method == mcp.MethodInitialize && m.Result != nil {
+	if c.method == mcp.MethodInitialize && m.Result != nil {
 		f.greeted = f.now
 		f.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
 	}
@@ -385,17 +426,17 @@ func (f *Fold) onNotification(e store.Event, m *transport.Message) {
 	case mcp.NotificationProgress:
 		if c, found := f.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); found && f.end.seq == 0 {
 			c.reports++
-			c.progress = frame{moment: f.now, message: *m}
+			c.progress = frame{moment: f.now, text: m.Raw}
 		}
 	case mcp.NotificationMessage:
 		if c := f.only(e); c != nil && f.end.seq == 0 {
-			c.logged = frame{moment: f.now, message: *m}
+			c.logged = frame{moment: f.now, text: m.Raw}
 		}
 	case mcp.NotificationCancelled:
 		id := mcp.KeyOf(timeline.CancelledID(*m))
 		if c, found := f.index.Cancel(e.Dir, id); found {
 			c.cancelled = f.now
-		} else if e.Dir == c2s && f.behind.seq != 0 && mcp.KeyOf(f.behind.call.message.ID) == id {
+		} else if e.Dir == c2s && f.behind.seq != 0 && mcp.KeyOf(f.behind.call.message().ID) == id {
 			f.abandoned = f.now
 		}
 	case mcp.NotificationAcknowledged:
@@ -420,7 +461,7 @@ func (f *Fold) only(e store.Event) (only *call) {
 	}
 	n := 0
 	for c := range f.index.Unanswered() {
-		if c.dir == c2s && c.message.Method != mcp.MethodListen && c.cancelled.seq == 0 {
+		if c.dir == c2s && c.method != mcp.MethodListen && c.cancelled.seq == 0 {
 			n++
 			only = c
 		}
@@ -464,6 +505,7 @@ func (f *Fold) onHTTP(e store.Event) {
 		if x.status >= http.StatusMultipleChoices {
 			for _, c := range f.index.Refuse(e.Stream) {
 				c.refused = true
+				f.waiting--
 			}
 		}
 	case store.HTTPEvent:

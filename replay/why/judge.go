@@ -93,6 +93,7 @@ type wait struct {
 	until   ending // how and when the wait ended; until.seq is 0 if it goes on
 	asks    *call  // the request that the server waits for
 	line    *store.OpenLine
+	half    frame // of the client, behind the end of the session
 }
 
 func (w *wait) length() time.Duration { return w.until.at - w.since.at }
@@ -119,7 +120,7 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 	}
 	r := Report{Now: max(live.Now, f.now.at), Findings: []Finding{}}
 	if live.Now == 0 || f.end.seq != 0 {
-		r.Ended = cmp.Or(f.end.text, "the recording goes no further")
+		r.Ended = cmp.Or(f.end.text, "the recording broke off")
 	}
 	waits := j.waits(&r)
 	r.Findings = append(r.Findings, j.findings(waits)...)
@@ -137,7 +138,7 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 	}
 	for _, c := range j.calls[c2s] {
 		w := &wait{call: c, since: c.moment, sign: c.sign(), until: j.endOf(c)}
-		if c.message.Method == mcp.MethodListen && c.acknowledged {
+		if c.method == mcp.MethodListen && c.acknowledged {
 			continue
 		}
 		w.asks = j.firstAsk(c)
@@ -208,7 +209,7 @@ func (j *judge) endOfSession() ending {
 	case j.live.Now > 0:
 		return ending{moment: moment{0, max(j.live.Now, j.now.at)}}
 	}
-	return ending{j.now, "recorder", "the recording goes no further"}
+	return ending{j.now, "recorder", "the recording broke off"}
 }
 
 // endOf is how and when a call was no longer waited for. A cancellation ends a wait, and the
@@ -257,20 +258,22 @@ func (j *judge) wasAskedToEnd() bool {
 
 // isPerson reports whether a person answers a request of the server, who may take any time.
 func (j *judge) isPerson(c *call) bool {
-	return c.message.Method == mcp.MethodElicit && j.stalls[s2c].seq == 0 && j.declares(c, "elicitation")
+	return c.method == mcp.MethodElicit && j.stalls[s2c].seq == 0 && j.declares(c, "elicitation")
 }
 
 // declares reports whether the client has declared a capability, with a call or in the handshake.
 func (j *judge) declares(c *call, capability string) bool {
-	own := transport.Member(c.message.Params, mcp.MemberMeta, mcp.MetaClientCapabilities)
+	own := transport.Member(c.message().Params, mcp.MemberMeta, mcp.MetaClientCapabilities)
 	return transport.Member(own, capability) != nil || transport.Member(j.client, "capabilities", capability) != nil
 }
 
 // isBehind reports whether a server that takes one call after the other works on an earlier
-// one: its progress still comes.
+// one: its progress still comes, or a person is being asked.
 func (j *judge) isBehind(c *call) bool {
 	for _, other := range j.calls[c2s] {
-		if other.seq < c.seq && other.sign().seq > other.seq && j.endOf(other).at-other.sign().at < j.after {
+		asks := j.firstAsk(other)
+		isBusy := other.sign().seq > other.seq && j.endOf(other).at-other.sign().at < j.after
+		if other.seq < c.seq && (isBusy || asks != nil && j.isPerson(asks)) {
 			return true
 		}
 	}
@@ -318,7 +321,7 @@ func (j *judge) blame(w *wait) {
 		w.shape = WrongID
 	case c.reports > 0:
 		w.shape = ProgressStopped
-	case c.message.Method == mcp.MethodListen:
+	case c.method == mcp.MethodListen:
 		w.shape = NotAcknowledged
 	case x == nil || j.isSSE:
 		w.shape = NoAnswer
@@ -357,6 +360,21 @@ func (j *judge) openLine(w *wait) bool {
 // silence finds a session in which nothing is open, and an end owes something.
 func (j *judge) silence() *wait {
 	until := j.endOfSession()
+	for _, dir := range []transport.Direction{s2c, c2s} {
+		s := j.stalls[dir]
+		isOwed := s.info.Blocked || s.closed && j.noise[c2s].seq > s.seq || s.first != 0 && dir == s2c && j.answered.seq >= s.first
+		if s.seq == 0 || !isOwed || until.at-s.since < j.after {
+			continue
+		}
+		w := &wait{shape: ClientNotReading, culprit: "client", since: moment{s.seq, s.since}, until: until}
+		if dir == c2s {
+			w.shape, w.culprit = ServerNotReading, "server"
+		}
+		return w
+	}
+	if n := j.noise[c2s]; n.half && looksLikeMessage(n.text) && until.at-n.at >= j.after {
+		return &wait{shape: HalfFrame, culprit: "client", half: n, since: n.moment, until: until}
+	}
 	if until.by == "server" && until.seq != 0 {
 		return nil
 	}
@@ -364,18 +382,6 @@ func (j *judge) silence() *wait {
 		l := &j.live.Lines[i]
 		w := &wait{shape: HalfFrame, culprit: "client", line: l, since: moment{0, l.At}, until: until}
 		if l.Pipe == c2s.String() && looksLikeMessage(l.Text) && w.length() >= j.after {
-			if out := j.stalls[c2s]; out.seq != 0 {
-				w.shape, w.culprit = ServerNotReading, "server"
-			}
-			return w
-		}
-	}
-	for _, dir := range []transport.Direction{s2c, c2s} {
-		if s := j.stalls[dir]; s.seq != 0 && s.info.Blocked && until.at-s.since >= j.after {
-			w := &wait{shape: ClientNotReading, culprit: "client", since: moment{s.seq, s.since}, until: until}
-			if dir == c2s {
-				w.shape, w.culprit = ServerNotReading, "server"
-			}
 			return w
 		}
 	}
@@ -415,17 +421,24 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 		asks   *call
 		stream uint64
 	}
+	isQuiet := func(w *wait) bool { // the server has answered nothing since
+		return w.call != nil && w.input == nil && w.call.dir == c2s && w.call.answers == j.answersOut &&
+			slices.Contains([]string{NoAnswer, ProgressStopped, NoResponse, StreamSilent, NotAcknowledged}, w.shape)
+	}
 	slices.SortStableFunc(waits, func(a, b *wait) int { return cmp.Compare(a.since.at, b.since.at) })
 	var causes []cause
 	groups := map[cause][]*wait{}
 	for _, w := range waits {
 		key := cause{shape: w.shape, asks: w.asks}
-		if w.call != nil && w.input == nil && w.call.exchange != nil {
-			key.stream = w.call.stream
-		}
-		if w.shape == NoResponse || w.shape == ClientNotReading || w.shape == ServerEnded {
-			key.stream = 0
+		switch {
+		case isQuiet(w) && len(causes) > 0 && causes[0].asks != nil && groups[causes[0]][0].until.seq == w.until.seq:
+			key = causes[0] // the server waits for the client, and does nothing else
+		case isQuiet(w):
+			key = cause{shape: NoAnswer}
+		case w.shape == ClientNotReading || w.shape == ServerEnded:
 			key.asks = nil
+		case w.call != nil && w.input == nil && w.call.exchange != nil:
+			key.stream = w.call.stream
 		}
 		if groups[key] == nil {
 			causes = append(causes, key)

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func (w *words) ago(at time.Duration) string {
 
 // name names a call by its label, its id and its event.
 func (c *call) name() string {
-	return fmt.Sprintf("%s (id %s, #%d)", label(c.message), clip(string(c.message.ID)), c.seq)
+	return fmt.Sprintf("%s (id %s, #%d)", label(c.message()), clip(string(c.message().ID)), c.seq)
 }
 
 // describe makes a finding of the waits with one cause, the oldest first.
@@ -92,7 +93,7 @@ func (j *judge) describe(group []*wait) Finding {
 		w.show(first.until.moment, "%s", how)
 	}
 	if j.lost > 0 {
-		w.unknown = strings.TrimSpace("events are missing in the log, and may have been the answer. " + w.unknown)
+		w.unknown = strings.TrimSuffix("whether the answer is among the events that are missing in the log; "+w.unknown, "; ")
 	}
 	f.Text, f.Evidence = strings.Join(w.sentences, " "), w.evidence
 	f.Proves, f.Suggests, f.Unknown, f.Next = w.proves, w.suggests, w.unknown, w.next
@@ -116,13 +117,13 @@ func (w *words) lead(group []*wait) {
 		return
 	case first.shape == ServerEnded || first.shape == StreamCut:
 		w.say("The client asked for %s, and no answer can come any more.", c.name())
-		w.show(c.moment, "request %s id %s", label(c.message), clip(string(c.message.ID)))
+		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
 	case first.shape == NotAcknowledged:
 		w.say("The client %s %v for the server to acknowledge %s.", w.tense("has waited", "waited"), waited, c.name())
-		w.show(c.moment, "request %s id %s", label(c.message), clip(string(c.message.ID)))
+		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
 	default:
 		w.say("The %s %s %v for the %s to answer %s.", c.dir.Sender(), w.tense("has waited", "waited"), waited, c.dir.Receiver(), c.name())
-		w.show(c.moment, "request %s id %s", label(c.message), clip(string(c.message.ID)))
+		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
 	}
 	if n := len(group) - 1; n > 0 {
 		w.say("%s as well, the latest since #%d.", upper(phrase.Plural(n, "other request"))+phrase.Agree(n, " waits", " wait"), group[n].since.seq)
@@ -159,12 +160,12 @@ func (w *words) cause() {
 		w.proves = "that the newline did not come"
 	case BrokenAnswer:
 		n := w.noise[s2c]
-		w.say("The server sent %s that are no message %s (#%d): %s.", phrase.Plural(n.size, "byte"), w.ago(n.at), n.seq, w.text(n.text))
+		w.say("The server sent %s that are no message %s (#%d): %s.", phrase.Plural(len(n.text), "byte"), w.ago(n.at), n.seq, w.text(n.text))
 		w.show(n.moment, "bytes that are no message: %s", w.text(n.text))
 		w.suggests = "they were meant as the answer"
 	case WrongID:
-		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.orphan.message.ID)), w.ago(w.orphan.at), w.orphan.seq)
-		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.orphan.message.ID)))
+		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.orphan.message().ID)), w.ago(w.orphan.at), w.orphan.seq)
+		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.orphan.message().ID)))
 		w.suggests = "it was meant as the answer"
 	case LateAnswer:
 		w.say("The answer came when the session was over (#%d).", c.late.seq)
@@ -176,7 +177,7 @@ func (w *words) cause() {
 		w.serverEnded()
 	case ServerStopped:
 		w.say("The server's process is stopped by a signal (SIGSTOP, Ctrl-Z or a debugger): it does nothing until it is continued (kill -CONT).")
-		w.proves = "nothing of this: the state of the process is that of this moment"
+		w.proves = "that no answer passed the recorder; the state of the process is that of this moment"
 	case NoResponse:
 		if c != nil {
 			w.say("Its POST (exchange %d) has no HTTP response.", c.stream)
@@ -228,6 +229,7 @@ func (w *words) serverDid(c *call) {
 	case last.seq <= since.seq:
 		w.say("The server %s nothing since.", w.tense("has sent", "sent"))
 	}
+	w.hasRead(c2s)
 	if c != nil && w.answersOut > c.answers {
 		w.say("It answered %s meanwhile: the server is there, this call is not.", phrase.Plural(w.answersOut-c.answers, "other request"))
 	}
@@ -247,13 +249,13 @@ func (w *words) asksClient() {
 		asks = w.first.call
 	} else {
 		w.say("The server itself waits for the client, which has not answered %s, asked %s.", asks.name(), w.ago(asks.at))
-		w.show(asks.moment, "request %s id %s of the server", label(asks.message), clip(string(asks.message.ID)))
+		w.show(asks.moment, "request %s id %s of the server", label(asks.message()), clip(string(asks.message().ID)))
 	}
-	capability := map[string]string{mcp.MethodListRoots: "roots", mcp.MethodCreateMessage: "sampling", mcp.MethodElicit: "elicitation"}[asks.message.Method]
+	capability := map[string]string{mcp.MethodListRoots: "roots", mcp.MethodCreateMessage: "sampling", mcp.MethodElicit: "elicitation"}[asks.method]
 	if capability != "" && w.client != nil && !w.declares(asks, capability) {
 		w.say("The client had not declared %s: it should not have been asked, and should have answered with an error.", capability)
 	}
-	if asks.message.Method == mcp.MethodCreateMessage {
+	if asks.method == mcp.MethodCreateMessage {
 		w.unknown = "whether a model or a person is still at it"
 	}
 	if last := w.last[c2s]; last.seq > asks.seq {
@@ -263,13 +265,26 @@ func (w *words) asksClient() {
 		w.say("The client %s nothing since.", w.tense("has sent", "sent"))
 		w.suggests = "the client reads nothing, or answers nothing, while it waits for its own call"
 	}
+	w.hasRead(s2c)
 	w.proves = "that the question passed the recorder and no answer to it came"
 }
+
+// hasRead says that an end has read the last frame to it, where the recorder can see that.
+func (w *words) hasRead(dir transport.Direction) {
+	p := w.header.Processes
+	if p != nil && slices.Contains(p.Watched, dir.String()) && w.stalls[dir].seq == 0 && w.first.until.at-w.last[dir].at >= surelyRead {
+		w.say("It has read all that was sent to it.")
+	}
+}
+
+// surelyRead is how long after a frame a recorder that watches its pipe has noted that nobody
+// reads it.
+const surelyRead = time.Second
 
 func (w *words) halfFrame() {
 	text, at := w.lineOf()
 	who := "server"
-	if w.first.line != nil && w.first.line.Pipe == c2s.String() {
+	if w.first.half.seq != 0 || w.first.line != nil && w.first.line.Pipe == c2s.String() {
 		who = "client"
 		w.say("The client has written the beginning of a message and not its end: %s, %s.", text, w.ago(at.at))
 	} else {
@@ -281,6 +296,9 @@ func (w *words) halfFrame() {
 
 // lineOf quotes the text of the open line, or of the last bytes that are no message.
 func (w *words) lineOf() (string, moment) {
+	if h := w.first.half; h.seq != 0 {
+		return w.text(h.text), h.moment
+	}
 	if l := w.first.line; l != nil {
 		return w.text(l.Text), moment{0, l.At}
 	}
@@ -302,7 +320,7 @@ func (w *words) notReading() {
 	}
 	receiver := dir.Receiver()
 	switch {
-	case s.closed:
+	case s.closed && s.info.For == 0:
 		w.say("The %s has closed its input (#%d).", receiver, s.seq)
 		w.show(s.moment, "the %s no longer reads", receiver)
 	default:
@@ -312,6 +330,13 @@ func (w *words) notReading() {
 		}
 		w.say("The %s has read nothing for %v, though something waits for it: %s.", receiver, phrase.Brief(w.first.until.at-s.since), how)
 		w.show(s.moment, "the %s reads nothing", receiver)
+	}
+	if s.first != 0 && s.before > 0 {
+		w.say("It stopped in the middle of #%d, behind %d of its %d bytes.", s.first, s.before, s.size)
+	} else if s.first != 0 {
+		w.say("The first that it has not read is #%d.", s.first)
+	} else if s.info.Passed > 0 && s.before >= 0 {
+		w.say("It stopped in the middle of a message, behind %s.", phrase.Plural(int(s.before), "byte"))
 	}
 	if s.info.Unread > 0 {
 		w.say("%s unread.", upper(phrase.Plural(int(s.info.Unread), "byte"))+phrase.Agree(int(s.info.Unread), " is", " are"))
@@ -361,10 +386,11 @@ func (j *judge) howExited() string {
 
 func (w *words) clientSilent() {
 	b := w.behind
-	w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", label(b.call.message), w.ago(b.at), b.seq)
+	w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", label(b.call.message()), w.ago(b.at), b.seq)
 	w.say("%s stood before it.", upper(phrase.Plural(b.notices, "notification")))
-	w.show(b.call.moment, "request %s id %s", label(b.call.message), clip(string(b.call.message.ID)))
+	w.show(b.call.moment, "request %s id %s", label(b.call.message()), clip(string(b.call.message().ID)))
 	w.show(b.moment, "the answer, behind %s", phrase.Plural(b.notices, "notification"))
+	w.hasRead(s2c)
 	if w.abandoned.seq != 0 {
 		w.say("The client then gave up the call that was answered (#%d): it had not come to the answer.", w.abandoned.seq)
 		w.show(w.abandoned, "the client cancels the answered call")
@@ -372,7 +398,7 @@ func (w *words) clientSilent() {
 	for _, c := range w.calls[s2c] {
 		if c.seq > b.seq {
 			w.say("It has not answered %s either.", c.name())
-			w.show(c.moment, "request %s of the server", label(c.message))
+			w.show(c.moment, "request %s of the server", label(c.message()))
 			break
 		}
 	}
@@ -402,7 +428,7 @@ func (j *judge) lastWords() string {
 
 // said names a frame by its first message.
 func said(f frame) string {
-	switch m := f.message; {
+	switch m := f.message(); {
 	case m.Method != "":
 		return label(m)
 	case m.Error != nil:
@@ -415,7 +441,7 @@ func said(f frame) string {
 
 // progressOf is the latest progress of a call: "3 of 10 "indexing"".
 func (j *judge) progressOf(c *call) string {
-	p := c.progress.message.Params
+	p := c.progress.message().Params
 	text := clip(string(transport.Member(p, "progress")))
 	if total := transport.Member(p, "total"); total != nil {
 		text += " of " + clip(string(total))

@@ -1,0 +1,146 @@
+package why_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
+	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{%s},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}`
+
+// session is a session of testdata/sessions.txt: its events, and what is known beside them.
+//
+//	> FRAME, < FRAME      with a number for HTTP: >3 FRAME
+//	KIND[/DIR[/STREAM]] PAYLOAD
+//	@ CAPABILITIES        the handshake
+//	wait DURATION
+//	open PIPE TEXT        a line without an end
+//	process STATE
+//	live DURATION         the session goes on, and that long after the last event is now
+//
+// Each event is a millisecond after the one before.
+type session struct {
+	events []store.Event
+	live   why.Live
+}
+
+func readSession(t *testing.T, text string) (s session) {
+	at := time.Duration(0)
+	duration := func(text string) time.Duration {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for line := range strings.Lines(text) {
+		if capabilities, ok := strings.CutPrefix(line, "@"); ok {
+			text = strings.Replace(text, line, strings.Replace(handshake, "%s", strings.TrimSpace(capabilities), 1)+"\n", 1)
+		}
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		sign, rest, _ := strings.Cut(line, " ")
+		at += time.Millisecond
+		e := store.Event{Seq: uint64(len(s.events)) + 1, At: at, Kind: store.Frame, Payload: []byte(rest)}
+		number := func(text string) uint64 {
+			n, _ := strconv.ParseUint(text, 10, 64)
+			return n
+		}
+		switch {
+		case sign == "wait":
+			at += duration(rest)
+			continue
+		case sign == "open":
+			pipe, text, _ := strings.Cut(rest, " ")
+			s.live.Lines = append(s.live.Lines, store.OpenLine{Pipe: pipe, Size: int64(len(text)), Text: []byte(text), Since: at, At: at})
+			continue
+		case sign == "process":
+			s.live.Process = rest
+			continue
+		case sign == "live":
+			s.live.Now = at + duration(rest)
+			continue
+		case sign[0] == '>':
+			e.Dir, e.Stream = transport.ClientToServer, number(sign[1:])
+		case sign[0] == '<':
+			e.Dir, e.Stream = transport.ServerToClient, number(sign[1:])
+		default:
+			kind, where, _ := strings.Cut(sign, "/")
+			dir, stream, _ := strings.Cut(where, "/")
+			e.Kind, e.Stream = store.Kind(kind), number(stream)
+			e.Dir, _ = transport.ParseDirection(dir)
+		}
+		if strings.HasPrefix(rest, "{") && e.Kind == store.Frame && strings.HasSuffix(rest, "}") {
+			e.Payload = []byte(`{"jsonrpc":"2.0",` + rest[1:])
+		}
+		s.events = append(s.events, e)
+	}
+	return s
+}
+
+// TestSessions says of each session of testdata/sessions.txt what is stuck in it. The lines
+// that begin with blanks are what it says; -update writes them.
+func TestSessions(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "sessions.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		var kept []string
+		for line := range strings.SplitSeq(block, "\n") {
+			if !strings.HasPrefix(line, "  ") {
+				kept = append(kept, line)
+			}
+		}
+		fmt.Fprintln(&b, strings.Join(kept, "\n"))
+		if len(kept) > 1 {
+			fmt.Fprint(&b, explain(t, readSession(t, strings.Join(kept[1:], "\n"))))
+		}
+		fmt.Fprintln(&b)
+	}
+	replaytest.Golden(t, "sessions.txt", b.String())
+}
+
+func explain(t *testing.T, s session) string {
+	var fold why.Fold
+	for _, e := range s.events {
+		if err := fold.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := fold.Report(s.live, 5*time.Second)
+	var b strings.Builder
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "  %s, %s: %s\n", f.Shape, f.Culprit, f.Text)
+		for _, e := range f.Evidence {
+			fmt.Fprintf(&b, "    #%d %s\n", e.Seq, e.Text)
+		}
+		fmt.Fprintf(&b, "    proves: %s\n", f.Proves)
+		if f.Suggests != "" {
+			fmt.Fprintf(&b, "    suggests: %s\n", f.Suggests)
+		}
+		if f.Unknown != "" {
+			fmt.Fprintf(&b, "    unknown: %s\n", f.Unknown)
+		}
+		fmt.Fprintf(&b, "    next: %s\n", f.Next)
+	}
+	for _, open := range r.Open {
+		fmt.Fprintf(&b, "  open: %s\n", open)
+	}
+	if !r.Stuck() {
+		fmt.Fprintf(&b, "  nothing is stuck: %s\n", r.Last)
+	}
+	return b.String()
+}
