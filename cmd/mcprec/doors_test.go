@@ -105,6 +105,7 @@ var doors = map[string][]string{
 		"drive --timeout 1s --target {URL}?api_key=query-key-6b5a4c --header X-Api-Key:x-api-key-5e4d3c S", "drive --timeout 1s -v --format json --target {URL} H",
 		"drive --timeout 1s --format junit -o O --target {URL} F", "drive --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c S"},
 	"check":    {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S"},
+	"why":      {"why S", "why H", "why F", "why --format json S", "why --format json H", "why --after 0s F", "why --after 0s --format json H"},
 	"capacity": {"capacity S", "capacity --format json H", "capacity F"},
 	"diff":     {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},
 	"state":    {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F"},

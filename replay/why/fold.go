@@ -3,7 +3,6 @@ package why
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +46,7 @@ type Fold struct {
 	ready     bool   // the client has said that it is initialized
 	inputs    []input
 	exchanges map[uint64]*exchange // HTTP; kept at their end only by calls
+	unheard   []*exchange          // POSTs without a request that ended without a response
 	isSSE     bool                 // HTTP+SSE: answers come on another exchange
 	resumed   map[string]bool      // ids of events from which the client resumed a stream
 
@@ -502,7 +502,7 @@ func (f *Fold) onHTTP(e store.Event) {
 		_ = json.Unmarshal(transport.Member(payload, "status"), &x.status)
 		x.answered = f.now
 		x.isStream = strings.HasPrefix(header("Content-Type"), mcp.MediaEventStream)
-		if x.status >= http.StatusMultipleChoices {
+		if x.status >= 300 {
 			for _, c := range f.index.Refuse(e.Stream) {
 				c.refused = true
 				f.waiting--
@@ -522,5 +522,8 @@ func (f *Fold) onHTTP(e store.Event) {
 		x.ended, x.what, x.fault = f.now, what, transport.MemberText(payload, "error")
 		f.index.End(e.Stream)
 		delete(f.exchanges, e.Stream)
+		if x.posted != "" && x.answered.seq == 0 {
+			f.unheard = append(f.unheard, x)
+		}
 	}
 }

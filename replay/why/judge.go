@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -175,6 +176,8 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		case attached[c] || c.cancelled.seq != 0:
 		case j.isPerson(c):
 			r.Open = append(r.Open, personAsked(c, w.until))
+		case w.length() >= j.after && j.behind.seq != 0 && j.behind.seq < c.seq && w.shape == AsksClient:
+			add(&wait{shape: ClientSilent, culprit: "client", since: j.behind.moment, until: w.until})
 		case w.length() >= j.after:
 			add(w)
 		}
@@ -189,8 +192,8 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 			add(w)
 		}
 	}
-	for _, x := range j.exchanges {
-		w := &wait{shape: NoResponse, culprit: "server", post: x, since: x.sent, until: j.endOfSession()}
+	for _, x := range slices.AppendSeq(slices.Clone(j.unheard), maps.Values(j.exchanges)) {
+		w := &wait{shape: NoResponse, culprit: "server", post: x, since: x.sent, until: j.endOfExchange(x)}
 		if x.posted != "" && x.answered.seq == 0 && w.length() >= j.after {
 			add(w)
 		}
@@ -215,8 +218,17 @@ func (j *judge) endOfSession() ending {
 // endOf is how and when a call was no longer waited for. A cancellation ends a wait, and the
 // end of an exchange does unless the answer may still come on another one.
 func (j *judge) endOf(c *call) ending {
+	end := j.endOfExchange(c.exchange)
+	if c.cancelled.seq != 0 && (end.seq == 0 || c.cancelled.seq < end.seq) {
+		end = ending{c.cancelled, c.dir.Sender(), "the " + c.dir.Sender() + " gave it up"}
+	}
+	return end
+}
+
+// endOfExchange is how and when an exchange ended, or else the session. x may be nil.
+func (j *judge) endOfExchange(x *exchange) ending {
 	end := j.endOfSession()
-	if x := c.exchange; x != nil && x.ended.seq != 0 && (end.seq == 0 || x.ended.seq < end.seq) && !j.mayResume(x) {
+	if x != nil && x.ended.seq != 0 && (end.seq == 0 || x.ended.seq < end.seq) && !j.mayResume(x) {
 		end = ending{x.ended, "server", "the server ended the HTTP response"}
 		switch x.what {
 		case store.HTTPAbort:
@@ -228,9 +240,6 @@ func (j *judge) endOf(c *call) ending {
 		case store.HTTPNone:
 			end.text = "the connection to the server was closed without a response"
 		}
-	}
-	if c.cancelled.seq != 0 && (end.seq == 0 || c.cancelled.seq < end.seq) {
-		end = ending{c.cancelled, c.dir.Sender(), "the " + c.dir.Sender() + " gave it up"}
 	}
 	return end
 }
@@ -374,9 +383,6 @@ func (j *judge) silence() *wait {
 	}
 	if n := j.noise[c2s]; n.half && looksLikeMessage(n.text) && until.at-n.at >= j.after {
 		return &wait{shape: HalfFrame, culprit: "client", half: n, since: n.moment, until: until}
-	}
-	if until.by == "server" && until.seq != 0 {
-		return nil
 	}
 	for i := range j.live.Lines {
 		l := &j.live.Lines[i]

@@ -386,6 +386,7 @@ func (j *judge) howExited() string {
 
 func (w *words) clientSilent() {
 	b := w.behind
+	w.unknown = "whether the client has anything more to say: one that is idle looks the same"
 	w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", label(b.call.message()), w.ago(b.at), b.seq)
 	w.say("%s stood before it.", upper(phrase.Plural(b.notices, "notification")))
 	w.show(b.call.moment, "request %s id %s", label(b.call.message()), clip(string(b.call.message().ID)))
@@ -393,18 +394,19 @@ func (w *words) clientSilent() {
 	w.hasRead(s2c)
 	if w.abandoned.seq != 0 {
 		w.say("The client then gave up the call that was answered (#%d): it had not come to the answer.", w.abandoned.seq)
+		w.unknown = ""
 		w.show(w.abandoned, "the client cancels the answered call")
 	}
 	for _, c := range w.calls[s2c] {
 		if c.seq > b.seq {
-			w.say("It has not answered %s either.", c.name())
+			w.say("It has not answered %s either, as one that is idle would.", c.name())
+			w.unknown = ""
 			w.show(c.moment, "request %s of the server", label(c.message()))
 			break
 		}
 	}
 	w.proves = "that the answer passed the recorder, behind notifications, and nothing came back"
 	w.suggests = "a client whose receive loop hands notifications to a queue that nobody drains during a call stops exactly here (python-sdk before 1.6.0)"
-	w.unknown = "whether the client has anything more to say: one that is idle looks the same"
 	w.next = "replay SESSION --client inbox:0"
 }
 
