@@ -96,7 +96,14 @@ func runShow(cmd *cobra.Command, options showOptions, arg string) (err error) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.Name, unclosed)
 		}
 	}
-	return nil
+	if o.format != "text" || o.from > 1 || fits.String() != "" {
+		return nil
+	}
+	a, err := explain(cmd.Context(), s, stuckAfter)
+	for _, f := range a.Findings {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s See mcprec why %s\n", terminal.Plain(f.Text), s.ID)
+	}
+	return err
 }
 
 // print prints the events that the flags select.

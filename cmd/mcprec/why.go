@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -66,9 +67,12 @@ Exit codes: 0 nothing is stuck, 1 something is, 2 usage, 3 data that cannot be r
 	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
 	f.VarP(&o.labels, "label", "l", "only sessions with the `LABEL`, or with NAME=VALUE")
 	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes")
-	f.DurationVar(&o.after, "after", 5*time.Second, "what has lasted as `LONG` is stuck")
+	f.DurationVar(&o.after, "after", stuckAfter, "what has lasted as `LONG` is stuck")
 	return cmd
 }
+
+// stuckAfter is how long what is open must have lasted to be stuck.
+const stuckAfter = 5 * time.Second
 
 // watchPause is how long why --watch waits before it looks again.
 const watchPause = 500 * time.Millisecond
@@ -136,7 +140,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []answer, err e
 		if err != nil {
 			return nil, err
 		}
-		a, err := o.explain(cmd.Context(), s)
+		a, err := explain(cmd.Context(), s, o.after)
 		return []answer{a}, errors.Join(err, s.Close())
 	}
 	db, err := openStore(cmd, o.home)
@@ -159,7 +163,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []answer, err e
 		if found.State != store.Live {
 			continue
 		}
-		a, aerr := o.explain(cmd.Context(), db.Session(found))
+		a, aerr := explain(cmd.Context(), db.Session(found), o.after)
 		if err = errors.Join(err, aerr); aerr == nil && (o.all || a.Stuck()) {
 			answers = append(answers, a)
 		}
@@ -170,13 +174,13 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []answer, err e
 	if newest == nil {
 		return nil, exit.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 	}
-	a, err := o.explain(cmd.Context(), db.Session(*newest))
+	a, err := explain(cmd.Context(), db.Session(*newest), o.after)
 	return []answer{a}, err
 }
 
 // explain reads a session and says what is stuck in it. Only what is printed is masked: to mask
 // each event takes longer than the rest.
-func (o whyOptions) explain(ctx context.Context, s *session.Session) (answer, error) {
+func explain(ctx context.Context, s *session.Session, after time.Duration) (answer, error) {
 	a := answer{Session: s.ID, name: s.Name}
 	type parsed struct {
 		store.Event
@@ -212,8 +216,11 @@ func (o whyOptions) explain(ctx context.Context, s *session.Session) (answer, er
 		if live.Lines, err = s.Store.OpenLines(ctx, s.ID); err != nil {
 			return a, fmt.Errorf("explain %s: %w", s.Name, err)
 		}
+		if header.Processes != nil {
+			live.Server, live.Client = processOf(header.Processes.Server), processOf(header.Processes.Client)
+		}
 	}
-	a.Report = fold.Report(live, o.after)
+	a.Report = fold.Report(live, after)
 	header = mask.Header(header)
 	a.Label = (&labels{header.Label, header.Labels}).String()
 	command, url := "COMMAND", "URL"
@@ -234,6 +241,35 @@ func (o whyOptions) explain(ctx context.Context, s *session.Session) (answer, er
 		}
 	}
 	return a, nil
+}
+
+// processOf returns how a process stands: of a launcher, such as npx, the one that reads its input.
+func processOf(id store.ProcessID) why.Process {
+	p := procstate.Of(id)
+	for i := 0; i < len(p.Children); i++ {
+		if child := p.Children[i]; child.Files[0] == p.Files[0] && child.Files[0] != "" {
+			p = child
+			i = -1
+		}
+	}
+	if p.State == procstate.Unknown {
+		return why.Process{}
+	}
+	known := why.Process{Name: p.Name, PID: p.PID, State: string(p.State)}
+	if len(p.Calls) == 0 || p.State != procstate.Sleeping {
+		return known
+	}
+	call := p.Calls[0]
+	file := map[int]string{-1: "something", 0: "its input", 1: "its output", 2: "standard error"}[call.FD]
+	if kind, _, _ := strings.Cut(call.File, ":"); file == "" && kind != call.File {
+		file = "a " + kind // a pipe or a socket
+	}
+	known.Doing = map[string]string{
+		"read": "in a read of " + cmp.Or(file, "a file"), "write": "in a write to " + cmp.Or(file, "a file"), "poll": "waiting for any of its events",
+		"futex": "waiting for another thread or a lock", "wait": "waiting for a child", "sleep": "waiting for a time",
+		"accept": "waiting for a connection", "connect": "waiting for a connection that it makes",
+	}[call.Name]
+	return known
 }
 
 // print prints the answers.

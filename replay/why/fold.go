@@ -28,17 +28,19 @@ type moment struct {
 type Fold struct {
 	header store.Header
 	now    moment // the latest event
+	before moment // the one before
 	index  timeline.Index[mcp.Key, *call]
 
-	last   [3]frame // the last frame of each direction
-	noise  [3]frame // the last frame that is no JSON
-	orphan frame    // the last response of the server to no request
-	stderr frame    // the last line of standard error
-	lost   uint64   // events that could not be recorded
-	stalls [3]stall // what the receiver of a direction does not take
-	exit   store.ExitInfo
-	exited moment
-	end    ending // the first event that ended the session
+	last    [3]frame // the last frame of each direction
+	noise   [3]frame // the last frame that is no JSON
+	orphan  frame    // the last response of the server to no request
+	stderr  frame    // the last line of standard error, before the session ended
+	parting frame    // the same, also behind that
+	lost    uint64   // events that could not be recorded
+	stalls  [3]stall // what the receiver of a direction does not take
+	exit    store.ExitInfo
+	exited  moment
+	end     ending // the first event that ended the session
 
 	client    json.RawMessage // the params of initialize
 	revision  string
@@ -136,6 +138,8 @@ type ending struct {
 	moment
 	by   string // "client", "server", "recorder"
 	text string // a clause: "the client closed its end"
+
+	before moment // the event before
 }
 
 // input is a response that asks the client for input (2026-07-28).
@@ -172,7 +176,7 @@ func (f *Fold) ApplyParsed(e store.Event, messages []transport.Message, isJSON b
 	if e.Kind != store.Frame {
 		return f.Apply(e)
 	}
-	f.now = moment{e.Seq, max(e.At, f.now.at)}
+	f.before, f.now = f.now, moment{e.Seq, max(e.At, f.now.at)}
 	f.passage.Apply(e)
 	f.onFrame(e, messages, isJSON)
 	return nil
@@ -180,7 +184,7 @@ func (f *Fold) ApplyParsed(e store.Event, messages []transport.Message, isJSON b
 
 // Apply takes the next event. An unreadable payload is skipped, except in the header.
 func (f *Fold) Apply(e store.Event) (err error) {
-	f.now = moment{e.Seq, max(e.At, f.now.at)}
+	f.before, f.now = f.now, moment{e.Seq, max(e.At, f.now.at)}
 	f.passage.Apply(e)
 	switch e.Kind {
 	case store.Opened:
@@ -189,8 +193,9 @@ func (f *Fold) Apply(e store.Event) (err error) {
 		messages, err := e.AsFrame().Messages()
 		f.onFrame(e, messages, err == nil)
 	case store.Stderr:
-		if f.end.seq == 0 || e.Stream != 0 {
-			f.stderr = frame{moment: f.now, text: e.Payload}
+		f.parting = frame{moment: f.now, text: e.Payload}
+		if f.end.seq == 0 {
+			f.stderr = f.parting
 		}
 	case store.HTTP:
 		f.onHTTP(e)
@@ -237,7 +242,7 @@ func valid(b []byte) json.RawMessage {
 // endAt notes the end of the session, unless it has ended.
 func (f *Fold) endAt(by, text string) {
 	if f.end.seq == 0 {
-		f.end = ending{f.now, by, text}
+		f.end = ending{moment: f.now, by: by, text: text, before: f.before}
 	}
 }
 

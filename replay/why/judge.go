@@ -17,10 +17,27 @@ import (
 // Live is what is known of a live session beside its log. The zero Live is that of a session
 // that is over.
 type Live struct {
-	Now     time.Duration       // since the start of the session
-	Lines   []store.OpenLine    // lines of the pipes without an end so far
-	Process string              // the state of the server's process: "stopped", "sleeping", …; "": not known
-	Mask    func(string) string // masks a text of a peer; nil: it stays as it is
+	Now    time.Duration    // since the start of the session
+	Lines  []store.OpenLine // lines of the pipes without an end so far
+	Server Process
+	Client Process
+	Mask   func(string) string // masks a text of a peer; nil: it stays as it is
+}
+
+// Process is how a process stands now. The zero Process is not known.
+type Process struct {
+	Name  string // of its program
+	PID   int
+	State string // "running", "sleeping", "stopped", "gone", …
+	Doing string // where it waits: "in a read of its input"; "": not known
+}
+
+func (p Process) String() string {
+	s := fmt.Sprintf("(%s, %d) is %s", clip(p.Name), p.PID, p.State)
+	if p.Doing != "" {
+		s += ", " + p.Doing
+	}
+	return s
 }
 
 // The shapes of a hang.
@@ -212,7 +229,7 @@ func (j *judge) endOfSession() ending {
 	case j.live.Now > 0:
 		return ending{moment: moment{0, max(j.live.Now, j.now.at)}}
 	}
-	return ending{j.now, "recorder", "the recording broke off"}
+	return ending{moment: j.now, by: "recorder", text: "the recording broke off"}
 }
 
 // endOf is how and when a call was no longer waited for. A cancellation ends a wait, and the
@@ -220,7 +237,7 @@ func (j *judge) endOfSession() ending {
 func (j *judge) endOf(c *call) ending {
 	end := j.endOfExchange(c.exchange)
 	if c.cancelled.seq != 0 && (end.seq == 0 || c.cancelled.seq < end.seq) {
-		end = ending{c.cancelled, c.dir.Sender(), "the " + c.dir.Sender() + " gave it up"}
+		end = ending{moment: c.cancelled, by: c.dir.Sender(), text: "the " + c.dir.Sender() + " gave it up"}
 	}
 	return end
 }
@@ -229,7 +246,7 @@ func (j *judge) endOf(c *call) ending {
 func (j *judge) endOfExchange(x *exchange) ending {
 	end := j.endOfSession()
 	if x != nil && x.ended.seq != 0 && (end.seq == 0 || x.ended.seq < end.seq) && !j.mayResume(x) {
-		end = ending{x.ended, "server", "the server ended the HTTP response"}
+		end = ending{moment: x.ended, by: "server", text: "the server ended the HTTP response"}
 		switch x.what {
 		case store.HTTPAbort:
 			end.by, end.text = "client", "the client hung up"
@@ -308,7 +325,7 @@ func (j *judge) blame(w *wait) {
 		w.shape, w.culprit = ClientNotReading, "client"
 	case w.asks != nil:
 		w.shape, w.culprit = AsksClient, "client"
-	case j.live.Process == "stopped":
+	case j.live.Server.State == "stopped":
 		w.shape = ServerStopped
 	case out.seq != 0:
 		w.shape = ServerNotReading
@@ -381,8 +398,13 @@ func (j *judge) silence() *wait {
 		}
 		return w
 	}
-	if n := j.noise[c2s]; n.half && looksLikeMessage(n.text) && until.at-n.at >= j.after {
-		return &wait{shape: HalfFrame, culprit: "client", half: n, since: n.moment, until: until}
+	if n := j.noise[c2s]; n.half && looksLikeMessage(n.text) {
+		if until.seq != 0 && n.seq > until.seq { // a line without an end has its event behind the end
+			n.at = until.before.at
+		}
+		if until.at-n.at >= j.after {
+			return &wait{shape: HalfFrame, culprit: "client", half: n, since: n.moment, until: until}
+		}
 	}
 	for i := range j.live.Lines {
 		l := &j.live.Lines[i]

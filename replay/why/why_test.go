@@ -66,7 +66,7 @@ func readSession(t *testing.T, text string) (s session) {
 			s.live.Lines = append(s.live.Lines, store.OpenLine{Pipe: pipe, Size: int64(len(text)), Text: []byte(text), Since: at, At: at})
 			continue
 		case sign == "process":
-			s.live.Process = rest
+			s.live.Server = why.Process{Name: "node", PID: 4711, State: rest}
 			continue
 		case sign == "live":
 			s.live.Now = at + duration(rest)

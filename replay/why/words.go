@@ -84,6 +84,10 @@ func (j *judge) describe(group []*wait) Finding {
 	}
 	w.lead(group)
 	w.cause()
+	process := map[string]Process{"server": j.live.Server, "client": j.live.Client}[first.culprit]
+	if w.goesOn && process.State != "" && first.shape != ServerStopped {
+		w.say("Its process %v.", process)
+	}
 	if !w.goesOn {
 		how := first.until.text
 		if first.until.by == "server" && first.until.seq == j.end.seq && j.exited.seq != 0 {
@@ -176,7 +180,7 @@ func (w *words) cause() {
 	case ServerEnded, StreamCut:
 		w.serverEnded()
 	case ServerStopped:
-		w.say("The server's process is stopped by a signal (SIGSTOP, Ctrl-Z or a debugger): it does nothing until it is continued (kill -CONT).")
+		w.say("The server's process (%s, %d) is stopped by a signal (SIGSTOP, Ctrl-Z or a debugger): it does nothing until it is continued (kill -CONT).", clip(w.live.Server.Name), w.live.Server.PID)
 		w.proves = "that no answer passed the recorder; the state of the process is that of this moment"
 	case NoResponse:
 		if c != nil {
@@ -237,9 +241,6 @@ func (w *words) serverDid(c *call) {
 		w.say("Its last line on standard error is %s, %s (#%d).", w.text(e.text), w.ago(e.at), e.seq)
 		w.show(e.moment, "stderr: %s", w.text(e.text))
 		w.next = "show SESSION --filter kind:stderr"
-	}
-	if w.goesOn && w.live.Process != "" {
-		w.say("Its process is %s.", w.live.Process)
 	}
 }
 
@@ -368,7 +369,7 @@ func (w *words) serverEnded() {
 		w.show(w.end.moment, "%s", w.end.text)
 		w.goesOn = true
 	}
-	if e := w.stderr; e.seq > 0 {
+	if e := w.parting; e.seq > 0 {
 		w.say("Its last line on standard error: %s (#%d).", w.text(e.text), e.seq)
 		w.show(e.moment, "stderr: %s", w.text(e.text))
 		w.next = "show SESSION --filter kind:stderr"
