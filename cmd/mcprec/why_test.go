@@ -533,9 +533,10 @@ var (
 	anyDuration = regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ns|µs|ms|s)\b|\b\d+m\d+s`)
 	anyEvent    = regexp.MustCompile(`#\d+`)
 	anySize     = regexp.MustCompile(`\d+ (of its \d+ )?bytes`)
-	// Only Linux tells these, and the second only after a second.
-	anyProcess = regexp.MustCompile(`\(stuckserver, \d+\)`)
-	onLinux    = regexp.MustCompile(` Its process \([^.]*\.| It has read all that was sent to it\.`)
+	anyProcess  = regexp.MustCompile(`\(stuckserver, \d+\)`)
+	anyCount    = regexp.MustCompile(`since the request: \d+`)
+	// Only Linux tells these, and some only after a while.
+	onLinux = regexp.MustCompile(` Its process \([^.]*\.| It has read all that was sent to it\.| It stopped in the middle of [^.]*\.| The first that it has not read is #N\.`)
 )
 
 // saidOf returns the findings of an answer without durations and numbers.
@@ -553,6 +554,7 @@ func saidOf(a answer) string {
 	}
 	text := anyDuration.ReplaceAllString(head+b.String(), "T")
 	text = anySize.ReplaceAllString(anyEvent.ReplaceAllString(text, "#N"), "N bytes")
+	text = anyCount.ReplaceAllString(text, "since the request: N")
 	text = anyProcess.ReplaceAllString(text, "(stuckserver)")
 	return onLinux.ReplaceAllString(text, "")
 }
