@@ -501,7 +501,7 @@ func (s *hungSession) ask(ts *testscript.TestScript, after time.Duration, live b
 	began, before, same := time.Duration(0), "", 0
 	stands := 2 * after
 	if *update {
-		stands = 2 * recorder.StallThreshold // what comes later is known
+		stands = 5 * recorder.StallThreshold // what comes later is known
 	}
 	for {
 		root := newRoot(process.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}) // not a process: there are thousands of questions

@@ -255,7 +255,7 @@ func (f *Fold) onEOF(e store.Event) {
 	case info.By == "sender":
 		f.endAt("server", "the server closed its output")
 	case info.By == "receiver" && e.Dir == s2c:
-		f.endAt("client", "the client no longer read")
+		f.endAt("client", "the client closed its end")
 	case info.By == "receiver" && f.end.seq == 0:
 		if f.stalls[c2s].seq == 0 {
 			f.stalls[c2s] = stall{moment: f.now, since: e.At}

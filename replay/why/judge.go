@@ -282,6 +282,9 @@ func (j *judge) wasAskedToEnd() bool {
 	return slices.Contains([]string{"hangup", "interrupt", "terminated", "killed"}, j.exit.Signal)
 }
 
+// leftByItself reports whether the server's process ended with a status.
+func (j *judge) leftByItself() bool { return j.exited.seq != 0 && j.exit.Signal == "" }
+
 // isPerson reports whether a person answers a request of the server, who may take any time.
 func (j *judge) isPerson(c *call) bool {
 	return c.method == mcp.MethodElicit && j.stalls[s2c].seq == 0 && j.declares(c, "elicitation")
@@ -314,7 +317,7 @@ func (j *judge) blame(w *wait) {
 	x := c.exchange
 	w.culprit = "server"
 	switch {
-	case w.until.by == "server" && silent < j.after && (c.exchange == nil || x.ended.seq != 0):
+	case w.until.by == "server" && (x == nil || x.ended.seq != 0) && (silent < j.after || x == nil && w.asks == nil && in.seq == 0 && j.leftByItself()):
 		w.shape = ServerEnded
 		if x != nil {
 			w.shape = StreamCut
