@@ -96,7 +96,7 @@ func runShow(cmd *cobra.Command, options showOptions, arg string) (err error) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends without being closed: %s\n", s.Name, unclosed)
 		}
 	}
-	if o.format != "text" || o.from > 1 || fits.String() != "" {
+	if options.format != "text" || options.from > 1 || fits.String() != "" {
 		return nil
 	}
 	a, err := explain(cmd.Context(), s, stuckAfter)

@@ -51,9 +51,9 @@ subscription and a client with nothing to say are not stuck.
 (what is open and not stuck), findings: shape, culprit (client, server or both),
 waited_ns, calls, text, evidence (seq, text), proves, suggests, unknown, next.
 
-` + sessionHelp + ` A label names the newest session that has it.
+It exits with 1 if something is stuck.
 
-Exit codes: 0 nothing is stuck, 1 something is, 2 usage, 3 data that cannot be read.`,
+` + sessionHelp,
 		Example: `  mcprec why
   mcprec why --all --after 30s
   mcprec why --watch --label nightly`,
