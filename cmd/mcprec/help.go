@@ -138,7 +138,7 @@ and stderr says so. rm takes a label only if it is that of one session.
 const exitTopic = `Exit codes:
 
   0    fine
-  1    a check failed: check, verify, redact --scan or serve --fail found something;
+  1    a check failed: why, check, verify, redact --scan or serve --fail found something;
        replay, explore, capacity or drive has another verdict than pass; diff found a
        difference; bisect found nothing; repair could not save everything
   2    usage: a flag, an argument, or an unknown or ambiguous session

@@ -32,6 +32,7 @@ type Process struct {
 	Doing string // where it waits: "in a read of its input"; "": not known
 }
 
+// String describes the process for a sentence.
 func (p Process) String() string {
 	s := fmt.Sprintf("(%s, %d) is %s", clip(p.Name), p.PID, p.State)
 	if p.Doing != "" {
