@@ -252,7 +252,7 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 	options.Say = notices.Print
 	err = standin.Serve(ctx, conn, player, options)
 	introduced, verdicts := differing(player)
-	notices.End(player, slices.Concat(introduced, verdicts))
+	notices.End(player, slices.Concat(introduced, s.told(verdicts)))
 	for _, text := range advice.ForUnexpected(verdicts) {
 		fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s\n", terminal.Plain(text))
 	}
@@ -269,6 +269,24 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 		return exit.ErrVerdict
 	}
 	return err
+}
+
+// told returns the verdicts to print: without --fail one alone, the first, on what was not
+// asked, for a client need not ask for everything.
+func (s *service) told(verdicts []match.StepVerdict) (told []match.StepVerdict) {
+	missing := 0
+	for _, v := range verdicts {
+		if v.Result == match.Missing {
+			missing++
+		}
+		if v.Result != match.Missing || s.options.fail || missing == 1 {
+			told = append(told, v)
+		}
+	}
+	if !s.options.fail && missing > 1 {
+		told = append(told, match.StepVerdict{Result: match.Missing, Text: fmt.Sprintf("%d more; --fail lists them, and exits with 1", missing-1)})
+	}
+	return told
 }
 
 // keep adds events to the recording and to its file.
@@ -414,7 +432,7 @@ func (s *service) watch() (say func(text string), done func(standin.Served)) {
 	progress("begins")
 	return notices.Print, func(session standin.Served) {
 		_, verdicts := differing(session.Player)
-		notices.End(session.Player, verdicts)
+		notices.End(session.Player, s.told(verdicts))
 		progress("ended")
 		if session.Unsent > 0 {
 			fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))

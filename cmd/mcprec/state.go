@@ -105,8 +105,8 @@ func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) 
 		return fmt.Errorf("state of %s: %w", s.Name, err)
 	}
 	for i, p := range points {
-		if last := states[i].Seq(); p.seq > last && p.seq != end {
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.Name, last)
+		if p.beyond {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d, at %v\n", s.Name, states[i].Seq(), p.last)
 		}
 	}
 	now := time.Duration(0)
@@ -167,6 +167,7 @@ func statesAt(ctx context.Context, s *session.Session, points []point) ([]*state
 	}
 	states := make([]*state.State, len(points))
 	now := state.New()
+	var last time.Duration // of the latest event
 	for e, err := range events {
 		if err != nil {
 			return nil, err
@@ -182,10 +183,13 @@ func statesAt(ctx context.Context, s *session.Session, points []point) ([]*state
 		if err := now.Apply(e); err != nil {
 			return nil, err
 		}
+		last = e.At
 	}
-	for i := range states {
+	for i, p := range points {
 		if states[i] == nil {
 			states[i] = now
+			points[i].last = last
+			points[i].beyond = p.seq != end && p.seq > now.Seq() || p.seq == 0 && p.at > last
 		}
 	}
 	return states, nil
@@ -222,6 +226,9 @@ type point struct {
 	seq   uint64
 	at    time.Duration
 	share float64 // of the session's time; below 0 if it was not given
+
+	beyond bool          // the session ends before it
+	last   time.Duration // where it ends then
 }
 
 // end is the point after every event.
