@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/store"
 )
@@ -99,6 +102,9 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 	recording, err := replay.Load(s.Events(cmd.Context(), 1, store.ReadOptions{}))
 	if err != nil {
 		return err
+	}
+	if in, ok := cmd.InOrStdin().(*os.File); ok && arg != "-" && bytes.Contains(process.Peek(in), []byte(`"jsonrpc"`)) {
+		return exit.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
 		verdict := replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged()

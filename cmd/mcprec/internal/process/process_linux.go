@@ -35,3 +35,26 @@ func interruptsForeground() bool {
 // dup2 makes descriptor to another name of what from is. Some Linux ports have
 // only the newer call.
 func dup2(from, to int) error { return syscall.Dup3(from, to, 0) }
+
+// Peek returns the first bytes that wait in a pipe or a socket, and leaves them there; none if
+// nothing waits, or on other systems.
+func Peek(f *os.File) []byte {
+	const most, nonblocking = 512, 2
+	waiting := make([]byte, most)
+	fd := int(f.Fd())
+	if n, _, err := syscall.Recvfrom(fd, waiting, syscall.MSG_PEEK|syscall.MSG_DONTWAIT); err == nil {
+		return waiting[:n]
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	defer w.Close()
+	n, _, errno := syscall.Syscall6(syscall.SYS_TEE, uintptr(fd), w.Fd(), most, nonblocking, 0, 0)
+	if errno != 0 || n == 0 {
+		return nil
+	}
+	copied, _ := r.Read(waiting)
+	return waiting[:copied]
+}
