@@ -255,6 +255,9 @@ func (tx *dbTx) removeSession(key [16]byte) error {
 	if err := tx.removeChunks(key); err != nil {
 		return err
 	}
+	if err := tx.removeSummary(key); err != nil {
+		return err
+	}
 	return tx.putProjection(key, (&projection{deleted: true}).encode(key))
 }
 

@@ -70,6 +70,8 @@
 //	                                     payloads, below
 //	use     SHA-256 of a body (32), id   the same: its number (8, big-endian), CRC of
 //	        (16) of a session with it    the key and that
+//	summary id (16)                      CRC of the key, the chain of the session and the
+//	                                     rest; the bytes of a store.Summary
 //
 // Projection, version 1: CRC (4) over the id and the rest; version (1); flags
 // (1: sealed, 2: deleted, 4: exit known, 8: pipes, 16: masked); then as varints Seq, At, frames,

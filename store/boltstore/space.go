@@ -140,6 +140,9 @@ func (c *compaction) copy(ctx context.Context, tx *dbTx, temp string) error {
 				if err := to.putProjection(id, facts); err != nil {
 					return err
 				}
+				if err := to.copySummary(tx, id); err != nil {
+					return err
+				}
 				size += len(facts)
 				k, facts = cursor.Next()
 				from = 1
@@ -265,6 +268,6 @@ func (u *Usage) addDatabase(ctx context.Context, databases databases, path strin
 			x.Chunks.add(int64(len(v)))
 			u.Stored[sessionID([16]byte(k[:16]))] += int64(len(k) + len(v))
 		}
-		return tx.addBodies(u)
+		return errors.Join(tx.addSummaries(u), tx.addBodies(u))
 	})
 }

@@ -1,0 +1,169 @@
+package summary
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// patience is how long a call of a live session may be without an answer before it counts as
+// hung.
+const patience = 5 * time.Second
+
+// Fold makes the summary of a session. Use NewFold.
+type Fold struct {
+	summary    Summary
+	transcript *timeline.Transcript
+	open       map[uint64]*timeline.Call // requests of the client without an answer, by Seq
+	payload    []byte                    // of the event
+}
+
+// NewFold returns the fold of a session without events.
+func NewFold() *Fold {
+	f := &Fold{open: map[uint64]*timeline.Call{}}
+	f.transcript = timeline.NewTranscript(f.onEntry)
+	return f
+}
+
+// Apply takes the next event.
+func (f *Fold) Apply(e store.Event) error {
+	if e.Kind != store.Frame && e.Kind != store.HTTP {
+		return nil
+	}
+	f.payload = e.Payload
+	return f.transcript.Apply(e)
+}
+
+func (f *Fold) onEntry(e timeline.Entry) error {
+	for i, m := range e.Messages {
+		size := uint64(e.Size / len(e.Messages)) // of a batch, its share
+		switch {
+		case m.Call == nil || m.Call.Dir != transport.ClientToServer:
+		case m.Kind == transport.Request:
+			f.summary.Requests++
+			f.open[m.Call.Request] = m.Call
+			if m.Method == mcp.MethodCallTool {
+				t := f.tool(m.Call)
+				t.Calls++
+				t.Bytes += size
+			}
+			f.onRequest(&m, i)
+		case m.Kind == transport.Response:
+			if m.Request != 0 {
+				f.onAnswer(m.Call, size)
+			}
+			if m.Failure == "" {
+				f.onResult(&m, i)
+			}
+		}
+	}
+	for _, call := range e.Refused {
+		if call.Dir == transport.ClientToServer {
+			f.onAnswer(call, 0)
+		}
+	}
+	return nil
+}
+
+// onAnswer closes a call. The message in the body of an HTTP status that has answered the call is
+// no second answer.
+func (f *Fold) onAnswer(call *timeline.Call, size uint64) {
+	if _, isOpen := f.open[call.Request]; !isOpen {
+		return
+	}
+	delete(f.open, call.Request)
+	failed := uint64(0)
+	if call.Failure != "" {
+		failed = 1
+	}
+	f.summary.Errors += failed
+	if call.Method == mcp.MethodCallTool {
+		t := f.tool(call)
+		t.Errors += failed
+		t.Bytes += size
+		t.Durations.Add(call.Latency)
+	}
+}
+
+func (f *Fold) tool(call *timeline.Call) *Tool {
+	return f.summary.tool(phrase.Shorten(call.Target, maxName))
+}
+
+// message returns a message of the present frame.
+func (f *Fold) message(i int) transport.Message {
+	return timeline.MessagesOf(transport.Frame{Bytes: f.payload})[i]
+}
+
+// onRequest keeps what the client says of itself: in initialize, or from 2026-07-28 in any
+// request.
+func (f *Fold) onRequest(m *timeline.EntryMessage, i int) {
+	s := &f.summary
+	switch {
+	case m.Method == mcp.MethodInitialize:
+		s.Client.set(transport.Member(f.message(i).Params, "clientInfo"))
+	case s.Client == Peer{} && bytes.Contains(f.payload, []byte(mcp.MetaClientInfo)):
+		meta := transport.Member(f.message(i).Params, mcp.MemberMeta)
+		s.Client.set(transport.Member(meta, mcp.MetaClientInfo))
+		s.Revision = firstText(s.Revision, transport.MemberText(meta, mcp.MetaProtocolVersion))
+	}
+}
+
+// onResult keeps what the server says of itself: in the result of initialize or of
+// server/discover, or from 2026-07-28 in any result.
+func (f *Fold) onResult(m *timeline.EntryMessage, i int) {
+	s := &f.summary
+	switch {
+	case m.Method == mcp.MethodInitialize:
+		result := f.message(i).Result
+		s.Server.set(transport.Member(result, mcp.MemberServerInfo))
+		s.Revision = firstText(s.Revision, transport.MemberText(result, mcp.MemberProtocolVersion))
+	case s.Server != Peer{}:
+	case m.Method == mcp.MethodDiscover:
+		s.Server.set(transport.Member(f.message(i).Result, mcp.MemberServerInfo))
+	case bytes.Contains(f.payload, []byte(mcp.MetaServerInfo)):
+		s.Server.set(transport.Member(f.message(i).Result, mcp.MemberMeta, mcp.MetaServerInfo))
+	}
+}
+
+// set keeps the first name.
+func (p *Peer) set(info []byte) {
+	if (*p == Peer{}) {
+		*p = Peer{firstText(transport.MemberText(info, "name")), firstText(transport.MemberText(info, "version"))}
+	}
+}
+
+// firstText returns the first text that is not empty, shortened.
+func firstText(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return phrase.Shorten(text, maxName)
+		}
+	}
+	return ""
+}
+
+// Close returns the summary. For a session that goes on, now is the present time since its
+// start; 0 for any other.
+func (f *Fold) Close(now time.Duration) Summary {
+	for _, call := range f.open {
+		if call.Cancelled != 0 || call.Method == mcp.MethodListen {
+			continue
+		}
+		hung := uint64(1)
+		if now > 0 && now-call.At < patience {
+			hung = 0
+		}
+		f.summary.Hung += hung
+		if call.Method == mcp.MethodCallTool {
+			t := f.tool(call)
+			t.Open++
+			t.Hung += hung
+		}
+	}
+	return f.summary
+}
