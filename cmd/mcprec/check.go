@@ -28,6 +28,8 @@ import (
 type checkOptions struct {
 	home
 	filterFlag
+	span
+	all     bool
 	format  string
 	failOn  string
 	explain string
@@ -52,13 +54,16 @@ func newCheck() *cobra.Command {
   mcprec check --fail-on warning testdata/*.jsonl
   mcprec check --expect-tool count --max-duration 2s SESSION
   mcprec check --baseline approved.jsonl SESSION
+  mcprec check --all --since 1d
   mcprec check --explain P3`,
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
 	}
 	o.home.addMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
+	o.span.addFlags(cmd)
 	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "check every session of the store, or those of --since and --label: a line each")
 	addChoice(cmd, &o.format, "format", "text, json, junit or sarif", "text", "json", "junit", "sarif")
 	addChoice(cmd, &o.failOn, "fail-on", "the least `SEVERITY` that fails: error, warning, or never", "error", "warning", "never")
 	f.BoolVar(&o.rules, "rules", false, "print the rules: severity, revisions, section of the specification")
@@ -105,6 +110,9 @@ are of all calls: how long each took, or waited. --format junit prints a test ca
 each rule of each session, --format sarif a log of SARIF 2.1.0, which points at the
 lines of fixtures.
 
+--all checks every session of the store, or those of --since and --label, and prints a
+line for each: how many findings, and the first of the gravest.
+
 The exit code is 1 for a finding at or above --fail-on. If a session cannot be read, the
 others are checked all the same.
 
@@ -131,7 +139,12 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 		_, err := io.WriteString(w, text)
 		return err
 	}
-	if len(args) == 0 {
+	switch {
+	case options.all && len(args) > 0:
+		return exit.Usagef("--all checks the sessions of the store; leave out %s", args[0])
+	case !options.all && (options.since != nil || options.span.labels.String() != ""):
+		return exit.Usagef("--since and --label select sessions for --all")
+	case len(args) == 0:
 		args = []string{""}
 	}
 	options.trusted, err = readBaseline(cmd, options)
@@ -143,11 +156,18 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 	}
 	report := newCheckReport(w, options)
 	var unread error // of sessions that cannot be read; the others are still checked
+	if options.all {
+		unread = checkAll(cmd, options, report)
+		args = nil
+	}
 	for _, arg := range args {
-		unread = errors.Join(unread, checkSession(cmd, options, arg, report))
+		unread = errors.Join(unread, checkNamed(cmd, options, arg, report))
 		if report.err != nil {
-			return report.err // the output is closed
+			break
 		}
+	}
+	if report.err != nil {
+		return report.err // the output is closed
 	}
 	if unread != nil && report.sessions == 0 {
 		return unread
@@ -186,13 +206,35 @@ func readBaseline(cmd *cobra.Command, options checkOptions) (_ *check.Baseline, 
 	return b, nil
 }
 
-// checkSession checks one session and adds it to the report.
-func checkSession(cmd *cobra.Command, o checkOptions, arg string, report *checkReport) (err error) {
-	s, err := openSession(cmd, o.home, arg)
+// checkAll checks the sessions of the store that --since and --label select, newest first.
+func checkAll(cmd *cobra.Command, options checkOptions, report *checkReport) (err error) {
+	db, err := openStore(cmd, options.home)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db)
+	sessions, unread := options.sessions(cmd, db)
+	for _, s := range sessions {
+		unread = errors.Join(unread, checkSession(cmd, options, db.Session(s), report))
+		if report.err != nil {
+			return nil
+		}
+	}
+	return unread
+}
+
+// checkNamed checks the session that an argument names.
+func checkNamed(cmd *cobra.Command, options checkOptions, arg string, report *checkReport) (err error) {
+	s, err := openSession(cmd, options.home, arg)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
+	return checkSession(cmd, options, s, report)
+}
+
+// checkSession checks one session and adds it to the report.
+func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report *checkReport) error {
 	report.start()
 	fits, err := o.parse()
 	if err != nil {
@@ -240,6 +282,8 @@ type checkReport struct {
 	*report.Printer
 	failOn   string
 	junit    bool
+	brief    bool          // a line for each session
+	worst    check.Finding // of this session, the first of the gravest
 	sessions int
 	total    check.Summary
 	failed   bool            // a finding fails the gate
@@ -249,7 +293,7 @@ type checkReport struct {
 }
 
 func newCheckReport(w io.Writer, o checkOptions) *checkReport {
-	r := &checkReport{Printer: report.NewPrinter(w, o.format), failOn: o.failOn, junit: o.format == report.JUnit}
+	r := &checkReport{Printer: report.NewPrinter(w, o.format), failOn: o.failOn, junit: o.format == report.JUnit, brief: o.all && o.format == "text"}
 	r.Head = report.Head{Name: "mcprec check", Version: version()}
 	names, worst := checkRules()
 	for _, name := range names {
@@ -263,10 +307,17 @@ func newCheckReport(w io.Writer, o checkOptions) *checkReport {
 func (r *checkReport) start() {
 	r.kept = nil
 	r.titled = ""
+	r.worst = check.Finding{}
 }
 
 func (r *checkReport) finding(s *session.Session, f check.Finding) {
 	r.failed = r.failed || r.failsOn(f.Severity)
+	if r.brief {
+		if r.worst.Rule == "" || f.Severity > r.worst.Severity {
+			r.worst = f
+		}
+		return
+	}
 	if r.junit {
 		r.kept = append(r.kept, f)
 	}
@@ -324,6 +375,9 @@ func (r *checkReport) session(name string, s check.Summary) {
 	r.Properties = append(r.Properties, report.Property{Name: "session", Value: name})
 	r.print(report.Section{
 		Text: func(w io.Writer) error {
+			if r.brief {
+				return r.line(w, name, s)
+			}
 			if err := r.title(w, name); err != nil {
 				return err
 			}
@@ -366,6 +420,16 @@ func whyUseless(summary check.Summary) (said string) {
 		said += "; the server ended: exit " + summary.Exit
 	}
 	return terminal.Plain(said)
+}
+
+// line prints a session in a line: what was found, and the first of the gravest findings.
+func (r *checkReport) line(w io.Writer, name string, s check.Summary) error {
+	text := "fine"
+	if r.worst.Rule != "" {
+		text = fmt.Sprintf("%s, %s, %s: %s", phrase.Plural(s.Errors, "error"), phrase.Plural(s.Warnings, "warning"), phrase.Plural(s.Notes, "note"), r.worst)
+	}
+	style := map[order.Severity]terminal.Style{order.Error: terminal.Red, order.Warning: terminal.Yellow}[r.worst.Severity]
+	return errors.Join(terminal.PaintTo(w, terminal.Unpainted, terminal.Plain(name)+"  "), terminal.PaintTo(w, style, terminal.Plain(text)), terminal.PaintTo(w, terminal.Unpainted, "\n"))
 }
 
 // testCase returns what the session's findings say of a rule. Those below the gate's severity

@@ -91,7 +91,9 @@ func doorSessions() (stdio, overHTTP []store.Event) {
 // a client. A line that begins with "wire" may say secrets on standard output, which is the
 // protocol's.
 var doors = map[string][]string{
-	"list":    {"list", "list --format json", "list 019a"},
+	"list":    {"list", "list --format json", "list 019a", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
+	"tools":   {"tools", "tools --format json"},
+	"servers": {"servers", "servers --format json"},
 	"show":    {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --sequence S", "show --filter tool:login S", "show 019a"},
 	"tail":    {"tail -n 50 S", "tail -n 50 H", "tail -n 2 --format json F", "tail -f -n 5 S"},
 	"export":  {"export --dir c2s -T raw S", "export --dir s2c -T raw S", "export --dir stderr -T raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
@@ -104,7 +106,7 @@ var doors = map[string][]string{
 	"drive": {"drive S", "drive S -- mcprec serve G", "drive -v --format json F -- mcprec serve G", "drive --format junit H -- mcprec serve G", "drive -o O F -- mcprec serve G", "drive --update F -- mcprec serve G", "drive S -- fakeserver stderr password=live-pw-9z8y7x",
 		"drive --timeout 1s --target {URL}?api_key=query-key-6b5a4c --header X-Api-Key:x-api-key-5e4d3c S", "drive --timeout 1s -v --format json --target {URL} H",
 		"drive --timeout 1s --format junit -o O --target {URL} F", "drive --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c S"},
-	"check":    {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S"},
+	"check":    {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S", "check --all", "check --all --format json"},
 	"why":      {"why S", "why H", "why F", "why --format json S", "why --format json H", "why --after 0s F", "why --after 0s --format json H"},
 	"capacity": {"capacity S", "capacity --format json H", "capacity F"},
 	"diff":     {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},

@@ -16,11 +16,15 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
 )
 
 type listOptions struct {
 	home
+	span
+	filterFlag
 	format string
 	limit  int
 }
@@ -31,7 +35,8 @@ func newList() *cobra.Command {
 		Use:   "list [PREFIX | LABEL]",
 		Short: "List the sessions in the store, newest first",
 		Long: `list shows the sessions in the store, newest first; with a word those whose id
-begins so, or whose label it is.
+begins so, or whose label it is. --filter keeps the sessions with an event that it selects,
+as it does in mcprec show: --filter 'tool:search status:error' --since 7d.
 
 START is local time. The first column is the shortest prefix, of 8 characters or more, that names the
 session. STATE is live while a recorder holds it, closed when the recording came
@@ -43,11 +48,13 @@ list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
 null when unknown), labels, an object, if record was given --label NAME=VALUE,
 doubtful, the first event that a failing disk may not have kept, if there is one, and
 masked, true, if record was given --mask.`,
-		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --format json nightly",
+		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --format json nightly",
 		Args:    atMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
 	o.addMaskFlags(cmd)
+	o.span.addFlags(cmd)
+	o.filterFlag.addFlags(cmd)
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
 	return cmd
@@ -63,16 +70,20 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		return err
 	}
 	defer closeInto(&err, db)
-	var sessions []store.Session
-	for s, serr := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
-		if serr != nil {
-			err = errors.Join(err, serr) // the other parts of the store are still listed
-			continue
-		}
-		if strings.HasPrefix(string(s.ID), strings.ToLower(name)) || session.HasLabel(s.Header, name) {
-			s.Header = db.Masker.Header(s.Header)
-			sessions = append(sessions, s)
-		}
+	fits, err := options.parse()
+	if err != nil {
+		return err
+	}
+	sessions, err := options.sessions(cmd, db) // after an error the other parts of the store are still listed
+	sessions = slices.DeleteFunc(sessions, func(s store.Session) bool {
+		return !strings.HasPrefix(string(s.ID), strings.ToLower(name)) && !session.HasLabel(s.Header, name)
+	})
+	if fits.String() != "" {
+		fitting, fault := filterSessions(cmd, db, sessions, fits)
+		sessions, err = fitting, errors.Join(err, fault)
+	}
+	for i := range sessions {
+		sessions[i].Header = db.Masker.Header(sessions[i].Header)
 	}
 	w, serr := screenOf(cmd)
 	if serr != nil {
@@ -87,12 +98,46 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		listText(w, sessions, options.limit)
 	}
 	if len(sessions) == 0 && err == nil && options.format == "text" {
-		if name != "" {
+		switch {
+		case fits.String() != "" || options.since != nil || options.labels.String() != "":
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no such session in %s\n", db.Info().Location)
+			return w.Flush()
+		case name != "":
 			return exit.Usagef("no session has the id or the label %s in %s", name, db.Info().Location)
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", db.Info().Location)
 	}
 	return errors.Join(err, w.Flush())
+}
+
+// filterSessions returns the sessions with an event that the filter selects. The summary answers
+// for most of them if the filter names a tool; the others are read.
+func filterSessions(cmd *cobra.Command, db *session.Store, sessions []store.Session, fits *filter.Filter) (list []store.Session, err error) {
+	calls, whole := fits.OfToolCalls()
+	var found map[store.SessionID]summary.Summary
+	if calls != nil {
+		found, err = db.Summaries(cmd.Context(), sessions)
+	}
+	for _, s := range sessions {
+		if calls != nil {
+			x, isRead := found[s.ID]
+			if !isRead {
+				continue // the error says why
+			}
+			has, known := x.HasCall(calls)
+			if known && has && whole {
+				list = append(list, s)
+			}
+			if known && (whole || !has) {
+				continue
+			}
+		}
+		selected, fault := db.Session(s).Has(cmd.Context(), fits)
+		if err = errors.Join(err, fault); selected {
+			list = append(list, s)
+		}
+	}
+	return list, err
 }
 
 func newest(sessions []store.Session, limit int) []store.Session {

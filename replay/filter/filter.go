@@ -24,6 +24,8 @@ type matcher func(*subject) bool
 type term struct {
 	not     bool
 	ahead   bool
+	outcome bool // status: with words for how a call ends
+	tool    bool // tool:
 	matches []matcher
 }
 
@@ -68,6 +70,24 @@ func (f *Filter) SelectsCall(c *timeline.Call) bool {
 	m := timeline.EntryMessage{Kind: transport.Request, Method: c.Method, Target: c.Target, ID: c.ID, Token: c.Token, Call: c}
 	e := timeline.Entry{Seq: c.Request, At: c.At, Kind: "frame", Dir: c.Dir, Stream: c.Stream}
 	return f.fits(&subject{&e, &m, c})
+}
+
+// OfToolCalls returns the terms that the name of a tool and the outcome of a call decide: those
+// of tool:, and of status: with ok, error and pending. whole reports whether these are all terms.
+// The result is nil if the filter also selects events of no tool's call.
+func (f *Filter) OfToolCalls() (calls *Filter, whole bool) {
+	calls = &Filter{text: f.text}
+	named := false
+	for _, t := range f.terms {
+		if t.tool || t.outcome {
+			calls.terms = append(calls.terms, t)
+		}
+		named = named || t.tool && !t.not
+	}
+	if !named {
+		return nil, false
+	}
+	return calls, len(calls.terms) == len(f.terms)
 }
 
 func (f *Filter) fits(subject *subject) bool {
@@ -154,6 +174,8 @@ func (p *parser) term() (t term, err error) {
 		p.at += len(name) + 1
 	}
 	t.ahead = f.ahead
+	t.tool = f.Name == "tool"
+	t.outcome = f.Name == "status"
 	separators := "|,"
 	if f.Name == "" {
 		separators = "|" // a text may have commas
@@ -168,6 +190,7 @@ func (p *parser) term() (t term, err error) {
 			return t, err
 		}
 		t.matches = append(t.matches, matches)
+		t.outcome = t.outcome && slices.Contains([]string{"ok", "error", "err", "pending"}, v.text)
 		if p.ended() {
 			return t, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -145,6 +146,33 @@ func firstText(texts ...string) string {
 		}
 	}
 	return ""
+}
+
+// HasCall reports whether the summary has a call that fits a filter of tools and outcomes: see
+// filter.Filter.OfToolCalls. It is not known if the summary lacks names.
+func (s *Summary) HasCall(fits *filter.Filter) (has, known bool) {
+	for i := range s.Tools {
+		t := &s.Tools[i]
+		if t.Name == others || len(t.Name) >= maxName {
+			return false, false
+		}
+		for _, outcome := range []struct {
+			calls uint64
+			call  timeline.Call
+		}{
+			{t.Durations.Count() - t.Errors, timeline.Call{Response: 1}},
+			{t.Errors, timeline.Call{Response: 1, Failure: "error"}},
+			{t.Open, timeline.Call{}},
+			{t.Calls - t.Durations.Count() - t.Open, timeline.Call{Cancelled: 1}},
+		} {
+			call := outcome.call
+			call.Dir, call.Method, call.Target = transport.ClientToServer, mcp.MethodCallTool, t.Name
+			if outcome.calls > 0 && fits.SelectsCall(&call) {
+				return true, true
+			}
+		}
+	}
+	return false, true
 }
 
 // Close returns the summary. For a session that goes on, now is the present time since its

@@ -277,6 +277,9 @@ func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole boo
 	case r.Verbose:
 		r.say("recorded session %s: %s", sum.ID, amount)
 	}
+	if sum.Err == nil {
+		session.KeepSummary(ctx, r.db, sum.ID)
+	}
 	if errors.Is(sum.Err, outage.ErrNoAnswer) && r.Out != "" {
 		r.say("%s was not written; mcprec export %s writes it", r.Out, sum.ID)
 		return false

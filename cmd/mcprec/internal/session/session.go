@@ -297,6 +297,26 @@ func (s *Session) Select(ctx context.Context, fits *filter.Filter, f func(seq ui
 	return s.Rewind()
 }
 
+// errFound ends a reading early.
+var errFound = errors.New("found")
+
+// Has reports whether an event of a session in the store fits.
+func (s *Session) Has(ctx context.Context, fits *filter.Filter) (bool, error) {
+	t, err := s.Transcript(ctx, fits.Ahead(), func(e timeline.Entry) error {
+		if fits.Selects(&e) {
+			return errFound
+		}
+		return nil
+	})
+	if err == nil {
+		err = timeline.Project(s.Events(ctx, 1, store.ReadOptions{}), t)
+	}
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
+}
+
 // HasAny reports whether an event of the list is in the set.
 func (p EventSet) HasAny(seqs []uint64) bool {
 	return p == nil || slices.ContainsFunc(seqs, func(seq uint64) bool {

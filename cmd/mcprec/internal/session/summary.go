@@ -1,0 +1,85 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/summary"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// Summaries returns a summary of each session of a listing. A missing summary is made from the
+// session's events, and kept if the session has ended. An error names the sessions without one.
+func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[store.SessionID]summary.Summary, error) {
+	kept, err := db.Store.Summaries(ctx, sessions)
+	faults := []error{err}
+	found := make(map[store.SessionID]summary.Summary, len(sessions))
+	var made []store.Summary
+	keep := func() {
+		// What cannot be kept, as in a store that is read-only, is made again.
+		_ = db.KeepSummaries(ctx, made)
+		made = made[:0]
+	}
+	for _, s := range sessions {
+		x, err := summary.Decode(kept[s.ID])
+		if err == nil {
+			found[s.ID] = x
+			continue
+		}
+		mayKeep := s.State != store.Live && !errors.Is(err, store.ErrNewer) // a newer mcprec uses the store, too
+		if x, err = summarize(ctx, db.Store, s); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		found[s.ID] = x
+		if mayKeep {
+			made = append(made, store.Summary{ID: s.ID, Head: s.Head, Data: x.Encode()})
+		}
+		if len(made) == 1000 {
+			keep()
+		}
+	}
+	keep()
+	return found, errors.Join(faults...)
+}
+
+// summarize makes the summary of a session from its events.
+func summarize(ctx context.Context, db store.Store, s store.Session) (summary.Summary, error) {
+	fold := summary.NewFold()
+	for e, err := range db.Read(ctx, s.ID, 1, store.ReadOptions{}) {
+		if err == nil {
+			err = fold.Apply(e)
+		}
+		if err != nil {
+			return summary.Summary{}, fmt.Errorf("summary of session %s: %w", s.ID, err)
+		}
+	}
+	now := time.Duration(0)
+	if s.State == store.Live {
+		now = max(time.Since(s.Start), 0)
+	}
+	return fold.Close(now), nil
+}
+
+// The work on a summary at the end of a recording. A reader makes what is left out.
+const (
+	summaryEvents = 20_000
+	summaryBudget = 100 * time.Millisecond
+)
+
+// KeepSummary makes and keeps the summary of a session that has just ended, if it is not large.
+func KeepSummary(ctx context.Context, db *boltstore.Store, id store.SessionID) {
+	ctx, stop := context.WithTimeout(ctx, summaryBudget)
+	defer stop()
+	head, err := db.Head(ctx, id)
+	if err != nil || !head.Sealed || head.Seq > summaryEvents {
+		return
+	}
+	x, err := summarize(ctx, db, store.Session{Header: store.Header{ID: id}, Head: head, State: store.Ended})
+	if err == nil {
+		_ = db.KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: x.Encode()}})
+	}
+}

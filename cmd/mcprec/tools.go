@@ -1,0 +1,343 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/summary"
+	"github.com/mcprec/mcprec/store"
+)
+
+// span is the flags --since and --label of a command about many sessions.
+type span struct {
+	since  *time.Duration
+	labels labels
+}
+
+func (s *span) addFlags(cmd *cobra.Command) {
+	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d or 2w", parseAge)
+	cmd.Flags().VarP(&s.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
+}
+
+// has reports whether a session is in the span.
+func (s *span) has(x store.Session) bool {
+	return s.labels.of(x.Header) && (s.since == nil || time.Since(x.Start) <= *s.since)
+}
+
+// tableOptions are the options of tools and of servers.
+type tableOptions struct {
+	home
+	span
+	format string
+}
+
+func (o *tableOptions) addFlags(cmd *cobra.Command) {
+	o.home.addFlags(cmd) // there are only names, and a secret in one is masked
+	o.span.addFlags(cmd)
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+}
+
+func newTools() *cobra.Command {
+	var o tableOptions
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "Count the calls of every tool, over all sessions",
+		Long: `tools prints a row for each tool of each server: calls, errors (an answer with isError, a
+JSON-RPC error, an HTTP status), calls that hung (mcprec why says on what), the middle and
+the 95th percentile of how long the answers took, the bytes of calls and answers, the number
+of sessions with a call, and when the last of them started.
+
+It reads the summaries that the store keeps of sessions that ended. Where one is missing, as
+after an import, it reads the session, and keeps the summary.
+
+--format json prints one object a line: server, tool, calls, errors, hung, p50_ns, p95_ns,
+max_ns, bytes, sessions, last (RFC 3339).`,
+		Example:           "  mcprec tools\n  mcprec tools --since 7d --label nightly",
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runTable(cmd, o, func(masker session.Masker, list []summarized) table { return toolTable(masker, list) })
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func newServers() *cobra.Command {
+	var o tableOptions
+	cmd := &cobra.Command{
+		Use:   "servers",
+		Short: "Count the sessions of every server, with its version",
+		Long: `servers prints a row for each name and version that a server gave itself: sessions, those
+that are live, requests of the client that were answered with an error, hangs (mcprec why says
+what a session waits for), when the last session started, and the clients. A server that never
+said its name has none.
+
+--format json prints one object a line: server, version, sessions, live, errors, hung,
+clients (a list), last (RFC 3339).`,
+		Example:           "  mcprec servers\n  mcprec servers --since 1d",
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runTable(cmd, o, func(masker session.Masker, list []summarized) table { return serverTable(masker, list) })
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+// summarized is a session with its summary.
+type summarized struct {
+	store.Session
+	summary.Summary
+}
+
+// table is rows of text with their stable form.
+type table struct {
+	head []string
+	rows []tableRow
+}
+
+type tableRow struct {
+	cells []string
+	bad   bool // a row with hangs
+	value any
+}
+
+// runTable prints a table of the sessions in the span.
+func runTable(cmd *cobra.Command, options tableOptions, tabulate func(session.Masker, []summarized) table) (err error) {
+	defer process.LimitMemory()()
+	db, err := openStore(cmd, options.home)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db)
+	sessions, err := options.sessions(cmd, db)
+	found, fault := db.Summaries(cmd.Context(), sessions)
+	err = errors.Join(err, fault) // the other sessions are counted
+	var list []summarized
+	for _, s := range sessions {
+		if x, ok := found[s.ID]; ok {
+			list = append(list, summarized{s, x})
+		}
+	}
+	t := tabulate(db.Masker, list)
+	w, fault := screenOf(cmd)
+	if fault != nil {
+		return errors.Join(err, fault)
+	}
+	if options.format == report.JSON {
+		enc := report.NewEncoder(w)
+		for _, row := range t.rows {
+			err = errors.Join(err, enc.Encode(row.value))
+		}
+	} else {
+		t.print(w)
+	}
+	if len(t.rows) == 0 && err == nil && options.format != report.JSON {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing to count in %d sessions of %s\n", len(sessions), db.Info().Location)
+	}
+	return errors.Join(err, w.Flush())
+}
+
+// sessions lists the sessions in the span, newest first.
+func (s *span) sessions(cmd *cobra.Command, db *session.Store) (list []store.Session, err error) {
+	for x, fault := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
+		if fault != nil {
+			err = errors.Join(err, fault)
+		} else if s.has(x) {
+			list = append(list, x)
+		}
+	}
+	return list, err
+}
+
+// print writes the table. Numbers are right, the last column is open.
+func (t table) print(w *terminal.Screen) {
+	if len(t.rows) == 0 {
+		return
+	}
+	widths := make([]int, len(t.head))
+	measure := func(cells []string) {
+		for i, cell := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	measure(t.head)
+	for _, row := range t.rows {
+		measure(row.cells)
+	}
+	line := func(cells []string) string {
+		var b strings.Builder
+		for i, cell := range cells {
+			width := widths[i]
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			if i == 0 || i == len(cells)-1 {
+				width = -width
+			}
+			fmt.Fprintf(&b, "%*s", width, cell)
+		}
+		return strings.TrimRight(b.String(), " ") + "\n"
+	}
+	w.Paint(terminal.Dim, line(t.head))
+	for _, row := range t.rows {
+		style := terminal.Unpainted
+		if row.bad {
+			style = terminal.Red
+		}
+		w.Paint(style, line(row.cells))
+	}
+}
+
+// names masks the names that the ends gave themselves and their tools, each once.
+type names struct {
+	masker session.Masker
+	masked map[string]string
+}
+
+func (n *names) of(name string) string {
+	masked, ok := n.masked[name]
+	if !ok {
+		masked = n.masker.Text(name)
+		n.masked[name] = masked
+	}
+	return masked
+}
+
+// toolLine is the stable form of a row of tools.
+type toolLine struct {
+	Server   string        `json:"server"`
+	Tool     string        `json:"tool"`
+	Calls    uint64        `json:"calls"`
+	Errors   uint64        `json:"errors"`
+	Hung     uint64        `json:"hung"`
+	P50      time.Duration `json:"p50_ns"`
+	P95      time.Duration `json:"p95_ns"`
+	Max      time.Duration `json:"max_ns"`
+	Bytes    uint64        `json:"bytes"`
+	Sessions int           `json:"sessions"`
+	Last     time.Time     `json:"last"`
+}
+
+func toolTable(masker session.Masker, list []summarized) table {
+	type key struct{ server, tool string }
+	type row struct {
+		line  toolLine
+		total summary.Tool
+	}
+	rows := map[key]*row{}
+	shown := names{masker, map[string]string{}}
+	for i := range list {
+		for j := range list[i].Tools {
+			tool := &list[i].Tools[j]
+			k := key{shown.of(list[i].Server.Name), shown.of(tool.Name)}
+			r := rows[k]
+			if r == nil {
+				r = &row{line: toolLine{Server: k.server, Tool: k.tool}}
+				rows[k] = r
+			}
+			r.total.Merge(tool)
+			r.line.Sessions++
+			r.line.Last = later(r.line.Last, list[i].Start)
+		}
+	}
+	t := table{head: []string{"TOOL", "CALLS", "ERRORS", "HUNG", "P50", "P95", "BYTES", "SESSIONS", "LAST SEEN", "SERVER"}}
+	for _, r := range rows {
+		x, d := &r.line, &r.total.Durations
+		x.Calls, x.Errors, x.Hung, x.Bytes = r.total.Calls, r.total.Errors, r.total.Hung, r.total.Bytes
+		x.P50, x.P95, x.Max = d.Quantile(50), d.Quantile(95), d.Max()
+		t.rows = append(t.rows, tableRow{bad: x.Hung > 0, value: *x, cells: []string{
+			terminal.PlainName(x.Tool), fmt.Sprint(x.Calls), fmt.Sprint(x.Errors), fmt.Sprint(x.Hung), terminal.Rounded(x.P50).String(),
+			terminal.Rounded(x.P95).String(), terminal.Size(int64(x.Bytes)), fmt.Sprint(x.Sessions), localTime(x.Last), terminal.PlainName(x.Server),
+		}})
+	}
+	slices.SortFunc(t.rows, func(a, b tableRow) int {
+		x, y := a.value.(toolLine), b.value.(toolLine)
+		return cmp.Or(cmp.Compare(x.Server, y.Server), cmp.Compare(x.Tool, y.Tool))
+	})
+	return t
+}
+
+// serverLine is the stable form of a row of servers.
+type serverLine struct {
+	Server   string    `json:"server"`
+	Version  string    `json:"version"`
+	Sessions int       `json:"sessions"`
+	Live     int       `json:"live"`
+	Errors   uint64    `json:"errors"`
+	Hung     uint64    `json:"hung"`
+	Clients  []string  `json:"clients"`
+	Last     time.Time `json:"last"`
+}
+
+func serverTable(masker session.Masker, list []summarized) table {
+	rows := map[summary.Peer]*serverLine{}
+	shown := names{masker, map[string]string{}}
+	for i := range list {
+		x := &list[i]
+		k := summary.Peer{Name: shown.of(x.Server.Name), Version: shown.of(x.Server.Version)}
+		r := rows[k]
+		if r == nil {
+			r = &serverLine{Server: k.Name, Version: k.Version, Clients: []string{}}
+			rows[k] = r
+		}
+		r.Sessions++
+		if x.State == store.Live {
+			r.Live++
+		}
+		r.Errors += x.Errors
+		r.Hung += x.Hung
+		r.Last = later(r.Last, x.Start)
+		client := shown.of(x.Client.String())
+		if at, found := slices.BinarySearch(r.Clients, client); !found && client != "" {
+			r.Clients = slices.Insert(r.Clients, at, client)
+		}
+	}
+	t := table{head: []string{"SERVER", "SESSIONS", "LIVE", "ERRORS", "HUNG", "LAST SEEN", "CLIENTS"}}
+	for k, r := range rows {
+		name := terminal.PlainName(k.String())
+		if name == "" {
+			name = "(no name)"
+		}
+		clients := make([]string, len(r.Clients))
+		for i, client := range r.Clients {
+			clients[i] = terminal.PlainName(client)
+		}
+		t.rows = append(t.rows, tableRow{bad: r.Hung > 0, value: *r, cells: []string{
+			name, fmt.Sprint(r.Sessions), fmt.Sprint(r.Live), fmt.Sprint(r.Errors), fmt.Sprint(r.Hung), localTime(r.Last), strings.Join(clients, ", "),
+		}})
+	}
+	slices.SortFunc(t.rows, func(a, b tableRow) int {
+		x, y := a.value.(serverLine), b.value.(serverLine)
+		return cmp.Or(cmp.Compare(x.Server, y.Server), cmp.Compare(x.Version, y.Version))
+	})
+	return t
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// localTime returns a time as list has it; "" for a session without a start.
+func localTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
