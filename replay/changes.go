@@ -47,7 +47,7 @@ func (c changes) ofQueues(closedRun *closedRun) []string {
 		if !c.passes(scriptsOf(c.recording, other), c.Capacity) {
 			verdict = "still hangs for another reason"
 		}
-		list = append(list, fmt.Sprintf("notification debt of the %s: %d; an inner queue of %d %s", dir.Sender(), e.debt, e.debt, verdict))
+		list = append(list, fmt.Sprintf("notification debt of the %s: %d (notifications that wait during a call); an inner queue of %d %s", dir.Sender(), e.debt, e.debt, verdict))
 	}
 	return list
 }

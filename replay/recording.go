@@ -265,7 +265,7 @@ func (r *Recording) Warnings() []string {
 		list = append(list, fmt.Sprintf("the recording has lost %s: what was there is not played", phrase.Plural(r.lost, "event")))
 	}
 	if r.streams {
-		list = append(list, "the recording has HTTP streams, which have no order among them; they are played as one lane each way")
+		list = append(list, "the recording has HTTP streams, which have no order among them; they are played as one row of frames each way")
 	}
 	return list
 }

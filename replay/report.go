@@ -28,11 +28,14 @@ func (v Verdict) Text() string {
 	case Nothing:
 		fmt.Fprintf(&b, "NOTHING TO REPLAY: %s; %s c2s, %s s2c\n", v.Explanation, c2s, s2c)
 	default:
-		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c\n", v.Capacity, v.Models.Client, v.Models.Server, c2s, s2c)
+		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c (%s)\n", v.Capacity, v.Models.Client, v.Models.Server, c2s, s2c, capacityMeans)
 	}
 	v.warningText(&b)
 	return b.String()
 }
+
+// capacityMeans explains the words of a verdict.
+const capacityMeans = "capacity: how many frames the transport holds each way; c2s: client to server"
 
 // hangText writes the blocked parts as a table, with a mark where the cycle closes, and then
 // the assumptions, the changes that would pass, and the last steps.
@@ -61,7 +64,7 @@ func (v Verdict) hangText(b *strings.Builder) {
 	for _, list := range []struct {
 		title string
 		lines []string
-	}{{"assumed", v.Assumptions}, {"changes", v.Changes}, {"last steps", v.Sequence}} {
+	}{{"assumed", v.Assumptions}, {"changes", v.Changes}, {"last steps", v.Sequence}, {"words", []string{capacityMeans}}} {
 		if len(list.lines) == 0 {
 			continue
 		}

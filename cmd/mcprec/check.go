@@ -84,8 +84,8 @@ without a live peer:
   U1 to U4   the steps of a frame: written before it is taken, in order, in the room
              that there is
   E1 to E16  evidence: calls without an answer and who had them, calls that timed out,
-             late answers, bytes that are no message, frames behind the end, events that
-             were lost, tools that were redefined, headers that contradict their body, a
+             late answers, stray lines that are not JSON-RPC, frames behind the end, events
+             that were lost, tools that were redefined, headers that contradict their body, a
              client gone silent, a server that did not start, crashed or would not end,
              a session in which nothing was answered, a recording that begins in
              the middle

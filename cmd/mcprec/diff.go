@@ -80,7 +80,7 @@ what differs least, and shown as changed. The sections:
   tools          definitions of tools
   http           status codes, where both sessions have them and neither or both are of
                  HTTP+SSE, which accepts each message with 202
-  noise, exit    lines that are no message; the server's exit status
+  noise, exit    stray lines that are not JSON-RPC; the server's exit status
   bytes          with --bytes
   stderr         lines of standard error: always a note
   timing         how long the calls of a tool took: never a difference

@@ -543,5 +543,5 @@ func mappedText(mapped map[string]int) string {
 	if len(counts) == 0 {
 		return ""
 	}
-	return "; not compared as they stand: " + strings.Join(counts, ", ")
+	return "; values not compared exactly: " + strings.Join(counts, ", ")
 }

@@ -171,7 +171,7 @@ func TestHalfABody(t *testing.T) {
 			t.Errorf("%s says\n%s", command, got)
 		}
 	}
-	if got := mcprec(t, "check", "--store", home, "--fail-on", "never"); strings.Contains(got, "no message") || strings.Contains(got, "without an answer") {
+	if got := mcprec(t, "check", "--store", home, "--fail-on", "never"); strings.Contains(got, "JSON-RPC") || strings.Contains(got, "without an answer") {
 		t.Errorf("check says\n%s", got)
 	}
 	io.WriteString(rest, `od":"ping"}`)

@@ -67,7 +67,7 @@ mcprec store repair saves what a damaged store still holds.`,
 }
 
 // unclosed says why a log has no end, and what follows.
-const unclosed = "its recorder died, or it was cut; frames that waited for a slow disk then are missing, and nobody counted them"
+const unclosed = "the recording stops here, because its recorder died or it was cut: it may lack its last frames"
 
 // verification counts what was checked, and prints what is wrong.
 type verification struct {

@@ -34,8 +34,12 @@ func judgeEncoding(reporter *reporter, event store.Event, parsed order.Parsed) b
 	case parsed.Messages == nil && len(bytes.TrimSpace(event.Payload)) == 0:
 		reporter.report(noBlankLines, event.Dir, "", []uint64{event.Seq}, "the %s sent a blank line", sender)
 	case parsed.Messages == nil:
-		reporter.report(onlyMessages, event.Dir, "", []uint64{event.Seq}, "the %s sent %s that %s no message: %s", sender,
-			phrase.Plural(event.Size(), "byte"), phrase.Agree(event.Size(), "is", "are"), excerpt(event.Payload))
+		advice := ""
+		if isStray := !strings.ContainsAny(string(bytes.TrimSpace(event.Payload)[:1]), `{[`); isStray && event.Dir == transport.ServerToClient && event.Stream == 0 {
+			advice = "; a stray line on stdout (console.log?): log to stderr"
+		}
+		reporter.report(onlyMessages, event.Dir, "", []uint64{event.Seq}, "the %s sent %s that %s not JSON-RPC: %s%s", sender,
+			phrase.Plural(event.Size(), "byte"), phrase.Agree(event.Size(), "is", "are"), excerpt(event.Payload), advice)
 	case !utf8.Valid(event.Payload):
 		reporter.report(isUTF8, event.Dir, "", []uint64{event.Seq}, "the %s sent a message that is not UTF-8", sender)
 	}
@@ -64,7 +68,7 @@ func (f *Fold) onPartEnd(e store.Event, end store.EOFInfo) {
 // no schema is needed. httpRevision is the revision in force for the message's exchange.
 func judgeMembers(r *reporter, e store.Event, m *transport.Message, revision, httpRevision string) {
 	if m.Kind() == transport.Invalid {
-		r.report(onlyMessages, e.Dir, revision, []uint64{e.Seq}, "the %s sent JSON that is no message: %s", e.Dir.Sender(), excerpt(m.Raw))
+		r.report(onlyMessages, e.Dir, revision, []uint64{e.Seq}, "the %s sent JSON that is not a JSON-RPC message: %s", e.Dir.Sender(), excerpt(m.Raw))
 		return
 	}
 	if !hasJSONRPC(m.Raw) {

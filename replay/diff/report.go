@@ -296,7 +296,7 @@ func (f *findings) describe(side int, message *message) string {
 	name := f.names.list[message.name].String()
 	switch {
 	case message.kind == transport.Invalid:
-		return fmt.Sprintf("a line of the %s that is no message", message.dir.Sender())
+		return fmt.Sprintf("a stray line of the %s, not JSON-RPC", message.dir.Sender())
 	case message.isAnswer():
 		return "the answer to " + name
 	case message.kind == transport.Response:

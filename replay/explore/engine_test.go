@@ -193,7 +193,7 @@ func TestKeepalive(t *testing.T) {
 		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
 	}})
 	if r.Verdict != Hang || r.Category != LostAnswer || len(r.Sequence) != 3 ||
-		!slices.Equal(r.Notes, []string{"for 24h0m0s of virtual time nothing but pings passed, 820 steps of them; the token leaves them to eager"}) {
+		!slices.Equal(r.Notes, []string{"for 24h0m0s of virtual time nothing but pings passed, 820 steps of them; the token leaves them in the plain order"}) {
 		t.Error(r.Text())
 	}
 }

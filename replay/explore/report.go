@@ -212,8 +212,11 @@ func (r Report) Text() string {
 	}
 	if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
 		c := r.Coverage
-		fmt.Fprintf(&b, "coverage: %s, chance of a new one %.2f; %d of %d races seen in both orders\n",
-			phrase.Plural(c.Classes, "trace class"), c.Unseen, c.Reversed, c.Races)
+		fmt.Fprintf(&b, "coverage: %s seen; one more schedule is a new order with a chance of %.0f %%; %d of %d pairs of steps that may swap were seen both ways\n",
+			phrase.Plural(c.Classes, "different order"), 100*c.Unseen, c.Reversed, c.Races)
+	}
+	if r.Schedules > 0 {
+		fmt.Fprintf(&b, "level %v: %s; capacity: how many frames the transport holds each way\n", r.Level, r.Level.Meaning())
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
@@ -243,7 +246,7 @@ func (r Report) failureText(b *strings.Builder) {
 	case r.Explanation != "":
 		fmt.Fprintf(b, "  %s.\n", r.Explanation)
 	}
-	writeList(b, "the order that it takes, all else being eager", r.Choices, 5)
+	writeList(b, "the order that it takes, all else in the plain order", r.Choices, 5)
 	if s := r.Shrunk; s.To < s.From {
 		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d of %d times)\n",
 			phrase.Plural(s.From, "choice"), s.To, phrase.Plural(s.Runs, "run"), s.Held, s.Verified)

@@ -497,7 +497,7 @@ func notePeriodic(run *Run) {
 	if len(names) > 3 {
 		names = append(names[:3], "…")
 	}
-	run.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them to eager",
+	run.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them in the plain order",
 		run.passed(), strings.Join(names, ", "), len(steps))}, run.notes...)
 	run.choices = slices.DeleteFunc(run.choices, func(choice schedule.Choice) bool { return choice.Step > run.still })
 }

@@ -98,7 +98,7 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 	}
 	report = s.follow(token)
 	if plan.SameAnswers && report.Verdict == Pass {
-		report.Notes = append(report.Notes, "answers were compared with those of the eager schedule alone")
+		report.Notes = append(report.Notes, "answers were compared with the schedule in the plain order alone")
 	}
 	return report
 }

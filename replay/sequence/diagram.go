@@ -153,7 +153,7 @@ func (d *Diagram) event(entry timeline.Entry) string {
 	}
 	label := fmt.Sprintf("%s(%s) %s", exchange(entry), phrase.Name(string(entry.Kind)), entry.Aside())
 	if entry.Kind == store.EOF {
-		label = fmt.Sprintf("%s(eof) %v %s", exchange(entry), entry.Dir, entry.Aside())
+		label = exchange(entry) + "(eof) " + entry.Aside()
 	}
 	return d.lane(transport.NoDirection, label, " ")
 }

@@ -118,7 +118,7 @@ func mermaidNote(e timeline.Entry) string {
 		where = "right of S"
 	case e.Kind == store.Lost:
 		what = "LOST"
-	case e.Kind == store.EOF, e.Kind == store.Delivered:
+	case e.Kind == store.Delivered:
 		what += " " + e.Dir.String()
 	}
 	return fmt.Sprintf("    Note %s: %s", where, mermaidText(fmt.Sprintf("#%d %s%s %s", e.Seq, exchange(e), phrase.Name(what), e.Aside())))

@@ -450,7 +450,7 @@ func strayKey(message transport.Message) string { return "answer " + string(mcp.
 // More noise of a live end than of the recorded end is reported once, as Extra.
 
 // noiseMethod is the key of noise among the client messages that are not requests.
-const noiseMethod = "a frame that is no message"
+const noiseMethod = "a stray line, not JSON-RPC"
 
 // isNoise reports whether a frame is not blank and has no message.
 func isNoise(frame []byte, messages []transport.Message) bool {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -254,6 +255,9 @@ func (v View) Facts() []Fact {
 		add("task", t.By+" "+t.ID, "%v", t)
 	}
 	for _, q := range v.Queues {
+		if v.Ended.Sealed && len(v.Calls) == 0 {
+			break // nobody waited for these frames
+		}
 		add("queue", fmt.Sprintf("%s %d", q.Dir, q.Stream), "%v", q)
 	}
 	for _, s := range v.Streams {
@@ -361,14 +365,15 @@ func (t Task) String() string {
 
 // String describes a queue.
 func (q Queue) String() string {
-	s := fmt.Sprintf("%s %s, #%d", q.Dir, phrase.Plural(q.Frames, "frame"), q.First)
+	dir, _ := transport.ParseDirection(q.Dir) // of a view
+	s := fmt.Sprintf("%s to the %s, #%d", phrase.Plural(q.Frames, "frame"), dir.Receiver(), q.First)
 	if q.Stream != 0 {
 		s = fmt.Sprintf("[%d] %s", q.Stream, s)
 	}
 	if q.Frames > 1 {
 		s += fmt.Sprintf(" to #%d", q.Last)
 	}
-	s += ", not shown to be taken"
+	s += ", which it may not have read yet"
 	if q.Blocked != "" {
 		s += fmt.Sprintf("; a write had blocked for %s (#%d)", q.Blocked, q.Delivered)
 	}
@@ -388,16 +393,16 @@ func (s Stream) String() string {
 func (e Ended) String() string {
 	var parts []string
 	if e.C2S != "" {
-		parts = append(parts, "c2s by the "+clip(e.C2S))
+		parts = append(parts, timeline.EndOf(transport.ClientToServer, e.C2S))
 	}
 	if e.S2C != "" {
-		parts = append(parts, "s2c by the "+clip(e.S2C))
+		parts = append(parts, timeline.EndOf(transport.ServerToClient, e.S2C))
 	}
 	if e.Exit != "" {
-		parts = append(parts, "exit "+clip(e.Exit))
+		parts = append(parts, "the server ended: exit "+clip(e.Exit))
 	}
 	if e.Sealed {
-		parts = append(parts, "the recording")
+		parts = append(parts, "the recording is whole")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -63,7 +63,7 @@ func (e Entry) Summary() string {
 	var parts []string
 	switch {
 	case e.Kind != store.Frame:
-		parts = append(parts, string(e.Kind))
+		parts = append(parts, kindWords(e))
 	case e.Open && len(e.Messages) == 0:
 		parts = append(parts, "frame, whose rest has not come:")
 	case e.Noise:
@@ -227,7 +227,7 @@ func (m EntryMessage) Summary() string {
 		}
 		return fmt.Sprintf("response %s of %s id %s after %v%s", s, name, id, m.Latency.Round(time.Microsecond), text)
 	}
-	return "no JSON-RPC message"
+	return "not a JSON-RPC message"
 }
 
 // toolError is the failure of a tool's result with isError.
@@ -358,7 +358,7 @@ func eventText(e store.Event) string {
 		}
 	case store.EOF:
 		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
-			text := strings.TrimSuffix(fmt.Sprintf("by the %s: %s", info.By, phrase.Name(info.Error)), ": ")
+			text := strings.TrimSuffix(fmt.Sprintf("%s: %s", EndOf(e.Dir, info.By), phrase.Name(info.Error)), ": ")
 			if info.Read > info.Passed {
 				text += fmt.Sprintf("; of the %s's last bytes %d were not passed on", e.Dir.Sender(), info.Read-info.Passed)
 			}
@@ -400,6 +400,34 @@ func stalledText(receiver string, info store.StalledInfo) string {
 		parts = append(parts, fmt.Sprintf("%d B wait for it", info.Unread))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// kindWords names the kind of an event that is no frame.
+func kindWords(e Entry) string {
+	switch {
+	case e.Kind == store.Opened:
+		return "recording opened:"
+	case e.Kind == store.Closed:
+		return "recording closed:"
+	case e.Kind == store.EOF && e.Text != "":
+		return "eof:"
+	}
+	return string(e.Kind)
+}
+
+// EndOf says how a direction ended; by is that of [store.EOFInfo].
+func EndOf(dir transport.Direction, by string) string {
+	switch {
+	case by == "sender" && dir == transport.ServerToClient:
+		return "the server closed its output"
+	case by == "sender":
+		return fmt.Sprintf("the %s closed its end", dir.Sender())
+	case by == "receiver":
+		return fmt.Sprintf("the %s no longer reads", dir.Receiver())
+	case by == "recorder":
+		return fmt.Sprintf("the recorder gave up what the %s sends", dir.Sender())
+	}
+	return "by the " + phrase.Name(by)
 }
 
 // Lifelines returns the names above the arrows of a report.

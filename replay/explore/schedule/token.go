@@ -309,6 +309,14 @@ var levelNames = [...]string{"L0", "L1"}
 // String returns "L0" or "L1".
 func (l Level) String() string { return levelNames[l] }
 
+// Meaning says in words what may change at a level.
+func (l Level) Meaning() string {
+	if l == L0 {
+		return "only delivery changes, every sender keeps its order"
+	}
+	return "delivery changes, and a sender may take any order that the specification allows"
+}
+
 // ParseLevel is the inverse of String.
 func ParseLevel(s string) (Level, error) {
 	for l, name := range levelNames {
