@@ -131,8 +131,8 @@ func Watched(toServer, toClient *os.File) (names []string) {
 }
 
 // watchStalls watches the pipes of a session until the watch is closed.
-func (r *Recorder) watchStalls(shutdown *shutdown, toServer, toClient *os.File) *stallWatch {
-	w := &stallWatch{log: r.log, wakes: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+func watchStalls(l *log, shutdown *shutdown, toServer, toClient *os.File) *stallWatch {
+	w := &stallWatch{log: l, wakes: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		flows: []*flow{
 			{dir: transport.ClientToServer, state: &shutdown.c2s, queue: newPipeQueue(toServer)},
 			{dir: transport.ServerToClient, state: &shutdown.s2c, queue: newPipeQueue(toClient)}}}

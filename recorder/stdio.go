@@ -52,7 +52,7 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 	s.onSignal = func(sig os.Signal) {
 		r.Record(store.Signal, transport.NoDirection, store.SignalInfo{Signal: sig.String()})
 	}
-	watch := r.watchStalls(s, std.Process.Stdin, std.Reply)
+	watch := watchStalls(r.log, s, std.Process.Stdin, std.Reply)
 	defer watch.close()
 	requests := r.Tap(transport.ClientToServer)
 	passedOn := make(chan struct{})
