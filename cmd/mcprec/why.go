@@ -217,7 +217,8 @@ func explain(ctx context.Context, s *session.Session, after time.Duration) (answ
 			return a, fmt.Errorf("explain %s: %w", s.Name, err)
 		}
 		if header.Processes != nil {
-			live.Server, live.Client = processOf(header.Processes.Server), processOf(header.Processes.Client)
+			live.Server = standOf(serverOf(procstate.Of(header.Processes.Server)))
+			live.Client = standOf(procstate.Of(header.Processes.Client))
 		}
 	}
 	a.Report = fold.Report(live, after)
@@ -243,15 +244,19 @@ func explain(ctx context.Context, s *session.Session, after time.Duration) (answ
 	return a, nil
 }
 
-// processOf returns how a process stands: of a launcher, such as npx, the one that reads its input.
-func processOf(id store.ProcessID) why.Process {
-	p := procstate.Of(id)
-	for i := 0; i < len(p.Children); i++ {
-		if child := p.Children[i]; child.Files[0] == p.Files[0] && child.Files[0] != "" {
-			p = child
-			i = -1
+// serverOf returns the process that reads the input of a server: a launcher, such as npx, has it
+// as a child.
+func serverOf(p procstate.Process) procstate.Process {
+	for _, child := range p.Children {
+		if child.Files[0] == p.Files[0] && child.Files[0] != "" {
+			return serverOf(child)
 		}
 	}
+	return p
+}
+
+// standOf returns how a process stands.
+func standOf(p procstate.Process) why.Process {
 	if p.State == procstate.Unknown {
 		return why.Process{}
 	}
