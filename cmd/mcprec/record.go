@@ -125,6 +125,7 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	if o.rec.Mask && o.Secrets.Show {
 		return exit.Usagef("--mask and --secrets; give one of them")
 	}
+	options.Stuck = stuckIn
 	if o.rec.Target != "" {
 		return recording.Target(ctx, std, options)
 	}

@@ -99,11 +99,10 @@ func runShow(cmd *cobra.Command, options showOptions, arg string) (err error) {
 	if options.format != "text" || options.from > 1 || fits.String() != "" {
 		return nil
 	}
-	a, err := explain(cmd.Context(), s, stuckAfter)
-	for _, f := range a.Findings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s See mcprec why %s\n", terminal.Plain(f.Text), s.ID)
+	for _, text := range stuckIn(cmd.Context(), s) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s\n", text)
 	}
-	return err
+	return nil
 }
 
 // print prints the events that the flags select.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -148,6 +149,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []answer, err e
 		return nil, err
 	}
 	defer closeInto(&err, db)
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what is read is garbage at once
 	var newest *store.Session
 	for found, ferr := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
 		if ferr != nil {
@@ -244,6 +246,18 @@ func explain(ctx context.Context, s *session.Session, after time.Duration) (answ
 	return a, nil
 }
 
+// stuckIn says for people what was stuck in a session.
+func stuckIn(ctx context.Context, s *session.Session) (said []string) {
+	a, err := explain(ctx, s, stuckAfter)
+	if err != nil { // it was said before, or the next reader says it
+		return nil
+	}
+	for _, f := range a.Findings {
+		said = append(said, fmt.Sprintf("%s See mcprec why %s", terminal.Plain(f.Text), s.ID))
+	}
+	return said
+}
+
 // serverOf returns the process that reads the input of a server: a launcher, such as npx, has it
 // as a child.
 func serverOf(p procstate.Process) procstate.Process {
@@ -300,7 +314,7 @@ func (o whyOptions) print(cmd *cobra.Command, answers []answer) error {
 func (a answer) text(w io.Writer) error {
 	head := terminal.Plain(a.name)
 	if a.Label != "" {
-		head += " " + terminal.PlainName(a.Label)
+		head += " (" + terminal.PlainName(a.Label) + ")"
 	}
 	if a.State == store.Live {
 		head += ", live"

@@ -46,8 +46,10 @@ type Options struct {
 	Sync     time.Duration // how soon frames are on the disk
 	MaxFrame int64         // bytes of a frame to record; 0 is no limit
 	Verbose  bool          // print a summary
-	Mask     bool          // keep no secrets
-	Strict   bool          // end the session rather than pass a frame unrecorded
+	// Stuck says what was stuck in a session when it ended, for the summary; nil says nothing.
+	Stuck  func(context.Context, *session.Session) []string
+	Mask   bool // keep no secrets
+	Strict bool // end the session rather than pass a frame unrecorded
 
 	Remote      // of a server over HTTP
 	Split  bool // each exchange without a session id is a recording
@@ -277,8 +279,17 @@ func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole boo
 	case r.Verbose:
 		r.say("recorded session %s: %s", sum.ID, amount)
 	}
+
 	if sum.Err == nil {
 		session.KeepSummary(ctx, r.db, sum.ID)
+	}
+	if d, err := r.Home.Masker(r.db); err == nil && r.Verbose && r.Stuck != nil {
+		s := session.Unmasked(r.db, sum.ID)
+		s.Masker = d
+		for _, text := range r.Stuck(ctx, s) {
+			r.say("%s", text)
+		}
+
 	}
 	if errors.Is(sum.Err, outage.ErrNoAnswer) && r.Out != "" {
 		r.say("%s was not written; mcprec export %s writes it", r.Out, sum.ID)
