@@ -94,6 +94,10 @@ func (db *Store) Session(found store.Session) *Session {
 	}
 }
 
+// longestLabel is how long a word may be that is looked up among the labels although an id begins
+// so: no label has so many digits of an id by chance, and looking reads every header.
+const longestLabel = 12
+
 // Find returns the newest session for "", else the only one whose id begins with name, else the
 // newest with that label. If name is both, it prints which session it took.
 func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ error) {
@@ -102,7 +106,7 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 		limit = 1
 	}
 	found, faults := db.sessions(ctx, store.Query{Prefix: strings.ToLower(name), Newest: true, Limit: limit})
-	if len(found) == 1 && (name == "" || string(found[0].ID) == strings.ToLower(name)) {
+	if len(found) == 1 && (name == "" || len(name) > longestLabel) {
 		return found[0], nil
 	}
 	labelled, labelFaults := db.Labelled(ctx, name)
