@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -95,13 +96,13 @@ func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error
 		}
 	}
 	out := struct {
-		Expr   string      `json:"expr"`
-		Found  bool        `json:"found"`
-		Events uint64      `json:"events"`
-		Event  *shownEntry `json:"event,omitempty"`
+		Expr   string          `json:"expr"`
+		Found  bool            `json:"found"`
+		Events uint64          `json:"events"`
+		Event  *printing.Entry `json:"event,omitempty"`
 	}{Expr: holds.String(), Found: found, Events: at.Seq()}
 	if found {
-		shown := entryLine(entry, false)
+		shown := printing.NewEntry(entry, false)
 		out.Event = &shown
 	}
 	return printReport(cmd, options.format, single(found, out, func(w io.Writer) (err error) {

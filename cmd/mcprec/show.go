@@ -1,18 +1,20 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
-	"github.com/mcprec/mcprec/replay/sequence"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -25,17 +27,24 @@ type showOptions struct {
 	from   uint64
 	limit  int
 	pairs  bool
+	http   bool
+	body   string
 }
 
 func newShow() *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
-		Use:   "show [SESSION]",
-		Short: "Show a session's events in their order, one a line or as a sequence diagram",
+		Use:   "show [SESSION] [#EVENT]",
+		Short: "Show a session's events in their order, one a line or as a sequence diagram; or one event whole",
 		Long: `show prints one line an event: its number, its time since the start in seconds, its
 direction, over HTTP the number of its exchange in brackets, and what it says.
 Responses name the method they answer and how long it took; with --pairs requests also
-name their answer, and whatever is about a call its request.
+name their answer, and whatever is about a call its request. --body prints what each
+message says below its line, --body=full all of it. A number with # ('#37', in quotes for
+the shell) shows that event alone and whole.
+
+Over HTTP the events of the transport are left out, unless they tell of a failure; --http
+shows them, and so does a --filter that they fit. On a terminal lines are cut to its width.
 
 --format sequence draws a diagram as wide as the terminal ($COLUMNS, else 100 columns): an arrow
 a message, dashed for notifications, and beside the lifelines a rail for each call, from
@@ -44,17 +53,19 @@ mcprec export --format mermaid writes one for documents.
 
 --format json prints one object a line: seq, at (a Go duration), kind, dir,
 stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
-token, error, request, latency; with --pairs response). For the exact bytes see mcprec
-export --secrets.
+token, error, text, request, latency; with --pairs response), with --body also frame. It
+leaves no events out. For the exact bytes see mcprec export --secrets.
 
 ` + sessionHelp,
 		Example: `  mcprec show
+  mcprec show --body --filter tool:search
+  mcprec show SESSION '#37'
   mcprec show --filter 'tool:search status:error|pending' --pairs
   mcprec show --filter 'took:>1s' SESSION
   mcprec show --format sequence --from 100 -n 40 SESSION`,
-		Args:              atMost(1),
+		Args:              atMost(2),
 		ValidArgsFunction: completeSessions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, firstOf(args)) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, args) },
 	}
 	o.home.addMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
@@ -63,15 +74,39 @@ export --secrets.
 	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
 	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only; 0 is all")
 	f.BoolVar(&o.pairs, "pairs", false, "name the answer at each request, and the request of each answer")
+	f.BoolVar(&o.http, "http", false, "show the events of HTTP too")
+	addBodyFlag(cmd, &o.body)
 	f.BoolFunc("sequence", "", func(string) error { o.format = "sequence"; return nil }) // as it was called until 0.2
 	_ = f.MarkHidden("sequence")
 	return cmd
 }
 
+// addBodyFlag adds --body, which needs no value.
+func addBodyFlag(cmd *cobra.Command, body *string) {
+	addChoice(cmd, body, "body", "print what a message says below its line: its first lines, or all with --body=full", "none", "short", "full")
+	cmd.Flags().Lookup("body").NoOptDefVal = "short"
+}
+
+// newPrinter returns the printer of a --format and a --body.
+func newPrinter(out *terminal.Screen, format string, pairs bool, body string) printing.Printer {
+	bodies := map[string]printing.Bodies{"short": printing.ShortBodies, "full": printing.FullBodies}[body]
+	switch format {
+	case "json":
+		return printing.JSON(out, pairs, bodies)
+	case "sequence":
+		return printing.Sequence(out)
+	}
+	return printing.Lines(out, pairs, bodies)
+}
+
 var errEnough = errors.New("enough")
 
-func runShow(cmd *cobra.Command, options showOptions, arg string) (err error) {
+func runShow(cmd *cobra.Command, options showOptions, args []string) (err error) {
 	if err := notNegative("limit", options.limit); err != nil {
+		return err
+	}
+	arg, event, err := eventOf(args)
+	if err != nil {
 		return err
 	}
 	fits, err := options.parse()
@@ -87,6 +122,9 @@ func runShow(cmd *cobra.Command, options showOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
+	if event != 0 {
+		return errors.Join(options.printEvent(cmd, s, event, out), out.Flush())
+	}
 	err = errors.Join(options.print(cmd, s, fits, out), out.Flush())
 	if err != nil || options.limit > 0 || s.Store == nil {
 		return err
@@ -105,154 +143,105 @@ func runShow(cmd *cobra.Command, options showOptions, arg string) (err error) {
 	return nil
 }
 
+// eventOf returns the session and the event that the arguments name; 0 for no event. The
+// second argument may be a number without #.
+func eventOf(args []string) (arg string, event uint64, err error) {
+	if len(args) == 0 {
+		return "", 0, nil
+	}
+	last := args[len(args)-1]
+	number, marked := strings.CutPrefix(last, "#")
+	if !marked && len(args) < 2 {
+		return last, 0, nil
+	}
+	event, err = strconv.ParseUint(number, 10, 63)
+	if err != nil || event == 0 {
+		return "", 0, exit.Usagef("%s is no number of an event; want one such as '#37'", terminal.ShellWord(last))
+	}
+	return firstOf(args[:len(args)-1]), event, nil
+}
+
 // print prints the events that the flags select.
 func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.Filter, out *terminal.Screen) error {
-	p := newEntryPrinter(out, o.format, o.pairs)
-	if o.format == "sequence" {
-		p = newSequencePrinter(out)
-	}
-	shown := 0
-	// Requests before --from are folded too: their responses name them.
-	last := uint64(0)
-	t, err := s.Transcript(cmd.Context(), o.pairs || fits.Ahead(), func(entry timeline.Entry) error {
-		last = entry.Seq
-		if entry.Seq < o.from || !fits.Selects(&entry) {
-			return nil
+	heading := ""
+	if o.format == "text" && o.from <= 1 && o.expr == "" {
+		introduction, err := s.Introduction(cmd.Context())
+		if err != nil {
+			return err
 		}
-		if o.limit > 0 && shown == o.limit {
+		heading = introduction.String()
+	}
+	p := newPrinter(out, o.format, o.pairs, o.body)
+	shown, leftOut := 0, 0
+	last := uint64(0)
+	reading := session.Reading{First: o.from, Ahead: o.pairs || fits.Ahead(), Whole: o.expr != "", ReadOptions: store.ReadOptions{Unfinished: true}}
+	err := s.Entries(cmd.Context(), reading, func(entry timeline.Entry) error {
+		last = entry.Seq
+		switch {
+		case entry.Seq < o.from || !fits.Selects(&entry):
+			return nil
+		case !o.http && o.expr == "" && o.format != "json" && printing.IsRoutineHTTP(entry):
+			leftOut++
+			return nil
+		case o.limit > 0 && shown == o.limit:
 			return errEnough
+		case entry.Seq == 1 && heading != "":
+			out.Fit(terminal.Wrap)
+			out.Paint(terminal.Dim, heading+"\n")
 		}
 		shown++
-		return p.print(entry)
+		return p.Print(entry)
 	})
-	if err != nil {
-		return err
-	}
-	err = timeline.Project(s.Events(cmd.Context(), 1, store.ReadOptions{Unfinished: true}), t)
 	switch {
-	case errors.Is(err, errEnough):
-		return nil
-	case err != nil:
+	case err != nil && !errors.Is(err, errEnough):
 		return err
+	case err != nil:
 	case last < o.from:
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.Name, last)
-	case shown == 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.Name, max(last, s.Head))
+	case shown == 0 && leftOut == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.Name)
 	}
-	if p.close == nil {
+	if err == nil {
+		err = p.Close()
+	}
+	if leftOut > 0 {
+		out.Paint(terminal.Dim, fmt.Sprintf("(%s of HTTP left out; --http shows %s)\n", phrase.Plural(leftOut, "event"), phrase.Agree(leftOut, "it", "them")))
+	}
+	if errors.Is(err, errEnough) {
 		return nil
 	}
-	return p.close()
+	return err
 }
 
-type entryPrinter struct {
-	print func(timeline.Entry) error
-	close func() error // prints the end of a diagram; nil for lines
-}
-
-// newEntryPrinter returns a printer of one line an entry. With pairs the line also names the
-// events of the same call.
-func newEntryPrinter(screen *terminal.Screen, format string, pairs bool) entryPrinter {
-	if format == "json" {
-		enc := report.NewEncoder(screen)
-		return entryPrinter{print: func(entry timeline.Entry) error { return enc.Encode(entryLine(entry, pairs)) }}
-	}
-	return entryPrinter{print: func(entry timeline.Entry) error {
-		head, direction, text := entry.Parts()
-		screen.Paint(terminal.Dim, head)
-		screen.Paint(ofDirection(entry.Dir), direction)
-		screen.Paint(ofTone(entry.Tone()), text)
-		if p := entry.Pairs(); pairs && p != "" {
-			screen.Paint(terminal.Dim, ", "+p)
+// printEvent prints one event whole. It reads on to the answers of the event's requests.
+func (o showOptions) printEvent(cmd *cobra.Command, s *session.Session, seq uint64, out *terminal.Screen) error {
+	var found *timeline.Entry
+	last := uint64(0)
+	reading := session.Reading{First: seq, ReadOptions: store.ReadOptions{Unfinished: true}}
+	err := s.Entries(cmd.Context(), reading, func(entry timeline.Entry) error {
+		if last = entry.Seq; entry.Seq == seq {
+			found = &entry
 		}
-		screen.Paint(terminal.Unpainted, "\n")
-		return nil
-	}}
-}
-
-// newSequencePrinter returns a printer that draws a sequence diagram.
-func newSequencePrinter(screen *terminal.Screen) entryPrinter {
-	d := sequence.New(screen.Width, func(line sequence.Line) error {
-		screen.Paint(terminal.Dim, line.Head)
-		screen.Paint(terminal.Cyan, line.Left)
-		how := ofTone(line.Tone)
-		if line.Tone == timeline.Usual {
-			how = ofDirection(line.Dir)
+		if found == nil || slices.ContainsFunc(found.Messages, func(m timeline.EntryMessage) bool {
+			return m.Kind == transport.Request && m.Call != nil && m.Call.Response == 0
+		}) {
+			return nil
 		}
-		screen.Paint(how, line.Lane)
-		screen.Paint(terminal.Magenta, strings.TrimRight(line.Tail, " "))
-		screen.Paint(terminal.Unpainted, "\n")
-		return nil
+		return errEnough
 	})
-	begun := false
-	return entryPrinter{func(entry timeline.Entry) error {
-		if !begun {
-			begun = true
-			if err := d.Heading(); err != nil {
-				return err
-			}
-		}
-		return d.Add(entry)
-	}, d.Close}
-}
-
-// shownEntry is the stable form of show --format json.
-type shownEntry struct {
-	Seq          uint64         `json:"seq"`
-	At           string         `json:"at"`
-	Kind         store.Kind     `json:"kind"`
-	Dir          string         `json:"dir,omitempty"`
-	Stream       uint64         `json:"stream,omitempty"`
-	Bytes        int            `json:"bytes"`
-	Unterminated bool           `json:"unterminated,omitempty"`
-	Redacted     uint64         `json:"redacted,omitempty"`
-	Cut          uint64         `json:"cut,omitempty"`
-	Text         string         `json:"text,omitempty"`
-	Messages     []shownMessage `json:"messages,omitempty"`
-}
-
-type shownMessage struct {
-	Kind     string          `json:"kind"`
-	Method   string          `json:"method,omitempty"`
-	Target   string          `json:"target,omitempty"`
-	ID       json.RawMessage `json:"id,omitempty"`
-	Token    json.RawMessage `json:"token,omitempty"`
-	Error    string          `json:"error,omitempty"`
-	Request  uint64          `json:"request,omitempty"`
-	Latency  string          `json:"latency,omitempty"`
-	Response uint64          `json:"response,omitempty"`
-}
-
-func entryLine(e timeline.Entry, pairs bool) shownEntry {
-	line := shownEntry{e.Seq, e.At.String(), e.Kind, e.Dir.String(), e.Stream, e.Size, e.Unterminated, e.Redacted, e.Cut, e.Text, nil}
-	for _, m := range e.Messages {
-		sm := shownMessage{m.Kind.String(), m.Method, m.Target, json.RawMessage(m.ID), json.RawMessage(m.Token), m.Failure, m.Request, "", 0}
-		if m.Latency > 0 {
-			sm.Latency = m.Latency.String()
-		}
-		switch {
-		case !pairs || m.Call == nil:
-		case m.Kind != transport.Request:
-			sm.Request = m.Call.Request
-		case m.Call.Response != 0 || m.Call.Latency > 0: // a request has the latency of its answer, or the time without one
-			sm.Response, sm.Latency = m.Call.Response, m.Call.Latency.String()
-		}
-		line.Messages = append(line.Messages, sm)
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return err
+	case found == nil:
+		return exit.Usagef("%s has no event #%d; it ends at #%d", s.Name, seq, max(last, s.Head))
+	case o.format == "json":
+		return newPrinter(out, o.format, true, "full").Print(*found)
 	}
-	return line
-}
-
-// ofDirection returns the colour of a direction.
-func ofDirection(dir transport.Direction) terminal.Style {
-	switch dir {
-	case transport.ClientToServer:
-		return terminal.Cyan
-	case transport.ServerToClient:
-		return terminal.Magenta
+	for _, m := range found.Messages {
+		if m.Call != nil && m.Call.Response == 0 {
+			m.Call.Latency = max(s.Now()-m.Call.At, 0) // how long it waits
+		}
 	}
-	return terminal.Unpainted
-}
-
-func ofTone(t timeline.Tone) terminal.Style {
-	return [...]terminal.Style{timeline.Usual: terminal.Unpainted, timeline.Beside: terminal.Dim, timeline.Fault: terminal.Red}[t]
+	printing.Whole(out, s.Name, s.Start, *found)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -21,6 +22,8 @@ type tailOptions struct {
 	follow bool
 	last   int
 	format string
+	http   bool
+	body   string
 }
 
 func newTail() *cobra.Command {
@@ -46,6 +49,8 @@ there.
 	o.filterFlag.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded")
 	addChoice(cmd, &o.format, "format", "text or json, as in show", "text", "json")
+	cmd.Flags().BoolVar(&o.http, "http", false, "show the events of HTTP too, as in show")
+	addBodyFlag(cmd, &o.body)
 	cmd.Flags().IntVarP(&o.last, "lines", "n", 10, "the last `N` events")
 	return cmd
 }
@@ -72,45 +77,44 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 		return err
 	}
 	defer closeInto(&err, s)
-	p := newEntryPrinter(out, o.format, false)
-	return o.print(cmd.Context(), s, fits, func(e timeline.Entry) error { return errors.Join(p.print(e), out.Flush()) })
+	p := newPrinter(out, o.format, false, o.body)
+	return o.print(cmd.Context(), s, fits, func(e timeline.Entry) error { return errors.Join(p.Print(e), out.Flush()) })
 }
 
 // print prints the last events that fit, and with -f those to come.
 func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter.Filter, show func(timeline.Entry) error) error {
-	live := false
+	follow := o.follow && s.Store != nil
+	live := follow && s.Head == 0
 	var window []timeline.Entry // the newest o.last entries, until live
-	t, err := s.Transcript(ctx, fits.Ahead(), func(entry timeline.Entry) error {
-		switch {
-		case !fits.Selects(&entry):
-			return nil
-		case live:
-			return show(entry)
+	showWindow := func() error {
+		for _, entry := range window {
+			if err := show(entry); err != nil {
+				return err
+			}
 		}
-		window = append(window, entry)
-		if len(window) > max(o.last, 0) {
-			window = window[1:]
+		window = nil
+		return nil
+	}
+	reading := session.Reading{Ahead: fits.Ahead(), Whole: o.expr != "", ReadOptions: store.ReadOptions{Unfinished: !o.follow, Follow: follow}}
+	if s.Head > uint64(o.last) {
+		reading.First = s.Head - uint64(o.last) + 1
+	}
+	err := s.Entries(ctx, reading, func(entry timeline.Entry) error {
+		selected := fits.Selects(&entry) && (o.http || o.expr != "" || o.format == "json" || !printing.IsRoutineHTTP(entry))
+		switch {
+		case selected && live:
+			return show(entry)
+		case selected && o.last > 0:
+			window = append(window, entry)
+			window = window[max(len(window)-o.last, 0):]
+		}
+		if follow && !live && entry.Seq >= s.Head {
+			live = true
+			return showWindow()
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	next := uint64(1)
-	err = session.Each(s.Events(ctx, 1, store.ReadOptions{Unfinished: !o.follow}), func(event store.Event) error {
-		next = event.Seq + 1
-		return t.Apply(event)
-	})
-	for _, e := range window {
-		if err := show(e); err != nil {
-			return err
-		}
-	}
-	if err != nil || !o.follow || s.Store == nil {
-		return err
-	}
-	live = true
-	return timeline.Project(s.Events(ctx, next, store.ReadOptions{Follow: true}), t)
+	return errors.Join(showWindow(), err)
 }
 
 // awaitLive returns the newest live session, or waits for one. File systems have no portable

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // Plural returns "1 frame", "2 frames", "2 classes".
@@ -82,4 +84,26 @@ func Brief(d time.Duration) time.Duration {
 // variables are initialised in every command, whether it uses them or not.
 func Regexp(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+// terminal measures text independently of the environment's locale.
+var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
+
+// Columns returns how many columns of a terminal a text takes.
+func Columns(s string) int { return terminal.StringWidth(s) }
+
+// CutColumns shortens a text to a number of columns, between characters.
+func CutColumns(s string, columns int) string {
+	if Columns(s) <= columns {
+		return s
+	}
+	return terminal.Truncate(s, columns, "…")
+}
+
+// RuneColumns returns how many columns a character takes; of a tab, how many at most.
+func RuneColumns(r rune) int {
+	if r == '\t' {
+		return 8
+	}
+	return terminal.RuneWidth(r)
 }

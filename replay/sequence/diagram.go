@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-runewidth"
-
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -133,8 +131,8 @@ func (d *Diagram) lane(dir transport.Direction, label, fill string) string {
 		left = "<  "
 	}
 	room := d.width - len("|"+left+" "+right+"|")
-	label = cut(label, room)
-	gap := room - columns(label)
+	label = phrase.CutColumns(label, room)
+	gap := room - phrase.Columns(label)
 	line := strings.Repeat(fill, gap/len(fill)+1)
 	return "|" + left + label + " " + line[len(line)-gap:] + right + "|"
 }
@@ -227,10 +225,10 @@ func named(method, target, id string) string {
 // label, because the words behind the target say more.
 func fitted(entryMessage timeline.EntryMessage, width int) string {
 	const least = 8 // columns of a target that still mean something
-	entryMessage.Target = cut(entryMessage.Target, max(width, least))
+	entryMessage.Target = phrase.CutColumns(entryMessage.Target, max(width, least))
 	label := labelOf(entryMessage)
-	for over := columns(label) - width; over > 0 && columns(entryMessage.Target) > least; over = columns(label) - width {
-		entryMessage.Target = cut(entryMessage.Target, max(columns(entryMessage.Target)-over, least))
+	for over := phrase.Columns(label) - width; over > 0 && phrase.Columns(entryMessage.Target) > least; over = phrase.Columns(label) - width {
+		entryMessage.Target = phrase.CutColumns(entryMessage.Target, max(phrase.Columns(entryMessage.Target)-over, least))
 		label = labelOf(entryMessage)
 	}
 	return label
@@ -252,20 +250,6 @@ func exchange(entry timeline.Entry) string {
 		return ""
 	}
 	return fmt.Sprintf("[%d] ", entry.Stream)
-}
-
-// screen measures text independently of the environment's locale.
-var screen = &runewidth.Condition{StrictEmojiNeutral: true}
-
-// columns returns how many columns a text takes.
-func columns(s string) int { return screen.StringWidth(s) }
-
-// cut shortens a text to width columns, between characters.
-func cut(s string, width int) string {
-	if columns(s) <= width {
-		return s
-	}
-	return screen.Truncate(s, width, "…")
 }
 
 // rails are one end's calls in flight, each in a column of its own while there are enough.

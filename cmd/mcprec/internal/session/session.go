@@ -30,6 +30,7 @@ type Session struct {
 	Name    string          // for messages
 	ID      store.SessionID // "" for a fixture
 	Start   time.Time       // of a session in the store
+	Head    uint64          // of a session in the store: the last event when it was opened
 	live    bool            // a recorder held the session when it was opened
 	Store   *Store          // nil for a fixture
 	File    io.ReadCloser   // of a fixture

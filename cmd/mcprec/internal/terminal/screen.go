@@ -10,12 +10,16 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen prints lines for people, in colours if they are wanted. All text is plain.
+// Screen prints lines for people, in colours if they are wanted. All text is plain. Lines fit
+// the width if they go to a terminal and Fit says how.
 type Screen struct {
-	out    *bufio.Writer
-	plain  *Writer
-	colors bool
-	Width  int // columns
+	out        *bufio.Writer
+	plain      *Writer
+	colors     bool
+	isTerminal bool
+	Width      int // columns
+	fit        Fit
+	line       []Segment // the line so far, if it is to fit
 }
 
 // NewScreen returns a screen that writes to w, which must be flushed. It has colours always,
@@ -28,8 +32,9 @@ func NewScreen(w io.Writer, colors string) *Screen {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			s.Width = n
 		}
+		s.isTerminal = term.IsTerminal(int(f.Fd()))
 		if colors == "auto" {
-			s.colors = term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+			s.colors = s.isTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		}
 	}
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
@@ -54,10 +59,61 @@ const (
 )
 
 // Write writes plain text without a style.
-func (s *Screen) Write(data []byte) (int, error) { return s.plain.Write(data) }
+func (s *Screen) Write(p []byte) (int, error) {
+	if s.isTerminal && s.fit != Whole {
+		s.Paint(Unpainted, string(p))
+		return len(p), nil
+	}
+	return s.plain.Write(p)
+}
+
+// Fit sets how the lines that follow are made to fit a terminal. On a pipe or in a file lines
+// are always whole.
+func (s *Screen) Fit(how Fit) {
+	s.endLine()
+	s.fit = how
+}
+
+// Narrow reports whether the screen is a terminal of fewer columns.
+func (s *Screen) Narrow(columns int) bool { return s.isTerminal && s.Width < columns }
 
 // Paint writes a text in a style, if the screen has colours.
 func (s *Screen) Paint(how Style, text string) {
+	if !s.isTerminal || s.fit == Whole {
+		s.paint(how, text)
+		return
+	}
+	for part := range strings.Lines(text) {
+		part, ended := strings.CutSuffix(part, "\n")
+		s.line = append(s.line, Segment{how, string(appendPlain(nil, []byte(part)))})
+		if ended {
+			s.endLine()
+			s.paint(Unpainted, "\n")
+		}
+	}
+}
+
+// endLine writes the line so far, as it fits.
+func (s *Screen) endLine() {
+	lines := [][]Segment{s.line}
+	switch s.fit {
+	case Clip:
+		lines[0] = ClipLine(s.line, s.Width)
+	case Wrap:
+		lines = wrapLine(s.line, s.Width)
+	}
+	for i, line := range lines {
+		if i > 0 {
+			s.paint(Unpainted, "\n")
+		}
+		for _, part := range line {
+			s.paint(part.How, part.Text)
+		}
+	}
+	s.line = nil
+}
+
+func (s *Screen) paint(how Style, text string) {
 	if !s.colors || how == Unpainted || text == "" {
 		_, _ = s.plain.Write([]byte(text)) // flush returns the error
 		return
@@ -80,7 +136,10 @@ func PaintTo(w io.Writer, how Style, text string) error {
 }
 
 // Flush writes what is buffered, and returns the first error of the output.
-func (s *Screen) Flush() error { return s.out.Flush() }
+func (s *Screen) Flush() error {
+	s.endLine()
+	return s.out.Flush()
+}
 
 // PaintVerdict writes a text in which the word in capitals that begins a line is a verdict.
 func (s *Screen) PaintVerdict(text string) {

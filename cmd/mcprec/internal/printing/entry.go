@@ -1,0 +1,204 @@
+// Package printing prints the entries of a session's timeline: as lines, with the bodies of
+// frames below them if wanted, as JSON, as a sequence diagram, or one entry whole. What it
+// prints has been masked before; the screen keeps recorded bytes from driving the terminal.
+package printing
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/sequence"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Bodies says what is printed of the bodies of frames.
+type Bodies uint8
+
+const (
+	NoBodies    Bodies = iota // nothing
+	ShortBodies               // the first lines, cut to the screen's width
+	FullBodies                // everything
+)
+
+// bodyIndent is how far a body is indented below its line.
+const bodyIndent = 8
+
+// Printer prints entries one by one.
+type Printer struct {
+	Print func(timeline.Entry) error
+	Close func() error // prints the end of a diagram
+}
+
+// Lines returns a printer of one line an entry. With pairs the line also names the events of
+// the same call.
+func Lines(s *terminal.Screen, pairs bool, bodies Bodies) Printer {
+	return Printer{
+		Print: func(e timeline.Entry) error {
+			s.Fit(terminal.Clip)
+			paintLine(s, e, pairs)
+			if bodies != NoBodies && e.Kind == store.Frame {
+				s.Fit(terminal.Whole)
+				b := Body{Indent: bodyIndent}
+				if bodies == ShortBodies {
+					b.Lines = bodyLines
+				}
+				b.Print(s, e.Payload)
+			}
+			return nil
+		},
+		Close: func() error { return nil },
+	}
+}
+
+// paintLine prints the line of an entry.
+func paintLine(s *terminal.Screen, e timeline.Entry, pairs bool) {
+	head, direction, text := e.Parts()
+	s.Paint(terminal.Dim, head)
+	s.Paint(ofDirection(e.Dir), direction)
+	s.Paint(ofTone(e.Tone()), text)
+	if p := e.Pairs(); pairs && p != "" {
+		s.Paint(terminal.Dim, ", "+p)
+	}
+	s.Paint(terminal.Unpainted, "\n")
+}
+
+// Sequence returns a printer that draws a sequence diagram.
+func Sequence(s *terminal.Screen) Printer {
+	d := sequence.New(s.Width, func(l sequence.Line) error {
+		s.Paint(terminal.Dim, l.Head)
+		s.Paint(terminal.Cyan, l.Left)
+		how := ofTone(l.Tone)
+		if l.Tone == timeline.Usual {
+			how = ofDirection(l.Dir)
+		}
+		s.Paint(how, l.Lane)
+		s.Paint(terminal.Magenta, strings.TrimRight(l.Tail, " "))
+		s.Paint(terminal.Unpainted, "\n")
+		return nil
+	})
+	begun := false
+	return Printer{func(e timeline.Entry) error {
+		if !begun {
+			begun = true
+			if err := d.Heading(); err != nil {
+				return err
+			}
+		}
+		return d.Add(e)
+	}, d.Close}
+}
+
+// IsRoutineHTTP reports whether an event of HTTP says nothing but that the transport works.
+// The messages are events of their own.
+func IsRoutineHTTP(e timeline.Entry) bool {
+	if e.Kind != store.HTTP || len(e.Refused) > 0 {
+		return false
+	}
+	info, err := store.DecodePayload[store.HTTPInfo](store.Event{Kind: e.Kind, Payload: e.Payload})
+	if err != nil || info.Status >= 400 || info.Error != "" {
+		return false
+	}
+	return !slices.Contains([]string{store.HTTPAbort, store.HTTPBroken, store.HTTPNone}, info.What)
+}
+
+// JSON returns a printer of one object a line.
+func JSON(s *terminal.Screen, pairs bool, bodies Bodies) Printer {
+	enc := report.NewEncoder(s)
+	return Printer{
+		Print: func(e timeline.Entry) error {
+			line := NewEntry(e, pairs)
+			if bodies != NoBodies {
+				line.addBody(e)
+			}
+			return enc.Encode(line)
+		},
+		Close: func() error { return nil },
+	}
+}
+
+// Entry is the stable form of an entry in JSON.
+type Entry struct {
+	Seq          uint64          `json:"seq"`
+	At           string          `json:"at"`
+	Kind         store.Kind      `json:"kind"`
+	Dir          string          `json:"dir,omitempty"`
+	Stream       uint64          `json:"stream,omitempty"`
+	Bytes        int             `json:"bytes"`
+	Unterminated bool            `json:"unterminated,omitempty"`
+	Redacted     uint64          `json:"redacted,omitempty"`
+	Cut          uint64          `json:"cut,omitempty"`
+	Text         string          `json:"text,omitempty"`
+	Messages     []Message       `json:"messages,omitempty"`
+	Frame        json.RawMessage `json:"frame,omitempty"` // with a body
+}
+
+// Message is a message of an Entry.
+type Message struct {
+	Kind        string          `json:"kind"`
+	Method      string          `json:"method,omitempty"`
+	Target      string          `json:"target,omitempty"`
+	ID          json.RawMessage `json:"id,omitempty"`
+	Token       json.RawMessage `json:"token,omitempty"`
+	Error       string          `json:"error,omitempty"`
+	Text        string          `json:"text,omitempty"`
+	Request     uint64          `json:"request,omitempty"`
+	NotLookedUp bool            `json:"request_not_looked_up,omitempty"`
+	Latency     string          `json:"latency,omitempty"`
+	Response    uint64          `json:"response,omitempty"`
+}
+
+// NewEntry returns the form of an entry in JSON, without its body.
+func NewEntry(e timeline.Entry, pairs bool) Entry {
+	line := Entry{
+		Seq: e.Seq, At: e.At.String(), Kind: e.Kind, Dir: e.Dir.String(), Stream: e.Stream, Bytes: e.Size,
+		Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Text: e.Text,
+	}
+	for _, m := range e.Messages {
+		message := Message{
+			Kind: m.Kind.String(), Method: m.Method, Target: m.Target, ID: json.RawMessage(m.ID), Token: json.RawMessage(m.Token),
+			Error: m.Failure, Text: m.Text(), Request: m.Request, NotLookedUp: m.NotLookedUp,
+		}
+		if m.Latency > 0 {
+			message.Latency = m.Latency.String()
+		}
+		switch {
+		case !pairs || m.Call == nil:
+		case m.Kind != transport.Request:
+			message.Request = m.Call.Request
+		case m.Call.Response != 0 || m.Call.Latency > 0: // a request has the latency of its answer, or the time without one
+			message.Response, message.Latency = m.Call.Response, m.Call.Latency.String()
+		}
+		line.Messages = append(line.Messages, message)
+	}
+	return line
+}
+
+// addBody adds the whole payload: of a frame as JSON, if it is, otherwise as text.
+func (line *Entry) addBody(e timeline.Entry) {
+	switch {
+	case e.Kind == store.Frame && json.Valid(e.Payload):
+		line.Frame = e.Payload
+	case e.Kind == store.Frame, e.Kind == store.Stderr, e.Kind == store.Note:
+		line.Text = strings.ToValidUTF8(string(e.Payload), "\uFFFD")
+	}
+}
+
+// ofDirection returns the colour of a direction.
+func ofDirection(dir transport.Direction) terminal.Style {
+	switch dir {
+	case transport.ClientToServer:
+		return terminal.Cyan
+	case transport.ServerToClient:
+		return terminal.Magenta
+	}
+	return terminal.Unpainted
+}
+
+func ofTone(t timeline.Tone) terminal.Style {
+	return [...]terminal.Style{timeline.Usual: terminal.Unpainted, timeline.Beside: terminal.Dim, timeline.Fault: terminal.Red}[t]
+}
