@@ -99,7 +99,7 @@ func (c changes) ofModels() []string {
 	var list []string
 	for _, dir := range directions {
 		m := c.model(dir)
-		if m == Free {
+		if m.kind == free {
 			continue
 		}
 		other := scriptsOf(c.recording, c.with(dir, Free))
@@ -110,7 +110,7 @@ func (c changes) ofModels() []string {
 			list = append(list, fmt.Sprintf("a %s %s (free) passes at capacity %v", dir.Sender(), without(m), c.Capacity))
 		}
 	}
-	if len(list) == 0 && c.Client != Free && c.Server != Free {
+	if len(list) == 0 && c.Client.kind != free && c.Server.kind != free {
 		list = append(list, "neither a free client nor a free server alone passes; both together do at any capacity")
 	}
 	return list

@@ -40,7 +40,7 @@ func TestBadText(t *testing.T) {
 		{expectation, "hang odd", `category "odd"`},
 		{expectation, "pass; hang depth=3", `parse expectation "hang depth=3": key "depth": want client, server, capacity, c2s or s2c`},
 		{expectation, "pass c2s=-1", `parse capacity "-1": want a number of frames from 0, or unbounded`},
-		{model, "", `parse model "": want free, rigid, inline, serial, or inbox:Q with Q from 0`},
+		{model, "", `parse model "": want free, rigid, inline, serial, serial-except-tools, or inbox:Q with Q from 0`},
 		{model, "inbox", `parse model "inbox": want free`},
 		{model, "free:1", `parse model "free:1": want free`},
 		{model, "inbox:-1", `parse model "inbox:-1": the queue of inbox:Q is a number from 0`},

@@ -29,6 +29,7 @@ type Recording struct {
 
 	reasons map[int32]string // of cancellations, by message
 	lastAt  time.Duration    // of the last event
+	closed  time.Duration    // when the client closed its output; 0 if it did not
 }
 
 // recordedFrame is a frame without its payload.
@@ -62,8 +63,8 @@ type delivery struct {
 }
 
 // Load reads a session: the header, frames, delivered and lost events for the closed replay;
-// HTTP statuses, the exit of the server's process and the time of the last event for the
-// report of open requests.
+// HTTP statuses, the exit of the server's process, the end of the client's output and the
+// time of the last event for the report.
 func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
 	l := loader{Recording: Recording{reasons: map[int32]string{}}}
 	if err := timeline.Project(seq, &l); err != nil {
@@ -142,6 +143,12 @@ func (l *loader) Apply(e store.Event) error {
 			l.messages[request].refused = true
 			l.refusal = status
 		}
+	case store.EOF:
+		info, err := store.DecodePayload[store.EOFInfo](e)
+		if e.Dir == transport.ClientToServer && info.By == "sender" {
+			l.closed = e.At
+		}
+		return err
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](e)
 		l.exit = fmt.Sprintf("with exit status %d", info.Code)

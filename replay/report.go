@@ -28,7 +28,7 @@ func (v Verdict) Text() string {
 	case Nothing:
 		fmt.Fprintf(&b, "NOTHING TO REPLAY: %s; %s c2s, %s s2c\n", v.Explanation, c2s, s2c)
 	default:
-		fmt.Fprintf(&b, "PASS capacity %v, client %v, server %v: %s c2s, %s s2c (%s)\n", v.Capacity, v.Models.Client, v.Models.Server, c2s, s2c, capacityMeans)
+		fmt.Fprintf(&b, "PASS capacity %v, client %s, server %s: %s c2s, %s s2c (%s)\n", v.Capacity, v.Models.Client.label(), v.Models.Server.label(), c2s, s2c, capacityMeans)
 	}
 	v.warningText(&b)
 	return b.String()
@@ -37,11 +37,14 @@ func (v Verdict) Text() string {
 // capacityMeans explains the words of a verdict.
 const capacityMeans = "capacity: how many frames the transport holds each way; c2s: client to server"
 
-// hangText writes the blocked parts as a table, with a mark where the cycle closes, and then
-// the assumptions, the changes that would pass, and the last steps.
+// hangText writes the summary, then the blocked parts as a table, with a mark where the cycle
+// closes, and then the assumptions, the changes that would pass, and the last steps.
 func (v Verdict) hangText(b *strings.Builder) {
-	fmt.Fprintf(b, "HANG (proved) %s, capacity %v, client %v, server %v; read %d of %d c2s, %d of %d s2c\n",
-		v.Category, v.Capacity, v.Models.Client, v.Models.Server,
+	if v.Summary != "" {
+		fmt.Fprintf(b, "A%s.\n", v.Summary[1:])
+	}
+	fmt.Fprintf(b, "HANG (proved) %s, capacity %v, client %s, server %s; read %d of %d c2s, %d of %d s2c\n",
+		v.Category, v.Capacity, v.Models.Client.label(), v.Models.Server.label(),
 		v.Frames.C2S.Read, v.Frames.C2S.Recorded, v.Frames.S2C.Read, v.Frames.S2C.Recorded)
 	fmt.Fprintf(b, "  %s.\n\n", v.Explanation)
 	width := 0

@@ -342,7 +342,7 @@ type serialWalk struct {
 
 func (w *serialWalk) read(recordedFrame recordedFrame) {
 	for m := recordedFrame.lo; m < recordedFrame.hi; m++ {
-		if w.r.messages[m].kind == transport.Request {
+		if asked := w.r.messages[m]; asked.kind == transport.Request && !(w.s.model.tools && asked.method == mcp.MethodCallTool) {
 			w.request(recordedFrame, m)
 			return
 		}

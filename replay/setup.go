@@ -10,89 +10,6 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Model says how an end's reader and writer depend on each other. The zero value is Free.
-// Compare models with ==.
-type Model struct {
-	kind  modelKind
-	queue int
-}
-
-type modelKind uint8
-
-const (
-	free modelKind = iota
-	rigid
-	inline
-	inbox
-	serial
-)
-
-var modelNames = [...]string{"free", "rigid", "inline", "inbox", "serial"}
-
-var (
-	// Free: the reader never waits for the writer. A send waits until every frame of the
-	// other direction that was recorded before was read.
-	Free = Model{kind: free}
-	// Rigid: one thread, one fixed order of sends and receives. If the recording leaves the
-	// order open, the send comes first.
-	Rigid = Model{kind: rigid}
-	// Inline: the reader writes the answers and reads on when the answers were taken. Other
-	// frames are sent as by Free.
-	Inline = Model{kind: inline}
-	// Serial: the receive loop runs each handler to its end before it reads on: the handler
-	// of a request until the answer was taken, the handler of a notification until the
-	// handler's own call was answered. So the loop never reads the frame that a handler
-	// waits for. Such loops: the stdio server of mcp-go to v1.1.0 except for tools/call
-	// (issue 976), the client of mcp-go to v1.2.1 for notifications, and by reports that
-	// were not verified, clients with an awaited list_changed handler that lists
-	// (agent-framework 4866, hermes-agent 17570).
-	Serial = Model{kind: serial}
-)
-
-// Inbox returns the model of a receive loop that hands notifications to a queue of q, which
-// no goroutine drains while a call of this end is in flight. If the queue is full, the loop
-// is stuck. An inbox sends as Free does.
-func Inbox(q int) Model { return Model{kind: inbox, queue: max(q, 0)} }
-
-// Queue returns the inner queue of an inbox model; false for other models.
-func (m Model) Queue() (q int, ok bool) { return m.queue, m.kind == inbox }
-
-// ParseModel reads "free", "rigid", "inline", "serial" or "inbox:Q".
-func ParseModel(s string) (Model, error) {
-	name, size, sized := strings.Cut(s, ":")
-	for k, n := range modelNames {
-		if n != name || sized != (modelKind(k) == inbox) {
-			continue
-		}
-		if !sized {
-			return Model{kind: modelKind(k)}, nil
-		}
-		q, err := strconv.ParseInt(size, 10, 32)
-		if err != nil || q < 0 {
-			return Model{}, fmt.Errorf("parse model %q: the queue of inbox:Q is a number from 0", s)
-		}
-		return Inbox(int(q)), nil
-	}
-	return Model{}, fmt.Errorf("parse model %q: want free, rigid, inline, serial, or inbox:Q with Q from 0", s)
-}
-
-// String returns what ParseModel reads.
-func (m Model) String() string {
-	if m.kind == inbox {
-		return fmt.Sprintf("inbox:%d", m.queue)
-	}
-	return modelNames[m.kind]
-}
-
-// MarshalText writes the model as String does.
-func (m Model) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
-
-// UnmarshalText reads what ParseModel reads.
-func (m *Model) UnmarshalText(data []byte) (err error) {
-	*m, err = ParseModel(string(data))
-	return err
-}
-
 // Setup is the capacity and the models of a closed replay. The zero value is two free ends
 // at capacity 0.
 type Setup struct {
@@ -233,8 +150,8 @@ type Expectation struct {
 
 // ParseExpectation reads the Expect text of a session's header: expectations separated by
 // ';', each a verdict, for a hang perhaps a category, and then any of client=MODEL,
-// server=MODEL, capacity=N, c2s=N, s2c=N (N may be unbounded). The defaults are free, free
-// and 0.
+// server=MODEL, capacity=N, c2s=N, s2c=N (N may be unbounded; [ParseEnd] reads a MODEL). The
+// defaults are free, free and 0.
 //
 //	hang swallowed client=inbox:0; pass client=free capacity=10
 func ParseExpectation(s string) ([]Expectation, error) {
@@ -269,9 +186,9 @@ func parseExpectation(words []string) (Expectation, error) {
 		var err error
 		switch key {
 		case "client":
-			x.Setup.Client, err = ParseModel(value)
+			x.Setup.Client, err = ParseEnd(transport.ClientToServer, value)
 		case "server":
-			x.Setup.Server, err = ParseModel(value)
+			x.Setup.Server, err = ParseEnd(transport.ServerToClient, value)
 		case "capacity":
 			x.Setup.Capacity, err = ParseCapacity(value)
 		case "c2s":

@@ -22,8 +22,10 @@ const (
 type Verdict struct {
 	Verdict string `json:"verdict"` // Pass, Hang, Open or Nothing
 	// Proved: no order of steps of these two models could go on.
-	Proved      bool     `json:"proved"`
-	Category    string   `json:"category"` // of a hang; else ""
+	Proved   bool   `json:"proved"`
+	Category string `json:"category"` // of a hang; else ""
+	// Summary says which ends would hang on the session, and whether the recorded ends did.
+	Summary     string   `json:"summary"`
 	Explanation string   `json:"explanation"`
 	Capacity    Capacity `json:"capacity"`
 	Models      Models   `json:"models"`
@@ -141,6 +143,7 @@ func (s blockedState) describe(verdict *Verdict) {
 		w, _, _ := s.wait(n)
 		verdict.Waits = append(verdict.Waits, w)
 	}
+	verdict.Summary = s.summary()
 	verdict.Explanation = s.explain(k)
 	if verdict.Category == HeadOn { // only these come from the order of a rigid end
 		verdict.Assumptions = append(verdict.Assumptions, s.assumptions()...)

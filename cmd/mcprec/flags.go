@@ -24,6 +24,7 @@ import (
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 func namesOf[T any](list []T, name func(T) string) []string {
@@ -335,7 +336,13 @@ type modelFlags struct{ client, server string }
 func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
 	add := func(end, other string, value *string) {
 		cmd.Flags().StringVar(value, end, initial, "the "+end+"'s `MODEL`"+strings.ReplaceAll(more, "OTHER", other))
-		completeWords(cmd, end, "free", "rigid", "inline", "serial", "inbox:")
+		words := []string{"free", "rigid", "inline", "serial", "serial-except-tools", "inbox:"}
+		for _, p := range replay.Presets() {
+			if p.End == 0 || p.End.Sender() == end {
+				words = append(words, p.SDK+"@"+p.Through)
+			}
+		}
+		completeWords(cmd, end, words...)
 	}
 	add("client", "server", &m.client)
 	add("server", "client", &m.server)
@@ -344,13 +351,13 @@ func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
 // parse reads the models. A model that is not given is free.
 func (m modelFlags) parse() (ends replay.Models, err error) {
 	if m.client != "" {
-		ends.Client, err = replay.ParseModel(m.client)
+		ends.Client, err = replay.ParseEnd(transport.ClientToServer, m.client)
 		if err != nil {
 			return ends, exit.Usagef("--client: %v", err)
 		}
 	}
 	if m.server != "" {
-		ends.Server, err = replay.ParseModel(m.server)
+		ends.Server, err = replay.ParseEnd(transport.ServerToClient, m.server)
 		if err != nil {
 			return ends, exit.Usagef("--server: %v", err)
 		}

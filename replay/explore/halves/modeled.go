@@ -243,6 +243,7 @@ type modelReader struct {
 	queue  int // room for notifications during a call; -1: none of this
 	inline bool
 	serial bool
+	tools  bool // serial: tools/call is worked at elsewhere
 
 	calling map[mcp.Key]bool // own requests without a response, by id
 	queued  int
@@ -291,7 +292,7 @@ func (r *modelReader) heard(frame transport.Frame, n int, out []transport.Frame)
 		switch m.Kind() {
 		case transport.Request:
 			asked[mcp.KeyOf(m.ID)] = true
-			if r.serial {
+			if r.serial && !(r.tools && m.Method == mcp.MethodCallTool) {
 				r.atWork[mcp.KeyOf(m.ID)] = true
 			}
 		case transport.Response:
