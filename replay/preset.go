@@ -38,7 +38,7 @@ var presets = []Preset{
 		SDK: "python-sdk", From: "0.2", Through: "1.5", End: transport.ClientToServer, Model: Inbox(0),
 		Why:     "the receive loop awaits a send to _incoming_message_stream, which has no buffer and which a program that only calls never reads",
 		Source:  "modelcontextprotocol/python-sdk v1.3.0 src/mcp/shared/session.py:179,327; issues 201, 594",
-		Fixture: "seed.jsonl", Expect: "hang swallowed",
+		Fixture: "pysdk-594.jsonl", Expect: "hang swallowed",
 	},
 	{
 		SDK: "python-sdk", From: "1.6", Through: "1.29", End: transport.ClientToServer, Model: Serial,

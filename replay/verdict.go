@@ -22,14 +22,14 @@ const (
 type Verdict struct {
 	Verdict string `json:"verdict"` // Pass, Hang, Open or Nothing
 	// Proved: no order of steps of these two models could go on.
-	Proved   bool   `json:"proved"`
-	Category string `json:"category"` // of a hang; else ""
+	Proved      bool   `json:"proved"`
+	Category    string `json:"category"` // of a hang; else ""
+	Explanation string `json:"explanation"`
 	// Summary says which ends would hang on the session, and whether the recorded ends did.
-	Summary     string   `json:"summary"`
-	Explanation string   `json:"explanation"`
-	Capacity    Capacity `json:"capacity"`
-	Models      Models   `json:"models"`
-	Frames      Played   `json:"frames"`
+	Summary  string   `json:"summary"`
+	Capacity Capacity `json:"capacity"`
+	Models   Models   `json:"models"`
+	Frames   Played   `json:"frames"`
 	// Waits are the blocked parts: first the cycle in its order, then others.
 	Waits []Wait `json:"waits"`
 	// Cycle names the parts that wait for each other; the last waits for the first.

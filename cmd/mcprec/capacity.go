@@ -54,7 +54,7 @@ func newCapacity() *cobra.Command {
 		Short: "Say how much room a transport must have for a session not to hang",
 		Long:  capacityHelp + sessionHelp,
 		Example: `  mcprec capacity
-  mcprec capacity --client rigid --server rigid SESSION
+  mcprec capacity --client python-sdk@1.3 --server go-sdk SESSION
   mcprec capacity --capacity c2s=1,s2c=0 testdata/*.jsonl`,
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCapacity(cmd, o, args) },

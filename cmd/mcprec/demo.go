@@ -99,10 +99,10 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	d.show(0, "Replay it through a transport of capacity 0. A client whose reader never waits passes:",
 		"replay --capacity 0 --client free")
 	d.show(exit.Verdict, "The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:",
-		"replay --capacity 0 --client inbox:0")
+		"replay --capacity 0 --client python-sdk@1.3")
 	d.brief = true
 	d.show(exit.Verdict, "Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,",
-		"replay --capacity 1000 --client inbox:0")
+		"replay --capacity 1000 --client python-sdk@1.3")
 	d.brief = false
 	d.show(0, fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps),
 		fmt.Sprintf("replay --capacity 0 --client inbox:%d", progress.Steps))

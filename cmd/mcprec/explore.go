@@ -46,10 +46,10 @@ func newExplore() *cobra.Command {
 		Use:   "explore [SESSION]",
 		Short: "Play a session in many orders of delivery and prove the hang",
 		Long:  exploreHelp,
-		Example: `  mcprec explore --client inbox:0
+		Example: `  mcprec explore --client python-sdk@1.3
   mcprec explore --level L1 --client inbox:1 -o smallest.jsonl
   mcprec explore --client rigid --server rigid --capacity 0 --capacity c2s=1 fixtures/crossing.jsonl
-  mcprec explore --client inbox:0 --token mcprec1.0-0.L0.a.eager`,
+  mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.L0.a.eager`,
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runExplore(cmd, o, firstOf(args)) },

@@ -160,11 +160,14 @@ end works:
   inline    its reader writes the answers itself, and meanwhile does not read
   serial    its reader runs each handler to its end before it reads on: what a
             handler asks the other end for is never answered
+  serial-except-tools   the same, but tools/call runs beside the reader
   inbox:Q   its reader hands notifications to a queue of Q that nobody drains
-            during a call (inbox:0 is the python-sdk 1.3.0 client)
+            during a call
 
---client and --server choose them. A hang is proved for these models: an end that works so
-hangs on this session.
+--client and --server choose them, by these words or by an SDK that works so, as in
+python-sdk@1.3, go-sdk or typescript-sdk@1.x; without a version the newest known release
+counts. mcprec replay --models lists the SDKs, with the source of each. A hang is proved
+for these models: an end that works so hangs on this session.
 `
 
 const filtersTopic = `--filter 'tool:search status:pending' selects by terms that must all hold; -TERM or

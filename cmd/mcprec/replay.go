@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ type replayOptions struct {
 	models   modelFlags
 	format   string
 	expect   bool
+	list     bool // of the known SDKs
 }
 
 const replayHelp = `replay lets both ends of a session play their half of the recording through an
@@ -27,7 +29,9 @@ an end works, and says whether the session comes to its end or hangs, who then
 waits for whom, which frame is held by whom, and what would change the verdict.
 No time passes in it: a hang is proved, for these models.
 
-mcprec help models has the models of an end.
+mcprec help models has the models of an end; --models lists the SDKs that are known by
+name, as in python-sdk@1.3, with the source of each. A hang begins with a sentence: which
+ends would hang on this session, and whether the recorded ones did.
 
 --capacity is in frames: N for both directions, c2s=N,s2c=N, or unbounded; at 0 a
 write ends when the other end reads.
@@ -46,7 +50,8 @@ states is of the models alone.
 --format json prints one object: verdict (pass, hang, or, where the models pass,
 unanswered for an open request and nothing for a session in which none was
 answered), proved (true for a hang: no order of steps goes on from there), category
-(head-on, swallowed, mutual call, never sent; empty for a pass), explanation, capacity
+(head-on, swallowed, mutual call, never sent; empty for a pass), explanation, summary (of
+a hang: the sentence that it begins with), capacity
 ({"c2s":N,"s2c":N}, N a number or "unbounded"), models ({"client","server"}), frames
 ({"c2s","s2c"}: recorded, taken, read), waits (a list of who, waits_for, holds, why,
 seq), cycle (the names of those that wait for each other), assumptions, changes,
@@ -64,7 +69,7 @@ func newReplay() *cobra.Command {
 		Use:     "replay [SESSION]",
 		Short:   "Play both halves of a session through a bounded transport and judge it",
 		Long:    replayHelp + sessionHelp,
-		Example: "  mcprec replay\n  mcprec replay --client inbox:0 SESSION\n  mcprec replay --capacity 1 --server inline session.jsonl",
+		Example: "  mcprec replay\n  mcprec replay --client python-sdk@1.3 SESSION\n  mcprec replay --capacity 1 --server inline session.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, command := beforeDash(cmd, args)
 			if len(command) > 0 {
@@ -80,12 +85,16 @@ func newReplay() *cobra.Command {
 	f.StringVarP(&o.capacity, "capacity", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
 	o.models.addFlags(cmd, "free", "")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	f.BoolVar(&o.list, "models", false, "list the SDKs whose models are known, and the source of each")
 	f.BoolVar(&o.expect, "expect", false, "hold the session to the verdicts its header states")
 	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
 
 func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error) {
+	if options.list {
+		return listModels(cmd.OutOrStdout())
+	}
 	capacity, err := replay.ParseCapacity(options.capacity)
 	if err != nil {
 		return exit.Usagef("--capacity: %v", err)
@@ -115,7 +124,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	if len(expectations) == 0 {
-		return exit.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=inbox:0"`, s.Name)
+		return exit.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=python-sdk@1.3"`, s.Name)
 	}
 	for _, x := range expectations {
 		word := "ok  "
@@ -131,4 +140,24 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		}
 	}
 	return err
+}
+
+// listModels prints the SDKs that --client and --server know by name.
+func listModels(w io.Writer) error {
+	for _, p := range replay.Presets() {
+		end := "both ends"
+		if p.End != 0 {
+			end = p.End.Sender()
+		}
+		condition := ""
+		if p.If != "" {
+			condition = ", if " + p.If
+		}
+		_, err := fmt.Fprintf(w, "%s %s, %s: %v%s\n  %s\n  source: %s\n  shown by: fixtures/%s (%s)\n",
+			p.SDK, p.Releases(), end, p.Model, condition, p.Why, p.Source, p.Fixture, p.Expect)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -254,9 +254,11 @@ type modelReader struct {
 }
 
 func newModelReader(model replay.Model) *modelReader {
+	model = model.Unnamed()
 	r := &modelReader{
-		queue: -1, inline: model == replay.Inline, serial: model == replay.Serial, calling: map[mcp.Key]bool{},
-		owed: map[int]bool{}, atWork: map[mcp.Key]bool{}, resume: make(chan struct{}, 1),
+		queue: -1, inline: model == replay.Inline,
+		serial: model == replay.Serial || model == replay.SerialExceptTools, tools: model == replay.SerialExceptTools,
+		calling: map[mcp.Key]bool{}, owed: map[int]bool{}, atWork: map[mcp.Key]bool{}, resume: make(chan struct{}, 1),
 	}
 	if q, inbox := model.Queue(); inbox {
 		r.queue = q
