@@ -138,8 +138,33 @@ func (c Capacity) with(dir transport.Direction, room Room) Capacity {
 	return c
 }
 
-// categories are the words that may follow "hang".
-var categories = []string{HeadOn, Swallowed, NeverSent, "lost answer", Mutual, "blocked handler", "lock", "timer only"}
+// The categories: why a session stands still. A closed replay finds the first four, package
+// explore all. docs/hang.md has a table of them.
+const (
+	// HeadOn: both ends are at a write, and no reader waits.
+	HeadOn = "head-on"
+	// Swallowed: a reader holds a frame and does not come back for the next one, and what is
+	// waited for is behind it.
+	Swallowed = "swallowed"
+	// Mutual: each end works at a request of the other and waits for its own to the other.
+	Mutual = "mutual call"
+	// NeverSent: the awaited frame was not sent, or not to a reader; in a closed replay it is
+	// not in the recording.
+	NeverSent = "never sent"
+	// LostAnswer: the request or the response was read, both ends are at rest, and the
+	// operation gets no answer.
+	LostAnswer = "lost answer"
+	// BlockedHandler: every request was answered and no frame is on its way, but the handler
+	// of a notification, in the user's own code, has not returned.
+	BlockedHandler = "blocked handler"
+	// Lock: a part waits for a mutex whose holder waits for ever.
+	Lock = "lock"
+	// TimerOnly: no hang but a failed check, after a timer alone had ended an operation.
+	TimerOnly = "timer only"
+)
+
+// categories are the words that may follow "hang" in an expectation.
+var categories = []string{HeadOn, Swallowed, NeverSent, LostAnswer, Mutual, BlockedHandler, Lock, TimerOnly}
 
 // Expectation is the verdict that a recording must have under a setup.
 type Expectation struct {

@@ -69,14 +69,6 @@ func (s blockedState) follow(n node) (nodes []node, closed bool) {
 	}
 }
 
-// The categories of hang that a closed replay finds.
-const (
-	HeadOn    = "head-on"     // both ends send, both lanes are full
-	Swallowed = "swallowed"   // a reader holds a frame, and the awaited frame is behind
-	Mutual    = "mutual call" // each end works at a request and waits for its own to the other
-	NeverSent = "never sent"  // the awaited frame is not in the recording
-)
-
 func (k waitGraph) category() string {
 	var count [roleAnswer + 1]int
 	for _, n := range k.nodes {

@@ -195,7 +195,7 @@ func judgeFreeze(t *testing.T, run *Run, f *freeze) {
 	proof.froze = true
 	proof.notes = append(proof.notes, run.notes...)
 	proof.verdict = Hang
-	proof.category = hang.Lock
+	proof.category = Lock
 	proof.why = f.why() + ", and nobody is left who could unlock it"
 	run.outcome = proof.outcome
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
@@ -63,19 +64,17 @@ const (
 	EndLost = "not the same again"
 )
 
-// The categories of a hang; see package hang.
+// The categories of a hang, and of a failed check; see package replay.
 const (
-	HeadOn         = hang.HeadOn
-	Swallowed      = hang.Swallowed
-	Mutual         = hang.Mutual
-	LostAnswer     = hang.LostAnswer
-	NeverSent      = hang.NeverSent
-	BlockedHandler = hang.BlockedHandler
-	Lock           = hang.Lock
+	HeadOn         = replay.HeadOn
+	Swallowed      = replay.Swallowed
+	Mutual         = replay.Mutual
+	LostAnswer     = replay.LostAnswer
+	NeverSent      = replay.NeverSent
+	BlockedHandler = replay.BlockedHandler
+	Lock           = replay.Lock
+	TimerOnly      = replay.TimerOnly
 )
-
-// TimerOnly is the category of a failed check after a timer alone had ended an operation.
-const TimerOnly = "timer only"
 
 type (
 	// Wait is a part of a hang; see package hang.
@@ -285,7 +284,7 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	writeList(b, "stacks", r.Stacks, 12)
 	switch {
-	case r.Leaked && (r.Verdict == Undecided || r.Category == hang.Lock):
+	case r.Leaked && (r.Verdict == Undecided || r.Category == Lock):
 		b.WriteString("\n  leak: the run was given up where it stands, with its goroutines\n")
 	case r.Leaked:
 		b.WriteString("\n  leak: goroutines of this run are left that a closed gate and a cancelled context do not end\n")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
-	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -202,12 +201,12 @@ func Stop(halves []*Modeled) (category, why string) {
 		if stop.Works {
 			works[i] = stop
 		}
-		if category == hang.Swallowed {
+		if category == replay.Swallowed {
 			continue
 		}
-		category = hang.Swallowed
+		category = replay.Swallowed
 		if stop.Never {
-			category = hang.NeverSent
+			category = replay.NeverSent
 		}
 		switch reader := in.Dir.Receiver(); {
 		case stop.Works:
@@ -229,7 +228,7 @@ func Stop(halves []*Modeled) (category, why string) {
 	}
 	a, b := works[0], works[1]
 	if a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
-		return hang.Mutual, fmt.Sprintf("the client works at %s and the server at %s; "+
+		return replay.Mutual, fmt.Sprintf("the client works at %s and the server at %s; "+
 			"each has asked the other since, and reads no answer before that is done",
 			halves[0].end.In.Last.Name, halves[1].end.In.Last.Name)
 	}

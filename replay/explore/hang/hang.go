@@ -6,32 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/transport"
-)
-
-// The categories of a hang.
-const (
-	// HeadOn: both ends are at a write and no reader waits.
-	HeadOn = "head-on"
-	// Swallowed: a reader took a frame and has not come back for the next frame, for which
-	// an operation or the reader waits.
-	Swallowed = "swallowed"
-	// Mutual: each end has read a request of the other end and does not answer; the second
-	// request was sent after its end had read the first.
-	Mutual = "mutual call"
-	// LostAnswer: the request or the response was read, both sides are at rest, and the
-	// operation gets no answer.
-	LostAnswer = "lost answer"
-	// NeverSent: the frame that the operation waits for was not sent, or not to a reader.
-	NeverSent = "never sent"
-	// BlockedHandler: every request was answered and no frame is on its way, but the
-	// handler of a notification, in the user's own code, has not returned.
-	BlockedHandler = "blocked handler"
-	// Lock: an operation waits for a mutex whose holder waits for ever.
-	Lock = "lock"
 )
 
 // Wait is a part of a hang, with the frame that the part holds and the event it waits for.
@@ -176,16 +155,16 @@ func (d *diagnosis) explain() (category, why string) {
 		return d.Scene.Category, d.Scene.Why
 	}
 	if c2s, s2c := d.Gate.Lanes[0], d.Gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
-		return HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
+		return replay.HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
 			c2s.Waiting[0].Name, s2c.Waiting[0].Name)
 	}
 	if d.chain != nil && d.chain.mutual() {
 		outer, inner := calls[len(calls)-2], calls[len(calls)-1]
-		return Mutual, fmt.Sprintf("each end has read a request of the other and answers neither: "+
+		return replay.Mutual, fmt.Sprintf("each end has read a request of the other and answers neither: "+
 			"the %s read %s at step %d and has asked %s since, which the %s read at step %d",
 			outer.Request.Dir.Receiver(), outer.Name, outer.Request.Given, inner.Name, inner.Request.Dir.Receiver(), inner.Request.Given)
 	}
-	if category == LostAnswer {
+	if category == replay.LostAnswer {
 		why = d.lostWhy(why)
 	}
 	return category, why
@@ -277,7 +256,7 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 	open := d.unanswered()
 	if len(open) > 0 {
 		w.Why = "it signed no request; read and answered by nobody: " + strings.Join(open, ", ")
-		return LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
+		return replay.LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
 	}
 	w.Why = "no request of it is open, and nothing is in the transport for it"
 	stands := "waits (to see where, follow the token)"
@@ -304,7 +283,7 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 	} else {
 		last += fmt.Sprintf("; the last frame that was read: %s, by the %s at step %d", read.Name, read.Dir.Receiver(), read.Given)
 	}
-	return NeverSent, w, fmt.Sprintf("%s %s; it has no request open, and no frame is on its way to it; %s", who, stands, last)
+	return replay.NeverSent, w, fmt.Sprintf("%s %s; it has no request open, and no frame is on its way to it; %s", who, stands, last)
 }
 
 // unanswered lists the requests that were read and not answered.
@@ -374,17 +353,17 @@ func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wa
 	// A response may wait behind the frame in the reader's hand.
 	for _, other := range d.Gate.Names.Calls {
 		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && l.Readers() == 0 && l.Last != nil {
-			return Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
+			return replay.Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
 		}
 	}
 	if back := d.Gate.Lane(f.Dir.Reverse()); back.Blocked() && back.Last != nil {
-		return Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", d.away(back), back.Waiting[0].Name, w.Who)
+		return replay.Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", d.away(back), back.Waiting[0].Name, w.Who)
 	}
 	then := "has not answered it, and nothing is on its way to it"
 	if l.Deafened {
 		then = "and has closed without a response"
 	}
-	return LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.Dir.Receiver(), call.Name, f.Given, then)
+	return replay.LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.Dir.Receiver(), call.Name, f.Given, then)
 }
 
 // debtWait names the end that owes a response, and the place where the end is blocked: of a
@@ -421,9 +400,9 @@ func (d *diagnosis) told(who string) bool {
 // behind is the category of a frame that waits in the lane.
 func behind(lane *gate.Lane) string {
 	if lane.Last != nil && lane.Readers() == 0 {
-		return Swallowed
+		return replay.Swallowed
 	}
-	return NeverSent
+	return replay.NeverSent
 }
 
 func (d *diagnosis) behindWhy(lane *gate.Lane, who, frame string) string {
@@ -523,15 +502,15 @@ func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place)
 		if d.Tracer.stance(c) != nil && !d.wentOn(op, c) {
 			w = Wait{Who: who, WaitsFor: "response to " + c.Name, BlockedAt: at.String()}
 			w.Why = fmt.Sprintf("the %s read it at step %d; it did not reach the operation", c.Response.Dir.Receiver(), c.Response.Given)
-			return LostAnswer, w, read(c) + ", but " + who + " did not get it"
+			return replay.LostAnswer, w, read(c) + ", but " + who + " did not get it"
 		}
 	}
 	if d.Tracer.stance(c) == nil {
-		return LostAnswer, Wait{Who: who, Why: read(c)}, read(c) + ", and " + who + " has not returned"
+		return replay.LostAnswer, Wait{Who: who, Why: read(c)}, read(c) + ", and " + who + " has not returned"
 	}
 	category, w, _ = d.unsigned(who, at)
 	w.Why = fmt.Sprintf("the response to its last request, %s, was read at step %d, and it went on", c.Name, c.Response.Given)
-	if category == LostAnswer {
+	if category == replay.LostAnswer {
 		w.Why += "; read and answered by nobody: " + strings.Join(d.unanswered(), ", ")
 	}
 	does := "waits for something else"
@@ -566,7 +545,7 @@ func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) 
 		}
 		about = append(about, c.Request)
 		switch {
-		case category != LostAnswer && category != Mutual || c.Request.Given == 0:
+		case category != replay.LostAnswer && category != replay.Mutual || c.Request.Given == 0:
 		case c.Response == nil:
 			list = append(list, fmt.Sprintf("%v request read, not answered", c.Request.Dir))
 		case c.Response.Given > 0:

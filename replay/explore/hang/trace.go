@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/transport"
@@ -223,7 +224,7 @@ func (d *diagnosis) worker(call *gate.Call) int {
 // blame puts the blocked handlers before the reason of a hang. A handler of a notification
 // makes the category if every request was answered and no frame is on its way.
 func (d *diagnosis) blame(category, why string) (string, string) {
-	if category != NeverSent && category != LostAnswer || len(d.all) == 0 {
+	if category != replay.NeverSent && category != replay.LostAnswer || len(d.all) == 0 {
 		return category, why
 	}
 	const shown = 3
@@ -251,8 +252,8 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		for _, l := range d.Gate.Lanes {
 			quiet = quiet && len(l.Waiting)+len(l.Queue) == 0
 		}
-		if category == NeverSent && !isRequest(f) && quiet {
-			category = BlockedHandler
+		if category == replay.NeverSent && !isRequest(f) && quiet {
+			category = replay.BlockedHandler
 		}
 	}
 	return category, strings.Join(append(said, why), "; ")
