@@ -93,7 +93,7 @@ func (j *judge) describe(group []*wait) Finding {
 		if first.until.by == "server" && first.until.seq == j.end.seq && j.exited.seq != 0 {
 			how = "the server ended, " + j.howExited()
 		}
-		w.say("So it was until %s (#%d).", how, first.until.seq)
+		w.say("This lasted until %s (#%d).", how, first.until.seq)
 		w.show(first.until.moment, "%s", how)
 	}
 	if j.lost > 0 {
@@ -388,7 +388,11 @@ func (j *judge) howExited() string {
 func (w *words) clientSilent() {
 	b := w.behind
 	w.unknown = "whether the client has anything more to say: one that is idle looks the same"
-	w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", label(b.call.message()), w.ago(b.at), b.seq)
+	if w.goesOn {
+		w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", label(b.call.message()), w.ago(b.at), b.seq)
+	} else {
+		w.say("The answer to %s was sent (#%d), and the client was silent for %v.", label(b.call.message()), b.seq, phrase.Brief(w.first.length()))
+	}
 	w.say("%s stood before it.", upper(phrase.Plural(b.notices, "notification")))
 	w.show(b.call.moment, "request %s id %s", label(b.call.message()), clip(string(b.call.message().ID)))
 	w.show(b.moment, "the answer, behind %s", phrase.Plural(b.notices, "notification"))

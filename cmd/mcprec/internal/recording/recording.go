@@ -279,7 +279,6 @@ func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole boo
 	case r.Verbose:
 		r.say("recorded session %s: %s", sum.ID, amount)
 	}
-
 	if sum.Err == nil {
 		session.KeepSummary(ctx, r.db, sum.ID)
 	}
