@@ -61,7 +61,7 @@ func newRoot(std process.Streams) *cobra.Command {
 		Example: `  mcprec record -- npx -y @modelcontextprotocol/server-everything
   mcprec list
   mcprec show
-  mcprec check
+  mcprec why
   mcprec demo`,
 		Long: `It records MCP sessions byte for byte in true order, keeps them, replays them through
 a bounded transport, and says who waits for whom when one hangs. A SESSION is an id or
