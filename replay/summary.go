@@ -15,24 +15,38 @@ import (
 // something as well, when a timer ends or a person gives up, but hardly so soon.
 const reactionTime = time.Second
 
-// summary says in a sentence which ends would hang on the session, and whether the recorded
-// ends did. It is "" if both ends are free. An end that reads does not cause the hang.
-func (s blockedState) summary() string {
-	var ends, recorded []string
+// Summary says in a sentence which ends of these models would hang on a session that hangs
+// under them, such as "a client such as python-sdk 1.3 would hang on this session". It is ""
+// if both are free.
+func (m Models) Summary() string {
+	var ends []string
 	for _, dir := range directions {
-		m := s.ends[dir].model
-		if m.kind == free || s.ends[dir].reading() {
-			continue
-		}
-		ends = append(ends, fmt.Sprintf("a %s %s", dir.Sender(), m.like(dir)))
-		if fact := s.recordedEnd(dir); fact != "" {
-			recorded = append(recorded, fact)
+		if model := (Setup{Client: m.Client, Server: m.Server}).model(dir); model.kind != free {
+			ends = append(ends, fmt.Sprintf("a %s %s", dir.Sender(), model.like(dir)))
 		}
 	}
 	if len(ends) == 0 {
 		return ""
 	}
-	return strings.Join(slices.Insert(recorded, 0, strings.Join(ends, " with ")+" would hang on this session"), "; ")
+	return strings.Join(ends, " with ") + " would hang on this session"
+}
+
+// summary is the summary of the ends that take part in the hang, with what the recorded ends
+// did. An end that reads takes no part.
+func (s blockedState) summary() string {
+	var stuck Setup
+	var recorded []string
+	for _, dir := range directions {
+		m := s.ends[dir].model
+		if m.kind == free || s.ends[dir].reading() {
+			continue
+		}
+		stuck = stuck.with(dir, m)
+		if fact := s.recordedEnd(dir); fact != "" {
+			recorded = append(recorded, fact)
+		}
+	}
+	return strings.Join(slices.Insert(recorded, 0, Models{stuck.Client, stuck.Server}.Summary()), "; ")
 }
 
 // recordedEnd says whether the recorded end got past the place where the model of the end is

@@ -181,6 +181,12 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
+	if report.Verdict == explore.Hang {
+		report.Summary = ends.Summary()
+		if plan.Level == explore.L1 && report.Summary != "" {
+			report.Summary += ", in an order that the specification allows"
+		}
+	}
 	if report.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == "" {
 		report.Notes = append(report.Notes, "at level L0 these models come to the same end in every order: one schedule at each capacity decides")
 	}
@@ -245,7 +251,8 @@ show the hang, the token to play the file with is printed instead.
 
 --format json prints one object: verdict (pass, hang, panic, leak, diverged,
 undecided), category (of a hang: head-on, swallowed, lost answer, never sent),
-explanation, level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
+explanation, summary (of a hang: which ends would hang so), level, capacity
+({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
 (what each capacity gave: capacity, verdict, schedules, and of --strategy exhaustive
 classes and all: whether these are all there are), slack (that in words), boundary
 (from which capacity on this one schedule does not fail), schedules (run up to the

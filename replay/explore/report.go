@@ -88,8 +88,10 @@ type Report struct {
 	Verdict  string `json:"verdict"`
 	Category string `json:"category"` // of a hang, where known
 	// Explanation is a sentence on the failure.
-	Explanation string         `json:"explanation"`
-	Level       schedule.Level `json:"level"`
+	Explanation string `json:"explanation"`
+	// Summary says which ends would hang on the session; "" if an end is live.
+	Summary string         `json:"summary,omitempty"`
+	Level   schedule.Level `json:"level"`
 	// Capacity is the failing schedule's.
 	Capacity schedule.Capacity `json:"capacity"`
 	// Engine is the failing schedule's, or the plan's; "" is the bubble.
@@ -236,6 +238,9 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	if r.Engine != "" {
 		word += ", engine " + string(r.Engine)
+	}
+	if r.Summary != "" {
+		fmt.Fprintf(b, "A%s.\n", r.Summary[1:])
 	}
 	fmt.Fprintf(b, "%s, level %s, capacity %v, %s, schedule %d\ntoken %s\n", word, r.Level, r.Capacity,
 		phrase.Plural(r.Steps, "step"), r.Schedules, r.Token)
