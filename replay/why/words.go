@@ -412,7 +412,7 @@ func (w *words) clientSilent() {
 	}
 	w.proves = "that the answer passed the recorder, behind notifications, and nothing came back"
 	w.suggests = "a client whose receive loop hands notifications to a queue that nobody drains during a call stops exactly here (python-sdk before 1.6.0)"
-	w.next = "replay SESSION --client inbox:0"
+	w.next = "replay SESSION --client python-sdk@1.3"
 }
 
 // lastOf says what an end said last.
