@@ -126,6 +126,7 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 	if err != nil {
 		return err
 	}
+	w.Fit(terminal.Wrap)
 	defer func() { err = errors.Join(w.Flush(), err) }()
 	if options.rules {
 		return printRules(w, options.format)
@@ -387,6 +388,17 @@ func (r *checkReport) session(name string, s check.Summary) {
 				return nil
 			}
 			t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+			if screen, isScreen := w.(*terminal.Screen); isScreen {
+				screen.Fit(terminal.Clip)
+				defer screen.Fit(terminal.Wrap)
+				if screen.Narrow(100) {
+					fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tP50\tP95\tNAME")
+					for _, c := range s.Tallies {
+						fmt.Fprintf(t, "  %d\t%d\t%d\t%v\t%v\t%s\n", c.Calls, c.Failed, c.Open, terminal.Rounded(c.P50), terminal.Rounded(c.P95), terminal.Plain(c.Name))
+					}
+					return t.Flush()
+				}
+			}
 			fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tCANCELLED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
 			for _, c := range s.Tallies {
 				fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, terminal.Rounded(c.P50), terminal.Rounded(c.P95), terminal.Rounded(c.P99), c.Requests, c.Responses, terminal.Plain(c.Name))

@@ -91,7 +91,7 @@ func doorSessions() (stdio, overHTTP []store.Event) {
 // a client. A line that begins with "wire" may say secrets on standard output, which is the
 // protocol's.
 var doors = map[string][]string{
-	"list":    {"list", "list --format json", "list 019a", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
+	"list":    {"list", "list --format json", "list 019a", "list --wide", "list --wide --format json", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
 	"tools":   {"tools", "tools --format json"},
 	"servers": {"servers", "servers --format json"},
 	"show": {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --sequence S", "show --filter tool:login S", "show 019a",

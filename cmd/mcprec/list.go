@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
 )
@@ -27,6 +27,7 @@ type listOptions struct {
 	filterFlag
 	format string
 	limit  int
+	wide   bool
 }
 
 func newList() *cobra.Command {
@@ -47,7 +48,7 @@ beginning.
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
 null when unknown), labels, an object, if record was given --label NAME=VALUE,
 doubtful, the first event that a failing disk may not have kept, if there is one, and
-masked, true, if record was given --mask.`,
+masked, true, if record was given --mask; with --wide also server, client and revision.`,
 		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --format json nightly",
 		Args:    atMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
@@ -56,6 +57,7 @@ masked, true, if record was given --mask.`,
 	o.span.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server and client it was, and their revision")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
 	return cmd
 }
@@ -85,6 +87,11 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	for i := range sessions {
 		sessions[i].Header = db.Masker.Header(sessions[i].Header)
 	}
+	var said map[store.SessionID]session.Introduction
+	if options.wide {
+		found, fault := introductions(cmd, db, newest(sessions, options.limit))
+		said, err = found, errors.Join(err, fault)
+	}
 	w, serr := screenOf(cmd)
 	if serr != nil {
 		return errors.Join(err, serr)
@@ -92,10 +99,10 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	if options.format == "json" {
 		enc := report.NewEncoder(w)
 		for _, s := range newest(sessions, options.limit) {
-			err = errors.Join(err, enc.Encode(lineOf(s)))
+			err = errors.Join(err, enc.Encode(lineOf(s, said)))
 		}
 	} else {
-		listText(w, sessions, options.limit)
+		listText(w, sessions, options.limit, said)
 	}
 	if len(sessions) == 0 && err == nil && options.format == "text" {
 		switch {
@@ -162,10 +169,11 @@ type sessionLine struct {
 	Exit      any               `json:"exit"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Masked    bool              `json:"masked,omitempty"`
+	session.Introduction
 }
 
-func lineOf(s store.Session) sessionLine {
-	line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil}
+func lineOf(s store.Session, said map[store.SessionID]session.Introduction) sessionLine {
+	line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil, said[s.ID]}
 	if line.Command == nil {
 		line.Command = []string{}
 	}
@@ -178,41 +186,112 @@ func lineOf(s store.Session) sessionLine {
 	return line
 }
 
-func listText(w *terminal.Screen, sessions []store.Session, limit int) {
+// column is a column of the listing.
+type column struct {
+	title string
+	width int // at least
+	right bool
+	cell  func(store.Session) string
+}
+
+// listText prints a table. It leaves columns out and cuts lines on a terminal that is narrow.
+// said has what the ends of each session said of themselves; nil without --wide.
+func listText(screen *terminal.Screen, sessions []store.Session, limit int, said map[store.SessionID]session.Introduction) {
 	if len(sessions) == 0 {
 		return
 	}
-	short := shortIDs(sessions)
-	sessions = newest(sessions, limit)
-	id := len("SESSION")
-	label := len("LABEL")
-	for i, s := range sessions {
-		id = max(id, len(short[i]))
-		label = max(label, utf8.RuneCountInString(terminal.Plain(labelOf(s))))
+	short := map[store.SessionID]string{}
+	for i, id := range shortIDs(sessions) {
+		short[sessions[i].ID] = id
 	}
-	const before, after = "%-*s  %-19s  %7v  %10v  ", "  %-10s  %-*s  %s"
-	row := fmt.Sprintf(before+"%-7s"+after, id, "SESSION", "START", "FRAMES", "BYTES", "STATE", "EXIT", label, "LABEL", "COMMAND")
-	w.Paint(terminal.Dim, row)
-	w.Paint(terminal.Unpainted, "\n")
-	for i, s := range sessions {
-		start := ""
-		if !s.Start.IsZero() { // as in recordings of other programs
-			start = s.Start.Local().Format(time.DateTime)
+	sessions = newest(sessions, limit)
+	isNarrow := screen.Narrow(100)
+	start, startWidth := time.DateTime, 19
+	if isNarrow {
+		start, startWidth = "01-02 15:04", 11
+	}
+	columns := []column{
+		{"SESSION", 0, false, func(s store.Session) string { return short[s.ID] }},
+		{"START", startWidth, false, func(s store.Session) string {
+			if s.Start.IsZero() { // as in recordings of other programs
+				return ""
+			}
+			return s.Start.Local().Format(start)
+		}},
+		{"FRAMES", 7, true, func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
+		{"BYTES", 10, true, func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
+		{"STATE", 7, false, func(s store.Session) string { return string(s.State) }},
+		{"EXIT", 10, false, func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
+	}
+	if isNarrow {
+		columns = slices.Delete(slices.Delete(columns, 5, 6), 3, 4) // EXIT, BYTES
+	}
+	if said != nil {
+		columns = append(columns,
+			column{"SERVER", 0, false, func(s store.Session) string { return said[s.ID].Server }},
+			column{"CLIENT", 0, false, func(s store.Session) string { return said[s.ID].Client }},
+			column{"REVISION", 0, false, func(s store.Session) string { return said[s.ID].Revision }})
+	}
+	columns = append(columns, column{"LABEL", 0, false, labelOf}, column{"COMMAND", 0, false, commandOf})
+	for i := range columns[:len(columns)-1] {
+		c := &columns[i]
+		c.width = max(c.width, len(c.title))
+		for _, s := range sessions {
+			c.width = max(c.width, terminal.Columns(terminal.Plain(c.cell(s))))
 		}
-		w.Paint(terminal.Unpainted, fmt.Sprintf(before, id, short[i], start, s.Frames, s.Bytes))
-		w.Paint(map[store.State]terminal.Style{store.Live: terminal.Green, store.Crashed: terminal.Red}[s.State], fmt.Sprintf("%-7s", s.State))
-		w.Paint(terminal.Unpainted, fmt.Sprintf(after, terminal.Plain(strings.TrimPrefix(s.Exit, "signal: ")), label, terminal.Plain(labelOf(s)), terminal.Plain(commandOf(s))))
+		if isNarrow {
+			c.width = min(c.width, 16)
+		}
+	}
+	columns[len(columns)-1].width = 0
+	screen.Fit(terminal.Clip)
+	row := func(cell func(c column) (terminal.Style, string)) {
+		for i, c := range columns {
+			how, text := cell(c)
+			if text = terminal.Plain(text); isNarrow && c.width > 0 {
+				text = phrase.CutColumns(text, c.width)
+			}
+			pad := strings.Repeat(" ", max(c.width-terminal.Columns(text), 0))
+			if c.right {
+				text = pad + text
+			} else {
+				text += pad
+			}
+			screen.Paint(terminal.Unpainted, strings.Repeat("  ", min(i, 1)))
+			screen.Paint(how, text)
+		}
+	}
+	row(func(c column) (terminal.Style, string) { return terminal.Dim, c.title })
+	screen.Paint(terminal.Unpainted, "\n")
+	for _, s := range sessions {
+		row(func(c column) (terminal.Style, string) {
+			if c.title == "STATE" {
+				return map[store.State]terminal.Style{store.Live: terminal.Green, store.Crashed: terminal.Red}[s.State], c.cell(s)
+			}
+			return terminal.Unpainted, c.cell(s)
+		})
 		if s.Masked != nil {
-			w.Paint(terminal.Dim, "  (masked)")
+			screen.Paint(terminal.Dim, "  (masked)")
 		}
 		if s.Lost > 0 {
-			w.Paint(terminal.Red, fmt.Sprintf("  (%d lost)", s.Lost))
+			screen.Paint(terminal.Red, fmt.Sprintf("  (%d lost)", s.Lost))
 		}
 		if s.Doubtful > 0 {
-			w.Paint(terminal.Red, fmt.Sprintf("  (doubtful from event %d)", s.Doubtful))
+			screen.Paint(terminal.Red, fmt.Sprintf("  (doubtful from event %d)", s.Doubtful))
 		}
-		w.Paint(terminal.Unpainted, "\n")
+		screen.Paint(terminal.Unpainted, "\n")
 	}
+}
+
+// introductions returns what the ends of the sessions said of themselves, masked.
+func introductions(cmd *cobra.Command, db *session.Store, sessions []store.Session) (map[store.SessionID]session.Introduction, error) {
+	found, err := db.Summaries(cmd.Context(), sessions)
+	said := make(map[store.SessionID]session.Introduction, len(sessions))
+	name := func(s string) string { return phrase.Name(db.Masker.Text(s)) }
+	for id, x := range found {
+		said[id] = session.Introduction{Server: name(x.Server.String()), Client: name(x.Client.String()), Revision: name(x.Revision)}
+	}
+	return said, err
 }
 
 func commandOf(session store.Session) string {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// onTerminal returns what mcprec prints on a terminal of so many columns.
+func onTerminal(t *testing.T, home string, columns uint16, args ...string) string {
+	t.Helper()
+	screen, terminal := newTerminal(t)
+	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("mcprec", args...)
+	cmd.Env = append(os.Environ(), "MCPREC_HOME="+home, "NO_COLOR=1", "COLUMNS=", "TZ=UTC")
+	cmd.Stdout = terminal
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	out, _ := io.ReadAll(screen) // ends with an error when nobody has the terminal open
+	_ = cmd.Wait()               // check exits with 1
+	return strings.ReplaceAll(string(out), "\r\n", "\n")
+}
+
+// TestNarrow holds that the lines of show, list and check fit a terminal of 62 columns, that
+// the words which matter are on it, and that on a pipe they are whole.
+func TestNarrow(t *testing.T) {
+	home := t.TempDir()
+	fixture := filepath.Join("..", "..", "fixtures", "mcpgo-late-progress.jsonl")
+	mcprec(t, "import", "--store", home, fixture)
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"show"}, `(?m)^server .*, revision \d`},
+		{[]string{"show"}, `(?m)^ +\d+ +\d\.\d{6} s2c <- response .*…$`},
+		{[]string{"show", "--body"}, `(?m)^          "jsonrpc": "2\.0",$`},
+		{[]string{"list"}, `SESSION .*  START  .* FRAMES  STATE  .* LABEL .*\n.* closed `},
+		{[]string{"list", "--wide"}, `SERVER`},
+		{[]string{"check"}, `error P3(.|\n)*\n  CALLS  FAILED  OPEN  .*NAME`},
+	} {
+		out := onTerminal(t, home, 62, row.args...)
+		for line := range strings.Lines(out) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 62 {
+				t.Errorf("mcprec %s: %d columns: %s", strings.Join(row.args, " "), n, line)
+			}
+		}
+		if !regexp.MustCompile(row.want).MatchString(out) {
+			t.Errorf("mcprec %s: want %s in\n%s", strings.Join(row.args, " "), row.want, out)
+		}
+	}
+	if out := mcprec(t, "show", "--store", home); !strings.Contains(out, "s2c <- notification notifications/progress token \"work\": 1 (98 B)\n") {
+		t.Errorf("on a pipe:\n%s", out)
+	}
+}
