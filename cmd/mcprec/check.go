@@ -270,7 +270,11 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 			return fmt.Errorf("check %s: %w", s.Name, err)
 		}
 	}
-	sum := fold.Close(s.Now())
+	live, err := liveNow(cmd.Context(), s)
+	if err != nil {
+		return fmt.Errorf("check %s: %w", s.Name, err)
+	}
+	sum := fold.CloseLive(live)
 	sum.Errors -= others[order.Error]
 	sum.Warnings -= others[order.Warning]
 	sum.Notes -= others[order.Note]

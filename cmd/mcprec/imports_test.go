@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"replay/standin":          {"store", "transport", "transport/streamable", "transport/mcp", "replay/timeline", "replay/match", "replay/phrase"},
 	"replay/order":            {"transport", "transport/mcp", "replay/phrase"},
 	"replay/phrase":           {"github.com/mattn/go-runewidth"},
-	"replay/check":            {"transport", "transport/mcp", "store", "replay", "replay/timeline", "replay/order", "replay/schema", "replay/phrase"},
+	"replay/check":            {"transport", "transport/mcp", "store", "replay", "replay/timeline", "replay/why", "replay/order", "replay/schema", "replay/phrase"},
 	"replay/schema":           {"transport/mcp", "transport"},
 	"replay/summary":          {"store", "store/varint", "transport", "transport/mcp", "replay/timeline", "replay/filter", "replay/phrase"},
 	"replay/filter":           {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},

@@ -210,19 +210,14 @@ func explain(ctx context.Context, s *session.Session, after time.Duration) (answ
 			header, _ = store.ParseHeader(e.Payload) // the fold reports a fault
 		}
 	}
-	mask := s.Masker.Of(header)
-	live := why.Live{Now: s.Now(), Mask: mask.Text}
+	live, err := liveOf(ctx, s, header)
+	if err != nil {
+		return a, fmt.Errorf("explain %s: %w", s.Name, err)
+	}
 	if live.Now > 0 {
 		a.State = store.Live
-		var err error
-		if live.Lines, err = s.Store.OpenLines(ctx, s.ID); err != nil {
-			return a, fmt.Errorf("explain %s: %w", s.Name, err)
-		}
-		if header.Processes != nil {
-			live.Server = standOf(serverOf(procstate.Of(header.Processes.Server)))
-			live.Client = standOf(procstate.Of(header.Processes.Client))
-		}
 	}
+	mask := s.Masker.Of(header)
 	a.Report = fold.Report(live, after)
 	header = mask.Header(header)
 	a.Label = (&labels{header.Label, header.Labels}).String()
@@ -244,6 +239,38 @@ func explain(ctx context.Context, s *session.Session, after time.Duration) (answ
 		}
 	}
 	return a, nil
+}
+
+// liveNow is liveOf with the header of the log.
+func liveNow(ctx context.Context, s *session.Session) (live why.Live, err error) {
+	if s.Now() == 0 {
+		return live, nil
+	}
+	for e, err := range s.Recorded(ctx, 1, store.ReadOptions{Limit: 1}) {
+		if err != nil {
+			return live, err
+		}
+		header, err := store.ParseHeader(e.Payload)
+		if err != nil {
+			return live, err
+		}
+		return liveOf(ctx, s, header)
+	}
+	return live, nil
+}
+
+// liveOf returns what is known of a session that goes on beside its log.
+func liveOf(ctx context.Context, s *session.Session, header store.Header) (live why.Live, err error) {
+	live = why.Live{Now: s.Now(), Mask: s.Masker.Of(header).Text}
+	if live.Now == 0 {
+		return live, nil
+	}
+	if header.Processes != nil {
+		live.Server = standOf(serverOf(procstate.Of(header.Processes.Server)))
+		live.Client = standOf(procstate.Of(header.Processes.Client))
+	}
+	live.Lines, err = s.Store.OpenLines(ctx, s.ID)
+	return live, err
 }
 
 // stuckIn says for people what was stuck in a session.

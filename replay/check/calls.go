@@ -17,13 +17,12 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Rules E1, E2, E3, E10 and E11.
+// Rules E1, E2, E3 and E11.
 var (
-	unanswered   = newDemand("E1", "every request is answered", order.Error, "basic, Responses")
-	mayStayOpen  = newDemand("E2", "a request may stay without an answer", order.Note, "basic, Responses")
-	clientGoesOn = newDemand("E10", "a client goes on behind an answer", order.Note, "")
-	lateAnswer   = newDemand("E3", "an answer may come after its cancellation", order.Note, "basic/utilities/cancellation, Timing Considerations")
-	gaveUp       = newDemand("E11", "an answer comes before its caller gives up", order.Warning, "basic/lifecycle, Timeouts")
+	unanswered  = newDemand("E1", "every request is answered", order.Error, "basic, Responses")
+	mayStayOpen = newDemand("E2", "a request may stay without an answer", order.Note, "basic, Responses")
+	lateAnswer  = newDemand("E3", "an answer may come after its cancellation", order.Note, "basic/utilities/cancellation, Timing Considerations")
+	gaveUp      = newDemand("E11", "an answer comes before its caller gives up", order.Warning, "basic/lifecycle, Timeouts")
 )
 
 // moment is an event and its time; the zero moment is none.
@@ -147,10 +146,6 @@ func (f *Fold) onResponse(e store.Event, scope *scope, m *transport.Message) (me
 	f.gate.judgeDuration(f.reporter, c, e.Seq, took, true)
 	if c.dir == transport.ClientToServer {
 		f.outcome.onResponse(c, m, took)
-		f.silence.answer.seq = 0
-		if notices := f.traffic.notices[e.Dir] - c.notices; notices > 0 && e.Stream == 0 {
-			f.silence = silence{call: c.String(), notices: notices, answer: moment{e.Seq, e.At}, longest: f.silence.longest}
-		}
 	}
 	revision := scope.rules.Revision()
 	if c.cancelled.seq != 0 {
@@ -165,7 +160,7 @@ func (f *Fold) onResponse(e store.Event, scope *scope, m *transport.Message) (me
 }
 
 // onCancellation notes the cancellation of a call. A cancellation because of a timeout is the
-// trace of most hangs, and is reported at once.
+// trace of most hangs.
 func (f *Fold) onCancellation(event store.Event, call *call, message *transport.Message) {
 	if event.Stream != 0 && event.Dir == transport.ClientToServer {
 		before := call.cancelled
@@ -196,7 +191,7 @@ func (f *Fold) onCancellation(event store.Event, call *call, message *transport.
 		said += fmt.Sprintf("; it waited itself for the %s to answer %v", call.dir.Sender(), open)
 		fault = call.dir
 	}
-	f.report(d, fault, call.scope.rules.Revision(), []uint64{event.Seq, call.seq}, "%v: the %s gave up after %v: %s; %s",
+	f.hold(call.seq, d, fault, call.scope.rules.Revision(), []uint64{event.Seq, call.seq}, "%v: the %s gave up after %v: %s; %s",
 		call, call.dir.Sender(), phrase.Brief(waited), call.cancelReason(), said)
 }
 
@@ -323,6 +318,7 @@ func (f *Fold) endScope(s *scope) {
 			tally.Open++
 		}
 		f.gate.judgeDuration(f.reporter, c, until.seq, waited, false)
+		f.excuse(&d, c, until)
 		if c.timedOut {
 			continue
 		}
@@ -333,21 +329,26 @@ func (f *Fold) endScope(s *scope) {
 		if c.refusal != "" {
 			head += " that was taken: " + c.refusal
 		}
+		if silent := until.at - max(c.at, c.progress.at); c.cancelled.seq != 0 && c.method != mcp.MethodListen && silent >= max(f.longWait(), patience) {
+			f.hold(c.seq, gaveUp, c.dir.Reverse(), d.revision, []uint64{c.cancelled.seq, c.seq}, "%v: the %s gave up after %v, the last %v without a sign of it%s",
+				c, c.dir.Sender(), phrase.Brief(waited), phrase.Brief(silent), strings.TrimSuffix(": "+c.cancelReason(), ": "))
+			continue
+		}
 		if why := d.needsNoAnswer(c); why != "" {
-			f.report(mayStayOpen, c.dir, d.revision, []uint64{c.seq}, "%s: %s", head, why)
+			f.hold(c.seq, mayStayOpen, c.dir, d.revision, []uint64{c.seq}, "%s: %s", head, why)
 			continue
 		}
 		facts := d.facts(c)
 		if why := d.leftBehind(c); why != "" {
 			facts = slices.DeleteFunc(facts, func(fact string) bool { return fact == c.ending || fact == f.ending.firstToLeave() })
-			f.report(mayStayOpen, transport.ClientToServer, d.revision, []uint64{c.seq}, "%s: %s; %s", head, why, strings.Join(facts, "; "))
+			f.hold(c.seq, mayStayOpen, transport.ClientToServer, d.revision, []uint64{c.seq}, "%s: %s; %s", head, why, strings.Join(facts, "; "))
 			continue
 		}
 		fault := c.dir.Reverse()
 		if d.callerStoppedReading(c) || firstAfter(d.open[fault], c.seq) != nil {
 			fault = c.dir
 		}
-		f.report(unanswered, fault, d.revision, []uint64{c.seq, until.seq}, "%s: %s", head, strings.Join(facts, "; "))
+		f.hold(c.seq, unanswered, fault, d.revision, []uint64{c.seq, until.seq}, "%s: %s", head, strings.Join(facts, "; "))
 	}
 	s.calls = timeline.Index[mcp.Key, *call]{}
 }
@@ -397,19 +398,6 @@ func (d *diagnosis) needsNoAnswer(c *call) string {
 	}
 	return ""
 }
-
-// A client leaves open calls behind. Neither end is at fault, unless the client had waited in
-// vain: the call was silent for leftFor, and for leftTimes as long as any answer took before,
-// or for leftLong.
-const (
-	leftFor   = time.Second
-	leftTimes = 10
-	leftLong  = 10 * time.Second
-)
-
-// patience is how long a call of a session that goes on may be without a sign from its
-// receiver.
-const patience = 5 * time.Second
 
 // leftBehind describes how the caller left a call behind; "" if the departure does not
 // explain the missing answer.
@@ -501,39 +489,4 @@ func (d *diagnosis) facts(c *call) (facts []string) {
 		said = fmt.Sprintf("the %s sent #%d last", c.dir.Receiver(), answerer)
 	}
 	return append(facts, fmt.Sprintf("%s, the %s #%d", said, c.dir.Sender(), last[c.dir].seq))
-}
-
-// A client is silent behind an answer if no frame comes for silentFor, and for silentTimes
-// as long as the client ever took before to go on.
-const (
-	silentFor   = time.Second
-	silentTimes = 10
-)
-
-// silence is rule E10. It watches for a client that does not go on behind an answer that
-// stood behind notifications: a hang looks so where the pipes hold the unread frames.
-type silence struct {
-	call    string // the client's last call answered behind notifications
-	notices int
-	answer  moment        // 0: the client has gone on
-	end     moment        // of the silence
-	longest time.Duration // the client's longest pause before
-}
-
-// onEnd notes the first event at the end of the wait.
-func (s *silence) onEnd(event store.Event) {
-	if s.end.seq == 0 {
-		s.end = moment{event.Seq, event.At}
-	}
-}
-
-// judge is rule E10, at the end of a session in which no call is open.
-func (s *silence) judge(reporter *reporter, revision string) {
-	took := s.end.at - s.answer.at
-	if s.answer.seq == 0 || s.end.seq == 0 || reporter.hasUnanswered || took < silentFor || took < silentTimes*s.longest {
-		return
-	}
-	reporter.report(clientGoesOn, transport.ClientToServer, revision, []uint64{s.answer.seq, s.end.seq},
-		"the client said nothing for %v after it was sent the answer to %s, until #%d; notifications before that answer: %d; a receive loop that waits for room to put them in does not come to the answer (mcprec replay --client inbox:0)",
-		phrase.Brief(took), s.call, s.end.seq, s.notices)
 }

@@ -115,7 +115,7 @@ func TestLive(t *testing.T) {
 	for now, want := range map[time.Duration]string{
 		0:                `note E2: tools/call "count" of the client (id 1, #4) waited 1ms, to #5, without an answer: the recording goes no further`,
 		time.Second:      `note E2: tools/call "count" of the client (id 1, #4) has waited 996ms without an answer, and still waits: the session goes on`,
-		10 * time.Second: `error E1: tools/call "count" of the client (id 1, #4) has waited 9.996s without an answer, and still waits: the server itself waits for the client to answer roots/list`,
+		10 * time.Second: `#4 #5 error E1: The client has waited 9.996s for the server to answer tools/call "count" (id 1, #4). The server itself waits for the client, which has not answered roots/list (id 7, #5)`,
 	} {
 		found := ""
 		f := check.New(check.Gate{}, func(one check.Finding) { found += one.String() + "\n" })
@@ -210,26 +210,26 @@ func TestWhoHasIt(t *testing.T) {
 		want  []string // rule, severity, and a part of the text
 	}{
 		{"answered", []string{call, answer, bye, closed}, nil},
-		{"never answered", []string{call, bye, closed}, []string{"E1 error the client ended the session (#3) while it was open; the server sent nothing after the request"}},
+		{"never answered", []string{call, bye, closed}, []string{"E1 error until the client closed its end (#3)"}},
 		{"live", []string{call}, []string{"E2 note the recording goes no further"}},
-		{"killed", []string{call, `eof/s2c {"by":"sender"}`, `exit {"code":-1,"signal":"killed"}`, closed}, []string{"E1 error the server ended first (#3, exit signal: killed)"}},
-		{"no longer read by the server", []string{call, `eof/c2s {"by":"receiver"}`, closed}, []string{"E1 error the server no longer read (#3)"}},
-		{"no longer read by the client", []string{call, `< {"method":"x"}`, `eof/s2c {"by":"receiver"}`, closed}, []string{"E1 error the client no longer read (#4)"}},
-		{"slow", []string{call, `delivered/c2s {"upto":2,"blocked_ns":3000000000}`, closed}, []string{"E1 error the server took #2 after a write had blocked for 3s (#3)"}},
+		{"killed", []string{call, `eof/s2c {"by":"sender"}`, `exit {"code":-1,"signal":"killed"}`, closed}, []string{"E1 error until the server ended, by the signal killed (#3)"}},
+		{"no longer read by the server", []string{call, `eof/c2s {"by":"receiver"}`, closed}, []string{"E1 error The server has closed its input (#3)"}},
+		{"no longer read by the client", []string{call, `< {"method":"x"}`, `eof/s2c {"by":"receiver"}`, closed}, []string{"E1 error until the client closed its end (#4)"}},
+		{"slow", []string{call, `delivered/c2s {"upto":2,"blocked_ns":3000000000}`, closed}, []string{"E1 error The server took #2 after a write had blocked for 3s (#3)"}},
 		{"the client owes", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, bye, closed},
 			[]string{`E2 note the server itself waits for the client to answer sampling/createMessage of the server (id 1, #3)`, "E2 note the client closed its end (#4) and had not answered"}},
 		{"the client owes, and nobody left", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, closed},
 			[]string{`E1 error the server itself waits for the client to answer sampling/createMessage of the server (id 1, #3)`, "E1 error the client sent nothing after the request"}},
 		{"roots at the end", []string{`< {"id":1,"method":"roots/list"}`, bye, closed}, []string{"E2 note nothing of the client's waits for it"}},
 		{"the recorder let go", []string{call, `eof/s2c {"by":"recorder"}`, closed}, []string{"E2 note the recorder no longer read the server (#3)"}},
-		{"the recorder let go of a dead server", []string{call, `exit {"code":1}`, `eof/s2c {"by":"recorder"}`, closed}, []string{"E1 error the server ended first (#3, exit 1)"}},
+		{"the recorder let go of a dead server", []string{call, `exit {"code":1}`, `eof/s2c {"by":"recorder"}`, closed}, []string{"E1 error The server ended 1s after the request (#3), with exit status 1"}},
 		{"cancelled", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, bye, closed}, []string{"E2 note it was cancelled (#3)"}},
 		{"a subscription", []string{`> {"id":1,"method":"subscriptions/listen"}`, bye, closed}, []string{"E2 note it is a subscription"}},
 		{"HTTP+SSE, live", sseCall, []string{"E2 note the recording goes no further"}},
-		{"HTTP+SSE, closed", append(slices.Clone(sseCall), closed), []string{"E1 error the server sent nothing after the request"}},
-		{"HTTP+SSE, hung up", append(slices.Clone(sseCall), `http/c2s/1 {"what":"abort"}`, closed), []string{"E1 error the client hung up (#7)"}},
+		{"HTTP+SSE, closed", append(slices.Clone(sseCall), closed), []string{"E1 error The server sent nothing since"}},
+		{"HTTP+SSE, hung up", append(slices.Clone(sseCall), `http/c2s/1 {"what":"abort"}`, closed), []string{"E1 error The server sent nothing since"}},
 		{"HTTP+SSE, the recorder ended", append(slices.Clone(sseCall), `http//1 {"what":"left"}`, closed), []string{"E2 note the recorder ended before the exchange did (#7)"}},
-		{"HTTP+SSE, not sent", append(slices.Clone(sseCall[:4]), `http/s2c/2 {"what":"none","error":"refused"}`, closed), []string{"E1 error no HTTP response came (#6: refused)"}},
+		{"HTTP+SSE, not sent", append(slices.Clone(sseCall[:4]), `http/s2c/2 {"what":"none","error":"refused"}`, closed), []string{"E1 error until the connection to the server was closed without a response (#6)"}},
 		{"lost", []string{call, `lost {"frames":1,"bytes":9,"reason":"full"}`, bye, closed}, []string{"E7 warning 1 event with 9 bytes is not recorded", "E1 warning what is missing at #3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -458,18 +458,18 @@ func TestLeftBehind(t *testing.T) {
 		text   string
 	}{
 		"a millisecond later":        {[]string{ask, "wait 1ms", bye, closed}, "E2 note", true, "the client closed its end (#5)"},
-		"in vain":                    {[]string{ask, "wait 10s", bye, closed}, "E1 error", false, "the server sent nothing after the request"},
+		"in vain":                    {[]string{ask, "wait 10s", bye, closed}, "E1 error", false, "The server sent nothing since"},
 		"shorter than calls take":    {[]string{`> {"id":8,"method":"tools/call"}`, "wait 500ms", `< {"id":8,"result":{}}`, ask, "wait 2s", bye, closed}, "E2 note", true, "the client closed its end"},
 		"with progress":              {[]string{ask, "wait 9s", progress, "wait 10ms", bye, closed}, "E2 note", true, "after progress of it (#5)"},
 		"with progress that stopped": {[]string{ask, "wait 1s", progress, "wait 20s", bye, closed}, "E1 error", false, ""},
 		"a heartbeat of the client":  {[]string{`> {"id":1,"method":"ping"}`, bye, closed}, "E2 note", true, ""},
 		"heartbeats of both":         {[]string{ping, `> {"id":1,"method":"ping"}`, bye, closed}, "E2 note E2 note", true, ""},
-		"a question to a person":     {[]string{ask, human, "wait 60s", bye, closed}, "E2 note E2 note", true, "the client closed its end (#6); the server itself waits for the client to answer elicitation/create"},
-		"a ping that it left":        {[]string{ask, ping, "wait 60s", bye, closed}, "E1 error E1 error", true, "the server itself waits for the client to answer ping"},
+		"a question to a person":     {[]string{ask, human, "wait 60s", bye, closed}, "E1 error", true, "The client had not declared elicitation"},
+		"a ping that it left":        {[]string{ask, ping, "wait 60s", bye, closed}, "E1 error", true, "The server itself waits for the client, which has not answered ping"},
 		"a slow reader":              {[]string{ask, "wait 20s", `delivered/s2c {"upto":2,"blocked_ns":20000000000}`, bye, closed}, "E2 note", true, "after it had taken what the server sent (#5)"},
 		"asked to end":               {[]string{ask, "wait 1ms", `eof/s2c {"by":"sender"}`, `exit {"code":-1,"signal":"terminated"}`, closed}, "E2 note", true, "the server was asked to end (#5, exit signal: terminated)"},
 		"asked to end, in vain":      {[]string{ask, "wait 60s", `eof/s2c {"by":"sender"}`, `exit {"code":143}`, closed}, "E1 error", false, ""},
-		"the server left":            {[]string{ask, "wait 1ms", `eof/s2c {"by":"sender"}`, `exit {"code":0}`, bye, closed}, "E1 error", false, "the server ended first (#5, exit 0)"},
+		"the server left":            {[]string{ask, "wait 1ms", `eof/s2c {"by":"sender"}`, `exit {"code":0}`, bye, closed}, "E1 error", false, "The server ended 4ms after the request (#6), with exit status 0"},
 		"the server left its own":    {[]string{ask, ping, `exit {"code":0}`, `eof/s2c {"by":"sender"}`, bye, closed}, "E1 error E2 note", true, "the server ended first (#6)"},
 	} {
 		text := strings.TrimSuffix(shakesWith(test.lines), "\n")
@@ -572,7 +572,7 @@ func TestDamagedEvents(t *testing.T) {
 // direction, with what it took.
 func TestWhatBlockedIsTold(t *testing.T) {
 	found, _ := findings(t, check.Gate{}, lines(append(slices.Clone(shaken), call, `delivered/c2s {"upto":5,"blocked_ns":3000000000}`, closed)...))
-	if len(found) != 1 || found[0].Rule != "E1" || !strings.Contains(found[0].Text, "the server took #5 after a write had blocked for 3s (#6)") {
+	if len(found) != 1 || found[0].Rule != "E1" || !strings.Contains(found[0].Text, "The server took #5 after a write had blocked for 3s (#6)") {
 		t.Errorf("found %v", found)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -31,7 +32,9 @@ type Fold struct {
 	traffic   traffic
 	inFlight  *inFlight
 	ending    ending
-	silence   silence
+	waits     why.Fold // finds the hangs
+	held      []heldFinding
+	excused   map[uint64]bool // calls that are part of no hang
 	outcome   outcome
 	retries   retries
 	tools     toolHistory
@@ -67,6 +70,9 @@ func (f *Fold) Apply(event store.Event) error {
 	}
 	f.now = moment{event.Seq, event.At}
 	dir := index(event.Dir)
+	if err := f.waits.Apply(event); err != nil {
+		return err
+	}
 	switch event.Kind {
 	case store.Opened:
 		header, err := store.ParseHeader(event.Payload)
@@ -86,13 +92,11 @@ func (f *Fold) Apply(event store.Event) error {
 		f.onHTTP(event, info)
 	case store.Closed:
 		f.ending.sealed = true
-		f.silence.onEnd(event)
 	case store.EOF:
 		info, err := store.DecodePayload[store.EOFInfo](event)
 		if err != nil {
 			return err
 		}
-		f.silence.onEnd(event)
 		f.onPartEnd(event, info)
 		switch info.By {
 		case "sender":
@@ -107,7 +111,6 @@ func (f *Fold) Apply(event store.Event) error {
 		info, err := store.DecodePayload[store.ExitInfo](event)
 		f.ending.exit = info
 		f.ending.exited = f.now
-		f.silence.onEnd(event)
 		return err
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](event)
@@ -131,20 +134,17 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	}
 	if e.Cut > 0 {
 		f.onCutFrame(e)
-		return nil
+		return f.waits.Apply(e)
 	}
 	f.now = moment{e.Seq, e.At}
 	if e.Open && parsed.Messages == nil { // its rest may make it a message
 		return nil
 	}
+	if err := f.waits.ApplyParsed(e, parsed.Messages, parsed.Messages != nil); err != nil {
+		return err
+	}
 	f.frames++
 	fromClient := e.Dir == transport.ClientToServer
-	if fromClient { // the end of a silence
-		if behind := f.traffic.last[transport.ServerToClient].at; behind > f.traffic.last[transport.ClientToServer].at {
-			f.silence.longest = max(f.silence.longest, e.At-behind)
-		}
-		f.silence.answer.seq = 0
-	}
 	f.traffic.last[e.Dir] = f.now
 	if end := f.ending.closed[e.Dir].seq; end != 0 && e.Stream == 0 {
 		f.report(nothingAfter, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
@@ -352,9 +352,12 @@ func (f *Fold) onCutFrame(e store.Event) {
 
 // Close ends the session and returns the summary. For a session that goes on, now is the present
 // time since its start: what is open has waited until then. Of any other it is 0.
-func (f *Fold) Close(now time.Duration) Summary {
-	if f.live = now > 0 && !f.ending.sealed; f.live {
-		f.now.at = max(f.now.at, now)
+func (f *Fold) Close(now time.Duration) Summary { return f.CloseLive(why.Live{Now: now}) }
+
+// CloseLive is Close with more that is known of a session that goes on.
+func (f *Fold) CloseLive(live why.Live) Summary {
+	if f.live = live.Now > 0 && !f.ending.sealed; f.live {
+		f.now.at = max(f.now.at, live.Now)
 	}
 	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 		f.onPartEnd(store.Event{Dir: dir}, store.EOFInfo{})
@@ -374,11 +377,11 @@ func (f *Fold) Close(now time.Duration) Summary {
 		}
 	}
 	revision := f.exchanges.current.rules.Revision()
+	f.reportWaits(live, revision)
 	started := f.ending.judgeServer(f.reporter, revision, f.traffic.last[transport.ServerToClient])
 	if f.outcome.results == 0 && started && !f.ending.isOpen() && f.gap == 0 {
 		f.outcome.judge(f.reporter, f.frames, f.now.seq)
 	}
-	f.silence.judge(f.reporter, revision)
 	for _, tool := range f.gate.Expect {
 		f.report(expectedTool, transport.ClientToServer, "", []uint64{f.now.seq}, "the client never called the tool %s", quote(tool))
 	}

@@ -138,7 +138,7 @@ func TestRefusedAndRepeated(t *testing.T) {
 		"a response, never taken":       {join(question, post(4, "s", call), post(3, "s", roots), reply(3, 401, "")), "E1 error E1 error", "without an answer that was taken: HTTP status 401 (#18) refused it"},
 		"initialized":                   {join(post(3, "s", ready), reply(3, 202, "")), "P4 warning", "again"},
 		"progress":                      {join(question, post(3, "s", half), reply(3, 401, ""), post(4, "s", half), reply(4, 202, ""), post(6, "s", roots), reply(6, 202, "")), "", ""},
-		"a cancellation":                {join(post(6, "s", call), post(3, "s", cancel), reply(3, 401, ""), post(4, "s", cancel), reply(4, 202, "")), "E11 warning", "gave up"},
+		"a cancellation":                {join(post(6, "s", call), post(3, "s", cancel), reply(3, 401, ""), post(4, "s", cancel), reply(4, 202, "")), "E1 error", "gave it up"},
 		"a cancellation, and an answer": {join(post(6, "s", call), post(3, "s", cancel), reply(3, 401, ""), reply(6, 200, `{"id":5,"result":{}}`)), "E11 warning", "gave up"},
 	} {
 		found, s := findings(t, check.Gate{}, lines(join(opening(1, "s"), test.lines, []string{closed})...))

@@ -22,11 +22,11 @@ func TestPart(t *testing.T) {
 		words string
 	}{
 		{"the server stopped reading", half, &stopped, "E1", transport.ServerToClient, "the server stopped reading in the middle of a frame of the client, of which 59 bytes had come and 20 were passed on"},
-		{"it was no message anyway", "Loading model... Loading model... Loading model... Loading", &stopped, "E4", transport.ClientToServer, "no message"},
-		{"all of it was passed on", half, &store.EOFInfo{By: "receiver", Error: "broken pipe"}, "E4", transport.ClientToServer, "no message"},
-		{"none of it was passed on, nor what was before", half, &store.EOFInfo{By: "receiver", Read: 1000, Passed: 30}, "E4", transport.ClientToServer, "no message"},
-		{"the client ended in it", half, &store.EOFInfo{By: "sender"}, "E4", transport.ClientToServer, "no message"},
-		{"the recording ends", half, nil, "E4", transport.ClientToServer, "no message"},
+		{"it was no message anyway", "Loading model... Loading model... Loading model... Loading", &stopped, "E4", transport.ClientToServer, "not JSON-RPC"},
+		{"all of it was passed on", half, &store.EOFInfo{By: "receiver", Error: "broken pipe"}, "E4", transport.ClientToServer, "not JSON-RPC"},
+		{"none of it was passed on, nor what was before", half, &store.EOFInfo{By: "receiver", Read: 1000, Passed: 30}, "E4", transport.ClientToServer, "not JSON-RPC"},
+		{"the client ended in it", half, &store.EOFInfo{By: "sender"}, "E4", transport.ClientToServer, "not JSON-RPC"},
+		{"the recording ends", half, nil, "E4", transport.ClientToServer, "not JSON-RPC"},
 	} {
 		var found []check.Finding
 		fold := check.New(check.Gate{}, func(f check.Finding) {

@@ -21,11 +21,12 @@ type Finding struct {
 	Rule     string              `json:"rule"` // such as "P3", "E1"
 	Title    string              `json:"title"`
 	Severity order.Severity      `json:"severity"`
-	Revision string              `json:"revision"` // in force then; "" before one is settled
-	Section  string              `json:"section"`  // of the specification: page, heading; "": not the specification's
-	Dir      transport.Direction `json:"-"`        // of the end at fault
-	Events   []uint64            `json:"events"`   // Seqs, first the event that shows the fault
-	Text     string              `json:"text"`     // a sentence
+	Revision string              `json:"revision"`        // in force then; "" before one is settled
+	Section  string              `json:"section"`         // of the specification: page, heading; "": not the specification's
+	Dir      transport.Direction `json:"-"`               // of the end at fault
+	Events   []uint64            `json:"events"`          // Seqs, first the event that shows the fault
+	Text     string              `json:"text"`            // a sentence; of a hang a paragraph
+	Shape    string              `json:"shape,omitempty"` // of a hang, as package why names it
 }
 
 // String returns the finding as one line.
