@@ -83,18 +83,19 @@ without a live peer:
   P1 to P14  the rules of the specification's revision that the session settled on
   U1 to U4   the steps of a frame: written before it is taken, in order, in the room
              that there is
-  E1 to E16  evidence: calls without an answer and who had them, calls that timed out,
+  E1 to E17  evidence: calls without an answer and who had them, calls that timed out,
              late answers, stray lines that are not JSON-RPC, frames behind the end, events
              that were lost, tools that were redefined, headers that contradict their body, a
              client gone silent, a server that did not start, crashed or would not end,
              a session in which nothing was answered, a recording that begins in
-             the middle
+             the middle, an end that waits in vain for something else than an answer
   S1         with --schema: messages that do not fit the schema of their revision
   G1 to G4   what --max-duration, --expect-tool, --forbid-tool and --baseline ask for
 
 A finding names its events (as mcprec show numbers them), the one that shows it
 first, and the section of the specification. An error breaks a MUST, or is a call
-that nobody answered. A warning breaks a SHOULD, or is a call that timed out, or a
+that nobody answered, however its wait was put to an end. One hang is one finding, in
+the words of mcprec why. A warning breaks a SHOULD, or is a call that timed out, or a
 session in which no request was answered with a result. A note breaks nothing: a
 client left a call open when it went away, or two frames may have crossed. --filter,
 that of mcprec show, prints only findings about events that fit; the table of calls

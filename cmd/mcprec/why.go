@@ -246,7 +246,7 @@ func liveNow(ctx context.Context, s *session.Session) (live why.Live, err error)
 	if s.Now() == 0 {
 		return live, nil
 	}
-	for e, err := range s.Recorded(ctx, 1, store.ReadOptions{Limit: 1}) {
+	for e, err := range s.Recorded(ctx, 1, store.ReadOptions{}) {
 		if err != nil {
 			return live, err
 		}
