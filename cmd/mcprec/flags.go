@@ -87,7 +87,8 @@ func oneOf(flag, value string, allowed ...string) error {
 	return exit.Usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
 }
 
-// flagError says of a value that a flag does not take what the flag wants.
+// flagError replaces the error of the parser for a bad number, duration or bool with the wanted
+// form.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
-// topic is a page of help about something that several commands share.
+// topic is a page of help for several commands.
 type topic struct {
 	name  string
 	short string
@@ -72,8 +72,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// printHelp prints the help of a command: what it does, how it is called and examples come
-// first, the details after them.
+// printHelp prints the help of a command: first its purpose, usage and examples, then the
+// details.
 func printHelp(cmd *cobra.Command, _ []string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\nUsage:\n  %s\n", cmd.Short, cmd.UseLine())

@@ -34,8 +34,8 @@ func newStore() *cobra.Command {
 	return cmd
 }
 
-// movedToStore returns the commands of the store under their names until 0.2, which help does
-// not list. On a terminal they print where they went.
+// movedToStore returns the commands of the store under their names until 0.2, hidden from the
+// help. On a terminal they print their new names.
 func movedToStore() []*cobra.Command {
 	commands := storeCommands()
 	for _, cmd := range commands {

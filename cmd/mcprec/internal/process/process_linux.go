@@ -36,8 +36,8 @@ func interruptsForeground() bool {
 // only the newer call.
 func dup2(from, to int) error { return syscall.Dup3(from, to, 0) }
 
-// Peek returns the first bytes that wait in a pipe or a socket, and leaves them there; none if
-// nothing waits, or on other systems.
+// Peek returns a copy of the bytes at the head of a pipe or a socket; nil for an empty pipe, and
+// on other systems.
 func Peek(f *os.File) []byte {
 	const most, nonblocking = 512, 2
 	waiting := make([]byte, most)

@@ -17,12 +17,12 @@ func IsTerminal(w io.Writer) bool {
 
 const (
 	progressAfter = time.Second            // shorter work prints nothing
-	progressEvery = 200 * time.Millisecond // the line is drawn so often at most
+	progressEvery = 200 * time.Millisecond // between two drawings
 	eraseLine     = "\r\x1b[K"
 )
 
-// Progress is one line on a terminal that is drawn again and again while work goes on. The
-// zero Progress draws nothing.
+// Progress is a line on a terminal, drawn again and again during long work. The zero Progress
+// draws nothing.
 type Progress struct {
 	w     io.Writer // nil: no terminal
 	width int
@@ -30,7 +30,7 @@ type Progress struct {
 	drawn bool
 }
 
-// NewProgress returns a line on w, which is empty unless w is a terminal.
+// NewProgress returns the line of the terminal w, or the zero Progress for another writer.
 func NewProgress(w io.Writer) *Progress {
 	if !IsTerminal(w) {
 		return &Progress{}
@@ -38,7 +38,8 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{w: Underneath(w), width: NewScreen(w, "never").Width, next: progressAfter}
 }
 
-// Draw draws the text, if it is time to. Elapsed is the time since the work began.
+// Draw draws the text: not in the first second, and at most five times a second. Elapsed counts
+// from the beginning of the work.
 func (p *Progress) Draw(elapsed time.Duration, text func() string) {
 	if p.w == nil || elapsed < p.next {
 		return
