@@ -160,8 +160,9 @@ type Command struct {
 	// Stderr receives the child's standard error; nil discards it. It must not
 	// block for ever: a child waits for it.
 	Stderr io.Writer
-	// Patience is how long Close waits on each rung of the shutdown ladder; 2 s
-	// if zero, as the official SDKs have it.
+	// Patience is how long Close waits for the process after the end of its input, and
+	// again after the signal; 2 s if zero, as the official SDKs have it. drive and serve
+	// end their servers so; record passes the client's own ending on (recorder.Stdio).
 	Patience time.Duration
 }
 
@@ -169,7 +170,7 @@ type Command struct {
 type CommandConn struct {
 	*StreamConn
 	process  *Process
-	patience [2]time.Duration // on the first and the second rung
+	patience [2]time.Duration // for the end of input, for the signal
 	copied   chan struct{}    // closed when all of standard error has been passed on
 	close    sync.Once
 	asked    bool // to end, by a signal; valid once close has returned

@@ -4,7 +4,7 @@ package transport
 
 import "os"
 
-// terminate is the signal of the shutdown ladder's second rung: there is no
+// terminate is the signal by which CommandConn.Close asks a process to end: there is no
 // gentler one here.
 var terminate os.Signal = os.Kill
 

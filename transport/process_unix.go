@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// terminate is the signal of the shutdown ladder's second rung.
+// terminate is the signal by which CommandConn.Close asks a process to end.
 var terminate os.Signal = syscall.SIGTERM
 
 // killedBy returns the signal that ended the process, or nil.

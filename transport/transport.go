@@ -70,7 +70,7 @@ type Transport interface {
 }
 
 // Direction says which way a frame went. It is absolute, never relative to an
-// observer: gopls's log shows what goes wrong otherwise.
+// observer: «sent» and «received» would change sides with who looks.
 type Direction uint8
 
 const (

@@ -173,7 +173,7 @@ func (l needsLine) text(w io.Writer) error {
 			fmt.Fprintf(w, "              at capacity %v it hangs: %s\n", n.Witness.Capacity, n.Witness.Explanation)
 		}
 	}
-	_, err := fmt.Fprintf(w, "  late drain  an inner queue of %d in the client, of %d in the server (notification debt: those that wait during a call), at any capacity\n", l.Debt.Client, l.Debt.Server)
+	_, err := fmt.Fprintf(w, "  debt        an inner queue of %d in the client, of %d in the server (notification debt: those that wait during a call), at any capacity\n", l.Debt.Client, l.Debt.Server)
 	for _, warning := range l.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", warning)
 	}

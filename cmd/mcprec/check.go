@@ -423,7 +423,7 @@ func (r *checkReport) session(name string, s check.Summary) {
 	})
 }
 
-// useless says in the summary of a session why it was of no use, if it was of none.
+// whyUseless says in the summary of a session why nothing came of the session; "" if something did.
 func whyUseless(summary check.Summary) (said string) {
 	switch {
 	case summary.Asked == 0 && summary.Frames == 0:

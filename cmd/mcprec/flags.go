@@ -125,6 +125,13 @@ func (h *home) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.Dir, "store", "", "the store's `DIR` (default $MCPREC_HOME, else the state folder)")
 }
 
+// unmasked returns h as with --secrets: what is opened by it masks nothing, and makes no key for
+// placeholders in the store.
+func (h home) unmasked() home {
+	h.Secrets.Show = true
+	return h
+}
+
 // addMaskFlags adds the flags of a command that prints or writes recorded data.
 func (h *home) addMaskFlags(cmd *cobra.Command) {
 	h.addFlags(cmd)

@@ -347,8 +347,7 @@ must be room for the largest database once more.`,
 
 func runCompact(cmd *cobra.Command, home home) (err error) {
 	defer process.LimitMemory()()
-	home.Secrets.Show = true // it prints nothing of a session, and needs no key
-	db, err := openStore(cmd, home)
+	db, err := openStore(cmd, home.unmasked())
 	if err != nil {
 		return err
 	}

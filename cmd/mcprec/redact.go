@@ -167,8 +167,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 	if x.masker, err = options.Masker(nil); err != nil {
 		return err
 	}
-	x.home.Secrets.Show = true // so that no key is made in what is opened
-	if len(args) == 0 {        // every session of the store
+	if len(args) == 0 { // every session of the store
 		db, err := x.Open(boltstore.Options{})
 		if err != nil {
 			return err
@@ -186,7 +185,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 		}
 	}
 	for _, arg := range args {
-		s, err := openSession(cmd, x.home, arg)
+		s, err := openSession(cmd, x.home.unmasked(), arg)
 		if err != nil {
 			return errors.Join(x.faults, err)
 		}

@@ -41,9 +41,8 @@ mcprec store repair saves what a damaged store still holds.`,
 			if len(args) == 0 {
 				err = v.store(h)
 			}
-			h.Secrets.Show = true // so that no key is made in what is opened
 			for _, arg := range args {
-				s, err := openSession(cmd, h, arg)
+				s, err := openSession(cmd, h.unmasked(), arg)
 				if err != nil {
 					return err
 				}

@@ -1,5 +1,5 @@
 // Package exit is how a command ends. A [Status] is an exit code or a signal, with the error
-// to print, if any. Main maps every other error to a Status.
+// to print, if any. [Of] maps every other error to a Status.
 package exit
 
 import (

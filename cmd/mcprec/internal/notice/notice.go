@@ -1,5 +1,5 @@
 // Package notice prints messages while a session is served. A [Background] never makes its
-// caller wait for the reader of standard error; [Notices] print each message once.
+// caller wait for the reader of standard error; what [New] returns prints each message once.
 package notice
 
 import (
@@ -33,7 +33,7 @@ type Background struct {
 }
 
 const (
-	maxQueued   = 1 << 18 // bytes of a backgroundWriter
+	maxQueued   = 1 << 18 // bytes of the queue of a Background
 	writtenOnce = 4096    // bytes of one write, which is atomic on a pipe
 	// drainGrace is how long Close waits for an idle reader.
 	drainGrace = 250 * time.Millisecond

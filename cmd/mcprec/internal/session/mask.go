@@ -195,6 +195,9 @@ type SecretCount struct{ Secrets, Events uint64 }
 
 // Find masks the events of a session, calls f with each event and the secrets in it, and counts both.
 func (d Masker) Find(events iter.Seq2[store.Event, error], f func(store.Event, []mask.Finding) error) (n SecretCount, err error) {
+	if d.inner == nil {
+		return n, Each(events, func(event store.Event) error { return f(event, nil) })
+	}
 	var found []mask.Finding
 	session := d.inner.Reporting(func(finding mask.Finding) { found = append(found, finding) }).Session()
 	err = Each(events, func(event store.Event) error {

@@ -87,8 +87,8 @@ func openStored(ctx context.Context, home Home, errs io.Writer, find func(*Store
 	return db.Session(found), nil
 }
 
-// OpenDamaged is open for what can be saved of a session that a damaged store may not list. It
-// wants the whole id.
+// OpenDamaged opens a session that a damaged store may not list. The session yields every event
+// with a good checksum. For a session that is not listed the argument is its whole id.
 func OpenDamaged(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
 	id, err := store.ParseSessionID(arg)
 	if err != nil {

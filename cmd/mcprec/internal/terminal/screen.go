@@ -151,7 +151,7 @@ func (s *Screen) PaintVerdict(text string) {
 			how = Unpainted
 		case word == "PASS":
 			how = Green
-		case word == "UNDECIDED", word == "SUSPECT", word == "STALL":
+		case word == "UNDECIDED", word == "STALL":
 			how = Yellow
 		}
 		s.Paint(how, word)
