@@ -15,7 +15,8 @@ import (
 const FormatVersion = 1
 
 // Header is the payload of the Opened event, as JSON on one line in this field order, and the
-// first line of a fixture. Unknown fields stay in the payload.
+// first line of a fixture. Unknown fields stay in the payload. boltstore/dbtx.go encodes the
+// fields one by one for listings, without Processes, MaxFrame, Redacted and the rules of Masked.
 type Header struct {
 	Version   int       `json:"mcprec"`
 	ID        SessionID `json:"id"`

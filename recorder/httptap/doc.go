@@ -4,8 +4,8 @@
 // # What it promises
 //
 // Bodies stream through unchanged and at once, and every byte is recorded before it passes.
-// Methods, paths, status codes and the headers of MCP are recorded, too; credentials in headers
-// never are.
+// Methods, paths, status codes and the headers of MCP (keptHeader in store/httpevent lists them)
+// are recorded, too; credentials in headers never are.
 //
 // # Data layout
 //

@@ -4,7 +4,8 @@
 // A tap on live traffic and an importer of another recorder's file make their HTTP events
 // by the same rules. The functions are pure: no I/O and no state.
 //
-//	[Header]    the headers of interest to MCP, without credentials
+//	[Header]    the headers of interest to MCP, without credentials: keptHeader below lists
+//	            them, and besides these only Mcp-… headers are kept
 //	[SSE]       the fields of a server-sent event besides its data
 //	[SSEBytes]  the bytes of such an event, from its fields
 //

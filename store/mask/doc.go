@@ -15,7 +15,8 @@
 //
 // # Data layout
 //
-// The rules stand in a table, rules.txt, which rules.go parses. json.go walks the values of
+// The rules say what a secret looks like: a table, rules.txt, which rules.go parses. Which
+// headers of HTTP a recording has at all is an allow-list in package httpevent. json.go walks the values of
 // a message, also of JSON within strings; names.go judges names and values; text.go looks for
 // the rules' words in a text; event.go applies them to events. They return edits of the
 // original bytes.

@@ -11,6 +11,10 @@
 // the caller's has not returned, and which goroutine took a request up. A place is named by
 // the library's function and the caller's own line.
 //
+//	hang     the scene, the category, and what each operation waits for
+//	chain    the chain of waits
+//	trace    what the stacks of a traced run add
+//
 // # What it refuses
 //
 // The package does not decide whether a run hangs: the caller knows. Without a stack it
