@@ -84,9 +84,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		fitting, fault := filterSessions(cmd, db, sessions, fits)
 		sessions, err = fitting, errors.Join(err, fault)
 	}
-	for i := range sessions {
-		sessions[i].Header = db.Masker.Header(sessions[i].Header)
-	}
+	db.Masker.Headers(sessions)
 	var said map[store.SessionID]session.Introduction
 	if options.wide {
 		found, fault := introductions(cmd, db, newest(sessions, options.limit))

@@ -7,19 +7,20 @@ import (
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// patience is how long a call of a live session may be without an answer before it counts as
-// hung.
+// patience is how long something may wait before it counts as a hang, as in mcprec why.
 const patience = 5 * time.Second
 
 // Fold makes the summary of a session. Use NewFold.
 type Fold struct {
 	summary    Summary
 	transcript *timeline.Transcript
+	why        why.Fold
 	open       map[uint64]*timeline.Call // requests of the client without an answer, by Seq
 	payload    []byte                    // of the event
 }
@@ -33,6 +34,9 @@ func NewFold() *Fold {
 
 // Apply takes the next event.
 func (f *Fold) Apply(e store.Event) error {
+	if err := f.why.Apply(e); err != nil {
+		return err
+	}
 	if e.Kind != store.Frame && e.Kind != store.HTTP {
 		return nil
 	}
@@ -149,7 +153,7 @@ func firstText(texts ...string) string {
 }
 
 // HasCall reports whether the summary has a call that fits a filter of tools and outcomes: see
-// filter.Filter.OfToolCalls. It is not known if the summary lacks names.
+// filter.Filter.OfToolCalls. It is not known if the summary lacks names of tools.
 func (s *Summary) HasCall(fits *filter.Filter) (has, known bool) {
 	for i := range s.Tools {
 		t := &s.Tools[i]
@@ -179,18 +183,16 @@ func (s *Summary) HasCall(fits *filter.Filter) (has, known bool) {
 // start; 0 for any other.
 func (f *Fold) Close(now time.Duration) Summary {
 	for _, call := range f.open {
-		if call.Cancelled != 0 || call.Method == mcp.MethodListen {
-			continue
+		if call.Cancelled == 0 && call.Method == mcp.MethodCallTool {
+			f.tool(call).Open++
 		}
-		hung := uint64(1)
-		if now > 0 && now-call.At < patience {
-			hung = 0
-		}
-		f.summary.Hung += hung
-		if call.Method == mcp.MethodCallTool {
-			t := f.tool(call)
-			t.Open++
-			t.Hung += hung
+	}
+	for _, finding := range f.why.Report(why.Live{Now: now}, patience).Findings {
+		f.summary.Hung++
+		for _, seq := range finding.Calls {
+			if call := f.open[seq]; call != nil && call.Method == mcp.MethodCallTool {
+				f.tool(call).Hung++
+			}
 		}
 	}
 	return f.summary

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -62,12 +64,17 @@ func TestFold(t *testing.T) {
 {"at":"10ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":4,"method":"prompts/list"}}
 {"at":"11ms","dir":"s2c","frame":{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"no"}}}
 `, want: "client= server= revision= requests=4 errors=3 hung=0; a calls=2 errors=2 open=0 hung=0 bytes=262 max=2ms; b calls=1 errors=0 open=0 hung=0 bytes=116 max=3ms"},
-		{name: "a call without an answer, a cancelled one, a subscription, a request of the server", events: `{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}}
+		{name: "a call without an answer, a cancelled one, a subscription, a ping of the server", events: `{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}}
 {"at":"2ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a"}}}
 {"at":"3ms","dir":"c2s","frame":{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}}
 {"at":"4ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen"}}
-{"at":"5ms","dir":"s2c","frame":{"jsonrpc":"2.0","id":1,"method":"roots/list"}}
+{"at":"5ms","dir":"s2c","frame":{"jsonrpc":"2.0","id":1,"method":"ping"}}
+{"at":"6ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"result":{}}}
+{"at":"60s","kind":"eof","dir":"c2s","data":{"by":"sender"}}
 `, want: "client= server= revision= requests=3 errors=0 hung=1; a calls=2 errors=0 open=1 hung=1 bytes=136 max=0s"},
+		{name: "a call that was given up at once", events: `{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}}
+{"at":"9ms","kind":"eof","dir":"c2s","data":{"by":"sender"}}
+`, want: "client= server= revision= requests=1 errors=0 hung=0; a calls=1 errors=0 open=1 hung=0 bytes=68 max=0s"},
 		{name: "a live call is not hung at once", now: 3 * time.Second, events: `{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}}
 `, want: "client= server= revision= requests=1 errors=0 hung=0; a calls=1 errors=0 open=1 hung=0 bytes=68 max=0s"},
 		{name: "a live call that waits long is", now: time.Minute, events: `{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}}
@@ -161,6 +168,59 @@ func TestDecodeErrors(t *testing.T) {
 	} {
 		if _, err := Decode(row.b); !errors.Is(err, row.want) {
 			t.Errorf("%s: %v, want %v", row.name, err, row.want)
+		}
+	}
+}
+
+func TestHasCall(t *testing.T) {
+	s := summarize(t, `{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"good"}}}
+{"at":"4ms","dir":"s2c","frame":{"jsonrpc":"2.0","id":1,"result":{"content":[]}}}
+{"at":"5ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"bad"}}}
+{"at":"6ms","dir":"s2c","frame":{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":true}}}
+{"at":"7ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"open"}}}
+{"at":"8ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"cancelled"}}}
+{"at":"9ms","dir":"c2s","frame":{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}}
+`, 0)
+	crowded := s
+	crowded.Tools = append(slices.Clone(s.Tools), Tool{Name: others, Calls: 1})
+	for _, row := range []struct{ filter, want string }{
+		{"tool:good", "yes"},
+		{"tool:none", "no"},
+		{"tool:good status:ok", "yes"},
+		{"tool:good status:error", "no"},
+		{"tool:bad status:error", "yes"},
+		{"tool:bad -status:error", "no"},
+		{"tool:open status:pending", "yes"},
+		{"tool:* status:err|pending", "yes"},
+		{"tool:cancelled", "yes"},
+		{"tool:cancelled status:pending", "no"},
+		{"tool:cancelled -status:ok|error|pending", "yes"},
+		{"tool:good status:ok took:>1h", "partly yes"},
+		{"tool:bad status:ok kind:request", "partly no"},
+		{"tool:cancelled status:cancelled", "partly yes"},
+		{"tool:bad status:-32601", "partly yes"},
+		{"status:error", "not by calls"},
+		{"-tool:good status:ok", "not by calls"},
+		{"good", "not by calls"},
+		{"", "not by calls"},
+	} {
+		fits, err := filter.Parse(row.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "not by calls"
+		if calls, whole := fits.OfToolCalls(); calls != nil {
+			has, known := s.HasCall(calls)
+			got = map[bool]string{true: "yes", false: "no"}[has]
+			if !whole {
+				got = "partly " + got
+			}
+			if _, stillKnown := crowded.HasCall(calls); !known || stillKnown && !has {
+				t.Errorf("%q: known %t; with tools whose names are not kept %t", row.filter, known, stillKnown)
+			}
+		}
+		if got != row.want {
+			t.Errorf("%q: %s, want %s", row.filter, got, row.want)
 		}
 	}
 }

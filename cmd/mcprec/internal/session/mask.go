@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/store"
@@ -173,6 +174,24 @@ func (d Masker) Header(header store.Header) store.Header {
 		return masked
 	}
 	return header
+}
+
+// Headers masks the headers of listed sessions, in place. Many sessions have the same label and
+// command, which are masked once.
+func (d Masker) Headers(sessions []store.Session) {
+	masked := map[string]store.Header{}
+	for i := range sessions {
+		own := sessions[i].Header
+		own.ID, own.Start, own.Processes = "", time.Time{}, nil // which tell sessions apart, and have no secrets
+		key := string(own.Encode())
+		h, ok := masked[key]
+		if !ok {
+			h = d.Header(own)
+			masked[key] = h
+		}
+		h.ID, h.Start, h.Processes = sessions[i].ID, sessions[i].Start, sessions[i].Processes
+		sessions[i].Header = h
+	}
 }
 
 // Events masks the events of a session, from the first on.
