@@ -76,9 +76,10 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	sessions, err := options.sessions(cmd, db) // after an error the other parts of the store are still listed
+	sessions, err := (&span{}).sessions(cmd, db) // after an error the other parts of the store are still listed
+	short := shortIDs(sessions)                  // which name a session among all
 	sessions = slices.DeleteFunc(sessions, func(s store.Session) bool {
-		return !strings.HasPrefix(string(s.ID), strings.ToLower(name)) && !session.HasLabel(s.Header, name)
+		return !options.has(s) || !strings.HasPrefix(string(s.ID), strings.ToLower(name)) && !session.HasLabel(s.Header, name)
 	})
 	if fits.String() != "" {
 		fitting, fault := filterSessions(cmd, db, sessions, fits)
@@ -100,7 +101,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 			err = errors.Join(err, enc.Encode(lineOf(s, said)))
 		}
 	} else {
-		listText(w, sessions, options.limit, said)
+		listText(w, newest(sessions, options.limit), short, said)
 	}
 	if len(sessions) == 0 && err == nil && options.format == "text" {
 		switch {
@@ -193,16 +194,12 @@ type column struct {
 }
 
 // listText prints a table. It leaves columns out and cuts lines on a terminal that is narrow.
-// said has what the ends of each session said of themselves; nil without --wide.
-func listText(screen *terminal.Screen, sessions []store.Session, limit int, said map[store.SessionID]session.Introduction) {
+// short has the short id of each session, said what its ends said of themselves; nil without
+// --wide.
+func listText(screen *terminal.Screen, sessions []store.Session, short map[store.SessionID]string, said map[store.SessionID]session.Introduction) {
 	if len(sessions) == 0 {
 		return
 	}
-	short := map[store.SessionID]string{}
-	for i, id := range shortIDs(sessions) {
-		short[sessions[i].ID] = id
-	}
-	sessions = newest(sessions, limit)
 	isNarrow := screen.Narrow(100)
 	start, startWidth := time.DateTime, 19
 	if isNarrow {
@@ -300,7 +297,7 @@ func commandOf(session store.Session) string {
 }
 
 // shortIDs returns the shortest unique prefixes of the ids, of at least 8 characters.
-func shortIDs(sessions []store.Session) []string {
+func shortIDs(sessions []store.Session) map[store.SessionID]string {
 	need := make(map[store.SessionID]int, len(sessions))
 	sorted := make([]store.SessionID, len(sessions))
 	for i, s := range sessions {
@@ -316,9 +313,9 @@ func shortIDs(sessions []store.Session) []string {
 		}
 		need[a], need[b] = max(need[a], n+1), max(need[b], n+1)
 	}
-	short := make([]string, len(sessions))
-	for i, s := range sessions {
-		short[i] = string(s.ID[:min(need[s.ID], len(s.ID))])
+	short := make(map[store.SessionID]string, len(sessions))
+	for id, n := range need {
+		short[id] = string(id[:min(n, len(id))])
 	}
 	return short
 }
