@@ -59,13 +59,18 @@ type queued struct {
 // waits reports whether bytes wait for the receiver.
 func (l look) waits() bool { return l.read > l.passed || l.queued.bytes > 0 }
 
-// movedSince reports whether the receiver may have read since an earlier look. If the queue is
-// not exact, what was passed on meanwhile may hide it.
+// movedSince reports whether the receiver may have read since an earlier look. A queue that is
+// not exact counts the memory that bytes take, so it grows at least by what was passed on
+// meanwhile if nothing was read; while a write is under way that is not known.
 func (l look) movedSince(before look) bool {
-	if l.queued.exact && before.queued.exact {
-		return l.passed-l.queued.bytes != before.passed-before.queued.bytes
+	passed := l.passed - before.passed
+	switch {
+	case l.queued.exact && before.queued.exact:
+		return passed != l.queued.bytes-before.queued.bytes
+	case l.read != l.passed || before.read != before.passed:
+		return passed != 0 || l.queued.bytes < before.queued.bytes
 	}
-	return l.passed != before.passed || l.queued.bytes < before.queued.bytes
+	return l.queued.bytes < before.queued.bytes+passed
 }
 
 // info returns the payload of a Stalled event.
@@ -183,6 +188,10 @@ func (w *stallWatch) lookOn() bool {
 		for _, f := range w.flows {
 			read := f.state.read.Load()
 			l := look{read, min(f.state.passed.Load(), read), f.queue.held()}
+			if f.state.read.Load() != read { // the queue may have more than was counted
+				waits = true
+				continue
+			}
 			if info := f.next(time.Now(), l); info != nil {
 				w.log.record(store.Stalled, f.dir, info)
 			}

@@ -30,6 +30,7 @@ func TestFlow(t *testing.T) {
 		{"a write that blocks where the queue is not known", "9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/9/0", "5: 500ms 9/5/0 blocked"},
 		{"a socket that is not read", "9/9/~700 9/9/~700 9/9/~700 9/9/~700 9/9/~700 9/9/~700", "5: 500ms 9/9/-1"},
 		{"a socket that may be read", "9/9/~700 19/19/~700 29/29/~700 39/39/~700 49/49/~700 59/59/~700", ""},
+		{"a socket that is not read while more comes", "9/9/~700 9/9/~700 19/19/~1400 29/29/~2100 29/29/~2100 39/39/~2800 49/49/~3500", "5: 500ms 39/39/-1"},
 		{"a socket that is read slowly", "9/9/~700 9/9/~600 9/9/~500 9/9/~400 9/9/~300 9/9/~200", ""},
 	} {
 		var said []string

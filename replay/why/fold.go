@@ -276,7 +276,11 @@ func (f *Fold) onStalled(e store.Event) {
 	}
 	s := stall{moment: f.now, since: e.At - info.For, info: info, first: info.Frame}
 	if info.Passed > 0 {
-		s.first, s.before, s.size = f.passage.At(e.Dir, info.Passed-max(info.Unread, 0))
+		if info.Unread < 0 { // of a socket it is only known that its last bytes are not read
+			s.first, _, _ = f.passage.At(e.Dir, info.Passed-1)
+		} else {
+			s.first, s.before, s.size = f.passage.At(e.Dir, info.Passed-info.Unread)
+		}
 	}
 	f.stalls[side(e.Dir)] = s
 }

@@ -1,10 +1,12 @@
 package why
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -183,6 +185,8 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		case j.isBehind(c) && w.shape == NoAnswer:
 		case w.shape == AsksClient && w.until.at-w.asks.at >= j.after, w.shape != AsksClient && silent >= j.after:
 			add(w)
+		case w.shape == ClientNotReading && w.until.at-j.stalls[s2c].since >= j.after: // the server goes on
+			add(w)
 		}
 	}
 	for _, c := range j.calls[s2c] {
@@ -267,11 +271,12 @@ func (j *judge) mayResume(x *exchange) bool {
 	return x.what == store.HTTPEnd && (x.resumable || j.isSSE || x.status == 202)
 }
 
-// firstAsk returns the request of the server that stands behind a call, over HTTP in its
-// exchange, and is not answered.
+// firstAsk returns the request of the server that stands behind a call, over HTTP in its exchange
+// or on the stream that belongs to no call, and is not answered.
 func (j *judge) firstAsk(c *call) *call {
 	for _, asks := range j.calls[s2c] {
-		if asks.seq > c.seq && asks.cancelled.seq == 0 && (c.stream == 0 || asks.stream == c.stream || j.isSSE) {
+		isNear := c.stream == 0 || asks.stream == c.stream || j.isSSE || asks.exchange != nil && asks.exchange.method == http.MethodGet
+		if asks.seq > c.seq && asks.cancelled.seq == 0 && isNear {
 			return asks
 		}
 	}
@@ -340,7 +345,7 @@ func (j *judge) blame(w *wait) {
 		w.shape = LateAnswer
 	case x != nil && x.ended.seq != 0 && j.mayResume(x) && x.resumable && !j.resumed[x.lastID]:
 		w.shape, w.culprit = NotResumed, "client"
-	case j.noise[s2c].seq > c.seq && looksLikeMessage(j.noise[s2c].text):
+	case j.noise[s2c].seq > c.seq && (looksLikeMessage(j.noise[s2c].text) || textBefore(j.noise[s2c].text) > 0):
 		w.shape = BrokenAnswer
 		if n := j.noise[s2c]; n.half && j.end.seq != 0 {
 			w.shape = HalfFrame
@@ -392,7 +397,7 @@ func (j *judge) silence() *wait {
 	until := j.endOfSession()
 	for _, dir := range []transport.Direction{s2c, c2s} {
 		s := j.stalls[dir]
-		isOwed := s.info.Blocked || s.closed && j.noise[c2s].seq > s.seq || s.first != 0 && dir == s2c && j.answered.seq >= s.first
+		isOwed := s.info.Blocked || s.closed && j.noise[c2s].seq > s.seq || s.first != 0 && dir == s2c && (j.answered.seq >= s.first || j.answered.at >= s.since)
 		if s.seq == 0 || !isOwed || until.at-s.since < j.after {
 			continue
 		}
@@ -457,14 +462,19 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 		return w.call != nil && w.input == nil && w.call.dir == c2s && w.call.answers == j.answersOut &&
 			slices.Contains([]string{NoAnswer, ProgressStopped, NoResponse, StreamSilent, NotAcknowledged}, w.shape)
 	}
+	waitsForClient := func(first, w *wait) bool { // and the server has answered nothing between
+		return first.shape == AsksClient && first.call.answers == w.call.answers && first.until.seq == w.until.seq
+	}
 	slices.SortStableFunc(waits, func(a, b *wait) int { return cmp.Compare(a.since.at, b.since.at) })
 	var causes []cause
 	groups := map[cause][]*wait{}
 	for _, w := range waits {
 		key := cause{shape: w.shape, asks: w.asks}
 		switch {
-		case isQuiet(w) && len(causes) > 0 && causes[0].asks != nil && groups[causes[0]][0].until.seq == w.until.seq:
+		case isQuiet(w) && len(causes) > 0 && waitsForClient(groups[causes[0]][0], w):
 			key = causes[0] // the server waits for the client, and does nothing else
+		case w.shape == AsksClient && w.asks == nil && len(causes) > 0 && waitsForClient(groups[causes[0]][0], w):
+			key = causes[0]
 		case isQuiet(w):
 			key = cause{shape: NoAnswer}
 		case w.shape == ClientNotReading || w.shape == ServerEnded:
@@ -495,6 +505,14 @@ func looksLikeMessage(b []byte) bool {
 		}
 	}
 	return false
+}
+
+// textBefore returns how many bytes of text stand before the message at the end of a line, or 0.
+func textBefore(line []byte) int {
+	if i := bytes.IndexByte(line, '{'); i > 0 && json.Valid(line[i:]) {
+		return i
+	}
+	return 0
 }
 
 // label names a message: its method and target.

@@ -167,6 +167,9 @@ func (w *words) cause() {
 		w.say("The server sent %s that are no message %s (#%d): %s.", phrase.Plural(len(n.text), "byte"), w.ago(n.at), n.seq, w.text(n.text))
 		w.show(n.moment, "bytes that are no message: %s", w.text(n.text))
 		w.suggests = "they were meant as the answer"
+		if textBefore(n.text) > 0 {
+			w.suggests = "the server prints to its standard output, which belongs to the protocol, and the message stands behind that in the same line; logs go to standard error"
+		}
 	case WrongID:
 		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.orphan.message().ID)), w.ago(w.orphan.at), w.orphan.seq)
 		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.orphan.message().ID)))
@@ -230,6 +233,9 @@ func (w *words) serverDid(c *call) {
 	case last.seq > since.seq && (c == nil || last.seq != c.progress.seq):
 		w.say("Its last message is %s, %s (#%d).", said(last), w.ago(last.at), last.seq)
 		w.show(last.moment, "the server's last message: %s", said(last))
+	case w.noise[s2c].seq > since.seq:
+		w.say("The server %s no message since, only other text: %s, %s (#%d).", w.tense("has sent", "sent"), w.text(w.noise[s2c].text), w.ago(w.noise[s2c].at), w.noise[s2c].seq)
+		w.show(w.noise[s2c].moment, "no message: %s", w.text(w.noise[s2c].text))
 	case last.seq <= since.seq:
 		w.say("The server %s nothing since.", w.tense("has sent", "sent"))
 	}
@@ -264,7 +270,9 @@ func (w *words) asksClient() {
 		w.show(last.moment, "the client's last message: %s", said(last))
 	} else {
 		w.say("The client %s nothing since.", w.tense("has sent", "sent"))
-		w.suggests = "the client reads nothing, or answers nothing, while it waits for its own call"
+		if len(w.calls[c2s]) > 0 {
+			w.suggests = "the client reads nothing, or answers nothing, while it waits for its own call"
+		}
 	}
 	w.hasRead(s2c)
 	w.proves = "that the question passed the recorder and no answer to it came"
@@ -334,6 +342,8 @@ func (w *words) notReading() {
 	}
 	if s.first != 0 && s.before > 0 {
 		w.say("It stopped in the middle of #%d, behind %d of its %d bytes.", s.first, s.before, s.size)
+	} else if s.first != 0 && s.info.Unread < 0 {
+		w.say("It has not read #%d.", s.first)
 	} else if s.first != 0 {
 		w.say("The first that it has not read is #%d.", s.first)
 	} else if s.info.Passed > 0 && s.before >= 0 {
