@@ -233,7 +233,7 @@ func (w *words) serverDid(c *call) {
 	case last.seq > since.seq && (c == nil || last.seq != c.progress.seq):
 		w.say("Its last message is %s, %s (#%d).", said(last), w.ago(last.at), last.seq)
 		w.show(last.moment, "the server's last message: %s", said(last))
-	case w.noise[s2c].seq > since.seq:
+	case w.noise[s2c].seq > since.seq && w.first.shape != StrayText:
 		w.say("The server %s no message since, only other text: %s, %s (#%d).", w.tense("has sent", "sent"), w.text(w.noise[s2c].text), w.ago(w.noise[s2c].at), w.noise[s2c].seq)
 		w.show(w.noise[s2c].moment, "no message: %s", w.text(w.noise[s2c].text))
 	case last.seq <= since.seq:
