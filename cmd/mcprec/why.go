@@ -337,6 +337,17 @@ func (o whyOptions) print(cmd *cobra.Command, answers []answer) error {
 	return errors.Join(err, w.Flush())
 }
 
+// verdict returns the word for a session with findings: "may be stuck" where an idle client
+// would look the same.
+func (a answer) verdict() string {
+	for _, f := range a.Findings {
+		if f.Shape != why.ClientSilent || f.Unknown == "" {
+			return "stuck"
+		}
+	}
+	return "may be stuck"
+}
+
 // text prints an answer as a paragraph, its evidence and the next command.
 func (a answer) text(w io.Writer) error {
 	head := terminal.Plain(a.name)
@@ -352,7 +363,7 @@ func (a answer) text(w io.Writer) error {
 			fmt.Fprintf(w, "%s\n", terminal.Plain(strings.ToUpper(a.Last[:1])+a.Last[1:]+"."))
 		}
 	} else {
-		fmt.Fprintf(w, "%s: stuck\n", head)
+		fmt.Fprintf(w, "%s: %s\n", head, a.verdict())
 	}
 	for _, f := range a.Findings {
 		fmt.Fprintf(w, "\n%s\n\n", terminal.Plain(f.Text))

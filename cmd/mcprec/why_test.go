@@ -28,6 +28,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // TestWhy runs testdata/why/*.txtar: real process pairs that hang, or do not, and what why
@@ -58,7 +59,7 @@ const (
 	playGreeting    = `{"id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`
 )
 
-// readPlay reads a play. A line "@ CAPABILITIES" is the handshake.
+// readPlay reads a play. A line "@ CAPABILITIES" is the handshake; "@ old" that of 2024-11-05.
 func readPlay(text string) (lines []playLine) {
 	add := func(text string) {
 		what := strings.TrimLeft(text[1:], "0123456789")
@@ -80,8 +81,13 @@ func readPlay(text string) (lines []playLine) {
 				add(strings.Replace(l, "%s", strings.TrimSpace(capabilities[len("http"):]), 1))
 			}
 		case isHandshake:
-			add("> " + strings.Replace(playInitialize, "%s", strings.TrimSpace(capabilities), 1))
-			add("< " + playGreeting)
+			capabilities, isOld := strings.CutPrefix(strings.TrimSpace(capabilities), "old")
+			revision := strings.NewReplacer()
+			if isOld {
+				revision = strings.NewReplacer(mcp.Revision2025_11_25, mcp.Revision2024_11_05)
+			}
+			add("> " + revision.Replace(strings.Replace(playInitialize, "%s", capabilities, 1)))
+			add("< " + revision.Replace(playGreeting))
 			add("> " + playInitialized)
 		default:
 			add(text)

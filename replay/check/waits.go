@@ -77,6 +77,7 @@ func (f *Fold) reportWaits(live why.Live, revision string) {
 		live = why.Live{}
 	}
 	hung := map[uint64]bool{}
+	live.Doubtful = true // E10 is a warning then
 	for _, w := range f.waits.Report(live, f.longWait()).Findings {
 		d := unanswered
 		switch {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -24,6 +23,8 @@ type Live struct {
 	Server Process
 	Client Process
 	Mask   func(string) string // masks a text of a peer; nil: it stays as it is
+	// Doubtful makes findings also of clients that are silent as idle ones are.
+	Doubtful bool
 }
 
 // Process is how a process stands now. The zero Process is not known.
@@ -223,6 +224,9 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 	if len(waits) == 0 {
 		add(j.silence())
 	}
+	if len(waits) == 0 && j.mayBeSilent(j.endOfSession()) {
+		r.Open = append(r.Open, j.silentSince())
+	}
 	return waits
 }
 
@@ -275,7 +279,7 @@ func (j *judge) mayResume(x *exchange) bool {
 // or on the stream that belongs to no call, and is not answered.
 func (j *judge) firstAsk(c *call) *call {
 	for _, asks := range j.calls[s2c] {
-		isNear := c.stream == 0 || asks.stream == c.stream || j.isSSE || asks.exchange != nil && asks.exchange.method == http.MethodGet
+		isNear := c.stream == 0 || asks.stream == c.stream || j.isSSE || asks.exchange != nil && asks.exchange.method == "GET"
 		if asks.seq > c.seq && asks.cancelled.seq == 0 && isNear {
 			return asks
 		}
@@ -439,16 +443,24 @@ const silentTimes = 10
 
 // silentClient finds a client that stopped at an answer behind notifications. A client that
 // hands notifications to a queue that nobody drains during a call stops at the first such
-// answer. A client that is idle looks the same in the log, so more must hold: the client has
-// never gone on behind such an answer, or from a pause as long as --after, which a person makes;
-// it is silent for much longer than it ever was; or it gives up a call that was answered.
+// answer. A client that is idle looks the same in the log, so more must hold: the client gives
+// up a call that was answered; or it speaks a revision of the releases that are known to stop
+// so, and see [judge.mayBeSilent].
 func (j *judge) silentClient(until ending) *wait {
-	silent := until.at - j.behind.at
-	isIdle := j.survived || j.pause >= j.after || silent < silentTimes*j.pause
-	if j.behind.seq == 0 || silent < j.after || isIdle && j.abandoned.seq == 0 {
+	gaveUp := j.behind.seq != 0 && until.at-j.behind.at >= j.after && j.abandoned.seq != 0
+	isKnown := j.revision == mcp.Revision2024_11_05 || j.live.Doubtful
+	if !gaveUp && !(isKnown && j.mayBeSilent(until)) {
 		return nil
 	}
 	return &wait{shape: ClientSilent, culprit: "client", since: j.behind.moment, until: until}
+}
+
+// mayBeSilent reports whether the client may have stopped at an answer behind notifications: it
+// has never gone on behind such an answer, nor from a pause as long as --after, which a person
+// makes, and it is silent for much longer than it ever was.
+func (j *judge) mayBeSilent(until ending) bool {
+	silent := until.at - j.behind.at
+	return j.behind.seq != 0 && silent >= j.after && silent >= silentTimes*j.pause && !j.survived && j.pause < j.after
 }
 
 // findings makes one finding of the waits with one cause.

@@ -13,6 +13,7 @@ import (
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{%s},"clientInfo":{"name":"c","version":"1"}}}
@@ -23,7 +24,7 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 //
 //	> FRAME, < FRAME      with a number for HTTP: >3 FRAME
 //	KIND[/DIR[/STREAM]] PAYLOAD
-//	@ CAPABILITIES        the handshake
+//	@ CAPABILITIES        the handshake; "@ old" that of 2024-11-05
 //	wait DURATION
 //	open PIPE TEXT        a line without an end
 //	process STATE
@@ -46,7 +47,12 @@ func readSession(t *testing.T, text string) (s session) {
 	}
 	for line := range strings.Lines(text) {
 		if capabilities, ok := strings.CutPrefix(line, "@"); ok {
-			text = strings.Replace(text, line, strings.Replace(handshake, "%s", strings.TrimSpace(capabilities), 1)+"\n", 1)
+			capabilities, isOld := strings.CutPrefix(strings.TrimSpace(capabilities), "old")
+			greeting := strings.Replace(handshake, "%s", capabilities, 1)
+			if isOld {
+				greeting = strings.ReplaceAll(greeting, mcp.Revision2025_11_25, mcp.Revision2024_11_05)
+			}
+			text = strings.Replace(text, line, greeting+"\n", 1)
 		}
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {

@@ -474,6 +474,13 @@ func givenUp(w *wait) string {
 	return fmt.Sprintf("%s was given up after %v (#%d), and the session went on", w.call.name(), phrase.Brief(w.length()), w.call.cancelled.seq)
 }
 
+// silentSince says that the client is silent behind an answer, as one that is idle is.
+func (j *judge) silentSince() string {
+	b := j.behind
+	return fmt.Sprintf("the client said nothing after the answer to %s (#%d), which stood behind %s: an idle client looks the same; if it hangs, mcprec replay --client inbox:0 shows how",
+		label(b.call.message()), b.seq, phrase.Plural(b.notices, "notification"))
+}
+
 // personAsked says that a person has a request of the server.
 func personAsked(c *call, until ending) string {
 	if until.seq != 0 {
