@@ -2,15 +2,20 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -39,24 +44,28 @@ write ends when the other end reads.
 --expect holds the session to the verdicts that its header states ("expect"),
 instead of one given by the flags above.
 
+If the recorded session itself hung, as mcprec why judges it, the first line is HUNG, with
+who waited for whom, and the exit code is 1, whatever the models say below.
+
 If a request of the client was neither answered nor cancelled when the recording ends,
-the first line is UNANSWERED, with who owes the answer and how long the client waited,
-and the exit code is 1. Open requests of the server alone are a note. What the models
+UNANSWERED comes before the verdict, with who owes the answer and how long the client
+waited, and the exit code is 1. Open requests of the server alone are a note. What the models
 say follows: pass then means that a transport of this capacity is not the reason. If no
 request of the client was answered otherwise, as where HTTP refused each or the server
 died before, it says NOTHING TO REPLAY, and the exit code is 1. A verdict that --expect
-states is of the models alone.
+states is of the models alone, and neither line comes with it.
 
 --format json prints one object: verdict (pass, hang, or, where the models pass,
-unanswered for an open request and nothing for a session in which none was
-answered), proved (true for a hang: no order of steps goes on from there), category
-(head-on, swallowed, mutual call, never sent; empty for a pass), explanation, summary (of
-a hang: the sentence that it begins with), capacity
+unanswered for an open request, nothing for a session in which none was answered, and
+else hung for a session that hung itself), proved (true for a hang: no order of steps goes
+on from there), category (head-on, swallowed, mutual call, never sent; empty for a pass),
+explanation, summary (of a hang: the sentence that it begins with), capacity
 ({"c2s":N,"s2c":N}, N a number or "unbounded"), models ({"client","server"}), frames
-({"c2s","s2c"}: recorded, taken, read), waits (a list of who, waits_for, holds, why,
-seq), cycle (the names of those that wait for each other), assumptions, changes,
-sequence, unanswered (a list of seq, call, owes, waited, cancelled: the event that
-cancelled it, reason: that it gives), warnings.
+({"c2s","s2c"}: recorded, taken, read), waits (a list of who, waits_for, holds, why, seq),
+cycle (the names of those that wait for each other), assumptions, changes, sequence,
+unanswered (a list of seq, call, owes, waited, cancelled: the event that
+cancelled it, reason: that it gives), warnings, hung (what was stuck in the recorded
+session, a list of shape, culprit, text; mcprec why has the rest).
 
 `
 
@@ -108,7 +117,17 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return err
 	}
 	defer closeInto(&err, s)
-	recording, err := replay.Load(s.Events(cmd.Context(), 1, store.ReadOptions{}))
+	var fold why.Fold
+	recording, err := replay.Load(func(yield func(store.Event, error) bool) {
+		for e, err := range s.Events(cmd.Context(), 1, store.ReadOptions{}) {
+			if err == nil {
+				_ = fold.Apply(e) // its only fault is the header's, which Load returns
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -116,8 +135,19 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return exit.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
-		verdict := replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged()
-		return printVerdict(cmd, options.format, verdict, verdict.Verdict == replay.Pass)
+		live, err := liveNow(cmd.Context(), s)
+		if err != nil {
+			return err
+		}
+		told := judgedReplay{Verdict: replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged(),
+			Hung: []hungFinding{}, session: cmp.Or(string(s.ID), terminal.ShellWord(arg))}
+		for _, f := range fold.Report(live, stuckAfter).Findings {
+			told.Hung = append(told.Hung, hungFinding{f.Shape, f.Culprit, f.Text})
+		}
+		if len(told.Hung) > 0 && told.Verdict.Verdict == replay.Pass {
+			told.Verdict.Verdict = "hung"
+		}
+		return printVerdict(cmd, options.format, told, told.Verdict.Verdict == replay.Pass)
 	}
 	expectations, err := replay.ParseExpectation(recording.Header().Expect)
 	if err != nil {
@@ -140,6 +170,34 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		}
 	}
 	return err
+}
+
+// judgedReplay is the verdict of the models, and what was stuck in the recorded session itself.
+type judgedReplay struct {
+	replay.Verdict
+	Hung []hungFinding `json:"hung"`
+
+	session string // as an argument of mcprec why
+}
+
+// hungFinding is what replay tells of a [why.Finding].
+type hungFinding struct {
+	Shape   string `json:"shape"`
+	Culprit string `json:"culprit"`
+	Text    string `json:"text"`
+}
+
+// Text returns a line about the oldest finding, one that counts the others, and then the verdict
+// of the models.
+func (j judgedReplay) Text() string {
+	if len(j.Hung) == 0 {
+		return j.Verdict.Text()
+	}
+	text := terminal.Plain(fmt.Sprintf("HUNG: the recorded session hung: %s; mcprec why %s tells more", strings.TrimSuffix(j.Hung[0].Text, "."), j.session)) + "\n"
+	if others := len(j.Hung) - 1; others > 0 {
+		text += fmt.Sprintf("  It has %s.\n", phrase.Plural(others, "other hang"))
+	}
+	return text + j.Verdict.Text()
 }
 
 // listModels prints the SDKs that --client and --server know by name.
