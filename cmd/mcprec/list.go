@@ -195,12 +195,9 @@ type column struct {
 
 // listText prints a table. It leaves columns out and cuts lines on a terminal that is narrow.
 // short has the short id of each session, said what its ends said of themselves; nil without
-// --wide.
-func listText(screen *terminal.Screen, sessions []store.Session, short map[store.SessionID]string, said map[store.SessionID]session.Introduction) {
-	if len(sessions) == 0 {
-		return
-	}
-	isNarrow := screen.Narrow(100)
+// listColumns returns the columns of a list, each as wide as its longest cell; a narrow terminal
+// has fewer.
+func listColumns(sessions []store.Session, short map[store.SessionID]string, said map[store.SessionID]session.Introduction, isNarrow bool) []column {
 	start, startWidth := time.DateTime, 19
 	if isNarrow {
 		start, startWidth = "01-02 15:04", 11
@@ -239,6 +236,16 @@ func listText(screen *terminal.Screen, sessions []store.Session, short map[store
 		}
 	}
 	columns[len(columns)-1].width = 0
+	return columns
+}
+
+// --wide.
+func listText(screen *terminal.Screen, sessions []store.Session, short map[store.SessionID]string, said map[store.SessionID]session.Introduction) {
+	if len(sessions) == 0 {
+		return
+	}
+	isNarrow := screen.Narrow(100)
+	columns := listColumns(sessions, short, said, isNarrow)
 	screen.Fit(terminal.Clip)
 	row := func(cell func(c column) (terminal.Style, string)) {
 		for i, c := range columns {

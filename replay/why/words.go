@@ -163,13 +163,7 @@ func (w *words) cause() {
 		}
 		w.proves = "that the newline did not come"
 	case BrokenAnswer:
-		n := w.noise[s2c]
-		w.say("The server sent %s that are no message %s (#%d): %s.", phrase.Plural(len(n.text), "byte"), w.ago(n.at), n.seq, w.text(n.text))
-		w.show(n.moment, "bytes that are no message: %s", w.text(n.text))
-		w.suggests = "they were meant as the answer"
-		if textBefore(n.text) > 0 {
-			w.suggests = "the server prints to its standard output, which belongs to the protocol, and the message stands behind that in the same line; logs go to standard error"
-		}
+		w.brokenAnswer()
 	case WrongID:
 		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.orphan.message().ID)), w.ago(w.orphan.at), w.orphan.seq)
 		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.orphan.message().ID)))
@@ -393,6 +387,17 @@ func (j *judge) howExited() string {
 		return "by the signal " + clip(j.exit.Signal)
 	}
 	return fmt.Sprintf("with exit status %d", j.exit.Code)
+}
+
+// brokenAnswer tells bytes of the server that are no message, in the place of an answer.
+func (w *words) brokenAnswer() {
+	n := w.noise[s2c]
+	w.say("The server sent %s that are no message %s (#%d): %s.", phrase.Plural(len(n.text), "byte"), w.ago(n.at), n.seq, w.text(n.text))
+	w.show(n.moment, "bytes that are no message: %s", w.text(n.text))
+	w.suggests = "they were meant as the answer"
+	if textBefore(n.text) > 0 {
+		w.suggests = "the server prints to its standard output, which belongs to the protocol, and the message stands behind that in the same line; logs go to standard error"
+	}
 }
 
 func (w *words) clientSilent() {

@@ -122,8 +122,8 @@ func IsPath(arg string) bool {
 	if strings.Trim(arg, "0123456789abcdefABCDEF-") == "" {
 		return false
 	}
-	_, err := os.Stat(arg)
-	return err == nil
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir() // a folder of that name does not hide a label
 }
 
 // OpenFile opens a fixture named by the user.

@@ -1,0 +1,130 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/explore/schedule"
+)
+
+// Exhaustive visits every order of steps at each capacity, without orders that differ only
+// in steps that commute (sleep sets). At the end no order at the level and capacity fails,
+// and the report says so: a proof for deterministic peers that share only the gate.
+// Exhaustive notices unexpected steps, and an end that uses the gate though no step woke
+// the end; it cannot see peers that share data in silence. The runs are made in sequence:
+// Seed and Workers have no effect.
+var Exhaustive schedule.Strategy = exhaustive{}
+
+// exhaustive is the strategy whose runs depend on the runs before.
+type exhaustive struct {
+	naive bool // without sleep sets
+}
+
+// Begin is mix, for runs out of turn.
+func (exhaustive) Begin(seed uint64, run, length int) schedule.Chooser {
+	return schedule.Mix.Begin(seed, run, length)
+}
+
+// visit is the walk through the orders at a capacity.
+type visit struct {
+	walk  schedule.Walk
+	seen  *schedule.Tally
+	tried Tried
+}
+
+// exhaust makes a run at each capacity in turn, until a run fails, a budget is spent or all
+// orders are visited.
+func (s *search) exhaust(exhaustive exhaustive) Report {
+	var visits []*visit
+	for _, c := range s.plan.Capacities {
+		w := schedule.Walk{Naive: exhaustive.naive, Touching: s.newRun(c).trail.Touching}
+		visits = append(visits, &visit{walk: w, seen: schedule.NewTally(), tried: Tried{Capacity: c, Verdict: Pass}})
+	}
+	failed, done, ended := s.rounds(visits)
+	var tried []Tried
+	for _, v := range visits {
+		s.seen.Merge(v.seen)
+		tried = append(tried, v.tried)
+	}
+	switch {
+	case failed == nil && s.leaks.runs > 0, failed != nil && leaksAlone(failed):
+		return s.report(s.leaks.first, s.leaks.at)
+	case failed != nil:
+		report := s.report(failed, done)
+		s.judge(&report, failed, func(i, most int) Tried {
+			v := visits[i]
+			for v.tried.Verdict == Pass && v.tried.Schedules < most && s.limits.ended() == "" && s.advance(v) != nil {
+			}
+			return v.tried
+		})
+		return report
+	}
+	report := s.found(done, ended, tried)
+	if ended == EndVisited {
+		report.Coverage.Unseen = 0
+	}
+	return report
+}
+
+// rounds makes the runs, and returns the failed run or the reason for the end.
+func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
+	spent := cpuBudget(s.plan.CPU, workTime(1))
+	for open := true; open; {
+		open = false
+		for _, v := range visits {
+			ended := s.limits.ended()
+			switch {
+			case ended == EndStopped, ended != "" && done >= len(visits):
+				return nil, done, ended
+			case done == s.plan.Schedules:
+				return nil, done, EndSchedules
+			case done >= len(visits) && spent():
+				return nil, done, EndCPU
+			}
+			r := s.advance(v)
+			if r == nil {
+				continue
+			}
+			open = true
+			done++
+			s.remark(r)
+			if s.fails(r) {
+				return r, done, ""
+			}
+		}
+	}
+	if slices.ContainsFunc(visits, func(visit *visit) bool { return !visit.tried.All }) {
+		return nil, done, EndLost
+	}
+	return nil, done, EndVisited
+}
+
+// advance makes the next run of a walk, or returns nil at its end.
+func (s *search) advance(visit *visit) *Run {
+	r := s.newRun(visit.tried.Capacity)
+	r.chooser = visit.walk.Next()
+	if r.chooser == nil {
+		visit.tried.All = !visit.walk.Lost
+		return nil
+	}
+	r.systematic = true
+	r.trail.Touching = visit.walk.Touching
+	r.play(s.t)
+	visit.tried.Schedules++
+	passes := r.verdict == Pass || leaksAlone(r)
+	if !passes {
+		visit.tried.Verdict = r.verdict
+	}
+	switch {
+	case passes && visit.walk.Adopt(r.lessons):
+		// The walk begins again with the lessons. No run is missed in which an end takes back
+		// a frame for the first time, or an operation touches another end than before: up to
+		// this run every assumption held.
+		visit.walk.Restart()
+		visit.seen = schedule.NewTally()
+		visit.tried.Classes = 0
+	case !r.cut:
+		visit.seen.Add(&r.trail)
+		visit.tried.Classes++
+	}
+	return r
+}
