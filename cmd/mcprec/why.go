@@ -358,7 +358,11 @@ func (a answer) text(w io.Writer) error {
 		head += ", live"
 	}
 	if !a.Stuck() {
-		fmt.Fprintf(w, "%s: nothing is stuck\n", head)
+		word := "nothing is stuck"
+		if strings.Contains(strings.Join(a.Open, ""), why.BrokeOff) {
+			word = "nothing is known to be stuck"
+		}
+		fmt.Fprintf(w, "%s: %s\n", head, word)
 		if a.Last != "" {
 			fmt.Fprintf(w, "%s\n", terminal.Plain(strings.ToUpper(a.Last[:1])+a.Last[1:]+"."))
 		}
@@ -384,7 +388,7 @@ func (a answer) text(w io.Writer) error {
 		fmt.Fprintf(w, "Next: %s\n", terminal.Plain(f.Next))
 	}
 	for _, open := range a.Open {
-		fmt.Fprintf(w, "Not stuck: %s.\n", terminal.Plain(open))
+		fmt.Fprintf(w, "Note: %s.\n", terminal.Plain(open))
 	}
 	return nil
 }

@@ -188,6 +188,8 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 			add(w)
 		case w.shape == ClientNotReading && w.until.at-j.stalls[s2c].since >= j.after: // the server goes on
 			add(w)
+		case w.until.by == "recorder" && w.until.text == BrokeOff:
+			r.Open = append(r.Open, fmt.Sprintf("%s was open when %s: how long it waited is not recorded", c.name(), BrokeOff))
 		}
 	}
 	for _, c := range j.calls[s2c] {
@@ -230,6 +232,9 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 	return waits
 }
 
+// BrokeOff is how a session ends whose recorder died, or which was cut.
+const BrokeOff = "the recording broke off"
+
 // endOfSession is now, or how the session ended.
 func (j *judge) endOfSession() ending {
 	switch {
@@ -238,7 +243,7 @@ func (j *judge) endOfSession() ending {
 	case j.live.Now > 0:
 		return ending{moment: moment{0, max(j.live.Now, j.now.at)}}
 	}
-	return ending{moment: j.now, by: "recorder", text: "the recording broke off"}
+	return ending{moment: j.now, by: "recorder", text: BrokeOff}
 }
 
 // endOf is how and when a call was no longer waited for. A cancellation ends a wait, and the
