@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,13 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -195,10 +198,39 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 			return err
 		}
 	}
-	if err := printVerdict(cmd, o.format, report, report.Verdict == explore.Pass); sig == nil || !errors.Is(err, exit.ErrVerdict) && err != nil {
+	var fold why.Fold
+	for _, e := range events {
+		_ = fold.Apply(e) // what cannot be read shows no hang
+	}
+	hung, err := hungIn(cmd.Context(), s, arg, &fold)
+	if err != nil {
+		return err
+	}
+	told := judgedExplore{report, hung}
+	if err := printVerdict(cmd, o.format, told, report.Verdict == explore.Pass && len(hung.Hung) == 0); sig == nil || !errors.Is(err, exit.ErrVerdict) && err != nil {
 		return err
 	}
 	return &exit.Status{Code: exit.Verdict, Signal: sig}
+}
+
+// judgedExplore is the report of an exploration, and what was stuck in the recorded session itself.
+type judgedExplore struct {
+	explore.Report
+	recordedHang
+}
+
+// Text returns what hung in the recording, and then the report.
+func (j judgedExplore) Text() string { return j.recordedHang.line() + j.Report.Text() }
+
+// MarshalJSON writes the members of the report, which has a MarshalJSON of its own, and then hung.
+func (j judgedExplore) MarshalJSON() ([]byte, error) {
+	members, err := j.Report.MarshalJSON()
+	var hung bytes.Buffer
+	if err = errors.Join(err, report.NewEncoder(&hung).Encode(j.recordedHang)); err != nil {
+		return nil, err
+	}
+	members = bytes.TrimSuffix(bytes.TrimSpace(members), []byte("}"))
+	return append(append(members, ','), hung.Bytes()[1:]...), nil
 }
 
 // progressText is the line of a search under way: how far it is, how fast, and how much time is
@@ -225,6 +257,9 @@ come to its end. Then it says who waits for whom, which frame is held by whom an
 what the capacity changes, draws the run, prints a token, and shows the smallest
 session that hangs in the same way. --token runs that one schedule again, on any
 machine. No time passes in a run: a hang is proved, for these models of the ends.
+
+If the recorded session itself hung, as mcprec why judges it, the first line is HUNG, with
+who waited for whom, and the exit code is 1, whatever the models say below.
 
 Levels:
   L0  only delivery moves: each end sends in its recorded order
@@ -267,7 +302,9 @@ of these models none), chain (who waits for whom, one a line), sequence (the run
 drawn), stacks, token, choices (the token in words), shrunk (how the schedule became
 so simple: from, to, runs, held, verified), smaller (null, or the smallest session
 with the same failure: from and to how many frames, runs, token, held, verified,
-boundary), leaked (whether goroutines were left), notes. Lists are never null.
+boundary), leaked (whether goroutines were left), notes, hung (what was stuck in the
+recorded session, a list of shape, culprit, text; mcprec why has the rest; it leaves the
+verdict as it is). Lists are never null.
 
 ` + sessionHelp
 

@@ -2,19 +2,15 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 )
@@ -135,15 +131,11 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return exit.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
-		live, err := liveNow(cmd.Context(), s)
+		hung, err := hungIn(cmd.Context(), s, arg, &fold)
 		if err != nil {
 			return err
 		}
-		told := judgedReplay{Verdict: replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged(),
-			Hung: []hungFinding{}, session: cmp.Or(string(s.ID), terminal.ShellWord(arg))}
-		for _, f := range fold.Report(live, stuckAfter).Findings {
-			told.Hung = append(told.Hung, hungFinding{f.Shape, f.Culprit, f.Text})
-		}
+		told := judgedReplay{replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged(), hung}
 		if len(told.Hung) > 0 && told.Verdict.Verdict == replay.Pass {
 			told.Verdict.Verdict = "hung"
 		}
@@ -175,30 +167,11 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 // judgedReplay is the verdict of the models, and what was stuck in the recorded session itself.
 type judgedReplay struct {
 	replay.Verdict
-	Hung []hungFinding `json:"hung"`
-
-	session string // as an argument of mcprec why
+	recordedHang
 }
 
-// hungFinding is what replay tells of a [why.Finding].
-type hungFinding struct {
-	Shape   string `json:"shape"`
-	Culprit string `json:"culprit"`
-	Text    string `json:"text"`
-}
-
-// Text returns a line about the oldest finding, one that counts the others, and then the verdict
-// of the models.
-func (j judgedReplay) Text() string {
-	if len(j.Hung) == 0 {
-		return j.Verdict.Text()
-	}
-	text := terminal.Plain(fmt.Sprintf("HUNG: the recorded session hung: %s; mcprec why %s tells more", strings.TrimSuffix(j.Hung[0].Text, "."), j.session)) + "\n"
-	if others := len(j.Hung) - 1; others > 0 {
-		text += fmt.Sprintf("  It has %s.\n", phrase.Plural(others, "other hang"))
-	}
-	return text + j.Verdict.Text()
-}
+// Text returns what hung in the recording, and then the verdict of the models.
+func (j judgedReplay) Text() string { return j.recordedHang.line() + j.Verdict.Text() }
 
 // listModels prints the SDKs that --client and --server know by name.
 func listModels(w io.Writer) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder/procstate"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -283,6 +284,47 @@ func stuckIn(ctx context.Context, s *session.Session) (said []string) {
 		said = append(said, fmt.Sprintf("%s See mcprec why %s", terminal.Plain(f.Text), s.ID))
 	}
 	return said
+}
+
+// recordedHang is what was stuck in a recorded session itself. It comes before a verdict of models.
+type recordedHang struct {
+	Hung []hungFinding `json:"hung"`
+
+	session string // as an argument of mcprec why
+}
+
+// hungFinding is what a verdict of models tells of a [why.Finding].
+type hungFinding struct {
+	Shape   string `json:"shape"`
+	Culprit string `json:"culprit"`
+	Text    string `json:"text"`
+}
+
+// hungIn returns what was stuck in a session, whose events the fold has. arg is its name on the
+// command line.
+func hungIn(ctx context.Context, s *session.Session, arg string, fold *why.Fold) (recordedHang, error) {
+	h := recordedHang{Hung: []hungFinding{}, session: cmp.Or(string(s.ID), terminal.ShellWord(arg))}
+	live, err := liveNow(ctx, s)
+	if err != nil {
+		return h, err
+	}
+	for _, f := range fold.Report(live, stuckAfter).Findings {
+		h.Hung = append(h.Hung, hungFinding{f.Shape, f.Culprit, f.Text})
+	}
+	return h, nil
+}
+
+// line returns a line about the oldest finding, and one that counts the others. Without findings
+// it is "".
+func (h recordedHang) line() string {
+	if len(h.Hung) == 0 {
+		return ""
+	}
+	text := terminal.Plain(fmt.Sprintf("HUNG: the recorded session hung: %s; mcprec why %s tells more", strings.TrimSuffix(h.Hung[0].Text, "."), h.session)) + "\n"
+	if others := len(h.Hung) - 1; others > 0 {
+		text += fmt.Sprintf("  It has %s.\n", phrase.Plural(others, "other hang"))
+	}
+	return text
 }
 
 // serverOf returns the process that reads the input of a server: a launcher, such as npx, has it
