@@ -140,8 +140,8 @@ const exitTopic = `Exit codes:
   0    fine
   1    a check failed: why, check, verify, redact --scan or serve --fail found something;
        replay, explore, capacity or drive has another verdict than pass, or the session
-       that replay or explore plays hung itself; diff found a
-       difference; bisect found nothing; repair could not save everything
+       that replay or explore plays hung itself; diff found a difference; bisect found
+       nothing; repair could not save everything
   2    usage: a flag, an argument, or an unknown or ambiguous session
   3    a store or a file that cannot be read or written
   4    record: the command exited 0, but not everything could be recorded
