@@ -188,7 +188,8 @@ func (p *pump) run() {
 	for {
 		p.state.set(reading)
 		n, err := p.src.Read(p.buf[store.ChunkRoom:])
-		p.chunk, p.err = p.buf[store.ChunkRoom:store.ChunkRoom+n], err
+		p.chunk = p.buf[store.ChunkRoom : store.ChunkRoom+n]
+		p.err = err
 		if n > 0 {
 			p.state.set(writing)
 			if !p.record(overdue) {

@@ -60,7 +60,8 @@ func (m Model) Queue() (q int, ok bool) { return m.queue, m.kind == inbox }
 
 // Unnamed returns the model without the name of an SDK.
 func (m Model) Unnamed() Model {
-	m.name, m.preset = "", nil
+	m.name = ""
+	m.preset = nil
 	return m
 }
 
@@ -114,7 +115,8 @@ func ParseEnd(end transport.Direction, s string) (Model, error) {
 		version = found.Through
 	}
 	m := found.Model
-	m.name, m.preset = sdk+"@"+version, found
+	m.name = sdk + "@" + version
+	m.preset = found
 	return m, nil
 }
 

@@ -151,7 +151,8 @@ func (p Preset) Releases() string {
 // 1.x fit every release of 1.
 func (p Preset) has(version string) bool {
 	order := func(a, b string) int {
-		x, y := numbers(a), numbers(b)
+		x := numbers(a)
+		y := numbers(b)
 		n := min(len(x), len(y))
 		return slices.Compare(x[:n], y[:n])
 	}
@@ -191,7 +192,8 @@ func (m Model) like(end transport.Direction) string {
 	if p != nil {
 		_, release, _ = strings.Cut(m.name, "@")
 	} else if i := slices.IndexFunc(presets, func(p Preset) bool { return p.Model == m && (p.End == 0 || p.End == end) }); i >= 0 {
-		p, release = &presets[i], presets[i].Releases()
+		p = &presets[i]
+		release = presets[i].Releases()
 	}
 	switch {
 	case p != nil && p.If != "":

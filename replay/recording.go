@@ -23,7 +23,7 @@ type Recording struct {
 	byDirection [3][]int32        // per direction: indices into frames
 	delivered   []delivery
 	lost        uint64 // events that could not be stored
-	streams     bool   // some frame is of an HTTP stream
+	streams     bool   // a frame came on an HTTP stream
 	refusal     int    // the last HTTP status that refused a request; 0: none
 	exit        string // how the server's process ended, in words; "" if unknown
 

@@ -83,13 +83,15 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	})
 	if fits.String() != "" {
 		fitting, fault := filterSessions(cmd, db, sessions, fits)
-		sessions, err = fitting, errors.Join(err, fault)
+		sessions = fitting
+		err = errors.Join(err, fault)
 	}
 	db.Masker.Headers(sessions)
 	var said map[store.SessionID]session.Introduction
 	if options.wide {
 		found, fault := introductions(cmd, db, newest(sessions, options.limit))
-		said, err = found, errors.Join(err, fault)
+		said = found
+		err = errors.Join(err, fault)
 	}
 	w, serr := screenOf(cmd)
 	if serr != nil {

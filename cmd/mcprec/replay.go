@@ -65,7 +65,7 @@ session, a list of shape, culprit, text; mcprec why has the rest).
 
 `
 
-// insteadOfReplay names the commands for whoever wants to replay to a live end.
+// insteadOfReplay names the commands that play to a live end.
 const insteadOfReplay = "to stand in for the server: mcprec serve; to play the client: mcprec drive SESSION -- COMMAND"
 
 func newReplay() *cobra.Command {

@@ -39,7 +39,8 @@ func newStore() *cobra.Command {
 func movedToStore() []*cobra.Command {
 	commands := storeCommands()
 	for _, cmd := range commands {
-		name, f := cmd.Name(), cmd.Flags()
+		name := cmd.Name()
+		f := cmd.Flags()
 		cmd.Hidden = true
 		cmd.Long = fmt.Sprintf("mcprec %s is mcprec store %[1]s now; the old name still works.\n\n", name) + cmd.Long
 		cmd.PreRun = func(cmd *cobra.Command, _ []string) {

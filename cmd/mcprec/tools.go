@@ -257,7 +257,10 @@ func toolTable(masker session.Masker, list []summarized) table {
 	t := table{head: []string{"TOOL", "CALLS", "ERRORS", "HUNG", "P50", "P95", "BYTES", "SESSIONS", "LAST SEEN", "SERVER"}}
 	for _, r := range rows {
 		x, d := &r.line, &r.total.Durations
-		x.Calls, x.Errors, x.Hung, x.Bytes = r.total.Calls, r.total.Errors, r.total.Hung, r.total.Bytes
+		x.Calls = r.total.Calls
+		x.Errors = r.total.Errors
+		x.Hung = r.total.Hung
+		x.Bytes = r.total.Bytes
 		x.P50, x.P95, x.Max = d.Quantile(50), d.Quantile(95), d.Max()
 		t.rows = append(t.rows, tableRow{bad: x.Hung > 0, value: *x, cells: []string{
 			terminal.PlainName(x.Tool), fmt.Sprint(x.Calls), fmt.Sprint(x.Errors), fmt.Sprint(x.Hung), terminal.Rounded(x.P50).String(),

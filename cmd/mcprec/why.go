@@ -89,7 +89,9 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 		if err != nil {
 			return err
 		}
-		key, stuck, live := "", false, false
+		key := ""
+		stuck := false
+		live := false
 		for _, a := range answers {
 			key += a.key()
 			stuck = stuck || a.Stuck()
@@ -167,7 +169,8 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []answer, err e
 			continue
 		}
 		a, aerr := explain(cmd.Context(), db.Session(found), o.after)
-		if err = errors.Join(err, aerr); aerr == nil && (o.all || a.Stuck()) {
+		err = errors.Join(err, aerr)
+		if aerr == nil && (o.all || a.Stuck()) {
 			answers = append(answers, a)
 		}
 	}
@@ -194,7 +197,8 @@ func explain(ctx context.Context, s *session.Session, after time.Duration) (answ
 		p := parsed{Event: e}
 		if e.Kind == store.Frame {
 			messages, err := e.AsFrame().Messages()
-			p.messages, p.isJSON = messages, err == nil
+			p.messages = messages
+			p.isJSON = err == nil
 		}
 		return p
 	})

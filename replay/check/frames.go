@@ -54,7 +54,8 @@ func (f *Fold) onPartEnd(e store.Event, end store.EOFInfo) {
 		return
 	}
 	f.parts[index(e.Dir)] = store.Event{}
-	text, unpassed := bytes.TrimSpace(part.Payload), end.Read-end.Passed
+	text := bytes.TrimSpace(part.Payload)
+	unpassed := end.Read - end.Passed
 	if unpassed <= 0 || unpassed > int64(part.Size()) || !bytes.HasPrefix(text, []byte("{")) && !bytes.HasPrefix(text, []byte("[")) {
 		judgeEncoding(f.reporter, part, order.Parsed{})
 		return

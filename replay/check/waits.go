@@ -27,7 +27,8 @@ type heldFinding struct {
 // excuse notes that a call is part of no hang, if it had a sign of its receiver not long before
 // the end of its wait, or its caller gave it up soon.
 func (f *Fold) excuse(d *diagnosis, c *call, until moment) {
-	sign, least := max(c.at, c.progress.at), f.longWait()
+	sign := max(c.at, c.progress.at)
+	least := f.longWait()
 	if b := d.blocked[c.dir.Reverse()]; b.seq > c.seq && b.seq < until.seq {
 		sign = max(sign, b.at)
 	}

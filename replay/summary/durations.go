@@ -124,7 +124,8 @@ func (d *Durations) decode(r *varint.Reader) bool {
 	}
 	number := uint64(0)
 	for i := range n {
-		distance, count := r.Uint(), r.Uint()
+		distance := r.Uint()
+		count := r.Uint()
 		number += distance
 		if i > 0 && distance == 0 || distance > lastStep || number > lastStep || count == 0 || count > 1<<48 {
 			return false

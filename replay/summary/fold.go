@@ -170,7 +170,9 @@ func (s *Summary) HasCall(fits *filter.Filter) (has, known bool) {
 			{t.Calls - t.Durations.Count() - t.Open, timeline.Call{Cancelled: 1}},
 		} {
 			call := outcome.call
-			call.Dir, call.Method, call.Target = transport.ClientToServer, mcp.MethodCallTool, t.Name
+			call.Dir = transport.ClientToServer
+			call.Method = mcp.MethodCallTool
+			call.Target = t.Name
 			if outcome.calls > 0 && fits.SelectsCall(&call) {
 				return true, true
 			}

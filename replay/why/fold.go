@@ -176,7 +176,8 @@ func (f *Fold) ApplyParsed(e store.Event, messages []transport.Message, isJSON b
 	if e.Kind != store.Frame {
 		return f.Apply(e)
 	}
-	f.before, f.now = f.now, moment{e.Seq, max(e.At, f.now.at)}
+	f.before = f.now
+	f.now = moment{e.Seq, max(e.At, f.now.at)}
 	f.passage.Apply(e)
 	f.onFrame(e, messages, isJSON)
 	return nil
@@ -184,7 +185,8 @@ func (f *Fold) ApplyParsed(e store.Event, messages []transport.Message, isJSON b
 
 // Apply takes the next event. An unreadable payload is skipped, except in the header.
 func (f *Fold) Apply(e store.Event) (err error) {
-	f.before, f.now = f.now, moment{e.Seq, max(e.At, f.now.at)}
+	f.before = f.now
+	f.now = moment{e.Seq, max(e.At, f.now.at)}
 	f.passage.Apply(e)
 	switch e.Kind {
 	case store.Opened:
@@ -206,7 +208,8 @@ func (f *Fold) Apply(e store.Event) (err error) {
 	case store.EOF:
 		f.onEOF(e)
 	case store.Exited:
-		if f.exit, err = store.DecodePayload[store.ExitInfo](e); err == nil {
+		f.exit, err = store.DecodePayload[store.ExitInfo](e)
+		if err == nil {
 			f.exited = f.now
 			f.endAt("server", "the server ended")
 		}
@@ -384,7 +387,8 @@ func (f *Fold) supplyInput(m *transport.Message) {
 }
 
 func (f *Fold) onResponse(e store.Event, m *transport.Message) {
-	dir, id := e.Dir.Reverse(), mcp.KeyOf(m.ID)
+	dir := e.Dir.Reverse()
+	id := mcp.KeyOf(m.ID)
 	if c, found := f.index.Find(dir, e.Stream, id); found && e.Unterminated && e.Stream == 0 {
 		c.unended = f.now
 		return
@@ -485,7 +489,8 @@ func (f *Fold) only(e store.Event) (only *call) {
 // HTTP has several such events for each call.
 func (f *Fold) onHTTP(e store.Event) {
 	if f.exchanges == nil {
-		f.exchanges, f.resumed = map[uint64]*exchange{}, map[string]bool{}
+		f.exchanges = map[uint64]*exchange{}
+		f.resumed = map[string]bool{}
 	}
 	payload := valid(e.Payload)
 	what := transport.MemberText(payload, "what")

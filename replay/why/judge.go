@@ -263,9 +263,11 @@ func (j *judge) endOfExchange(x *exchange) ending {
 		end = ending{moment: x.ended, by: "server", text: "the server ended the HTTP response"}
 		switch x.what {
 		case store.HTTPAbort:
-			end.by, end.text = "client", "the client hung up"
+			end.by = "client"
+			end.text = "the client hung up"
 		case store.HTTPLeft:
-			end.by, end.text = "recorder", "the recorder ended"
+			end.by = "recorder"
+			end.text = "the recorder ended"
 		case store.HTTPBroken:
 			end.text = "the connection to the server broke"
 		case store.HTTPNone:
@@ -338,11 +340,14 @@ func (j *judge) blame(w *wait) {
 			w.shape = StreamCut
 		}
 	case in.info.Blocked && out.info.Blocked:
-		w.shape, w.culprit = NeitherReads, "both"
+		w.shape = NeitherReads
+		w.culprit = "both"
 	case in.seq != 0:
-		w.shape, w.culprit = ClientNotReading, "client"
+		w.shape = ClientNotReading
+		w.culprit = "client"
 	case w.asks != nil:
-		w.shape, w.culprit = AsksClient, "client"
+		w.shape = AsksClient
+		w.culprit = "client"
 	case j.live.Server.State == "stopped":
 		w.shape = ServerStopped
 	case out.seq != 0:
@@ -353,7 +358,8 @@ func (j *judge) blame(w *wait) {
 	case c.late.seq != 0:
 		w.shape = LateAnswer
 	case x != nil && x.ended.seq != 0 && j.mayResume(x) && x.resumable && !j.resumed[x.lastID]:
-		w.shape, w.culprit = NotResumed, "client"
+		w.shape = NotResumed
+		w.culprit = "client"
 	case j.noise[s2c].seq > c.seq && (looksLikeMessage(j.noise[s2c].text) || textBefore(j.noise[s2c].text) > 0):
 		w.shape = BrokenAnswer
 		if n := j.noise[s2c]; n.half && j.end.seq != 0 {
@@ -412,7 +418,8 @@ func (j *judge) silence() *wait {
 		}
 		w := &wait{shape: ClientNotReading, culprit: "client", since: moment{s.seq, s.since}, until: until}
 		if dir == c2s {
-			w.shape, w.culprit = ServerNotReading, "server"
+			w.shape = ServerNotReading
+			w.culprit = "server"
 		}
 		return w
 	}

@@ -8,7 +8,9 @@ require (
 )
 
 require (
+	github.com/clipperhouse/uax29/v2 v2.2.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/mattn/go-runewidth v0.0.31 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )

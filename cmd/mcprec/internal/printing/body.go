@@ -68,7 +68,8 @@ func (p *bodyPrinter) endLine() bool {
 	if len(p.line) == 0 {
 		return !p.full
 	}
-	if p.full = p.body.Lines > 0 && p.lines == p.body.Lines; p.full {
+	p.full = p.body.Lines > 0 && p.lines == p.body.Lines
+	if p.full {
 		p.line = nil
 		return false
 	}
@@ -83,7 +84,8 @@ func (p *bodyPrinter) endLine() bool {
 	}
 	p.screen.Paint(terminal.Unpainted, "\n")
 	p.lines++
-	p.line, p.used = nil, 0
+	p.line = nil
+	p.used = 0
 	return true
 }
 

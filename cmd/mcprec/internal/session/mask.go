@@ -182,14 +182,18 @@ func (d Masker) Headers(sessions []store.Session) {
 	masked := map[string]store.Header{}
 	for i := range sessions {
 		own := sessions[i].Header
-		own.ID, own.Start, own.Processes = "", time.Time{}, nil // which tell sessions apart, and have no secrets
+		own.ID = ""
+		own.Start = time.Time{}
+		own.Processes = nil // which tell sessions apart, and have no secrets
 		key := string(own.Encode())
 		h, ok := masked[key]
 		if !ok {
 			h = d.Header(own)
 			masked[key] = h
 		}
-		h.ID, h.Start, h.Processes = sessions[i].ID, sessions[i].Start, sessions[i].Processes
+		h.ID = sessions[i].ID
+		h.Start = sessions[i].Start
+		h.Processes = sessions[i].Processes
 		sessions[i].Header = h
 	}
 }

@@ -25,7 +25,7 @@ type Recording struct {
 	Masker Masker        // masks output, also the secrets in the command and URL of the live peer
 }
 
-// OpenRecording reads a whole session, named as in [Open]. The command or the URL is of the live
+// OpenRecording reads a whole session, named as in [Open]. The command or the URL belongs to the live
 // peer to which the session is played.
 func OpenRecording(ctx context.Context, h Home, arg string, in io.Reader, errs io.Writer, command []string, url string) (*Recording, error) {
 	s, err := Open(ctx, h, arg, in, errs)

@@ -31,7 +31,9 @@ func Columns(text string) (n int) {
 
 // ClipLine cuts a line to a number of columns, the last of which is then ….
 func ClipLine(line []Segment, columns int) []Segment {
-	used, cut, at := 0, -1, 0 // the line is cut in segment cut at byte at, if it proves to be too long
+	used := 0
+	cut := -1
+	at := 0 // the line is cut in segment cut at byte at, if it proves to be too long
 	for i, s := range line {
 		for j, r := range s.Text {
 			used += phrase.RuneColumns(r)
@@ -53,12 +55,15 @@ func wrapLine(line []Segment, columns int) (lines [][]Segment) {
 	for _, s := range line {
 		rest += s.Text
 	}
-	room, indent := columns, len(rest)-len(strings.TrimLeft(rest, " "))+2
+	room := columns
+	indent := len(rest) - len(strings.TrimLeft(rest, " ")) + 2
 	if indent > columns/2 {
 		indent = 0
 	}
 	for Columns(rest) > room {
-		end, blank, used := len(rest), 0, 0
+		end := len(rest)
+		blank := 0
+		used := 0
 		for i, r := range rest {
 			if r == ' ' && strings.TrimLeft(rest[:i], " ") != "" {
 				blank = i
@@ -79,7 +84,8 @@ func wrapLine(line []Segment, columns int) (lines [][]Segment) {
 		if len(lines) > 0 {
 			first = append([]Segment{{Unpainted, strings.Repeat(" ", indent)}}, first...)
 		}
-		lines, room = append(lines, first), columns-indent
+		lines = append(lines, first)
+		room = columns - indent
 	}
 	if len(lines) > 0 {
 		if rest == "" {
@@ -99,7 +105,8 @@ func takeText(line *[]Segment, n int) (taken []Segment) {
 			s.Text = s.Text[n:]
 			break
 		}
-		taken, n = append(taken, *s), n-len(s.Text)
+		taken = append(taken, *s)
+		n = n - len(s.Text)
 		*line = (*line)[1:]
 	}
 	return taken

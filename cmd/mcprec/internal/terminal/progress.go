@@ -48,7 +48,8 @@ func (p *Progress) Draw(elapsed time.Duration, text func() string) {
 	if len(line) >= p.width {
 		line = line[:max(p.width-4, 0)] + "..."
 	}
-	p.next, p.drawn = elapsed+progressEvery, true
+	p.next = elapsed + progressEvery
+	p.drawn = true
 	fmt.Fprint(p.w, eraseLine, line)
 }
 
