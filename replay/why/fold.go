@@ -26,10 +26,11 @@ type moment struct {
 
 // Fold keeps the facts about a session. The zero Fold is ready.
 type Fold struct {
-	header store.Header
-	now    moment // the latest event
-	before moment // the one before
-	index  timeline.Index[mcp.Key, *call]
+	header   store.Header
+	now      moment // the latest event
+	before   moment // the one before
+	index    timeline.Index[mcp.Key, *call]
+	requests int // of both ends
 
 	last    [3]frame // the last frame of each direction
 	noise   [3]frame // the last frame that is no JSON
@@ -83,6 +84,7 @@ func (f frame) message() (m transport.Message) {
 // call is a request without an answer.
 type call struct {
 	moment
+	number   int // of the request; those of a batch have one moment
 	dir      transport.Direction
 	stream   uint64
 	method   string
@@ -350,7 +352,8 @@ func (f *Fold) onClientFrame(m *transport.Message) {
 }
 
 func (f *Fold) onRequest(e store.Event, m *transport.Message) {
-	c := &call{moment: f.now, dir: e.Dir, stream: e.Stream, method: m.Method, raw: m.Raw, notices: f.notices, answers: f.answersOut}
+	f.requests++
+	c := &call{moment: f.now, number: f.requests, dir: e.Dir, stream: e.Stream, method: m.Method, raw: m.Raw, notices: f.notices, answers: f.answersOut}
 	if e.Stream != 0 {
 		if c.exchange = f.exchanges[e.Stream]; c.exchange != nil {
 			c.exchange.calls++

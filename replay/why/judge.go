@@ -138,7 +138,7 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 		}
 	}
 	for _, list := range j.calls {
-		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.seq, b.seq) })
+		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
 	}
 	r := Report{Now: max(live.Now, f.now.at), Findings: []Finding{}}
 	if live.Now == 0 || f.end.seq != 0 {
@@ -217,7 +217,9 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 			add(w)
 		}
 	}
-	for _, x := range slices.AppendSeq(slices.Clone(j.unheard), maps.Values(j.exchanges)) {
+	exchanges := slices.AppendSeq(slices.Clone(j.unheard), maps.Values(j.exchanges))
+	slices.SortFunc(exchanges, func(a, b *exchange) int { return cmp.Compare(a.sent.seq, b.sent.seq) })
+	for _, x := range exchanges {
 		w := &wait{shape: NoResponse, culprit: "server", post: x, since: x.sent, until: j.endOfExchange(x)}
 		if x.posted != "" && x.answered.seq == 0 && w.length() >= j.after {
 			add(w)
