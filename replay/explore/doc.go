@@ -68,7 +68,7 @@
 // # The files
 //
 //	plan                           what to explore, and what ends a search
-//	search                         the runs of a search, in their order
+//	search, exhaustive             the runs of a search, in their order; all orders
 //	run, loop                      a schedule: its operations and peers; its steps and verdict
 //	engine, freeze                 what keeps a run still; standstills that stacks show
 //	answers                        answers that change with the order
