@@ -52,7 +52,7 @@ func session(t *testing.T, revision string, capacity int) {
 		}
 	})
 	seen := make(chan float64, 2*steps)
-	client, server := pair(t, pipe, newServer(), newClient(&mcp.ClientOptions{
+	client, server := pair(t, pipe, newQuietServer(), newClient(&mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
 			seen <- n.Params.Progress
 		},
@@ -106,7 +106,7 @@ func TestClose(t *testing.T) {
 	for _, closer := range []string{"client", "server"} {
 		t.Run(closer, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, server := pair(t, transport.NewPipe(0, 0, nil), newServer(), newClient(nil), handshake)
+				client, server := pair(t, transport.NewPipe(0, 0, nil), newQuietServer(), newClient(nil), handshake)
 				ends := map[string]interface {
 					Close() error
 					Wait() error
@@ -129,7 +129,7 @@ func TestClose(t *testing.T) {
 // TestCloseInCall closes the Conn under a call: the caller is told.
 func TestCloseInCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pipe, server := transport.NewPipe(0, 0, nil), newServer()
+		pipe, server := transport.NewPipe(0, 0, nil), newQuietServer()
 		onRequest(server, "tools/call", func(context.Context, mcp.Request) error { return pipe.Client().Close() })
 		client, _ := pair(t, pipe, server, newClient(nil), handshake)
 		if err := callCount(t.Context(), client); !errors.Is(err, io.EOF) {
@@ -185,7 +185,7 @@ func TestNoMessage(t *testing.T) {
 	for text, want := range map[string]error{"[]": gosdk.ErrBatch, "panic: oh": transport.ErrNotJSON} {
 		synctest.Test(t, func(t *testing.T) {
 			pipe := transport.NewPipe(1, 1, nil)
-			client, _ := pair(t, pipe, newServer(), newClient(nil), handshake)
+			client, _ := pair(t, pipe, newQuietServer(), newClient(nil), handshake)
 			if err := pipe.Server().Write(t.Context(), frame(text)); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestCancel(t *testing.T) {
 func TestCancelCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		told, server := make(chan struct{}), newServer()
+		told, server := make(chan struct{}), newQuietServer()
 		onRequest(server, "tools/call", func(ctx context.Context, _ mcp.Request) error {
 			cancel()
 			<-ctx.Done()

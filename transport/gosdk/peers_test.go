@@ -16,8 +16,16 @@ const steps = 3 // of progress, by the tool "count"
 func frame(text string) transport.Frame { return transport.Frame{Bytes: []byte(text)} }
 
 // newServer has one tool, which reports progress before its result.
-func newServer() *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "counter", Version: "1"}, nil)
+func newServer() *mcp.Server { return newServerWith(nil) }
+
+// newQuietServer is newServer without the SDK's notifications/tools/list_changed. The SDK sends it
+// 10 ms after a tool was added, which may be when a session ends.
+func newQuietServer() *mcp.Server {
+	return newServerWith(&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+}
+
+func newServerWith(options *mcp.ServerOptions) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "counter", Version: "1"}, options)
 	server.AddTool(&mcp.Tool{Name: "count", InputSchema: map[string]any{"type": "object"}}, count)
 	return server
 }
