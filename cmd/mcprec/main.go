@@ -7,6 +7,7 @@
 //
 //	session, recording, driving  what SESSION names, with its masking; record; the live server of drive
 //	terminal, report, notice     output for people; text, JSON, JUnit, SARIF; what serve says
+//	view                         the page of mcprec view, and its server
 //	outfile, process, exit       files, signals, and how a command ends
 //	advice, parallel             flags that let messages match; work on several cores
 package main
@@ -93,7 +94,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 		root.AddCommand(commands...)
 	}
 	add("Record", newRecord(std), newDemo())
-	add("Look", newList(), newShow(), newTail(), newState(), newTools(), newServers(), newDiff(), newBisect())
+	add("Look", newList(), newShow(), newTail(), newView(), newState(), newTools(), newServers(), newDiff(), newBisect())
 	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newCapacity())
 	add("Test", newServe(std), newDrive())
 	add("Keep", newRemove(), newRedact(), newStore())

@@ -1,0 +1,1 @@
+// The page of mcprec view is built into this file.

@@ -1,0 +1,109 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
+)
+
+// source is a session that can be read from any of its events, masked.
+type source struct {
+	session      *session.Session
+	header       store.Header // masked
+	masker       session.Masker
+	events       []store.Event // of a fixture, masked; nil for a session of a store
+	introduction session.Introduction
+}
+
+// openSource takes over a session. It reads a fixture as a whole.
+func openSource(ctx context.Context, s *session.Session) (*source, error) {
+	x := &source{session: s, masker: s.Masker}
+	introduction, err := s.Introduction(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.introduction = introduction
+	for e, err := range s.Events(ctx, 1, store.ReadOptions{}) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind == store.Opened {
+			x.header, err = store.ParseHeader(e.Payload)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.Name, err)
+			}
+		}
+		if s.Store != nil {
+			break
+		}
+		x.events = append(x.events, e)
+	}
+	if x.events == nil && s.Store == nil {
+		return nil, fmt.Errorf("%s: it has no event", s.Name)
+	}
+	x.masker = s.Masker.Of(x.header)
+	return x, nil
+}
+
+// read yields the events from a Seq on, and with follow waits for further ones of a live session.
+func (x *source) read(ctx context.Context, from uint64, follow bool) iter.Seq2[store.Event, error] {
+	if x.session.Store != nil {
+		return x.session.Events(ctx, from, store.ReadOptions{Follow: follow})
+	}
+	return jsonl.Each(x.events[min(from-1, uint64(len(x.events))):])
+}
+
+// head returns the end of the log as it is now, and the word of mcprec list for its state: "" for a
+// fixture that is cut.
+func (x *source) head(ctx context.Context) (head store.Head, word store.State, err error) {
+	if x.session.Store == nil {
+		last := x.events[len(x.events)-1]
+		if last.Kind == store.Closed {
+			word = store.Ended
+		}
+		return store.Head{Seq: last.Seq, At: last.At, Sealed: last.Kind == store.Closed}, word, nil
+	}
+	for found, err := range x.session.Store.Sessions(ctx, store.Query{Prefix: string(x.session.ID)}) {
+		if err == nil && found.ID == x.session.ID {
+			return found.Head, found.State, nil
+		}
+	}
+	return head, word, fmt.Errorf("%s: %w", x.session.Name, store.ErrNotFound)
+}
+
+// title returns how people name the session: its label, or the beginning of its id.
+func (x *source) title() string {
+	if x.header.Label != "" {
+		return x.header.Label
+	}
+	if x.session.Store == nil && x.session.Name != "" {
+		return x.session.Name[strings.LastIndexByte(x.session.Name, '/')+1:]
+	}
+	return string(x.header.ID[:min(8, len(x.header.ID))])
+}
+
+// stateAt folds the session up to an event.
+func (x *source) stateAt(ctx context.Context, seq uint64) (*state.State, time.Duration, error) {
+	at := state.New()
+	var last time.Duration
+	for e, err := range x.read(ctx, 1, false) {
+		if err == nil && e.Seq > seq {
+			break
+		}
+		if err == nil {
+			err = at.Apply(e)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		last = e.At
+	}
+	return at, last, nil
+}
