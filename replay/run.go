@@ -9,6 +9,7 @@ type closedRun struct {
 	ends      [3]*end            // by the direction each sends in; 0 unused
 	lanes     [3]*transport.Lane // by direction; 0 unused
 	trail     trail
+	watch     func(transport.StepKind, transport.Direction, int) // sees every step; may be nil
 }
 
 var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
@@ -27,12 +28,17 @@ func scriptsOf(recording *Recording, setup Setup) scripts {
 
 // play plays the scripts until nothing moves.
 func play(recording *Recording, both scripts, capacity Capacity) *closedRun {
+	p := newRun(recording, both, capacity)
+	for p.round() {
+	}
+	return p
+}
+
+func newRun(recording *Recording, both scripts, capacity Capacity) *closedRun {
 	p := &closedRun{recording: recording, capacity: capacity}
 	for _, dir := range directions {
 		p.ends[dir] = &end{script: both[dir]}
 		p.lanes[dir] = transport.NewLane(dir, int(capacity.of(dir)))
-	}
-	for p.round() {
 	}
 	return p
 }
@@ -48,6 +54,9 @@ func (p *closedRun) round() bool {
 			p.lanes[dir].Offer(transport.Frame{})
 			e.offered++
 			moved = true
+			if p.watch != nil {
+				p.watch(transport.Offer, dir, int(e.offered))
+			}
 		}
 		if e.wants() {
 			p.lanes[dir.Reverse()].Want()
@@ -65,6 +74,9 @@ func (p *closedRun) round() bool {
 				p.ends[s.Dir.Reverse()].given++
 				p.trail.last[p.trail.n%trailLen] = p.recording.nth(s.Dir, s.N)
 				p.trail.n++
+			}
+			if p.watch != nil {
+				p.watch(s.Kind, s.Dir, s.N)
 			}
 		}
 	}

@@ -193,18 +193,7 @@ type stop struct {
 // waits.
 func (s *script) fillInbox(recording *Recording) {
 	w := inboxWalk{r: recording, s: s, flying: map[int32]bool{}}
-	for _, f := range recording.frames {
-		for m := f.lo; m < f.hi && !w.ended; m++ {
-			if f.dir == s.own {
-				w.send(m, f.n)
-			} else {
-				w.read(m, f.n)
-			}
-		}
-	}
-	if w.stop != nil {
-		w.add(forever)
-	}
+	w.walk()
 	makeRising(s.hold)
 	s.debt = recording.Debt(s.own)
 }
@@ -217,6 +206,26 @@ type inboxWalk struct {
 	queued int
 	stop   *stop // where the loop is stuck
 	ended  bool  // for ever
+
+	levels []innerLevel // by number of frames read, for [Steps]; nil: not wanted
+}
+
+func (w *inboxWalk) walk() {
+	for _, f := range w.r.frames {
+		for m := f.lo; m < f.hi && !w.ended; m++ {
+			if f.dir == w.s.own {
+				w.send(m, f.n)
+			} else {
+				w.read(m, f.n)
+			}
+		}
+		if w.levels != nil && f.dir != w.s.own {
+			w.levels = append(w.levels, innerLevel{size: int32(w.queued), stuck: w.stop != nil || w.ended})
+		}
+	}
+	if w.stop != nil {
+		w.add(forever)
+	}
 }
 
 func (w *inboxWalk) send(index, n int32) {
@@ -260,6 +269,9 @@ func (w *inboxWalk) finish(request, n int32) {
 		return
 	}
 	w.queued = 0
+	if last := len(w.levels) - 1; last >= 0 && n != forever && w.levels[last].drained == 0 {
+		w.levels[last].drained = n
+	}
 	if w.stop != nil {
 		w.add(n)
 	}

@@ -1,0 +1,86 @@
+package replay
+
+import "github.com/mcprec/mcprec/transport"
+
+// Step is a step of a closed replay, with the state after the step.
+type Step struct {
+	Kind transport.StepKind // Offer, Take, Ack or Give
+	Dir  transport.Direction
+	N    int // the frame's number in its direction, from 1
+	// Round counts from 1. In a round both ends begin what they can, and then the lanes move:
+	// a frame that is offered and taken in the same round did not make its writer wait.
+	Round int
+	// C2S and S2C are the numbers of frames in the lanes.
+	C2S, S2C int
+	// Client and Server are the inner queues of ends with an inbox model, otherwise zero.
+	Client, Server InnerQueue
+}
+
+// InnerQueue is the state of an inbox's queue of notifications.
+type InnerQueue struct {
+	Size int // notifications in the queue
+	Room int // the Q of [Inbox]
+	// Stuck: the receive loop holds a notification for which the queue has no room.
+	Stuck bool
+}
+
+// Steps plays as [Closed] does and calls visit for every step, in order. The steps end where
+// the verdict of Closed says. They are one possible order: every order ends in the same place.
+func Steps(recording *Recording, setup Setup, visit func(Step)) {
+	p := newRun(recording, scriptsOf(recording, setup), setup.Capacity)
+	step := Step{Round: 1}
+	lanes := [3]*int{transport.ClientToServer: &step.C2S, transport.ServerToClient: &step.S2C}
+	queues := [3]*InnerQueue{transport.ClientToServer: &step.Client, transport.ServerToClient: &step.Server}
+	var levels [3][]innerLevel // by the direction of sending; nil without an inbox
+	for _, dir := range directions {
+		if room, ok := setup.model(dir).Queue(); ok {
+			queues[dir].Room = room
+			levels[dir] = innerLevels(recording, p.ends[dir].script)
+		}
+	}
+	p.watch = func(kind transport.StepKind, dir transport.Direction, n int) {
+		step.Kind = kind
+		step.Dir = dir
+		step.N = n
+		switch kind {
+		case transport.Take:
+			*lanes[dir]++
+		case transport.Give:
+			*lanes[dir]--
+		}
+		for _, own := range directions {
+			if levels[own] != nil {
+				e := p.ends[own]
+				queues[own].Size, queues[own].Stuck = levels[own][e.given].after(e.acked)
+			}
+		}
+		visit(step)
+	}
+	for p.round() {
+		step.Round++
+	}
+}
+
+// innerLevel is the state of an inbox's queue after a number of frames was read. The
+// recording fixes the state, as for the stops (see fillInbox).
+type innerLevel struct {
+	size    int32
+	drained int32 // the own frame that ends the last call and so drains the queue; 0: none
+	stuck   bool
+}
+
+// after returns the state when a number of own frames was taken.
+func (l innerLevel) after(acked int32) (size int, stuck bool) {
+	if l.drained > 0 && acked >= l.drained {
+		return 0, false
+	}
+	return int(l.size), l.stuck
+}
+
+// innerLevels returns the levels of an end with an inbox, by number of frames read.
+func innerLevels(recording *Recording, played *script) []innerLevel {
+	again := &script{own: played.own, model: played.model, hold: make([]int32, len(played.hold))}
+	w := inboxWalk{r: recording, s: again, flying: map[int32]bool{}, levels: make([]innerLevel, 1, len(played.hold))}
+	w.walk()
+	return w.levels
+}
