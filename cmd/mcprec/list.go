@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ type listOptions struct {
 	format string
 	limit  int
 	wide   bool
+	stuck  bool // only live sessions that are stuck
 }
 
 func newList() *cobra.Command {
@@ -37,19 +39,22 @@ func newList() *cobra.Command {
 		Short: "List the sessions in the store, newest first",
 		Long: `list shows the sessions in the store, newest first; with a word those whose id
 begins so, or whose label it is. --filter keeps the sessions with an event that it selects,
-as it does in mcprec show: --filter 'tool:search status:error' --since 7d.
+as it does in mcprec show: --filter 'tool:search status:error' --since 7d. --stuck keeps
+the live sessions in which something is stuck; mcprec why says what.
 
 START is local time. The first column is the shortest prefix, of 8 characters or more, that names the
-session. STATE is live while a recorder holds it, closed when the recording came
-to its end, crashed when its recorder died: what is there is an unbroken
-beginning.
+session. STATE is live while a recorder holds it, with «stuck» and for how long, where
+mcprec why finds it stuck now («stuck?» where an idle client would look the same), closed
+when the recording came to its end, crashed when its recorder died: what is there is an
+unbroken beginning.
 
 --format json prints one object a line: id, label, start (RFC 3339), command (a
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
 null when unknown), labels, an object, if record was given --label NAME=VALUE,
 doubtful, the first event that a failing disk may not have kept, if there is one, and
-masked, true, if record was given --mask; with --wide also server, client and revision.`,
-		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --format json nightly",
+masked, true, if record was given --mask; stuck_ns, how long a live session has been stuck,
+if it is; with --wide also server, client and revision.`,
+		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --stuck\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --format json nightly",
 		Args:    atMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
@@ -58,6 +63,7 @@ masked, true, if record was given --mask; with --wide also server, client and re
 	o.filterFlag.addFlags(cmd)
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server and client it was, and their revision")
+	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "only live sessions in which something is stuck, as mcprec why finds it")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
 	return cmd
 }
@@ -86,36 +92,71 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		sessions = fitting
 		err = errors.Join(err, fault)
 	}
+	if !options.stuck {
+		sessions = newest(sessions, options.limit) // of the older ones nothing is read
+	}
+	stuck, fault := stuckNow(cmd, db, sessions)
+	err = errors.Join(err, fault)
+	if options.stuck {
+		sessions = slices.DeleteFunc(sessions, func(s store.Session) bool { return !stuck[s.ID].Stuck() })
+		sessions = newest(sessions, options.limit)
+	}
 	db.Masker.Headers(sessions)
-	var said map[store.SessionID]session.Introduction
+	shown := listing{sessions: sessions, short: short, stuck: stuck}
 	if options.wide {
-		found, fault := introductions(cmd, db, newest(sessions, options.limit))
-		said = found
+		found, fault := introductions(cmd, db, sessions)
+		shown.said = found
 		err = errors.Join(err, fault)
 	}
-	w, serr := screenOf(cmd)
-	if serr != nil {
-		return errors.Join(err, serr)
+	w, fault := screenOf(cmd)
+	if fault != nil {
+		return errors.Join(err, fault)
 	}
-	if options.format == "json" {
+	if options.format == report.JSON {
 		enc := report.NewEncoder(w)
-		for _, s := range newest(sessions, options.limit) {
-			err = errors.Join(err, enc.Encode(lineOf(s, said)))
+		for _, s := range sessions {
+			err = errors.Join(err, enc.Encode(shown.line(s)))
 		}
 	} else {
-		listText(w, newest(sessions, options.limit), short, said)
+		shown.print(w)
 	}
-	if len(sessions) == 0 && err == nil && options.format == "text" {
-		switch {
-		case fits.String() != "" || options.since != nil || options.labels.String() != "":
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no such session in %s\n", db.Info().Location)
-			return w.Flush()
-		case name != "":
-			return exit.Usagef("no session has the id or the label %s in %s", name, db.Info().Location)
-		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", db.Info().Location)
+	if len(sessions) == 0 && err == nil {
+		err = options.sayNone(cmd.ErrOrStderr(), name, fits, db.Info().Location)
 	}
 	return errors.Join(err, w.Flush())
+}
+
+// sayNone says why nothing is listed. A name that no session has is a fault of the command line.
+func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, location string) (err error) {
+	switch {
+	case fits.String() != "":
+		_, err = fmt.Fprintf(w, "mcprec: no such session in %s: none has an event that fits --filter %s\n", location, terminal.ShellWord(fits.String()))
+	case o.stuck:
+		_, err = fmt.Fprintf(w, "mcprec: no live session in %s is stuck\n", location)
+	case o.since != nil || o.labels.String() != "":
+		_, err = fmt.Fprintf(w, "mcprec: no such session in %s\n", location)
+	case o.format == report.JSON:
+	case name != "":
+		return exit.Usagef("no session has the id or the label %s in %s", name, location)
+	default:
+		_, err = fmt.Fprintf(w, "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", location)
+	}
+	return err
+}
+
+// stuckNow returns what mcprec why says of the live sessions of a list. The others are not read.
+func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (_ map[store.SessionID]answer, err error) {
+	found := map[store.SessionID]answer{}
+	for _, s := range sessions {
+		if s.State != store.Live {
+			continue
+		}
+		a, fault := explain(cmd.Context(), db.Session(s), stuckAfter)
+		if err = errors.Join(err, fault); fault == nil {
+			found[s.ID] = a
+		}
+	}
+	return found, err
 }
 
 // filterSessions returns the sessions with an event that the filter selects. The summary answers
@@ -170,11 +211,24 @@ type sessionLine struct {
 	Exit      any               `json:"exit"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Masked    bool              `json:"masked,omitempty"`
+	Stuck     time.Duration     `json:"stuck_ns,omitempty"`
 	session.Introduction
 }
 
-func lineOf(s store.Session, said map[store.SessionID]session.Introduction) sessionLine {
-	line := sessionLine{s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil, said[s.ID]}
+// listing is sessions with what a list says of them.
+type listing struct {
+	sessions []store.Session
+	short    map[store.SessionID]string               // the short ids
+	stuck    map[store.SessionID]answer               // what mcprec why says of the live sessions
+	said     map[store.SessionID]session.Introduction // what the ends said of themselves; nil without --wide
+}
+
+// line returns a session in its stable form.
+func (l *listing) line(s store.Session) sessionLine {
+	line := sessionLine{
+		s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil,
+		l.stuckFor(s), l.said[s.ID],
+	}
 	if line.Command == nil {
 		line.Command = []string{}
 	}
@@ -195,17 +249,36 @@ type column struct {
 	cell  func(store.Session) string
 }
 
-// listText prints a table. It leaves columns out and cuts lines on a terminal that is narrow.
-// short has the short id of each session, said what its ends said of themselves; nil without
-// listColumns returns the columns of a list, each as wide as its longest cell; a narrow terminal
+// stuckFor returns how long a live session has been stuck; 0 for any other.
+func (l *listing) stuckFor(s store.Session) (longest time.Duration) {
+	for _, f := range l.stuck[s.ID].Findings {
+		longest = max(longest, f.Waited)
+	}
+	return longest
+}
+
+// state returns the state of a session for people.
+func (l *listing) state(s store.Session) string {
+	a := l.stuck[s.ID]
+	if !a.Stuck() {
+		return string(s.State)
+	}
+	word := "stuck"
+	if a.verdict() != word {
+		word = "stuck?"
+	}
+	return fmt.Sprintf("%s, %s %v", s.State, word, l.stuckFor(s).Truncate(time.Second))
+}
+
+// columns returns the columns of a list, each as wide as its longest cell; a narrow terminal
 // has fewer.
-func listColumns(sessions []store.Session, short map[store.SessionID]string, said map[store.SessionID]session.Introduction, isNarrow bool) []column {
+func (l *listing) columns(isNarrow bool) []column {
 	start, startWidth := time.DateTime, 19
 	if isNarrow {
 		start, startWidth = "01-02 15:04", 11
 	}
 	columns := []column{
-		{"SESSION", 0, false, func(s store.Session) string { return short[s.ID] }},
+		{"SESSION", 0, false, func(s store.Session) string { return l.short[s.ID] }},
 		{"START", startWidth, false, func(s store.Session) string {
 			if s.Start.IsZero() { // as in recordings of other programs
 				return ""
@@ -214,23 +287,23 @@ func listColumns(sessions []store.Session, short map[store.SessionID]string, sai
 		}},
 		{"FRAMES", 7, true, func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
 		{"BYTES", 10, true, func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
-		{"STATE", 7, false, func(s store.Session) string { return string(s.State) }},
+		{"STATE", 7, false, func(s store.Session) string { return l.state(s) }},
 		{"EXIT", 10, false, func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
 	}
 	if isNarrow {
 		columns = slices.Delete(slices.Delete(columns, 5, 6), 3, 4) // EXIT, BYTES
 	}
-	if said != nil {
+	if l.said != nil {
 		columns = append(columns,
-			column{"SERVER", 0, false, func(s store.Session) string { return said[s.ID].Server }},
-			column{"CLIENT", 0, false, func(s store.Session) string { return said[s.ID].Client }},
-			column{"REVISION", 0, false, func(s store.Session) string { return said[s.ID].Revision }})
+			column{"SERVER", 0, false, func(s store.Session) string { return l.said[s.ID].Server }},
+			column{"CLIENT", 0, false, func(s store.Session) string { return l.said[s.ID].Client }},
+			column{"REVISION", 0, false, func(s store.Session) string { return l.said[s.ID].Revision }})
 	}
 	columns = append(columns, column{"LABEL", 0, false, labelOf}, column{"COMMAND", 0, false, commandOf})
 	for i := range columns[:len(columns)-1] {
 		c := &columns[i]
 		c.width = max(c.width, len(c.title))
-		for _, s := range sessions {
+		for _, s := range l.sessions {
 			c.width = max(c.width, terminal.Columns(terminal.Plain(c.cell(s))))
 		}
 		if isNarrow {
@@ -241,13 +314,13 @@ func listColumns(sessions []store.Session, short map[store.SessionID]string, sai
 	return columns
 }
 
-// --wide.
-func listText(screen *terminal.Screen, sessions []store.Session, short map[store.SessionID]string, said map[store.SessionID]session.Introduction) {
-	if len(sessions) == 0 {
+// print prints a table. On a narrow terminal it leaves columns out and cuts lines.
+func (l *listing) print(screen *terminal.Screen) {
+	if len(l.sessions) == 0 {
 		return
 	}
 	isNarrow := screen.Narrow(100)
-	columns := listColumns(sessions, short, said, isNarrow)
+	columns := l.columns(isNarrow)
 	screen.Fit(terminal.Clip)
 	row := func(cell func(c column) (terminal.Style, string)) {
 		for i, c := range columns {
@@ -267,9 +340,12 @@ func listText(screen *terminal.Screen, sessions []store.Session, short map[store
 	}
 	row(func(c column) (terminal.Style, string) { return terminal.Dim, c.title })
 	screen.Paint(terminal.Unpainted, "\n")
-	for _, s := range sessions {
+	for _, s := range l.sessions {
 		row(func(c column) (terminal.Style, string) {
-			if c.title == "STATE" {
+			switch {
+			case c.title == "STATE" && l.stuckFor(s) > 0:
+				return terminal.Red, c.cell(s)
+			case c.title == "STATE":
 				return map[store.State]terminal.Style{store.Live: terminal.Green, store.Crashed: terminal.Red}[s.State], c.cell(s)
 			}
 			return terminal.Unpainted, c.cell(s)
