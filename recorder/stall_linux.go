@@ -14,12 +14,12 @@ type pipeQueue struct {
 	known bool // the system tells
 }
 
-func newPipeQueue(file *os.File) (pipeQueue pipeQueue) {
+func newPipeQueue(file *os.File) (queue pipeQueue) {
 	conn, err := file.SyscallConn()
 	if err != nil {
-		return pipeQueue
+		return queue
 	}
-	pipeQueue.conn = conn
+	queue.conn = conn
 	_ = conn.Control(func(fd uintptr) {
 		var stat unix.Stat_t
 		if unix.Fstat(int(fd), &stat) != nil {
@@ -27,14 +27,14 @@ func newPipeQueue(file *os.File) (pipeQueue pipeQueue) {
 		}
 		switch stat.Mode & unix.S_IFMT {
 		case unix.S_IFIFO:
-			pipeQueue.pipe = true
-			pipeQueue.known = true
+			queue.pipe = true
+			queue.known = true
 		case unix.S_IFSOCK:
 			domain, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN)
-			pipeQueue.known = err == nil && domain == unix.AF_UNIX
+			queue.known = err == nil && domain == unix.AF_UNIX
 		}
 	})
-	return pipeQueue
+	return queue
 }
 
 // held returns what the receiver has not read. Of a socket the system tells the memory that the

@@ -35,10 +35,10 @@ func (c changes) passes(both scripts, capacity Capacity) bool {
 
 // ofQueues returns the size of the inner queue that a swallowing end needs: the notification
 // debt, unless the replay hangs for another reason then.
-func (c changes) ofQueues(closedRun *closedRun) []string {
+func (c changes) ofQueues(run *closedRun) []string {
 	var list []string
 	for _, dir := range directions {
-		e := closedRun.ends[dir]
+		e := run.ends[dir]
 		if e.model.kind != inbox || e.debt <= e.model.queue {
 			continue
 		}

@@ -216,9 +216,9 @@ func (l *loader) message(frame int32, event store.Event, m transport.Message) {
 
 // answers returns the number of the last request frame that recordedFrame responds to, 0 for none, and
 // whether recordedFrame has no other messages.
-func (r *Recording) answers(recordedFrame recordedFrame) (last int32, only bool) {
+func (r *Recording) answers(frame recordedFrame) (last int32, only bool) {
 	only = true
-	for _, m := range r.messagesOf(recordedFrame) {
+	for _, m := range r.messagesOf(frame) {
 		if m.kind != transport.Response || m.pair < 0 {
 			only = false
 			continue
@@ -229,9 +229,9 @@ func (r *Recording) answers(recordedFrame recordedFrame) (last int32, only bool)
 }
 
 // answeredBy returns the number of the last frame that answers a request of recordedFrame; 0 for none.
-func (r *Recording) answeredBy(recordedFrame recordedFrame) int32 {
+func (r *Recording) answeredBy(frame recordedFrame) int32 {
 	last := int32(0)
-	for _, m := range r.messagesOf(recordedFrame) {
+	for _, m := range r.messagesOf(frame) {
 		if m.kind == transport.Request && m.pair >= 0 {
 			last = max(last, r.frames[r.messages[m.pair].frame].n)
 		}

@@ -120,15 +120,15 @@ func (v Verdict) openText(b *strings.Builder) {
 }
 
 // explain returns the reason for the hang in one sentence.
-func (s blockedState) explain(waitGraph waitGraph) string {
-	for _, n := range waitGraph.nodes {
+func (s blockedState) explain(graph waitGraph) string {
+	for _, n := range graph.nodes {
 		if n.role == roleQueue {
-			return waitGraph.category() + ": " + s.explainQueue(n.own)
+			return graph.category() + ": " + s.explainQueue(n.own)
 		}
 	}
-	for _, n := range waitGraph.nodes {
+	for _, n := range graph.nodes {
 		if n.role == roleReader && s.works(n.own) {
-			return s.explainWork(waitGraph)
+			return s.explainWork(graph)
 		}
 	}
 	var ends []string
@@ -137,7 +137,7 @@ func (s blockedState) explain(waitGraph waitGraph) string {
 		ends = append(ends, fmt.Sprintf("the %s sends %s and does not read until it is taken", dir.Sender(), s.recording.label(f)))
 	}
 	return fmt.Sprintf("%s: %s; %s; neither c2s (capacity %v) nor s2c (capacity %v) has room",
-		waitGraph.category(), ends[0], ends[1], s.capacity.C2S, s.capacity.S2C)
+		graph.category(), ends[0], ends[1], s.capacity.C2S, s.capacity.S2C)
 }
 
 // explainQueue describes a receive loop that is stuck with a notification in hand.
@@ -190,19 +190,19 @@ func (s blockedState) assumptions() []string {
 }
 
 // explainWork describes serial receive loops that are stuck at their work.
-func (s blockedState) explainWork(waitGraph waitGraph) string {
+func (s blockedState) explainWork(graph waitGraph) string {
 	var parts []string
-	for _, n := range waitGraph.nodes {
+	for _, n := range graph.nodes {
 		if n.role == roleCall && s.works(n.own) {
 			parts = append(parts, s.work(n.own))
 		}
 	}
-	for _, n := range waitGraph.nodes {
+	for _, n := range graph.nodes {
 		if n.role == roleReader && s.works(n.own) && len(parts) == 0 {
 			parts = append(parts, s.work(n.own))
 		}
 	}
-	return waitGraph.category() + ": " + strings.Join(parts, "; ")
+	return graph.category() + ": " + strings.Join(parts, "; ")
 }
 
 // works reports whether an end is serial and stuck at its work.
@@ -232,9 +232,9 @@ func (s blockedState) work(own transport.Direction) string {
 }
 
 // workAssumptions names the calls that the model attributes to a handler of a serial end.
-func (s blockedState) workAssumptions(waitGraph waitGraph) []string {
+func (s blockedState) workAssumptions(graph waitGraph) []string {
 	var list []string
-	for _, n := range waitGraph.nodes {
+	for _, n := range graph.nodes {
 		if n.role != roleReader || !s.works(n.own) || s.ends[n.own].stopped().call < 0 {
 			continue
 		}
@@ -248,9 +248,9 @@ func (s blockedState) workAssumptions(waitGraph waitGraph) []string {
 var roleNames = [...]string{"none", "writer", "reader", "thread", "queue", "call", "answer"}
 
 // shape writes the wait graph, such as client writer (request) > server reader (request).
-func (s blockedState) shape(waitGraph waitGraph) string {
-	list := make([]string, len(waitGraph.nodes))
-	for i, n := range waitGraph.nodes {
+func (s blockedState) shape(graph waitGraph) string {
+	list := make([]string, len(graph.nodes))
+	for i, n := range graph.nodes {
 		list[i] = n.own.Sender() + " " + roleNames[n.role]
 		f := s.held(n)
 		if f < 0 {

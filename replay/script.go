@@ -153,11 +153,11 @@ func (w *rigidWalk) upTo(index int32) {
 // send counts the answers in a frame, and notes the number of frames read before. A frame
 // with a request, or outside any call of the peer, may have come before reads recorded
 // earlier.
-func (w *rigidWalk) send(recordedFrame recordedFrame) {
+func (w *rigidWalk) send(frame recordedFrame) {
 	serving := w.serving
 	answers := false
 	requests := false
-	for _, m := range w.r.messagesOf(recordedFrame) {
+	for _, m := range w.r.messagesOf(frame) {
 		if m.kind == transport.Response && m.pair >= 0 {
 			answers = true
 			w.serving--
@@ -166,7 +166,7 @@ func (w *rigidWalk) send(recordedFrame recordedFrame) {
 	}
 	need := w.known
 	if answers || !requests && serving > 0 {
-		answered, _ := w.r.answers(recordedFrame)
+		answered, _ := w.r.answers(frame)
 		need = max(need, w.could, answered)
 	}
 	w.need = append(w.need, need)
@@ -352,46 +352,46 @@ type serialWalk struct {
 	stop   *stop   // where the loop is stuck for ever
 }
 
-func (w *serialWalk) read(recordedFrame recordedFrame) {
-	for m := recordedFrame.lo; m < recordedFrame.hi; m++ {
+func (w *serialWalk) read(frame recordedFrame) {
+	for m := frame.lo; m < frame.hi; m++ {
 		if asked := w.r.messages[m]; asked.kind == transport.Request && !(w.s.model.tools && asked.method == mcp.MethodCallTool) {
-			w.request(recordedFrame, m)
+			w.request(frame, m)
 			return
 		}
 	}
-	for m := recordedFrame.lo; m < recordedFrame.hi && w.stop == nil; m++ {
+	for m := frame.lo; m < frame.hi && w.stop == nil; m++ {
 		if w.r.messages[m].kind == transport.Notification {
-			w.notification(recordedFrame, m)
+			w.notification(frame, m)
 		}
 	}
 }
 
 // request works at the requests of a frame; index is the first.
-func (w *serialWalk) request(recordedFrame recordedFrame, index int32) {
-	stop := stop{after: recordedFrame.n, held: index, call: -1, awaited: w.listenCancelled(index), ends: forever}
+func (w *serialWalk) request(frame recordedFrame, index int32) {
+	stop := stop{after: frame.n, held: index, call: -1, awaited: w.listenCancelled(index), ends: forever}
 	until := int32(0)
 	last := w.r.Frames(w.s.own)
-	if k := w.r.answeredBy(recordedFrame); k > 0 && stop.awaited < 0 {
+	if k := w.r.answeredBy(frame); k > 0 && stop.awaited < 0 {
 		until = k
 		last = int(k)
 	}
-	if w.latest[last] > recordedFrame.n && (until > 0 || w.r.messages[index].method != mcp.MethodListen) {
+	if w.latest[last] > frame.n && (until > 0 || w.r.messages[index].method != mcp.MethodListen) {
 		return // the loop did read on
 	}
-	from := w.after(recordedFrame)
+	from := w.after(frame)
 	if stop.awaited < 0 && w.s.own == transport.ServerToClient {
 		w.ask(&stop, from, last, until > 0)
 	}
 	w.need(stop, from, last)
-	w.s.hold[recordedFrame.n], w.sent = until, max(w.sent, last)
+	w.s.hold[frame.n], w.sent = until, max(w.sent, last)
 	if until == 0 || stop.call >= 0 {
 		w.stop = &stop
 	}
 }
 
 // notification runs a handler that asks for the subject of the notification.
-func (w *serialWalk) notification(recordedFrame recordedFrame, index int32) {
-	from := w.after(recordedFrame)
+func (w *serialWalk) notification(frame recordedFrame, index int32) {
+	from := w.after(frame)
 	own := w.r.byDirection[w.s.own]
 	for w.asking = max(w.asking, from); w.asking < len(own); w.asking++ {
 		asks := w.r.frames[own[w.asking]]
@@ -402,9 +402,9 @@ func (w *serialWalk) notification(recordedFrame recordedFrame, index int32) {
 			continue
 		}
 		call := asks.lo + int32(at)
-		readOn := w.latest[w.asking+1] > recordedFrame.n
+		readOn := w.latest[w.asking+1] > frame.n
 		if w.open[w.asking] == 0 && !readOn && refetches(w.r.messages[index], w.r.messages[call]) {
-			w.stop = &stop{after: recordedFrame.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: forever}
+			w.stop = &stop{after: frame.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: forever}
 			w.need(*w.stop, from, len(own))
 		}
 		return
@@ -412,9 +412,9 @@ func (w *serialWalk) notification(recordedFrame recordedFrame, index int32) {
 }
 
 // after returns the first own frame that the handler of recordedFrame may have sent.
-func (w *serialWalk) after(recordedFrame recordedFrame) int {
+func (w *serialWalk) after(frame recordedFrame) int {
 	own := w.r.byDirection[w.s.own]
-	return max(w.sent, sort.Search(len(own), func(i int) bool { return w.r.frames[own[i]].before >= recordedFrame.n }))
+	return max(w.sent, sort.Search(len(own), func(i int) bool { return w.r.frames[own[i]].before >= frame.n }))
 }
 
 // ask finds the call that a handler waits for, among own frames: a call that was answered

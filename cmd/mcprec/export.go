@@ -183,7 +183,7 @@ var exportFormats = []exportFormat{
 }
 
 func exportFormatNames() []string {
-	return namesOf(exportFormats, func(exportFormat exportFormat) string { return exportFormat.name })
+	return namesOf(exportFormats, func(format exportFormat) string { return format.name })
 }
 
 // escaped returns a writer of another program's format whose recorded texts cannot drive a

@@ -160,7 +160,7 @@ func (o *outcome) onFailure(call *call, said string, isUnknownMethod bool) {
 		o.probes++
 	}
 	const maxKinds = 5 // the last kind is the rest
-	i := slices.IndexFunc(o.kinds, func(failureKind failureKind) bool { return failureKind.text == said })
+	i := slices.IndexFunc(o.kinds, func(kind failureKind) bool { return kind.text == said })
 	switch {
 	case i >= 0:
 	case len(o.kinds) == maxKinds:

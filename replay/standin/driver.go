@@ -222,7 +222,7 @@ func (d *Driver) send(ownFrame *ownFrame) transport.Frame {
 
 // Said reports whether every frame was returned, apart from answers.
 func (d *Driver) Said() bool {
-	isLeft := func(ownFrame *ownFrame) bool { return ownFrame.question == nil && !ownFrame.sent }
+	isLeft := func(frame *ownFrame) bool { return frame.question == nil && !frame.sent }
 	return !slices.ContainsFunc(d.frames[d.next:], isLeft)
 }
 
@@ -326,10 +326,10 @@ func (d *Driver) noteWithout(message *message) {
 // HangUps returns the exchanges on which the client is to hang up now, when everything
 // recorded before was said and heard. Each is returned once.
 func (d *Driver) HangUps() (exchanges []uint64) {
-	d.places = slices.DeleteFunc(d.places, func(hangUp hangUp) bool {
-		due := d.isReached(hangUp) && !slices.ContainsFunc(hangUp.on, (*message).mayCome)
+	d.places = slices.DeleteFunc(d.places, func(place hangUp) bool {
+		due := d.isReached(place) && !slices.ContainsFunc(place.on, (*message).mayCome)
 		if due {
-			exchanges = append(exchanges, hangUp.exchange)
+			exchanges = append(exchanges, place.exchange)
 		}
 		return due
 	})

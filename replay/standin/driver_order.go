@@ -27,8 +27,8 @@ func (d *Driver) release() (out []transport.Frame) {
 	case d.reorders:
 		// An answer to a question not asked by the live server holds up no frame.
 		isMissing := func(message *message) bool { return !message.arrived }
-		isAsked := func(ownFrame *ownFrame) bool { return ownFrame.question == nil || ownFrame.question.arrived }
-		isAhead := func(ownFrame *ownFrame) bool { return !ownFrame.written && isAsked(ownFrame) }
+		isAsked := func(frame *ownFrame) bool { return frame.question == nil || frame.question.arrived }
+		isAhead := func(frame *ownFrame) bool { return !frame.written && isAsked(frame) }
 		for _, f := range d.frames[d.next:] {
 			if !f.sent && isAsked(f) && !slices.ContainsFunc(f.needs, isMissing) && !slices.ContainsFunc(f.after, isAhead) {
 				out = append(out, d.send(f))
@@ -41,7 +41,7 @@ func (d *Driver) release() (out []transport.Frame) {
 		for f := d.sendable(); f != nil; f = d.sendable() {
 			out = append(out, d.send(f))
 		}
-		d.due = slices.DeleteFunc(d.due, func(ownFrame *ownFrame) bool { return ownFrame.sent })
+		d.due = slices.DeleteFunc(d.due, func(frame *ownFrame) bool { return frame.sent })
 	}
 	return out
 }
@@ -51,7 +51,7 @@ func (d *Driver) release() (out []transport.Frame) {
 func (d *Driver) sendable() *ownFrame {
 	first := d.nextFrame()
 	if first != nil {
-		isAhead := func(hangUp hangUp) bool { return hangUp.frames <= first.index && d.isReached(hangUp) }
+		isAhead := func(place hangUp) bool { return place.frames <= first.index && d.isReached(place) }
 		if d.settled < first.before || first.isQueued() || d.hangsUp && slices.ContainsFunc(d.places, isAhead) {
 			first = nil
 		}
@@ -77,18 +77,18 @@ func (d *Driver) nextFrame() *ownFrame {
 
 // mayAnswer reports whether everything recorded between the question and its answer has
 // happened.
-func (d *Driver) mayAnswer(ownFrame *ownFrame) bool {
-	if ownFrame.unheld {
+func (d *Driver) mayAnswer(frame *ownFrame) bool {
+	if frame.unheld {
 		return true
 	}
-	if next := d.nextFrame(); next != nil && next.index < ownFrame.index && next.isQueued() {
+	if next := d.nextFrame(); next != nil && next.index < frame.index && next.isQueued() {
 		return true // the recorded overlap is not kept: the two would wait for each other
 	}
-	if slices.ContainsFunc(d.messages[ownFrame.question.index:ownFrame.before], (*message).isPending) {
+	if slices.ContainsFunc(d.messages[frame.question.index:frame.before], (*message).isPending) {
 		return false
 	}
-	for _, earlier := range slices.Backward(d.frames[:ownFrame.index]) {
-		if earlier.before <= ownFrame.question.index { // sent before the question
+	for _, earlier := range slices.Backward(d.frames[:frame.index]) {
+		if earlier.before <= frame.question.index { // sent before the question
 			return true
 		}
 		if earlier.question == nil && !earlier.sent {
@@ -103,7 +103,7 @@ func (d *Driver) held() *ownFrame {
 	if d.ended || d.reorders {
 		return nil
 	}
-	if i := slices.IndexFunc(d.due, func(ownFrame *ownFrame) bool { return !ownFrame.sent }); i >= 0 {
+	if i := slices.IndexFunc(d.due, func(frame *ownFrame) bool { return !frame.sent }); i >= 0 {
 		return d.due[i]
 	}
 	f := d.nextFrame()

@@ -315,20 +315,20 @@ func (p *Player) Gap(n int) time.Duration {
 
 // gapBefore returns the time between a frame and the latest of the earlier messages and frames
 // that have come or were sent.
-func (p *Player) gapBefore(ownFrame *ownFrame) time.Duration {
-	last := p.lastHeard(ownFrame)
-	for _, other := range slices.Backward(p.frames[:ownFrame.index]) {
+func (p *Player) gapBefore(frame *ownFrame) time.Duration {
+	last := p.lastHeard(frame)
+	for _, other := range slices.Backward(p.frames[:frame.index]) {
 		if other.sent {
 			last = max(last, other.at)
 			break
 		}
 	}
-	return ownFrame.at - last
+	return frame.at - last
 }
 
 // lastHeard returns the recorded time of the last message before a frame that has come.
-func (p *Player) lastHeard(ownFrame *ownFrame) time.Duration {
-	for _, c := range slices.Backward(p.messages[:ownFrame.before]) {
+func (p *Player) lastHeard(frame *ownFrame) time.Duration {
+	for _, c := range slices.Backward(p.messages[:frame.before]) {
 		if c.arrived {
 			return c.at
 		}

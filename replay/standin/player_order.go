@@ -49,9 +49,9 @@ func (f *ownFrame) from() int {
 // overlapping returns the requests recorded before a frame's own requests that may still come.
 // The requests were under way together, and the frames keep the recorded order whichever
 // request comes first.
-func (p *Player) overlapping(ownFrame *ownFrame) []*message {
+func (p *Player) overlapping(frame *ownFrame) []*message {
 	var list []*message
-	from := ownFrame.from()
+	from := frame.from()
 	for _, c := range p.messages[min(p.settled, from):from] {
 		if c.answer != nil && c.isPending() {
 			list = append(list, c)
@@ -61,11 +61,11 @@ func (p *Player) overlapping(ownFrame *ownFrame) []*message {
 }
 
 // awaited returns the client messages awaited by a frame besides the frame's own requests.
-func (p *Player) awaited(ownFrame *ownFrame) []*message {
+func (p *Player) awaited(frame *ownFrame) []*message {
 	if p.reorders {
-		return ownFrame.needs
+		return frame.needs
 	}
-	return append(p.overlapping(ownFrame), p.messages[ownFrame.from():ownFrame.before]...)
+	return append(p.overlapping(frame), p.messages[frame.from():frame.before]...)
 }
 
 // waiting returns the first recorded of the answers held back and free to go when the client
@@ -163,11 +163,11 @@ func (p *Player) AllowReorder() {
 }
 
 // giveUp lets a frame wait for no more messages.
-func (p *Player) giveUp(ownFrame *ownFrame) {
-	for _, c := range p.awaited(ownFrame) {
+func (p *Player) giveUp(frame *ownFrame) {
+	for _, c := range p.awaited(frame) {
 		c.skipped = c.skipped || !c.arrived
 	}
-	p.reach = max(p.reach, ownFrame.before)
+	p.reach = max(p.reach, frame.before)
 	p.settle()
 }
 

@@ -219,9 +219,9 @@ func (b *rebuild) session(ctx context.Context, key [16]byte) error {
 }
 
 // add stores a session in the new file, many in one transaction.
-func (b *rebuild) add(ctx context.Context, rebuiltSession rebuiltSession) error {
-	b.batch = append(b.batch, rebuiltSession)
-	for _, c := range rebuiltSession.chunks {
+func (b *rebuild) add(ctx context.Context, session rebuiltSession) error {
+	b.batch = append(b.batch, session)
+	for _, c := range session.chunks {
 		b.size += len(c.data)
 	}
 	if b.size < foldStep && len(b.batch) < 1000 {

@@ -295,12 +295,12 @@ type recordScan struct {
 
 const scanBlock = 4 << 20
 
-func newRecordScan(fileReader fileReader, off int64) (*recordScan, error) {
-	info, err := fileReader.Stat()
+func newRecordScan(reader fileReader, off int64) (*recordScan, error) {
+	info, err := reader.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("read spool %s: %w", fileReader.Name(), err)
+		return nil, fmt.Errorf("read spool %s: %w", reader.Name(), err)
 	}
-	return &recordScan{file: fileReader, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
+	return &recordScan{file: reader, size: info.Size(), off: off, work: 1<<30 + 16*info.Size()}, nil
 }
 
 // next returns the part in the next good record. skipped is the number of bytes before it that
@@ -348,8 +348,8 @@ func (r *recordScan) peek(n int64) ([]byte, error) {
 }
 
 // scanSpool returns the complete events of a spool and the highest Seq in it.
-func scanSpool(fileReader fileReader) (found map[uint64]store.Event, last uint64, err error) {
-	r, err := newRecordScan(fileReader, spoolHead)
+func scanSpool(reader fileReader) (found map[uint64]store.Event, last uint64, err error) {
+	r, err := newRecordScan(reader, spoolHead)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -366,7 +366,7 @@ func scanSpool(fileReader fileReader) (found map[uint64]store.Event, last uint64
 			break
 		}
 		if p.Chunk {
-			return scanPipes(fileReader)
+			return scanPipes(reader)
 		}
 		last = max(last, p.Seq)
 		e, begun := open[p.Seq]
@@ -396,8 +396,8 @@ func scanSpool(fileReader fileReader) (found map[uint64]store.Event, last uint64
 
 // scanPipes is scanSpool for a spool with chunks. The number of events in missing bytes is
 // unknown: one lost event stands for them, and later events follow it.
-func scanPipes(fileReader fileReader) (found map[uint64]store.Event, last uint64, err error) {
-	r, err := newRecordScan(fileReader, spoolHead)
+func scanPipes(reader fileReader) (found map[uint64]store.Event, last uint64, err error) {
+	r, err := newRecordScan(reader, spoolHead)
 	if err != nil {
 		return nil, 0, err
 	}

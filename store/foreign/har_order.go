@@ -36,7 +36,7 @@ func (e *harExchange) order(items []harItem) (bool, error) {
 	rest := e.Order
 	for i := range items {
 		it := &items[i]
-		n := slices.IndexFunc(rest, func(harPlace harPlace) bool { return harPlace.What == it.what })
+		n := slices.IndexFunc(rest, func(place harPlace) bool { return place.What == it.what })
 		switch {
 		case n >= 0:
 			at, err := time.ParseDuration(rest[n].At)
@@ -68,8 +68,8 @@ func (h *har) spread(exchanges [][]harItem) {
 	o := harOrder{asked: map[mcp.Key][]int{}, answered: map[mcp.Key][]time.Duration{}}
 	// If all entries begin at a whole millisecond, ends are cut to milliseconds as well: else an
 	// answer would seem to come after the request that it causes.
-	isFine := func(harExchange *harExchange) bool {
-		return harExchange.start.Sub(h.entries[0].start)%time.Millisecond != 0
+	isFine := func(exchange *harExchange) bool {
+		return exchange.start.Sub(h.entries[0].start)%time.Millisecond != 0
 	}
 	fine := slices.ContainsFunc(h.entries, isFine)
 	for i, e := range h.entries {

@@ -111,7 +111,7 @@ func (t *ruleTable) keyword(rule, word string, phrase *phrase) {
 
 // accepting are the functions that rules.txt names with accept=.
 var accepting = map[string]func(t *ruleTable, secret string) bool{
-	"no-template": func(ruleTable *ruleTable, s string) bool { return !ruleTable.patterns["template"]().MatchString(s) },
+	"no-template": func(table *ruleTable, s string) bool { return !table.patterns["template"]().MatchString(s) },
 	"generated":   func(_ *ruleTable, s string) bool { return looksGenerated([]byte(s), 10) },
 	"mixed": func(_ *ruleTable, s string) bool { // letters and digits
 		lower, upper, digits := makeup([]byte(s))

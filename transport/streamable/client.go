@@ -248,15 +248,15 @@ func (c *ClientConn) Close() error {
 }
 
 // leave deletes a session, and ignores the server's answer.
-func (c *ClientConn) leave(ctx context.Context, clientSession *clientSession) {
+func (c *ClientConn) leave(ctx context.Context, session *clientSession) {
 	c.mu.Lock()
-	left := clientSession.left
-	clientSession.left = true
+	left := session.left
+	session.left = true
 	c.mu.Unlock()
 	if left {
 		return
 	}
-	if r, err := c.request(ctx, http.MethodDelete, nil, clientSession); err == nil {
+	if r, err := c.request(ctx, http.MethodDelete, nil, session); err == nil {
 		if resp, err := c.client.Client.Do(r); err == nil {
 			_ = resp.Body.Close()
 		}

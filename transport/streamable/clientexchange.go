@@ -324,8 +324,8 @@ func (x *clientExchange) resume() *http.Response {
 }
 
 // get asks for a stream.
-func (c *ClientConn) get(ctx context.Context, clientSession *clientSession, after string) (*http.Response, error) {
-	r, err := c.request(ctx, http.MethodGet, nil, clientSession)
+func (c *ClientConn) get(ctx context.Context, session *clientSession, after string) (*http.Response, error) {
+	r, err := c.request(ctx, http.MethodGet, nil, session)
 	if err != nil {
 		return nil, err
 	}

@@ -101,8 +101,8 @@ func (s *EventScanner) Held() int { return len(s.meta) }
 func (s *EventScanner) Open() bool { return s.open }
 
 // plain takes a whole event in the form of nearly all servers, without a copy of the data.
-func (s *EventScanner) plain(lineEnds *lineEnds) bool {
-	rest := lineEnds.b[lineEnds.at:]
+func (s *EventScanner) plain(ends *lineEnds) bool {
+	rest := ends.b[ends.at:]
 	if !bytes.HasPrefix(rest, plainHead) {
 		return false
 	}
@@ -110,49 +110,49 @@ func (s *EventScanner) plain(lineEnds *lineEnds) bool {
 	if end <= len(plainHead) || end+1 >= len(rest) || rest[end+1] != '\n' {
 		return false
 	}
-	if lineEnds.cr < lineEnds.at {
-		lineEnds.cr = lineEnds.find('\r')
+	if ends.cr < ends.at {
+		ends.cr = ends.find('\r')
 	}
-	if lineEnds.cr < lineEnds.at+end {
+	if ends.cr < ends.at+end {
 		return false
 	}
 	s.found = append(s.found, StreamEvent{Data: rest[len(plainHead):end:end]})
 	s.begun = true
 	s.later = true
 	s.crlf = false
-	lineEnds.at += end + 2
+	ends.at += end + 2
 	return true
 }
 
 // step goes on to the end of a line or of the chunk.
-func (s *EventScanner) step(lineEnds *lineEnds) {
-	if s.cr && s.afterCR(lineEnds) {
+func (s *EventScanner) step(ends *lineEnds) {
+	if s.cr && s.afterCR(ends) {
 		return
 	}
-	end := lineEnds.next()
-	s.take(lineEnds.b[lineEnds.at:end])
-	lineEnds.at = end
-	if end == len(lineEnds.b) {
+	end := ends.next()
+	s.take(ends.b[ends.at:end])
+	ends.at = end
+	if end == len(ends.b) {
 		return
 	}
 	n := 1
-	if lineEnds.b[end] == '\r' {
-		if end+1 == len(lineEnds.b) {
+	if ends.b[end] == '\r' {
+		if end+1 == len(ends.b) {
 			s.cr = true
-		} else if lineEnds.b[end+1] == '\n' {
+		} else if ends.b[end+1] == '\n' {
 			n = 2
 		}
 	}
-	lineEnds.at += n
-	s.endLine(lineEnds.b[end:lineEnds.at])
+	ends.at += n
+	s.endLine(ends.b[end:ends.at])
 }
 
 // afterCR looks at the byte after a CR that ended a chunk, and reports whether the
 // step is done with it.
-func (s *EventScanner) afterCR(lineEnds *lineEnds) bool {
+func (s *EventScanner) afterCR(ends *lineEnds) bool {
 	s.cr = false
-	if lineEnds.b[lineEnds.at] == '\n' {
-		if lineEnds.at++; len(s.meta) == 0 {
+	if ends.b[ends.at] == '\n' {
+		if ends.at++; len(s.meta) == 0 {
 			s.stray = 1
 		}
 		s.meta = append(s.meta, '\n')
@@ -163,7 +163,7 @@ func (s *EventScanner) afterCR(lineEnds *lineEnds) bool {
 		s.finish()
 		return true
 	}
-	return lineEnds.at == len(lineEnds.b)
+	return ends.at == len(ends.b)
 }
 
 // take adds bytes within a line.

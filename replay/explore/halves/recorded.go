@@ -114,10 +114,10 @@ func newPlayedCalls(run Run, session *Session) *playedCalls {
 
 // offered begins the calls of a frame, and returns the frame's operation.
 func (c *playedCalls) offered(frame transport.Frame) (op string) {
-	c.each(frame, transport.Request, func(playedCall *playedCall) bool { return !playedCall.begun }, func(playedCall *playedCall) {
-		playedCall.begun = true
-		op = playedCall.op.Name
-		playedCall.op.Begin()
+	c.each(frame, transport.Request, func(call *playedCall) bool { return !call.begun }, func(call *playedCall) {
+		call.begun = true
+		op = call.op.Name
+		call.op.Begin()
 	})
 	return op
 }
