@@ -183,7 +183,7 @@ func validValue(data []byte, i, depth int) int {
 	case '"':
 		return validText(data, i)
 	case '{':
-		return validObject(data, i, depth+1)
+		return validObject(data, i, depth+1, nil)
 	case '[':
 		return validArray(data, i, depth+1)
 	case 't':
@@ -196,7 +196,8 @@ func validValue(data []byte, i, depth int) int {
 	return validNumber(data, i)
 }
 
-func validObject(data []byte, i, depth int) int {
+// validObject calls member, unless it is nil, for the members as they come.
+func validObject(data []byte, i, depth int, member func(key string, at span)) int {
 	if depth > mostNested {
 		return -1
 	}
@@ -208,14 +209,20 @@ func validObject(data []byte, i, depth int) int {
 		if i >= len(data) || data[i] != '"' {
 			return -1
 		}
+		key := i
 		if i = validText(data, i); i < 0 {
 			return -1
 		}
+		keyEnd := i
 		if i = skipBlank(data, i); i >= len(data) || data[i] != ':' {
 			return -1
 		}
-		if i = validValue(data, skipBlank(data, i+1), depth); i < 0 {
+		from := skipBlank(data, i+1)
+		if i = validValue(data, from, depth); i < 0 {
 			return -1
+		}
+		if member != nil {
+			member(keyText(data[key:keyEnd]), span{uint32(from), uint32(i)})
 		}
 		if i = skipBlank(data, i); i >= len(data) {
 			return -1

@@ -50,15 +50,29 @@ type Message struct {
 // Messages parses the frame: one message, or the elements of a batch (revision
 // 2025-03-26, also the empty batch). It returns ErrNotJSON for other bytes, and for
 // 4 GiB or more. The messages alias the frame.
-func (f Frame) Messages() ([]Message, error) {
+func (f Frame) Messages() ([]Message, error) { return f.AppendMessages([]Message{}) }
+
+// AppendMessages is Messages, and appends the messages to a slice. A reader of many frames can
+// give the same slice again.
+func (f Frame) AppendMessages(messages []Message) ([]Message, error) {
 	b := bytes.TrimSpace(f.Bytes)
-	if uint64(len(b)) > maxMessage || !valid(b) {
+	if len(b) == 0 || uint64(len(b)) > maxMessage {
+		return nil, ErrNotJSON
+	}
+	if b[0] == '{' { // checked and read in one pass
+		p := Packed{raw: b}
+		if validObject(b, 0, 1, p.set) != len(b) {
+			return nil, ErrNotJSON
+		}
+		p.setToken()
+		return append(messages, p.Message()), nil
+	}
+	if !valid(b) {
 		return nil, ErrNotJSON
 	}
 	if b[0] != '[' {
-		return []Message{Pack(b).Message()}, nil
+		return append(messages, Message{Raw: b, looked: true}), nil
 	}
-	messages := []Message{}
 	for _, at := range elements(b) {
 		messages = append(messages, Pack(b[at.from:at.to:at.to]).Message())
 	}
@@ -165,27 +179,36 @@ func (p Packed) cut(span span) json.RawMessage {
 func Pack(raw json.RawMessage) Packed {
 	p := Packed{raw: raw}
 	for key, at := range spans(raw) {
-		switch key {
-		case "id":
-			p.id = at
-		case "method":
-			p.method = ""
-			if raw[at.from] == '"' {
-				p.method = methodText(raw[at.from:at.to])
-			}
-		case "params":
-			p.params = at
-		case "result":
-			p.result = at
-		case "error":
-			p.fault = at
-		}
+		p.set(key, at)
 	}
-	// Look for the token once: readers of a session ask for it several times.
+	p.setToken()
+	return p
+}
+
+// set notes the place of a member.
+func (p *Packed) set(key string, at span) {
+	switch key {
+	case "id":
+		p.id = at
+	case "method":
+		p.method = ""
+		if p.raw[at.from] == '"' {
+			p.method = methodText(p.raw[at.from:at.to])
+		}
+	case "params":
+		p.params = at
+	case "result":
+		p.result = at
+	case "error":
+		p.fault = at
+	}
+}
+
+// setToken looks for the progress token, once: readers of a session ask for it several times.
+func (p *Packed) setToken() {
 	if at := findToken(p.method, p.cut(p.params)); at.to != 0 {
 		p.token = span{p.params.from + at.from, p.params.from + at.to}
 	}
-	return p
 }
 
 // findToken returns the place of the progress token in the params of a message. Most

@@ -263,7 +263,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 		switch {
 		case err != nil:
 		case e.Kind == store.Frame:
-			err = fold.ApplyParsed(e.Event, e.Parsed)
+			err = fold.ApplyParsed(e.Event, e.Made)
 		default:
 			err = fold.Apply(e.Event)
 		}

@@ -191,18 +191,15 @@ func compareSessions(cmd *cobra.Command, o diffOptions, fits *filter.Filter, opt
 
 // foldSession reads a session into its side of a comparison.
 func foldSession(ctx context.Context, s *session.Session, digester *diff.Digester, side *diff.Session) error {
-	type digested struct {
-		store.Event
-		digests []diff.Digest
-	}
 	var valid store.Validator
 	events := s.Events(ctx, 1, store.ReadOptions{})
-	for e, err := range parallel.Map(events, func(event store.Event) digested { return digested{event, digester.Digest(event)} }) {
+	digest := func(event *store.Event, digests *[]diff.Digest) { *digests = digester.Digest(*event) }
+	for e, err := range parallel.Map(events, digest) {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}
 		if err == nil {
-			err = side.Apply(e.Event, e.digests)
+			err = side.Apply(e.Event, e.Made)
 		}
 		if err != nil {
 			return fmt.Errorf("diff %s: %w", s.Name, err)

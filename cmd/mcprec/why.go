@@ -189,24 +189,21 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []answer, err e
 func explain(ctx context.Context, s *session.Session, after time.Duration) (answer, error) {
 	a := answer{Session: s.ID, name: s.Name}
 	type parsed struct {
-		store.Event
 		messages []transport.Message
 		isJSON   bool
 	}
-	events := parallel.Map(s.Recorded(ctx, 1, store.ReadOptions{}), func(e store.Event) parsed {
-		p := parsed{Event: e}
+	events := parallel.Map(s.Recorded(ctx, 1, store.ReadOptions{}), func(e *store.Event, p *parsed) {
 		if e.Kind == store.Frame {
-			messages, err := e.AsFrame().Messages()
+			messages, err := e.AsFrame().AppendMessages(p.messages[:0])
 			p.messages = messages
 			p.isJSON = err == nil
 		}
-		return p
 	})
 	var fold why.Fold
 	var header store.Header
 	for e, err := range events {
 		if err == nil {
-			err = fold.ApplyParsed(e.Event, e.messages, e.isJSON)
+			err = fold.ApplyParsed(e.Event, e.Made.messages, e.Made.isJSON)
 		}
 		if err != nil {
 			return a, fmt.Errorf("explain %s: %w", s.Name, err)

@@ -392,12 +392,14 @@ func (f *Fold) supplyInput(m *transport.Message) {
 func (f *Fold) onResponse(e store.Event, m *transport.Message) {
 	dir := e.Dir.Reverse()
 	id := mcp.KeyOf(m.ID)
-	if c, found := f.index.Find(dir, e.Stream, id); found && e.Unterminated && e.Stream == 0 {
-		c.unended = f.now
-		return
-	} else if found && f.end.seq != 0 && e.Stream == 0 {
-		c.late = f.now
-		return
+	if e.Stream == 0 && (e.Unterminated || f.end.seq != 0) {
+		if c, found := f.index.Find(dir, e.Stream, id); found && e.Unterminated {
+			c.unended = f.now
+			return
+		} else if found {
+			c.late = f.now
+			return
+		}
 	}
 	c, found := f.index.Answer(dir, e.Stream, id)
 	switch {

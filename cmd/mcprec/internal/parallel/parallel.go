@@ -10,21 +10,20 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Event is an event with the messages of its frame.
-type Event struct {
+// Worked is an event, and what was made of it.
+type Worked[T any] struct {
 	store.Event
-	order.Parsed
+	Made T
 }
 
 // Parse yields the events of a log in their order, with their frames parsed on the other
 // cores: parsing takes longer than the rest of a check.
-func Parse(events iter.Seq2[store.Event, error]) iter.Seq2[Event, error] {
-	return Map(events, func(event store.Event) Event {
-		parsed := Event{Event: event}
+func Parse(events iter.Seq2[store.Event, error]) iter.Seq2[Worked[order.Parsed], error] {
+	return Map(events, func(event *store.Event, parsed *order.Parsed) {
+		*parsed = order.Parsed{}
 		if event.Kind == store.Frame {
-			parsed.Parsed = order.Parse(event.AsFrame())
+			*parsed = order.Parse(event.AsFrame())
 		}
-		return parsed
 	})
 }
 
@@ -34,64 +33,83 @@ const (
 	batchBytes  = 1 << 18
 )
 
-// Map calls work for the events of a log on the other cores, and yields the results in
-// the order of the events.
-func Map[T any](events iter.Seq2[store.Event, error], work func(store.Event) T) iter.Seq2[T, error] {
-	type worked struct {
-		event store.Event
-		made  T
-		err   error // of the log, after its last event
+// Map calls work for the events of a log on the other cores, and yields the results in the
+// order of the events. made is the zero T, or holds an earlier result, which work replaces, and
+// whose memory it may use again if the caller needs a result only until the next one.
+func Map[T any](events iter.Seq2[store.Event, error], work func(event *store.Event, made *T)) iter.Seq2[Worked[T], error] {
+	type batch struct {
+		events []Worked[T]
+		err    error // of the log, after the last event
+		done   chan struct{}
 	}
-	return func(yield func(T, error) bool) {
-		queue := make(chan chan []worked, runtime.GOMAXPROCS(0)) // a channel for each batch, in their order
+	return func(yield func(Worked[T], error) bool) {
+		limit := runtime.GOMAXPROCS(0)
+		queue := make(chan *batch, limit) // in the order of the events
+		used := make(chan *batch, limit+2)
 		enough := make(chan struct{})
-		send := func(batch []worked) bool {
-			done := make(chan []worked, 1)
+		send := func(b *batch) bool {
 			go func() {
-				for i := range batch {
-					if w := &batch[i]; w.err == nil {
-						w.made = work(w.event)
-					}
+				for i := range b.events {
+					work(&b.events[i].Event, &b.events[i].Made)
 				}
-				done <- batch
+				b.done <- struct{}{}
 			}()
 			select {
 			case <-enough:
-				<-done
+				<-b.done
 				return false
-			case queue <- done:
+			case queue <- b:
 				return true
+			}
+		}
+		next := func() *batch {
+			select {
+			case b := <-used:
+				b.events = b.events[:0]
+				return b
+			default:
+				return &batch{events: make([]Worked[T], 0, batchEvents), done: make(chan struct{}, 1)}
 			}
 		}
 		go func() {
 			defer close(queue)
-			var batch []worked
-			size := 0
+			b, size := next(), 0
 			for e, err := range events {
-				batch = append(batch, worked{event: e, err: err})
-				if size += len(e.Payload); len(batch) < batchEvents && size < batchBytes {
+				if err != nil {
+					b.err = err
+					break
+				}
+				b.events = b.events[:len(b.events)+1] // with what an earlier batch made
+				b.events[len(b.events)-1].Event = e
+				if size += len(e.Payload); len(b.events) < batchEvents && size < batchBytes {
 					continue
 				}
-				if !send(batch) {
+				if !send(b) {
 					return
 				}
-				batch, size = nil, 0
+				b, size = next(), 0
 			}
-			if len(batch) > 0 {
-				send(batch)
-			}
+			send(b)
 		}()
 		defer func() { // wait until nothing reads the log
 			close(enough)
-			for batch := range queue {
-				<-batch
+			for b := range queue {
+				<-b.done
 			}
 		}()
-		for batch := range queue {
-			for _, w := range <-batch {
-				if !yield(w.made, w.err) {
+		for b := range queue {
+			<-b.done
+			for i := range b.events {
+				if !yield(b.events[i], nil) {
 					return
 				}
+			}
+			if b.err != nil && !yield(Worked[T]{}, b.err) {
+				return
+			}
+			select {
+			case used <- b:
+			default:
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func TestParseAhead(t *testing.T) {
 		}
 		n := 0
 		for e, err := range Parse(log) {
-			if n == events && err != broken || n < events && (err != nil || e.Seq != uint64(n) || string(e.Messages[0].ID) != fmt.Sprint(n)) {
+			if n == events && err != broken || n < events && (err != nil || e.Seq != uint64(n) || string(e.Made.Messages[0].ID) != fmt.Sprint(n)) {
 				t.Fatalf("event %d: %+v, %v", n, e, err)
 			}
 			if n++; n == enough {
