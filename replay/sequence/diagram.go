@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -50,8 +49,8 @@ func New(width int, emit func(Line) error) *Diagram {
 	return &Diagram{
 		emit:   emit,
 		width:  max(width, minWidth) - headWidth - (leftRails + 2) - (rightRails + 2),
-		client: rails{columns: make([]*timeline.Call, leftRails), beyond: map[*timeline.Call]bool{}, begin: '╭', touch: '├', end: '╰'},
-		server: rails{columns: make([]*timeline.Call, rightRails), beyond: map[*timeline.Call]bool{}, begin: '╮', touch: '┤', end: '╯'},
+		client: rails{NewRails[*timeline.Call](leftRails), map[*timeline.Call]bool{}, '╭', '├', '╰'},
+		server: rails{NewRails[*timeline.Call](rightRails), map[*timeline.Call]bool{}, '╮', '┤', '╯'},
 		open:   map[*timeline.Call]bool{},
 	}
 }
@@ -68,7 +67,7 @@ func (d *Diagram) Add(entry timeline.Entry) error {
 	if len(entry.Messages) == 0 {
 		var refused []timeline.EntryMessage // calls that the HTTP status of the entry answers
 		for _, c := range entry.Refused {
-			refused = append(refused, timeline.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c})
+			refused = append(refused, timeline.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c, Role: timeline.Answers})
 			delete(d.open, c)
 		}
 		return d.line(head, entry, refused, d.event(entry))
@@ -139,19 +138,16 @@ func (d *Diagram) lane(dir transport.Direction, label, fill string) string {
 
 // event draws an event without messages.
 func (d *Diagram) event(entry timeline.Entry) string {
+	label := exchange(entry) + EventLabel(entry)
 	switch {
 	case entry.Kind == store.Lost:
-		return d.lane(transport.NoDirection, strings.ToUpper(string(entry.Kind))+" "+entry.Aside(), "!")
-	case entry.Kind == store.Frame && entry.Noise:
-		return d.lane(entry.Dir, exchange(entry)+"not JSON: "+entry.Aside(), ".")
+		return d.lane(transport.NoDirection, label, "!")
+	case entry.Kind == store.Frame && entry.Batch:
+		return d.lane(entry.Dir, label, "-")
 	case entry.Kind == store.Frame:
-		return d.lane(entry.Dir, exchange(entry)+"empty batch", "-")
+		return d.lane(entry.Dir, label, ".")
 	case entry.Kind == store.Delivered:
-		return d.lane(transport.NoDirection, fmt.Sprintf("~ held up: %v %s", entry.Dir, entry.Aside()), "~")
-	}
-	label := fmt.Sprintf("%s(%s) %s", exchange(entry), phrase.Name(string(entry.Kind)), entry.Aside())
-	if entry.Kind == store.EOF {
-		label = exchange(entry) + "(eof) " + entry.Aside()
+		return d.lane(transport.NoDirection, label, "~")
 	}
 	return d.lane(transport.NoDirection, label, " ")
 }
@@ -180,85 +176,13 @@ func (d *Diagram) Close() error {
 	return nil
 }
 
-// labelOf names a message in a few words, the most telling word first.
-func labelOf(m timeline.EntryMessage) string {
-	switch m.Kind {
-	case transport.Request:
-		return named(m.Method, m.Target, m.ID)
-	case transport.Response:
-		word := "result"
-		of := fmt.Sprintf("#%d %s, %v", m.Request, m.Name(), brief(m.Latency))
-		if m.Late {
-			of += ", late"
-		}
-		if m.Failure != "" {
-			word = m.Failure
-		}
-		switch {
-		case m.Request != 0 && m.Failure != "":
-			return fmt.Sprintf("failed %s: %s", of, m.Failure)
-		case m.Request != 0:
-			return "result of " + of
-		case m.Call != nil:
-			return fmt.Sprintf("%s of #%d again", word, m.Call.Request)
-		}
-		return fmt.Sprintf("%s of no request (id %s)", word, phrase.Name(m.ID))
-	case transport.Notification:
-		s := m.Name()
-		if m.Call != nil {
-			s += fmt.Sprintf(" of #%d", m.Call.Request)
-		}
-		if m.Late {
-			s += ", late"
-		}
-		return s
-	}
-	return "no JSON-RPC message"
-}
-
-func named(method, target, id string) string {
-	m := timeline.EntryMessage{Method: method, Target: target}
-	return fmt.Sprintf("%s (id %s)", m.Name(), phrase.Name(id))
-}
-
-// fitted returns the label of a message in width columns: it cuts the target of a long
-// label, because the words behind the target say more.
-func fitted(entryMessage timeline.EntryMessage, width int) string {
-	const least = 8 // columns of a target that still mean something
-	entryMessage.Target = phrase.CutColumns(entryMessage.Target, max(width, least))
-	label := labelOf(entryMessage)
-	for over := phrase.Columns(label) - width; over > 0 && phrase.Columns(entryMessage.Target) > least; over = phrase.Columns(label) - width {
-		entryMessage.Target = phrase.CutColumns(entryMessage.Target, max(phrase.Columns(entryMessage.Target)-over, least))
-		label = labelOf(entryMessage)
-	}
-	return label
-}
-
-// brief keeps three digits of a duration.
-func brief(d time.Duration) time.Duration {
-	for unit := time.Duration(1); unit < time.Hour; unit *= 10 {
-		if d < 1000*unit {
-			return d.Round(unit)
-		}
-	}
-	return d.Round(time.Second)
-}
-
-// exchange returns the number of an event's HTTP exchange, in brackets.
-func exchange(entry timeline.Entry) string {
-	if entry.Stream == 0 {
-		return ""
-	}
-	return fmt.Sprintf("[%d] ", entry.Stream)
-}
-
-// rails are one end's calls in flight, each in a column of its own while there are enough.
+// rails are the calls of one end that are in flight, as cells of a line.
 type rails struct {
-	columns []*timeline.Call        // nil: free
-	beyond  map[*timeline.Call]bool // calls without a column
-	begin   rune
-	touch   rune
-	end     rune
+	Rails[*timeline.Call]
+	beyond map[*timeline.Call]bool // calls without a column
+	begin  rune
+	touch  rune
+	end    rune
 }
 
 const (
@@ -270,8 +194,9 @@ const (
 // row updates the rails by an entry's messages about calls of a direction, and returns the
 // entry's row of cells.
 func (r *rails) row(dir transport.Direction, messages []timeline.EntryMessage) []rune {
-	cells := make([]rune, len(r.columns)+1)
-	for i, c := range r.columns {
+	columns := r.Columns()
+	cells := make([]rune, len(columns)+1)
+	for i, c := range columns {
 		cells[i] = ' '
 		if c != nil {
 			cells[i] = runs
@@ -282,33 +207,28 @@ func (r *rails) row(dir transport.Direction, messages []timeline.EntryMessage) [
 			r.draw(m, cells)
 		}
 	}
-	cells[len(r.columns)] = ' '
+	cells[len(columns)] = ' '
 	if len(r.beyond) > 0 {
-		cells[len(r.columns)] = more
+		cells[len(columns)] = more
 	}
 	return cells
 }
 
 func (r *rails) draw(m timeline.EntryMessage, cells []rune) {
-	at := slices.Index(r.columns, m.Call)
-	switch {
-	case m.Kind == transport.Request:
-		at = slices.Index(r.columns, nil)
-		if at < 0 {
+	switch column, change := r.Follow(m.Call, m.Role); change {
+	case Begins:
+		cells[column] = r.begin
+	case Touches:
+		cells[column] = r.touch
+	case Ends:
+		cells[column] = r.end
+	case Breaks:
+		cells[column] = cancel
+	case NoChange:
+		if m.Role == timeline.Asks {
 			r.beyond[m.Call] = true
-			return
+		} else if m.Kind == transport.Response || m.Method == mcp.NotificationCancelled {
+			delete(r.beyond, m.Call)
 		}
-		r.columns[at] = m.Call
-		cells[at] = r.begin
-	case m.Kind == transport.Response && m.Request != 0 && at >= 0:
-		r.columns[at] = nil
-		cells[at] = r.end
-	case r.beyond[m.Call] && (m.Kind == transport.Response || m.Method == mcp.NotificationCancelled):
-		delete(r.beyond, m.Call)
-	case at >= 0 && m.Method == mcp.NotificationCancelled:
-		r.columns[at] = nil
-		cells[at] = cancel
-	case at >= 0:
-		cells[at] = r.touch
 	}
 }

@@ -94,7 +94,7 @@ func mermaidArrow(entry timeline.Entry, entryMessage timeline.EntryMessage) stri
 	case entryMessage.Kind == transport.Notification:
 		arrow = "-)"
 	}
-	return mermaidLine(entry, arrow, labelOf(entryMessage))
+	return mermaidLine(entry, arrow, Label(entryMessage))
 }
 
 func mermaidLine(entry timeline.Entry, arrow, label string) string {
@@ -111,9 +111,9 @@ func mermaidNote(e timeline.Entry) string {
 	what := string(e.Kind)
 	switch {
 	case e.Noise:
-		return mermaidLine(e, "--x", "not JSON: "+e.Aside())
+		return mermaidLine(e, "--x", EventLabel(e))
 	case e.Kind == store.Frame:
-		what = "empty batch"
+		what = frameWords(e)
 	case e.Kind == store.Stderr, e.Kind == store.Exited:
 		where = "right of S"
 	case e.Kind == store.Lost:

@@ -54,6 +54,7 @@ type EntryMessage struct {
 	// Call is the call that the message begins, answers, reports on or cancels; nil: none. Later
 	// events may change the Call.
 	Call *Call
+	Role Role // how the message belongs to the Call
 
 	message *transport.Message
 }
