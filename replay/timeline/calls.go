@@ -32,6 +32,9 @@ type Call struct {
 	token  mcp.Key // "" for no progress
 }
 
+// Number returns how many requests of the session came before, of both directions.
+func (c *Call) Number() int { return c.number }
+
 // Answered reports whether the recording has a response.
 func (c *Call) Answered() bool { return c.Response != 0 }
 

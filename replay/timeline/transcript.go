@@ -98,6 +98,7 @@ func newMessage(event store.Event, message *transport.Message, link Link, inMidd
 	switch link.Role {
 	case Asks:
 		call.ID = em.ID
+		call.Method = em.Method
 		call.Target = em.Target
 		call.Token = em.Token
 	case Answers:

@@ -1,0 +1,35 @@
+// Package picture turns a session into the parts of a drawing: a row for each event, the
+// rails of its calls, and an overview of all of it. Package sequence draws the same for a
+// terminal; labels and columns come from there.
+//
+// # Promises
+//
+// An [Index] is a projection that grows with a session. Its parts are there for any range of
+// events, without another fold: [Index.Range] gives the rows of a few hundred events in the
+// middle of a million, the same rows that a fold from the first event makes. Each text in a
+// row is short, on one line, and shows hidden characters by number.
+//
+// # Data layout
+//
+// An Index keeps, and no payload:
+//
+//	of an event   1 byte: direction, frame, fault, finding, and how its message belongs to a call
+//	              2 bytes: the pause before the event, to 0.4 %
+//	              4 bytes: the number of its call
+//	of a call     12 bytes: request, end, column, outcome; and in a tree about 0.3 bytes, the
+//	              greatest end of each 16 calls, of each 256, …, to find the calls over a range
+//	of a batch    8 bytes for each message that belongs to a call
+//
+// A row needs the event, and for a message about a call the request's event: [Range.Wants]
+// names the requests before the range.
+//
+// [States] keeps at most 128 states of a session, at equal distances, so that the state at
+// any event is at most a 64th of the session away.
+//
+// # What it refuses
+//
+// The package does no I/O, asks no clock and starts no goroutine. An Index takes each event of
+// a session, from Seq 1 without gaps, and at most 4,294,967,295. It judges nothing: the caller
+// marks the events of findings. A call beyond the 64 in flight of one end shares the last
+// column.
+package picture

@@ -1,0 +1,301 @@
+package picture
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/sequence"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Index is the projection of the parts of a session's picture. [NewIndex] makes it. One
+// goroutine at a time may use it.
+type Index struct {
+	links   timeline.Linker
+	at      time.Duration
+	flags   []uint8  // of each event
+	pauses  []uint16 // before each event: see packPause
+	callOf  []uint32 // of each event: 1 + the number of the call of its only message, or of the first call that its status answers
+	batches map[uint64][]partLink
+	calls   []call
+	ends    ends                // of the calls
+	late    map[uint32][]uint32 // the late events of a call, by its number
+	rails   [3]sequence.Rails[uint32]
+	widest  [3]int // columns, by the direction of the requests
+	marked  int
+}
+
+// The flags of an event. The two lowest bits are its direction.
+const (
+	dirBits     = 3
+	flagFrame   = 1 << 2
+	flagFault   = 1 << 3
+	flagFinding = 1 << 4
+	roleShift   = 5 // the bits above are the timeline.Role of the only message
+)
+
+// partLink is the link of a message in a batch.
+type partLink struct {
+	place, call uint32
+	role        timeline.Role
+	late        bool
+}
+
+// call is a request and its end.
+type call struct {
+	request uint32
+	end     uint32 // the answer or the cancellation; never while the call is open
+	column  uint8
+	dir     transport.Direction
+	outcome outcome
+}
+
+const never = math.MaxUint32
+
+type outcome uint8
+
+const (
+	open outcome = iota
+	answered
+	failed
+	cancelled
+)
+
+func (o outcome) String() string {
+	return [...]string{open: "open", answered: "answered", failed: "failed", cancelled: "cancelled"}[o]
+}
+
+// railColumns is how many calls of an end have a column of their own.
+const railColumns = 64
+
+// NewIndex returns the index of a session before its first event.
+func NewIndex() *Index {
+	x := &Index{links: timeline.NewLinker(), batches: map[uint64][]partLink{}, late: map[uint32][]uint32{}}
+	for dir := range x.rails {
+		x.rails[dir] = sequence.NewRails[uint32](railColumns)
+	}
+	return x
+}
+
+// Apply takes the next event.
+func (x *Index) Apply(event store.Event) error {
+	if event.Kind != store.Frame {
+		return x.ApplyParsed(event, nil, false)
+	}
+	messages, err := event.AsFrame().Messages()
+	return x.ApplyParsed(event, messages, err == nil)
+}
+
+// ApplyParsed is Apply of an event with the messages of its frame. isJSON is false for a frame
+// that is no JSON. The error is about an event out of order, or one whose rest has not come.
+func (x *Index) ApplyParsed(event store.Event, messages []transport.Message, isJSON bool) error {
+	switch {
+	case event.Seq != x.Len()+1 || event.Seq >= never:
+		return fmt.Errorf("index event %d: it does not come after event %d", event.Seq, x.Len())
+	case event.Open:
+		return fmt.Errorf("index event %d: its rest has not come", event.Seq)
+	}
+	x.pauses = append(x.pauses, packPause(event.At-x.at))
+	x.at = event.At
+	x.callOf = append(x.callOf, 0)
+	flags := uint8(0)
+	if event.Dir == transport.ClientToServer || event.Dir == transport.ServerToClient {
+		flags = uint8(event.Dir)
+	}
+	x.flags = append(x.flags, flags)
+	switch event.Kind {
+	case store.Frame:
+		x.onFrame(event, messages, isJSON)
+	case store.Lost:
+		x.flag(event.Seq, flagFault)
+	case store.HTTP:
+		refused, _ := x.links.Follow(event)
+		for i, c := range refused {
+			number := uint32(c.Number())
+			if i == 0 {
+				x.callOf[event.Seq-1] = number + 1
+			}
+			x.end(number, uint32(event.Seq), timeline.Answers, failed)
+		}
+	}
+	return nil
+}
+
+func (x *Index) flag(seq uint64, flag uint8) { x.flags[seq-1] |= flag }
+
+func (x *Index) onFrame(event store.Event, messages []transport.Message, isJSON bool) {
+	x.flag(event.Seq, flagFrame)
+	if !isJSON && event.Cut == 0 {
+		x.flag(event.Seq, flagFault)
+	}
+	for i := range messages {
+		link := x.links.Message(event, &messages[i])
+		failure := isFailure(&messages[i], link)
+		if failure || messages[i].Kind() == transport.Invalid || messages[i].Kind() == transport.Response && link.Role != timeline.Answers {
+			x.flag(event.Seq, flagFault)
+		}
+		if link.Call == nil {
+			continue
+		}
+		number := uint32(link.Call.Number())
+		if len(messages) == 1 {
+			x.callOf[event.Seq-1] = number + 1
+			x.flag(event.Seq, uint8(link.Role)<<roleShift)
+		} else {
+			x.batches[event.Seq] = append(x.batches[event.Seq], partLink{uint32(i), number, link.Role, link.Late})
+		}
+		x.onLink(uint32(event.Seq), number, link, failure)
+	}
+}
+
+// onLink applies a message of a call to the call.
+func (x *Index) onLink(seq, number uint32, link timeline.Link, failure bool) {
+	dir := link.Call.Dir
+	if dir != transport.ClientToServer && dir != transport.ServerToClient {
+		dir = transport.NoDirection
+	}
+	if link.Late {
+		x.late[number] = append(x.late[number], seq)
+	}
+	switch link.Role {
+	case timeline.Asks:
+		column, change := x.rails[dir].Follow(number+1, link.Role)
+		if change == sequence.NoChange {
+			column = railColumns
+		}
+		x.widest[dir] = max(x.widest[dir], column+1)
+		x.calls = append(x.calls, call{request: seq, end: never, column: uint8(column), dir: dir})
+		x.ends.set(x.calls, int(number))
+	case timeline.Answers:
+		result := answered
+		if failure {
+			result = failed
+		}
+		x.end(number, seq, link.Role, result)
+	case timeline.Cancels, timeline.CancelsPast:
+		x.end(number, seq, link.Role, cancelled)
+	}
+}
+
+// end ends a call, unless it is over.
+func (x *Index) end(number, seq uint32, role timeline.Role, outcome outcome) {
+	c := &x.calls[number]
+	if c.end != never {
+		return
+	}
+	c.end = seq
+	c.outcome = outcome
+	x.rails[c.dir].Follow(number+1, role)
+	x.ends.set(x.calls, int(number))
+}
+
+// isFailure reports whether a message is an error, or a tool's result that is one.
+func isFailure(message *transport.Message, link timeline.Link) bool {
+	if message.Kind() != transport.Response {
+		return false
+	}
+	return message.Error != nil ||
+		link.Role == timeline.Answers && link.Call.Method == mcp.MethodCallTool && string(transport.Member(message.Result, mcp.MemberIsError)) == "true"
+}
+
+// packPause packs a duration into the exponent and the upper bits of the fraction of a
+// float32, which is exact to 0.4 %.
+func packPause(pause time.Duration) uint16 {
+	return uint16(math.Float32bits(float32(max(pause, 0))) >> 15)
+}
+
+func unpackPause(packed uint16) time.Duration {
+	return time.Duration(math.Float32frombits(uint32(packed) << 15))
+}
+
+// Len returns how many events the index has.
+func (x *Index) Len() uint64 { return uint64(len(x.flags)) }
+
+// At returns the time of the latest event.
+func (x *Index) At() time.Duration { return x.at }
+
+// Rails is how many columns the calls of each end need.
+type Rails struct {
+	Client int `json:"client"`
+	Server int `json:"server"`
+}
+
+// Rails returns how many columns are needed so far.
+func (x *Index) Rails() Rails {
+	return Rails{x.widest[transport.ClientToServer], x.widest[transport.ServerToClient]}
+}
+
+// Mark notes that a finding is about an event; the index has the event.
+func (x *Index) Mark(seq uint64) {
+	if seq > 0 && seq <= x.Len() && x.flags[seq-1]&flagFinding == 0 {
+		x.flag(seq, flagFinding)
+		x.marked++
+	}
+}
+
+// Marked returns how many events are marked.
+func (x *Index) Marked() int { return x.marked }
+
+// Request returns the Seq of the request that an event belongs to: that of the call of its
+// first message with a call, or of the first call that an HTTP status answers. 0: none.
+func (x *Index) Request(seq uint64) uint64 {
+	if seq == 0 || seq > x.Len() {
+		return 0
+	}
+	if number := x.callOf[seq-1]; number > 0 {
+		return uint64(x.calls[number-1].request)
+	}
+	if parts := x.batches[seq]; len(parts) > 0 {
+		return uint64(x.calls[parts[0].call].request)
+	}
+	return 0
+}
+
+// Call is the rail of a call.
+type Call struct {
+	Request uint64   `json:"request"`
+	End     uint64   `json:"end"` // the answer or the cancellation; 0: never
+	Dir     string   `json:"dir"` // of the request
+	Column  int      `json:"column"`
+	How     string   `json:"how"`            // answered, failed, cancelled or open
+	Late    []uint64 `json:"late,omitempty"` // messages about the call after its end, within the asked range
+}
+
+// Calls returns the calls that run at some event of a range, in the order of their
+// requests.
+func (x *Index) Calls(from, to uint64) []Call {
+	list := []Call{}
+	if from > to || from > x.Len() {
+		return list
+	}
+	from = max(from, 1)
+	to = min(to, x.Len())
+	begun := sort.Search(len(x.calls), func(i int) bool { return uint64(x.calls[i].request) > to })
+	for number := range x.ends.from(x.calls, uint32(from), begun) {
+		list = append(list, x.call(number, uint32(from), uint32(to)))
+	}
+	return list
+}
+
+func (x *Index) call(number int, from, to uint32) Call {
+	c := x.calls[number]
+	made := Call{Request: uint64(c.request), Dir: dirOf(c.dir), Column: int(c.column), How: c.outcome.String()}
+	if c.end != never {
+		made.End = uint64(c.end)
+	}
+	late := x.late[uint32(number)]
+	first, _ := slices.BinarySearch(late, from)
+	for _, seq := range late[first:] {
+		if seq > to {
+			break
+		}
+		made.Late = append(made.Late, uint64(seq))
+	}
+	return made
+}
