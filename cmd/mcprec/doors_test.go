@@ -96,6 +96,7 @@ var doors = map[string][]string{
 	"servers": {"servers", "servers --format json"},
 	"show": {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --sequence S", "show --filter tool:login S", "show 019a",
 		"show --http H", "show --body --color always S", "show --body=full --http H", "show --body --format json S", "show S #5", "show --format json H #6", "show S #12"},
+	"view":    {"view S", "view H", "view S G", "view --dir", "view -o O S", "view -o O H", "view -o O F"},
 	"tail":    {"tail -n 50 S", "tail -n 50 H", "tail -n 50 --http --body H", "tail -n 2 --format json F", "tail -f -n 5 S"},
 	"export":  {"export --dir c2s -T raw S", "export --dir s2c -T raw S", "export --dir stderr -T raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
 	"import":  {"import G"},
@@ -212,6 +213,9 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 	if strings.Contains(line, of) {
 		of = "{{URL}}"
 	}
+	if name == "view" && !slices.Contains(words, "-o") {
+		words = slices.Concat([]string{"serving"}, words, []string{"--", "looking", of}, viewPaths())
+	}
 	if slices.Contains(words, "--listen") {
 		words = slices.Concat([]string{"serving"}, words, []string{"--", "saying", "POST", of, "", live})
 	}
@@ -265,6 +269,20 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 		}
 	}
 	return leaks
+}
+
+// viewPaths are paths of the page of mcprec view that have all it tells of the sessions.
+func viewPaths() (paths []string) {
+	for _, of := range []string{"s=0", "s=1", "id=" + doorStdio} {
+		for _, path := range []string{"session", "rows", "overview", "findings", "why", "live", "run?client=inbox:0", "find?filter=login"} {
+			path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
+			paths = append(paths, path+of)
+		}
+		for seq := range 15 {
+			paths = append(paths, fmt.Sprintf("frame?seq=%d&%s", seq+1, of), fmt.Sprintf("state?at=%d&%s", seq+1, of))
+		}
+	}
+	return append(paths, "sessions", "sessions?filter=tool:login", "diff", "options")
 }
 
 // hasBase64 reports whether a text has a secret in base64, wherever it begins in a group.

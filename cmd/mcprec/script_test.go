@@ -7,6 +7,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +31,7 @@ func TestMain(m *testing.M) {
 		"hangserver":   hangServer,
 		"serving":      serving,
 		"saying":       saying,
+		"looking":      looking,
 		"mortalclient": mortalClient,
 		"floorpass":    floorPass,
 		"floorwrite":   floorWrite,
@@ -125,6 +129,38 @@ func serving() {
 	} else if err := errors.Join(asked, served); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+}
+
+// looking opens the page at the address of mcprec view, as a browser does, and prints the answers
+// to the paths below /api/:
+//
+//	looking URL PATH...
+func looking() {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	browser := &http.Client{Jar: jar}
+	page := os.Args[1]
+	base, _, _ := strings.Cut(page, "?")
+	paths := append([]string{page}, os.Args[2:]...)
+	for i, path := range paths {
+		if i > 0 {
+			path = base + "api/" + path
+		}
+		answer, err := browser.Get(path)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Printf("%d ", answer.StatusCode)
+		_, err = io.Copy(os.Stdout, answer.Body)
+		fmt.Println()
+		if err = errors.Join(err, answer.Body.Close()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 }
 

@@ -1,82 +1,296 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"os/exec"
+	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/view"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store"
 )
 
 type viewOptions struct {
 	home
-	listen string
-	at     uint64
+	filterFlag
+	models   modelFlags
+	capacity string
+	listen   string
+	token    string
+	at       uint64
+	open     bool
+	dir      bool
+	out      outfile.File
 }
 
 func newView() *cobra.Command {
 	var o viewOptions
 	cmd := &cobra.Command{
 		Use:   "view [SESSION [SESSION]]",
-		Short: "See a session in a browser: arrows, calls, state, replays, two sessions side by side",
-		Long: `view prints an address that opens a page about a session, and answers it until it is
-interrupted.
-
-` + sessionHelp,
+		Short: "See a session in a browser: its order, its state, its replays, two of them side by side",
+		Long:  viewHelp + sessionHelp,
 		Example: `  mcprec view
-  mcprec view before.jsonl after.jsonl`,
+  mcprec view --client inbox:0 fixtures/seed.jsonl
+  mcprec view before.jsonl after.jsonl
+  mcprec view -o session.html SESSION
+  mcprec view --dir --open`,
 		Args:              atMost(2),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runView(cmd, o, args) },
 	}
 	o.home.addMaskFlags(cmd)
+	o.filterFlag.addFlags(cmd)
+	o.models.addFlags(cmd, "", " in the replay that the page opens with")
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine; port 0 takes a free one")
+	f.StringVarP(&o.capacity, "capacity", "c", "", "the capacity of that replay: `N`, c2s=N,s2c=N, or unbounded")
+	f.StringVar(&o.token, "token", "", "show the schedule of a `TOKEN` of mcprec explore, of these models")
 	f.Uint64Var(&o.at, "at", 0, "open the page at event `SEQ`")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine; port 0 takes a free one")
+	f.BoolVar(&o.open, "open", false, "open the page in the browser")
+	f.BoolVar(&o.dir, "dir", false, "list the sessions of the store, each of which opens")
+	addOutFlags(cmd, &o.out, "", "write the page as this one `FILE`, and serve nothing")
+	f.Lookup("force").Usage += ", and write\nalso a session that is large"
+	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
 
+const viewHelp = `view prints an address, and answers the page behind it until it is interrupted: two
+lifelines with an arrow for each message, a rail for each call, the gaps in time, what
+mcprec check and mcprec why find, the state after each event, and the replay of the session
+under the models of mcprec help models, step by step. A session that is being recorded
+grows on the page. Two sessions are compared, as by mcprec diff.
+
+The address has a key, which lets this browser in and nobody else; view listens on this
+machine alone. Secrets are masked, as everywhere.
+
+-o FILE.html writes one file with the page and the session in it, for an issue or a mail. It
+asks for nothing when it is opened, has the replays of the usual models, and says on
+stderr how many secrets it masked. A session of more than 20,000 events or 20 MB needs
+--filter, which leaves out events, or --force.
+
+`
+
 func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
-	if len(args) == 0 {
-		args = []string{""}
+	hash, err := o.hash()
+	if err != nil {
+		return err
 	}
-	var sessions []*session.Session
-	for _, arg := range args {
-		s, err := openSession(cmd, o.home, arg)
+	switch {
+	case o.dir && (len(args) > 0 || o.out.Name != "" || hash != ""):
+		return exit.Usagef("view --dir lists the sessions of the store; leave out what is about one of them")
+	case o.expr != "" && o.out.Name == "":
+		return exit.Usagef("view --filter leaves events out of the file of --out; the page has a filter of its own")
+	case o.out.Name != "":
+		return exportView(cmd, o, args)
+	}
+	shown := view.Options{Words: viewWords{}, Token: o.token}
+	if o.dir {
+		db, err := openStore(cmd, o.home)
 		if err != nil {
-			for _, opened := range sessions {
-				err = errors.Join(err, opened.Close())
-			}
 			return err
 		}
-		sessions = append(sessions, s)
+		defer closeInto(&err, db)
+		shown.List = &viewList{cmd, o.home, db}
+	} else if shown.Sessions, err = openAll(cmd, o.home, args); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	server, err := view.Listen(ctx, o.listen, sessions...)
+	server, err := view.Listen(ctx, o.listen, shown)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, server)
 	at := server.URL()
-	if o.at > 0 {
-		at.Fragment = url.Values{"at": {strconv.FormatUint(o.at, 10)}}.Encode()
-	}
+	at.Fragment = hash
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), at); err != nil {
 		return err
 	}
 	if terminal.IsTerminal(cmd.ErrOrStderr()) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: open the address above in a browser; ^C ends it")
+		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: the page is at the address above; ^C ends it")
+	}
+	if o.open {
+		if err := browse(ctx, at.String()); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: open a browser: %v; open the address above\n", err)
+		}
 	}
 	wanted := process.UntilSignal(cancel)
 	err = server.Serve(ctx)
 	_ = wanted()
 	return err
+}
+
+// hash returns the part of the address that says where the page opens.
+func (o viewOptions) hash() (string, error) {
+	if _, err := o.models.parse(); err != nil {
+		return "", err
+	}
+	if o.capacity != "" {
+		if _, err := replay.ParseCapacity(o.capacity); err != nil {
+			return "", exit.Usagef("--capacity: %v", err)
+		}
+	}
+	if o.token != "" {
+		if _, err := explore.ParseToken(o.token); err != nil {
+			return "", exit.Usagef("--token: %v", err)
+		}
+	}
+	values := url.Values{}
+	for name, value := range map[string]string{"client": o.models.client, "server": o.models.server, "capacity": o.capacity} {
+		if value != "" {
+			values.Set(name, value)
+			values.Set("view", "replay")
+		}
+	}
+	if o.token != "" {
+		values.Set("view", "beside")
+	}
+	if o.at > 0 {
+		values.Set("at", strconv.FormatUint(o.at, 10))
+	}
+	return values.Encode(), nil
+}
+
+// openAll opens the sessions that the arguments name; the newest without any.
+func openAll(cmd *cobra.Command, h home, args []string) (sessions []*session.Session, err error) {
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	if len(args) == 2 && args[0] == "-" && args[1] == "-" {
+		return nil, exit.Usagef("only one of the sessions can be on standard input")
+	}
+	for _, arg := range args {
+		s, err := openSession(cmd, h, arg)
+		if err != nil {
+			for _, opened := range sessions {
+				err = errors.Join(err, opened.Close())
+			}
+			return nil, err
+		}
+		sessions = append(sessions, s)
+	}
+	return sessions, nil
+}
+
+// exportView writes the page of a session as a file.
+func exportView(cmd *cobra.Command, o viewOptions, args []string) error {
+	fits, err := o.parse()
+	if err == nil {
+		err = o.out.Check()
+	}
+	if err != nil {
+		return err
+	}
+	opened, err := openAll(cmd, o.home, args)
+	if err != nil {
+		return err
+	}
+	file, err := view.Export(cmd.Context(), view.Exported{
+		Sessions: opened, Filter: fits, Large: o.out.Force, Client: o.models.client, Server: o.models.server, Capacity: o.capacity, Words: viewWords{},
+	})
+	for _, s := range opened {
+		err = errors.Join(err, s.Close())
+	}
+	if err == nil {
+		err = o.out.Write(exactOut(cmd), func(w io.Writer) error { _, err := w.Write(file.HTML); return err })
+	}
+	if err != nil {
+		return err
+	}
+	for i, s := range opened {
+		printCount(cmd.ErrOrStderr(), s, file.Secrets[i])
+	}
+	return nil
+}
+
+// browse opens an address in the browser of the desktop.
+func browse(ctx context.Context, address string) error {
+	command := []string{"xdg-open"}
+	switch runtime.GOOS {
+	case "darwin":
+		command = []string{"open"}
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	opener := exec.CommandContext(ctx, command[0], append(command[1:], address)...)
+	if err := opener.Start(); err != nil {
+		return err
+	}
+	go func() { _ = opener.Wait() }() // it ends when the browser has the address, or with view
+	return nil
+}
+
+// viewWords says what hangs in the words of mcprec why.
+type viewWords struct{}
+
+// Live implements [view.Words].
+func (viewWords) Live(ctx context.Context, s *session.Session, header store.Header) (why.Live, error) {
+	return liveOf(ctx, s, header)
+}
+
+// Why implements [view.Words].
+func (viewWords) Why(s *session.Session, header store.Header, told why.Report, isLive bool) (lines []string, masked why.Report) {
+	a := answerOf(s, header, told, isLive)
+	var text bytes.Buffer
+	_ = a.text(&text) // a buffer takes everything
+	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), a.Report
+}
+
+// viewList is the store whose sessions the page lists.
+type viewList struct {
+	cmd *cobra.Command
+	home
+	db *session.Store
+}
+
+// Open implements [view.List].
+func (l *viewList) Open(_ context.Context, id string) (*session.Session, error) {
+	if _, err := store.ParseSessionID(id); err != nil { // no path, and no label
+		return nil, err
+	}
+	return openSession(l.cmd, l.home, id)
+}
+
+// Sessions implements [view.List].
+func (l *viewList) Sessions(ctx context.Context, expr string) (listed []view.Listed, err error) {
+	fits, err := (filterFlag{expr}).parse()
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := (&span{}).sessions(l.cmd, l.db)
+	short := shortIDs(sessions)
+	if fits.String() != "" {
+		fitting, fault := filterSessions(l.cmd, l.db, sessions, fits)
+		sessions = fitting
+		err = errors.Join(err, fault)
+	}
+	l.db.Masker.Headers(sessions)
+	sums, fault := l.db.Summaries(ctx, sessions)
+	for _, s := range sessions {
+		sum := sums[s.ID]
+		name := l.db.Masker.Text
+		row := view.Listed{ID: s.ID, Label: labelOf(s), Title: labelOf(s), Server: name(sum.Server.String()), Client: name(sum.Client.String()),
+			Start: s.Start, Took: s.Head.At, State: s.State, Calls: sum.Requests, Errors: sum.Errors, Hung: sum.Hung}
+		if row.Title == "" {
+			row.Title = short[s.ID]
+		}
+		listed = append(listed, row)
+	}
+	return listed, errors.Join(err, fault)
 }

@@ -216,11 +216,16 @@ func explain(ctx context.Context, s *session.Session, after time.Duration) (answ
 	if err != nil {
 		return a, fmt.Errorf("explain %s: %w", s.Name, err)
 	}
-	if live.Now > 0 {
+	return answerOf(s, header, fold.Report(live, after), live.Now > 0), nil
+}
+
+// answerOf masks a report about a session, and fills in the arguments of its commands.
+func answerOf(s *session.Session, header store.Header, told why.Report, isLive bool) answer {
+	a := answer{Session: s.ID, name: s.Name, Report: told}
+	if isLive {
 		a.State = store.Live
 	}
 	mask := s.Masker.Of(header)
-	a.Report = fold.Report(live, after)
 	header = mask.Header(header)
 	a.Label = (&labels{header.Label, header.Labels}).String()
 	command, url := "COMMAND", "URL"
@@ -240,7 +245,7 @@ func explain(ctx context.Context, s *session.Session, after time.Duration) (answ
 			f.Evidence[k].Text = mask.Text(f.Evidence[k].Text)
 		}
 	}
-	return a, nil
+	return a
 }
 
 // liveNow is liveOf with the header of the log.

@@ -5,12 +5,14 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"net/http"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
@@ -46,7 +48,11 @@ type railCounts struct {
 	Server int `json:"server"`
 }
 
+// session answers with what is known of a session so far; i is nil for a list.
 func (x *Server) session(ctx context.Context, i *index) (any, error) {
+	if i == nil {
+		return sessionAnswer{Mode: "list"}, nil
+	}
 	head, word, err := i.source.head(ctx)
 	if err != nil {
 		return nil, err
@@ -58,15 +64,25 @@ func (x *Server) session(ctx context.Context, i *index) (any, error) {
 		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: h.Command, URL: h.URL, Transport: h.Transport, Start: h.Start, State: word,
 		Events: max(head.Seq, uint64(len(i.rows))), At: head.At, Indexed: uint64(len(i.rows)), Done: i.done, HTTP: i.isHTTP,
 		Rails: railCounts{len(i.rails[1]), len(i.rails[2])}, Findings: len(i.findings), Introduction: i.source.introduction, Expect: h.Expect,
-		Sessions: len(x.indexes), Mode: "session",
+		Sessions: max(len(x.indexes), 1), Mode: "session", Token: x.Token,
 	}
-	if len(x.indexes) > 1 {
+	switch {
+	case len(x.indexes) > 1:
 		a.Mode = "compare"
+	case x.Token != "":
+		a.Mode = "explore"
 	}
 	if i.err != nil {
 		a.Error = i.err.Error()
 	}
 	return a, nil
+}
+
+// rowsAnswer is the answer to /api/rows.
+type rowsAnswer struct {
+	First uint64 `json:"first"`
+	Rows  []row  `json:"rows"`
+	Calls []call `json:"calls"`
 }
 
 // rowsOf answers with rows and the calls that overlap them.
@@ -91,7 +107,7 @@ func (x *index) rowsOf(r *http.Request) (any, error) {
 			calls = append(calls, *c)
 		}
 	}
-	return map[string]any{"first": from, "rows": rows, "calls": calls}, nil
+	return rowsAnswer{from, rows, calls}, nil
 }
 
 func (x *index) overview(r *http.Request) (any, error) {
@@ -99,9 +115,14 @@ func (x *index) overview(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return x.summarize(min(max(n, 1), 4000)), nil
+}
+
+// summarize counts the events of the session in at most n buckets.
+func (x *index) summarize(n uint64) any {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	buckets := int(min(max(n, 1), 4000, uint64(max(1, len(x.rows)))))
+	buckets := int(min(n, uint64(max(1, len(x.rows)))))
 	c2s, s2c, fault, finding, gap := make([]int, buckets), make([]int, buckets), make([]int, buckets), make([]int, buckets), make([]int64, buckets)
 	for i, row := range x.rows {
 		b := i * buckets / len(x.rows)
@@ -121,7 +142,7 @@ func (x *index) overview(r *http.Request) (any, error) {
 			gap[b] = max(gap[b], row.At-x.rows[i-1].At)
 		}
 	}
-	return map[string]any{"events": len(x.rows), "buckets": buckets, "c2s": c2s, "s2c": s2c, "fault": fault, "finding": finding, "gap": gap}, nil
+	return map[string]any{"events": len(x.rows), "buckets": buckets, "c2s": c2s, "s2c": s2c, "fault": fault, "finding": finding, "gap": gap}
 }
 
 // fact is a line about the state of the session.
@@ -140,12 +161,26 @@ func (x *index) stateAt(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts := []fact{}
-	for _, f := range at.View(0).Facts() {
-		facts = append(facts, fact{f.Topic + " " + f.Key, f.String(), []uint64{}})
-	}
-	return map[string]any{"seq": at.Seq(), "facts": facts}, nil
+	return map[string]any{"seq": at.Seq(), "facts": factsOf(at.View(0))}, nil
 }
+
+// factsOf returns the lines of mcprec state, with the events that they name.
+func factsOf(v state.View) []fact {
+	facts := []fact{}
+	for _, f := range v.Facts() {
+		events := []uint64{}
+		for _, named := range eventsNamed().FindAllStringSubmatch(f.Text, -1) {
+			if seq, err := strconv.ParseUint(named[1], 10, 53); err == nil {
+				events = append(events, seq)
+			}
+		}
+		facts = append(facts, fact{f.Topic + " " + f.Key, f.String(), events})
+	}
+	return facts
+}
+
+// eventsNamed finds the numbers of events in a line.
+var eventsNamed = phrase.Regexp(`#([0-9]+)`)
 
 // framePage is how much of a payload one answer has.
 const framePage = 1 << 20
@@ -163,17 +198,22 @@ func (x *index) frame(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		from := min(from, uint64(len(e.Payload)))
-		part := e.Payload[from:min(from+framePage, uint64(len(e.Payload)))]
-		answer := map[string]any{"seq": e.Seq, "size": len(e.Payload), "from": from, "shown": len(part), "cut": e.Cut, "redacted": e.Redacted}
-		if utf8.Valid(part) {
-			answer["text"] = string(part)
-		} else {
-			answer["base64"] = base64.StdEncoding.EncodeToString(part)
-		}
-		return answer, nil
+		return frameAnswer(e, from), nil
 	}
 	return nil, store.ErrNotFound
+}
+
+// frameAnswer returns a page of an event's payload.
+func frameAnswer(e store.Event, from uint64) any {
+	from = min(from, uint64(len(e.Payload)))
+	part := e.Payload[from:min(from+framePage, uint64(len(e.Payload)))]
+	answer := map[string]any{"seq": e.Seq, "size": len(e.Payload), "from": from, "shown": len(part), "cut": e.Cut, "redacted": e.Redacted}
+	if utf8.Valid(part) {
+		answer["text"] = string(part)
+	} else {
+		answer["base64"] = base64.StdEncoding.EncodeToString(part)
+	}
+	return answer
 }
 
 const maxFindings = 1000
@@ -198,44 +238,67 @@ func (x *index) findingsSoFar(*http.Request) (any, error) {
 	return map[string]any{"done": x.done, "total": len(x.findings), "findings": list}, nil
 }
 
-func (x *index) whyNow(*http.Request) (any, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	report := x.why.Report(why.Live{Now: x.source.session.Now(), Mask: x.source.masker.Text}, 5*time.Second)
-	lines, findings := []string{}, []why.Finding{}
-	for _, f := range report.Findings {
-		lines = append(lines, terminal.Plain(x.source.masker.Text(f.Text)))
-		findings = append(findings, f)
+// why answers with what the session waits for, or with how it stood when it ended.
+func (x *Server) why(i *index, r *http.Request) (any, error) {
+	live, isLive, err := i.liveNow(r.Context(), x.Words)
+	if err != nil {
+		return nil, err
 	}
-	return map[string]any{"stuck": report.Stuck(), "now": report.Now, "text": lines, "findings": findings}, nil
+	return answerWhy(x.Words, i, live, isLive), nil
+}
+
+// answerWhy says in words what the session waits for.
+func answerWhy(words Words, i *index, live why.Live, isLive bool) whyAnswer {
+	i.mu.Lock()
+	report := i.why.Report(live, stuckAfter)
+	i.mu.Unlock()
+	lines, report := words.Why(i.source.session, i.source.header, report, isLive)
+	return whyAnswer{report.Stuck(), report.Now, lines, append([]why.Finding{}, report.Findings...)}
+}
+
+// stuckAfter is how long what is open must have lasted to be stuck, as in mcprec why.
+const stuckAfter = 5 * time.Second
+
+// whyAnswer is the answer to /api/why.
+type whyAnswer struct {
+	Stuck    bool          `json:"stuck"`
+	Now      time.Duration `json:"now"`
+	Text     []string      `json:"text"`
+	Findings []why.Finding `json:"findings"`
+}
+
+// liveNow returns what is known of the session beside its log, if it goes on.
+func (x *index) liveNow(ctx context.Context, words Words) (live why.Live, isLive bool, err error) {
+	x.mu.Lock()
+	done := x.done
+	x.mu.Unlock()
+	if done || x.source.session.Now() == 0 {
+		return why.Live{Mask: x.source.masker.Text}, false, nil
+	}
+	live, err = words.Live(ctx, x.source.session, x.source.header)
+	return live, true, err
 }
 
 // find answers with the Seqs of the events that a filter selects.
-func (x *Server) find(w http.ResponseWriter, r *http.Request) {
-	index, err := x.index(r)
-	if err != nil {
-		refuse(w, statusOf(err), err.Error())
-		return
-	}
+func find(w http.ResponseWriter, r *http.Request, x *index) error {
 	fits, err := filter.Parse(r.URL.Query().Get("filter"))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
-		return
+		return err
 	}
 	var found []byte
-	t, err := index.source.session.Transcript(r.Context(), false, func(e timeline.Entry) error {
+	t, err := x.source.transcript(r.Context(), fits.Ahead(), func(e timeline.Entry) error {
 		if fits.Selects(&e) {
 			found = binary.LittleEndian.AppendUint32(found, uint32(e.Seq))
 		}
 		return nil
 	})
 	if err == nil {
-		err = timeline.Project(index.source.read(r.Context(), 1, false), t)
+		err = timeline.Project(x.source.read(r.Context(), 1, false), t)
 	}
 	if err != nil {
-		refuse(w, statusOf(err), err.Error())
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = w.Write(found)
+	_, _ = w.Write(found) // the page may be gone
+	return nil
 }

@@ -15,6 +15,9 @@ import (
 // index is what a fold over a session leaves. It grows in one goroutine.
 type index struct {
 	source *source
+	users  int // requests that use an index of a list, under the server's lock
+	end    context.CancelFunc
+	ended  chan struct{} // closed when nothing grows any more
 
 	mu       sync.Mutex
 	err      error // of the log
@@ -44,6 +47,8 @@ type row struct {
 	Late     bool   `json:"late"`
 	Messages int    `json:"messages"`
 	Open     bool   `json:"open"`
+
+	isFrame bool
 }
 
 // call is a request and its answer as a rail.
@@ -56,8 +61,30 @@ type call struct {
 	Late    []uint64 `json:"late,omitempty"`
 }
 
-func newIndex(x *source) *index {
-	return &index{source: x, open: map[*timeline.Call]*call{}, found: map[uint64]bool{}, watchers: map[chan struct{}]bool{}}
+func newIndex(of *source) *index {
+	return &index{source: of, ended: make(chan struct{}), open: map[*timeline.Call]*call{}, found: map[uint64]bool{}, watchers: map[chan struct{}]bool{}}
+}
+
+// openIndex takes over a session and begins to index it.
+func openIndex(ctx context.Context, s *session.Session) (*index, error) {
+	opened, err := openSource(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	x := newIndex(opened)
+	ctx, x.end = context.WithCancel(ctx)
+	go func() {
+		defer close(x.ended)
+		x.grow(ctx)
+	}()
+	return x, nil
+}
+
+// close ends the indexing, waits for its end and closes the session.
+func (x *index) close() error {
+	x.end()
+	<-x.ended
+	return x.source.session.Close()
 }
 
 // grow folds the session until its end, or until ctx is done.
@@ -116,7 +143,7 @@ func (x *index) watch() (grown <-chan struct{}, end func()) {
 // note takes an entry into the index.
 func (x *index) note(e timeline.Entry) {
 	r := row{Seq: e.Seq, At: int64(e.At), Kind: string(e.Kind), Stream: e.Stream, Size: e.Size, Label: e.Summary(), Messages: len(e.Messages), Open: e.Open,
-		Tone: map[timeline.Tone]string{timeline.Beside: "beside", timeline.Fault: "fault"}[e.Tone()]}
+		isFrame: e.Kind == store.Frame, Tone: map[timeline.Tone]string{timeline.Beside: "beside", timeline.Fault: "fault"}[e.Tone()]}
 	if e.Dir != transport.NoDirection {
 		r.Dir = e.Dir.String()
 	}

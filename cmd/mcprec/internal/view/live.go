@@ -9,51 +9,86 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// livePause is the least time between two events of a stream.
+// livePause is the least time between two events of a stream about a session that grows.
 const livePause = 250 * time.Millisecond
 
-// live tells a page, while it reads, how the session grows.
-func (x *Server) live(w http.ResponseWriter, r *http.Request) {
-	index, err := x.index(r)
-	if err != nil {
-		refuse(w, statusOf(err), err.Error())
-		return
-	}
+// events is a stream of server-sent events.
+type events struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	id      uint64
+	latest  time.Time
+	err     error // of the first write that failed
+}
+
+// newEvents begins a stream.
+func newEvents(w http.ResponseWriter) *events {
 	w.Header().Set("Content-Type", mcp.MediaEventStream)
-	grown, end := index.watch()
-	defer end()
-	control := http.NewResponseController(w)
-	send := func(event string, id uint64, value any) error {
-		text, err := json.Marshal(value)
-		if err == nil {
-			_, err = fmt.Fprintf(w, "event: %s\nid: %d\ndata: %s\n\n", event, id, text)
-		}
-		if err == nil {
-			err = control.Flush()
-		}
-		return err
+	return &events{w: w, control: http.NewResponseController(w)}
+}
+
+// send writes an event, unless an earlier one could not be written.
+func (x *events) send(name string, value any) {
+	text, err := json.Marshal(value)
+	if err == nil && x.err == nil {
+		_, err = fmt.Fprintf(x.w, "event: %s\nid: %d\ndata: %s\n\n", name, x.id, text)
 	}
-	for {
-		index.mu.Lock()
-		indexed, done := uint64(len(index.rows)), index.done
-		index.mu.Unlock()
-		head, err := x.session(r.Context(), index)
-		if err != nil || send("head", indexed, head) != nil {
-			return
+	if err == nil && x.err == nil {
+		err = x.control.Flush()
+	}
+	if x.err == nil {
+		x.err = err
+	}
+	x.latest = time.Now()
+}
+
+// mayHurry reports whether the latest event is old enough for another of its kind.
+func (x *events) mayHurry() bool { return time.Since(x.latest) >= livePause }
+
+// live tells a page, while it reads, how the session grows, and what it waits for.
+func (x *Server) live(w http.ResponseWriter, r *http.Request, i *index) error {
+	grown, end := i.watch()
+	defer end()
+	out := newEvents(w)
+	told := ""
+	for out.err == nil {
+		indexed, done := i.progress()
+		out.id = indexed
+		head, err := x.session(r.Context(), i)
+		if err != nil {
+			return err
+		}
+		out.send("head", head)
+		answer, err := x.why(i, r)
+		if err != nil {
+			return err
+		}
+		if now := answer.(whyAnswer); told != fmt.Sprint(now.Stuck, len(now.Findings)) {
+			told = fmt.Sprint(now.Stuck, len(now.Findings))
+			out.send("why", now)
 		}
 		if done {
-			_ = send("end", indexed, struct{}{})
-			return
+			out.send("end", struct{}{})
+			return nil
 		}
 		select {
 		case <-r.Context().Done():
-			return
+			return nil
 		case <-time.After(livePause):
 		}
 		select {
 		case <-r.Context().Done():
-			return
+			return nil
 		case <-grown:
+		case <-time.After(stuckAfter): // a session that hangs does not grow
 		}
 	}
+	return nil
+}
+
+// progress returns how many events are indexed, and whether no more will come.
+func (x *index) progress() (indexed uint64, done bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return uint64(len(x.rows)), x.done
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -24,36 +26,89 @@ import (
 //go:embed dist/view.js dist/view.css
 var dist embed.FS
 
-// Server serves the page of one session, or of two that are compared.
-type Server struct {
-	listener net.Listener
-	key      string
-	indexes  []*index
-	growing  sync.WaitGroup
-	end      context.CancelFunc
+// Options say what a [Server] shows, and how the command words what other commands word too.
+type Options struct {
+	// Sessions are one session, or two that are compared; none if Sources lists some.
+	Sessions []*session.Session
+	// List is a list of sessions; nil without one.
+	List List
+	// Token is of an exploration, which the page shows; "": none.
+	Token string
+	Words Words
 }
 
-// Listen returns a server on an address of the loopback interface. The sessions are closed by
-// [Server.Close].
-func Listen(ctx context.Context, address string, sessions ...*session.Session) (*Server, error) {
+// List is what the page asks of a store whose sessions it lists.
+type List interface {
+	// Sessions lists the sessions with an event that the filter selects.
+	Sessions(ctx context.Context, filter string) ([]Listed, error)
+	// Open opens a session by its id. The caller closes it.
+	Open(ctx context.Context, id string) (*session.Session, error)
+}
+
+// Listed is a session of a list.
+type Listed struct {
+	ID     store.SessionID `json:"id"`
+	Title  string          `json:"title"`
+	Label  string          `json:"label"`
+	Server string          `json:"server"`
+	Client string          `json:"client"`
+	Start  time.Time       `json:"start"`
+	Took   time.Duration   `json:"took"`
+	State  store.State     `json:"state"`
+	Calls  uint64          `json:"calls"`
+	Errors uint64          `json:"errors"`
+	Hung   uint64          `json:"hung"`
+}
+
+// Words are the functions of the command that say what hangs, as mcprec why does.
+type Words interface {
+	// Live returns what is known of a session that goes on beside its log.
+	Live(ctx context.Context, s *session.Session, header store.Header) (why.Live, error)
+	// Why returns the lines of mcprec why, and masks the report.
+	Why(s *session.Session, header store.Header, told why.Report, isLive bool) (lines []string, masked why.Report)
+}
+
+// Server serves the page.
+type Server struct {
+	Options
+	listener net.Listener
+	key      string
+	ctx      context.Context // of the indexes
+	end      context.CancelFunc
+	indexes  []*index
+	replays  replays
+	exploring
+
+	mu     sync.Mutex
+	listed []*index // opened from the list, the latest last
+}
+
+// Listen returns a server on an address of the loopback interface. [Server.Close] closes the
+// sessions, also if Listen fails.
+func Listen(ctx context.Context, address string, options Options) (_ *Server, err error) {
+	x := &Server{Options: options, key: rand.Text()}
+	x.ctx, x.end = context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, x.Close())
+		}
+	}()
 	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if err != nil {
+		return nil, exit.Usagef("--listen: %v", err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, exit.Usagef("--listen %s: the page shows a private recording; want an address of this machine alone, such as 127.0.0.1:0", address)
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
+	if x.listener, err = net.Listen("tcp", address); err != nil {
 		return nil, exit.Usagef("--listen %s: %v", address, err)
 	}
-	x := &Server{listener: listener, key: rand.Text()}
-	ctx, x.end = context.WithCancel(ctx)
-	for _, s := range sessions {
-		opened, err := openSource(ctx, s)
+	for _, s := range options.Sessions {
+		opened, err := openIndex(x.ctx, s)
 		if err != nil {
-			return nil, errors.Join(err, x.Close())
+			return nil, err
 		}
-		index := newIndex(opened)
-		x.indexes = append(x.indexes, index)
-		x.growing.Go(func() { index.grow(ctx) })
+		x.indexes = append(x.indexes, opened)
 	}
 	return x, nil
 }
@@ -66,7 +121,7 @@ func (x *Server) URL() *url.URL {
 // Serve answers until ctx is done.
 func (x *Server) Serve(ctx context.Context) error {
 	server := &http.Server{
-		Handler:           &guard{x.listener.Addr().String(), x.key, x.routes()},
+		Handler:           x.handler(),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
 		IdleTimeout:       2 * time.Minute,
@@ -85,22 +140,34 @@ func (x *Server) Serve(ctx context.Context) error {
 	return err
 }
 
+// handler returns the guarded routes.
+func (x *Server) handler() http.Handler {
+	return &guard{x.listener.Addr().String(), x.key, x.routes()}
+}
+
 // Close ends the indexing and closes the sessions.
-func (x *Server) Close() error {
+func (x *Server) Close() (err error) {
 	x.end()
-	x.growing.Wait()
-	err := x.listener.Close()
-	if errors.Is(err, net.ErrClosed) {
-		err = nil
+	if x.listener != nil {
+		if err = x.listener.Close(); errors.Is(err, net.ErrClosed) { // by Serve
+			err = nil
+		}
 	}
-	for _, index := range x.indexes {
-		err = errors.Join(err, index.source.session.Close())
+	x.replays.close()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, index := range append(x.listed, x.indexes...) {
+		err = errors.Join(err, index.close())
+	}
+	for _, s := range x.Sessions[min(len(x.indexes), len(x.Sessions)):] { // Listen failed
+		err = errors.Join(err, s.Close())
 	}
 	return err
 }
 
-const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>mcprec</title>%s</head>` +
-	`<body><div id="app"></div>%s</body></html>`
+// page is the document. Its parts are the head and the end of the body.
+const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
+	`<title>mcprec</title>%s</head><body><div id="app"></div>%s</body></html>`
 
 func (x *Server) routes() http.Handler {
 	mux := http.NewServeMux()
@@ -108,19 +175,33 @@ func (x *Server) routes() http.Handler {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintf(w, page, `<link rel="stylesheet" href="/dist/view.css"><link rel="icon" href="data:,">`, `<script type="module" src="/dist/view.js"></script>`)
 	})
-	mux.Handle("GET /dist/", http.FileServerFS(dist))
-	answer := func(path string, f func(index *index, r *http.Request) (any, error)) {
-		mux.HandleFunc("GET /api/"+path, func(w http.ResponseWriter, r *http.Request) {
-			index, err := x.index(r)
-			var value any
+	mux.HandleFunc("GET /dist/{name}", func(w http.ResponseWriter, r *http.Request) {
+		name := "dist/" + r.PathValue("name")
+		if _, err := fs.Stat(dist, name); err != nil {
+			refuse(w, http.StatusNotFound, "no such file")
+			return
+		}
+		http.ServeFileFS(w, r, dist, name)
+	})
+	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, index *index) error) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			index, release, err := x.index(r)
 			if err == nil {
-				value, err = f(index, r)
+				defer release()
+				err = f(w, r, index)
 			}
 			if err != nil {
 				refuse(w, statusOf(err), err.Error())
-				return
 			}
-			writeJSON(w, http.StatusOK, value)
+		})
+	}
+	answer := func(path string, f func(index *index, r *http.Request) (any, error)) {
+		handle("GET /api/"+path, func(w http.ResponseWriter, r *http.Request, index *index) error {
+			value, err := f(index, r)
+			if err == nil {
+				writeJSON(w, http.StatusOK, value)
+			}
+			return err
 		})
 	}
 	answer("session", func(i *index, r *http.Request) (any, error) { return x.session(r.Context(), i) })
@@ -129,24 +210,93 @@ func (x *Server) routes() http.Handler {
 	answer("state", (*index).stateAt)
 	answer("frame", (*index).frame)
 	answer("findings", (*index).findingsSoFar)
-	answer("why", (*index).whyNow)
-	answer("run", (*index).run)
-	answer("options", func(*index, *http.Request) (any, error) { return listOptions(), nil })
-	mux.HandleFunc("GET /api/find", x.find)
-	mux.HandleFunc("GET /api/live", x.live)
+	answer("why", x.why)
+	answer("run", x.run)
+	handle("GET /api/find", find)
+	handle("GET /api/live", x.live)
+	handle("POST /api/explore", x.explore)
+	mux.HandleFunc("GET /api/options", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, listOptions()) })
+	mux.HandleFunc("GET /api/sessions", x.sessions)
 	return mux
 }
 
-// index returns the session that a request names by its number.
-func (x *Server) index(r *http.Request) (*index, error) {
+// errAmount is for a request that names no session of those there are.
+var errNoSession = fmt.Errorf("the page has no such session: %w", store.ErrNotFound)
+
+// keptOpen is how many sessions of a list stay indexed.
+const keptOpen = 4
+
+// index returns the session that a request names: by its number, or of a list by its id. It is in
+// use until release.
+func (x *Server) index(r *http.Request) (_ *index, release func(), err error) {
+	if id := r.URL.Query().Get("id"); id != "" && x.List != nil {
+		return x.openListed(r.Context(), id)
+	}
 	n, err := number(r, "s", 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if len(x.indexes) == 0 && x.List != nil && r.URL.Path == "/api/session" {
+		return nil, func() {}, nil
 	}
 	if n >= uint64(len(x.indexes)) {
-		return nil, fmt.Errorf("s=%d: there are %d sessions: %w", n, len(x.indexes), store.ErrNotFound)
+		return nil, nil, errNoSession
 	}
-	return x.indexes[n], nil
+	return x.indexes[n], func() {}, nil
+}
+
+// openListed returns a session of the list. Of those that nobody uses, the one that was opened
+// first is closed if there are many.
+func (x *Server) openListed(ctx context.Context, id string) (_ *index, release func(), err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var found *index
+	for _, index := range x.listed {
+		if string(index.source.session.ID) == id {
+			found = index
+		}
+	}
+	if found == nil {
+		s, err := x.List.Open(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if found, err = openIndex(x.ctx, s); err != nil {
+			return nil, nil, errors.Join(err, s.Close())
+		}
+		x.listed = append(x.listed, found)
+	}
+	found.users++
+	for i := 0; i < len(x.listed) && len(x.listed) > keptOpen; i++ {
+		if idle := x.listed[i]; idle.users == 0 {
+			x.listed = append(x.listed[:i:i], x.listed[i+1:]...)
+			x.replays.forget(idle)
+			err = errors.Join(err, idle.close())
+			i--
+		}
+	}
+	return found, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		found.users--
+	}, err
+}
+
+// sessions answers with the sessions of the list.
+func (x *Server) sessions(w http.ResponseWriter, r *http.Request) {
+	if x.List == nil {
+		refuse(w, http.StatusNotFound, "the page is about one session; mcprec view --dir lists them")
+		return
+	}
+	listed, err := x.List.Sessions(r.Context(), r.URL.Query().Get("filter"))
+	if err != nil && len(listed) == 0 {
+		refuse(w, statusOf(err), err.Error())
+		return
+	}
+	if listed == nil {
+		listed = []Listed{}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"sessions": listed})
 }
 
 // number returns a number of a request's query.
@@ -171,11 +321,12 @@ func statusOf(err error) int {
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", mcp.MediaJSON)
 	text, err := json.Marshal(value)
 	if err != nil {
-		status, text = http.StatusInternalServerError, []byte(`{"error":`+strconv.Quote(strings.ToValidUTF8(err.Error(), "?"))+`}`)
+		status = http.StatusInternalServerError
+		text = []byte(`{"error":` + strconv.Quote(strings.ToValidUTF8(err.Error(), "?")) + `}`)
 	}
+	w.Header().Set("Content-Type", mcp.MediaJSON)
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the page may be gone
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -54,7 +55,7 @@ func openSource(ctx context.Context, s *session.Session) (*source, error) {
 
 // read yields the events from a Seq on, and with follow waits for further ones of a live session.
 func (x *source) read(ctx context.Context, from uint64, follow bool) iter.Seq2[store.Event, error] {
-	if x.session.Store != nil {
+	if x.events == nil {
 		return x.session.Events(ctx, from, store.ReadOptions{Follow: follow})
 	}
 	return jsonl.Each(x.events[min(from-1, uint64(len(x.events))):])
@@ -63,7 +64,7 @@ func (x *source) read(ctx context.Context, from uint64, follow bool) iter.Seq2[s
 // head returns the end of the log as it is now, and the word of mcprec list for its state: "" for a
 // fixture that is cut.
 func (x *source) head(ctx context.Context) (head store.Head, word store.State, err error) {
-	if x.session.Store == nil {
+	if x.events != nil {
 		last := x.events[len(x.events)-1]
 		if last.Kind == store.Closed {
 			word = store.Ended
@@ -87,6 +88,20 @@ func (x *source) title() string {
 		return x.session.Name[strings.LastIndexByte(x.session.Name, '/')+1:]
 	}
 	return string(x.header.ID[:min(8, len(x.header.ID))])
+}
+
+// transcript returns a transcript of the session. If it looks ahead, it knows at each request how
+// the call ends; for that the session is read here.
+func (x *source) transcript(ctx context.Context, ahead bool, emit func(timeline.Entry) error) (*timeline.Transcript, error) {
+	t := timeline.NewTranscript(emit)
+	if !ahead {
+		return t, nil
+	}
+	endings := timeline.NewEndings()
+	err := timeline.Project(x.read(ctx, 1, false), endings)
+	endings.Close(x.session.Now())
+	t.Foresee(endings)
+	return t, err
 }
 
 // stateAt folds the session up to an event.

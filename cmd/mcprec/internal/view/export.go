@@ -1,0 +1,327 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/mask"
+)
+
+// Exported says what [Export] writes.
+type Exported struct {
+	Sessions []*session.Session // one, or two to compare
+	Filter   *filter.Filter     // the events that are written; nil: all
+	Large    bool               // also a session beyond the limits
+	// Client, Server and Capacity are of a replay beside the usual ones; "": free, and 0.
+	Client, Server, Capacity string
+	Words                    Words
+}
+
+// File is a page with its data.
+type File struct {
+	HTML    []byte
+	Secrets []session.SecretCount // that were masked, of each session
+}
+
+// The limits of a file that is not forced.
+const (
+	mostEvents = 20_000
+	mostBytes  = 20 << 20
+)
+
+// data is what the page reads in place of its server's answers.
+type data struct {
+	Session   any                    `json:"session"`
+	Other     any                    `json:"other,omitempty"`
+	Rows      any                    `json:"rows"`
+	Overview  any                    `json:"overview"`
+	Findings  any                    `json:"findings"`
+	Why       any                    `json:"why"`
+	Options   options                `json:"options"`
+	States    []stateChange          `json:"states"`
+	Frames    map[uint64]any         `json:"frames"`
+	Runs      map[string]int         `json:"runs"` // "client server capacity": an index of RunList
+	RunList   []json.RawMessage      `json:"runList"`
+	RunFrames map[string]playedFrame `json:"runFrames"`
+	Compare   any                    `json:"compare"`
+}
+
+// stateChange is how the state of a session changed with an event.
+type stateChange struct {
+	Seq  uint64   `json:"seq"`
+	Set  []fact   `json:"set,omitempty"`
+	Gone []string `json:"gone,omitempty"`
+}
+
+// Export returns the page of a session as one file, which asks for nothing. It does not close the
+// sessions.
+func Export(ctx context.Context, x Exported) (file File, err error) {
+	if len(x.Sessions) != 1 {
+		return file, exit.Usagef("view --out writes the page of one session, not of %d", len(x.Sessions))
+	}
+	s := x.Sessions[0]
+	if err := s.Keep(); err != nil {
+		return file, err
+	}
+	events, count, err := x.events(ctx, s)
+	if err != nil {
+		return file, err
+	}
+	file.Secrets = append(file.Secrets, count)
+	i := newIndex(&source{session: s, masker: s.Masker, events: events})
+	if i.source.header, err = store.ParseHeader(events[0].Payload); err != nil {
+		return file, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	i.source.introduction = introductionOf(events)
+	i.grow(ctx)
+	if i.err != nil {
+		return file, i.err
+	}
+	d, err := x.data(ctx, i)
+	if err != nil {
+		return file, err
+	}
+	file.HTML, err = document(d)
+	return file, err
+}
+
+// events reads the masked events that the file has.
+func (x *Exported) events(ctx context.Context, s *session.Session) (events []store.Event, count session.SecretCount, err error) {
+	selected, err := s.Pick(ctx, x.Filter)
+	if err != nil {
+		return nil, count, err
+	}
+	size := 0
+	count, err = s.Masker.Find(s.Recorded(ctx, 1, store.ReadOptions{}), func(e store.Event, _ []mask.Finding) error {
+		if e.Kind != store.Opened && !selected.HasAny([]uint64{e.Seq}) {
+			return nil
+		}
+		events = append(events, e)
+		if size += len(e.Payload); !x.Large && (size > mostBytes || len(events) > mostEvents) {
+			return exit.Usagef("%s has more than %d events or %d MB; use --filter to leave some out, or --force to write a large file",
+				s.Name, mostEvents, mostBytes>>20)
+		}
+		return nil
+	})
+	if err == nil && len(events) == 0 {
+		err = fmt.Errorf("%s: it has no event", s.Name)
+	}
+	return events, count, errors.Join(err, s.Rewind())
+}
+
+// data collects the answers that the page would ask for.
+func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
+	server := &Server{Options: Options{Words: x.Words}}
+	if d.Session, err = server.session(ctx, i); err != nil {
+		return d, err
+	}
+	calls := []call{}
+	for _, c := range i.calls {
+		calls = append(calls, *c)
+	}
+	d.Rows = rowsAnswer{First: 1, Rows: i.rows, Calls: calls}
+	d.Overview = i.summarize(800)
+	if d.Findings, err = i.findingsSoFar(nil); err != nil {
+		return d, err
+	}
+	live, isLive, err := i.liveNow(ctx, x.Words)
+	if err != nil {
+		return d, err
+	}
+	d.Why = answerWhy(x.Words, i, live, isLive)
+	d.Frames = map[uint64]any{}
+	for _, e := range i.source.events {
+		d.Frames[e.Seq] = frameAnswer(e, 0)
+	}
+	if d.States, err = stateChanges(i.source.events); err != nil {
+		return d, err
+	}
+	return d, x.runs(ctx, i, &d)
+}
+
+// runs plays the session under the usual models. Most come to the same run, which stands once in
+// the file.
+func (x *Exported) runs(ctx context.Context, i *index, d *data) error {
+	recording, err := replay.Load(i.source.read(ctx, 1, false))
+	if err != nil {
+		return err
+	}
+	d.Options = listOptions()
+	d.Options.Capacities = []string{"0", "1", "10", "unbounded"}
+	client, server, capacity := x.Client, x.Server, x.Capacity
+	for list, extra := range map[*[]string]string{&d.Options.Capacities: capacity} {
+		if extra != "" && !strings.Contains(" "+strings.Join(*list, " ")+" ", " "+extra+" ") {
+			*list = append(*list, extra)
+		}
+	}
+	for _, extra := range []struct{ end, name string }{{"client", client}, {"server", server}} {
+		if extra.name != "" && !d.Options.has(extra.end, extra.name) {
+			d.Options.Models = append(d.Options.Models, option{Value: extra.name, Text: extra.name, End: extra.end})
+		}
+	}
+	d.Runs = map[string]int{}
+	places := map[string]int{}
+	type plainSetup struct {
+		replay.Models
+		replay.Capacity
+	}
+	plain := map[plainSetup]*played{} // an SDK runs as its model does
+	var steps []step
+	for _, c := range d.Options.of("client") {
+		for _, s := range d.Options.of("server") {
+			for _, room := range d.Options.Capacities {
+				setup, err := parseSetup(c, s, room)
+				if err != nil {
+					return err
+				}
+				named := replay.Models{Client: setup.Client.Unnamed(), Server: setup.Server.Unnamed()}
+				p := plain[plainSetup{named, setup.Capacity}]
+				if p == nil {
+					p = play(recording, replay.Setup{Client: named.Client, Server: named.Server, Capacity: setup.Capacity})
+					plain[plainSetup{named, setup.Capacity}] = p
+				}
+				text, err := p.shared()
+				if err != nil {
+					return err
+				}
+				place, ok := places[string(text)]
+				if !ok {
+					place = len(d.RunList)
+					places[string(text)] = place
+					d.RunList = append(d.RunList, text)
+					steps = append(steps, p.Steps...)
+				}
+				d.Runs[c+" "+s+" "+room] = place
+			}
+		}
+	}
+	d.RunFrames, err = i.frames(ctx, steps)
+	return err
+}
+
+// shared returns a run without what differs between setups that come to the same run.
+func (p *played) shared() ([]byte, error) {
+	verdict, err := json.Marshal(p.Verdict)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(verdict, &members); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"models", "capacity", "sequence"} {
+		delete(members, name)
+	}
+	words := p.Words
+	if head, counts, ok := strings.Cut(words, ": "); ok && strings.HasPrefix(words, "PASS capacity ") {
+		head, _, _ = strings.Cut(head, " ")
+		counts, _, _ = strings.Cut(counts, " (")
+		words = head + ": " + counts
+	}
+	run := *p
+	run.Words = words
+	return json.Marshal(struct {
+		played
+		Verdict map[string]json.RawMessage `json:"verdict"`
+	}{run, members})
+}
+
+// of returns the models of an end.
+func (o options) of(end string) (names []string) {
+	for _, m := range o.Models {
+		if m.End == "" || m.End == end {
+			names = append(names, m.Value)
+		}
+	}
+	return names
+}
+
+// has reports whether a model of an end is listed.
+func (o options) has(end, name string) bool {
+	for _, listed := range o.of(end) {
+		if listed == name {
+			return true
+		}
+	}
+	return false
+}
+
+// stateChanges folds the events, and returns how the facts changed with each.
+func stateChanges(events []store.Event) (changes []stateChange, err error) {
+	changes = []stateChange{}
+	at := state.New()
+	before := map[string]string{}
+	for _, e := range events {
+		if err := at.Apply(e); err != nil {
+			return nil, err
+		}
+		change := stateChange{Seq: e.Seq}
+		now := map[string]string{}
+		for _, f := range factsOf(at.View(0)) {
+			if now[f.Key] = f.Text; before[f.Key] != f.Text {
+				change.Set = append(change.Set, f)
+			}
+		}
+		for key := range before {
+			if _, ok := now[key]; !ok {
+				change.Gone = append(change.Gone, key)
+			}
+		}
+		if before = now; change.Set != nil || change.Gone != nil {
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
+}
+
+// introductionOf returns what the ends said of themselves.
+func introductionOf(events []store.Event) session.Introduction {
+	at := state.New()
+	for _, e := range events[:min(len(events), 100)] {
+		_ = at.Apply(e) // the index reports a fault
+	}
+	v := at.View(0)
+	name := func(p state.Peer) string { return strings.TrimSpace(p.Name + " " + p.Version) }
+	return session.Introduction{Server: name(v.Server), Client: name(v.Client), Revision: v.Revision}
+}
+
+// document returns the page with its data, and a policy that lets nothing else run.
+func document(d data) ([]byte, error) {
+	script, err := dist.ReadFile("dist/view.js")
+	if err != nil {
+		return nil, err
+	}
+	style, err := dist.ReadFile("dist/view.css")
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(bytes.ToLower(script), []byte("</script")) || bytes.Contains(bytes.ToLower(style), []byte("</style")) {
+		return nil, errors.New("the page's own code would end its element")
+	}
+	text, err := json.Marshal(d) // escapes <, >, & and the separators U+2028 and U+2029
+	if err != nil {
+		return nil, err
+	}
+	hash := func(code []byte) string {
+		sum := sha256.Sum256(code)
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	own := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) + "; img-src data:; base-uri 'none'; form-action 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'"
+	head := `<meta http-equiv="Content-Security-Policy" content="` + html.EscapeString(own) + `"><link rel="icon" href="data:,"><style>` + string(style) + `</style>`
+	end := `<script type="application/json" id="data">` + string(text) + `</script><script type="module">` + string(script) + `</script>`
+	return fmt.Appendf(nil, page, head, end), nil
+}
