@@ -24,6 +24,8 @@
 // tool, prompt or method that differ least among their neighbours (bottom-k sketches), and
 // lists the places where pairs differ.
 //
+// [Comparison.Aligned] lists the messages of both sessions side by side.
+//
 // Order is compared between pairs if the protocol or the caller gave it a meaning: a
 // notification and the answer of its call, notifications of one kind and call, calls of
 // which one was answered before the other was sent. Messages outside a longest increasing

@@ -26,6 +26,8 @@
 // [States] keeps at most 128 states of a session, at equal distances, so that the state at
 // any event is at most a 64th of the session away.
 //
+// [Compare] aligns two sessions from a report of package diff.
+//
 // # What it refuses
 //
 // The package does no I/O, asks no clock and starts no goroutine. An Index takes each event of

@@ -1,0 +1,204 @@
+package picture
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/phrase"
+)
+
+// Comparison is two sessions side by side.
+type Comparison struct {
+	Same     bool             `json:"same"`
+	Sections []CompareSection `json:"sections"`
+}
+
+// CompareSection is a part of a comparison: the messages, or findings that are about no pair
+// of messages.
+type CompareSection struct {
+	Section string       `json:"section"` // "messages", or a section of package diff
+	Rows    []CompareRow `json:"rows"`
+}
+
+// CompareRow is a message of A beside its pair in B.
+type CompareRow struct {
+	A           uint64       `json:"a"` // Seq; 0: a gap
+	B           uint64       `json:"b"`
+	LabelA      string       `json:"labelA"`
+	LabelB      string       `json:"labelB"`
+	Kind        string       `json:"kind"` // same, changed, only a, only b, moved or note
+	What        string       `json:"what"`
+	Text        string       `json:"text"`
+	Differences []Difference `json:"differences"`
+}
+
+// Difference is a place where two messages differ.
+type Difference struct {
+	Path string `json:"path"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// The kinds of rows, the more telling ones later.
+const (
+	same    = "same"
+	note    = "note"
+	moved   = "moved"
+	changed = "changed"
+	onlyA   = "only a"
+	onlyB   = "only b"
+)
+
+var telling = map[string]int{same: 0, note: 1, moved: 2, changed: 3, onlyA: 4, onlyB: 4}
+
+const (
+	wholeRows   = 2_000 // a comparison of more messages leaves out most that are the same
+	shownRows   = 5_000 // of a section
+	contextRows = 3     // same messages that stay on either side of a difference
+)
+
+// Compare returns a report as aligned rows. label returns the label of an event of a side (0
+// is A); Compare asks for each shown row.
+func Compare(report *diff.Report, pairs []diff.Pair, label func(side int, seq uint64) string) Comparison {
+	c := Comparison{Same: report.Same()}
+	rows := make([]CompareRow, 0, len(pairs))
+	at := make(map[diff.Pair]int, len(pairs))
+	for _, p := range pairs {
+		kind := same
+		switch {
+		case p.B == 0:
+			kind = onlyA
+		case p.A == 0:
+			kind = onlyB
+		}
+		if _, known := at[p]; !known { // of a batch the first
+			at[p] = len(rows)
+		}
+		rows = append(rows, CompareRow{A: p.A, B: p.B, Kind: kind})
+	}
+	others := map[string][]CompareRow{}
+	for _, f := range report.Findings {
+		row := rowOfFinding(f)
+		if i, known := at[diff.Pair{A: row.A, B: row.B}]; known && aboutMessages[f.Section] {
+			rows[i].add(row)
+		} else {
+			others[f.Section] = append(others[f.Section], row)
+		}
+	}
+	c.add("messages", withoutSame(rows), label)
+	for _, section := range diff.Sections() {
+		c.add(section, others[section], label)
+	}
+	return c
+}
+
+// aboutMessages has the sections whose findings are about a message or a pair of messages.
+var aboutMessages = map[string]bool{
+	diff.Calls: true, diff.Payload: true, diff.Notifications: true, diff.Order: true, diff.Capabilities: true, diff.Noise: true,
+	diff.Bytes: true, diff.HTTP: true,
+}
+
+// rowOfFinding returns the row of a finding alone. Of a message in one session alone the
+// finding may name events of the other, which are no pair.
+func rowOfFinding(f diff.Finding) CompareRow {
+	row := CompareRow{What: f.What, Text: f.Text, Kind: changed}
+	if len(f.A) > 0 && f.Kind != diff.OnlyInB {
+		row.A = f.A[0]
+	}
+	if len(f.B) > 0 && f.Kind != diff.OnlyInA {
+		row.B = f.B[0]
+	}
+	switch {
+	case f.Note:
+		row.Kind = note
+	case f.Kind == diff.OnlyInA:
+		row.Kind = onlyA
+	case f.Kind == diff.OnlyInB:
+		row.Kind = onlyB
+	case f.Kind == diff.Swapped:
+		row.Kind = moved
+	}
+	for _, d := range f.Differences {
+		row.Differences = append(row.Differences, Difference{Path: d.Path + d.Within, A: d.Want, B: d.Got})
+	}
+	if f.More > 0 {
+		row.say(fmt.Sprintf("%s more", phrase.Plural(f.More, "place")))
+	}
+	return row
+}
+
+// add adds the row of a finding to the row of its messages.
+func (r *CompareRow) add(finding CompareRow) {
+	if telling[finding.Kind] > telling[r.Kind] {
+		r.Kind = finding.Kind
+	}
+	r.What = cmp.Or(r.What, finding.What)
+	r.say(finding.Text)
+	r.Differences = append(r.Differences, finding.Differences...)
+}
+
+func (r *CompareRow) say(text string) {
+	if r.Text != "" && text != "" {
+		r.Text += "; "
+	}
+	r.Text += text
+}
+
+// add adds a section, unless it has no rows.
+func (c *Comparison) add(section string, rows []CompareRow, label func(side int, seq uint64) string) {
+	if len(rows) == 0 {
+		return
+	}
+	if more := len(rows) - shownRows; more > 0 {
+		rows = append(slices.Clip(rows[:shownRows]), CompareRow{Kind: note, Text: fmt.Sprintf("%s not shown", phrase.Plural(more, "more row"))})
+	}
+	for i := range rows {
+		r := &rows[i]
+		if r.A != 0 {
+			r.LabelA = label(0, r.A)
+		}
+		if r.B != 0 {
+			r.LabelB = label(1, r.B)
+		}
+		if r.Differences == nil {
+			r.Differences = []Difference{}
+		}
+	}
+	c.Sections = append(c.Sections, CompareSection{section, rows})
+}
+
+// withoutSame leaves out the same messages between differences, if there are many messages.
+// A note says how many.
+func withoutSame(rows []CompareRow) []CompareRow {
+	if len(rows) <= wholeRows {
+		return rows
+	}
+	var shown []CompareRow
+	for from := 0; from < len(rows); {
+		to := from
+		for to < len(rows) && rows[to].Kind == same {
+			to++
+		}
+		before := contextRows // that stay behind a difference
+		if from == 0 {
+			before = 0
+		}
+		after := contextRows
+		if to == len(rows) {
+			after = 0
+		}
+		if left := to - from - before - after; left > 1 {
+			shown = append(shown, rows[from:from+before]...)
+			shown = append(shown, CompareRow{Kind: note, Text: fmt.Sprintf("%s are the same", phrase.Plural(left, "message"))})
+			shown = append(shown, rows[to-after:to]...)
+		} else {
+			shown = append(shown, rows[from:to]...)
+		}
+		for from = to; from < len(rows) && rows[from].Kind != same; from++ {
+			shown = append(shown, rows[from])
+		}
+	}
+	return shown
+}
