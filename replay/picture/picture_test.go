@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -121,6 +122,42 @@ func TestAnyStart(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) { checkAnyStart(t, read(t, path)) })
 	}
 	t.Run("odd", func(t *testing.T) { checkAnyStart(t, lines(odd)) })
+}
+
+// TestAnyStartRandom is TestAnyStart of sessions of few ids, where calls overlap, answers come
+// twice or late, in batches, and over HTTP.
+func TestAnyStartRandom(t *testing.T) {
+	texts := []string{
+		`{"id":%d,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":%[1]d}}}`, `{"id":%d,"method":"ping"}`,
+		`{"id":%d,"result":{}}`, `{"id":%d,"result":{"isError":true}}`, `{"id":%d,"error":{"code":1,"message":"no"}}`,
+		`{"method":"notifications/progress","params":{"progressToken":%d}}`, `{"method":"notifications/cancelled","params":{"requestId":%d}}`,
+	}
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		var events []store.Event
+		for range 60 {
+			e := store.Event{
+				Seq: uint64(len(events) + 1), At: time.Duration(random.IntN(1e9)), Kind: store.Frame,
+				Dir: transport.Direction(1 + random.IntN(2)), Stream: uint64(random.IntN(3)),
+			}
+			var messages []string
+			for range 1 + random.IntN(2)*random.IntN(3) {
+				messages = append(messages, fmt.Sprintf(texts[random.IntN(len(texts))], random.IntN(4)))
+			}
+			e.Payload = []byte(messages[0])
+			if len(messages) > 1 {
+				e.Payload = []byte("[" + strings.Join(messages, ",") + "]")
+			}
+			if e.Stream > 0 && random.IntN(5) == 0 {
+				e.Kind = store.HTTP
+				e.Payload = []byte([]string{`{"what":"response","status":404}`, `{"what":"end"}`, `{"what":"request"}`}[random.IntN(3)])
+			}
+			events = append(events, e)
+		}
+		if checkAnyStart(t, events); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
 }
 
 // lines reads lines of a kind, or > or < and a number of an HTTP exchange, and a payload.

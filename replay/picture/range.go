@@ -49,7 +49,7 @@ func (x *Index) Range(from uint64, count int) *Range {
 		}
 	}
 	for seq := range wanted {
-		r.links[seq] = x.linksOf(seq)
+		r.links[seq] = slices.DeleteFunc(x.linksOf(seq), func(l rangeLink) bool { return l.role != timeline.Asks })
 	}
 	r.wants = slices.Sorted(maps.Keys(wanted))
 	return r
