@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/url"
 	"os/exec"
 	"runtime"
@@ -201,8 +202,20 @@ func exportView(cmd *cobra.Command, o viewOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	pick := func(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] { return events }
+	if o.expr != "" {
+		picked := exportOptions{filterFlag: o.filterFlag, fits: fits}
+		if fits.Ahead() {
+			if picked.endings, err = opened[0].Endings(cmd.Context()); err != nil {
+				return errors.Join(err, opened[0].Close())
+			}
+		}
+		pick = func(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
+			return filterEvents(events, picked)
+		}
+	}
 	file, err := view.Export(cmd.Context(), view.Exported{
-		Sessions: opened, Filter: fits, Large: o.out.Force, Client: o.models.client, Server: o.models.server, Capacity: o.capacity, Words: viewWords{},
+		Sessions: opened, Select: pick, Large: o.out.Force, Client: o.models.client, Server: o.models.server, Capacity: o.capacity, Words: viewWords{},
 	})
 	for _, s := range opened {
 		err = errors.Join(err, s.Close())

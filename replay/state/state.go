@@ -79,6 +79,15 @@ func (s *State) Seq() uint64 { return s.seq }
 // Apply takes the next event. Except in the header, an unreadable payload is skipped: other
 // commands show it.
 func (s *State) Apply(event store.Event) (err error) {
+	var messages []transport.Message
+	if event.Kind == store.Frame {
+		messages, _ = event.AsFrame().Messages()
+	}
+	return s.ApplyParsed(event, messages)
+}
+
+// ApplyParsed is Apply of an event with the messages of its frame.
+func (s *State) ApplyParsed(event store.Event, messages []transport.Message) (err error) {
 	s.seq = event.Seq
 	s.at = event.At
 	dir := index(event.Dir)
@@ -86,7 +95,7 @@ func (s *State) Apply(event store.Event) (err error) {
 	case store.Opened:
 		_, err = store.ParseHeader(event.Payload)
 	case store.Frame:
-		s.onFrame(event)
+		s.onFrame(event, messages)
 	case store.HTTP:
 		if info, err := store.DecodePayload[store.HTTPInfo](event); err == nil {
 			s.onHTTP(event, info)
@@ -115,7 +124,7 @@ func (s *State) Apply(event store.Event) (err error) {
 }
 
 // onFrame queues a frame and applies its messages. Noise has none.
-func (s *State) onFrame(event store.Event) {
+func (s *State) onFrame(event store.Event, messages []transport.Message) {
 	s.frames[index(event.Dir)]++
 	stream, open := s.streams[event.Stream]
 	if open && event.Stream != 0 {
@@ -131,7 +140,6 @@ func (s *State) onFrame(event store.Event) {
 		s.queues.lanes[l] = append(s.queues.lanes[l], event.Seq)
 		s.queues.counts[l.dir]++
 	}
-	messages, _ := event.AsFrame().Messages()
 	for i := range messages {
 		switch m := &messages[i]; m.Kind() {
 		case transport.Request:

@@ -213,6 +213,14 @@ func (d Masker) Events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Eve
 	}
 }
 
+// InOrder returns a function that masks the events of a session, which come in their order.
+func (d Masker) InOrder() func(store.Event) store.Event {
+	if d.inner == nil {
+		return func(event store.Event) store.Event { return event }
+	}
+	return d.inner.Session().Event
+}
+
 // SecretCount counts the secrets of a session, and the events with secrets.
 type SecretCount struct{ Secrets, Events uint64 }
 

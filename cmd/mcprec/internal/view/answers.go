@@ -12,6 +12,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
@@ -33,7 +34,7 @@ type sessionAnswer struct {
 	Indexed      uint64               `json:"indexed"`
 	Done         bool                 `json:"done"`
 	HTTP         bool                 `json:"http"`
-	Rails        railCounts           `json:"rails"`
+	Rails        picture.Rails        `json:"rails"`
 	Findings     int                  `json:"findings"`
 	Introduction session.Introduction `json:"introduction"`
 	Expect       string               `json:"expect"`
@@ -41,11 +42,6 @@ type sessionAnswer struct {
 	Mode         string               `json:"mode"`
 	Token        string               `json:"token"`
 	Error        string               `json:"error,omitempty"`
-}
-
-type railCounts struct {
-	Client int `json:"client"`
-	Server int `json:"server"`
 }
 
 // session answers with what is known of a session so far; i is nil for a list.
@@ -58,12 +54,13 @@ func (x *Server) session(ctx context.Context, i *index) (any, error) {
 		return nil, err
 	}
 	h := i.source.header
+	length, _ := i.progress()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	a := sessionAnswer{
 		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: h.Command, URL: h.URL, Transport: h.Transport, Start: h.Start, State: word,
-		Events: max(head.Seq, uint64(len(i.rows))), At: head.At, Indexed: uint64(len(i.rows)), Done: i.done, HTTP: i.isHTTP,
-		Rails: railCounts{len(i.rails[1]), len(i.rails[2])}, Findings: len(i.findings), Introduction: i.source.introduction, Expect: h.Expect,
+		Events: max(head.Seq, length), At: head.At, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
+		Rails: i.drawn.Rails(), Findings: i.found, Introduction: i.source.introduction, Expect: h.Expect,
 		Sessions: max(len(x.indexes), 1), Mode: "session", Token: x.Token,
 	}
 	switch {
@@ -80,13 +77,21 @@ func (x *Server) session(ctx context.Context, i *index) (any, error) {
 
 // rowsAnswer is the answer to /api/rows.
 type rowsAnswer struct {
-	First uint64 `json:"first"`
-	Rows  []row  `json:"rows"`
-	Calls []call `json:"calls"`
+	First   uint64         `json:"first"`
+	Rows    []picture.Row  `json:"rows"`
+	Calls   []picture.Call `json:"calls"`
+	Indexed uint64         `json:"indexed"`
 }
 
-// rowsOf answers with rows and the calls that overlap them.
-func (x *index) rowsOf(r *http.Request) (any, error) {
+// The most of rows, of buckets and of findings in one answer.
+const (
+	maxRows     = 2000
+	maxBuckets  = 4000
+	maxFindings = 1000
+)
+
+// answerRows answers with rows and the calls that run beside them.
+func (x *index) answerRows(r *http.Request) (any, error) {
 	from, err := number(r, "from", 1)
 	if err != nil {
 		return nil, err
@@ -95,19 +100,7 @@ func (x *index) rowsOf(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	from = max(from, 1)
-	first := min(from-1, uint64(len(x.rows)))
-	rows := append([]row{}, x.rows[first:min(first+min(n, 2000), uint64(len(x.rows)))]...)
-	last := first + uint64(len(rows))
-	calls := []call{}
-	for _, c := range x.calls {
-		if c.Request <= last && (c.End == 0 || c.End > first) {
-			calls = append(calls, *c)
-		}
-	}
-	return rowsAnswer{from, rows, calls}, nil
+	return x.rows(r.Context(), max(from, 1), min(n, maxRows))
 }
 
 func (x *index) overview(r *http.Request) (any, error) {
@@ -115,34 +108,9 @@ func (x *index) overview(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.summarize(min(max(n, 1), 4000)), nil
-}
-
-// summarize counts the events of the session in at most n buckets.
-func (x *index) summarize(n uint64) any {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	buckets := int(min(n, uint64(max(1, len(x.rows)))))
-	c2s, s2c, fault, finding, gap := make([]int, buckets), make([]int, buckets), make([]int, buckets), make([]int, buckets), make([]int64, buckets)
-	for i, row := range x.rows {
-		b := i * buckets / len(x.rows)
-		switch {
-		case row.Dir == "c2s":
-			c2s[b]++
-		case row.Dir == "s2c":
-			s2c[b]++
-		}
-		if row.Tone == "fault" {
-			fault[b]++
-		}
-		if x.found[row.Seq] {
-			finding[b]++
-		}
-		if i > 0 {
-			gap[b] = max(gap[b], row.At-x.rows[i-1].At)
-		}
-	}
-	return map[string]any{"events": len(x.rows), "buckets": buckets, "c2s": c2s, "s2c": s2c, "fault": fault, "finding": finding, "gap": gap}
+	return x.drawn.Overview(int(min(max(n, 1), maxBuckets))), nil
 }
 
 // fact is a line about the state of the session.
@@ -152,12 +120,12 @@ type fact struct {
 	Events []uint64 `json:"events"`
 }
 
-func (x *index) stateAt(r *http.Request) (any, error) {
+func (x *index) answerState(r *http.Request) (any, error) {
 	seq, err := number(r, "at", 1)
 	if err != nil {
 		return nil, err
 	}
-	at, _, err := x.source.stateAt(r.Context(), seq)
+	at, err := x.stateAt(r.Context(), seq)
 	if err != nil {
 		return nil, err
 	}
@@ -216,8 +184,6 @@ func frameAnswer(e store.Event, from uint64) any {
 	return answer
 }
 
-const maxFindings = 1000
-
 // findingAnswer is a finding of mcprec check.
 type findingAnswer struct {
 	Rule     string   `json:"rule"`
@@ -232,10 +198,10 @@ func (x *index) findingsSoFar(*http.Request) (any, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	list := []findingAnswer{}
-	for _, f := range x.findings[:min(len(x.findings), maxFindings)] {
+	for _, f := range x.findings {
 		list = append(list, findingAnswer{f.Rule, f.Title, f.Severity.String(), f.Section, f.Text, append([]uint64{}, f.Events...)})
 	}
-	return map[string]any{"done": x.done, "total": len(x.findings), "findings": list}, nil
+	return map[string]any{"done": x.done, "total": x.found, "findings": list}, nil
 }
 
 // why answers with what the session waits for, or with how it stood when it ended.

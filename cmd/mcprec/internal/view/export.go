@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"iter"
 	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay"
-	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/mask"
@@ -23,8 +23,9 @@ import (
 // Exported says what [Export] writes.
 type Exported struct {
 	Sessions []*session.Session // one, or two to compare
-	Filter   *filter.Filter     // the events that are written; nil: all
-	Large    bool               // also a session beyond the limits
+	// Select passes on the events that are written, numbered anew.
+	Select func(iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error]
+	Large  bool // also a session beyond the limits
 	// Client, Server and Capacity are of a replay beside the usual ones; "": free, and 0.
 	Client, Server, Capacity string
 	Words                    Words
@@ -73,9 +74,6 @@ func Export(ctx context.Context, x Exported) (file File, err error) {
 		return file, exit.Usagef("view --out writes the page of one session, not of %d", len(x.Sessions))
 	}
 	s := x.Sessions[0]
-	if err := s.Keep(); err != nil {
-		return file, err
-	}
 	events, count, err := x.events(ctx, s)
 	if err != nil {
 		return file, err
@@ -98,28 +96,38 @@ func Export(ctx context.Context, x Exported) (file File, err error) {
 	return file, err
 }
 
+// errEnough ends a reading.
+var errEnough = errors.New("enough")
+
 // events reads the masked events that the file has.
 func (x *Exported) events(ctx context.Context, s *session.Session) (events []store.Event, count session.SecretCount, err error) {
-	selected, err := s.Pick(ctx, x.Filter)
-	if err != nil {
-		return nil, count, err
+	var unread error
+	masked := func(yield func(store.Event, error) bool) {
+		count, unread = s.Masker.Find(s.Recorded(ctx, 1, store.ReadOptions{}), func(e store.Event, _ []mask.Finding) error {
+			if !yield(e, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if unread != nil && !errors.Is(unread, errEnough) {
+			yield(store.Event{}, unread)
+		}
 	}
 	size := 0
-	count, err = s.Masker.Find(s.Recorded(ctx, 1, store.ReadOptions{}), func(e store.Event, _ []mask.Finding) error {
-		if e.Kind != store.Opened && !selected.HasAny([]uint64{e.Seq}) {
-			return nil
+	for e, err := range x.Select(masked) {
+		if err != nil {
+			return nil, count, err
 		}
 		events = append(events, e)
 		if size += len(e.Payload); !x.Large && (size > mostBytes || len(events) > mostEvents) {
-			return exit.Usagef("%s has more than %d events or %d MB; use --filter to leave some out, or --force to write a large file",
+			return nil, count, exit.Usagef("%s has more than %d events or %d MB; use --filter to leave some out, or --force to write a large file",
 				s.Name, mostEvents, mostBytes>>20)
 		}
-		return nil
-	})
-	if err == nil && len(events) == 0 {
-		err = fmt.Errorf("%s: it has no event", s.Name)
 	}
-	return events, count, errors.Join(err, s.Rewind())
+	if len(events) == 0 {
+		return nil, count, fmt.Errorf("%s: it has no event", s.Name)
+	}
+	return events, count, nil
 }
 
 // data collects the answers that the page would ask for.
@@ -128,12 +136,10 @@ func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
 	if d.Session, err = server.session(ctx, i); err != nil {
 		return d, err
 	}
-	calls := []call{}
-	for _, c := range i.calls {
-		calls = append(calls, *c)
+	if d.Rows, err = i.rows(ctx, 1, uint64(len(i.source.events))); err != nil {
+		return d, err
 	}
-	d.Rows = rowsAnswer{First: 1, Rows: i.rows, Calls: calls}
-	d.Overview = i.summarize(800)
+	d.Overview = i.drawn.Overview(800)
 	if d.Findings, err = i.findingsSoFar(nil); err != nil {
 		return d, err
 	}

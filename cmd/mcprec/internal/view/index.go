@@ -1,18 +1,23 @@
 package view
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"sync"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
-	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/picture"
+	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
 )
 
-// index is what a fold over a session leaves. It grows in one goroutine.
+// index is what a fold over a session leaves. It grows in one goroutine, which parses each event
+// once for all.
 type index struct {
 	source *source
 	users  int // requests that use an index of a list, under the server's lock
@@ -22,47 +27,29 @@ type index struct {
 	mu       sync.Mutex
 	err      error // of the log
 	done     bool  // no event comes any more
-	rows     []row
-	calls    []*call
-	open     map[*timeline.Call]*call
-	rails    [3][]bool // by direction: which columns are taken
+	drawn    *picture.Index
 	isHTTP   bool
-	findings []check.Finding
-	found    map[uint64]bool
+	check    *check.Fold
+	findings []check.Finding // the first of them
+	found    int
 	why      why.Fold
+	now      *state.State
+	states   picture.States
 	watchers map[chan struct{}]bool
 }
 
-// row is an event as the page draws it.
-type row struct {
-	Seq      uint64 `json:"seq"`
-	At       int64  `json:"at"`
-	Kind     string `json:"kind"`
-	Dir      string `json:"dir"`
-	Stream   uint64 `json:"stream"`
-	Size     int    `json:"size"`
-	Label    string `json:"label"`
-	Tone     string `json:"tone"`
-	Call     uint64 `json:"call"`
-	Late     bool   `json:"late"`
-	Messages int    `json:"messages"`
-	Open     bool   `json:"open"`
-
-	isFrame bool
-}
-
-// call is a request and its answer as a rail.
-type call struct {
-	Request uint64   `json:"request"`
-	End     uint64   `json:"end"`
-	Dir     string   `json:"dir"`
-	Column  int      `json:"column"`
-	How     string   `json:"how"`
-	Late    []uint64 `json:"late,omitempty"`
-}
-
 func newIndex(of *source) *index {
-	return &index{source: of, ended: make(chan struct{}), open: map[*timeline.Call]*call{}, found: map[uint64]bool{}, watchers: map[chan struct{}]bool{}}
+	x := &index{source: of, ended: make(chan struct{}), drawn: picture.NewIndex(), now: state.New(), watchers: map[chan struct{}]bool{}}
+	x.check = check.New(check.Gate{}, func(f check.Finding) {
+		x.found++
+		if len(x.findings) < maxFindings {
+			x.findings = append(x.findings, f)
+		}
+		if len(f.Events) > 0 {
+			x.drawn.Mark(f.Events[0])
+		}
+	})
+	return x
 }
 
 // openIndex takes over a session and begins to index it.
@@ -87,38 +74,114 @@ func (x *index) close() error {
 	return x.source.session.Close()
 }
 
-// grow folds the session until its end, or until ctx is done.
+// tellEvery is after how many events those who wait are woken.
+const tellEvery = 8192
+
+// grow folds the session until its end, or until ctx is done: first the events that are there, parsed
+// on several cores, and then those that come.
 func (x *index) grow(ctx context.Context) {
-	transcript := timeline.NewTranscript(func(e timeline.Entry) error { x.note(e); return nil })
-	fold := check.New(check.Gate{}, func(f check.Finding) {
-		x.findings = append(x.findings, f)
-		for _, seq := range f.Events[:min(1, len(f.Events))] {
-			x.found[seq] = true
-		}
-	})
-	err := session.Each(x.source.read(ctx, 1, true), func(e store.Event) error {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if err := transcript.Apply(e); err != nil {
-			return err
-		}
-		if err := x.why.Apply(e); err != nil {
-			return err
-		}
-		err := fold.Apply(e)
-		x.tell()
-		return err
-	})
+	err := x.growRecorded(ctx)
+	if err == nil {
+		inOrder := x.source.inOrder
+		err = session.Each(x.source.recorded(ctx, x.length()+1, true), func(e store.Event) error {
+			e = x.source.maskNext(e, inOrder)
+			var parsed order.Parsed
+			if e.Kind == store.Frame {
+				parsed = order.Parse(e.AsFrame())
+			}
+			defer x.tell()
+			return x.apply(e, parsed)
+		})
+	}
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	fold.Close(0)
+	if err == nil {
+		x.check.Close(0)
+	}
 	x.err = err
 	x.done = true
+	x.mu.Unlock()
 	x.tell()
+}
+
+// growRecorded folds the events that are there.
+func (x *index) growRecorded(ctx context.Context) error {
+	events := parallel.Map(x.source.recorded(ctx, 1, false), func(e *store.Event, parsed *order.Parsed) {
+		*parsed = order.Parsed{}
+		if e.Kind == store.Frame && isJSON(*e) {
+			*e = x.source.masker.Event(*e) // needs no other event
+			*parsed = order.Parse(e.AsFrame())
+		}
+	})
+	for e, err := range events {
+		if err == nil {
+			if event := e.Event; event.Kind != store.Frame || !isJSON(event) {
+				e.Event = x.source.maskNext(event, x.source.inOrder)
+			}
+			err = x.apply(e.Event, e.Made)
+		}
+		if err != nil {
+			return err
+		}
+		if e.Seq%tellEvery == 0 {
+			x.tell()
+		}
+	}
+	x.tell()
+	return ctx.Err()
+}
+
+// isJSON reports whether a frame begins as JSON does.
+func isJSON(e store.Event) bool {
+	text := bytes.TrimLeft(e.Payload, " \t\r\n")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
+// apply takes the next event.
+func (x *index) apply(e store.Event, parsed order.Parsed) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := parsed.Messages != nil
+	if err := x.drawn.ApplyParsed(e, parsed.Messages, known); err != nil {
+		return err
+	}
+	x.isHTTP = x.isHTTP || e.Stream > 0
+	var err error
+	if e.Kind == store.Frame {
+		err = x.check.ApplyParsed(e, parsed)
+	} else {
+		err = x.check.Apply(e)
+	}
+	if err == nil {
+		err = x.why.ApplyParsed(e, parsed.Messages, known)
+	}
+	if err == nil {
+		err = x.now.ApplyParsed(e, parsed.Messages)
+	}
+	if err != nil {
+		return fmt.Errorf("index %s: %w", x.source.session.Name, err)
+	}
+	x.states.Add(x.now)
+	return nil
+}
+
+// length returns how many events are indexed.
+func (x *index) length() uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.drawn.Len()
+}
+
+// progress returns how many events are indexed, and whether no more will come.
+func (x *index) progress() (indexed uint64, done bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.drawn.Len(), x.done
 }
 
 // tell wakes those who wait for the index to grow.
 func (x *index) tell() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	for c := range x.watchers {
 		select {
 		case c <- struct{}{}:
@@ -140,61 +203,112 @@ func (x *index) watch() (grown <-chan struct{}, end func()) {
 	}
 }
 
-// note takes an entry into the index.
-func (x *index) note(e timeline.Entry) {
-	r := row{Seq: e.Seq, At: int64(e.At), Kind: string(e.Kind), Stream: e.Stream, Size: e.Size, Label: e.Summary(), Messages: len(e.Messages), Open: e.Open,
-		isFrame: e.Kind == store.Frame, Tone: map[timeline.Tone]string{timeline.Beside: "beside", timeline.Fault: "fault"}[e.Tone()]}
-	if e.Dir != transport.NoDirection {
-		r.Dir = e.Dir.String()
-	}
-	x.isHTTP = x.isHTTP || e.Stream > 0
-	switch {
-	case e.Kind != store.Frame:
-	case e.Noise:
-		r.Kind = "noise"
-	case e.Batch:
-		r.Kind = "batch"
-	case len(e.Messages) == 1:
-		r.Kind = e.Messages[0].Kind.String()
-	default:
-		r.Kind = "invalid"
-	}
-	for i, m := range e.Messages {
-		r.Late = r.Late || m.Late
-		if m.Call != nil && i == 0 {
-			r.Call = m.Call.Request
+// Rows near the start are made of a fold of their own until the index has come there; elsewhere
+// beyond the index, of the events a little before.
+const (
+	nearStart = 5000
+	reach     = 500
+)
+
+// rows returns the rows of at most n events from a Seq on, and the calls that run beside them.
+func (x *index) rows(ctx context.Context, from, n uint64) (rowsAnswer, error) {
+	x.mu.Lock()
+	drawn := x.drawn
+	if (from+n > drawn.Len()) && !x.done { // what is beyond the index may be there already
+		x.mu.Unlock()
+		if from+n <= nearStart {
+			return x.rowsBefore(ctx, from, n, 1)
 		}
-		x.follow(e, m)
+		if from > x.length() {
+			return x.rowsBefore(ctx, from, n, max(from, reach+1)-reach)
+		}
+		x.mu.Lock()
 	}
-	x.rows = append(x.rows, r)
+	part := drawn.Range(from, int(n))
+	first, last := part.Events()
+	answer := rowsAnswer{First: from, Calls: drawn.Calls(first, last), Indexed: drawn.Len()}
+	x.mu.Unlock()
+	wanted := part.Wants()
+	for i := 0; i < len(wanted); { // runs of near requests are read at once
+		for e, err := range x.source.read(ctx, wanted[i], false) {
+			if err != nil {
+				return answer, err
+			}
+			if e.Seq == wanted[i] {
+				if err := part.Apply(e); err != nil {
+					return answer, err
+				}
+				i++
+			}
+			if i == len(wanted) || wanted[i] > e.Seq+reach {
+				break
+			}
+		}
+	}
+	if first <= last {
+		for e, err := range x.source.read(ctx, first, false) {
+			if err == nil {
+				err = part.Apply(e)
+			}
+			if err != nil {
+				return answer, err
+			}
+			if e.Seq == last {
+				break
+			}
+		}
+	}
+	answer.Rows = append([]picture.Row{}, part.Rows()...)
+	return answer, nil
 }
 
-// follow keeps the calls.
-func (x *index) follow(e timeline.Entry, m timeline.EntryMessage) {
-	known := x.open[m.Call]
-	switch {
-	case m.Call == nil:
-	case m.Kind == transport.Request:
-		columns := &x.rails[e.Dir]
-		column := 0
-		for column < len(*columns) && (*columns)[column] {
-			column++
+// rowsBefore makes rows before they are indexed, from a fold that begins at an event.
+func (x *index) rowsBefore(ctx context.Context, from, n, begin uint64) (rowsAnswer, error) {
+	answer := rowsAnswer{First: from, Rows: []picture.Row{}, Calls: []picture.Call{}, Indexed: x.length()}
+	near := picture.NewIndex()
+	t := newRows(func(row picture.Row) {
+		if row.Seq >= from {
+			answer.Rows = append(answer.Rows, row)
 		}
-		if column == len(*columns) {
-			*columns = append(*columns, false)
+	})
+	for e, err := range x.source.read(ctx, begin, false) {
+		if err == nil && e.Seq >= from+n {
+			break
 		}
-		(*columns)[column] = true
-		c := &call{Request: e.Seq, Dir: e.Dir.String(), Column: column, How: "open"}
-		x.open[m.Call] = c
-		x.calls = append(x.calls, c)
-	case known == nil:
-	case m.Late:
-		known.Late = append(known.Late, e.Seq)
-	case m.Kind == transport.Response && m.Request != 0 && known.End == 0:
-		known.End, known.How = e.Seq, "answered"
-		if m.Failure != "" {
-			known.How = "failed"
+		if err == nil {
+			err = t.Apply(e)
 		}
-		x.rails[m.Call.Dir][known.Column] = false
+		if err == nil && begin == 1 {
+			err = near.Apply(e)
+		}
+		if err != nil {
+			return answer, err
+		}
 	}
+	if begin == 1 {
+		answer.Calls = near.Calls(from, min(from+n-1, near.Len()))
+	}
+	return answer, nil
+}
+
+// stateAt returns the state after an event, folded on from a state that is kept.
+func (x *index) stateAt(ctx context.Context, seq uint64) (*state.State, error) {
+	x.mu.Lock()
+	at := x.states.Nearest(seq)
+	x.mu.Unlock()
+	if at.Seq() >= seq {
+		return at, nil
+	}
+	for e, err := range x.source.read(ctx, at.Seq()+1, false) {
+		if err == nil {
+			err = at.Apply(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq >= seq {
+			break
+		}
+	}
+	return at, nil
 }

@@ -85,10 +85,3 @@ func (x *Server) live(w http.ResponseWriter, r *http.Request, i *index) error {
 	}
 	return nil
 }
-
-// progress returns how many events are indexed, and whether no more will come.
-func (x *index) progress() (indexed uint64, done bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return uint64(len(x.rows)), x.done
-}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/picture"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -255,23 +257,60 @@ const maxHeld = 20
 
 // frames names the frames of the steps, as the rows of the session do.
 func (x *index) frames(ctx context.Context, steps []step) (map[string]playedFrame, error) {
+	found := map[string]playedFrame{}
+	last := map[string]int{}
 	wanted := map[string]bool{}
 	for _, s := range steps {
 		wanted[s.Dir+"."+strconv.Itoa(s.N)] = true
+		last[s.Dir] = max(last[s.Dir], s.N)
 	}
-	found := map[string]playedFrame{}
-	numbers := map[transport.Direction]int{}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, row := range x.rows {
-		if !row.isFrame {
+	numbers := map[string]int{}
+	var seqs []uint64
+	for e, err := range x.source.recorded(ctx, 1, false) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind != store.Frame {
 			continue
 		}
-		dir, _ := transport.ParseDirection(row.Dir)
+		dir := e.Dir.String()
 		numbers[dir]++
-		if key := row.Dir + "." + strconv.Itoa(numbers[dir]); wanted[key] {
+		if wanted[dir+"."+strconv.Itoa(numbers[dir])] {
+			seqs = append(seqs, e.Seq)
+			found[dir+"."+strconv.Itoa(numbers[dir])] = playedFrame{Seq: e.Seq}
+		}
+		if numbers["c2s"] >= last["c2s"] && numbers["s2c"] >= last["s2c"] {
+			break
+		}
+	}
+	rows, err := x.rowsAt(ctx, seqs)
+	for key, frame := range found {
+		if row, ok := rows[frame.Seq]; ok {
 			found[key] = playedFrame{row.Seq, row.Label, row.Kind, row.Dir, row.Tone}
 		}
 	}
-	return found, ctx.Err()
+	return found, err
+}
+
+// rowsAt returns the rows of some events, which rise.
+func (x *index) rowsAt(ctx context.Context, seqs []uint64) (map[uint64]picture.Row, error) {
+	found := map[uint64]picture.Row{}
+	for len(seqs) > 0 {
+		answer, err := x.rows(ctx, seqs[0], maxRows)
+		if err != nil || len(answer.Rows) == 0 {
+			return found, err
+		}
+		for _, row := range answer.Rows {
+			if row.Seq == seqs[0] {
+				found[row.Seq] = row
+				if seqs = seqs[1:]; len(seqs) == 0 {
+					break
+				}
+			}
+		}
+		if last := answer.Rows[len(answer.Rows)-1].Seq; len(seqs) > 0 && seqs[0] <= last {
+			return found, nil
+		}
+	}
+	return found, nil
 }

@@ -205,9 +205,9 @@ func (x *Server) routes() http.Handler {
 		})
 	}
 	answer("session", func(i *index, r *http.Request) (any, error) { return x.session(r.Context(), i) })
-	answer("rows", (*index).rowsOf)
+	answer("rows", (*index).answerRows)
 	answer("overview", (*index).overview)
-	answer("state", (*index).stateAt)
+	answer("state", (*index).answerState)
 	answer("frame", (*index).frame)
 	answer("findings", (*index).findingsSoFar)
 	answer("why", x.why)
@@ -220,7 +220,7 @@ func (x *Server) routes() http.Handler {
 	return mux
 }
 
-// errAmount is for a request that names no session of those there are.
+// errNoSession is the error of a request that names none of the sessions.
 var errNoSession = fmt.Errorf("the page has no such session: %w", store.ErrNotFound)
 
 // keptOpen is how many sessions of a list stay indexed.

@@ -1,14 +1,15 @@
 package view
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -21,6 +22,10 @@ type source struct {
 	masker       session.Masker
 	events       []store.Event // of a fixture, masked; nil for a session of a store
 	introduction session.Introduction
+	inOrder      func(store.Event) store.Event // of the goroutine that indexes
+
+	mu     sync.Mutex
+	spread map[uint64]store.Event // masked events with a secret that began in an earlier one
 }
 
 // openSource takes over a session. It reads a fixture as a whole.
@@ -49,16 +54,66 @@ func openSource(ctx context.Context, s *session.Session) (*source, error) {
 	if x.events == nil && s.Store == nil {
 		return nil, fmt.Errorf("%s: it has no event", s.Name)
 	}
-	x.masker = s.Masker.Of(x.header)
+	x.inOrder = x.masker.InOrder()
 	return x, nil
 }
 
-// read yields the events from a Seq on, and with follow waits for further ones of a live session.
-func (x *source) read(ctx context.Context, from uint64, follow bool) iter.Seq2[store.Event, error] {
+// recorded yields the events from a Seq on as they were recorded, or of a fixture masked, and with
+// follow waits for further ones of a live session.
+func (x *source) recorded(ctx context.Context, from uint64, follow bool) iter.Seq2[store.Event, error] {
 	if x.events == nil {
-		return x.session.Events(ctx, from, store.ReadOptions{Follow: follow})
+		return x.session.Recorded(ctx, from, store.ReadOptions{Follow: follow})
 	}
 	return jsonl.Each(x.events[min(from-1, uint64(len(x.events))):])
+}
+
+// maskNext masks an event of those that inOrder masks. A secret may stand in several lines: if it
+// is found only with the lines before, the masked event is kept, for a reader who begins there.
+func (x *source) maskNext(e store.Event, inOrder func(store.Event) store.Event) store.Event {
+	if x.events != nil {
+		return e
+	}
+	masked := inOrder(e)
+	if masked.Redacted == e.Redacted {
+		return masked
+	}
+	if alone := x.masker.Event(e); !bytes.Equal(alone.Payload, masked.Payload) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.spread == nil {
+			x.spread = map[uint64]store.Event{}
+		}
+		x.spread[e.Seq] = masked
+	}
+	return masked
+}
+
+// before is how many events before the wanted ones a reader begins, for secrets that stand in
+// several lines and that the index has not met yet.
+const before = 50
+
+// read yields the masked events from a Seq on.
+func (x *source) read(ctx context.Context, from uint64, follow bool) iter.Seq2[store.Event, error] {
+	if x.events != nil {
+		return x.recorded(ctx, from, follow)
+	}
+	return func(yield func(store.Event, error) bool) {
+		mask := x.masker.InOrder()
+		for e, err := range x.recorded(ctx, max(from, before+1)-before, follow) {
+			if e.Seq < from && err == nil && e.Kind == store.Frame && isJSON(e) {
+				continue // it says nothing of what follows
+			}
+			x.mu.Lock()
+			masked, ok := x.spread[e.Seq]
+			x.mu.Unlock()
+			if e = mask(e); ok {
+				e = masked
+			}
+			if (e.Seq >= from || err != nil) && !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // head returns the end of the log as it is now, and the word of mcprec list for its state: "" for a
@@ -104,21 +159,10 @@ func (x *source) transcript(ctx context.Context, ahead bool, emit func(timeline.
 	return t, err
 }
 
-// stateAt folds the session up to an event.
-func (x *source) stateAt(ctx context.Context, seq uint64) (*state.State, time.Duration, error) {
-	at := state.New()
-	var last time.Duration
-	for e, err := range x.read(ctx, 1, false) {
-		if err == nil && e.Seq > seq {
-			break
-		}
-		if err == nil {
-			err = at.Apply(e)
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		last = e.At
-	}
-	return at, last, nil
+// newRows returns a transcript that passes rows to emit.
+func newRows(emit func(picture.Row)) *timeline.Transcript {
+	return timeline.NewTranscript(func(e timeline.Entry) error {
+		emit(picture.RowOf(e))
+		return nil
+	})
 }
