@@ -24,6 +24,9 @@ func TestMessages(t *testing.T) {
 		{"error without id", `{"error":{"code":-32700}}`, []MessageKind{Response}, "", ""},
 		{"notification", `{"method":"notifications/initialized"}`, []MessageKind{Notification}, "", "notifications/initialized"},
 		{"duplicate key: the last", `{"id":1,"id":2,"method":"a","method":"b"}`, []MessageKind{Request}, "2", "b"},
+		{"duplicate key, escaped", `{"id":1,"\u0069d":2,"m\u0065thod":"a","\u006dethod":"b"}`, []MessageKind{Request}, "2", "b"},
+		{"duplicate key behind an escaped one", `{"\u0069d":1,"id":[2,{"id":3}],"m\u0065thod":"a","method":"\u0062"}`, []MessageKind{Request}, `[2,{"id":3}]`, "b"},
+		{"the last method is no text", `{"id":1,"method":"a","method":3,"result":{}}`, []MessageKind{Response}, "1", ""},
 		{"keys are case-sensitive", `{"ID":1,"Method":"x"}`, []MessageKind{Invalid}, "", ""},
 		{"batch", `[{"id":1,"method":"a"},{"method":"b"},3]`, []MessageKind{Request, Notification, Invalid}, "1", "a"},
 		{"CR kept outside", "{\"id\":1,\"method\":\"x\"}\r", []MessageKind{Request}, "1", "x"},
@@ -202,6 +205,8 @@ func parsed(t *testing.T, text string) Message {
 // texts are JSON and what is not quite.
 var texts = []string{
 	``, ` `, `{}`, ` { } `, `[]`, `[ 1 , 2 ]`, `[1,]`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a":1 "b":2}`, `[1 2]`, `{,}`, `[`, `{`, `{"a":1`, `{"a"`, `[1`,
+	`{"a":1,,"b":2}`, `{,"a":1}`, `{"a":1,`, `{"a":1,"`, `{"a":`, `{"a`, `{"a"::1}`, `{"a":1:2}`, `{"a":1}}`, `{"a":1]`, `{"a" 1}`, `{"a":1}` + "\x00", `{1:1}`, `{null:1}`,
+	`{"id":1,"id":2}`, `{"\u0069d":1,"id":2}`, `{"\u12":1}`, `{"i\x":1}`, "{\"i\x01d\":1}", `{"id\":1}`, `{"\"":1}`, "{\"\xff\":1}", `{"":1}`,
 	`0`, `-0`, `00`, `01`, `-`, `-1`, `1.`, `1.0`, `.5`, `1e5`, `1E+5`, `1e-`, `1e`, `1.5e3`, `+1`, `0x1`, `1-`, `0e0`, `-.5`,
 	`true`, `tru`, `trues`, `false`, `null`, `nul`, `nulll`, `True`,
 	`"`, `""`, `"a`, `"\"`, `"\\"`, `"\n"`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\u12aF"`, `"\u00GG"`, `"\u`, `"\`, "\"\t\"", "\"\x1f\"", "\"\x7f\"", "\"\xff\xfe\"", "\"\u2028\"",
@@ -224,6 +229,14 @@ func TestValid(t *testing.T) {
 	for _, text := range all {
 		if got, want := valid([]byte(text)), json.Valid([]byte(text)); got != want {
 			t.Errorf("%.80q: got %t, want %t", text, got, want)
+		}
+	}
+	for _, text := range all { // Messages checks an object while it reads it
+		for _, frame := range []string{text, `{"params":` + text + `}`, `{"id":1,` + text + `:2}`, text + `{"id":1}`, `{"id":1}` + text} {
+			want := json.Valid(bytes.TrimSpace([]byte(frame)))
+			if _, err := (Frame{Bytes: []byte(frame)}).Messages(); (err == nil) != want {
+				t.Errorf("Messages of %.80q: %v, want JSON: %t", frame, err, want)
+			}
 		}
 	}
 }
