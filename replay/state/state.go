@@ -48,7 +48,7 @@ type stall struct {
 // New returns the state before a session's first event.
 func New() *State {
 	return &State{
-		queues: queues{lanes: map[lane][]uint64{}}, subscriptions: map[string]Subscription{},
+		queues: queues{lanes: map[lane]seqList{}}, subscriptions: map[string]Subscription{},
 		tasks: map[taskKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{},
 	}
 }
@@ -61,10 +61,9 @@ func (s *State) Clone() *State {
 		copied := *open
 		c.calls.add(&copied)
 	}
-	c.queues.lanes = make(map[lane][]uint64, len(s.queues.lanes))
-	for l, list := range s.queues.lanes { // both share a list, and append to a list of their own
-		s.queues.lanes[l] = slices.Clip(list)
-		c.queues.lanes[l] = s.queues.lanes[l]
+	c.queues.lanes = make(map[lane]seqList, len(s.queues.lanes))
+	for l, list := range s.queues.lanes {
+		c.queues.lanes[l] = list.clone()
 	}
 	c.subscriptions = maps.Clone(s.subscriptions)
 	c.tasks = maps.Clone(s.tasks)
@@ -137,7 +136,7 @@ func (s *State) onFrame(event store.Event, messages []transport.Message) {
 	}
 	if open || event.Stream == 0 { // an HTTP response with a single body is in no queue
 		l := lane{index(event.Dir), event.Stream}
-		s.queues.lanes[l] = append(s.queues.lanes[l], event.Seq)
+		s.queues.lanes[l] = s.queues.lanes[l].add(event.Seq)
 		s.queues.counts[l.dir]++
 	}
 	for i := range messages {
@@ -363,8 +362,8 @@ func (s *State) onHTTP(event store.Event, info store.HTTPInfo) {
 
 // queues holds the frames not yet shown to be taken.
 type queues struct {
-	lanes  map[lane][]uint64 // the Seqs of the queued frames
-	counts [3]int            // by direction
+	lanes  map[lane]seqList // the Seqs of the queued frames
+	counts [3]int           // by direction
 }
 
 // lane is a direction of an HTTP exchange; of the whole session on stdio.
@@ -384,15 +383,71 @@ func index(dir transport.Direction) transport.Direction {
 // take removes the frames of a lane up to a Seq: the receiver has taken these.
 func (q *queues) take(dir transport.Direction, stream, upto uint64) {
 	l := lane{index(dir), stream}
-	list := q.lanes[l]
-	if len(list) == 0 || list[0] > upto {
+	list, taken := q.lanes[l].drop(upto)
+	if taken == 0 {
 		return
 	}
-	n := sort.Search(len(list), func(i int) bool { return list[i] > upto })
-	q.counts[l.dir] -= n
-	if n == len(list) {
+	q.counts[l.dir] -= taken
+	if list.size == 0 {
 		delete(q.lanes, l)
 		return
 	}
-	q.lanes[l] = list[n:]
+	q.lanes[l] = list
+}
+
+// seqList is a list of Seqs, which rise, in blocks that clones share: nothing may show for a whole
+// session that a receiver takes its frames. A list and its clones are never changed in a shared place.
+type seqList struct {
+	blocks [][]uint64 // each but the last has seqBlock Seqs, except that the first may have lost some
+	size   int
+}
+
+// seqBlock is how many Seqs a block has.
+const seqBlock = 1024
+
+// add returns the list with another Seq.
+func (l seqList) add(seq uint64) seqList {
+	last := len(l.blocks) - 1
+	if last < 0 || len(l.blocks[last]) >= seqBlock {
+		l.blocks = append(l.blocks, nil)
+		last++
+	}
+	l.blocks[last] = append(l.blocks[last], seq)
+	l.size++
+	return l
+}
+
+// clone returns a list that is independent of l.
+func (l seqList) clone() seqList {
+	if last := len(l.blocks) - 1; last >= 0 {
+		l.blocks[last] = slices.Clip(l.blocks[last]) // both append to a block of their own
+	}
+	l.blocks = slices.Clone(l.blocks)
+	return l
+}
+
+// drop returns the list without the Seqs up to one, and how many these are.
+func (l seqList) drop(upto uint64) (rest seqList, dropped int) {
+	before := l.size
+	for len(l.blocks) > 0 && l.blocks[0][len(l.blocks[0])-1] <= upto {
+		l.size -= len(l.blocks[0])
+		l.blocks[0] = nil
+		l.blocks = l.blocks[1:]
+	}
+	if len(l.blocks) > 0 {
+		first := l.blocks[0]
+		n := sort.Search(len(first), func(i int) bool { return first[i] > upto })
+		l.blocks[0] = first[n:]
+		l.size -= n
+	}
+	return l, before - l.size
+}
+
+// first returns the first Seq of a list that has some.
+func (l seqList) first() uint64 { return l.blocks[0][0] }
+
+// last returns the last Seq of a list that has some.
+func (l seqList) last() uint64 {
+	block := l.blocks[len(l.blocks)-1]
+	return block[len(block)-1]
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,9 +184,9 @@ func agrees(t testing.TB, s *State) {
 	v := s.View(0)
 	queued, statuses, listening := [3]int{}, 0, 0
 	for l, q := range s.queues.lanes {
-		queued[l.dir] += len(q)
-		if !slices.IsSorted(q) {
-			t.Errorf("#%d: queue %v", s.seq, q)
+		queued[l.dir] += q.size
+		if seqs := slices.Concat(q.blocks...); !slices.IsSorted(seqs) || len(seqs) != q.size {
+			t.Errorf("#%d: queue %v, size %d", s.seq, seqs, q.size)
 		}
 	}
 	for _, n := range s.statuses {
@@ -272,5 +273,49 @@ func TestManyOpen(t *testing.T) {
 	}
 	if agrees(t, s); s.calls.open != 0 || len(s.calls.all()) != 0 {
 		t.Errorf("%d open, %d in the index", s.calls.open, len(s.calls.all()))
+	}
+}
+
+// TestSeqList: a list and its clones agree with slices, whatever is added and dropped.
+func TestSeqList(t *testing.T) {
+	type pair struct {
+		list seqList
+		want []uint64
+	}
+	pairs := []pair{{}}
+	random := rand.New(rand.NewPCG(1, 2))
+	seq := uint64(0)
+	for range 300 {
+		at := random.IntN(len(pairs))
+		p := &pairs[at]
+		switch random.IntN(3) {
+		case 0:
+			for range random.IntN(3 * seqBlock) {
+				seq++
+				p.list = p.list.add(seq)
+				p.want = append(p.want, seq)
+			}
+		case 1:
+			upto := seq - uint64(random.IntN(4*seqBlock))%(seq+1)
+			rest, dropped := p.list.drop(upto)
+			kept := slices.DeleteFunc(slices.Clone(p.want), func(seq uint64) bool { return seq <= upto })
+			if dropped != len(p.want)-len(kept) {
+				t.Fatalf("drop %d: %d, want %d", upto, dropped, len(p.want)-len(kept))
+			}
+			p.list, p.want = rest, kept
+		default:
+			if len(pairs) < 8 {
+				clone := p.list.clone()
+				pairs = append(pairs, pair{clone, slices.Clone(p.want)})
+			}
+		}
+		for _, p := range pairs {
+			if got := slices.Concat(p.list.blocks...); !slices.Equal(got, p.want) || p.list.size != len(p.want) {
+				t.Fatalf("%d Seqs, want %d", len(got), len(p.want))
+			}
+			if len(p.want) > 0 && (p.list.first() != p.want[0] || p.list.last() != p.want[len(p.want)-1]) {
+				t.Fatalf("from %d to %d", p.list.first(), p.list.last())
+			}
+		}
 	}
 }

@@ -179,7 +179,7 @@ func (s *State) View(now time.Duration) View {
 	}
 	for l, seqs := range s.queues.lanes {
 		blocked := s.blocked[l.dir]
-		queue := Queue{Dir: l.dir.String(), Stream: l.stream, Frames: len(seqs), First: seqs[0], Last: seqs[len(seqs)-1], Delivered: blocked.seq}
+		queue := Queue{Dir: l.dir.String(), Stream: l.stream, Frames: seqs.size, First: seqs.first(), Last: seqs.last(), Delivered: blocked.seq}
 		if blocked.blocked > 0 {
 			queue.Blocked = blocked.blocked.String()
 		}
