@@ -282,6 +282,30 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestStatesOfManyCalls: the more calls are open, the fewer states are kept, and never none.
+func TestStatesOfManyCalls(t *testing.T) {
+	var states picture.States
+	now := state.New()
+	for seq := uint64(1); seq <= 20_000; seq++ {
+		text := fmt.Appendf(nil, `{"id":%d,"method":"a"}`, seq)
+		if err := now.Apply(store.Event{Seq: seq, Kind: store.Frame, Dir: transport.ClientToServer, Payload: text}); err != nil {
+			t.Fatal(err)
+		}
+		states.Add(now)
+	}
+	open := 0
+	last := uint64(0)
+	for seq := uint64(500); seq <= 20_000; seq += 500 {
+		if nearest := states.Nearest(seq); nearest.Seq() != last {
+			last = nearest.Seq()
+			open += nearest.Open()
+		}
+	}
+	if open > 100_000 || last < 15_000 {
+		t.Errorf("%d calls are kept in states, the last of #%d", open, last)
+	}
+}
+
 // TestIndexRefuses: an event out of order and an unfinished one are errors, and change nothing.
 func TestIndexRefuses(t *testing.T) {
 	index := picture.NewIndex()

@@ -11,36 +11,50 @@ import (
 type States struct {
 	list     []*state.State
 	interval uint64 // events between two states
+	open     int    // of all states: see state.State.Open
 }
 
-// keptStates is the most states that are kept. After every second one was dropped, half of
-// them are left: an interval is at most a 64th of the session.
-const keptStates = 128
+// At most keptStates are kept. After every second one was dropped, half of them are left: an
+// interval is at most a 64th of the session, unless the states hold more than keptOpen calls
+// and the like.
+const (
+	keptStates = 128
+	keptOpen   = 100_000
+)
 
 // Add keeps a clone of the state, if the last kept one is far enough behind. The caller adds
 // the state after each event.
 func (s *States) Add(now *state.State) {
 	s.interval = max(s.interval, 1)
+	for s.isDue(now) {
+		if len(s.list) < keptStates && (len(s.list) < 2 || s.open+now.Open() <= keptOpen) {
+			s.list = append(s.list, now.Clone())
+			s.open += now.Open()
+			return
+		}
+		s.thin()
+	}
+}
+
+func (s *States) isDue(now *state.State) bool {
 	last := uint64(0)
 	if len(s.list) > 0 {
 		last = s.list[len(s.list)-1].Seq()
 	}
-	if now.Seq() < last+s.interval {
-		return
+	return now.Seq() >= last+s.interval
+}
+
+// thin drops every second state.
+func (s *States) thin() {
+	kept := s.list[:0]
+	s.open = 0
+	for i := 1; i < len(s.list); i += 2 {
+		kept = append(kept, s.list[i])
+		s.open += s.list[i].Open()
 	}
-	if len(s.list) == keptStates {
-		kept := s.list[:0]
-		for i := 1; i < keptStates; i += 2 {
-			kept = append(kept, s.list[i])
-		}
-		clear(s.list[len(kept):])
-		s.list = kept
-		s.interval *= 2
-		if now.Seq() < s.list[len(s.list)-1].Seq()+s.interval {
-			return
-		}
-	}
-	s.list = append(s.list, now.Clone())
+	clear(s.list[len(kept):])
+	s.list = kept
+	s.interval *= 2
 }
 
 // Nearest returns the latest state that is kept of the session up to an event, of which the

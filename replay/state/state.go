@@ -72,6 +72,12 @@ func (s *State) Clone() *State {
 	return &c
 }
 
+// Open returns how much is open: calls, subscriptions, tasks, streams and queues. A clone costs
+// as much.
+func (s *State) Open() int {
+	return s.calls.open + s.calls.listening + len(s.subscriptions) + len(s.tasks) + len(s.streams) + len(s.queues.lanes)
+}
+
 // Seq returns the last applied event, 0 before the first.
 func (s *State) Seq() uint64 { return s.seq }
 
