@@ -98,6 +98,8 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		return exit.Usagef("view --dir lists the sessions of the store; leave out what is about one of them")
 	case o.expr != "" && o.out.Name == "":
 		return exit.Usagef("view --filter leaves events out of the file of --out; the page has a filter of its own")
+	case o.expr != "" && len(args) > 1:
+		return exit.Usagef("view --filter is for one session; the file of two compares all of both")
 	case o.out.Name != "":
 		return exportView(cmd, o, args)
 	}

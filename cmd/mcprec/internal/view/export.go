@@ -70,27 +70,31 @@ type stateChange struct {
 // Export returns the page of a session as one file, which asks for nothing. It does not close the
 // sessions.
 func Export(ctx context.Context, x Exported) (file File, err error) {
-	if len(x.Sessions) != 1 {
-		return file, exit.Usagef("view --out writes the page of one session, not of %d", len(x.Sessions))
+	var opened []*index
+	for _, s := range x.Sessions {
+		events, count, err := x.events(ctx, s)
+		if err != nil {
+			return file, err
+		}
+		file.Secrets = append(file.Secrets, count)
+		i := newIndex(&source{session: s, masker: s.Masker, events: events})
+		if i.source.header, err = store.ParseHeader(events[0].Payload); err != nil {
+			return file, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		i.source.introduction = introductionOf(events)
+		if i.grow(ctx); i.err != nil {
+			return file, i.err
+		}
+		opened = append(opened, i)
 	}
-	s := x.Sessions[0]
-	events, count, err := x.events(ctx, s)
+	d, err := x.data(ctx, opened[0])
 	if err != nil {
 		return file, err
 	}
-	file.Secrets = append(file.Secrets, count)
-	i := newIndex(&source{session: s, masker: s.Masker, events: events})
-	if i.source.header, err = store.ParseHeader(events[0].Payload); err != nil {
-		return file, fmt.Errorf("%s: %w", s.Name, err)
-	}
-	i.source.introduction = introductionOf(events)
-	i.grow(ctx)
-	if i.err != nil {
-		return file, i.err
-	}
-	d, err := x.data(ctx, i)
-	if err != nil {
-		return file, err
+	if len(opened) == 2 {
+		if err := x.compare(ctx, &d, opened); err != nil {
+			return file, err
+		}
 	}
 	file.HTML, err = document(d)
 	return file, err
@@ -156,6 +160,19 @@ func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
 		return d, err
 	}
 	return d, x.runs(ctx, i, &d)
+}
+
+// compare adds the comparison with the other session.
+func (x *Exported) compare(ctx context.Context, d *data, of []*index) (err error) {
+	server := &Server{Options: Options{Words: x.Words}, indexes: of}
+	if d.Session, err = server.session(ctx, of[0]); err != nil {
+		return err
+	}
+	if d.Other, err = server.session(ctx, of[1]); err != nil {
+		return err
+	}
+	d.Compare, err = compare(ctx, [2]*index(of))
+	return err
 }
 
 // runs plays the session under the usual models. Most come to the same run, which stands once in

@@ -216,6 +216,7 @@ func (x *Server) routes() http.Handler {
 	handle("GET /api/live", x.live)
 	handle("POST /api/explore", x.explore)
 	mux.HandleFunc("GET /api/options", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, listOptions()) })
+	mux.HandleFunc("GET /api/diff", x.diff)
 	mux.HandleFunc("GET /api/sessions", x.sessions)
 	return mux
 }

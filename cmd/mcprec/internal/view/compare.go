@@ -1,0 +1,76 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
+	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/picture"
+	"github.com/mcprec/mcprec/store"
+)
+
+// diff answers with the two sessions of the page side by side.
+func (x *Server) diff(w http.ResponseWriter, r *http.Request) {
+	if len(x.indexes) != 2 {
+		refuse(w, http.StatusNotFound, "the page is about one session; mcprec view A B compares two")
+		return
+	}
+	compared, err := compare(r.Context(), [2]*index(x.indexes))
+	if err != nil {
+		refuse(w, statusOf(err), err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, compared)
+}
+
+// compare compares two sessions as mcprec diff does.
+func compare(ctx context.Context, of [2]*index) (picture.Comparison, error) {
+	digester := diff.NewDigester(diff.Options{})
+	c := diff.New(digester, diff.Options{})
+	a, b := c.Sides()
+	for i, side := range []*diff.Session{a, b} {
+		digest := func(e *store.Event, digests *[]diff.Digest) { *digests = digester.Digest(*e) }
+		for e, err := range parallel.Map(of[i].source.read(ctx, 1, false), digest) {
+			if err == nil {
+				err = side.Apply(e.Event, e.Made)
+			}
+			if err != nil {
+				return picture.Comparison{}, fmt.Errorf("compare %s: %w", of[i].source.session.Name, err)
+			}
+		}
+	}
+	c.Match()
+	for i, index := range of {
+		wanted := c.Wants(i) // the texts that differ
+		if len(wanted) == 0 {
+			continue
+		}
+		for e, err := range index.source.read(ctx, wanted[0], false) {
+			if err != nil {
+				return picture.Comparison{}, fmt.Errorf("compare %s: %w", index.source.session.Name, err)
+			}
+			if c.Take(i, e); e.Seq >= wanted[len(wanted)-1] {
+				break
+			}
+		}
+	}
+	report, pairs := c.Report(), c.Aligned()
+	var shown [2][]uint64
+	picture.Compare(report, pairs, func(side int, seq uint64) string {
+		shown[side] = append(shown[side], seq)
+		return ""
+	})
+	var rows [2]map[uint64]picture.Row
+	for i, index := range of {
+		slices.Sort(shown[i])
+		found, err := index.rowsAt(ctx, slices.Compact(shown[i]))
+		if err != nil {
+			return picture.Comparison{}, err
+		}
+		rows[i] = found
+	}
+	return picture.Compare(report, pairs, func(side int, seq uint64) string { return rows[side][seq].Label }), nil
+}
