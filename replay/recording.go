@@ -84,6 +84,9 @@ func (r *Recording) Frames(dir transport.Direction) int {
 	return len(r.byDirection[dir])
 }
 
+// Seq returns the Seq of the event with frame n, from 1, of direction dir.
+func (r *Recording) Seq(dir transport.Direction, n int) uint64 { return r.frames[r.nth(dir, n)].seq }
+
 // nth returns the index of frame n, from 1, of direction dir.
 func (r *Recording) nth(dir transport.Direction, n int) int32 { return r.byDirection[dir][n-1] }
 

@@ -28,12 +28,26 @@ func (v Verdict) Text() string {
 	case Hang:
 		v.hangText(&b)
 	case Nothing:
-		fmt.Fprintf(&b, "NOTHING TO REPLAY: %s; %s c2s, %s s2c\n", v.Explanation, c2s, s2c)
+		fmt.Fprintf(&b, "%s: %s; %s c2s, %s s2c\n", v.Words(), v.Explanation, c2s, s2c)
 	default:
 		fmt.Fprintf(&b, "PASS capacity %v, client %s, server %s: %s c2s, %s s2c (%s)\n", v.Capacity, v.Models.Client.label(), v.Models.Server.label(), c2s, s2c, capacityMeans)
 	}
 	v.warningText(&b)
 	return b.String()
+}
+
+// Words returns the verdict in a few words, those of [Verdict.Text]: PASS, HANG (proved)
+// with the category, UNANSWERED with the number of requests, or NOTHING TO REPLAY.
+func (v Verdict) Words() string {
+	switch v.Verdict {
+	case Hang:
+		return "HANG (proved) " + v.Category
+	case Nothing:
+		return "NOTHING TO REPLAY"
+	case Open:
+		return "UNANSWERED " + phrase.Plural(len(v.open()), "request")
+	}
+	return "PASS"
 }
 
 // capacityMeans explains the words of a verdict.
@@ -45,8 +59,8 @@ func (v Verdict) hangText(b *strings.Builder) {
 	if v.Summary != "" {
 		fmt.Fprintf(b, "A%s.\n", v.Summary[1:])
 	}
-	fmt.Fprintf(b, "HANG (proved) %s, capacity %v, client %s, server %s; read %d of %d c2s, %d of %d s2c\n",
-		v.Category, v.Capacity, v.Models.Client.label(), v.Models.Server.label(),
+	fmt.Fprintf(b, "%s, capacity %v, client %s, server %s; read %d of %d c2s, %d of %d s2c\n",
+		v.Words(), v.Capacity, v.Models.Client.label(), v.Models.Server.label(),
 		v.Frames.C2S.Read, v.Frames.C2S.Recorded, v.Frames.S2C.Read, v.Frames.S2C.Recorded)
 	fmt.Fprintf(b, "  %s.\n\n", v.Explanation)
 	width := 0

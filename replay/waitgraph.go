@@ -95,6 +95,15 @@ type Wait struct {
 	Holds    string `json:"holds,omitempty"` // the frame in hand
 	Why      string `json:"why"`
 	Seq      uint64 `json:"seq,omitempty"` // of the frame in Why
+
+	// End and Role name the part in Who for a program: the end, and "writer", "reader",
+	// "thread", "queue", "call" or "answer". An awaited answer belongs to the end that owes
+	// it.
+	End  string `json:"-"`
+	Role string `json:"-"`
+	// Dir and N name the frame in hand; N is 0 for none.
+	Dir transport.Direction `json:"-"`
+	N   int                 `json:"-"`
 }
 
 // role is a part of an end, or of a report, that can wait.
@@ -181,6 +190,15 @@ func (s blockedState) wait(n node) (w Wait, next node, ok bool) {
 		w, next, ok = s.readerWait(n)
 	}
 	w.Who = s.name(n)
+	w.End = n.own.Sender()
+	w.Role = roleNames[n.role]
+	if n.role == roleAnswer {
+		w.End = n.own.Receiver()
+	}
+	if f := s.held(n); f >= 0 {
+		w.Dir = s.recording.frames[f].dir
+		w.N = int(s.recording.frames[f].n)
+	}
 	if ok && w.WaitsFor == "" {
 		w.WaitsFor = s.name(next)
 	}

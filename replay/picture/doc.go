@@ -9,6 +9,8 @@
 // middle of a million, the same rows that a fold from the first event makes. Each text in a
 // row is short, on one line, and shows hidden characters by number.
 //
+// A [Run] is a closed replay of a session as it is drawn, step by step.
+//
 // # Data layout
 //
 // An Index keeps, and no payload:

@@ -1,0 +1,246 @@
+package picture
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// RunSteps is the greatest number of steps in a [Run].
+const RunSteps = 3000
+
+// Run is a closed replay as it is drawn: the verdict, and the steps up to its end. The JSON
+// form is stable; lists and Frames are never null.
+type Run struct {
+	Verdict replay.Verdict `json:"verdict"`
+	// Words is the verdict in a few words, such as HANG (proved) swallowed.
+	Words string `json:"words"`
+	// Steps are the last RunSteps steps; Total counts all.
+	Steps []RunStep `json:"steps"`
+	Total int       `json:"total"`
+	// Frames describes the frames in Steps and Held by name, such as c2s.1.
+	Frames map[string]Frame `json:"frames"`
+	// Held are the frames that were not read at the end of a hang.
+	Held []Held `json:"held"`
+	// Parts says of each wait of Verdict whose it is.
+	Parts []Part `json:"parts"`
+	// Error says why there is no run; "" if there is one.
+	Error string `json:"error,omitempty"`
+}
+
+// RunStep is a step of a replay, with the state after the step.
+type RunStep struct {
+	Op    string     `json:"op"` // offer, take, ack or give
+	Dir   string     `json:"dir"`
+	N     int        `json:"n"` // the frame's number in its direction, from 1
+	Queue Queue      `json:"queue"`
+	Inner *InnerPair `json:"inner,omitempty"` // if an end has an inbox model
+	// Tick is the line on which the step is drawn, from 1 at the first of Steps. An offer has
+	// the line of its take if the writer did not wait, otherwise the line from which on it
+	// waits. The give has the line of the take if the frame never stood in a queue.
+	Tick int `json:"tick"`
+}
+
+// Queue counts the frames in the transport.
+type Queue struct {
+	C2S int `json:"c2s"`
+	S2C int `json:"s2c"`
+}
+
+// InnerPair has the inner queues of both ends; nil for an end without an inbox model.
+type InnerPair struct {
+	Client *Inner `json:"client,omitempty"`
+	Server *Inner `json:"server,omitempty"`
+}
+
+// Inner is an inner queue.
+type Inner struct {
+	Size int `json:"size"` // notifications
+	Room int `json:"room"`
+	// Stuck: the reader holds a notification for which the queue has no room.
+	Stuck bool `json:"stuck"`
+}
+
+// Frame describes a frame in a few words.
+type Frame struct {
+	Seq   uint64 `json:"seq"`
+	Label string `json:"label"`
+	Kind  string `json:"kind"` // as of a row
+	Dir   string `json:"dir"`
+	Tone  string `json:"tone"` // as of a row
+}
+
+// Held is a frame that stands somewhere at the end of a hang.
+type Held struct {
+	Dir string `json:"dir"`
+	N   int    `json:"n"`
+	// By is writer or reader for a frame in the hand of that part, or queue for one in the
+	// transport.
+	By   string `json:"by"`
+	Text string `json:"text"`
+}
+
+// Part says whose a wait of a verdict is.
+type Part struct {
+	End   string `json:"end"`  // client or server; of an awaited answer, the end that owes it
+	Role  string `json:"role"` // writer, reader, thread, queue, call or answer
+	Cycle bool   `json:"cycle"`
+}
+
+// NewRun plays a recording. frame describes the frame of an event.
+func NewRun(recording *replay.Recording, setup replay.Setup, frame func(seq uint64) Frame) Run {
+	verdict := replay.Closed(recording, setup).Judged()
+	run := Run{Verdict: verdict, Words: verdict.Words(), Frames: map[string]Frame{}, Held: []Held{}, Parts: []Part{}}
+	kept := keptSteps{}
+	replay.Steps(recording, setup, kept.add)
+	steps := kept.last()
+	run.Total = kept.total
+	run.Steps = make([]RunStep, len(steps))
+	ticks := ticksOf(steps)
+	for i, step := range steps {
+		run.Steps[i] = RunStep{
+			Op: step.Kind.String(), Dir: step.Dir.String(), N: step.N, Queue: Queue{C2S: step.C2S, S2C: step.S2C},
+			Inner: innerPair(setup, step), Tick: ticks[i],
+		}
+	}
+	for i, w := range verdict.Waits {
+		run.Parts = append(run.Parts, Part{End: w.End, Role: w.Role, Cycle: i < len(verdict.Cycle)})
+	}
+	if verdict.Verdict == replay.Hang {
+		run.Held = heldOf(verdict, steps)
+	}
+	name := func(dir string, n int) {
+		key := fmt.Sprintf("%s.%d", dir, n)
+		if _, ok := run.Frames[key]; ok {
+			return
+		}
+		direction := transport.ClientToServer
+		if dir == transport.ServerToClient.String() {
+			direction = transport.ServerToClient
+		}
+		run.Frames[key] = frame(recording.Seq(direction, n))
+	}
+	for _, step := range run.Steps {
+		name(step.Dir, step.N)
+	}
+	for _, held := range run.Held {
+		name(held.Dir, held.N)
+	}
+	return run
+}
+
+// MarshalJSON writes the run; a run without a replay has only the error.
+func (r Run) MarshalJSON() ([]byte, error) {
+	if r.Error != "" {
+		return json.Marshal(map[string]string{"error": r.Error})
+	}
+	type plain Run
+	return json.Marshal(plain(r))
+}
+
+// keptSteps keeps the last [RunSteps] steps, and up to as many before.
+type keptSteps struct {
+	steps []replay.Step
+	total int
+}
+
+func (k *keptSteps) add(step replay.Step) {
+	k.total++
+	if len(k.steps) == 2*RunSteps {
+		k.steps = append(k.steps[:0], k.steps[RunSteps:]...)
+	}
+	k.steps = append(k.steps, step)
+}
+
+func (k *keptSteps) last() []replay.Step { return k.steps[max(0, len(k.steps)-RunSteps):] }
+
+func innerPair(setup replay.Setup, step replay.Step) *InnerPair {
+	of := func(model replay.Model, queue replay.InnerQueue) *Inner {
+		if _, ok := model.Queue(); !ok {
+			return nil
+		}
+		return &Inner{Size: queue.Size, Room: queue.Room, Stuck: queue.Stuck}
+	}
+	pair := InnerPair{Client: of(setup.Client, step.Client), Server: of(setup.Server, step.Server)}
+	if pair.Client == nil && pair.Server == nil {
+		return nil
+	}
+	return &pair
+}
+
+// ticksOf returns the line of each step (see [RunStep]).
+func ticksOf(steps []replay.Step) []int {
+	ticks := make([]int, len(steps))
+	offers := map[transport.Direction]int{} // the offer of the frame in the writer's hand
+	var taken replay.Step                   // the last frame that moved
+	tick := 0
+	for i, step := range steps {
+		switch step.Kind {
+		case transport.Offer:
+			ticks[i] = tick + 1
+			offers[step.Dir] = i
+			continue
+		case transport.Take:
+			tick++
+			if offer, ok := offers[step.Dir]; ok && steps[offer].Round == step.Round {
+				ticks[offer] = tick
+			}
+			delete(offers, step.Dir)
+		case transport.Give:
+			if taken.Kind != transport.Take || taken.Dir != step.Dir || taken.N != step.N {
+				tick++
+			}
+		}
+		if step.Kind != transport.Ack {
+			taken = step
+		}
+		ticks[i] = tick
+	}
+	c2s, client := offers[transport.ClientToServer]
+	s2c, server := offers[transport.ServerToClient]
+	if client && server && ticks[c2s] == ticks[s2c] { // each frame in hand has a line of its own
+		ticks[max(c2s, s2c)]++
+	}
+	return ticks
+}
+
+// heldOf returns the frames in the hands of the blocked parts, and the frames in the
+// transport that were taken in the steps.
+func heldOf(verdict replay.Verdict, steps []replay.Step) []Held {
+	list := []Held{}
+	for _, w := range verdict.Waits {
+		if w.N == 0 {
+			continue
+		}
+		by := "writer"
+		if w.Dir.Receiver() == w.End {
+			by = "reader"
+		}
+		list = append(list, Held{Dir: w.Dir.String(), N: w.N, By: by, Text: w.Why})
+	}
+	read := map[transport.Direction]int{transport.ClientToServer: verdict.Frames.C2S.Read, transport.ServerToClient: verdict.Frames.S2C.Read}
+	for _, step := range steps {
+		if step.Kind == transport.Take && step.N > read[step.Dir] {
+			list = append(list, Held{Dir: step.Dir.String(), N: step.N, By: "queue", Text: fmt.Sprintf("queued in %v, not read", step.Dir)})
+		}
+	}
+	return list
+}
+
+// Apart returns the index in the steps of each run at which two runs part: the first step
+// that one does and the other does not, or the number of steps if the runs are alike. Of
+// longer runs than a Run keeps, only the steps that both kept are compared.
+func Apart(a, b Run) (inA, inB int) {
+	firstA := a.Total - len(a.Steps)
+	firstB := b.Total - len(b.Steps)
+	at := max(firstA, firstB)
+	for at < a.Total && at < b.Total && a.Steps[at-firstA].same(b.Steps[at-firstB]) {
+		at++
+	}
+	return min(at-firstA, len(a.Steps)), min(at-firstB, len(b.Steps))
+}
+
+// same reports whether two steps are the same movement of the same frame.
+func (s RunStep) same(other RunStep) bool { return s.Op == other.Op && s.Dir == other.Dir && s.N == other.N }
