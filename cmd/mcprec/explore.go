@@ -296,7 +296,10 @@ interrupted; of a failure: time or interrupted, if that cut the report short), p
 (of a pass: how many schedules there would have been), coverage (classes of schedules
 that were seen, unseen: the chance that one more would be of a new class, races:
 pairs of steps that could go either way, reversed: those seen both ways), steps,
-unfinished (the calls that had not returned), waits (a list of who, holds,
+failing and passing (left out where there is none: the schedule that fails and the nearest
+that passes: token, verdict, capacity, total, first, and steps, a list of name, op, dir,
+n, tick, operation: the total steps from the one with the index first on), apart (the
+index of the step at which the two part), unfinished (the calls that had not returned), waits (a list of who, holds,
 waits_for, why, blocked_at), broken (rules of the protocol that a live peer broke;
 of these models none), chain (who waits for whom, one a line), sequence (the run,
 drawn), stacks, token, choices (the token in words), shrunk (how the schedule became

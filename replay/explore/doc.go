@@ -73,6 +73,7 @@
 //	engine, freeze                 what keeps a run still; standstills that stacks show
 //	answers                        answers that change with the order
 //	reduce                         smaller schedules and sessions that fail alike
+//	nearest                        the steps of a failing schedule, and of the nearest passing one
 //	report, record                 what the reader gets; a run as a recording and as a drawing
 //	budget_unix, budget_other      the processor time that is used
 //

@@ -128,6 +128,9 @@ func (r *Run) session() {
 		r.gate.Admit()
 		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.record()
 	}
+	if r.verdict != Pass || r.keeps {
+		r.schedule = r.scheduleSteps()
+	}
 }
 
 // diverge fails a run that could not follow its token; "" is no divergence.

@@ -196,6 +196,11 @@ func (s *search) confirm(report *Report, failed *Run) {
 		*report = s.report(v.first, report.Schedules)
 	}
 	report.Token = v.token.String()
+	shown := failed
+	if fingerprint(v.first) == d.want {
+		shown = v.first
+	}
+	s.addSchedules(report, shown)
 	report.Smaller = s.smaller(d)
 	report.Boundary = d.boundary()
 	report.Notes = append(report.Notes, notes...)

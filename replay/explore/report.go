@@ -114,6 +114,13 @@ type Report struct {
 	Coverage schedule.Coverage `json:"coverage"`
 	// Steps counts the steps of the failing schedule.
 	Steps int `json:"steps"`
+	// Failing is the failing schedule with its steps; nil after a pass, and for a run that
+	// was given up. Passing is the nearest schedule that passes: the longest beginning in
+	// common with Failing, or else the same order with more room; nil if none was found.
+	Failing *Schedule `json:"failing,omitempty"`
+	Passing *Schedule `json:"passing,omitempty"`
+	// Apart is the index of the first step, of all, that only one of the two has.
+	Apart int `json:"apart"`
 	// Unfinished names the operations that had not returned.
 	Unfinished []string `json:"unfinished"`
 	// Waits are the waits of the parts, and the places of the frames.

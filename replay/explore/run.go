@@ -72,6 +72,7 @@ type Run struct {
 	woken     bool      // a timer fired, and no step but periodic traffic since
 	notes     []string
 	repeats   bool    // it is made to prove the freeze of another run
+	keeps     bool    // the steps are kept after a pass, too
 	frozen    *freeze // of a run that repeats
 
 	outcome
@@ -99,6 +100,7 @@ type outcome struct {
 	broken    []gate.Breach // rules, by live ends
 	sequence  []string
 	recording []store.Event
+	schedule  []ScheduleStep // of a run that failed, or keeps them
 }
 
 // Operation is a user operation of a run.

@@ -281,7 +281,11 @@ func (s *search) follow(token schedule.Token) Report {
 	s.skipped = halves.Skipped{}
 	s.skipped.Count(r.recorded)
 	s.noteHidden(r)
-	return s.report(r, 1)
+	report := s.report(r, 1)
+	if r.verdict != Diverged {
+		s.addSchedules(&report, r)
+	}
+	return report
 }
 
 // fails reports whether the search ends with a run that was just counted.

@@ -243,4 +243,6 @@ func Apart(a, b Run) (inA, inB int) {
 }
 
 // same reports whether two steps are the same movement of the same frame.
-func (s RunStep) same(other RunStep) bool { return s.Op == other.Op && s.Dir == other.Dir && s.N == other.N }
+func (s RunStep) same(other RunStep) bool {
+	return s.Op == other.Op && s.Dir == other.Dir && s.N == other.N
+}

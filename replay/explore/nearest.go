@@ -1,0 +1,337 @@
+package explore
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Schedule is a schedule that was run, with its steps. The JSON form is stable.
+type Schedule struct {
+	Token    string            `json:"token"`
+	Verdict  string            `json:"verdict"`
+	Capacity schedule.Capacity `json:"capacity"`
+	// Steps are at most MostSteps steps, around the place where the failing and the passing
+	// schedule part. First is the index of the first of all Total steps.
+	Steps []ScheduleStep `json:"steps"`
+	First int            `json:"first"`
+	Total int            `json:"total"`
+}
+
+// MostSteps is the greatest number of steps in a [Schedule].
+const MostSteps = 3000
+
+// ScheduleStep is a step of a schedule, or an effect of a step: the offer of a frame, which
+// is the call of Write, and the give of a frame that a take handed to a waiting reader.
+type ScheduleStep struct {
+	// Name is the content name, the same in every run, such as c2s take tools/call "x"#1.
+	Name string `json:"name"`
+	Op   string `json:"op"`  // start, offer, take, ack, give, eof, close, half-close, relent or reach
+	Dir  string `json:"dir"` // c2s, s2c, or "" for a start and a reach
+	N    int    `json:"n"`   // the frame's number in its direction, from 1; 0 without a frame
+	// Tick is the line on which the step is drawn, from 1. The give has the line of the take
+	// if it is an effect of the take, an offer has the line of the next step, and an ack has
+	// a line of its own unless it follows the take or the give of its frame.
+	Tick int `json:"tick"`
+	// Operation is the operation that starts or wrote the frame; "" for none.
+	Operation string `json:"operation,omitempty"`
+}
+
+// same reports whether two steps are the same movement.
+func (s ScheduleStep) same(other ScheduleStep) bool { return s.Op == other.Op && s.Name == other.Name }
+
+// scheduleSteps lists the steps of the run with their effects. The gate is locked.
+func (r *Run) scheduleSteps() []ScheduleStep {
+	steps := r.shown()
+	offers := map[int][]*gate.Flight{} // by the number of steps before
+	offer := func(f *gate.Flight) {
+		at := f.Round
+		for at < len(steps) && steps[at].Do != nil { // the gate does not count these
+			at++
+			if steps[at-1].What == f.Op {
+				break
+			}
+		}
+		offers[at] = append(offers[at], f)
+	}
+	for _, s := range steps {
+		if s.Kind == gate.Take {
+			offer(s.Flight)
+		}
+	}
+	for _, l := range r.gate.Lanes {
+		for _, f := range l.Waiting {
+			offer(f)
+		}
+	}
+	var list []ScheduleStep
+	tick := 0
+	add := func(kind string, f *gate.Flight) {
+		list = append(list, ScheduleStep{
+			Name: f.Dir.String() + " " + kind + " " + f.Name, Op: kind, Dir: f.Dir.String(), N: f.Number, Tick: tick, Operation: f.Op,
+		})
+	}
+	for at := 0; at <= len(steps); at++ {
+		slices.SortStableFunc(offers[at], func(a, b *gate.Flight) int {
+			return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
+		})
+		for _, f := range offers[at] {
+			add(transport.Offer.String(), f)
+			list[len(list)-1].Tick++ // the next line
+		}
+		if at == len(steps) {
+			break
+		}
+		s := steps[at]
+		if s.Kind != gate.Ack || at == 0 || steps[at-1].Flight != s.Flight {
+			tick++
+		}
+		if s.Flight == nil {
+			list = append(list, ScheduleStep{Name: s.Name(), Op: s.Kind.String(), Dir: s.Dir.String(), Tick: tick, Operation: startedBy(s)})
+			continue
+		}
+		add(s.Kind.String(), s.Flight)
+		if s.Kind == gate.Take && s.Flight.Given == at+1 {
+			add(gate.Give.String(), s.Flight)
+		}
+	}
+	return list
+}
+
+// startedBy returns the operation of a start; "" for other steps.
+func startedBy(step gate.Step) string {
+	if step.Kind == gate.Start {
+		return step.What
+	}
+	return ""
+}
+
+// apart returns the index of the first step at which two schedules are not the same.
+func apart(failing, passing []ScheduleStep) int {
+	at := 0
+	for at < len(failing) && at < len(passing) && failing[at].same(passing[at]) {
+		at++
+	}
+	return at
+}
+
+// cut keeps the steps around an index.
+func (s *Schedule) cut(around int) {
+	s.Total = len(s.Steps)
+	s.First = max(0, min(around-MostSteps/3, len(s.Steps)-MostSteps))
+	s.Steps = s.Steps[s.First:min(s.First+MostSteps, len(s.Steps))]
+}
+
+// addSchedules gives a report the steps of its failing run, and of the nearest schedule that
+// passes.
+func (s *search) addSchedules(report *Report, run *Run) {
+	report.Failing = nil
+	report.Passing = nil
+	report.Apart = 0
+	if run.schedule == nil {
+		return
+	}
+	report.Failing = &Schedule{Token: report.Token, Verdict: run.verdict, Capacity: run.capacity, Steps: run.schedule}
+	report.Apart = len(run.schedule)
+	if passed := s.nearest(run); passed != nil {
+		report.Passing = &Schedule{
+			Token: passed.asToken().String(), Verdict: passed.verdict, Capacity: passed.capacity, Steps: passed.schedule,
+		}
+		report.Apart = apart(run.schedule, passed.schedule)
+		report.Passing.cut(report.Apart)
+	}
+	report.Failing.cut(report.Apart)
+}
+
+// nearestRuns is the greatest number of runs of each way to search for a passing neighbour.
+// In real time a run takes long.
+const (
+	nearestRuns        = 100
+	nearestRunsSettled = 8
+)
+
+// neighbours searches for a schedule that passes and is like a failing one.
+type neighbours struct {
+	*search
+	failed *Run
+	order  []uint32 // the failing steps
+	left   int      // runs still allowed
+}
+
+// nearest returns a passing run that is like a failing run for as long as possible; nil if
+// none is found. First each step is put off, the last one first, so that the first run that
+// passes has the longest beginning in common. If every such run fails, the deviations of the
+// failing schedule are taken away, and then more room is tried in the same order.
+func (s *search) nearest(failed *Run) *Run {
+	if !shrinks(failed) || failed.verdict == Different || s.plan.Shrink <= 0 {
+		return nil
+	}
+	n := &neighbours{search: s, failed: failed, order: released(failed)}
+	for _, try := range []func() *Run{n.puttingOffOne, n.withoutChoices, n.withRoom} {
+		n.left = nearestRuns
+		if failed.kind == schedule.Settle {
+			n.left = nearestRunsSettled
+		}
+		if run := try(); run != nil {
+			return run
+		}
+	}
+	return nil
+}
+
+// passes plays a run, and follows its token: only a schedule that passes again counts.
+func (n *neighbours) passes(run *Run) *Run {
+	if n.left <= 0 || n.limits.ended() != "" {
+		return nil
+	}
+	n.left--
+	run.play(n.t)
+	if costly(run) {
+		n.left = 0
+	}
+	if run.verdict != Pass || run.cut {
+		return nil
+	}
+	again := n.newRun(run.capacity)
+	again.level = run.level
+	again.follower = &schedule.Follower{Token: run.asToken()}
+	again.untraced = true
+	again.keeps = true
+	again.play(n.t)
+	if again.verdict != Pass {
+		return nil
+	}
+	return again
+}
+
+func (n *neighbours) neighbour(capacity schedule.Capacity) *Run {
+	run := n.newRun(capacity)
+	run.level = n.failed.level
+	run.limit = min(run.limit, 1000+4*len(n.failed.steps))
+	return run
+}
+
+// puttingOffOne follows the failing steps up to one, puts that step off for as long as
+// another is enabled, and goes on in the plain order.
+func (n *neighbours) puttingOffOne() *Run {
+	var choices []int // steps of the failing run with an alternative
+	probe := n.neighbour(n.failed.capacity)
+	probe.chooser = func(at int, enabled []gate.Step) int {
+		i := n.find(at, enabled)
+		if i >= 0 && at <= len(n.order) {
+			choices = append(choices, at)
+		}
+		return max(i, 0)
+	}
+	if n.limits.ended() != "" {
+		return nil
+	}
+	probe.play(n.t)
+	for _, place := range slices.Backward(choices) {
+		if n.left <= 0 {
+			return nil
+		}
+		run := n.neighbour(n.failed.capacity)
+		parted := false
+		run.chooser = func(at int, enabled []gate.Step) int {
+			parted = parted || at >= place
+			if !parted {
+				return max(n.find(at, enabled), 0)
+			}
+			return max(slices.IndexFunc(enabled, func(step gate.Step) bool { return uint32(step.Hash()) != n.order[place-1] }), 0)
+		}
+		if passed := n.passes(run); passed != nil {
+			return passed
+		}
+	}
+	return nil
+}
+
+// find returns the place of the failing run's step among the enabled steps, or -1.
+func (n *neighbours) find(at int, enabled []gate.Step) int {
+	if at > len(n.order) {
+		return -1
+	}
+	return slices.IndexFunc(enabled, func(step gate.Step) bool { return uint32(step.Hash()) == n.order[at-1] })
+}
+
+// withoutChoices leaves out deviations of the failing schedule from the plain order, the last
+// one first: choices with all after, and then the steps that are put off.
+func (n *neighbours) withoutChoices() *Run {
+	token := n.failed.asToken()
+	follow := func(token schedule.Token) *Run {
+		run := n.neighbour(token.Capacity)
+		run.follower = &schedule.Follower{Token: token}
+		run.untraced = true
+		return n.passes(run)
+	}
+	for i := range slices.Backward(token.Choices) {
+		other := token
+		other.Choices = token.Choices[:i]
+		if run := follow(other); run != nil {
+			return run
+		}
+	}
+	for i := range slices.Backward(token.Holds) {
+		other := token
+		other.Holds = slices.Delete(slices.Clone(token.Holds), i, i+1)
+		if run := follow(other); run != nil {
+			return run
+		}
+	}
+	return nil
+}
+
+// withRoom gives the transport more room and keeps the order of the failing steps for as long
+// as one of them is enabled.
+func (n *neighbours) withRoom() *Run {
+	at := n.failed.capacity
+	tried := []schedule.Capacity{at}
+	ranks := map[uint64]int{} // of the failing steps, and of the gives that were part of a take
+	for i, s := range n.failed.shown() {
+		ranks[s.Hash()] = 2 * i
+		if s.Kind == gate.Take && s.Flight.Given == i+1 {
+			s.Kind = gate.Give
+			ranks[s.Hash()] = 2*i + 1
+		}
+	}
+	rank := func(step gate.Step) int {
+		if at, ok := ranks[step.Hash()]; ok {
+			return at
+		}
+		return 2 * len(n.failed.steps)
+	}
+	for _, more := range []int{1, 2, 4, 8, 16, 64, 256, schedule.Unbounded} {
+		room := func(old int) int {
+			if old < 0 || more < 0 {
+				return schedule.Unbounded
+			}
+			return old + more
+		}
+		c2s := schedule.Capacity{C2S: room(at.C2S), S2C: at.S2C}
+		s2c := schedule.Capacity{C2S: at.C2S, S2C: room(at.S2C)}
+		for _, c := range []schedule.Capacity{c2s, s2c, {C2S: c2s.C2S, S2C: s2c.S2C}} {
+			if slices.Contains(tried, c) {
+				continue
+			}
+			tried = append(tried, c)
+			run := n.neighbour(c)
+			run.chooser = func(_ int, enabled []gate.Step) int {
+				best := 0
+				for i, s := range enabled {
+					if rank(s) < rank(enabled[best]) {
+						best = i
+					}
+				}
+				return best
+			}
+			if passed := n.passes(run); passed != nil {
+				return passed
+			}
+		}
+	}
+	return nil
+}
