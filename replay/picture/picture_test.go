@@ -2,7 +2,6 @@ package picture_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -21,7 +21,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var update = replaytest.Update
 
 // read reads the events of a session's text.
 func read(t testing.TB, path string) []store.Event {
