@@ -1,0 +1,53 @@
+// What the drawings share: arrows of frames, texts on a ground of their own, marks.
+import { h, Fragment } from "preact";
+import { clip } from "./text.js";
+
+// LETTER is the width of a letter of the 12 px monospaced font.
+export const LETTER = 7.23;
+
+// Plate is a text with its own ground, so that no line strikes it out. x is its middle, or the
+// end that anchor names.
+export function Plate({ x, y, text, tone = "", anchor = "middle" }) {
+  if (!text) return null;
+  const width = text.length * LETTER + 8;
+  const left = anchor === "start" ? x - 4 : anchor === "end" ? x - width + 4 : x - width / 2;
+  return (
+    <>
+      <rect class="plate" x={left} y={y - 8} width={width} height="16" />
+      <text class={tone} text-anchor={anchor} x={x} y={y + 4}>
+        {text}
+      </text>
+    </>
+  );
+}
+
+// Arrow is a frame on its way. A request has a full head, an answer an open one, and a
+// notification a dashed line, so that colour says nothing alone. A slanted arrow carries its
+// label near its tail, where arrows that cross it do not.
+export function Arrow({ from, to, y1, y2 = y1, tone, kind, text, headless }) {
+  const way = Math.sign(to - from);
+  const end = to - way * 3;
+  const angle = (Math.atan2(y2 - y1, end - from) * 180) / Math.PI;
+  const slanted = y1 !== y2;
+  const share = slanted ? 0.3 : 0.5;
+  const room = (Math.abs(to - from) * (slanted ? 0.55 : 1)) / LETTER - 5;
+  return (
+    <>
+      <line class={`arrow ${tone} ${kind}`} x1={from + way * 3} y1={y1} x2={headless ? to : end - way * 4} y2={y2} />
+      {!headless && (
+        <path
+          class={`tip ${tone} ${kind}`}
+          d="M0 0L-9 -4.5V4.5Z"
+          transform={`translate(${end} ${y2}) rotate(${angle})`}
+        />
+      )}
+      <Plate x={from + (to - from) * share} y={y1 + (y2 - y1) * share} text={clip(text, room)} tone={tone} />
+    </>
+  );
+}
+
+// Cross marks the end of a frame that goes no further.
+export const Cross = ({ x, y }) => <path class="cross" d={`M${x - 5} ${y - 5}l10 10m0 -10l-10 10`} />;
+
+// toneOf is the class of colours of a row or a frame.
+export const toneOf = (row) => (row.tone === "fault" ? "fault" : row.dir || "beside");

@@ -1,0 +1,155 @@
+// Two runs on one axis of steps, up to where they part and beyond: two replays, or the failing
+// schedule of an exploration and its nearest passing one.
+import { h, Fragment } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import * as api from "./api.js";
+import { Setup, Stage, useStory, Verdict } from "./replay.jsx";
+import { lastStep, partOf } from "./story.js";
+import { count, plain } from "./text.js";
+
+const named = (setup) => `${setup.client} / ${setup.server}, capacity ${setup.capacity}`;
+
+export function Beside({ runs, setups, options, change, step, setStep, session, most, setMost }) {
+  const [explored, setExplored] = useState(null);
+  const failing = useStory(explored?.failing);
+  const passing = useStory(explored?.passing);
+  const shown = explored ? [failing, passing].filter(Boolean) : runs.map((run) => run.story).filter(Boolean);
+  const apart = useMemo(() => (shown.length === 2 ? partOf(shown[0], shown[1]) : 0), [shown[0], shown[1]]);
+  const last = Math.max(0, ...shown.map(lastStep));
+  useEffect(() => {
+    if (last !== most) setMost(last);
+  }, [last, most]);
+  const captions = explored
+    ? ["The failing schedule", "The nearest schedule that passes"].map((title, n) => [title, shown[n]])
+    : setups.map((setup, n) => [named(setup), shown[n]]);
+  const faults = explored ? [] : runs.map((run) => run.fault).filter(Boolean);
+  return (
+    <div id="beside" class="view">
+      <div class="setup">
+        {!explored && (
+          <>
+            <Setup setup={setups[0]} options={options} change={change} />
+            <span class="dim">beside</span>
+            <Setup setup={setups[1]} second="2" options={options} change={change} />
+          </>
+        )}
+        {!api.carried && (
+          <Exploration session={session} setup={setups[0]} explored={explored} setExplored={setExplored} />
+        )}
+      </div>
+      {faults.map((fault) => (
+        <p key={fault} class="warn" role="alert">
+          {plain(fault)}
+        </p>
+      ))}
+      {explored && <Report explored={explored} />}
+      {shown.length > 0 && faults.length === 0 && (
+        <Stage
+          stories={shown}
+          step={step}
+          setStep={setStep}
+          apart={apart}
+          setups={
+            explored
+              ? [
+                  { client: "", server: "" },
+                  { client: "", server: "" },
+                ]
+              : setups
+          }
+          captions={captions.slice(0, shown.length).map(([title, story]) => (
+            <>
+              <b>{title}</b> {story && <Verdict run={story.run} />}
+            </>
+          ))}
+        />
+      )}
+      {shown.length === 2 && apart === 0 && <p class="dim note">The two runs are the same.</p>}
+    </div>
+  );
+}
+
+// Exploration asks the server for other orders of the session. It starts by itself where the
+// page was opened for it.
+function Exploration({ session, setup, explored, setExplored }) {
+  const [state, setState] = useState("");
+  const ending = useRef(null);
+  const start = () => {
+    ending.current = new AbortController();
+    setState("exploring…");
+    const wanted = {
+      client: setup.client,
+      server: setup.server,
+      capacity: setup.capacity,
+      token: session.token || "",
+    };
+    const progress = ({ done, total }) => setState(`${count(done)} of ${count(total)} schedules`);
+    api.explore(wanted, progress, ending.current.signal).then(
+      (answer) => {
+        setState(answer.failing ? "" : "no schedule fails");
+        setExplored(answer.failing ? drawn(answer) : null);
+      },
+      (fault) => setState(fault.name === "AbortError" ? "" : fault.message),
+    );
+  };
+  useEffect(() => {
+    if (session.mode === "explore") start();
+    return () => ending.current?.abort();
+  }, []);
+  const running = / schedules$|…$/.test(state);
+  return (
+    <>
+      {running ? (
+        <button onClick={() => ending.current.abort()}>Stop</button>
+      ) : explored ? (
+        <button onClick={() => setExplored(null)}>Back to replays</button>
+      ) : (
+        <button onClick={start}>Explore other orders</button>
+      )}
+      {state && (
+        <span class="dim" role="status">
+          {plain(state)}
+        </span>
+      )}
+    </>
+  );
+}
+
+// drawn gives the two schedules of an exploration the form of runs.
+function drawn({ report, failing, passing }) {
+  const hang = report.verdict !== "pass";
+  const run = (schedule, words, failed) =>
+    schedule && { ...schedule, words, hang: failed, held: schedule.held || [] };
+  return {
+    report,
+    failing: run(failing, (report.verdict + (report.category ? ": " + report.category : "")).toUpperCase(), hang),
+    passing: run(passing, "PASS", false),
+  };
+}
+
+function Report({ explored: { report } }) {
+  return (
+    <details class="report" open>
+      <summary>{plain(report.explanation)}</summary>
+      {report.chain?.length > 0 && (
+        <ul>
+          {report.chain.map((line, n) => (
+            <li key={n}>{plain(line)}</li>
+          ))}
+        </ul>
+      )}
+      {report.choices?.length > 0 && (
+        <ul>
+          {report.choices.map((line, n) => (
+            <li key={n}>{plain(line)}</li>
+          ))}
+        </ul>
+      )}
+      {report.token && (
+        <p class="dim">
+          token <code>{plain(report.token)}</code>
+        </p>
+      )}
+    </details>
+  );
+}

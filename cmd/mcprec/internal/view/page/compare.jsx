@@ -1,0 +1,163 @@
+// Two sessions as diff pairs their events: aligned rows, and what differs in the side pane.
+import { h, Fragment } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import * as api from "./api.js";
+import { classes, plain } from "./text.js";
+
+const ROW = 26; // height of a row, as in the style sheet
+const SPARE = 20; // rows that are drawn above and below those in sight
+
+// useCompare returns {rows, same, fault}: the rows of all sections, each with its section.
+export function useCompare(wanted) {
+  const [answer, setAnswer] = useState(null);
+  useEffect(() => {
+    if (!wanted) return;
+    api.compare().then(
+      (diff) => {
+        const rows = diff.sections.flatMap(({ section, rows }) => rows.map((row) => ({ ...row, section })));
+        setAnswer({ ...diff, rows });
+      },
+      (fault) => setAnswer({ rows: [], fault: fault.message }),
+    );
+  }, [wanted]);
+  return answer;
+}
+
+// useWindow returns which rows of a table are in sight, and keeps a row there.
+export function useWindow(total, focus) {
+  const box = useRef();
+  const [range, setRange] = useState([0, 100]);
+  const look = () => {
+    const { scrollTop, clientHeight } = box.current;
+    const first = Math.max(0, Math.floor(scrollTop / ROW) - SPARE);
+    setRange([first, Math.min(total, first + Math.ceil(clientHeight / ROW) + 2 * SPARE)]);
+  };
+  useLayoutEffect(() => {
+    if (!box.current) return;
+    const { scrollTop, clientHeight } = box.current;
+    const y = focus * ROW;
+    if (y < scrollTop || y + 3 * ROW > scrollTop + clientHeight) box.current.scrollTop = y - clientHeight / 2;
+    look();
+  }, [total, focus]);
+  return { box, first: range[0], last: Math.min(total, range[1]), look };
+}
+
+// Spacer stands for rows that are not in sight.
+export const Spacer = ({ rows }) =>
+  rows > 0 && (
+    <tr aria-hidden="true">
+      <td class="spacer" height={rows * ROW} colSpan={9} />
+    </tr>
+  );
+
+export function Compare({ answer, step, setStep, session, other }) {
+  const rows = answer ? answer.rows : [];
+  const chosen = Math.max(1, Math.min(step, rows.length)) - 1;
+  const { box, first, last, look } = useWindow(rows.length, chosen);
+  const click = (event) => {
+    const at = event.target.closest("tr[data-row]")?.dataset.row;
+    if (at) setStep(Number(at) + 1);
+  };
+  return (
+    <>
+      <div id="compare" class="view">
+        {answer?.fault && (
+          <p class="warn" role="alert">
+            {plain(answer.fault)}
+          </p>
+        )}
+        {answer?.same && (
+          <p class="note">
+            <strong class="verdict pass">The sessions are the same</strong>
+          </p>
+        )}
+        <div class="table" ref={box} onScroll={look} tabIndex={0} role="group" aria-label="Pairs of events">
+          <table onClick={click} aria-rowcount={rows.length + 1}>
+            <thead>
+              <tr>
+                <th scope="col">#</th>
+                <th scope="col">A: {plain(session.title)}</th>
+                <th scope="col">kind</th>
+                <th scope="col">#</th>
+                <th scope="col">B: {plain(other?.title)}</th>
+              </tr>
+            </thead>
+            <tbody>
+              <Spacer rows={first} />
+              {rows.slice(first, last).map((row, n) => (
+                <Pair
+                  key={first + n}
+                  row={row}
+                  at={first + n}
+                  picked={first + n === chosen}
+                  before={rows[first + n - 1]}
+                />
+              ))}
+              <Spacer rows={rows.length - last} />
+            </tbody>
+          </table>
+        </div>
+      </div>
+      <aside id="side" aria-label="What differs" tabIndex={0}>
+        {rows[chosen] && <Differences row={rows[chosen]} />}
+        {answer?.summary && (
+          <section>
+            <h2>In all</h2>
+            <p>{plain(answer.summary)}</p>
+          </section>
+        )}
+      </aside>
+    </>
+  );
+}
+
+function Pair({ row, at, picked, before }) {
+  const gap = <td class="hatched" aria-label="nothing" />;
+  return (
+    <tr
+      data-kind={row.kind}
+      data-row={at}
+      class={classes(picked && "pick", before?.section !== row.section && "section")}
+      aria-rowindex={at + 2}
+      aria-current={picked ? "true" : undefined}
+    >
+      <td class="seq">{row.a || ""}</td>
+      {row.a ? <td>{plain(row.labelA)}</td> : row.kind === "note" ? <td>{plain(row.what || row.text)}</td> : gap}
+      <td class="kind">{row.kind}</td>
+      <td class="seq">{row.b || ""}</td>
+      {row.b ? <td>{plain(row.labelB)}</td> : row.kind === "note" ? <td>{plain(row.text)}</td> : gap}
+    </tr>
+  );
+}
+
+function Differences({ row }) {
+  return (
+    <>
+      <h1>
+        {row.a ? `#${row.a}` : "–"} / {row.b ? `#${row.b}` : "–"} {plain(row.what || row.labelA || row.labelB)}
+      </h1>
+      <p>
+        <span class="dim">{plain(row.section)}</span> · {row.kind}
+      </p>
+      {row.text && <p>{plain(row.text)}</p>}
+      {row.differences?.map((one, n) => (
+        <div class="finding note" key={n}>
+          <code>{plain(one.path)}</code>
+          <dl class="facts">
+            <dt>A</dt>
+            <dd>{shown(one.a)}</dd>
+            <dt>B</dt>
+            <dd>{shown(one.b)}</dd>
+          </dl>
+        </div>
+      ))}
+    </>
+  );
+}
+
+const shown = (value) =>
+  value === undefined || value === null || value === "" ? (
+    <span class="dim">nothing</span>
+  ) : (
+    plain(typeof value === "string" ? value : JSON.stringify(value))
+  );

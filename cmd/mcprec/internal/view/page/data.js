@@ -1,0 +1,126 @@
+// The data of a session as hooks: the session as it grows, the filter, findings, the theme.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import * as api from "./api.js";
+import { Blocks } from "./rows.js";
+
+// useSession returns a session, which grows while it is live, and its rows. The focus moves with
+// the end while it stands there.
+export function useSession(s, focus, change) {
+  const [session, setSession] = useState(null);
+  const [fault, setFault] = useState("");
+  const [, redraw] = useState(0);
+  const blocks = useMemo(() => Blocks(s, () => redraw((n) => n + 1)), [s]);
+  const latest = useRef();
+  latest.current = { session, at: focus.at };
+  useEffect(() => {
+    const take = (next) => {
+      const { session: before, at } = latest.current;
+      const atEnd = before
+        ? before.state === "live" && at === before.events
+        : at === undefined && next.state === "live";
+      setSession(next);
+      blocks.grew();
+      if (atEnd && next.events > 0 && at !== next.events) change({ at: next.events });
+    };
+    let stop = () => {};
+    api.session(s).then(
+      (first) => {
+        take(first);
+        if (first.mode !== "list") stop = api.live(s, { head: take, end: () => api.session(s).then(take, () => {}) });
+      },
+      (error) => setFault(error.message),
+    );
+    return () => stop();
+  }, [s]);
+  return { session, blocks, fault };
+}
+
+// useFilter returns the Seqs that the filter selects: {only, fault}; only is null without one.
+export function useFilter(s, text, session) {
+  const [found, setFound] = useState({ only: null, fault: "" });
+  const grown = session.done ? 0 : session.events;
+  useEffect(() => {
+    if (!text) return setFound({ only: null, fault: "" });
+    const ending = new AbortController();
+    api.find(s, text, ending.signal).then(
+      (only) => !ending.signal.aborted && setFound({ only, fault: "" }),
+      (error) => !ending.signal.aborted && setFound({ only: null, fault: error.message }),
+    );
+    return () => ending.abort();
+  }, [s, text, grown]);
+  return found;
+}
+
+const NONE = { findings: [], total: 0 };
+
+// useFindings returns the findings of the session, why it hangs, and the findings by event.
+export function useFindings(s, session) {
+  const [findings, setFindings] = useState(NONE);
+  const [why, setWhy] = useState(null);
+  const grown = session.done ? "done" : session.findings;
+  useEffect(() => {
+    let wanted = true;
+    api.findings(s).then(
+      (answer) => wanted && setFindings(answer),
+      () => {},
+    );
+    return () => (wanted = false);
+  }, [s, grown]);
+  const live = session.state === "live" && !session.done;
+  useEffect(() => {
+    let wanted = true;
+    const ask = () =>
+      api.why(s).then(
+        (answer) => wanted && setWhy(answer),
+        () => {},
+      );
+    ask();
+    const timer = live ? setInterval(ask, 2000) : 0;
+    return () => {
+      wanted = false;
+      clearInterval(timer);
+    };
+  }, [s, live, session.done]);
+  const marks = useMemo(() => {
+    const byEvent = new Map();
+    for (const found of findings.findings) {
+      const seq = found.events[0];
+      byEvent.set(seq, [...(byEvent.get(seq) || []), found]);
+    }
+    return byEvent;
+  }, [findings]);
+  return { findings, why, marks };
+}
+
+// useOther returns the second session, if there is one.
+export function useOther(session) {
+  const [other, setOther] = useState(null);
+  useEffect(() => {
+    if (session.sessions === 2) api.session(1).then(setOther, () => {});
+  }, [session.sessions]);
+  return other;
+}
+
+// useTheme keeps the theme of the document: that of the focus, else that of the system.
+export function useTheme(focus, change) {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const theme = focus.theme === "dark" || focus.theme === "light" ? focus.theme : dark ? "dark" : "light";
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+  }, [theme]);
+  return { theme, toggle: () => change({ theme: theme === "dark" ? "light" : "dark" }) };
+}
+
+const BEAT = 400; // ms between two steps that play
+
+// usePlay steps on by itself until the end.
+export function usePlay(step, ended) {
+  const [playing, setPlaying] = useState(false);
+  useEffect(() => {
+    if (!playing) return;
+    if (ended) return setPlaying(false);
+    const timer = setTimeout(step, BEAT);
+    return () => clearTimeout(timer);
+  });
+  return { playing, toggle: () => setPlaying((before) => !before && !ended) };
+}

@@ -1,0 +1,67 @@
+// The one focus of the page, in the hash of the address: the view, the event or the step, the
+// setups of the replays, the filter and the theme. Every pane follows it.
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+
+const names = [
+  "view",
+  "at",
+  "client",
+  "server",
+  "capacity",
+  "client2",
+  "server2",
+  "capacity2",
+  "step",
+  "filter",
+  "theme",
+];
+const numbers = new Set(["at", "step"]);
+
+// PAUSE is the least time in ms between two writes of the address: browsers refuse too many.
+const PAUSE = 150;
+
+function read() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const focus = {};
+  for (const name of names) {
+    const text = given.get(name);
+    if (text === null || text === "") continue;
+    focus[name] = numbers.has(name) ? Math.max(0, Math.floor(Number(text)) || 0) : text;
+  }
+  return focus;
+}
+
+function write(focus) {
+  const params = new URLSearchParams();
+  for (const name of names) {
+    if (focus[name] !== undefined && focus[name] !== "") params.set(name, focus[name]);
+  }
+  return "#" + params;
+}
+
+// useFocus returns the focus, and a function that changes members of it.
+export function useFocus() {
+  const [focus, setFocus] = useState(read);
+  const timer = useRef(0);
+  const change = useCallback((members) => setFocus((before) => ({ ...before, ...members })), []);
+  useEffect(() => {
+    const follow = () => setFocus(read());
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+  useEffect(() => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      if (location.hash !== write(focus)) history.replaceState(null, "", write(focus));
+    }, PAUSE);
+    return () => clearTimeout(timer.current);
+  }, [focus]);
+  return [focus, change];
+}
+
+// setupOf returns the setup of the first or the second replay in the focus.
+export const setupOf = (focus, second) => ({
+  client: focus["client" + second] || focus.client || "free",
+  server: focus["server" + second] || focus.server || "free",
+  capacity: focus["capacity" + second] || focus.capacity || "0",
+});

@@ -1,0 +1,85 @@
+// The keys: one table that makes the handler and the help.
+import { h } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+// Each line: the keys as the browser names them, how the help shows them, what they do, and
+// the name of the action. An action gets the argument that stands last.
+export const table = [
+  [["j", "ArrowDown"], "j ↓", "next event or step", "move", 1],
+  [["k", "ArrowUp"], "k ↑", "previous event or step", "move", -1],
+  [["PageDown"], "PgDn", "a page on", "page", 1],
+  [["PageUp"], "PgUp", "a page back", "page", -1],
+  [["g", "Home"], "g Home", "first", "move", -Infinity],
+  [["G", "End"], "G End", "last", "move", Infinity],
+  [["a"], "a", "from a request to its answer, or back", "answer"],
+  [["["], "[", "the request that this is about", "request"],
+  [["n"], "n", "next finding", "finding", 1],
+  [["N"], "N", "previous finding", "finding", -1],
+  [["h"], "h", "the hang", "hang"],
+  [[" "], "space", "play, stop", "play"],
+  [["/"], "/", "filter", "filter"],
+  [["1"], "1", "Sequence", "view", 0],
+  [["2"], "2", "Replay", "view", 1],
+  [["3"], "3", "Beside", "view", 2],
+  [["4"], "4", "Compare", "view", 3],
+  [["t"], "t", "light or dark", "theme"],
+  [["?"], "?", "these keys", "help"],
+  [["Escape"], "Esc", "close, or take the filter away", "escape"],
+];
+
+const byKey = new Map(table.flatMap((line) => line[0].map((key) => [key, line])));
+
+// typing: the element takes the key itself.
+function typing(element, key) {
+  if (key === "Escape") return element.closest("dialog") !== null;
+  if (element.matches("input[type=range]")) return false;
+  if (element.matches("input, select, textarea") || element.closest("dialog")) return true;
+  return key === " " && element.matches("button, summary, a");
+}
+
+// useKeys calls actions[name](argument) for each key of the table.
+export function useKeys(actions) {
+  const latest = useRef();
+  latest.current = actions;
+  useEffect(() => {
+    const press = (event) => {
+      const line = byKey.get(event.key);
+      if (!line || event.ctrlKey || event.metaKey || event.altKey || typing(event.target, event.key)) return;
+      event.preventDefault();
+      latest.current[line[3]]?.(line[4]);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+}
+
+// Help is the dialog with the table.
+export function Help({ open, close }) {
+  const dialog = useRef();
+  useEffect(() => {
+    if (open) dialog.current.showModal();
+    else dialog.current.close();
+  }, [open]);
+  return (
+    <dialog id="keys" ref={dialog} onClose={close} aria-labelledby="keys-title">
+      <h2 id="keys-title">Keys</h2>
+      <table>
+        <tbody>
+          {table.map(([, shown, does]) => (
+            <tr key={shown}>
+              <th scope="row">
+                {shown.split(" ").map((key) => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
+              </th>
+              <td>{does}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <form method="dialog">
+        <button>Close</button>
+      </form>
+    </dialog>
+  );
+}

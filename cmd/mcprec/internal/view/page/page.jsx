@@ -1,0 +1,245 @@
+// The page as a whole: the header, the view that the focus names, its side pane, and the stepper.
+import { h, Fragment } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import * as api from "./api.js";
+import { Beside } from "./beside.jsx";
+import { Compare, useCompare } from "./compare.jsx";
+import { setupOf, useFocus } from "./focus.js";
+import { Footer, Header } from "./frame.jsx";
+import { Help, useKeys } from "./keys.jsx";
+import { Replay, useOptions, useRun } from "./replay.jsx";
+import { placeOf } from "./rows.js";
+import { Sequence } from "./sequence.jsx";
+import { Sessions } from "./sessions.jsx";
+import { Side } from "./side.jsx";
+import { lastStep } from "./story.js";
+import { useFilter, useFindings, useOther, usePlay, useSession, useTheme } from "./data.js";
+
+const VIEWS = ["sequence", "replay", "beside", "compare"];
+const INITIAL = { session: "sequence", compare: "compare", explore: "beside" };
+
+// Page shows the list of sessions, or one session.
+export function Page() {
+  const [focus, change] = useFocus();
+  const { session, blocks, fault } = useSession(0, focus, change);
+  const themed = useTheme(focus, change);
+  if (fault)
+    return (
+      <p class="alone warn" role="alert">
+        {fault}
+      </p>
+    );
+  if (!session) return <p class="alone dim">…</p>;
+  if (session.mode === "list") return <List session={session} focus={focus} change={change} themed={themed} />;
+  return <Session session={session} blocks={blocks} focus={focus} change={change} themed={themed} />;
+}
+
+// useReady marks the document when the first view stands.
+function useReady(ready) {
+  useEffect(() => {
+    if (!ready || document.documentElement.dataset.ready) return;
+    requestAnimationFrame(() => {
+      document.documentElement.dataset.ready = "1";
+      performance.mark("ready");
+    });
+  }, [ready]);
+}
+
+function List({ session, focus, change, themed }) {
+  const [help, setHelp] = useState(false);
+  const [most, setMost] = useState(0);
+  const search = useRef();
+  const step = Math.max(1, Math.min(focus.step || 1, most));
+  const move = (by) => change({ step: Math.max(1, Math.min(most, step + by)) });
+  useReady(most > 0);
+  useKeys({
+    move,
+    page: (by) => move(by * 20),
+    theme: themed.toggle,
+    help: () => setHelp(true),
+    filter: () => search.current.focus(),
+    escape: () => change({ filter: "" }),
+  });
+  return (
+    <div class="app one">
+      <Header
+        session={session}
+        views={[]}
+        focus={focus}
+        change={change}
+        themed={themed}
+        help={() => setHelp(true)}
+        search={search}
+        tally={`${most} sessions`}
+      />
+      <main>
+        <Sessions filter={focus.filter} step={step} setStep={(n) => change({ step: n })} setMost={setMost} />
+      </main>
+      <Help open={help} close={() => setHelp(false)} />
+    </div>
+  );
+}
+
+// cursorOf is where the stepper stands: the event in the sequence, else the step.
+function cursorOf(view, at, step, events, last) {
+  if (view === "sequence") return { noun: "event", first: 1, most: events, value: at };
+  const most = last ?? 0;
+  const first = view === "compare" ? 1 : 0;
+  return {
+    noun: view === "compare" ? "row" : "step",
+    first,
+    most,
+    value: Math.max(first, Math.min(step ?? most, most)),
+  };
+}
+
+function Session({ session, blocks, focus, change, themed }) {
+  const views = VIEWS.filter((name) => name !== "compare" || session.sessions === 2 || api.carried?.compare);
+  const view = views.includes(focus.view) ? focus.view : INITIAL[session.mode] || "sequence";
+  const [help, setHelp] = useState(false);
+  const [deliveries, setDeliveries] = useState(false);
+  const [apartMost, setApartMost] = useState(0);
+  const search = useRef();
+  const page = useRef(10);
+
+  const events = session.events;
+  const at = Math.max(1, Math.min(events || 1, focus.at || 1));
+  const filter = useFilter(0, focus.filter, session);
+  const { findings, why, marks } = useFindings(0, session);
+  const options = useOptions();
+  const setups = [setupOf(focus, ""), setupOf(focus, "2")];
+  const replaying = view === "replay" || view === "beside";
+  const runs = [useRun(setups[0], replaying), useRun(setups[1], view === "beside")];
+  const compared = useCompare(views.includes("compare") && view === "compare");
+  const other = useOther(session);
+
+  const last = {
+    replay: runs[0].story ? lastStep(runs[0].story) : 0,
+    beside: apartMost,
+    compare: compared?.rows.length || 0,
+  }[view];
+  const focused = view === "compare" ? focus.step || 1 : focus.step;
+  const cursor = cursorOf(view, at, focused, events, last);
+  const setStep = (step) => change({ step: step >= last && view !== "compare" ? undefined : step });
+  const pick = (seq) => change({ at: seq, ...(view !== "sequence" && { view: "sequence" }) });
+
+  const row = events ? blocks.row(at) : undefined;
+  const call = row?.call ? blocks.calls(at).find((one) => one.request === row.call) : undefined;
+  const kin = useMemo(() => new Set([row?.call, call?.end].filter(Boolean)), [row?.call, call?.end]);
+  useReady(
+    view === "sequence"
+      ? row !== undefined || (session.done && events === 0)
+      : view === "replay"
+        ? runs[0].story || runs[0].fault
+        : view === "compare"
+          ? compared
+          : runs[0].story || runs[0].fault || session.mode === "explore",
+  );
+
+  const move = (by) => {
+    if (view !== "sequence") return setStep(Math.max(cursor.first, Math.min(cursor.most, cursor.value + by)));
+    pick(nextEvent(at, by, events, filter.only, blocks, deliveries));
+  };
+  const actions = {
+    move,
+    page: (by) => move(by * (view === "sequence" ? page.current : 15)),
+    answer: () => call && pick(at === call.request ? call.end || at : call.request),
+    request: () => row?.call && pick(row.call),
+    finding: (by) => {
+      const seqs = [...marks.keys()].sort((a, b) => a - b);
+      const found = by > 0 ? seqs.find((seq) => seq > at) : seqs.findLast((seq) => seq < at);
+      if (found) pick(found);
+    },
+    hang: () => {
+      const evidence = why?.findings[0]?.evidence.at(-1)?.seq;
+      if (replaying) change({ step: undefined });
+      else if (evidence) pick(evidence);
+      else change({ view: "replay", step: undefined });
+    },
+    filter: () => search.current.focus(),
+    view: (n) => views[n] && change({ view: views[n], step: undefined }),
+    theme: themed.toggle,
+    help: () => setHelp(true),
+    escape: () => (document.activeElement === search.current ? search.current.blur() : change({ filter: "" })),
+  };
+  const play = usePlay(() => move(1), cursor.value >= cursor.most);
+  useKeys({ ...actions, play: play.toggle });
+
+  const stepping = { step: cursor.value, setStep };
+  return (
+    <div class={"app" + (view === "beside" ? " one" : "")} data-view={view}>
+      <Header
+        session={session}
+        view={view}
+        views={views}
+        focus={focus}
+        change={change}
+        themed={themed}
+        filter={filter}
+        findings={findings.total}
+        help={() => setHelp(true)}
+        search={search}
+        deliveries={deliveries}
+        setDeliveries={setDeliveries}
+      />
+      <main>
+        {view === "sequence" && (
+          <Sequence
+            s={0}
+            session={session}
+            blocks={blocks}
+            at={at}
+            pick={pick}
+            kin={kin}
+            only={filter.only}
+            marks={marks}
+            deliveries={deliveries}
+            byStream={(n) => change({ filter: `stream:${n}` })}
+            theme={themed.theme}
+            page={page}
+          />
+        )}
+        {view === "replay" && (
+          <Replay run={runs[0]} setup={setups[0]} options={options} change={change} pick={pick} {...stepping} />
+        )}
+        {view === "beside" && (
+          <Beside
+            runs={runs}
+            setups={setups}
+            options={options}
+            change={change}
+            session={session}
+            most={apartMost}
+            setMost={setApartMost}
+            {...stepping}
+          />
+        )}
+        {view === "compare" && <Compare answer={compared} session={session} other={other} {...stepping} />}
+        {view === "sequence" && (
+          <Side s={0} session={session} at={at} row={row} call={call} pick={pick} findings={findings} why={why} />
+        )}
+      </main>
+      <Footer cursor={cursor} move={move} set={view === "sequence" ? pick : setStep} play={play} />
+      <Help open={help} close={() => setHelp(false)} />
+      <div class="heard" role="status">{`${cursor.noun} ${cursor.value} of ${cursor.most}`}</div>
+    </div>
+  );
+}
+
+// nextEvent goes a number of events on from a Seq, through those of the filter, without the
+// deliveries unless they are shown.
+function nextEvent(at, by, events, only, blocks, deliveries) {
+  const most = only ? only.length : events;
+  const seqOf = (place) => (only ? only[place] : place + 1);
+  const clamp = (place) => Math.max(0, Math.min(most - 1, place));
+  if (most === 0) return at;
+  let place = only ? placeOf(only, at) : at - 1;
+  if (only && only[place] !== at && by > 0) place--; // between two of the filter
+  place = clamp(place + by);
+  const way = Math.sign(by);
+  while (!deliveries && Math.abs(by) === 1 && blocks.row(seqOf(place))?.kind === "delivered") {
+    if (clamp(place + way) === place) return at;
+    place += way;
+  }
+  return seqOf(place);
+}

@@ -1,0 +1,117 @@
+// One row of the sequence.
+import { h, Fragment } from "preact";
+import { Arrow, LETTER, Plate, toneOf } from "./arrow.jsx";
+import { lifeOf, ROW } from "./columns.js";
+import { classes, clip, duration, seconds } from "./text.js";
+
+const frames = new Set(["request", "response", "notification", "batch", "noise", "invalid"]);
+
+// isFrame tells frames from the events that stand between the lifelines.
+export const isFrame = (row) => frames.has(row.kind);
+
+// LONG is a gap in ns that is worth words.
+const LONG = 1e9;
+
+export function Row({ seq, row, y, gap, columns, picked, kin, mark, byStream }) {
+  const middle = y + ROW / 2;
+  return (
+    <g class={classes("row", picked && "pick", kin && "kin", row && row.kind)} data-seq={seq}>
+      <rect class="ground" x="0" y={y} width={columns.width} height={ROW} />
+      {mark && <Mark mark={mark} y={middle} />}
+      <text class="small dim" text-anchor="end" x={columns.event} y={y + 16}>
+        {seq}
+      </text>
+      {row && !columns.narrow && <Time row={row} y={y} gap={gap} columns={columns} />}
+      {row && row.stream > 0 && columns.stream > columns.time && (
+        <text
+          class="small stream"
+          text-anchor="end"
+          x={columns.stream}
+          y={y + 16}
+          data-stream={row.stream}
+          onClick={(event) => (event.stopPropagation(), byStream(row.stream))}
+        >
+          {"↔" + row.stream}
+          <title>HTTP exchange {row.stream}: click to see it alone</title>
+        </text>
+      )}
+      {!row && (
+        <text class="dim" x={columns.client + 20} y={y + 16}>
+          …
+        </text>
+      )}
+      {row &&
+        (isFrame(row) ? (
+          <Frame row={row} y={middle} columns={columns} />
+        ) : (
+          <Aside row={row} y={middle} columns={columns} />
+        ))}
+    </g>
+  );
+}
+
+// Mark is the flag of a finding.
+function Mark({ mark, y }) {
+  return (
+    <path class={"mark " + mark[0].severity} d={`M3 ${y - 5}h5l4 5l-4 5h-5z`}>
+      <title>{mark.map((found) => `${found.severity} ${found.rule}: ${found.text}`).join("\n")}</title>
+    </path>
+  );
+}
+
+// Time is when the event was, and a bar for the gap before it, by its logarithm: 10 µs to 1 s
+// fill it.
+function Time({ row, y, gap, columns }) {
+  const width = gap > 1e4 ? Math.min(40, 8 * Math.log10(gap / 1e4)) : 0;
+  const long = gap >= LONG;
+  return (
+    <>
+      <text class="small dim" text-anchor="end" x={columns.time} y={y + 16}>
+        {seconds(row.at)}
+      </text>
+      {width > 0 && (
+        <rect class={classes("gap", long && "long")} x={columns.gap} y={y - 1.5} width={width} height="3" rx="1.5">
+          <title>{duration(gap)} after the event before</title>
+        </rect>
+      )}
+      {long && (
+        <text class="small warn" x={columns.gap} y={y + 16}>
+          {duration(gap)}
+        </text>
+      )}
+    </>
+  );
+}
+
+function Frame({ row, y, columns }) {
+  const ends = [columns.client, columns.server];
+  if (row.dir === "s2c") ends.reverse();
+  return <Arrow from={ends[0]} to={ends[1]} y1={y} tone={toneOf(row)} kind={row.kind} text={row.label} />;
+}
+
+// Aside is an event that is no frame: what an end did, wrote beside the protocol, or lost.
+function Aside({ row, y, columns }) {
+  const room = (columns.server - columns.client - 30) / LETTER;
+  const tone = row.tone === "fault" ? "fault" : "dim";
+  const text = clip(row.label, room);
+  const width = text.length * LETTER + 16;
+  const middle = (columns.client + columns.server) / 2;
+  return (
+    <>
+      {row.kind === "stalled" && row.dir && <Stalled x={lifeOf(columns, row.dir)} y={y} />}
+      <rect class={"aside " + tone} x={middle - width / 2} y={y - 9} width={width} height="18" rx="9" />
+      <Plate x={middle} y={y} text={text} tone={tone} />
+    </>
+  );
+}
+
+// Stalled is a write that does not come back: a bar where its writer stands.
+const Stalled = ({ x, y }) => <rect class="blocked" x={x - 3} y={y - ROW / 2} width="6" height={ROW} />;
+
+// spoken is a row for those who hear it.
+export function spoken(seq, row, mark) {
+  if (!row) return `event ${seq}, not read yet`;
+  const way = { c2s: "client to server", s2c: "server to client" }[row.dir];
+  const found = mark && mark.map((one) => `${one.severity} ${one.rule}: ${one.text}`).join("; ");
+  return [`event ${seq}`, seconds(row.at) + " seconds", way, row.kind, row.label, found].filter(Boolean).join(", ");
+}

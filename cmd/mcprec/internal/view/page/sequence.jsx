@@ -1,0 +1,297 @@
+// The sequence: the rows that fit into the pane, and no others. The place in the session is a
+// number, not the scroll of a tall element: browsers end one at 16 million pixels.
+import { h, Fragment } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { columnsOf, HEAD, lifeOf, ROW } from "./columns.js";
+import { Overview } from "./overview.jsx";
+import { Rails, Tie } from "./rails.jsx";
+import { Row, spoken } from "./row.jsx";
+import { placeOf } from "./rows.js";
+import { clip } from "./text.js";
+
+// useSize returns the width and height of an element.
+export function useSize(ref) {
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      setSize({ width: entry.contentRect.width, height: entry.contentRect.height });
+    });
+    observer.observe(ref.current);
+    return () => observer.disconnect();
+  }, []);
+  return size;
+}
+
+// Places are the rows that the pane goes through: all events, or those of a filter, without
+// the deliveries unless they are asked for. A place is an index into them.
+export function Places({ events, only, blocks, deliveries, at }) {
+  const total = only ? only.length : events;
+  const seqOf = (place) => (only ? only[place] : place + 1);
+  const hidden = (place) => {
+    if (deliveries) return false;
+    const seq = seqOf(place);
+    return seq !== at && blocks.row(seq)?.kind === "delivered";
+  };
+  // walk goes a number of shown rows on, or back, as far as there are any.
+  const walk = (place, by) => {
+    const step = Math.sign(by);
+    let left = Math.abs(by);
+    let here = place;
+    for (let next = place + step; left > 0 && next >= 0 && next < total; next += step) {
+      if (hidden(next)) continue;
+      here = next;
+      left--;
+    }
+    return here;
+  };
+  const find = (seq) => Math.max(0, Math.min(total - 1, only ? placeOf(only, seq) : seq - 1));
+  return { total, seqOf, hidden, walk, find };
+}
+
+// useTop returns the place at the top, with its part of a row, and a function that scrolls by rows.
+function useTop(places, fit, at) {
+  const [top, setTop] = useState(0);
+  const latest = useRef();
+  latest.current = { places, fit };
+  const clamp = (place) => {
+    const last = latest.current.places.walk(latest.current.places.total - 1, -Math.max(0, Math.floor(fit) - 1));
+    return Math.max(0, Math.min(place, last));
+  };
+  const scroll = (by) =>
+    setTop((before) => {
+      const whole = Math.floor(before);
+      const wanted = before - whole + by;
+      const rows = Math.floor(wanted);
+      return clamp(latest.current.places.walk(whole, rows) + wanted - rows);
+    });
+  useLayoutEffect(() => {
+    if (fit < 3 || places.total === 0) return;
+    const here = places.find(at);
+    setTop((before) => {
+      if (here < before + 1) return clamp(places.walk(here, -2));
+      if (here > places.walk(Math.floor(before), Math.floor(fit) - 2))
+        return clamp(places.walk(here, 3 - Math.floor(fit)));
+      return clamp(before);
+    });
+  }, [at, places.total, fit >= 3]);
+  return [clamp(top), scroll, (place) => setTop(clamp(place))];
+}
+
+// windowOf collects the rows from a place on, until the pane is full.
+function windowOf(places, blocks, top, height) {
+  const rows = [];
+  const ticks = [];
+  let place = Math.floor(top);
+  let y = HEAD - (top - place) * ROW;
+  for (; place < places.total && y < height; place++) {
+    const seq = places.seqOf(place);
+    const row = blocks.row(seq);
+    if (places.hidden(place)) {
+      ticks.push({ seq, row, y });
+      continue;
+    }
+    const before = seq > 1 ? blocks.row(seq - 1) : undefined;
+    rows.push({ seq, row, y, gap: row && before ? row.at - before.at : 0 });
+    y += ROW;
+  }
+  return { rows, ticks };
+}
+
+// placer returns the y of any Seq: between its neighbours if it is not shown.
+function placer(rows) {
+  const seqs = rows.map((each) => each.seq);
+  return (seq) => {
+    const found = placeOf(seqs, seq);
+    if (found === 0 && seqs[0] !== seq) return -1000;
+    if (found === seqs.length) return 100_000;
+    return rows[found].y + (seqs[found] === seq ? ROW / 2 : 0);
+  };
+}
+
+export function Sequence({ s, session, blocks, at, pick, kin, only, marks, deliveries, byStream, theme, page }) {
+  const pane = useRef();
+  const { width, height } = useSize(pane);
+  const fit = Math.max(1, (height - HEAD) / ROW);
+  page.current = Math.max(1, Math.floor(fit) - 2);
+  const places = Places({ events: session.events, only, blocks, deliveries, at });
+  const [top, scroll, jump] = useTop(places, fit, at);
+  usePointer(pane, scroll);
+  const columns = columnsOf(width, session);
+  const { rows, ticks } = windowOf(places, blocks, top, height);
+  const calls = callsOf(rows, blocks);
+  const yOf = placer(rows);
+  const first = rows[0]?.seq || 1;
+  const last = rows.at(-1)?.seq || 1;
+  const click = (event) => {
+    const seq = event.target.closest("[data-seq]")?.dataset.seq;
+    if (seq) pick(Number(seq));
+  };
+  return (
+    <>
+      <div
+        id="sequence"
+        class="sequence"
+        ref={pane}
+        tabIndex={0}
+        role="listbox"
+        aria-label="Events in their order"
+        aria-activedescendant={rows.some((each) => each.seq === at) ? "row" + at : undefined}
+      >
+        <svg width={width} height={height} aria-hidden="true" onClick={click}>
+          {rows.map((each) => (
+            <Row
+              key={each.seq}
+              {...each}
+              columns={columns}
+              picked={each.seq === at}
+              kin={kin.has(each.seq)}
+              mark={marks.get(each.seq)}
+              byStream={byStream}
+            />
+          ))}
+          <Lifelines columns={columns} height={height} />
+          <Rails calls={calls} first={first} last={last} yOf={yOf} height={height} columns={columns} kin={kin} />
+          <Ties rows={rows} calls={calls} columns={columns} first={first} />
+          {ticks.map((tick) => (
+            <Delivered key={tick.seq} tick={tick} columns={columns} />
+          ))}
+          <Heads columns={columns} session={session} />
+        </svg>
+        {rows.map((each) => (
+          <div
+            key={each.seq}
+            class="heard"
+            id={"row" + each.seq}
+            role="option"
+            aria-selected={each.seq === at}
+            aria-setsize={places.total}
+            aria-posinset={places.find(each.seq) + 1}
+          >
+            {spoken(each.seq, each.row, marks.get(each.seq))}
+          </div>
+        ))}
+        {places.total === 0 && <p class="empty">{only ? "No event fits the filter." : "No event yet."}</p>}
+      </div>
+      <Overview
+        s={s}
+        session={session}
+        places={places}
+        top={top}
+        jump={jump}
+        fit={fit}
+        theme={theme}
+        at={at}
+        only={only}
+      />
+    </>
+  );
+}
+
+// usePointer scrolls by the wheel and by touch.
+function usePointer(pane, scroll) {
+  const latest = useRef();
+  latest.current = scroll;
+  useEffect(() => {
+    const element = pane.current;
+    let held = null;
+    const wheel = (event) => {
+      event.preventDefault();
+      latest.current(event.deltaMode ? event.deltaY : event.deltaY / ROW);
+    };
+    const down = (event) => (held = event.pointerType === "touch" ? event.clientY : null);
+    const move = (event) => {
+      if (held === null) return;
+      latest.current((held - event.clientY) / ROW);
+      held = event.clientY;
+    };
+    const up = () => (held = null);
+    const handlers = { wheel, pointerdown: down, pointermove: move, pointerup: up, pointercancel: up };
+    for (const name in handlers) element.addEventListener(name, handlers[name], { passive: false });
+    return () => {
+      for (const name in handlers) element.removeEventListener(name, handlers[name]);
+    };
+  }, []);
+}
+
+// callsOf lists the calls that the blocks of rows know, each once.
+function callsOf(rows, blocks) {
+  const calls = new Map();
+  for (const { seq } of [rows[0], rows.at(-1)].filter(Boolean)) {
+    for (const call of blocks.calls(seq)) calls.set(`${call.request} ${call.dir} ${call.column}`, call);
+  }
+  return [...calls.values()];
+}
+
+const Lifelines = ({ columns, height }) => (
+  <>
+    <line class="life" x1={columns.client} x2={columns.client} y1={HEAD} y2={height} />
+    <line class="life" x1={columns.server} x2={columns.server} y1={HEAD} y2={height} />
+  </>
+);
+
+// Ties are those of progress and the like in the window.
+function Ties({ rows, calls, columns, first }) {
+  const byRequest = new Map(calls.map((call) => [call.request, call]));
+  const tied = rows.filter(({ row }) => row?.kind === "notification" && byRequest.has(row.call));
+  return tied.map(({ seq, row, y }) => (
+    <Tie
+      key={seq}
+      row={row}
+      call={byRequest.get(row.call)}
+      y={y + ROW / 2}
+      columns={columns}
+      calls={calls}
+      first={first}
+    />
+  ));
+}
+
+// Delivered is a tick on the lifeline of the end that took a frame.
+function Delivered({ tick, columns }) {
+  const x = lifeOf(columns, tick.row.dir === "c2s" ? "s2c" : "c2s");
+  return (
+    <g class="delivered" data-seq={tick.seq}>
+      <path d={`M${x - 6} ${tick.y - 3}h12`} />
+      <rect x={x - 8} y={tick.y - 7} width="16" height="8" fill="transparent">
+        <title>{`#${tick.seq} ${tick.row.label}`}</title>
+      </rect>
+    </g>
+  );
+}
+
+function Heads({ columns, session }) {
+  const known = session.introduction || {};
+  const room = Math.max(10, (columns.server - columns.client) / 2 / 6.7 - 2);
+  const tail = Math.max(8, (columns.width - columns.server) / 3.4);
+  return (
+    <g>
+      <rect class="heads" x="0" y="0" width={columns.width} height={HEAD - 1} />
+      <line class="edge" x1="0" x2={columns.width} y1={HEAD - 1} y2={HEAD - 1} />
+      <text class="small dim" text-anchor="end" x={columns.event} y="32">
+        {columns.narrow ? "#" : "event"}
+      </text>
+      {!columns.narrow && (
+        <text class="small dim" text-anchor="end" x={columns.time} y="32">
+          seconds
+        </text>
+      )}
+      {session.http && (
+        <text class="small dim" text-anchor="end" x={columns.stream} y="32">
+          {columns.narrow ? "↔" : "HTTP"}
+        </text>
+      )}
+      <text class="end" text-anchor="middle" x={columns.client} y="17">
+        client
+      </text>
+      <text class="small dim" text-anchor="middle" x={columns.client} y="32">
+        {clip(known.client || "", Math.min(room, columns.client / 3.4))}
+      </text>
+      <text class="end" text-anchor="middle" x={columns.server} y="17">
+        server
+      </text>
+      <text class="small dim" text-anchor="end" x={columns.width - 6} y="32">
+        {clip(known.server || "", Math.max(room, tail))}
+      </text>
+    </g>
+  );
+}

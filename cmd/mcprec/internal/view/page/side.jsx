@@ -1,0 +1,229 @@
+// The side pane of the sequence: why the session hangs, what the event is, its findings, its
+// payload, and the state of the session after it.
+import { h, Fragment } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import * as api from "./api.js";
+import { Payload } from "./payload.jsx";
+import { classes, count, plain, seconds } from "./text.js";
+
+const FEW = 100; // findings in the list at first
+
+// Jump is a button that moves the focus to an event.
+export const Jump = ({ seq, pick }) => (
+  <button class="jump" onClick={() => pick(seq)}>
+    #{seq}
+  </button>
+);
+
+export function Side({ s, session, at, row, call, pick, findings, why }) {
+  return (
+    <aside id="side" aria-label="The event and the session" tabIndex={0}>
+      {why && why.findings.length > 0 && <Why why={why} pick={pick} />}
+      {row && <About row={row} call={call} pick={pick} />}
+      <Findings findings={findings} at={at} pick={pick} />
+      <Payload s={s} seq={at} size={row ? row.size : 0} />
+      <State s={s} at={at} grown={at === session.events ? session.indexed : 0} pick={pick} />
+      {session.expect && (
+        <section>
+          <h2>The recording expects</h2>
+          <p>{plain(session.expect)}</p>
+        </section>
+      )}
+    </aside>
+  );
+}
+
+// Why is what Go says about a session that hangs, or did.
+function Why({ why, pick }) {
+  return (
+    <section id="why" aria-label="Why it hangs">
+      <h2>{why.stuck ? "It may be stuck" : "Why it stood"}</h2>
+      {why.findings.map((found, n) => (
+        <div key={n} class={classes("finding", why.stuck ? "error" : "note")}>
+          <p>
+            <strong>{plain(found.text)}</strong>
+          </p>
+          {found.evidence.length > 0 && (
+            <ul class="bare">
+              {found.evidence.map((line, k) => (
+                <li key={k}>
+                  <Jump seq={line.seq} pick={pick} /> {plain(line.text)}
+                </li>
+              ))}
+            </ul>
+          )}
+          <dl class="said">
+            {[
+              ["The log proves", found.proves],
+              ["It suggests", found.suggests],
+              ["It cannot tell", found.unknown],
+            ].map(
+              ([title, text]) =>
+                text && (
+                  <Fragment key={title}>
+                    <dt>{title}</dt>
+                    <dd>{plain(text)}</dd>
+                  </Fragment>
+                ),
+            )}
+            {found.next && (
+              <>
+                <dt>Next</dt>
+                <dd>
+                  <code>{plain(found.next)}</code>
+                </dd>
+              </>
+            )}
+          </dl>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function About({ row, call, pick }) {
+  const ways = { c2s: "client → server", s2c: "server → client" };
+  return (
+    <section id="about" aria-label="The event">
+      <h1>
+        #{row.seq} {row.label}
+      </h1>
+      <dl class="facts">
+        <dt>at</dt>
+        <dd>{seconds(row.at)} s</dd>
+        {row.dir && (
+          <>
+            <dt>way</dt>
+            <dd>{ways[row.dir]}</dd>
+          </>
+        )}
+        <dt>kind</dt>
+        <dd>
+          {row.kind}
+          {row.messages > 1 ? `, ${row.messages} messages` : ""}
+          {row.late ? ", late" : ""}
+        </dd>
+        {row.stream > 0 && (
+          <>
+            <dt>HTTP exchange</dt>
+            <dd>{row.stream}</dd>
+          </>
+        )}
+        {row.call > 0 && row.call !== row.seq && (
+          <>
+            <dt>about</dt>
+            <dd>
+              <Jump seq={row.call} pick={pick} />
+            </dd>
+          </>
+        )}
+        {call && row.seq === call.request && (
+          <>
+            <dt>{call.how === "open" ? "answer" : call.how}</dt>
+            <dd>{call.end ? <Jump seq={call.end} pick={pick} /> : "none"}</dd>
+          </>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function Finding({ found, pick, at }) {
+  return (
+    <li class={"finding " + found.severity}>
+      <strong>{found.rule}</strong> {plain(found.text)}
+      {found.section && <span class="dim"> ({plain(found.section)})</span>}{" "}
+      {found.events
+        .filter((seq) => seq !== at)
+        .map((seq) => (
+          <Jump key={seq} seq={seq} pick={pick} />
+        ))}
+    </li>
+  );
+}
+
+// Findings are first those of the event, then all.
+function Findings({ findings, at, pick }) {
+  const [most, setMost] = useState(FEW);
+  const { findings: all, total } = findings;
+  const here = all.filter((found) => found.events.includes(at));
+  if (!total) return null;
+  return (
+    <section id="findings" aria-label="Findings">
+      {here.length > 0 && (
+        <>
+          <h2>Findings here</h2>
+          <ul class="bare">
+            {here.map((found, n) => (
+              <Finding key={n} found={found} pick={pick} at={at} />
+            ))}
+          </ul>
+        </>
+      )}
+      <details>
+        <summary>{total === 1 ? "The finding" : `All ${count(total)} findings`} of the session</summary>
+        <ul class="bare">
+          {all.slice(0, most).map((found, n) => (
+            <Finding key={n} found={found} pick={pick} />
+          ))}
+        </ul>
+        {all.length > most && <button onClick={() => setMost(most * 5)}>{all.length - most} more</button>}
+        {all.length < total && (
+          <p class="dim">The first {count(all.length)} are here; mcprec check lists the others.</p>
+        )}
+      </details>
+    </section>
+  );
+}
+
+// State is how the session stood after an event, in the words of Go.
+function State({ s, at, grown, pick }) {
+  const [state, setState] = useState(null);
+  useEffect(() => {
+    let wanted = true;
+    const timer = setTimeout(() => {
+      api.state(s, at).then(
+        (answer) => wanted && setState(answer),
+        () => {},
+      );
+    }, 40);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [s, at, grown]);
+  return (
+    <section id="state" aria-label="State after the event" data-seq={state ? state.seq : undefined}>
+      <h2>State after #{state ? state.seq : at}</h2>
+      {state && (
+        <dl class="facts">
+          {state.facts.map((fact) => (
+            <Fact key={fact.key} fact={fact} pick={pick} />
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}
+
+// Fact is a line whose topic stands before two blanks or more. The first mention of one of its
+// events becomes a jump.
+function Fact({ fact, pick }) {
+  const [, topic, words] = /^(.*?)\s{2,}([^]*)$/.exec(fact.text) || [null, "", fact.text];
+  const parts = plain(words || "").split(/(#\d+)\b/);
+  const known = new Set((fact.events || []).map((seq) => "#" + seq));
+  return (
+    <>
+      <dt>{topic}</dt>
+      <dd>
+        {parts.map((part, n) => {
+          if (!known.delete(part)) return part;
+          return <Jump key={n} seq={Number(part.slice(1))} pick={pick} />;
+        })}
+        {[...known].map((name) => (
+          <Jump key={name} seq={Number(name.slice(1))} pick={pick} />
+        ))}
+      </dd>
+    </>
+  );
+}

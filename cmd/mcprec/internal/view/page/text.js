@@ -1,0 +1,55 @@
+// How the page shows texts, times and sizes.
+
+// Characters that turn the direction of a line, have no width, or drive a terminal.
+const control = new RegExp(
+  "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
+    "\\ufeff\\ufff9-\\ufffb]|\\udb40[\\udc00-\\udc7f]",
+  "g",
+);
+
+// Of these, a text of several lines keeps its line ends and tabs.
+const layout = /[\n\t]/;
+
+const byNumber = (found) => "\\u{" + found.codePointAt(0).toString(16).padStart(4, "0") + "}";
+
+// plain shows such characters by number. Every text of a peer goes through it.
+export const plain = (text) => String(text ?? "").replace(control, byNumber);
+
+// plainLines is plain for a text of several lines.
+export const plainLines = (text) =>
+  String(text ?? "").replace(control, (found) => (layout.test(found) ? found : byNumber(found)));
+
+// clip shortens a text to a number of characters.
+export function clip(text, most) {
+  const room = Math.floor(most);
+  if (text.length <= room) return text;
+  return room < 2 ? "" : text.slice(0, room - 1) + "…";
+}
+
+// duration shows nanoseconds in the unit that suits them.
+export function duration(nanoseconds) {
+  const size = Math.abs(nanoseconds);
+  if (size >= 3600e9) return (nanoseconds / 3600e9).toFixed(1) + " h";
+  if (size >= 60e9) return (nanoseconds / 60e9).toFixed(1) + " min";
+  if (size >= 1e9) return (nanoseconds / 1e9).toFixed(2) + " s";
+  if (size >= 1e6) return (nanoseconds / 1e6).toFixed(size >= 1e8 ? 0 : 1) + " ms";
+  if (size >= 1e3) return Math.round(nanoseconds / 1e3) + " µs";
+  return nanoseconds + " ns";
+}
+
+// seconds shows nanoseconds as seconds, to the microsecond.
+export const seconds = (nanoseconds) => (nanoseconds / 1e9).toFixed(6);
+
+export const count = (number) => Number(number).toLocaleString("en");
+
+// plural is a count with its noun.
+export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+export function bytes(size) {
+  if (size >= 1 << 20) return (size / (1 << 20)).toFixed(1) + " MiB";
+  if (size >= 1 << 10) return (size / (1 << 10)).toFixed(1) + " KiB";
+  return size + " B";
+}
+
+// classes joins the names of classes that apply.
+export const classes = (...names) => names.filter(Boolean).join(" ");
