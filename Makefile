@@ -8,12 +8,14 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # example's for the newest: there the adapter's tests run again.
 NEWEST = cd examples/gosdk && $(GO) test
 GOSDK = github.com/mcprec/mcprec/transport/gosdk
+# The page of mcprec view is bundled by a module of its own.
+BUNDLE = cmd/mcprec/internal/view/bundle
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 # The same commit and the same Go make the same bytes, wherever they are built: no
 # paths, no C, no settings of the machine. The version is that of git.
 BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64= GOARM64= GOEXPERIMENT= $(GO) build -trimpath -buildvcs=auto
 
-.PHONY: help build test ci race fuzz soak torture zoo bench golden tidy lint modules reproducible vuln clean
+.PHONY: help build test ci race fuzz soak torture zoo bench golden page tidy lint modules reproducible vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -25,6 +27,7 @@ test: ## run the tests
 	$(GO) test $(FLAGS) ./...
 	$(NEWEST) $(FLAGS) . $(GOSDK)
 	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
+	cd $(BUNDLE) && $(GO) test $(FLAGS) .
 
 # A program of a race build sleeps for a second when it ends, and the tests run thousands.
 race: export GORACE = atexit_sleep_ms=10
@@ -80,15 +83,18 @@ bench: ## run the benchmarks: ratios, side by side in one run
 golden: ## rewrite the expected outputs; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' . | xargs -n1 dirname | sort -u) -update
 
+page: ## bundle the page of mcprec view
+	cd $(BUNDLE) && $(GO) run .
+
 tidy: ## bring every module's go.mod and go.sum up to date
 	$(GO) mod tidy
-	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod; do \
+	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod $(BUNDLE)/go.mod; do \
 	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
 	done
 
 lint: modules ## gofmt, go vet, staticcheck, and the modules
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	@set -e; for dir in . examples/gosdk transport/mcpgo; do \
+	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE); do \
 	  (cd $$dir && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...); \
 	done
 	$(GO) vet ./.ci/skips && $(GO) test ./.ci/skips
@@ -96,7 +102,7 @@ lint: modules ## gofmt, go vet, staticcheck, and the modules
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
 	$(GO) mod tidy -diff
 	$(GO) mod verify
-	@set -e; for dir in examples/gosdk transport/mcpgo; do (cd $$dir && $(GO) mod tidy -diff); done
+	@set -e; for dir in examples/gosdk transport/mcpgo $(BUNDLE); do (cd $$dir && $(GO) mod tidy -diff); done
 
 reproducible: ## build HEAD twice, in two folders and with two caches: the same bytes, without C
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
