@@ -256,10 +256,34 @@ func (p *played) shared() ([]byte, error) {
 	}
 	run := *p
 	run.Words = words
+	run.Steps = withoutIdle(p.Steps)
 	return json.Marshal(struct {
 		played
 		Verdict map[string]json.RawMessage `json:"verdict"`
 	}{run, members})
+}
+
+// withoutIdle returns steps without the inner queues that stay empty: a run is then that of an end
+// without a queue.
+func withoutIdle(steps []step) []step {
+	used := map[string]bool{}
+	for _, s := range steps {
+		for end, box := range s.Inner {
+			used[end] = used[end] || box.Size > 0 || box.Stuck
+		}
+	}
+	kept := make([]step, len(steps))
+	for i, s := range steps {
+		inner := map[string]innerBox{}
+		for end, box := range s.Inner {
+			if used[end] {
+				inner[end] = box
+			}
+		}
+		s.Inner = inner
+		kept[i] = s
+	}
+	return kept
 }
 
 // of returns the models of an end.

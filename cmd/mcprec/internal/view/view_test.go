@@ -1,0 +1,256 @@
+package view
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/transport"
+)
+
+var update = flag.Bool("update", false, "rewrite the goldens")
+
+// plainWords are Words without those of the command.
+type plainWords struct{}
+
+func (plainWords) Live(_ context.Context, s *session.Session, _ store.Header) (why.Live, error) {
+	return why.Live{Now: s.Now()}, nil
+}
+
+func (plainWords) Why(_ *session.Session, _ store.Header, told why.Report, isLive bool) ([]string, why.Report) {
+	return []string{fmt.Sprintf("stuck: %t, live: %t", told.Stuck(), isLive)}, told
+}
+
+// openFixture opens a session of a file.
+func openFixture(t *testing.T, path string) *session.Session {
+	t.Helper()
+	s, err := session.Open(t.Context(), session.Home{Dir: t.TempDir()}, path, strings.NewReader(""), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// serve returns a server of sessions whose indexing has ended.
+func serve(t *testing.T, options Options) *Server {
+	t.Helper()
+	options.Words = plainWords{}
+	x, err := Listen(t.Context(), "127.0.0.1:0", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return x
+}
+
+// ask makes a request of the page, past the guard.
+func ask(t *testing.T, x *Server, path string) (status int, body []byte) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/"+path, nil)
+	w := httptest.NewRecorder()
+	x.routes().ServeHTTP(w, r)
+	return w.Code, w.Body.Bytes()
+}
+
+// golden compares a text with a file, or rewrites the file with -update.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("%s differs; go test -update rewrites it:\n%s", path, text)
+	}
+}
+
+// TestAnswers holds the answer of every path about the bundled session to a golden.
+func TestAnswers(t *testing.T) {
+	x := serve(t, Options{Sessions: []*session.Session{openFixture(t, "../../../../fixtures/seed.jsonl")}})
+	<-x.indexes[0].ended
+	var text strings.Builder
+	for _, path := range []string{"session", "rows", "rows?from=5&n=2", "rows?from=13", "rows?n=many", "overview?n=4", "state?at=6", "state?at=99", "frame?seq=5", "frame?seq=5&from=140",
+		"frame?seq=99", "findings", "why", "find?filter=tool:count", "find?filter=no:such", "run?client=inbox:0", "run?client=no-such", "diff", "sessions", "session?s=1", "session?id=01a1fee3", "no-such"} {
+		status, body := ask(t, x, path)
+		if strings.HasPrefix(path, "find?filter=tool") {
+			body = fmt.Appendf(nil, "%v", body)
+		}
+		var spread bytes.Buffer
+		if json.Indent(&spread, body, "", " ") == nil && strings.HasPrefix(path, "run?") {
+			body = spread.Bytes()
+		}
+		fmt.Fprintf(&text, "-- %s: %d --\n%s\n", path, status, bytes.TrimSpace(body))
+	}
+	golden(t, "answers.txt", text.String())
+}
+
+// TestGuard is the table of who may ask.
+func TestGuard(t *testing.T) {
+	const host = "127.0.0.1:4000"
+	passed := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	x := &guard{host, "KEY", passed}
+	const cookie = "mcprec-view-4000=KEY"
+	for _, row := range []struct {
+		what, method, path string
+		header             map[string]string
+		want               int
+	}{
+		{"the printed address", "GET", "/?key=KEY", nil, 303},
+		{"a wrong key", "GET", "/?key=KEYS", nil, 403},
+		{"an empty key", "GET", "/?key=", nil, 403},
+		{"the key elsewhere", "GET", "/api/rows?key=KEY", nil, 403},
+		{"no key", "GET", "/", nil, 403},
+		{"the cookie", "GET", "/api/rows", map[string]string{"Cookie": cookie}, 418},
+		{"a wrong cookie", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4000=KE"}, 403},
+		{"the cookie of another port", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4001=KEY"}, 403},
+		{"a name bound to this address", "GET", "/?key=KEY", map[string]string{"Host": "evil.example:4000"}, 421},
+		{"localhost", "GET", "/api/rows", map[string]string{"Host": "localhost:4000", "Cookie": cookie}, 421},
+		{"another port", "GET", "/api/rows", map[string]string{"Host": "127.0.0.1:4001", "Cookie": cookie}, 421},
+		{"the page", "GET", "/api/rows", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, 418},
+		{"the address bar", "GET", "/", map[string]string{"Sec-Fetch-Site": "none", "Cookie": cookie}, 418},
+		{"another site", "GET", "/api/rows", map[string]string{"Sec-Fetch-Site": "cross-site", "Cookie": cookie}, 403},
+		{"another port of this host", "GET", "/", map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, 403},
+		{"a link with the key on another site", "GET", "/?key=KEY", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
+		{"a POST of the page", "POST", "/api/explore", map[string]string{"Origin": "http://" + host, "Cookie": cookie}, 418},
+		{"a POST without origin", "POST", "/api/explore", map[string]string{"Cookie": cookie}, 403},
+		{"a POST of another origin", "POST", "/api/explore", map[string]string{"Origin": "http://evil.example", "Cookie": cookie}, 403},
+		{"a POST of no origin", "POST", "/api/explore", map[string]string{"Origin": "null", "Cookie": cookie}, 403},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), row.method, row.path, nil)
+		r.Host = host
+		for name, value := range row.header {
+			if r.Header.Set(name, value); name == "Host" {
+				r.Host = value
+			}
+		}
+		w := httptest.NewRecorder()
+		x.ServeHTTP(w, r)
+		if w.Code != row.want {
+			t.Errorf("%s: %d, want %d", row.what, w.Code, row.want)
+		}
+		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store"} {
+			if got := w.Header().Get(name); got != want {
+				t.Errorf("%s: %s: %q", row.what, name, got)
+			}
+		}
+		if set := w.Header().Get("Set-Cookie"); row.want == 303 && set != cookie+"; Path=/; HttpOnly; SameSite=Strict" || row.want != 303 && set != "" {
+			t.Errorf("%s: sets the cookie %q", row.what, set)
+		}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?session=abc&key=KEY", nil)
+	r.Host = host
+	w := httptest.NewRecorder()
+	if x.ServeHTTP(w, r); w.Header().Get("Location") != "/?session=abc" {
+		t.Errorf("the key leads to %q", w.Header().Get("Location"))
+	}
+}
+
+// TestListenOnlyHere: the page is not for other machines.
+func TestListenOnlyHere(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "[::]:0", "example.org:0", "127.0.0.1"} {
+		x, err := Listen(t.Context(), address, Options{})
+		if err == nil {
+			t.Errorf("%s: listens at %v", address, x.URL())
+			_ = x.Close()
+		}
+	}
+}
+
+// TestLive: a session that is being recorded grows on the page, and ends.
+func TestLive(t *testing.T) {
+	home := session.Home{Dir: t.TempDir()}
+	db, err := boltstore.Open(home.Dir, boltstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const id = "019a0000-0000-7000-8000-00000000000a"
+	spool, err := db.Spool(t.Context(), store.Event{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: id, Start: time.Now(), Transport: "stdio"}.Encode()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := uint64(1)
+	write := func(kind store.Kind, dir transport.Direction, payload string) {
+		t.Helper()
+		seq++
+		e := store.Event{Seq: seq, At: time.Duration(seq), Kind: kind, Dir: dir, Payload: []byte(payload)}
+		if err := spool.Write([]store.Part{{Event: e}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(store.Frame, transport.ClientToServer, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	s, err := session.Open(t.Context(), home, id, strings.NewReader(""), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := serve(t, Options{Sessions: []*session.Session{s}})
+	server := httptest.NewServer(x.routes())
+	defer server.Close()
+	answer, err := server.Client().Get(server.URL + "/api/live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewReader(answer.Body)
+	// await reads events until a head has so many indexed events.
+	await := func(indexed uint64) (head sessionAnswer) {
+		t.Helper()
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, ok := strings.CutPrefix(line, "data: "); ok {
+				if json.Unmarshal([]byte(data), &head) == nil && head.Indexed >= indexed {
+					return head
+				}
+			}
+		}
+	}
+	if head := await(2); head.State != store.Live || head.Done {
+		t.Errorf("%+v", head)
+	}
+	write(store.Frame, transport.ServerToClient, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	await(3)
+	status, body := ask(t, x, "rows?from=3")
+	if !strings.Contains(string(body), `"label":"result of #2 ping`) || status != http.StatusOK {
+		t.Errorf("rows: %d %s", status, body)
+	}
+	write(store.Closed, 0, `{"frames":2,"lost":0}`)
+	if err := spool.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for head := await(4); !head.Done; {
+		head = await(4)
+	}
+	rest, err := io.ReadAll(lines)
+	if err != nil || !strings.Contains(string(rest), "event: end") {
+		t.Errorf("%s, %v", rest, err)
+	}
+}
