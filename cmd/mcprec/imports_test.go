@@ -198,7 +198,7 @@ func TestImports(t *testing.T) {
 func TestPure(t *testing.T) {
 	impure := []string{"context", "io", "net", "net/http", "os", "os/exec", "sync", "syscall", module + "/transport/streamable"}
 	clock := []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
-	for _, dir := range []string{"replay", "replay/timeline", "replay/match", "replay/why"} {
+	for _, dir := range []string{"replay", "replay/timeline", "replay/match", "replay/why", "replay/picture"} {
 		paths, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(paths), err)

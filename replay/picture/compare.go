@@ -152,7 +152,8 @@ func (c *Comparison) add(section string, rows []CompareRow, label func(side int,
 		return
 	}
 	if more := len(rows) - shownRows; more > 0 {
-		rows = append(slices.Clip(rows[:shownRows]), CompareRow{Kind: note, Text: fmt.Sprintf("%s not shown", phrase.Plural(more, "more row"))})
+		text := fmt.Sprintf("%s not shown", phrase.Plural(more, "more row"))
+		rows = append(slices.Clip(rows[:shownRows]), CompareRow{Kind: note, Text: text})
 	}
 	for i := range rows {
 		r := &rows[i]

@@ -136,8 +136,9 @@ func (x *Index) onFrame(event store.Event, messages []transport.Message, isJSON 
 	}
 	for i := range messages {
 		link := x.links.Message(event, &messages[i])
+		kind := messages[i].Kind()
 		failure := isFailure(&messages[i], link)
-		if failure || messages[i].Kind() == transport.Invalid || messages[i].Kind() == transport.Response && link.Role != timeline.Answers {
+		if failure || kind == transport.Invalid || kind == transport.Response && link.Role != timeline.Answers {
 			x.flag(event.Seq, flagFault)
 		}
 		if link.Call == nil {
@@ -197,11 +198,14 @@ func (x *Index) end(number, seq uint32, role timeline.Role, outcome outcome) {
 
 // isFailure reports whether a message is an error, or a tool's result that is one.
 func isFailure(message *transport.Message, link timeline.Link) bool {
-	if message.Kind() != transport.Response {
+	switch {
+	case message.Kind() != transport.Response:
 		return false
+	case message.Error != nil:
+		return true
 	}
-	return message.Error != nil ||
-		link.Role == timeline.Answers && link.Call.Method == mcp.MethodCallTool && string(transport.Member(message.Result, mcp.MemberIsError)) == "true"
+	ofTool := link.Role == timeline.Answers && link.Call.Method == mcp.MethodCallTool
+	return ofTool && string(transport.Member(message.Result, mcp.MemberIsError)) == "true"
 }
 
 // packPause packs a duration into the exponent and the upper bits of the fraction of a

@@ -67,7 +67,9 @@ func (d *Diagram) Add(entry timeline.Entry) error {
 	if len(entry.Messages) == 0 {
 		var refused []timeline.EntryMessage // calls that the HTTP status of the entry answers
 		for _, c := range entry.Refused {
-			refused = append(refused, timeline.EntryMessage{Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c, Role: timeline.Answers})
+			refused = append(refused, timeline.EntryMessage{
+				Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c, Role: timeline.Answers,
+			})
 			delete(d.open, c)
 		}
 		return d.line(head, entry, refused, d.event(entry))

@@ -183,6 +183,23 @@ func TestMermaid(t *testing.T) {
 	}
 }
 
+// TestPartsOfFrames: a frame that was cut, or whose rest has not come, is no empty batch.
+func TestPartsOfFrames(t *testing.T) {
+	list := events("> {\"id\":1,\"meth\n< {\"id\n> []")
+	list[0].Cut = 4096
+	list[1].Open = true
+	drawn := draw(t, 100, list)
+	text, _ := mermaid(t, sequence.MermaidLimit, list)
+	for i, want := range []string{"frame, cut: 4096 B more passed", "frame, whose rest has not come", "empty batch"} {
+		if line := strings.Split(drawn, "\n")[i+1]; !strings.Contains(line, want) {
+			t.Errorf("%s, want %s", line, want)
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("%s, want %s", text, want)
+		}
+	}
+}
+
 // TestMermaidLimit: what has no room is counted, and the text is no longer than allowed.
 func TestMermaidLimit(t *testing.T) {
 	list := events(playbook)

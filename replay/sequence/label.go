@@ -88,7 +88,8 @@ func fitted(entryMessage timeline.EntryMessage, width int) string {
 	const least = 8 // columns of a target that still mean something
 	entryMessage.Target = phrase.CutColumns(entryMessage.Target, max(width, least))
 	label := Label(entryMessage)
-	for over := phrase.Columns(label) - width; over > 0 && phrase.Columns(entryMessage.Target) > least; over = phrase.Columns(label) - width {
+	for phrase.Columns(label) > width && phrase.Columns(entryMessage.Target) > least {
+		over := phrase.Columns(label) - width
 		entryMessage.Target = phrase.CutColumns(entryMessage.Target, max(phrase.Columns(entryMessage.Target)-over, least))
 		label = Label(entryMessage)
 	}

@@ -121,7 +121,8 @@ func mermaidNote(e timeline.Entry) string {
 	case e.Kind == store.Delivered:
 		what += " " + e.Dir.String()
 	}
-	return fmt.Sprintf("    Note %s: %s", where, mermaidText(fmt.Sprintf("#%d %s%s %s", e.Seq, exchange(e), phrase.Name(what), e.Aside())))
+	text := fmt.Sprintf("#%d %s%s %s", e.Seq, exchange(e), phrase.Name(what), e.Aside())
+	return fmt.Sprintf("    Note %s: %s", where, mermaidText(text))
 }
 
 // mermaidText escapes a text: every character but letters, digits and some marks is written

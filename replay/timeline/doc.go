@@ -8,7 +8,8 @@
 //
 // [Index] pairs messages, for this package and for every other. It holds the open requests
 // by direction and by the value of their ids and progress tokens, and over HTTP by exchange
-// too, because two clients may use the same id. [Transcript] makes an [Entry] of each event
+// too, because two clients may use the same id. [Linker] applies it to the messages of a session, and
+// says how each belongs to its [Call]. [Transcript] makes an [Entry] of each event
 // as it passes, and remembers only the open calls and the latest past ones. [Calls] keeps
 // every [Call] with its response. [Endings] keeps a few bytes of each call, so that a
 // Transcript can name the answer at the request.
