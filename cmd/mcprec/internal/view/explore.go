@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/replay/picture"
+	"github.com/mcprec/mcprec/store"
 )
 
 // exploring lets one exploration run at a time.
@@ -102,6 +105,66 @@ func (x *Server) explore(w http.ResponseWriter, r *http.Request, i *index) error
 		out.send("error", map[string]string{"error": err.Error()})
 		return nil
 	}
-	out.send("report", map[string]any{"report": report})
-	return nil
+	failing, err := i.drawSchedule(r.Context(), report.Failing, report.Level)
+	if err == nil {
+		var passing *schedule
+		passing, err = i.drawSchedule(r.Context(), report.Passing, report.Level)
+		out.send("report", map[string]any{"report": report, "failing": failing, "passing": passing, "apart": report.Apart})
+	}
+	return err
+}
+
+// schedule is a schedule with its frames by their names, such as c2s.1.
+type schedule struct {
+	*explore.Schedule
+	Frames map[string]picture.Frame `json:"frames"`
+}
+
+// drawSchedule names the frames of a schedule: at level L0, where each end sends in its recorded
+// order, as the rows of the session do, else by the names of the steps.
+func (x *index) drawSchedule(ctx context.Context, of *explore.Schedule, level explore.Level) (*schedule, error) {
+	if of == nil {
+		return nil, nil
+	}
+	drawn := &schedule{of, map[string]picture.Frame{}}
+	last := map[string]int{}
+	for _, step := range of.Steps {
+		if step.N == 0 {
+			continue
+		}
+		label := step.Name
+		if _, message, ok := strings.Cut(label, " "+step.Op+" "); ok {
+			label = message
+		}
+		key := fmt.Sprintf("%s.%d", step.Dir, step.N)
+		if known, ok := drawn.Frames[key]; !ok || known.Label == "" {
+			drawn.Frames[key] = picture.Frame{Label: label, Dir: step.Dir}
+		}
+		last[step.Dir] = max(last[step.Dir], step.N)
+	}
+	if level != explore.L0 {
+		return drawn, nil
+	}
+	var seqs []uint64
+	numbers := map[string]int{}
+	for e, err := range x.source.recorded(ctx, 1, false) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind != store.Frame {
+			continue
+		}
+		dir := e.Dir.String()
+		numbers[dir]++
+		key := fmt.Sprintf("%s.%d", dir, numbers[dir])
+		if frame, ok := drawn.Frames[key]; ok {
+			frame.Seq = e.Seq
+			drawn.Frames[key] = frame
+			seqs = append(seqs, e.Seq)
+		}
+		if numbers["c2s"] >= last["c2s"] && numbers["s2c"] >= last["s2c"] {
+			break
+		}
+	}
+	return drawn, x.name(ctx, seqs, drawn.Frames)
 }

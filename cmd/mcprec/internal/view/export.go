@@ -10,11 +10,14 @@ import (
 	"fmt"
 	"html"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/mask"
@@ -45,19 +48,22 @@ const (
 
 // data is what the page reads in place of its server's answers.
 type data struct {
-	Session   any                    `json:"session"`
-	Other     any                    `json:"other,omitempty"`
-	Rows      any                    `json:"rows"`
-	Overview  any                    `json:"overview"`
-	Findings  any                    `json:"findings"`
-	Why       any                    `json:"why"`
-	Options   options                `json:"options"`
-	States    []stateChange          `json:"states"`
-	Frames    map[uint64]any         `json:"frames"`
-	Runs      map[string]int         `json:"runs"` // "client server capacity": an index of RunList
-	RunList   []json.RawMessage      `json:"runList"`
-	RunFrames map[string]playedFrame `json:"runFrames"`
-	Compare   any                    `json:"compare"`
+	Session  any            `json:"session"`
+	Other    any            `json:"other,omitempty"`
+	Rows     any            `json:"rows"`
+	Overview any            `json:"overview"`
+	Findings any            `json:"findings"`
+	Why      any            `json:"why"`
+	Options  options        `json:"options"`
+	States   []stateChange  `json:"states"`
+	Frames   map[uint64]any `json:"frames"`
+	// Plain names the model of each SDK, by end.
+	Plain     map[string]map[string]string `json:"plain"`
+	Runs      map[string]int               `json:"runs"` // "client server capacity" of plain models: an index of RunList
+	RunList   []json.RawMessage            `json:"runList"`
+	StepLists [][]int                      `json:"stepLists"`
+	RunFrames map[string]picture.Frame     `json:"runFrames"`
+	Compare   any                          `json:"compare"`
 }
 
 // stateChange is how the state of a session changed with an event.
@@ -196,13 +202,9 @@ func (x *Exported) runs(ctx context.Context, i *index, d *data) error {
 		}
 	}
 	d.Runs = map[string]int{}
-	places := map[string]int{}
-	type plainSetup struct {
-		replay.Models
-		replay.Capacity
-	}
-	plain := map[plainSetup]*played{} // an SDK runs as its model does
-	var steps []step
+	d.RunFrames = map[string]picture.Frame{}
+	d.Plain = map[string]map[string]string{"client": {}, "server": {}}
+	shared := sharing{data: d, runs: map[string]int{}, steps: map[string]int{}}
 	for _, c := range d.Options.of("client") {
 		for _, s := range d.Options.of("server") {
 			for _, room := range d.Options.Capacities {
@@ -210,80 +212,101 @@ func (x *Exported) runs(ctx context.Context, i *index, d *data) error {
 				if err != nil {
 					return err
 				}
-				named := replay.Models{Client: setup.Client.Unnamed(), Server: setup.Server.Unnamed()}
-				p := plain[plainSetup{named, setup.Capacity}]
-				if p == nil {
-					p = play(recording, replay.Setup{Client: named.Client, Server: named.Server, Capacity: setup.Capacity})
-					plain[plainSetup{named, setup.Capacity}] = p
+				setup.Client = setup.Client.Unnamed() // an SDK runs as its model does
+				setup.Server = setup.Server.Unnamed()
+				d.Plain["client"][c], d.Plain["server"][s] = setup.Client.String(), setup.Server.String()
+				key := setup.Client.String() + " " + setup.Server.String() + " " + room
+				if _, ok := d.Runs[key]; ok {
+					continue
 				}
-				text, err := p.shared()
+				run, err := i.play(ctx, recording, setup)
+				if err == nil {
+					d.Runs[key], err = shared.add(run)
+				}
 				if err != nil {
 					return err
 				}
-				place, ok := places[string(text)]
-				if !ok {
-					place = len(d.RunList)
-					places[string(text)] = place
-					d.RunList = append(d.RunList, text)
-					steps = append(steps, p.Steps...)
-				}
-				d.Runs[c+" "+s+" "+room] = place
 			}
 		}
 	}
-	d.RunFrames, err = i.frames(ctx, steps)
-	return err
+	return nil
 }
 
-// shared returns a run without what differs between setups that come to the same run.
-func (p *played) shared() ([]byte, error) {
-	verdict, err := json.Marshal(p.Verdict)
-	if err != nil {
-		return nil, err
+// sharing collects runs, each once, and their lists of steps, each once.
+type sharing struct {
+	*data
+	runs, steps map[string]int // by the text: an index
+}
+
+// add adds a run without what differs between setups that come to the same run, and returns its
+// place.
+func (x *sharing) add(run picture.Run) (place int, err error) {
+	for name, frame := range run.Frames {
+		x.RunFrames[name] = frame
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(verdict, &members); err != nil {
-		return nil, err
+	packed := packSteps(run.Steps)
+	key := fmt.Sprint(packed)
+	list, ok := x.steps[key]
+	if !ok {
+		list = len(x.StepLists)
+		x.steps[key] = list
+		x.StepLists = append(x.StepLists, packed)
+	}
+	text, err := json.Marshal(run)
+	if err != nil {
+		return 0, err
+	}
+	var members, verdict map[string]json.RawMessage
+	if err = json.Unmarshal(text, &members); err == nil {
+		err = json.Unmarshal(members["verdict"], &verdict)
+	}
+	if err != nil {
+		return 0, err
 	}
 	for _, name := range []string{"models", "capacity", "sequence"} {
-		delete(members, name)
+		delete(verdict, name)
 	}
-	words := p.Words
-	if head, counts, ok := strings.Cut(words, ": "); ok && strings.HasPrefix(words, "PASS capacity ") {
-		head, _, _ = strings.Cut(head, " ")
-		counts, _, _ = strings.Cut(counts, " (")
-		words = head + ": " + counts
+	delete(members, "frames")
+	members["steps"] = json.RawMessage(strconv.Itoa(list))
+	if members["verdict"], err = json.Marshal(verdict); err != nil {
+		return 0, err
 	}
-	run := *p
-	run.Words = words
-	run.Steps = withoutIdle(p.Steps)
-	return json.Marshal(struct {
-		played
-		Verdict map[string]json.RawMessage `json:"verdict"`
-	}{run, members})
+	if text, err = json.Marshal(members); err != nil {
+		return 0, err
+	}
+	if place, ok = x.runs[string(text)]; !ok {
+		place = len(x.RunList)
+		x.runs[string(text)] = place
+		x.RunList = append(x.RunList, text)
+	}
+	return place, nil
 }
 
-// withoutIdle returns steps without the inner queues that stay empty: a run is then that of an end
-// without a queue.
-func withoutIdle(steps []step) []step {
-	used := map[string]bool{}
+// packSteps returns seven numbers a step, which static.js of the page unpacks: what it is (offer,
+// take, ack, give, and 4 more for s2c), the frame, the frames in the transport (c2s, s2c), the line,
+// and of the inner queues of the client and the server twice the size, and one more if it is stuck.
+func packSteps(steps []picture.RunStep) (packed []int) {
+	pack := func(queue *picture.Inner) (number int) {
+		if queue == nil {
+			return 0
+		}
+		if number = 2 * queue.Size; queue.Stuck {
+			number++
+		}
+		return number
+	}
 	for _, s := range steps {
-		for end, box := range s.Inner {
-			used[end] = used[end] || box.Size > 0 || box.Stuck
+		kind := slices.Index([]string{"offer", "take", "ack", "give"}, s.Op)
+		if s.Dir == "s2c" {
+			kind += 4
 		}
-	}
-	kept := make([]step, len(steps))
-	for i, s := range steps {
-		inner := map[string]innerBox{}
-		for end, box := range s.Inner {
-			if used[end] {
-				inner[end] = box
-			}
+		var inner picture.InnerPair
+		if s.Inner != nil {
+			inner = *s.Inner
 		}
-		s.Inner = inner
-		kept[i] = s
+		packed = append(packed, kind, s.N, s.Queue.C2S, s.Queue.S2C, s.Tick, pack(inner.Client), pack(inner.Server))
 	}
-	return kept
+	return packed
 }
 
 // of returns the models of an end.

@@ -3,14 +3,12 @@ package view
 import (
 	"context"
 	"net/http"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/picture"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -137,159 +135,29 @@ func (x *Server) run(i *index, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	played := play(recording, setup)
-	played.Frames, err = i.frames(r.Context(), played.Steps)
-	return played, err
+	return i.play(r.Context(), recording, setup)
 }
 
-// maxSteps is how many steps a page draws: the last of a run.
-const maxSteps = 3000
-
-// played is a run as the page draws it.
-type played struct {
-	Verdict replay.Verdict         `json:"verdict"`
-	Words   string                 `json:"words"`
-	Steps   []step                 `json:"steps"`
-	Total   int                    `json:"total"`
-	Held    []held                 `json:"held"`
-	Frames  map[string]playedFrame `json:"frames,omitempty"`
-	Error   string                 `json:"error"`
-}
-
-type step struct {
-	Op    string              `json:"op"`
-	Dir   string              `json:"dir"`
-	N     int                 `json:"n"`
-	Queue map[string]int      `json:"queue"`
-	Inner map[string]innerBox `json:"inner,omitempty"`
-	Tick  int                 `json:"tick"`
-}
-
-type innerBox struct {
-	Size  int  `json:"size"`
-	Room  int  `json:"room"`
-	Stuck bool `json:"stuck"`
-}
-
-// held is a frame that did not arrive.
-type held struct {
-	Dir  string `json:"dir"`
-	N    int    `json:"n"`
-	By   string `json:"by"` // writer, queue or reader
-	Text string `json:"text"`
-}
-
-type playedFrame struct {
-	Seq   uint64 `json:"seq"`
-	Label string `json:"label"`
-	Kind  string `json:"kind"`
-	Dir   string `json:"dir"`
-	Tone  string `json:"tone"`
-}
-
-// play replays a recording, and keeps the last steps.
-func play(recording *replay.Recording, setup replay.Setup) *played {
-	p := &played{Verdict: replay.Closed(recording, setup).Judged(), Steps: []step{}, Held: []held{}}
-	p.Words, _, _ = strings.Cut(p.Verdict.Text(), "\n")
-	var offered, taken, given [3]int
-	var last replay.Step
-	tick := 0
-	replay.Steps(recording, setup, func(s replay.Step) {
-		p.Total++
-		sameFrame := last.Dir == s.Dir && last.N == s.N
-		if !sameFrame || s.Kind == transport.Take || last.Kind != transport.Take && last.Kind != transport.Ack { // a rendezvous is one line
-			tick++
-		}
-		last = s
-		switch s.Kind {
-		case transport.Take:
-			taken[s.Dir] = s.N
-		case transport.Give:
-			given[s.Dir] = s.N
-		case transport.Ack:
-		default:
-			offered[s.Dir] = s.N
-		}
-		drawn := step{Op: strings.ToLower(s.Kind.String()), Dir: s.Dir.String(), N: s.N, Queue: map[string]int{"c2s": s.C2S, "s2c": s.S2C}, Tick: tick}
-		for _, end := range []struct {
-			name  string
-			model replay.Model
-			queue replay.InnerQueue
-		}{{"client", setup.Client, s.Client}, {"server", setup.Server, s.Server}} {
-			if _, ok := end.model.Queue(); ok {
-				if drawn.Inner == nil {
-					drawn.Inner = map[string]innerBox{}
-				}
-				drawn.Inner[end.name] = innerBox(end.queue)
-			}
-		}
-		if p.Steps = append(p.Steps, drawn); len(p.Steps) >= 2*maxSteps {
-			p.Steps = append(p.Steps[:0], p.Steps[len(p.Steps)-maxSteps:]...)
-		}
-	})
-	p.Steps = p.Steps[max(0, len(p.Steps)-maxSteps):]
-	if p.Verdict.Verdict != replay.Hang {
-		return p
-	}
-	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
-		if offered[dir] > taken[dir] {
-			p.Held = append(p.Held, held{dir.String(), offered[dir], "writer", "its writer holds it: the transport has no room"})
-		}
-		for n := given[dir] + 1; n <= min(taken[dir], given[dir]+maxHeld); n++ {
-			p.Held = append(p.Held, held{dir.String(), n, "queue", "it is in the transport, and nobody reads it"})
-		}
-	}
-	for _, w := range p.Verdict.Waits {
-		if w.Holds == "" {
-			continue
-		}
-		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
-			if strings.HasPrefix(w.Who, dir.Reverse().Sender()) && strings.Contains(w.Who, "reader") && given[dir] > 0 {
-				p.Held = append(p.Held, held{dir.String(), given[dir], "reader", w.Why})
-			}
-		}
-	}
-	return p
-}
-
-// maxHeld is how many frames in a queue are told of.
-const maxHeld = 20
-
-// frames names the frames of the steps, as the rows of the session do.
-func (x *index) frames(ctx context.Context, steps []step) (map[string]playedFrame, error) {
-	found := map[string]playedFrame{}
-	last := map[string]int{}
-	wanted := map[string]bool{}
-	for _, s := range steps {
-		wanted[s.Dir+"."+strconv.Itoa(s.N)] = true
-		last[s.Dir] = max(last[s.Dir], s.N)
-	}
-	numbers := map[string]int{}
+// play replays a recording, and names its frames as the rows of the session do.
+func (x *index) play(ctx context.Context, recording *replay.Recording, setup replay.Setup) (picture.Run, error) {
 	var seqs []uint64
-	for e, err := range x.source.recorded(ctx, 1, false) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Kind != store.Frame {
-			continue
-		}
-		dir := e.Dir.String()
-		numbers[dir]++
-		if wanted[dir+"."+strconv.Itoa(numbers[dir])] {
-			seqs = append(seqs, e.Seq)
-			found[dir+"."+strconv.Itoa(numbers[dir])] = playedFrame{Seq: e.Seq}
-		}
-		if numbers["c2s"] >= last["c2s"] && numbers["s2c"] >= last["s2c"] {
-			break
-		}
-	}
-	rows, err := x.rowsAt(ctx, seqs)
-	for key, frame := range found {
+	run := picture.NewRun(recording, setup, func(seq uint64) picture.Frame {
+		seqs = append(seqs, seq)
+		return picture.Frame{Seq: seq}
+	})
+	return run, x.name(ctx, seqs, run.Frames)
+}
+
+// name fills in the frames of some events.
+func (x *index) name(ctx context.Context, seqs []uint64, frames map[string]picture.Frame) error {
+	slices.Sort(seqs)
+	rows, err := x.rowsAt(ctx, slices.Compact(seqs))
+	for key, frame := range frames {
 		if row, ok := rows[frame.Seq]; ok {
-			found[key] = playedFrame{row.Seq, row.Label, row.Kind, row.Dir, row.Tone}
+			frames[key] = picture.Frame{Seq: row.Seq, Label: row.Label, Kind: row.Kind, Dir: row.Dir, Tone: row.Tone}
 		}
 	}
-	return found, err
+	return err
 }
 
 // rowsAt returns the rows of some events, which rise.

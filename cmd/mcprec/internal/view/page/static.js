@@ -45,10 +45,29 @@ function fold(changes, at) {
   return [...facts.values()].sort((a, b) => rank(a) - rank(b));
 }
 
-// runOf returns the replay of a setup. Setups with the same run share it.
-function runOf(data, { client, server, capacity }) {
-  const run = data.runList[data.runs[`${client} ${server} ${capacity}`]];
-  return run && { ...run, frames: data.runFrames };
+// runOf returns the replay of a setup. Setups with the same run share it, and runs with the same
+// steps share these; an SDK runs as its model does.
+function runOf(data, setup) {
+  const client = data.plain.client[setup.client] || setup.client;
+  const server = data.plain.server[setup.server] || setup.server;
+  const run = data.runList[data.runs[`${client} ${server} ${setup.capacity}`]];
+  return run && { ...run, steps: stepsOf(data.stepLists[run.steps], client, server), frames: data.runFrames };
+}
+
+const operations = ["offer", "take", "ack", "give"];
+
+// stepsOf unpacks seven numbers a step: see packSteps in export.go.
+function stepsOf(packed, client, server) {
+  const box = (number, model) =>
+    model.startsWith("inbox:") ? { size: number >> 1, room: Number(model.slice(6)), stuck: number % 2 === 1 } : undefined;
+  const steps = [];
+  for (let at = 0; at < packed.length; at += 7) {
+    const [kind, n, c2s, s2c, tick, inClient, inServer] = packed.slice(at, at + 7);
+    const inner = { client: box(inClient, client), server: box(inServer, server) };
+    const step = { op: operations[kind % 4], dir: kind < 4 ? "c2s" : "s2c", n, queue: { c2s, s2c }, tick };
+    steps.push(inner.client || inner.server ? { ...step, inner } : step);
+  }
+  return steps;
 }
 
 // find returns the Seqs of the rows that have every word: plain text, no filter language.
