@@ -298,7 +298,8 @@ that were seen, unseen: the chance that one more would be of a new class, races:
 pairs of steps that could go either way, reversed: those seen both ways), steps,
 failing and passing (left out where there is none: the schedule that fails and the nearest
 that passes: token, verdict, capacity, total, first, and steps, a list of name, op, dir,
-n, tick, operation: the total steps from the one with the index first on), apart (the
+n, tick, operation: the total steps from the one with the index first on; frames: label,
+kind, dir by name, such as c2s.1), apart (the
 index of the step at which the two part), unfinished (the calls that had not returned), waits (a list of who, holds,
 waits_for, why, blocked_at), broken (rules of the protocol that a live peer broke;
 of these models none), chain (who waits for whom, one a line), sequence (the run,

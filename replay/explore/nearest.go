@@ -1,11 +1,14 @@
 package explore
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -19,6 +22,15 @@ type Schedule struct {
 	Steps []ScheduleStep `json:"steps"`
 	First int            `json:"first"`
 	Total int            `json:"total"`
+	// Frames describes the frames of Steps by name, such as c2s.1.
+	Frames map[string]ScheduleFrame `json:"frames"`
+}
+
+// ScheduleFrame describes a frame of a schedule.
+type ScheduleFrame struct {
+	Label string `json:"label"` // the content name, without direction
+	Kind  string `json:"kind"`  // request, response, notification, or invalid; batch; noise
+	Dir   string `json:"dir"`
 }
 
 // MostSteps is the greatest number of steps in a [Schedule].
@@ -38,6 +50,8 @@ type ScheduleStep struct {
 	Tick int `json:"tick"`
 	// Operation is the operation that starts or wrote the frame; "" for none.
 	Operation string `json:"operation,omitempty"`
+
+	flight *gate.Flight
 }
 
 // same reports whether two steps are the same movement.
@@ -55,6 +69,9 @@ func (r *Run) scheduleSteps() []ScheduleStep {
 				break
 			}
 		}
+		for at < len(steps) && onSameLine(steps, at) { // the lines rise
+			at++
+		}
 		offers[at] = append(offers[at], f)
 	}
 	for _, s := range steps {
@@ -71,7 +88,7 @@ func (r *Run) scheduleSteps() []ScheduleStep {
 	tick := 0
 	add := func(kind string, f *gate.Flight) {
 		list = append(list, ScheduleStep{
-			Name: f.Dir.String() + " " + kind + " " + f.Name, Op: kind, Dir: f.Dir.String(), N: f.Number, Tick: tick, Operation: f.Op,
+			Name: f.Dir.String() + " " + kind + " " + f.Name, Op: kind, Dir: f.Dir.String(), N: f.Number, Tick: tick, Operation: f.Op, flight: f,
 		})
 	}
 	for at := 0; at <= len(steps); at++ {
@@ -86,7 +103,7 @@ func (r *Run) scheduleSteps() []ScheduleStep {
 			break
 		}
 		s := steps[at]
-		if s.Kind != gate.Ack || at == 0 || steps[at-1].Flight != s.Flight {
+		if !onSameLine(steps, at) {
 			tick++
 		}
 		if s.Flight == nil {
@@ -99,6 +116,11 @@ func (r *Run) scheduleSteps() []ScheduleStep {
 		}
 	}
 	return list
+}
+
+// onSameLine reports whether a step is an ack right after the take or the give of its frame.
+func onSameLine(steps []gate.Step, at int) bool {
+	return steps[at].Kind == gate.Ack && at > 0 && steps[at-1].Flight == steps[at].Flight
 }
 
 // startedBy returns the operation of a start; "" for other steps.
@@ -118,11 +140,31 @@ func apart(failing, passing []ScheduleStep) int {
 	return at
 }
 
-// cut keeps the steps around an index.
+// cut keeps the steps around an index, and their frames.
 func (s *Schedule) cut(around int) {
 	s.Total = len(s.Steps)
 	s.First = max(0, min(around-MostSteps/3, len(s.Steps)-MostSteps))
 	s.Steps = s.Steps[s.First:min(s.First+MostSteps, len(s.Steps))]
+	s.Frames = map[string]ScheduleFrame{}
+	for _, step := range s.Steps {
+		if step.flight != nil {
+			s.Frames[fmt.Sprintf("%s.%d", step.Dir, step.N)] = ScheduleFrame{
+				Label: step.flight.Name, Kind: kindOf(step.flight.Frame), Dir: step.Dir,
+			}
+		}
+	}
+}
+
+// kindOf names the kind of a frame as the rows of a picture do.
+func kindOf(frame transport.Frame) string {
+	messages := timeline.MessagesOf(frame)
+	switch {
+	case len(messages) == 0:
+		return "noise"
+	case bytes.HasPrefix(bytes.TrimSpace(frame.Bytes), []byte("[")):
+		return "batch"
+	}
+	return messages[0].Kind().String()
 }
 
 // addSchedules gives a report the steps of its failing run, and of the nearest schedule that

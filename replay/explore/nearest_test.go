@@ -32,7 +32,7 @@ func TestNearest(t *testing.T) {
 			}
 			plan.Token = r.Token
 			again := Search(t, plan)
-			if !reflect.DeepEqual(again.Failing, r.Failing) || !reflect.DeepEqual(again.Passing, r.Passing) || again.Apart != r.Apart {
+			if drawn(again) != drawn(r) || !reflect.DeepEqual(again.Failing.Frames, r.Failing.Frames) || again.Apart != r.Apart {
 				t.Errorf("the token gives other steps:\n%s\nwas\n%s", drawn(again), drawn(r))
 			}
 		})
@@ -53,9 +53,6 @@ func checkApart(t *testing.T, r Report) {
 	for _, s := range []*Schedule{r.Failing, r.Passing} {
 		last := 0
 		for i, step := range s.Steps {
-			if step.Op == "offer" {
-				continue
-			}
 			if step.Tick < last || step.Tick > last+1 {
 				t.Errorf("step %d %+v: line after %d", i, step, last)
 			}

@@ -95,7 +95,7 @@ func NewRun(recording *replay.Recording, setup replay.Setup, frame func(seq uint
 	run := Run{Verdict: verdict, Words: verdict.Words(), Frames: map[string]Frame{}, Held: []Held{}, Parts: []Part{}}
 	kept := keptSteps{}
 	replay.Steps(recording, setup, kept.add)
-	steps := kept.last()
+	steps := offersBeforeTakes(kept.last())
 	run.Total = kept.total
 	run.Steps = make([]RunStep, len(steps))
 	ticks := ticksOf(steps)
@@ -168,6 +168,34 @@ func innerPair(setup replay.Setup, step replay.Step) *InnerPair {
 		return nil
 	}
 	return &pair
+}
+
+// offersBeforeTakes moves each offer whose writer did not wait to the take of its frame, so
+// that the lines of the steps rise. That is another possible order of the same steps.
+func offersBeforeTakes(steps []replay.Step) []replay.Step {
+	offers := map[transport.Direction]int{} // the offer of the frame in the writer's hand
+	for i, step := range steps {
+		switch step.Kind {
+		case transport.Offer:
+			offers[step.Dir] = i
+		case transport.Take:
+			at, ok := offers[step.Dir]
+			delete(offers, step.Dir)
+			if !ok || steps[at].Round != step.Round || at == i-1 {
+				continue
+			}
+			moved := steps[i-1] // with the state before the take
+			moved.Kind = transport.Offer
+			moved.Dir = step.Dir
+			moved.N = step.N
+			copy(steps[at:], steps[at+1:i])
+			steps[i-1] = moved
+			if other, ok := offers[step.Dir.Reverse()]; ok && other > at {
+				offers[step.Dir.Reverse()]--
+			}
+		}
+	}
+	return steps
 }
 
 // ticksOf returns the line of each step (see [RunStep]).

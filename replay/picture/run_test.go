@@ -3,6 +3,7 @@ package picture_test
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/store/jsonl"
-	"github.com/mcprec/mcprec/transport"
 )
 
 func loadFixture(t *testing.T, name string) *replay.Recording {
@@ -100,15 +100,40 @@ func TestRunTicks(t *testing.T) {
 		last := 0
 		for _, s := range run.Steps {
 			steps = append(steps, fmt.Sprintf("%s %s.%d %d", s.Op, s.Dir, s.N, s.Tick))
-			if s.Op != transport.Offer.String() {
-				if s.Tick < last || s.Tick > last+1 {
-					t.Errorf("%s: %v: line %d after %d", c.name, s, s.Tick, last)
-				}
-				last = s.Tick
+			if s.Tick < last || s.Tick > last+1 {
+				t.Errorf("%s: %v: line %d after %d", c.name, s, s.Tick, last)
 			}
+			last = s.Tick
 		}
 		if text := strings.Join(steps, ", "); c.want != "" && text != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.name, text, c.want)
+		}
+	}
+}
+
+// TestRunTicksRise: in every bundled session, under pairs of models and at several capacities,
+// the lines rise by one at most, and so does the state: a step changes one queue by one frame.
+func TestRunTicksRise(t *testing.T) {
+	paths, err := filepath.Glob("../../fixtures/*.jsonl")
+	if err != nil || len(paths) < 20 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		recording := loadFixture(t, strings.TrimSuffix(filepath.Base(path), ".jsonl"))
+		for _, setup := range []string{"", "client=inbox:0", "client=rigid server=rigid", "client=serial server=inline c2s=1", "capacity=2", "server=inbox:1 capacity=unbounded"} {
+			run := picture.NewRun(recording, parseSetup(t, setup), numbered)
+			line := 0
+			var queue picture.Queue
+			for i, s := range run.Steps {
+				if s.Tick < line || s.Tick > line+1 {
+					t.Errorf("%s %s: step %d %+v: line after %d", path, setup, i, s, line)
+				}
+				line = s.Tick
+				if moved := s.Queue.C2S - queue.C2S + s.Queue.S2C - queue.S2C; (s.Op == "take") != (moved == 1) || (s.Op == "give") != (moved == -1) {
+					t.Errorf("%s %s: step %d %+v after %+v", path, setup, i, s, queue)
+				}
+				queue = s.Queue
+			}
 		}
 	}
 }
@@ -133,7 +158,7 @@ func TestApart(t *testing.T) {
 	hang := picture.NewRun(recording, parseSetup(t, "client=rigid server=rigid capacity=0"), numbered)
 	pass := picture.NewRun(recording, parseSetup(t, "client=rigid server=rigid capacity=1"), numbered)
 	at, same := picture.Apart(hang, pass)
-	if at != same || at != len(hang.Steps) || pass.Steps[at].Op != "take" {
+	if at != same || at != len(hang.Steps)-1 || hang.Steps[at].Op != "offer" || pass.Steps[at].Op != "take" {
 		t.Errorf("apart at %d and %d of %d and %d steps", at, same, len(hang.Steps), len(pass.Steps))
 	}
 	if a, b := picture.Apart(pass, pass); a != len(pass.Steps) || b != a {
