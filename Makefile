@@ -84,7 +84,7 @@ golden: ## rewrite the expected outputs; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' . | xargs -n1 dirname | sort -u) -update
 
 page: ## bundle the page of mcprec view
-	cd $(BUNDLE) && $(GO) run .
+	$(GO) generate ./cmd/mcprec/internal/view
 
 tidy: ## bring every module's go.mod and go.sum up to date
 	$(GO) mod tidy

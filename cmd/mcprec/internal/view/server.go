@@ -23,6 +23,8 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
+//go:generate go run -C bundle .
+
 //go:embed dist/view.js dist/view.css
 var dist embed.FS
 

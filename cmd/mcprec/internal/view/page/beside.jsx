@@ -25,6 +25,7 @@ export function Beside({ runs, setups, options, change, step, setStep, session, 
   const faults = explored ? [] : runs.map((run) => run.fault).filter(Boolean);
   return (
     <div id="beside" class="view">
+      <h1 class="heard">Two runs on one axis of steps</h1>
       <div class="setup">
         {!explored && (
           <>

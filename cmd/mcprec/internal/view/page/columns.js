@@ -21,7 +21,7 @@ export function columnsOf(width, session) {
   const left = Math.min(session.rails.client, most);
   const right = Math.min(session.rails.server, most);
   const client = stream + 18 + left * RAIL;
-  const server = Math.max(client + 80, width - 20 - right * RAIL);
+  const server = Math.max(client + 80, width - Math.max(34, 20 + right * RAIL));
   return { width, narrow, event, time, gap, stream, client, server, left, right };
 }
 

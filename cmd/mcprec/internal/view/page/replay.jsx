@@ -170,7 +170,7 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions }) {
     >
       {width > 0 &&
         stories.map((story, n) => (
-          <div class="run" key={n}>
+          <div class="run" key={n} style={{ width: `${each}px` }}>
             {captions && <div class="caption">{captions[n]}</div>}
             <Run
               story={story}
@@ -231,7 +231,7 @@ export function Words({ run, pick }) {
   return (
     <>
       <h1>{run.words}</h1>
-      {verdict.summary && (
+      {verdict.summary && !run.words.toLowerCase().startsWith(verdict.summary.toLowerCase()) && (
         <p>
           <strong>{plain(verdict.summary)}</strong>
         </p>

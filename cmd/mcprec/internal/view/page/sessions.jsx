@@ -25,6 +25,7 @@ export function Sessions({ filter, step, setStep, setMost }) {
   };
   return (
     <div id="sessions" class="view">
+      <h1 class="heard">Sessions</h1>
       {answer.fault && (
         <p class="warn" role="alert">
           {plain(answer.fault)}
