@@ -71,6 +71,12 @@ func (f *Fold) longWait() time.Duration {
 	return min(max(leftFor, leftTimes*f.outcome.slowest), leftLong)
 }
 
+// Waits returns the report of package why on the events so far, from the fold that finds the
+// hangs: a caller that shows both needs no other.
+func (f *Fold) Waits(live why.Live, after time.Duration) why.Report {
+	return f.waits.Report(live, after)
+}
+
 // reportWaits is rules E1, E10 and E17 for the hangs that package why finds, and gives out the
 // findings about calls that are part of none.
 func (f *Fold) reportWaits(live why.Live, revision string) {

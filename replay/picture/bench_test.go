@@ -1,6 +1,7 @@
 package picture_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -63,31 +65,34 @@ func long(count int) (events []store.Event) {
 }
 
 // BenchmarkIndex folds a session of 100,000 events into check alone, then also into the index
-// from the same parsed frames, then also into the kept states.
+// from the same parsed frames, then also into the kept states, and into why.
 func BenchmarkIndex(b *testing.B) {
 	events := long(100_000)
-	for _, with := range []string{"check", "check and index", "check, index and states"} {
-		b.Run(with, func(b *testing.B) {
+	for parts, name := range []string{"check", "check,index", "check,index,states", "check,index,states,why"} {
+		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				judge := check.New(check.Gate{}, func(check.Finding) {})
 				index := picture.NewIndex()
 				now := state.New()
 				var states picture.States
+				var waits why.Fold
 				for _, e := range events {
 					var parsed order.Parsed
-					var err error
+					apply := func() error { return judge.Apply(e) }
 					if e.Kind == store.Frame {
 						parsed = order.Parse(e.AsFrame())
-						err = judge.ApplyParsed(e, parsed)
-					} else {
-						err = judge.Apply(e)
+						apply = func() error { return judge.ApplyParsed(e, parsed) }
 					}
-					if err == nil && with != "check" {
-						err = index.ApplyParsed(e, parsed.Messages, parsed.Messages != nil)
+					err := apply()
+					if parts > 0 {
+						err = errors.Join(err, index.ApplyParsed(e, parsed.Messages, parsed.Messages != nil))
 					}
-					if err == nil && with == "check, index and states" {
-						err = now.Apply(e)
+					if parts > 1 {
+						err = errors.Join(err, now.ApplyParsed(e, parsed.Messages))
 						states.Add(now)
+					}
+					if parts > 2 {
+						err = errors.Join(err, waits.ApplyParsed(e, parsed.Messages, parsed.Messages != nil))
 					}
 					if err != nil {
 						b.Fatal(err)

@@ -216,7 +216,7 @@ func (x *Server) why(i *index, r *http.Request) (any, error) {
 // answerWhy says in words what the session waits for.
 func answerWhy(words Words, i *index, live why.Live, isLive bool) whyAnswer {
 	i.mu.Lock()
-	report := i.why.Report(live, stuckAfter)
+	report := i.check.Waits(live, stuckAfter)
 	i.mu.Unlock()
 	lines, report := words.Why(i.source.session, i.source.header, report, isLive)
 	return whyAnswer{report.Stuck(), report.Now, lines, append([]why.Finding{}, report.Findings...)}

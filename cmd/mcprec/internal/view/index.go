@@ -12,7 +12,6 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
-	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -32,7 +31,6 @@ type index struct {
 	check    *check.Fold
 	findings []check.Finding // the first of them
 	found    int
-	why      why.Fold
 	now      *state.State
 	states   picture.States
 	watchers map[chan struct{}]bool
@@ -140,8 +138,7 @@ func isJSON(e store.Event) bool {
 func (x *index) apply(e store.Event, parsed order.Parsed) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	known := parsed.Messages != nil
-	if err := x.drawn.ApplyParsed(e, parsed.Messages, known); err != nil {
+	if err := x.drawn.ApplyParsed(e, parsed.Messages, parsed.Messages != nil); err != nil {
 		return err
 	}
 	x.isHTTP = x.isHTTP || e.Stream > 0
@@ -150,9 +147,6 @@ func (x *index) apply(e store.Event, parsed order.Parsed) error {
 		err = x.check.ApplyParsed(e, parsed)
 	} else {
 		err = x.check.Apply(e)
-	}
-	if err == nil {
-		err = x.why.ApplyParsed(e, parsed.Messages, known)
 	}
 	if err == nil {
 		err = x.now.ApplyParsed(e, parsed.Messages)

@@ -1,0 +1,41 @@
+package check_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store/jsonl"
+)
+
+// TestWaits: the report on the waits is that of package why, after each event and as often as
+// it is asked for.
+func TestWaits(t *testing.T) {
+	paths, err := filepath.Glob("../../fixtures/*.jsonl")
+	if err != nil || len(paths) < 20 {
+		t.Fatalf("%d fixtures, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		events, err := jsonl.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var waits why.Fold
+		judge := check.New(check.Gate{}, func(check.Finding) {})
+		for _, e := range events {
+			if err := waits.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+			if err := judge.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+			live := why.Live{Now: e.At + time.Minute}
+			if got, want := judge.Waits(live, time.Second), waits.Report(live, time.Second); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s, event %d: %+v, want %+v", path, e.Seq, got, want)
+			}
+		}
+	}
+}
