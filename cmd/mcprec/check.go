@@ -36,6 +36,7 @@ type checkOptions struct {
 	rules   bool
 	max     time.Duration
 	timeout bool // a call that timed out is an error
+	failed  bool // a call to a tool that failed is an error
 	expect  []string
 	forbid  []string
 	schema  bool
@@ -54,7 +55,7 @@ func newCheck() *cobra.Command {
   mcprec check --fail-on warning testdata/*.jsonl
   mcprec check --expect-tool count --max-duration 2s SESSION
   mcprec check --baseline approved.jsonl SESSION
-  mcprec check --all --since 1d
+  mcprec check --all --since 1d --fail-on-tool-error
   mcprec check --explain P3`,
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args) },
@@ -70,6 +71,7 @@ func newCheck() *cobra.Command {
 	f.StringVar(&o.explain, "explain", "", "say what a `RULE` asks for, why, and what breaks it")
 	f.DurationVar(&o.max, "max-duration", 0, "a call of the client that takes, or waits, longer is an error; 0 is any")
 	f.BoolVar(&o.timeout, "fail-on-timeout", false, "a call whose sender gave up waiting is an error, not a warning")
+	f.BoolVar(&o.failed, "fail-on-tool-error", false, "a call to a tool that is answered with isError or with an error is an error")
 	f.StringSliceVar(&o.expect, "expect-tool", nil, "`TOOLS` that the client must call")
 	f.StringSliceVar(&o.forbid, "forbid-tool", nil, "`TOOLS` that the client must not call")
 	f.BoolVar(&o.schema, "schema", false, "hold each message to the official JSON schema of its revision too")
@@ -90,7 +92,8 @@ without a live peer:
              a session in which nothing was answered, a recording that begins in
              the middle, an end that waits in vain for something else than an answer
   S1         with --schema: messages that do not fit the schema of their revision
-  G1 to G4   what --max-duration, --expect-tool, --forbid-tool and --baseline ask for
+  G1 to G5   what --max-duration, --expect-tool, --forbid-tool, --baseline and
+             --fail-on-tool-error ask for
 
 A finding names its events (as mcprec show numbers them), the one that shows it
 first, and the section of the specification. An error breaks a MUST, or is a call
@@ -112,7 +115,8 @@ each rule of each session, --format sarif a log of SARIF 2.1.0, which points at 
 lines of fixtures.
 
 --all checks every session of the store, or those of --since and --label, and prints a
-line for each: how many findings, and the first of the gravest.
+line for each, with the short id and the label that mcprec list shows: how many findings,
+and the first of the gravest.
 
 The exit code is 1 for a finding at or above --fail-on. If a session cannot be read, the
 others are checked all the same.
@@ -215,7 +219,10 @@ func checkAll(cmd *cobra.Command, options checkOptions, report *checkReport) (er
 		return err
 	}
 	defer closeInto(&err, db)
-	sessions, unread := options.sessions(cmd, db)
+	sessions, unread := (&span{}).sessions(cmd, db)
+	short := shortIDs(sessions) // which name a session among all
+	sessions = slices.DeleteFunc(sessions, func(s store.Session) bool { return !options.has(s) })
+	report.listed = listedNames(db, sessions, short)
 	for _, s := range sessions {
 		unread = errors.Join(unread, checkSession(cmd, options, db.Session(s), report))
 		if report.err != nil {
@@ -223,6 +230,28 @@ func checkAll(cmd *cobra.Command, options checkOptions, report *checkReport) (er
 		}
 	}
 	return unread
+}
+
+// listedNames returns the short id and the label of each session, as mcprec list shows them, by
+// the name of the session. All are of one width.
+func listedNames(db *session.Store, sessions []store.Session, short map[store.SessionID]string) map[string]string {
+	shown := slices.Clone(sessions)
+	db.Masker.Headers(shown)
+	label := func(s store.Session) string { return terminal.Plain(labelOf(s)) }
+	var idWidth, labelWidth int
+	for _, s := range shown {
+		idWidth = max(idWidth, len(short[s.ID]))
+		labelWidth = max(labelWidth, terminal.Columns(label(s)))
+	}
+	names := make(map[string]string, len(shown))
+	for _, s := range shown {
+		name := fmt.Sprintf("%-*s", idWidth, short[s.ID])
+		if labelWidth > 0 {
+			name += "  " + label(s) + strings.Repeat(" ", labelWidth-terminal.Columns(label(s)))
+		}
+		names[db.Session(s).Name] = name
+	}
+	return names
 }
 
 // checkNamed checks the session that an argument names.
@@ -247,7 +276,10 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 		return err
 	}
 	others := map[order.Severity]int{} // findings that --filter leaves out
-	gate := check.Gate{MaxDuration: o.max, FailOnTimeout: o.timeout, Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas}
+	gate := check.Gate{
+		MaxDuration: o.max, FailOnTimeout: o.timeout, FailOnToolError: o.failed,
+		Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas,
+	}
 	fold := check.New(gate, func(finding check.Finding) {
 		if len(finding.Events) > 0 && !selected.HasAny(finding.Events) { // one without events is about the session
 			others[finding.Severity]++
@@ -288,8 +320,9 @@ type checkReport struct {
 	*report.Printer
 	failOn   string
 	junit    bool
-	brief    bool          // a line for each session
-	worst    check.Finding // of this session, the first of the gravest
+	brief    bool              // a line for each session
+	listed   map[string]string // with brief: a session's short id and label by its name
+	worst    check.Finding     // of this session, the first of the gravest
 	sessions int
 	total    check.Summary
 	failed   bool            // a finding fails the gate
@@ -382,7 +415,7 @@ func (r *checkReport) session(name string, s check.Summary) {
 	r.print(report.Section{
 		Text: func(w io.Writer) error {
 			if r.brief {
-				return r.line(w, name, s)
+				return r.line(w, r.listed[name], s)
 			}
 			if err := r.title(w, name); err != nil {
 				return err
@@ -439,7 +472,7 @@ func whyUseless(summary check.Summary) (said string) {
 	return terminal.Plain(said)
 }
 
-// line prints a session in a line: what was found, and the first of the gravest findings.
+// line prints a session in a line, by its short id and label: what was found, and the first of the gravest findings.
 func (r *checkReport) line(w io.Writer, name string, s check.Summary) error {
 	text := "fine"
 	if r.worst.Rule != "" {

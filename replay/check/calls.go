@@ -144,6 +144,12 @@ func (f *Fold) onResponse(e store.Event, scope *scope, m *transport.Message) (me
 		})
 	}
 	f.gate.judgeDuration(f.reporter, c, e.Seq, took, true)
+	switch {
+	case m.Error != nil:
+		f.gate.judgeToolAnswer(f.reporter, c, e.Seq, errorText(m.Error))
+	case failed:
+		f.gate.judgeToolAnswer(f.reporter, c, e.Seq, "its result has "+mcp.MemberIsError)
+	}
 	if c.dir == transport.ClientToServer {
 		f.outcome.onResponse(c, m, took)
 	}
@@ -226,7 +232,11 @@ func (f *Fold) onRefusal(event store.Event, exchange *exchange, status int) {
 		if c.scope.calls.Drop(c.dir, c.id, func(other *call) bool { return other == c }) {
 			f.tallies.addAnswered(c, event.At-c.at, 0, true)
 			isUnknownMethod := status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
-			f.outcome.onFailure(c, fmt.Sprintf("HTTP status %d", status), isUnknownMethod)
+			said := fmt.Sprintf("HTTP status %d", status)
+			f.outcome.onFailure(c, said, isUnknownMethod)
+			if !mayBeSentAgain(status) {
+				f.gate.judgeToolAnswer(f.reporter, c, event.Seq, said)
+			}
 		}
 	}
 }

@@ -21,7 +21,7 @@
 //	P13, P14    frames.go: the members that each message has
 //	U1, U2, U4  frames.go: the delivery of frames; no real session breaks U1 or U2
 //	U3          exchanges.go: the order of an HTTP exchange
-//	E1, E2, E10 calls.go: calls without an answer, and a client that falls silent
+//	E1, E2      calls.go: calls without an answer
 //	E3, E11     calls.go: calls that were cancelled
 //	E4, E5      frames.go: bytes that are no message
 //	E6, E7      fold.go: frames after the end, and gaps
@@ -29,8 +29,9 @@
 //	E9          tools.go: routing headers
 //	E12 to E15  ending.go, exchanges.go: how the session ended
 //	E16         exchanges.go: recordings that begin in the middle
+//	E10, E17    waits.go: a client that falls silent, and hangs with every request answered
 //	S1          frames.go: the schema of the revision
-//	G1 to G4    tally.go, tools.go: the user's own rules
+//	G1 to G5    tally.go, tools.go: the user's own rules
 //
 // A file declares the demands of each of its rules, with the severity and the section of the
 // specification, before the code that judges them. rules.txt has the explanation of each rule.

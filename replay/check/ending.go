@@ -141,12 +141,17 @@ func (o *outcome) onResponse(call *call, message *transport.Message, took time.D
 		o.results++
 		return
 	}
-	said := "error " + clip(string(transport.Member(message.Error, "code")))
+	o.onFailure(call, errorText(message.Error), true)
+}
+
+// errorText returns the code and the message of a JSON-RPC error, for a sentence.
+func errorText(fault json.RawMessage) string {
+	said := "error " + clip(string(transport.Member(fault, "code")))
 	var words string
-	if json.Unmarshal(transport.Member(message.Error, "message"), &words) == nil && words != "" {
+	if json.Unmarshal(transport.Member(fault, "message"), &words) == nil && words != "" {
 		said += " (" + clip(words) + ")"
 	}
-	o.onFailure(call, said, true)
+	return said
 }
 
 // onFailure counts a failed request. isUnknownMethod says whether the failure is a server's

@@ -149,20 +149,24 @@ func (x *exchange) undo(refusal string) {
 func (x *exchange) refused() bool { return x.status >= 300 }
 
 // isAnswer reports whether the body of a refusal is the response to a request. A JSON-RPC
-// error without an id answers no request. With a status about the exchange and not about the
-// message, as for a login or a busy server, a client may send the message again, whatever the
-// body says.
+// error without an id answers no request.
 func (x *exchange) isAnswer(parsed order.Parsed) bool {
-	switch x.status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
-		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return false
-	}
-	if len(parsed.Messages) != 1 {
+	if mayBeSentAgain(x.status) || len(parsed.Messages) != 1 {
 		return false
 	}
 	m := &parsed.Messages[0]
 	return m.Kind() == transport.Response && hasJSONRPC(m.Raw) && m.ID != nil && string(m.ID) != "null"
+}
+
+// mayBeSentAgain reports whether a status is about the exchange and not about the message, as
+// for a login or a busy server: a client may send the message again, whatever the body says.
+func mayBeSentAgain(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
+		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
 // onBody notes the body of a POST that has no request, such as a notification: a status is

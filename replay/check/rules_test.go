@@ -63,6 +63,8 @@ func breaks(t *testing.T, d order.Demand, text, revision string) (worst order.Se
 			gate.Forbid = []string{value}
 		case "schema":
 			gate.Schema = &schema.Validator{}
+		case "toolerror":
+			gate.FailOnToolError = true
 		case "baseline":
 			trusted = value
 		}

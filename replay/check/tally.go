@@ -15,11 +15,12 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Rules G1, G2 and G3.
+// Rules G1, G2, G3 and G5.
 var (
 	withinLimit   = newDemand("G1", "no call takes longer than --max-duration", order.Error, "")
 	expectedTool  = newDemand("G2", "the tools of --expect-tool are called", order.Error, "")
 	forbiddenTool = newDemand("G3", "the tools of --forbid-tool are not called", order.Error, "")
+	toolSucceeds  = newDemand("G5", "with --fail-on-tool-error no call to a tool fails", order.Error, "")
 )
 
 // Gate holds the user's own rules for a session.
@@ -29,7 +30,8 @@ type Gate struct {
 	Forbid      []string      // tools that must not be called
 	Baseline    *Baseline     // the tools must be as in it; nil: anything
 
-	FailOnTimeout bool // a call is an error if the sender gave up waiting
+	FailOnTimeout   bool // a call is an error if the sender gave up waiting
+	FailOnToolError bool // a call to a tool is an error if the result has isError, or the answer is an error
 
 	Schema *schema.Validator // messages must fit it; nil: anything
 }
@@ -59,6 +61,13 @@ func (g *Gate) judgeDuration(r *reporter, c *call, seq uint64, took time.Duratio
 		said = fmt.Sprintf("took %v", phrase.Brief(took))
 	}
 	r.report(withinLimit, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v %s, more than %v", c, said, g.MaxDuration)
+}
+
+// judgeToolAnswer is rule G5: said is how the answer failed, in words.
+func (g *Gate) judgeToolAnswer(r *reporter, c *call, seq uint64, said string) {
+	if g.FailOnToolError && c.method == mcp.MethodCallTool && c.dir == transport.ClientToServer {
+		r.report(toolSucceeds, transport.ServerToClient, "", []uint64{seq, c.seq}, "%v failed: %s", c, said)
+	}
 }
 
 // Tally sums up all calls to one tool, or of one method.
