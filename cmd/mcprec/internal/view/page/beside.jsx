@@ -119,8 +119,7 @@ function Exploration({ session, setup, explored, setExplored }) {
 // drawn gives the two schedules of an exploration the form of runs.
 function drawn({ report, failing, passing }) {
   const hang = report.verdict !== "pass";
-  const run = (schedule, words, failed) =>
-    schedule && { ...schedule, words, hang: failed, held: schedule.held || [] };
+  const run = (schedule, words, failed) => schedule && { ...schedule, verdict: undefined, words, hang: failed };
   return {
     report,
     failing: run(failing, (report.verdict + (report.category ? ": " + report.category : "")).toUpperCase(), hang),

@@ -72,13 +72,19 @@ export function Compare({ answer, step, setStep, session, other }) {
           </p>
         )}
         <div class="table" ref={box} onScroll={look} tabIndex={0} role="group" aria-label="Pairs of events">
-          <table onClick={click} aria-rowcount={rows.length + 1}>
+          <table class="pairs" onClick={click} aria-rowcount={rows.length + 1}>
             <thead>
               <tr>
-                <th scope="col">#</th>
+                <th scope="col" class="seq">
+                  #
+                </th>
                 <th scope="col">A: {plain(session.title)}</th>
-                <th scope="col">kind</th>
-                <th scope="col">#</th>
+                <th scope="col" class="kind">
+                  kind
+                </th>
+                <th scope="col" class="seq">
+                  #
+                </th>
                 <th scope="col">B: {plain(other?.title)}</th>
               </tr>
             </thead>
@@ -113,6 +119,7 @@ export function Compare({ answer, step, setStep, session, other }) {
 
 function Pair({ row, at, picked, before }) {
   const gap = <td class="hatched" aria-label="nothing" />;
+  const free = !row.a && !row.b; // about the sessions, not about an event
   return (
     <tr
       data-kind={row.kind}
@@ -122,10 +129,10 @@ function Pair({ row, at, picked, before }) {
       aria-current={picked ? "true" : undefined}
     >
       <td class="seq">{row.a || ""}</td>
-      {row.a ? <td>{plain(row.labelA)}</td> : row.kind === "note" ? <td>{plain(row.what || row.text)}</td> : gap}
+      {row.a || free ? <td>{plain(row.labelA || (free && row.what) || row.text)}</td> : gap}
       <td class="kind">{row.kind}</td>
       <td class="seq">{row.b || ""}</td>
-      {row.b ? <td>{plain(row.labelB)}</td> : row.kind === "note" ? <td>{plain(row.text)}</td> : gap}
+      {row.b || free ? <td>{plain(row.labelB || row.text)}</td> : gap}
     </tr>
   );
 }

@@ -178,6 +178,7 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions }) {
               height={whole}
               from={at - 300}
               to={at + height + 300}
+              head={at}
               step={step}
               apart={apart}
               setups={setups[n]}

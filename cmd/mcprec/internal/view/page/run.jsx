@@ -15,6 +15,7 @@ export function sizeOf(story, width, apart) {
   const ring = hangs(story) && verdict?.waits?.length > 0;
   return {
     width,
+    narrow: margin < 80,
     client: margin,
     server: width - margin,
     standing,
@@ -26,7 +27,7 @@ export function sizeOf(story, width, apart) {
 }
 
 // Run draws the part of a story between two heights of the drawing.
-export function Run({ story, width, height, from, to, step, apart, setups }) {
+export function Run({ story, width, height, from, to, step, apart, setups, head }) {
   const size = sizeOf(story, width, apart);
   const now = Math.min(step, lastStep(story));
   const ended = now > story.lines || !hangs(story);
@@ -46,8 +47,7 @@ export function Run({ story, width, height, from, to, step, apart, setups }) {
         y={yOf(now, apart) - LINE / 2}
         height={now > story.lines ? size.end - yOf(now, apart) + LINE / 2 : LINE}
       />
-      {apart > 0 && <Parting size={size} apart={apart} />}
-      <Heads size={size} setups={setups} story={story} />
+      <Lifelines size={size} />
       {lines.map((line) => (
         <Step key={line} line={line} story={story} size={size} apart={apart} />
       ))}
@@ -79,9 +79,11 @@ export function Run({ story, width, height, from, to, step, apart, setups }) {
       {["client", "server"].map((end) => (
         <Inner key={end} end={end} story={story} size={size} apart={apart} lines={lines} seen={seen} />
       ))}
+      {apart > 0 && <Parting size={size} apart={apart} />}
       {size.ring && size.end < to + 60 && (
         <Ring verdict={story.run.verdict} width={width} top={size.end + 14} dim={!ended} />
       )}
+      <Heads size={size} setups={setups} story={story} y={head} />
     </svg>
   );
 }
@@ -91,9 +93,16 @@ function told(story) {
   return `A replay of ${count(story.lines)} steps. ${words || ""} ${verdict?.explanation || ""}`;
 }
 
-function Heads({ size, setups, story }) {
+const Lifelines = ({ size }) =>
+  ["client", "server"].map((end) => (
+    <line key={end} class="life" x1={size[end]} x2={size[end]} y1={TOP - 4} y2={size.end} />
+  ));
+
+// Heads stay in sight: y is how far the drawing is scrolled.
+function Heads({ size, setups, story, y }) {
   return (
-    <>
+    <g transform={`translate(0 ${y})`}>
+      <rect class="heads" x="0" y="0" width={size.width} height={TOP - 6} />
       {["client", "server"].map((end) => (
         <g key={end}>
           <text class="end" text-anchor="middle" x={size[end]} y="18">
@@ -102,7 +111,6 @@ function Heads({ size, setups, story }) {
           <text class="small dim" text-anchor="middle" x={size[end]} y="32">
             {clip(setups[end], Math.min(size.client * 2, 300) / 6.8)}
           </text>
-          <line class="life" x1={size[end]} x2={size[end]} y1={TOP - 4} y2={size.end} />
         </g>
       ))}
       {story.skipped > 0 && (
@@ -110,7 +118,7 @@ function Heads({ size, setups, story }) {
           {count(story.skipped)} steps before these
         </text>
       )}
-    </>
+    </g>
   );
 }
 
@@ -197,7 +205,7 @@ function Moving({ frame, story, size, apart, seen }) {
             <title>{frame.held.text || "held by the reader"}</title>
           </circle>
         )}
-        {held && seen(story.lines + 1) === "now" && (
+        {held && !size.narrow && seen(story.lines + 1) === "now" && (
           <text class="small fault" text-anchor={outside < 0 ? "end" : "start"} x={to + outside * 10} y={y2 - 6}>
             held
           </text>
@@ -246,9 +254,11 @@ function Inner({ end, story, size, apart, lines, seen }) {
   const shown = lines.filter((line) => levels[line]?.inner?.[end]);
   return (
     <g class="inner">
-      <text class="small dim" text-anchor={anchor} x={x} y={TOP + 4}>
-        inner queue
-      </text>
+      {!size.narrow && (
+        <text class="small dim" text-anchor={anchor} x={x} y={TOP + 4}>
+          inner queue
+        </text>
+      )}
       {shown.map((line) => {
         const { size: filled = 0, room = 0, stuck } = levels[line].inner[end];
         const boxes = Math.min(BOXES, room);
@@ -273,7 +283,7 @@ function Inner({ end, story, size, apart, lines, seen }) {
             )}
             {stuck && (
               <text class="small fault" text-anchor={anchor} x={x + way * (12 * boxes + 4)} y={y + 4}>
-                {room ? "full" : "no room"}
+                {size.narrow ? "✕" : room ? "full" : "no room"}
               </text>
             )}
           </g>

@@ -284,7 +284,7 @@ function Heads({ columns, session }) {
         client
       </text>
       <text class="small dim" text-anchor="middle" x={columns.client} y="32">
-        {clip(known.client || "", Math.min(room, columns.client / 3.4))}
+        {clip((!columns.narrow && known.client) || "", Math.min(room, columns.client / 3.4))}
       </text>
       <text class="end" text-anchor="middle" x={columns.server} y="17">
         server

@@ -59,7 +59,9 @@ const operations = ["offer", "take", "ack", "give"];
 // stepsOf unpacks seven numbers a step: see packSteps in export.go.
 function stepsOf(packed, client, server) {
   const box = (number, model) =>
-    model.startsWith("inbox:") ? { size: number >> 1, room: Number(model.slice(6)), stuck: number % 2 === 1 } : undefined;
+    model.startsWith("inbox:")
+      ? { size: number >> 1, room: Number(model.slice(6)), stuck: number % 2 === 1 }
+      : undefined;
   const steps = [];
   for (let at = 0; at < packed.length; at += 7) {
     const [kind, n, c2s, s2c, tick, inClient, inServer] = packed.slice(at, at + 7);

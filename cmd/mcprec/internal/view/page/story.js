@@ -57,7 +57,7 @@ function frameOf(frames, run, dir, n) {
 function heldOf(run, frames) {
   const named = run.held || [];
   for (const one of named) frameOf(frames, run, one.dir, one.n).held = one;
-  if (named.length === 0 && run.verdict?.verdict !== "pass") {
+  if (named.length === 0 && hangsOf(run)) {
     for (const frame of frames.values()) {
       if (frame.take && frame.give) continue;
       frame.held = { dir: frame.dir, n: frame.n, by: frame.take ? "queue" : "writer", text: "" };
@@ -67,7 +67,8 @@ function heldOf(run, frames) {
 }
 
 // hangs: the run does not come to its end.
-export const hangs = (story) => story.run.verdict?.verdict === "hang" || story.run.hang === true;
+export const hangs = (story) => hangsOf(story.run);
+const hangsOf = (run) => run.verdict?.verdict === "hang" || run.hang === true;
 
 // lastStep is the number of the last step of a story: of a hang, the one at which it stands.
 export const lastStep = (story) => story.lines + (hangs(story) ? 1 : 0);
