@@ -58,7 +58,7 @@ func (x *Server) session(ctx context.Context, i *index) (any, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	a := sessionAnswer{
-		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: h.Command, URL: h.URL, Transport: h.Transport, Start: h.Start, State: word,
+		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: append([]string{}, h.Command...), URL: h.URL, Transport: h.Transport, Start: h.Start, State: word,
 		Events: max(head.Seq, length), At: head.At, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
 		Rails: i.drawn.Rails(), Findings: i.found, Introduction: i.source.introduction, Expect: h.Expect,
 		Sessions: max(len(x.indexes), 1), Mode: "session", Token: x.Token,

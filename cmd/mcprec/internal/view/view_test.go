@@ -254,3 +254,81 @@ func TestLive(t *testing.T) {
 		t.Errorf("%s, %v", rest, err)
 	}
 }
+
+// TestExplore: an exploration sends a report with the failing schedule beside one that passes; one
+// that makes no sense is refused.
+func TestExplore(t *testing.T) {
+	x := serve(t, Options{Sessions: []*session.Session{openFixture(t, "../../../../fixtures/seed.jsonl")}})
+	post := func(body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/explore", strings.NewReader(body))
+		w := httptest.NewRecorder()
+		x.routes().ServeHTTP(w, r)
+		return w
+	}
+	for _, bad := range []string{"", "[]", `{"client":"no-such"}`, `{"level":"L7"}`, `{"unknown":1}`, `{"level":"L1","client":"rigid"}`, `{"token":"x"}`} {
+		if w := post(bad); !strings.Contains(w.Body.String(), `"error":`) {
+			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
+		}
+	}
+	w := post(`{"client":"inbox:1"}`)
+	_, text, ok := strings.Cut(w.Body.String(), "event: report\nid: 0\ndata: ")
+	var report struct {
+		Report           struct{ Verdict string }
+		Failing, Passing struct {
+			Steps  []json.RawMessage
+			Frames map[string]struct {
+				Seq   uint64
+				Label string
+			}
+		}
+		Apart int
+	}
+	if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &report); err != nil || !ok {
+		t.Fatalf("%v in %s", err, w.Body)
+	}
+	if report.Report.Verdict != "hang" || len(report.Failing.Steps) == 0 || report.Failing.Frames["c2s.3"].Label != `tools/call "count" (id 2)` {
+		t.Errorf("%+v", report)
+	}
+}
+
+// TestList: a session of a list opens by its id, and of many that were opened few stay open.
+func TestList(t *testing.T) {
+	l := &fixtureList{t: t}
+	x := serve(t, Options{List: l})
+	if status, body := ask(t, x, "session"); status != 200 || !strings.Contains(string(body), `"mode":"list"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _ := ask(t, x, "rows"); status != 404 {
+		t.Errorf("rows of no session: %d", status)
+	}
+	for n := range 3 * keptOpen {
+		id := fmt.Sprint("id", n)
+		if status, body := ask(t, x, "rows?id="+id); status != 200 || !strings.Contains(string(body), `"seq":12`) {
+			t.Errorf("%s: %d %s", id, status, body)
+		}
+	}
+	if len(x.listed) > keptOpen || l.opened != 3*keptOpen {
+		t.Errorf("%d are open of %d", len(x.listed), l.opened)
+	}
+	if status, _ := ask(t, x, "rows?id=none"); status != 404 {
+		t.Errorf("no such session: %d", status)
+	}
+}
+
+// fixtureList is a list whose sessions are all the bundled one.
+type fixtureList struct {
+	t      *testing.T
+	opened int
+}
+
+func (l *fixtureList) Sessions(context.Context, string) ([]Listed, error) { return nil, nil }
+
+func (l *fixtureList) Open(_ context.Context, id string) (*session.Session, error) {
+	if id == "none" {
+		return nil, store.ErrNotFound
+	}
+	l.opened++
+	s := openFixture(l.t, "../../../../fixtures/seed.jsonl")
+	s.ID = store.SessionID(id)
+	return s, nil
+}
