@@ -219,7 +219,8 @@ func exportView(cmd *cobra.Command, o viewOptions, args []string) error {
 		}
 	}
 	file, err := view.Export(cmd.Context(), view.Exported{
-		Sessions: opened, Select: pick, Large: o.out.Force, Client: o.models.client, Server: o.models.server, Capacity: o.capacity, Words: viewWords{},
+		Sessions: opened, Select: pick, Large: o.out.Force,
+		Client: o.models.client, Server: o.models.server, Capacity: o.capacity, Words: viewWords{},
 	})
 	for _, s := range opened {
 		err = errors.Join(err, s.Close())
@@ -302,8 +303,9 @@ func (l *viewList) Sessions(ctx context.Context, expr string) (listed []view.Lis
 	for _, s := range sessions {
 		sum := sums[s.ID]
 		name := l.db.Masker.Text
-		row := view.Listed{ID: s.ID, Label: labelOf(s), Title: labelOf(s), Server: name(sum.Server.String()), Client: name(sum.Client.String()),
-			Start: s.Start, Took: s.Head.At, State: s.State, Calls: sum.Requests, Errors: sum.Errors, Hung: sum.Hung}
+		row := view.Listed{ID: s.ID, Label: labelOf(s), Title: labelOf(s),
+			Server: name(sum.Server.String()), Client: name(sum.Client.String()), Start: s.Start, Took: s.Head.At,
+			State: s.State, Calls: sum.Requests, Errors: sum.Errors, Hung: sum.Hung}
 		if row.Title == "" {
 			row.Title = short[s.ID]
 		}

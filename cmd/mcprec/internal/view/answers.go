@@ -58,7 +58,8 @@ func (x *Server) session(ctx context.Context, i *index) (any, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	a := sessionAnswer{
-		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: append([]string{}, h.Command...), URL: h.URL, Transport: h.Transport, Start: h.Start, State: word,
+		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: append([]string{}, h.Command...), URL: h.URL,
+		Transport: h.Transport, Start: h.Start, State: word,
 		Events: max(head.Seq, length), At: head.At, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
 		Rails: i.drawn.Rails(), Findings: i.found, Introduction: i.source.introduction, Expect: h.Expect,
 		Sessions: max(len(x.indexes), 1), Mode: "session", Token: x.Token,
@@ -175,7 +176,9 @@ func (x *index) frame(r *http.Request) (any, error) {
 func frameAnswer(e store.Event, from uint64) any {
 	from = min(from, uint64(len(e.Payload)))
 	part := e.Payload[from:min(from+framePage, uint64(len(e.Payload)))]
-	answer := map[string]any{"seq": e.Seq, "size": len(e.Payload), "from": from, "shown": len(part), "cut": e.Cut, "redacted": e.Redacted}
+	answer := map[string]any{"seq": e.Seq, "size": len(e.Payload), "from": from, "shown": len(part),
+		"cut": e.Cut, "redacted": e.Redacted,
+	}
 	if utf8.Valid(part) {
 		answer["text"] = string(part)
 	} else {

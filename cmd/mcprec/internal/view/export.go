@@ -130,8 +130,8 @@ func (x *Exported) events(ctx context.Context, s *session.Session) (events []sto
 		}
 		events = append(events, e)
 		if size += len(e.Payload); !x.Large && (size > mostBytes || len(events) > mostEvents) {
-			return nil, count, exit.Usagef("%s has more than %d events or %d MB; use --filter to leave some out, or --force to write a large file",
-				s.Name, mostEvents, mostBytes>>20)
+			return nil, count, exit.Usagef("%s has more than %d events or %d MB; use --filter to leave some out,"+
+				" or --force to write a large file", s.Name, mostEvents, mostBytes>>20)
 		}
 	}
 	if len(events) == 0 {
@@ -389,9 +389,11 @@ func document(d data) ([]byte, error) {
 		sum := sha256.Sum256(code)
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	own := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) + "; img-src data:; base-uri 'none'; form-action 'none'; " +
-		"require-trusted-types-for 'script'; trusted-types 'none'"
-	head := `<meta http-equiv="Content-Security-Policy" content="` + html.EscapeString(own) + `"><link rel="icon" href="data:,"><style>` + string(style) + `</style>`
-	end := `<script type="application/json" id="data">` + string(text) + `</script><script type="module">` + string(script) + `</script>`
+	own := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) + "; img-src data:; " +
+		"base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	head := `<meta http-equiv="Content-Security-Policy" content="` + html.EscapeString(own) + `">` +
+		`<link rel="icon" href="data:,"><style>` + string(style) + `</style>`
+	end := `<script type="application/json" id="data">` + string(text) + `</script>` +
+		`<script type="module">` + string(script) + `</script>`
 	return fmt.Appendf(nil, page, head, end), nil
 }

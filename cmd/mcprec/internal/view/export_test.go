@@ -15,7 +15,8 @@ import (
 // exported returns the page of sessions as a file, and its data.
 func exported(t *testing.T, large bool, paths ...string) (page string, d data) {
 	t.Helper()
-	x := Exported{Words: plainWords{}, Large: large, Select: func(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] { return events }}
+	all := func(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] { return events }
+	x := Exported{Words: plainWords{}, Large: large, Select: all}
 	for _, path := range paths {
 		x.Sessions = append(x.Sessions, openFixture(t, path))
 	}
@@ -45,7 +46,8 @@ func TestExport(t *testing.T) {
 		if n := strings.Count(strings.ToLower(page), "</script"); n != 2 {
 			t.Errorf("%s: %d ends of scripts, want 2", path, n)
 		}
-		for _, bad := range []string{"<img", "<svg", "<script>", "<!--", "src=\"", "href=\"http", "url(", "@import", "\u2028", "\u202e"} {
+		for _, bad := range []string{"<img", "<svg", "<script>", "<!--", "src=\"", "href=\"http", "url(", "@import",
+			"\u2028", "\u202e"} {
 			if markup := strings.ReplaceAll(strings.ToLower(page), "url(#", ""); strings.Contains(markup, bad) {
 				at := strings.Index(markup, bad)
 				t.Errorf("%s: has %q in %q", path, bad, markup[max(0, at-30):min(len(markup), at+60)])
@@ -58,7 +60,8 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: no policy", path)
 		}
 		if len(d.Frames) == 0 || len(d.States) == 0 || len(d.RunList) == 0 || len(d.RunFrames) == 0 {
-			t.Errorf("%s: %d frames, %d states, %d runs, %d frames of runs", path, len(d.Frames), len(d.States), len(d.RunList), len(d.RunFrames))
+			t.Errorf("%s: %d frames, %d states, %d runs, %d frames of runs", path,
+				len(d.Frames), len(d.States), len(d.RunList), len(d.RunFrames))
 		}
 	}
 }
@@ -89,7 +92,8 @@ func TestExportedRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := replay.Judge(recording, setup)
-		if run.Verdict.Verdict != want.Verdict || run.Verdict.Category != want.Category || run.Total != len(d.StepLists[run.Steps])/7 || run.Total == 0 {
+		if run.Verdict.Verdict != want.Verdict || run.Verdict.Category != want.Category ||
+			run.Total != len(d.StepLists[run.Steps])/7 || run.Total == 0 {
 			t.Errorf("%s: %+v, want %s %s", key, run.Verdict, want.Verdict, want.Category)
 		}
 		if want.Verdict == replay.Hang {
@@ -138,7 +142,8 @@ func TestExportLarge(t *testing.T) {
 func TestHostile(t *testing.T) {
 	x := serve(t, Options{Sessions: []*session.Session{openFixture(t, "testdata/hostile.jsonl")}})
 	<-x.indexes[0].ended
-	for _, path := range []string{"session", "rows", "overview", "state?at=6", "findings", "why", "frame?seq=4", "run?client=inbox:0"} {
+	for _, path := range []string{"session", "rows", "overview", "state?at=6", "findings", "why",
+		"frame?seq=4", "run?client=inbox:0"} {
 		status, body := ask(t, x, path)
 		if status != 200 || strings.ContainsAny(string(body), "<>\u2028\u001b") || strings.Contains(string(body), "\u202e") {
 			t.Errorf("%s: %d %q", path, status, body)

@@ -37,7 +37,9 @@ type index struct {
 }
 
 func newIndex(of *source) *index {
-	x := &index{source: of, ended: make(chan struct{}), drawn: picture.NewIndex(), now: state.New(), watchers: map[chan struct{}]bool{}}
+	x := &index{
+		source: of, ended: make(chan struct{}), drawn: picture.NewIndex(), now: state.New(), watchers: map[chan struct{}]bool{},
+	}
 	x.check = check.New(check.Gate{}, func(f check.Finding) {
 		x.found++
 		if len(x.findings) < maxFindings {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -47,7 +48,8 @@ func listOptions() options {
 		if p.End != 0 {
 			end = p.End.Sender()
 		}
-		o.Models = append(o.Models, option{p.SDK + "@" + p.Through, p.SDK + " " + p.Releases() + " (" + p.Model.Unnamed().String() + ")", end, p.Why, p.Source})
+		text := fmt.Sprintf("%s %s (%v)", p.SDK, p.Releases(), p.Model.Unnamed())
+		o.Models = append(o.Models, option{p.SDK + "@" + p.Through, text, end, p.Why, p.Source})
 	}
 	return o
 }

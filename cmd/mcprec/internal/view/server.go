@@ -100,7 +100,8 @@ func Listen(ctx context.Context, address string, options Options) (_ *Server, er
 		return nil, exit.Usagef("--listen: %v", err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, exit.Usagef("--listen %s: the page shows a private recording; want an address of this machine alone, such as 127.0.0.1:0", address)
+		return nil, exit.Usagef("--listen %s: the page shows a private recording; want an address of this machine alone,"+
+			" such as 127.0.0.1:0", address)
 	}
 	if x.listener, err = net.Listen("tcp", address); err != nil {
 		return nil, exit.Usagef("--listen %s: %v", address, err)
@@ -175,7 +176,8 @@ func (x *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintf(w, page, `<link rel="stylesheet" href="/dist/view.css"><link rel="icon" href="data:,">`, `<script type="module" src="/dist/view.js"></script>`)
+		fmt.Fprintf(w, page, `<link rel="stylesheet" href="/dist/view.css"><link rel="icon" href="data:,">`,
+			`<script type="module" src="/dist/view.js"></script>`)
 	})
 	mux.HandleFunc("GET /dist/{name}", func(w http.ResponseWriter, r *http.Request) {
 		name := "dist/" + r.PathValue("name")

@@ -94,8 +94,11 @@ func TestAnswers(t *testing.T) {
 	x := serve(t, Options{Sessions: []*session.Session{openFixture(t, "../../../../fixtures/seed.jsonl")}})
 	<-x.indexes[0].ended
 	var text strings.Builder
-	for _, path := range []string{"session", "rows", "rows?from=5&n=2", "rows?from=13", "rows?n=many", "overview?n=4", "state?at=6", "state?at=99", "frame?seq=5", "frame?seq=5&from=140",
-		"frame?seq=99", "findings", "why", "find?filter=tool:count", "find?filter=no:such", "run?client=inbox:0", "run?client=no-such", "diff", "sessions", "session?s=1", "session?id=01a1fee3", "no-such"} {
+	for _, path := range []string{
+		"session", "session?s=1", "session?id=01a1fee3", "rows", "rows?from=5&n=2", "rows?from=13", "rows?n=many", "overview?n=4",
+		"state?at=6", "state?at=99", "frame?seq=5", "frame?seq=5&from=140", "frame?seq=99", "findings", "why",
+		"find?filter=tool:count", "find?filter=no:such", "run?client=inbox:0", "run?client=no-such", "diff", "sessions", "no-such",
+	} {
 		status, body := ask(t, x, path)
 		if strings.HasPrefix(path, "find?filter=tool") {
 			body = fmt.Appendf(nil, "%v", body)
@@ -153,13 +156,19 @@ func TestGuard(t *testing.T) {
 		if w.Code != row.want {
 			t.Errorf("%s: %d, want %d", row.what, w.Code, row.want)
 		}
-		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store"} {
+		for name, want := range map[string]string{
+			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+		} {
 			if got := w.Header().Get(name); got != want {
 				t.Errorf("%s: %s: %q", row.what, name, got)
 			}
 		}
-		if set := w.Header().Get("Set-Cookie"); row.want == 303 && set != cookie+"; Path=/; HttpOnly; SameSite=Strict" || row.want != 303 && set != "" {
+		wanted := ""
+		if row.want == 303 {
+			wanted = cookie + "; Path=/; HttpOnly; SameSite=Strict"
+		}
+		if set := w.Header().Get("Set-Cookie"); set != wanted {
 			t.Errorf("%s: sets the cookie %q", row.what, set)
 		}
 	}
@@ -191,7 +200,8 @@ func TestLive(t *testing.T) {
 	}
 	defer db.Close()
 	const id = "019a0000-0000-7000-8000-00000000000a"
-	spool, err := db.Spool(t.Context(), store.Event{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: id, Start: time.Now(), Transport: "stdio"}.Encode()})
+	header := store.Header{ID: id, Start: time.Now(), Transport: "stdio"}
+	spool, err := db.Spool(t.Context(), store.Event{Seq: 1, Kind: store.Opened, Payload: header.Encode()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +275,9 @@ func TestExplore(t *testing.T) {
 		x.routes().ServeHTTP(w, r)
 		return w
 	}
-	for _, bad := range []string{"", "[]", `{"client":"no-such"}`, `{"level":"L7"}`, `{"unknown":1}`, `{"level":"L1","client":"rigid"}`, `{"token":"x"}`} {
+	for _, bad := range []string{
+		"", "[]", `{"client":"no-such"}`, `{"level":"L7"}`, `{"unknown":1}`, `{"level":"L1","client":"rigid"}`, `{"token":"x"}`,
+	} {
 		if w := post(bad); !strings.Contains(w.Body.String(), `"error":`) {
 			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
 		}
@@ -286,7 +298,8 @@ func TestExplore(t *testing.T) {
 	if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &report); err != nil || !ok {
 		t.Fatalf("%v in %s", err, w.Body)
 	}
-	if report.Report.Verdict != "hang" || len(report.Failing.Steps) == 0 || report.Failing.Frames["c2s.3"].Label != `tools/call "count" (id 2)` {
+	if report.Report.Verdict != "hang" || len(report.Failing.Steps) == 0 ||
+		report.Failing.Frames["c2s.3"].Label != `tools/call "count" (id 2)` {
 		t.Errorf("%+v", report)
 	}
 }
