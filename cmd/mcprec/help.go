@@ -23,6 +23,8 @@ func topics() []topic {
 	plain := func(text string) func(*cobra.Command) string { return func(*cobra.Command) string { return text } }
 	return []topic{
 		{"sessions", "the ways to name a SESSION", plain(sessionsTopic)},
+		{"hang", "a session that hangs: from who is stuck to a test that holds the fix", plain(hangTopic)},
+		{"ci", "recordings in continuous integration: what fails, reports, a fixture as a test", plain(ciTopic)},
 		{"filters", "what --filter selects", func(*cobra.Command) string { return filtersTopic + filterWords() }},
 		{"formats", "what each command writes besides text", formatsTopic},
 		{"models", "the models of an end: --client and --server", plain(modelsTopic)},
@@ -169,6 +171,67 @@ end works:
 python-sdk@1.3, go-sdk or typescript-sdk@1.x; without a version the newest known release
 counts. mcprec replay --models lists the SDKs, with the source of each. A hang is proved
 for these models: an end that works so hangs on this session.
+`
+
+const hangTopic = `  mcprec why                                        who is stuck now, since when, on what
+  mcprec why --watch                                the same, again whenever it changes
+  mcprec list --stuck                               the live sessions that are stuck
+  mcprec show SESSION --filter status:pending       the calls without an answer
+  mcprec replay SESSION --client python-sdk@1.3     does a client that works so hang on it?
+  mcprec explore SESSION --client inbox:0           other orders, and the smallest session that hangs
+  mcprec capacity SESSION                           how much room the transport must have
+
+Begin with mcprec why, while the session hangs or after it. It names the end that has the
+next step, with the events that show it. What a log cannot tell it says too: whether a
+frame was read inside an end is not recorded.
+
+If why says that an end does not answer, look inside that end: the recording has nothing
+more. If each waits for the other, or a side has stopped reading, play the session again:
+replay and explore play both ends through a transport of the capacity that you choose,
+each under a model of how such an end works. No time passes there, so a hang is proved.
+
+  replay    one order, the recorded one: does it hang for these models, and at which
+            capacity does it not?
+  explore   many orders of delivery, and with --level L1 of the messages themselves; it
+            prints a token, with which the same run can be played again
+
+A pass with free on both ends says that the transport alone is not the cause: name the
+SDK of your ends (mcprec replay --models lists those that are known), or a model (mcprec
+help models).
+
+To keep the hang as a test, write the session to a file and the verdict into its header:
+
+  mcprec export -o hang.jsonl SESSION
+  "expect":"hang swallowed client=python-sdk@1.3"   the member to add to the first line
+  mcprec replay --expect hang.jsonl
+`
+
+const ciTopic = `  mcprec record --out run.jsonl -- SERVER ARG       the session of a job, also as a file
+  mcprec check --fail-on warning run.jsonl          broken rules, calls that hang
+  mcprec check --format junit run.jsonl             a test case for each rule
+  mcprec check --format sarif testdata/*.jsonl      for code review: it points at the lines
+  mcprec replay --expect testdata/*.jsonl           each fixture has the verdict in its header
+  mcprec serve --fail run.jsonl                     the server of a test, from a recording
+  mcprec drive run.jsonl -- SERVER ARG              the recorded client against a new server
+  mcprec diff old.jsonl new.jsonl                   two sessions, compared by what they mean
+
+What fails a job is the exit code: 1 for what was found, 2 and 3 for a command or a file
+that is wrong (mcprec help exit).
+
+check finds what a recording alone shows. Its gates are yours to set:
+
+  --fail-on warning      warnings fail, too
+  --fail-on-timeout      a call whose sender gave up waiting is an error
+  --fail-on-tool-error   a call to a tool that was answered with an error is an error
+  --max-duration 2s      a call that takes longer is an error
+  --expect-tool NAME     the client must call the tool; --forbid-tool: must not
+  --baseline SESSION     the tools must be those of a session that was approved
+  --schema               each message must fit the schema of its revision
+
+A recording that leaves the machine has its secrets masked (mcprec help masking). What
+differs from run to run, such as times and paths, is left out of a comparison by --ignore
+and --normalize (mcprec help matching). A Go test imports the package fixtures and plays a
+recording to the program's own client or server, in many orders.
 `
 
 const filtersTopic = `--filter 'tool:search status:pending' selects by terms that must all hold; -TERM or
