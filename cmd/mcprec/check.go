@@ -261,6 +261,9 @@ func checkNamed(cmd *cobra.Command, options checkOptions, arg string, report *ch
 		return err
 	}
 	defer closeInto(&err, s)
+	if arg != "-" {
+		report.open = cmp.Or(string(s.ID), terminal.ShellWord(arg))
+	}
 	return checkSession(cmd, options, s, report)
 }
 
@@ -329,6 +332,7 @@ type checkReport struct {
 	kept     []check.Finding // of this session, for its test cases
 	titled   string          // the session whose name is already printed
 	err      error           // of the output
+	open     string          // the last session, as an argument of mcprec view; "" if it has no name
 }
 
 func newCheckReport(w io.Writer, o checkOptions) *checkReport {
@@ -351,10 +355,10 @@ func (r *checkReport) start() {
 
 func (r *checkReport) finding(s *session.Session, f check.Finding) {
 	r.failed = r.failed || r.failsOn(f.Severity)
+	if r.worst.Rule == "" || f.Severity > r.worst.Severity {
+		r.worst = f
+	}
 	if r.brief {
-		if r.worst.Rule == "" || f.Severity > r.worst.Severity {
-			r.worst = f
-		}
 		return
 	}
 	if r.junit {
@@ -520,6 +524,9 @@ func (r *checkReport) close() error {
 	r.print(report.Section{Text: func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %s, %s, %s\n", phrase.Plural(r.sessions, "session"),
 			phrase.Plural(r.total.Errors, "error"), phrase.Plural(r.total.Warnings, "warning"), phrase.Plural(r.total.Notes, "note"))
+		if r.sessions == 1 && r.open != "" && len(r.worst.Events) > 0 && err == nil {
+			_, err = fmt.Fprintf(w, "See it: mcprec view %s --at %d\n", r.open, r.worst.Events[0])
+		}
 		return err
 	}})
 	return errors.Join(r.err, r.Close())

@@ -206,7 +206,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	told := judgedExplore{report, hung}
+	told := judgedExplore{report, hung, ends}
 	if err := printVerdict(cmd, o.format, told, report.Verdict == explore.Pass && len(hung.Hung) == 0); sig == nil || !errors.Is(err, exit.ErrVerdict) && err != nil {
 		return err
 	}
@@ -217,10 +217,18 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 type judgedExplore struct {
 	explore.Report
 	recordedHang
+	models replay.Models
 }
 
-// Text returns what hung in the recording, and then the report.
-func (j judgedExplore) Text() string { return j.recordedHang.line() + j.Report.Text() }
+// Text returns what hung in the recording, then the report, and of a failure the command that
+// shows its schedule beside the nearest that passes.
+func (j judgedExplore) Text() string {
+	text := j.recordedHang.line() + j.Report.Text()
+	if j.Failing != nil {
+		text += j.seeIt(j.models, "--token", j.Token)
+	}
+	return text
+}
 
 // MarshalJSON writes the members of the report, which has a MarshalJSON of its own, and then hung.
 func (j judgedExplore) MarshalJSON() ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -170,8 +171,33 @@ type judgedReplay struct {
 	recordedHang
 }
 
-// Text returns what hung in the recording, and then the verdict of the models.
-func (j judgedReplay) Text() string { return j.recordedHang.line() + j.Verdict.Text() }
+// Text returns what hung in the recording, then the verdict of the models, and of a hang the
+// command that shows it.
+func (j judgedReplay) Text() string {
+	text := j.recordedHang.line() + j.Verdict.Text()
+	if j.Verdict.Verdict == replay.Hang {
+		text += j.seeIt(j.Models, "--capacity", j.Capacity.String())
+	}
+	return text
+}
+
+// seeIt returns the line with the command that shows a run of the session under models; "" for a
+// session without a name to open it by.
+func (h recordedHang) seeIt(models replay.Models, flags ...string) string {
+	if h.session == "" || h.session == "-" {
+		return ""
+	}
+	words := []string{"mcprec", "view", h.session}
+	for _, end := range []struct {
+		flag  string
+		model replay.Model
+	}{{"--client", models.Client}, {"--server", models.Server}} {
+		if end.model != replay.Free {
+			words = append(words, end.flag, end.model.String())
+		}
+	}
+	return fmt.Sprintf("See it: %s\n", strings.Join(append(words, flags...), " "))
+}
 
 // listModels prints the SDKs that --client and --server know by name.
 func listModels(w io.Writer) error {

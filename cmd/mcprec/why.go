@@ -126,6 +126,7 @@ type answer struct {
 	why.Report
 
 	name string
+	see  []string // for each finding the command that shows it
 }
 
 // key tells the answers of a session apart but for durations.
@@ -241,6 +242,14 @@ func answerOf(s *session.Session, header store.Header, told why.Report, isLive b
 	for i := range a.Findings {
 		f := &a.Findings[i]
 		f.Text, f.Next = mask.Text(f.Text), "mcprec "+fill.Replace(f.Next)
+		see := "mcprec view " + name
+		for _, e := range f.Evidence {
+			if e.Seq > 0 {
+				see += fmt.Sprintf(" --at %d", e.Seq)
+				break
+			}
+		}
+		a.see = append(a.see, see)
 		for k := range f.Evidence {
 			f.Evidence[k].Text = mask.Text(f.Evidence[k].Text)
 		}
@@ -417,7 +426,7 @@ func (a answer) text(w io.Writer) error {
 	} else {
 		fmt.Fprintf(w, "%s: %s\n", head, a.verdict())
 	}
-	for _, f := range a.Findings {
+	for i, f := range a.Findings {
 		fmt.Fprintf(w, "\n%s\n\n", terminal.Plain(f.Text))
 		for _, e := range f.Evidence {
 			at := "  open"
@@ -434,6 +443,9 @@ func (a answer) text(w io.Writer) error {
 			fmt.Fprintf(w, "It cannot tell: %s.\n", terminal.Plain(f.Unknown))
 		}
 		fmt.Fprintf(w, "Next: %s\n", terminal.Plain(f.Next))
+		if i < len(a.see) && a.name != "-" {
+			fmt.Fprintf(w, "See it: %s\n", a.see[i])
+		}
 	}
 	for _, open := range a.Open {
 		fmt.Fprintf(w, "Note: %s.\n", terminal.Plain(open))
