@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -132,14 +131,9 @@ func (x *index) drawSchedule(ctx context.Context, of *explore.Schedule, level ex
 		if step.N == 0 {
 			continue
 		}
-		label := step.Name
-		if _, message, ok := strings.Cut(label, " "+step.Op+" "); ok {
-			label = message
-		}
 		key := fmt.Sprintf("%s.%d", step.Dir, step.N)
-		if known, ok := drawn.Frames[key]; !ok || known.Label == "" {
-			drawn.Frames[key] = picture.Frame{Label: label, Dir: step.Dir}
-		}
+		frame := of.Frames[key]
+		drawn.Frames[key] = picture.Frame{Label: frame.Label, Kind: frame.Kind, Dir: frame.Dir}
 		last[step.Dir] = max(last[step.Dir], step.N)
 	}
 	if level != explore.L0 {
