@@ -23,14 +23,18 @@ export function Plate({ x, y, text, tone = "", anchor = "middle" }) {
 
 // Arrow is a frame on its way. A request has a full head, an answer an open one, and a
 // notification a dashed line, so that colour says nothing alone. A slanted arrow carries its
-// label near its tail, where arrows that cross it do not.
-export function Arrow({ from, to, y1, y2 = y1, tone, kind, text, headless }) {
+// label near its tail. part is "line" or "label" to draw one alone: labels stand above all lines.
+export function Arrow({ from, to, y1, y2 = y1, tone, kind, text, headless, part }) {
   const way = Math.sign(to - from);
   const end = to - way * 3;
   const angle = (Math.atan2(y2 - y1, end - from) * 180) / Math.PI;
   const slanted = y1 !== y2;
   const share = slanted ? 0.3 : 0.5;
   const room = (Math.abs(to - from) * (slanted ? 0.55 : 1)) / LETTER - 5;
+  const label = (
+    <Plate x={from + (to - from) * share} y={y1 + (y2 - y1) * share} text={clip(text, room)} tone={tone} />
+  );
+  if (part === "label") return label;
   return (
     <>
       <line class={`arrow ${tone} ${kind}`} x1={from + way * 3} y1={y1} x2={headless ? to : end - way * 4} y2={y2} />
@@ -41,7 +45,7 @@ export function Arrow({ from, to, y1, y2 = y1, tone, kind, text, headless }) {
           transform={`translate(${end} ${y2}) rotate(${angle})`}
         />
       )}
-      <Plate x={from + (to - from) * share} y={y1 + (y2 - y1) * share} text={clip(text, room)} tone={tone} />
+      {part !== "line" && label}
     </>
   );
 }

@@ -47,11 +47,12 @@ function useReady(ready) {
 
 function List({ session, focus, change, themed }) {
   const [help, setHelp] = useState(false);
-  const [most, setMost] = useState(0);
+  const [listed, setListed] = useState(null);
+  const most = listed || 0;
   const search = useRef();
   const step = Math.max(1, Math.min(focus.step || 1, most));
   const move = (by) => change({ step: Math.max(1, Math.min(most, step + by)) });
-  useReady(most > 0);
+  useReady(listed !== null);
   useKeys({
     move,
     page: (by) => move(by * 20),
@@ -73,7 +74,7 @@ function List({ session, focus, change, themed }) {
         tally={`${most} sessions`}
       />
       <main>
-        <Sessions filter={focus.filter} step={step} setStep={(n) => change({ step: n })} setMost={setMost} />
+        <Sessions filter={focus.filter} step={step} setStep={(n) => change({ step: n })} setMost={setListed} />
       </main>
       <Help open={help} close={() => setHelp(false)} />
     </div>

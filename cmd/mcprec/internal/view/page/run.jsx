@@ -54,6 +54,9 @@ export function Run({ story, width, height, from, to, step, apart, setups, head 
       {moving.map((frame) => (
         <Moving key={frame.key} frame={frame} story={story} size={size} apart={apart} seen={seen} />
       ))}
+      {moving.map((frame) => (
+        <Label key={frame.key} frame={frame} story={story} size={size} apart={apart} seen={seen} />
+      ))}
       {size.standing.map((frame, n) => (
         <Standing
           key={frame.key}
@@ -165,53 +168,66 @@ function Blocked({ frame, size, y1, y2, seen }) {
 
 const named = (frame) => (frame.row.seq ? `#${frame.row.seq} ` : "") + frame.row.label;
 
-// Moving is a frame that left its writer's hand, and mostly came to its reader.
-function Moving({ frame, story, size, apart, seen }) {
+// wayOf returns the arrow of a frame that left its writer's hand: as far as it came.
+function wayOf(frame, size, apart) {
   const from = frame.dir === "c2s" ? size.client : size.server;
   const to = frame.dir === "c2s" ? size.server : size.client;
   const y1 = yOf(frame.take, apart);
   const queued = !frame.give;
-  const y2 = queued ? y1 : yOf(frame.give, apart);
-  const end = queued ? from + (to - from) * 0.66 : to;
-  const held = frame.held?.by === "reader";
-  const outside = to === size.client ? -1 : 1;
+  return {
+    from,
+    to: queued ? from + (to - from) * 0.66 : to,
+    y1,
+    y2: queued ? y1 : yOf(frame.give, apart),
+    tone: toneOf(frame.row),
+    kind: frame.row.kind,
+    text: named(frame),
+    headless: queued,
+  };
+}
+
+// Moving is a frame that left its writer's hand, and mostly came to its reader.
+function Moving({ frame, size, apart, seen }) {
+  const way = wayOf(frame, size, apart);
   return (
     <>
       {frame.offer && frame.offer < frame.take && (
-        <Blocked frame={frame} size={size} y1={yOf(frame.offer, apart)} y2={y1} seen={seen(frame.take)} />
+        <Blocked frame={frame} size={size} y1={yOf(frame.offer, apart)} y2={way.y1} seen={seen(frame.take)} />
       )}
       <g class={seen(frame.take)} data-seq={frame.row.seq}>
-        <Arrow
-          from={from}
-          to={end}
-          y1={y1}
-          y2={y2}
-          tone={toneOf(frame.row)}
-          kind={frame.row.kind}
-          text={named(frame)}
-          headless={queued}
-        />
-        {queued && (
-          <Plate
-            x={end + (to - from) * 0.03}
-            y={y1}
-            text="queued"
-            tone="fault"
-            anchor={to > from ? "start" : "end"}
-          />
-        )}
-        {held && (
-          <circle class="held" cx={to} cy={y2} r="5">
+        <Arrow {...way} part="line" />
+        {frame.held?.by === "reader" && (
+          <circle class="held" cx={way.to} cy={way.y2} r="5">
             <title>{frame.held.text || "held by the reader"}</title>
           </circle>
         )}
-        {held && !size.narrow && seen(story.lines + 1) === "now" && (
-          <text class="small fault" text-anchor={outside < 0 ? "end" : "start"} x={to + outside * 10} y={y2 - 6}>
-            held
-          </text>
-        )}
       </g>
     </>
+  );
+}
+
+// Label is the text of a moving frame, and where it stands if that is not at its end.
+function Label({ frame, story, size, apart, seen }) {
+  const way = wayOf(frame, size, apart);
+  const right = way.to > way.from;
+  const held = frame.held?.by === "reader" && !size.narrow && seen(story.lines + 1) === "now";
+  return (
+    <g class={seen(frame.take)}>
+      <Arrow {...way} part="label" />
+      {way.headless && (
+        <Plate x={way.to + (right ? 8 : -8)} y={way.y1} text="queued" tone="fault" anchor={right ? "start" : "end"} />
+      )}
+      {held && (
+        <text
+          class="small fault"
+          text-anchor={right ? "start" : "end"}
+          x={way.to + (right ? 10 : -10)}
+          y={way.y2 - 6}
+        >
+          held
+        </text>
+      )}
+    </g>
   );
 }
 

@@ -118,7 +118,7 @@ export function Sequence({ s, session, blocks, at, pick, kin, only, marks, deliv
   usePointer(pane, scroll);
   const columns = columnsOf(width, session);
   const { rows, ticks } = windowOf(places, blocks, top, height);
-  const calls = callsOf(rows, blocks);
+  const calls = callsOf(rows, blocks, only);
   const yOf = placer(rows);
   const first = rows[0]?.seq || 1;
   const last = rows.at(-1)?.seq || 1;
@@ -213,11 +213,16 @@ function usePointer(pane, scroll) {
   }, []);
 }
 
-// callsOf lists the calls that the blocks of rows know, each once.
-function callsOf(rows, blocks) {
+// callsOf lists the calls that rows are about or that pass them, each once. Under a filter, which
+// brings rows together that stood far apart, only those that they are about.
+function callsOf(rows, blocks, only) {
+  const lists = new Set(rows.map(({ seq }) => blocks.calls(seq)));
+  const about = only && new Set(rows.map(({ row }) => row?.call));
   const calls = new Map();
-  for (const { seq } of [rows[0], rows.at(-1)].filter(Boolean)) {
-    for (const call of blocks.calls(seq)) calls.set(`${call.request} ${call.dir} ${call.column}`, call);
+  for (const list of lists) {
+    for (const call of list) {
+      if (!about || about.has(call.request)) calls.set(`${call.request} ${call.dir} ${call.column}`, call);
+    }
   }
   return [...calls.values()];
 }
@@ -262,7 +267,6 @@ function Delivered({ tick, columns }) {
 function Heads({ columns, session }) {
   const known = session.introduction || {};
   const room = Math.max(10, (columns.server - columns.client) / 2 / 6.7 - 2);
-  const tail = Math.max(8, (columns.width - columns.server) / 3.4);
   return (
     <g>
       <rect class="heads" x="0" y="0" width={columns.width} height={HEAD - 1} />
@@ -283,14 +287,14 @@ function Heads({ columns, session }) {
       <text class="end" text-anchor="middle" x={columns.client} y="17">
         client
       </text>
-      <text class="small dim" text-anchor="middle" x={columns.client} y="32">
-        {clip((!columns.narrow && known.client) || "", Math.min(room, columns.client / 3.4))}
-      </text>
       <text class="end" text-anchor="middle" x={columns.server} y="17">
         server
       </text>
-      <text class="small dim" text-anchor="end" x={columns.width - 6} y="32">
-        {clip(known.server || "", Math.max(room, tail))}
+      <text class="small dim" x={columns.client + 8} y="32">
+        {clip(known.client || "", room)}
+      </text>
+      <text class="small dim" text-anchor="end" x={columns.server - 8} y="32">
+        {clip(known.server || "", room)}
       </text>
     </g>
   );

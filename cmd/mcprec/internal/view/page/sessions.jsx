@@ -6,15 +6,17 @@ import { Spacer, useWindow } from "./compare.jsx";
 import { count, duration, plain } from "./text.js";
 
 export function Sessions({ filter, step, setStep, setMost }) {
-  const [answer, setAnswer] = useState({ sessions: [] });
+  const [answer, setAnswer] = useState(null);
   useEffect(() => {
     let wanted = true;
     const keep = (value) => wanted && setAnswer(value);
     api.sessions(filter).then(keep, (fault) => keep({ sessions: [], fault: fault.message }));
     return () => (wanted = false);
   }, [filter]);
-  const list = answer.sessions;
-  useEffect(() => setMost(list.length), [list.length]);
+  const list = answer ? answer.sessions : [];
+  useEffect(() => {
+    if (answer) setMost(list.length);
+  }, [answer]);
   const chosen = Math.max(1, Math.min(step, list.length)) - 1;
   const { box, first, last, look } = useWindow(list.length, chosen);
   const click = (event) => {
@@ -26,7 +28,7 @@ export function Sessions({ filter, step, setStep, setMost }) {
   return (
     <div id="sessions" class="view">
       <h1 class="heard">Sessions</h1>
-      {answer.fault && (
+      {answer?.fault && (
         <p class="warn" role="alert">
           {plain(answer.fault)}
         </p>
