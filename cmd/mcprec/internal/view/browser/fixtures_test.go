@@ -1,0 +1,118 @@
+package browser
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestFixtures: each bundled session opens in each view, shows its events there, and the browser
+// has nothing to say about it.
+func TestFixtures(t *testing.T) {
+	needBrowser(t)
+	for _, name := range fixtureNames(t) {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(fixture(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := bytes.Count(bytes.TrimSpace(text), []byte("\n")) + 1
+			p := newTab(t)
+			p.open(view(t, fixture(name)).at(""))
+			p.until(`all("#sequence g.row").length >= 5 && !one("html").dataset.busy`)
+			p.press("G")
+			p.until(`one("#sequence .row.pick").dataset.seq === String(%s)`, events)
+			p.until(`one("#payload").dataset.seq && one("#state").dataset.seq`)
+			p.press("2")
+			p.until(`one("#replay .verdict").textContent && all("#replay g.step").length > 3`)
+			p.press("3")
+			p.until(`all("#beside .verdict").length === 2 && all("#beside .run").length === 2`)
+		})
+	}
+}
+
+// TestPayload: the tree keeps the order, the digits and doubled members; the text is the frame.
+func TestPayload(t *testing.T) {
+	frame := `{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"name":"x",` +
+		`"2":"b","1":"a","arguments":{"a":1,"a":2,"n":1e400,"f":1.10,"z":-0}}}`
+	path := writeSession(t, `{"seq":2,"at":"1ms","dir":"c2s","frame":`+frame+`}`)
+	p := newTab(t)
+	p.open(view(t, path).at("at=2"))
+	p.until(`one("#payload").dataset.seq === "2" && one("#payload .tree")`)
+	tree := p.text("#payload .tree")
+	from := 0
+	for _, want := range []string{
+		"id", "9007199254740993", "params", "name", "x", "2", "b", "1", "a",
+		"arguments", "a", "doubled", "1", "a", "doubled", "2", "n", "1e400", "f", "1.10", "z", "-0",
+	} {
+		at := strings.Index(tree[from:], want)
+		if at < 0 {
+			t.Fatalf("no %q after %q in the tree\n%s", want, tree[:from], tree)
+		}
+		from += at + len(want)
+	}
+	p.clickText("#payload button", "Text")
+	p.until(`one("#payload pre")`)
+	if got := p.text("#payload pre"); got != frame {
+		t.Errorf("text %q, want %q", got, frame)
+	}
+	p.clickText("#payload button", "Bytes")
+	p.until(`one("#payload pre.hex")`)
+	if got := p.text("#payload pre.hex"); !strings.HasPrefix(got, "000000  7b 22 6a 73 6f 6e 72 70 63") {
+		t.Errorf("bytes %q", got)
+	}
+}
+
+// TestCopy: the button copies the exact bytes of a frame, with what the page shows by number.
+func TestCopy(t *testing.T) {
+	frame := `{"jsonrpc":"2.0", "id":1,"method":"ping","params":{"b":1,"a":"` + "\u202e‮é😀\\u0000" + `","b":2}}  `
+	line, err := json.Marshal(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeSession(t, `{"seq":2,"at":"1ms","dir":"c2s","text":`+string(line)+`}`)
+	p := newTab(t)
+	p.allow("clipboard-read", "clipboard-write")
+	p.open(view(t, path).at("at=2"))
+	p.until(`one("#payload").dataset.seq === "2"`)
+	p.clickText("#payload button", "Copy")
+	p.until(`all("#payload button").some((b) => b.textContent === "Copied")`)
+	if got := value[string](p, `navigator.clipboard.readText()`); got != frame {
+		t.Errorf("copied %q, want %q", got, frame)
+	}
+}
+
+// TestFilter: the filter leaves the events that the commands select.
+func TestFilter(t *testing.T) {
+	p := newTab(t)
+	p.open(view(t, fixture("seed")).at(""))
+	p.press("/")
+	p.until(`document.activeElement === one("input#filter")`)
+	p.press("method:notifications/progress\r")
+	p.until(`all("#sequence g.row").length === 2`)
+	if got := value[[]string](p, `all("#sequence g.row").map((row) => row.dataset.seq)`); strings.Join(got, " ") != "6 7" {
+		t.Errorf("rows %v, want 6 and 7", got)
+	}
+	p.press("\u001b") // Escape
+	p.until(`all("#sequence g.row").length > 2`)
+	p.press("/")
+	p.press("no such:(\r")
+	p.until(`one(".filter [role=alert]").textContent`)
+	if seen := p.seenFaults(); len(seen) != 2 { // the browser says by itself that an answer is an error
+		t.Errorf("a filter that is wrong: %q", seen)
+	}
+	p.forget()
+}
+
+// writeSession writes a session of an opened event and lines, and returns its path.
+func writeSession(t testing.TB, lines ...string) string {
+	t.Helper()
+	path := t.TempDir() + "/session.jsonl"
+	header := `{"mcprec":1,"id":"01a1fee3-fd30-71a3-95ac-6d331e660bad","start":"2026-11-21T16:15:16.784041007Z","transport":"stdio","command":["server"]}`
+	if err := os.WriteFile(path, []byte(header+"\n"+strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,134 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+)
+
+// verdict is what the tests need of the JSON of mcprec replay.
+type verdict struct {
+	Verdict string   `json:"verdict"`
+	Cycle   []string `json:"cycle"`
+	Waits   []struct {
+		Who   string `json:"who"`
+		Waits string `json:"waits_for"`
+	} `json:"waits"`
+}
+
+// setup is what a user picks for a replay.
+type setup struct{ client, server, capacity string }
+
+var setups = []setup{
+	{"free", "free", "0"},
+	{"inbox:0", "free", "0"},
+	{"inbox:0", "free", "unbounded"},
+	{"rigid", "rigid", "0"},
+	{"rigid", "rigid", "1"},
+	{"free", "inline", "0"},
+	{"inline", "inline", "10"},
+	{"inbox:1", "rigid", "1000"},
+}
+
+// TestPickers: the verdict of the page is that of mcprec replay, and the ring has its cycle.
+func TestPickers(t *testing.T) {
+	needBrowser(t)
+	for _, name := range []string{"seed", "crossing", "gosdk-handler-calls", "mcpgo-inline", "pysdk-594", "progress-2026-07-28"} {
+		t.Run(name, func(t *testing.T) {
+			p := newTab(t)
+			p.open(view(t, fixture(name)).at("view=replay"))
+			for _, s := range setups {
+				args := []string{"replay", "--client", s.client, "--server", s.server, "--capacity", s.capacity, fixture(name)}
+				want := report[verdict](t, append(args, "--format", "json")...)
+				p.choose("#replay select[name=client]", s.client)
+				p.choose("#replay select[name=server]", s.server)
+				p.choose("#replay select[name=capacity]", s.capacity)
+				p.until(`new URLSearchParams(location.hash.slice(1)).get("client") === %s && !one("html").dataset.busy`, s.client)
+				p.until(`one("#replay .verdict").textContent.toLowerCase().startsWith(%s)`, want.Verdict)
+				words := p.text("#replay .verdict")
+				if said := string(output(t, t.TempDir(), args...)); !strings.Contains(said, firstWords(words)) {
+					t.Errorf("%v: the page says %q, the command\n%s", s, words, said)
+				}
+				if want.Verdict != "hang" {
+					p.until(`one("#replay .verdict.pass") && !one("#ring")`)
+					continue
+				}
+				parts := map[string]bool{}
+				for _, wait := range want.Waits {
+					parts[wait.Who] = true
+				}
+				p.press("h")
+				p.until(`one("#replay .verdict.hang") && all("#ring .node").length === %s`, len(parts))
+				ring := value[string](p, `one("#ring").getAttribute("aria-label")`)
+				if !strings.Contains(ring, strings.Join(want.Cycle, " waits for ")) {
+					t.Errorf("%v: the ring is %q, want %q", s, ring, want.Cycle)
+				}
+			}
+		})
+	}
+}
+
+// firstWords cuts what a text says after its verdict.
+func firstWords(words string) string {
+	verdict, _, _ := strings.Cut(words, ":")
+	return verdict
+}
+
+// TestSteps: stepping through a replay shows the frames that have moved, and no others.
+func TestSteps(t *testing.T) {
+	p := newTab(t)
+	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
+	p.until(`one("#replay .verdict.hang")`)
+	p.press("g")
+	p.until(`one("footer .at").textContent.startsWith("step 0 ") && all("#replay g.now[data-seq]").length === 0`)
+	p.press("j")
+	p.until(`one("footer .at").textContent.startsWith("step 1 ") && all("#replay g.now[data-seq]").length === 1`)
+	if got := value[string](p, `one("#replay g.now[data-seq]").dataset.seq`); got != "2" {
+		t.Errorf("the first step moves #%s, want #2", got)
+	}
+	p.press("G")
+	p.until(`one("#ring.now")`)
+	if all := p.text("#replay .stage"); !strings.Contains(all, "no room") && !strings.Contains(all, "full") {
+		t.Errorf("the inner queue is not said to be full:\n%s", all)
+	}
+	p.until(`one("#replay rect.blocked.now")`) // the server's writer stands
+}
+
+// TestOneRoomMore: an inner queue with room lets the same session pass.
+func TestOneRoomMore(t *testing.T) {
+	p := newTab(t)
+	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
+	p.until(`one("#replay .verdict.hang") && one("#ring")`)
+	p.choose("#replay select[name=client]", "free")
+	p.until(`one("#replay .verdict.pass") && !one("#ring")`)
+}
+
+// TestBeside: two replays stand on one axis, and part at the first step that differs; two that
+// are the same do not.
+func TestBeside(t *testing.T) {
+	page := view(t, fixture("seed"))
+	p := newTab(t)
+	p.open(page.at("view=beside&client=inbox:0&client2=free"))
+	p.until(`all("#beside .verdict").length === 2 && all("#beside g.apart").length === 2`)
+	words := value[[]string](p, `all("#beside .verdict").map((verdict) => verdict.textContent)`)
+	if !strings.HasPrefix(words[0], "HANG") || !strings.HasPrefix(words[1], "PASS") {
+		t.Errorf("verdicts %q", words)
+	}
+	if said := p.text("#beside .apart"); !strings.Contains(said, "here they part") {
+		t.Errorf("the parting says %q", said)
+	}
+	heights := value[[]float64](p, `all("#beside g.apart line").map((line) => line.getBoundingClientRect().y)`)
+	if len(heights) != 2 || heights[0] != heights[1] {
+		t.Errorf("the runs part at the heights %v", heights)
+	}
+	p.choose("#beside select[name=client]", "free")
+	p.until(`all("#beside g.apart").length === 0 && one("#beside").textContent.includes("same")`)
+}
+
+// TestExplored: other orders of a session stand beside the nearest one that passes.
+func TestExplored(t *testing.T) {
+	p := newTab(t)
+	p.open(view(t, fixture("seed")).at("view=beside&client=inbox:1&client2=free"))
+	p.until(`all("#beside .verdict").length === 2`)
+	p.clickText("#beside button", "Explore other orders")
+	p.until(`one("#beside .report") || all("#beside [role=status]").some((e) => e.textContent === "no schedule fails")`)
+}
