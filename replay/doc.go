@@ -42,6 +42,19 @@
 //
 // [Half] is one end under a model, for programs with a transport of their own.
 //
+// # Files
+//
+//	recording.go           a session as it is loaded for a replay
+//	model.go, preset.go    the models of an end; the SDKs that work so
+//	setup.go               capacities and models of one replay
+//	script.go              what each frame of an end waits for, under its model
+//	run.go                 the run: the frames that move, until none can
+//	steps.go               the same run step by step, with the state after each
+//	waitgraph.go           who waits for whom in a session that stands still; its category
+//	verdict.go, report.go  the verdict, as values and as text
+//	mincapacity.go         how much room the transport must have
+//	changes.go             the changes of capacities and queues that let a hanging session pass
+//
 // # What it refuses
 //
 // It does not guess: a closed replay proves a hang for the two given models, not for the

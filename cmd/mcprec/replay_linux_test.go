@@ -11,8 +11,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
-// A client that has replay for its server is told so, whether it speaks into a pipe or a socket.
-// Other words that wait on standard input are left to whoever they are for.
+// TestReplayWithClient: a client that has replay for its server is told so, whether it writes to a
+// pipe or to a socket. Any other input changes nothing, and no input is read away.
 func TestReplayWithClient(t *testing.T) {
 	const asked = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}` + "\n"
 	for _, test := range []struct {

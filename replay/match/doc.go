@@ -16,6 +16,14 @@
 // what is sent to that end. A [Comparer] compares two recordings, where each end has made
 // up its own values.
 //
+// # Files
+//
+//	rules.go                    the rules of a comparison, and the key of a request
+//	tree.go                     a JSON value with the place where it stands
+//	difference.go               differences, mappings, and the result for a step
+//	normalize.go                the normalizers
+//	variable.go, substitute.go  what a live end makes up, learned and put into frames
+//
 // # What it refuses
 //
 // It does no I/O, asks no clock and starts no goroutine. It takes nothing as equal without

@@ -21,6 +21,19 @@
 // The result is a list of [match.StepVerdict]: how the live end's messages compare with the
 // recorded messages.
 //
+// # Files
+//
+//	player.go                            the machine that plays the server
+//	player_match.go                      which recorded request a live request stands for
+//	player_order.go                      which recorded frames of the server may go out now
+//	driver.go                            the machine that plays the client
+//	driver_order.go                      which recorded frames of the client may go out now
+//	half.go, load.go                     a recording as one half of it is played, and how that is read
+//	serve.go, drive.go                   the shells: a machine over a connection
+//	http.go, exchange.go, rejections.go  the same over HTTP: sessions, exchanges, refused requests
+//	live.go                              a live server behind a Player
+//	extend.go                            answers of a live server put into the session
+//
 // # What it refuses
 //
 // A Player and a Driver are not safe for concurrent use. The only invented answers are to a

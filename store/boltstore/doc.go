@@ -108,6 +108,20 @@
 //	5  compression: 0 none, 1 zstd
 //	6  SHA-256 of the piece (32), its length as a varint, and the piece
 //
+// # Source files
+//
+//	boltstore.go                                                   the Store: options, opening, listing
+//	spool.go, spoolread.go                                         the file of a live session: its writer; its form and its reader
+//	fold.go                                                        from spools into databases
+//	databases.go, dbtx.go                                          the databases of the months; one transaction, and the buckets in it
+//	chunk.go                                                       events as a compressed chunk
+//	read.go                                                        a session from its database and its spool, as one sequence
+//	summary.go                                                     the summaries beside the sessions
+//	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt
+//	space.go                                                       compaction
+//	files.go                                                       where files are, folders and rights
+//	os_unix.go, os_other.go, datasync_linux.go, datasync_other.go  what differs between systems
+//
 // # What it refuses to do
 //
 // It never runs bbolt without its syncs, holds no bbolt file locked between calls, trusts no
