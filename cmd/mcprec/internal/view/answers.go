@@ -163,7 +163,7 @@ func (x *index) frame(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range x.source.read(r.Context(), max(seq, 1), false) {
+	for e, err := range x.source.read(r.Context(), max(seq, 1)) {
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +262,7 @@ func find(w http.ResponseWriter, r *http.Request, x *index) error {
 		return nil
 	})
 	if err == nil {
-		err = timeline.Project(x.source.read(r.Context(), 1, false), t)
+		err = timeline.Project(x.source.readAll(r.Context()), t)
 	}
 	if err != nil {
 		return err

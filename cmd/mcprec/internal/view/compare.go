@@ -33,7 +33,7 @@ func compare(ctx context.Context, of [2]*index) (picture.Comparison, error) {
 	a, b := c.Sides()
 	for i, side := range []*diff.Session{a, b} {
 		digest := func(e *store.Event, digests *[]diff.Digest) { *digests = digester.Digest(*e) }
-		for e, err := range parallel.Map(of[i].source.read(ctx, 1, false), digest) {
+		for e, err := range parallel.Map(of[i].source.readAll(ctx), digest) {
 			if err == nil {
 				err = side.Apply(e.Event, e.Made)
 			}
@@ -48,7 +48,7 @@ func compare(ctx context.Context, of [2]*index) (picture.Comparison, error) {
 		if len(wanted) == 0 {
 			continue
 		}
-		for e, err := range index.source.read(ctx, wanted[0], false) {
+		for e, err := range index.source.read(ctx, wanted[0]) {
 			if err != nil {
 				return picture.Comparison{}, fmt.Errorf("compare %s: %w", index.source.session.Name, err)
 			}

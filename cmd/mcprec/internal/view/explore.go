@@ -41,7 +41,7 @@ func (e exploration) plan(ctx context.Context, i *index) (plan explore.Plan, err
 	if err != nil {
 		return plan, err
 	}
-	events, err := session.Collect(i.source.read(ctx, 1, false))
+	events, err := session.Collect(i.source.readAll(ctx))
 	if err != nil {
 		return plan, err
 	}

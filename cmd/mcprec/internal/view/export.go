@@ -184,7 +184,7 @@ func (x *Exported) compare(ctx context.Context, d *data, of []*index) (err error
 // runs plays the session under the usual models. Most come to the same run, which stands once in
 // the file.
 func (x *Exported) runs(ctx context.Context, i *index, d *data) error {
-	recording, err := replay.Load(i.source.read(ctx, 1, false))
+	recording, err := replay.Load(i.source.readAll(ctx))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -105,19 +104,26 @@ func (x *index) grow(ctx context.Context) {
 
 // growRecorded folds the events that are there.
 func (x *index) growRecorded(ctx context.Context) error {
-	events := parallel.Map(x.source.recorded(ctx, 1, false), func(e *store.Event, parsed *order.Parsed) {
-		*parsed = order.Parsed{}
-		if e.Kind == store.Frame && isJSON(*e) {
-			*e = x.source.masker.Event(*e) // needs no other event
-			*parsed = order.Parse(e.AsFrame())
+	type made struct {
+		alone  bool // masked
+		parsed order.Parsed
+	}
+	events := parallel.Map(x.source.recorded(ctx, 1, false), func(e *store.Event, m *made) {
+		x.source.maskAlone(e, &m.alone)
+		m.parsed = order.Parsed{}
+		if e.Kind == store.Frame && (m.alone || x.source.events != nil) {
+			m.parsed = order.Parse(e.AsFrame())
 		}
 	})
 	for e, err := range events {
-		if err == nil {
-			if event := e.Event; event.Kind != store.Frame || !isJSON(event) {
-				e.Event = x.source.maskNext(event, x.source.inOrder)
+		if err == nil && !e.Made.alone {
+			e.Event = x.source.maskNext(e.Event, x.source.inOrder)
+			if e.Kind == store.Frame && x.source.events == nil {
+				e.Made.parsed = order.Parse(e.AsFrame())
 			}
-			err = x.apply(e.Event, e.Made)
+		}
+		if err == nil {
+			err = x.apply(e.Event, e.Made.parsed)
 		}
 		if err != nil {
 			return err
@@ -128,12 +134,6 @@ func (x *index) growRecorded(ctx context.Context) error {
 	}
 	x.tell()
 	return ctx.Err()
-}
-
-// isJSON reports whether a frame begins as JSON does.
-func isJSON(e store.Event) bool {
-	text := bytes.TrimLeft(e.Payload, " \t\r\n")
-	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // apply takes the next event.
@@ -226,7 +226,7 @@ func (x *index) rows(ctx context.Context, from, n uint64) (rowsAnswer, error) {
 	x.mu.Unlock()
 	wanted := part.Wants()
 	for i := 0; i < len(wanted); { // runs of near requests are read at once
-		for e, err := range x.source.read(ctx, wanted[i], false) {
+		for e, err := range x.source.read(ctx, wanted[i]) {
 			if err != nil {
 				return answer, err
 			}
@@ -242,7 +242,7 @@ func (x *index) rows(ctx context.Context, from, n uint64) (rowsAnswer, error) {
 		}
 	}
 	if first <= last {
-		for e, err := range x.source.read(ctx, first, false) {
+		for e, err := range x.source.read(ctx, first) {
 			if err == nil {
 				err = part.Apply(e)
 			}
@@ -267,7 +267,7 @@ func (x *index) rowsBefore(ctx context.Context, from, n, begin uint64) (rowsAnsw
 			answer.Rows = append(answer.Rows, row)
 		}
 	})
-	for e, err := range x.source.read(ctx, begin, false) {
+	for e, err := range x.source.read(ctx, begin) {
 		if err == nil && e.Seq >= from+n {
 			break
 		}
@@ -295,7 +295,7 @@ func (x *index) stateAt(ctx context.Context, seq uint64) (*state.State, error) {
 	if at.Seq() >= seq {
 		return at, nil
 	}
-	for e, err := range x.source.read(ctx, at.Seq()+1, false) {
+	for e, err := range x.source.read(ctx, at.Seq()+1) {
 		if err == nil {
 			err = at.Apply(e)
 		}

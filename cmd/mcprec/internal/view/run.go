@@ -76,7 +76,7 @@ func (x *replays) load(ctx context.Context, of *index) (*replay.Recording, error
 	}
 	if x.recording == nil || x.of != of || x.seq != head.Seq {
 		x.recording, x.of, x.seq = nil, of, head.Seq
-		if x.recording, err = replay.Load(of.source.read(ctx, 1, false)); err != nil {
+		if x.recording, err = replay.Load(of.source.readAll(ctx)); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -93,13 +94,13 @@ func (x *source) maskNext(e store.Event, inOrder func(store.Event) store.Event) 
 const before = 50
 
 // read yields the masked events from a Seq on.
-func (x *source) read(ctx context.Context, from uint64, follow bool) iter.Seq2[store.Event, error] {
+func (x *source) read(ctx context.Context, from uint64) iter.Seq2[store.Event, error] {
 	if x.events != nil {
-		return x.recorded(ctx, from, follow)
+		return x.recorded(ctx, from, false)
 	}
 	return func(yield func(store.Event, error) bool) {
 		mask := x.masker.InOrder()
-		for e, err := range x.recorded(ctx, max(from, before+1)-before, follow) {
+		for e, err := range x.recorded(ctx, max(from, before+1)-before, false) {
 			if e.Seq < from && err == nil && e.Kind == store.Frame && isJSON(e) {
 				continue // it says nothing of what follows
 			}
@@ -114,6 +115,38 @@ func (x *source) read(ctx context.Context, from uint64, follow bool) iter.Seq2[s
 			}
 		}
 	}
+}
+
+// readAll yields the masked events from the first on. They are masked on several cores, which takes
+// longer than most of what is done with them.
+func (x *source) readAll(ctx context.Context) iter.Seq2[store.Event, error] {
+	if x.events != nil {
+		return x.recorded(ctx, 1, false)
+	}
+	return func(yield func(store.Event, error) bool) {
+		inOrder := x.masker.InOrder()
+		for e, err := range parallel.Map(x.recorded(ctx, 1, false), x.maskAlone) {
+			if err == nil && !e.Made {
+				e.Event = inOrder(e.Event)
+			}
+			if !yield(e.Event, err) {
+				return
+			}
+		}
+	}
+}
+
+// maskAlone masks an event that needs no other event for that, and says whether it does.
+func (x *source) maskAlone(e *store.Event, alone *bool) {
+	if *alone = x.events == nil && e.Kind == store.Frame && isJSON(*e); *alone {
+		*e = x.masker.Event(*e)
+	}
+}
+
+// isJSON reports whether a frame begins as JSON does.
+func isJSON(e store.Event) bool {
+	text := bytes.TrimLeft(e.Payload, " \t\r\n")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // head returns the end of the log as it is now, and the word of mcprec list for its state: "" for a
@@ -153,7 +186,7 @@ func (x *source) transcript(ctx context.Context, ahead bool, emit func(timeline.
 		return t, nil
 	}
 	endings := timeline.NewEndings()
-	err := timeline.Project(x.read(ctx, 1, false), endings)
+	err := timeline.Project(x.readAll(ctx), endings)
 	endings.Close(x.session.Now())
 	t.Foresee(endings)
 	return t, err
