@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -100,16 +102,14 @@ func readPlay(text string) (lines []playLine) {
 //
 //	stuckserver stdio|http PLAY DONE
 //
-// It writes the file DONE, with its pid, when it has done all its lines.
+// It writes its pid to the FIFO DONE when it has done all its lines.
 func stuckServer() {
 	text, err := os.ReadFile(os.Args[2])
 	if err != nil {
 		panic(err)
 	}
 	lines, done := readPlay(string(text)), func() {
-		if err := os.WriteFile(os.Args[3]+".new", []byte(strconv.Itoa(os.Getpid())), 0o600); err == nil {
-			_ = os.Rename(os.Args[3]+".new", os.Args[3])
-		}
+		_ = os.WriteFile(os.Args[3], fmt.Appendln(nil, os.Getpid()), 0o600)
 	}
 	if os.Args[1] == "http" {
 		serveHTTPPlay(lines, done)
@@ -369,10 +369,11 @@ func clientHTTPPlay(ctx context.Context, url string, lines []playLine, done func
 type hungSession struct {
 	home     string
 	recorder *exec.Cmd
+	isStdio  bool
 	done     [2]<-chan struct{} // the lines of each end
-	pid      func() int         // of the server
+	pid      int                // of the server, once it has done its lines
 	close    func()             // closes the client's end
-	wait     func()             // for the recorder, after an end
+	over     chan struct{}      // the client's goroutine has returned
 }
 
 // hangCommand is the command of testdata/why: it plays the file "play" between a client and a
@@ -421,12 +422,14 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 		case "recorder interrupted":
 			_ = s.recorder.Process.Signal(os.Interrupt)
 		case "server killed":
-			_ = syscall.Kill(s.pid(), syscall.SIGKILL)
+			_ = syscall.Kill(s.pid, syscall.SIGKILL)
 		}
-		s.wait()
 		got.WriteString(end + ": " + s.ask(ts, after, false, wants(end)))
 		_ = s.recorder.Process.Kill()
-		_ = syscall.Kill(s.pid(), syscall.SIGKILL)
+		_ = syscall.Kill(s.pid, syscall.SIGKILL)
+		_ = s.recorder.Wait()
+		s.close()
+		<-s.over
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("got"), []byte(got.String()), 0o600))
 }
@@ -435,24 +438,22 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 func startHung(ts *testscript.TestScript, transport, dir string) *hungSession {
 	lines := readPlay(ts.ReadFile("play"))
 	play, done := ts.MkAbs("play"), filepath.Join(dir, "done")
-	s := &hungSession{home: filepath.Join(dir, "home")}
+	s := &hungSession{home: filepath.Join(dir, "home"), isStdio: transport == "stdio", over: make(chan struct{})}
 	server, client := make(chan struct{}), make(chan struct{})
 	s.done = [2]<-chan struct{}{server, client}
+	ts.Check(syscall.Mkfifo(done, 0o600))
+	fifo, err := os.OpenFile(done, os.O_RDWR, 0) // to open it for reading only waits for the server
+	ts.Check(err)
 	go func() {
-		for {
-			if _, err := os.Stat(done); err == nil {
-				close(server)
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		defer close(server)
+		_, _ = fmt.Fscanln(fifo, &s.pid)
 	}()
-	s.pid = func() int {
-		b, _ := os.ReadFile(done)
-		pid, _ := strconv.Atoi(string(b))
-		return pid
-	}
-	if transport == "http" {
+	ts.Defer(func() {
+		fmt.Fprintln(fifo) // of a server that did not come to its last line
+		<-server
+		_ = fifo.Close()
+	})
+	if !s.isStdio {
 		remote := exec.Command("stuckserver", "http", play, done)
 		out, err := remote.StdoutPipe()
 		ts.Check(err)
@@ -466,9 +467,11 @@ func startHung(ts *testscript.TestScript, transport, dir string) *hungSession {
 		url, err := bufio.NewReader(urls).ReadString('\n')
 		ts.Check(err)
 		ctx, cancel := context.WithCancel(context.Background())
-		go clientHTTPPlay(ctx, strings.TrimSpace(url), lines, func() { close(client) })
+		go func() {
+			defer close(s.over)
+			clientHTTPPlay(ctx, strings.TrimSpace(url), lines, func() { close(client) })
+		}()
 		s.close = cancel
-		s.wait = func() {}
 		ts.Defer(func() { cancel(); _ = remote.Process.Kill(); _ = remote.Wait() })
 		return s
 	}
@@ -479,29 +482,20 @@ func startHung(ts *testscript.TestScript, transport, dir string) *hungSession {
 	ts.Check(err)
 	ts.Check(s.recorder.Start())
 	end := &stdioEnd{who: '>', in: bufio.NewReader(out), out: in}
-	ended := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(s.over)
 		end.play(lines, func() { close(client) })
 		if !end.deaf {
 			_, _ = io.Copy(io.Discard, end.in)
 		}
 	}()
 	s.close = func() { in.Close(); out.Close() }
-	s.wait = func() { // a recorder goes on while its server is stopped, or its client does not read
-		over := make(chan struct{})
-		go func() { _ = s.recorder.Wait(); close(over) }()
-		select {
-		case <-over:
-		case <-time.After(time.Second):
-		}
-	}
 	return s
 }
 
 // ask asks why until it says what is wanted, or for long, and returns what it says: a line a
 // finding, with shape, culprit and text. live: the answer counts once the session has stood for
-// some time.
+// some time; else, on pipes, once the log has the end, unless the recorder cannot come to it.
 func (s *hungSession) ask(ts *testscript.TestScript, after time.Duration, live bool, want string) string {
 	deadline := time.Now().Add(20 * time.Second)
 	began, before, same := time.Duration(0), "", 0
@@ -524,15 +518,24 @@ func (s *hungSession) ask(ts *testscript.TestScript, after time.Duration, live b
 			began = a.Now
 		}
 		said := saidOf(a)
-		stood := !live || a.State == "" || a.Now-began >= stands
+		stood := a.State == "" || a.Now-began >= stands
+		if !live {
+			stood = !s.isStdio || a.Ended != "" || isBlocked(a)
+		}
 		if same++; said != before || !stood {
 			before, same = said, 0
 		}
-		if stood && (said == want && !*update || *update && same > 6 || time.Now().After(deadline)) {
+		if stood && (said == want && !*update || *update && same > 30 || time.Now().After(deadline)) {
 			return said
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// isBlocked reports whether the recorder of a session stands in a write to the server: it does
+// not read then that the client has closed its end.
+func isBlocked(a answer) bool {
+	return slices.ContainsFunc(a.Findings, func(f why.Finding) bool { return f.Shape == why.ServerNotReading || f.Shape == why.NeitherReads })
 }
 
 var (
