@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay"
@@ -34,6 +35,9 @@ const (
 	mostSchedules  = 100_000
 	mostAsked      = 1 << 14
 )
+
+// askPatience is how long a page may take to say what it asks for.
+const askPatience = 10 * time.Second
 
 // plan returns the plan of an exploration of a session.
 func (e exploration) plan(ctx context.Context, i *index) (plan explore.Plan, err error) {
@@ -77,12 +81,15 @@ func (e exploration) plan(ctx context.Context, i *index) (plan explore.Plan, err
 // explore runs an exploration, and sends its progress and its report as events. It ends with the
 // request.
 func (x *Server) explore(w http.ResponseWriter, r *http.Request, i *index) error {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(askPatience)) // a test's writer has none
 	var asked exploration
 	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAsked))
 	body.DisallowUnknownFields()
 	if err := body.Decode(&asked); err != nil {
 		return fmt.Errorf("read the exploration: %w", err)
 	}
+	_ = control.SetReadDeadline(time.Time{}) // it would end the request
 	plan, err := asked.plan(r.Context(), i)
 	if err != nil {
 		return err

@@ -126,7 +126,6 @@ func (x *Server) Serve(ctx context.Context) error {
 	server := &http.Server{
 		Handler:           x.handler(),
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 16,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -271,20 +270,23 @@ func (x *Server) openListed(ctx context.Context, id string) (_ *index, release f
 		}
 		x.listed = append(x.listed, found)
 	}
-	found.users++
 	for i := 0; i < len(x.listed) && len(x.listed) > keptOpen; i++ {
-		if idle := x.listed[i]; idle.users == 0 {
+		if idle := x.listed[i]; idle != found && idle.users == 0 {
 			x.listed = append(x.listed[:i:i], x.listed[i+1:]...)
 			x.replays.forget(idle)
 			err = errors.Join(err, idle.close())
 			i--
 		}
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	found.users++
 	return found, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		found.users--
-	}, err
+	}, nil
 }
 
 // sessions answers with the sessions of the list.
