@@ -190,9 +190,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 			report.Summary += ", in an order that the specification allows"
 		}
 	}
-	if report.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == "" {
-		report.Notes = append(report.Notes, "at level L0 these models come to the same end in every order: one schedule at each capacity decides")
-	}
+	report.Decided = report.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == ""
 	if o.out.Name != "" {
 		if err := writeSmallest(cmd, o.out, events, ends, report); err != nil {
 			return err
@@ -294,8 +292,8 @@ show the hang, the token to play the file with is printed instead.
 
 --format json prints one object: verdict (pass, hang, panic, leak, diverged,
 undecided), category (of a hang: head-on, swallowed, mutual call, never sent, lost answer,
-blocked handler, lock, timer only), explanation, summary (of a hang: which ends would hang so), level, capacity
-({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
+blocked handler, lock, timer only), explanation, summary (of a hang: which ends would
+hang so), level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
 (what each capacity gave: capacity, verdict, schedules, and of --strategy exhaustive
 classes and all: whether these are all there are), slack (that in words), boundary
 (from which capacity on this one schedule does not fail), schedules (run up to the
@@ -303,7 +301,8 @@ failure), ended (of a pass: what ended the search: schedules, all visited, time 
 interrupted; of a failure: time or interrupted, if that cut the report short), planned
 (of a pass: how many schedules there would have been), coverage (classes of schedules
 that were seen, unseen: the chance that one more would be of a new class, races:
-pairs of steps that could go either way, reversed: those seen both ways), steps,
+pairs of steps that could go either way, reversed: those seen both ways), decided (of a
+pass: true where one schedule decides at each capacity), steps,
 failing and passing (left out where there is none: the schedule that fails and the nearest
 that passes: token, verdict, capacity, total, first, and steps, a list of name, op, dir,
 n, tick, operation: the total steps from the one with the index first on; frames: label,

@@ -112,6 +112,9 @@ type Report struct {
 	Planned int `json:"planned"`
 	// Coverage says how much the runs have seen.
 	Coverage schedule.Coverage `json:"coverage"`
+	// Decided says that one schedule decides at each capacity, because the peers come to the
+	// same end in every order. The caller sets it: Text then says so in place of the coverage.
+	Decided bool `json:"decided,omitempty"`
 	// Steps counts the steps of the failing schedule.
 	Steps int `json:"steps"`
 	// Failing is the failing schedule with its steps; nil after a pass, and for a run that
@@ -218,7 +221,9 @@ func (r Report) Text() string {
 	} else {
 		r.failureText(&b)
 	}
-	if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
+	if r.Decided {
+		fmt.Fprintf(&b, "one schedule decides at each capacity: at level %v these models come to the same end in every order\n", r.Level)
+	} else if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
 		c := r.Coverage
 		fmt.Fprintf(&b, "coverage: %s seen; one more schedule is a new order with a chance of %.0f %%; %d of %d pairs of steps that may swap were seen both ways\n",
 			phrase.Plural(c.Classes, "different order"), 100*c.Unseen, c.Reversed, c.Races)
