@@ -122,8 +122,10 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		return err
 	}
 	defer closeInto(&err, server)
-	at := server.URL()
-	at.Fragment = hash
+	at := server.URL().String()
+	if hash != "" {
+		at += "#" + hash // which is escaped
+	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), at); err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: the page is at the address above; ^C ends it")
 	}
 	if o.open {
-		if err := browse(ctx, at.String()); err != nil {
+		if err := browse(ctx, at); err != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: open a browser: %v; open the address above\n", err)
 		}
 	}
