@@ -179,6 +179,33 @@ func (w *words) cause() {
 	case ServerStopped:
 		w.say("The server's process (%s, %d) is stopped by a signal (SIGSTOP, Ctrl-Z or a debugger): it does nothing until it is continued (kill -CONT).", clip(w.live.Server.Name), w.live.Server.PID)
 		w.proves = "that no answer passed the recorder; the state of the process is that of this moment"
+	case NoResponse, Accepted, StreamSilent, NotResumed:
+		w.response()
+	case ClientSilent:
+		w.clientSilent()
+	case NotInitialized:
+		w.say("The server answered initialize %s (#%d), and the client has not said that it is initialized: nothing else may pass before.", w.ago(w.greeted.at), w.greeted.seq)
+		w.show(w.greeted, "the answer to initialize")
+		w.proves = "that the answer passed the recorder and nothing came back"
+		w.unknown = "whether the client has read the answer, or does not accept it"
+	case InputMissing:
+		w.say("The client has not sent the request again since.")
+		w.lastOf(c2s)
+		w.proves = "that no request with the requestState or with inputResponses came"
+	case NotEnding:
+		w.say("The client closed its end %s (#%d), and the server goes on.", w.ago(w.end.at), w.end.seq)
+		w.show(w.end.moment, "%s", w.end.text)
+		w.unknown = "what holds the server: a timer, a thread, another process"
+	default:
+		w.serverDid(c)
+		w.unknown = "whether the server still works on it, as a slow tool without progress does"
+	}
+}
+
+// response tells an HTTP response that did not come, or came without the answer.
+func (w *words) response() {
+	c := w.first.call // nil: the POST has no request
+	switch w.first.shape {
 	case NoResponse:
 		if c != nil {
 			w.say("Its POST (exchange %d) has no HTTP response.", c.stream)
@@ -199,24 +226,6 @@ func (w *words) cause() {
 		w.say("The server ended the stream %s (#%d) and had said how to resume it (event id %s); the client has not resumed it.", w.ago(x.ended.at), x.ended.seq, clip(x.lastID))
 		w.show(x.ended, "the end of the stream, event id %s", clip(x.lastID))
 		w.suggests = "the answer waits for the client at the server"
-	case ClientSilent:
-		w.clientSilent()
-	case NotInitialized:
-		w.say("The server answered initialize %s (#%d), and the client has not said that it is initialized: nothing else may pass before.", w.ago(w.greeted.at), w.greeted.seq)
-		w.show(w.greeted, "the answer to initialize")
-		w.proves = "that the answer passed the recorder and nothing came back"
-		w.unknown = "whether the client has read the answer, or does not accept it"
-	case InputMissing:
-		w.say("The client has not sent the request again since.")
-		w.lastOf(c2s)
-		w.proves = "that no request with the requestState or with inputResponses came"
-	case NotEnding:
-		w.say("The client closed its end %s (#%d), and the server goes on.", w.ago(w.end.at), w.end.seq)
-		w.show(w.end.moment, "%s", w.end.text)
-		w.unknown = "what holds the server: a timer, a thread, another process"
-	default:
-		w.serverDid(c)
-		w.unknown = "whether the server still works on it, as a slow tool without progress does"
 	}
 }
 
