@@ -52,6 +52,19 @@ type Models struct {
 	Server Model `json:"server"`
 }
 
+// Flags returns the flags of the command mcprec that name the models, without those of free
+// ends.
+func (m Models) Flags() []string {
+	var list []string
+	if m.Client != Free {
+		list = append(list, "--client", m.Client.String())
+	}
+	if m.Server != Free {
+		list = append(list, "--server", m.Server.String())
+	}
+	return list
+}
+
 // Played counts frames by direction.
 type Played struct {
 	C2S Way `json:"c2s"`

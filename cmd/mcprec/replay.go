@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -187,16 +188,8 @@ func (h recordedHang) seeIt(models replay.Models, flags ...string) string {
 	if h.session == "" || h.session == "-" {
 		return ""
 	}
-	words := []string{"mcprec", "view", h.session}
-	for _, end := range []struct {
-		flag  string
-		model replay.Model
-	}{{"--client", models.Client}, {"--server", models.Server}} {
-		if end.model != replay.Free {
-			words = append(words, end.flag, end.model.String())
-		}
-	}
-	return fmt.Sprintf("See it: %s\n", strings.Join(append(words, flags...), " "))
+	words := slices.Concat([]string{"mcprec", "view", h.session}, models.Flags(), flags)
+	return fmt.Sprintf("See it: %s\n", strings.Join(words, " "))
 }
 
 // listModels prints the SDKs that --client and --server know by name.
