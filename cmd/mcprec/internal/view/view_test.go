@@ -345,3 +345,46 @@ func (l *fixtureList) Open(_ context.Context, id string) (*session.Session, erro
 	s.ID = store.SessionID(id)
 	return s, nil
 }
+
+// TestSpreadSecret: a secret that stands in many lines of standard error is masked in each, wherever
+// the page begins to read.
+func TestSpreadSecret(t *testing.T) {
+	home := session.Home{Dir: t.TempDir()}
+	db, err := boltstore.Open(home.Dir, boltstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "019a0000-0000-7000-8000-00000000000a"
+	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: id, Transport: "stdio"}.Encode()}}
+	say := func(line string) {
+		events = append(events, store.Event{
+			Seq: uint64(len(events) + 1), Kind: store.Stderr, Dir: transport.ServerToClient, Payload: []byte(line),
+		})
+	}
+	say("-----BEGIN PRIVATE KEY-----")
+	for n := range before + 10 {
+		say(fmt.Sprintf("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us%02d", n%100))
+	}
+	say("-----END PRIVATE KEY-----")
+	last := uint64(len(events))
+	if _, err := session.Save(t.Context(), db, events); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Open(t.Context(), home, id, strings.NewReader(""), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := serve(t, Options{Sessions: []*session.Session{s}})
+	<-x.indexes[0].ended
+	for seq := uint64(3); seq < last; seq += 3 {
+		for _, path := range []string{"frame?seq=%d", "rows?n=1&from=%d"} {
+			status, body := ask(t, x, fmt.Sprintf(path, seq))
+			if status != http.StatusOK || strings.Contains(string(body), "MIIEvQ") || !strings.Contains(string(body), "redacted") {
+				t.Fatalf("%s of #%d: %d %s", path, seq, status, body)
+			}
+		}
+	}
+}
