@@ -40,12 +40,15 @@ type tableOptions struct {
 	home
 	span
 	format string
+	sort   string // what the rows are ordered by
 }
 
-func (o *tableOptions) addFlags(cmd *cobra.Command) {
+// addFlags adds the flags of a table. The first of orders is the default of --sort.
+func (o *tableOptions) addFlags(cmd *cobra.Command, orders ...string) {
 	o.home.addFlags(cmd) // there are only names, and a secret in one is masked
 	o.span.addFlags(cmd)
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addChoice(cmd, &o.sort, "sort", "the `ORDER` of the rows: "+strings.Join(orders, ", "), orders...)
 }
 
 func newTools() *cobra.Command {
@@ -56,21 +59,22 @@ func newTools() *cobra.Command {
 		Long: `tools prints a row for each tool of each server: calls, errors (an answer with isError, a
 JSON-RPC error, an HTTP status), calls that hung (mcprec why says on what), the middle and
 the 95th percentile of how long the answers took, the bytes of calls and answers, the number
-of sessions with a call, and when the last of them started.
+of sessions with a call, and when the last of them started. The rows stand by server and tool;
+--sort calls, errors, hung or p95 puts the largest first.
 
 It reads the summaries that the store keeps of sessions that ended. Where one is missing, as
 after an import, it reads the session, and keeps the summary.
 
 --format json prints one object a line: server, tool, calls, errors, hung, p50_ns, p95_ns,
 max_ns, bytes, sessions, last (RFC 3339).`,
-		Example:           "  mcprec tools\n  mcprec tools --since 7d --label nightly",
+		Example:           "  mcprec tools\n  mcprec tools --since 7d --label nightly\n  mcprec tools --sort p95",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runTable(cmd, o, func(masker session.Masker, list []summarized) table { return toolTable(masker, list) })
+			return runTable(cmd, o, func(masker session.Masker, list []summarized) table { return toolTable(masker, list, o.sort) })
 		},
 	}
-	o.addFlags(cmd)
+	o.addFlags(cmd, "name", "calls", "errors", "hung", "p95")
 	return cmd
 }
 
@@ -82,18 +86,19 @@ func newServers() *cobra.Command {
 		Long: `servers prints a row for each name and version that a server gave itself: sessions, those
 that are live, requests of the client that were answered with an error, hangs (mcprec why says
 what a session waits for), when the last session started, and the clients. A server that never
-said its name has none.
+said its name has none. The rows stand by name and version; --sort sessions, errors or hung puts
+the largest first.
 
 --format json prints one object a line: server, version, sessions, live, errors, hung,
 clients (a list), last (RFC 3339).`,
-		Example:           "  mcprec servers\n  mcprec servers --since 1d",
+		Example:           "  mcprec servers\n  mcprec servers --since 1d\n  mcprec servers --sort hung",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runTable(cmd, o, func(masker session.Masker, list []summarized) table { return serverTable(masker, list) })
+			return runTable(cmd, o, func(masker session.Masker, list []summarized) table { return serverTable(masker, list, o.sort) })
 		},
 	}
-	o.addFlags(cmd)
+	o.addFlags(cmd, "name", "sessions", "errors", "hung")
 	return cmd
 }
 
@@ -232,7 +237,23 @@ type toolLine struct {
 	Last     time.Time     `json:"last"`
 }
 
-func toolTable(masker session.Masker, list []summarized) table {
+// rank returns the number by which an order of --sort puts a row first; 0 in the order of names.
+func (l *toolLine) rank(order string) uint64 {
+	switch order {
+	case "calls":
+		return l.Calls
+	case "errors":
+		return l.Errors
+	case "hung":
+		return l.Hung
+	case "p95":
+		return uint64(l.P95)
+	}
+	return 0
+}
+
+// toolTable returns a row for each tool of each server, in an order of --sort.
+func toolTable(masker session.Masker, list []summarized, order string) table {
 	type key struct{ server, tool string }
 	type row struct {
 		line  toolLine
@@ -269,7 +290,7 @@ func toolTable(masker session.Masker, list []summarized) table {
 	}
 	slices.SortFunc(t.rows, func(a, b tableRow) int {
 		x, y := a.value.(toolLine), b.value.(toolLine)
-		return cmp.Or(cmp.Compare(x.Server, y.Server), cmp.Compare(x.Tool, y.Tool))
+		return cmp.Or(cmp.Compare(y.rank(order), x.rank(order)), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Tool, y.Tool))
 	})
 	return t
 }
@@ -286,7 +307,21 @@ type serverLine struct {
 	Last     time.Time `json:"last"`
 }
 
-func serverTable(masker session.Masker, list []summarized) table {
+// rank returns the number by which an order of --sort puts a row first; 0 in the order of names.
+func (l *serverLine) rank(order string) uint64 {
+	switch order {
+	case "sessions":
+		return uint64(l.Sessions)
+	case "errors":
+		return l.Errors
+	case "hung":
+		return l.Hung
+	}
+	return 0
+}
+
+// serverTable returns a row for each version of a server, in an order of --sort.
+func serverTable(masker session.Masker, list []summarized, order string) table {
 	rows := map[summary.Peer]*serverLine{}
 	shown := names{masker, map[string]string{}}
 	for i := range list {
@@ -325,7 +360,7 @@ func serverTable(masker session.Masker, list []summarized) table {
 	}
 	slices.SortFunc(t.rows, func(a, b tableRow) int {
 		x, y := a.value.(serverLine), b.value.(serverLine)
-		return cmp.Or(cmp.Compare(x.Server, y.Server), cmp.Compare(x.Version, y.Version))
+		return cmp.Or(cmp.Compare(y.rank(order), x.rank(order)), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Version, y.Version))
 	})
 	return t
 }
