@@ -51,13 +51,16 @@ export function useFilter(s, text, session) {
   return found;
 }
 
+// MOST is how many findings the server names.
+const MOST = 1000;
+
 const NONE = { findings: [], total: 0 };
 
 // useFindings returns the findings of the session, why it hangs, and the findings by event.
 export function useFindings(s, session) {
   const [findings, setFindings] = useState(NONE);
   const [why, setWhy] = useState(null);
-  const grown = session.done ? "done" : session.findings;
+  const grown = session.done ? "done" : Math.min(MOST, session.findings);
   useEffect(() => {
     let wanted = true;
     api.findings(s).then(

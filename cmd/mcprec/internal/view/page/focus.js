@@ -42,19 +42,25 @@ function write(focus) {
 // useFocus returns the focus, and a function that changes members of it.
 export function useFocus() {
   const [focus, setFocus] = useState(read);
-  const timer = useRef(0);
+  const known = useRef(location.hash);
   const change = useCallback((members) => setFocus((before) => ({ ...before, ...members })), []);
   useEffect(() => {
-    const follow = () => setFocus(read());
+    const follow = () => {
+      known.current = location.hash;
+      setFocus(read());
+    };
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
   useEffect(() => {
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      if (location.hash !== write(focus)) history.replaceState(null, "", write(focus));
+    const timer = setTimeout(() => {
+      // An address that has changed by itself wins: its event is on the way.
+      const text = write(focus);
+      if (location.hash !== known.current || text === known.current) return;
+      known.current = text;
+      history.replaceState(null, "", text);
     }, PAUSE);
-    return () => clearTimeout(timer.current);
+    return () => clearTimeout(timer);
   }, [focus]);
   return [focus, change];
 }

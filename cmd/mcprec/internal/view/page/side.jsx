@@ -35,10 +35,11 @@ export function Side({ s, session, at, row, call, pick, findings, why }) {
 
 // Why is what Go says about a session that hangs, or did.
 function Why({ why, pick }) {
+  const [most, setMost] = useState(3);
   return (
     <section id="why" aria-label="Why it hangs">
       <h2>{why.stuck ? "It may be stuck" : "Why it stood"}</h2>
-      {why.findings.map((found, n) => (
+      {why.findings.slice(0, most).map((found, n) => (
         <div key={n} class={classes("finding", why.stuck ? "error" : "note")}>
           <p>
             <strong>{plain(found.text)}</strong>
@@ -77,6 +78,9 @@ function Why({ why, pick }) {
           </dl>
         </div>
       ))}
+      {why.findings.length > most && (
+        <button onClick={() => setMost(most * 5)}>{why.findings.length - most} more</button>
+      )}
     </section>
   );
 }
