@@ -283,9 +283,14 @@ func toolTable(masker session.Masker, list []summarized, order string) table {
 		x.Hung = r.total.Hung
 		x.Bytes = r.total.Bytes
 		x.P50, x.P95, x.Max = d.Quantile(50), d.Quantile(95), d.Max()
+		p50, p95 := "-", "-" // nothing was answered
+		if x.Max > 0 {
+			p50 = terminal.Rounded(x.P50).String()
+			p95 = terminal.Rounded(x.P95).String()
+		}
 		t.rows = append(t.rows, tableRow{bad: x.Hung > 0, value: *x, cells: []string{
-			terminal.PlainName(x.Tool), fmt.Sprint(x.Calls), fmt.Sprint(x.Errors), fmt.Sprint(x.Hung), terminal.Rounded(x.P50).String(),
-			terminal.Rounded(x.P95).String(), terminal.Size(int64(x.Bytes)), fmt.Sprint(x.Sessions), localTime(x.Last), terminal.PlainName(x.Server),
+			terminal.PlainName(x.Tool), fmt.Sprint(x.Calls), fmt.Sprint(x.Errors), fmt.Sprint(x.Hung), p50,
+			p95, terminal.Size(int64(x.Bytes)), fmt.Sprint(x.Sessions), localTime(x.Last), terminal.PlainName(x.Server),
 		}})
 	}
 	slices.SortFunc(t.rows, func(a, b tableRow) int {
