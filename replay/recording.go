@@ -28,7 +28,7 @@ type Recording struct {
 	exit        string // how the server's process ended, in words; "" if unknown
 
 	reasons map[int32]string // of cancellations, by message
-	lastAt  time.Duration    // of the last event
+	lastAt  time.Duration    // of the last event, or now if the session goes on
 	closed  time.Duration    // when the client closed its output; 0 if it did not
 }
 
@@ -72,6 +72,11 @@ func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
 	}
 	return &l.Recording, nil
 }
+
+// GoesOn says that the session was still live at a time after its start: the verdicts measure
+// waits to there, and not to the last event. It comes before the first replay, and never
+// while goroutines share the recording.
+func (r *Recording) GoesOn(now time.Duration) { r.lastAt = max(r.lastAt, now) }
 
 // Header returns the session's header, or the zero Header.
 func (r *Recording) Header() store.Header { return r.header }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/store"
@@ -238,4 +239,20 @@ func localOrder(r *Recording, s *script) string {
 		}
 	}
 	return strings.Join(order, " ")
+}
+
+// TestGoesOn: a call of a live session waits until now, also long after the last event. A clock
+// that is behind the last event changes nothing.
+func TestGoesOn(t *testing.T) {
+	for _, test := range []struct {
+		now  time.Duration
+		want string
+	}{{0, "1ms"}, {time.Millisecond, "1ms"}, {90 * time.Second, "1m30s"}} {
+		r := load(t, "> 1:tools/call!\n< ~progress")
+		r.GoesOn(test.now)
+		v := Closed(r, Setup{})
+		if len(v.Unanswered) != 1 || v.Unanswered[0].Waited != test.want {
+			t.Errorf("at %v: %+v, want one call that waited %s", test.now, v.Unanswered, test.want)
+		}
+	}
 }

@@ -129,6 +129,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 	if err != nil {
 		return err
 	}
+	recording.GoesOn(s.Now())
 	if in, ok := cmd.InOrStdin().(*os.File); ok && arg != "-" && bytes.Contains(process.Peek(in), []byte(`"jsonrpc"`)) {
 		return exit.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
