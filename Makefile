@@ -10,12 +10,15 @@ NEWEST = cd examples/gosdk && $(GO) test
 GOSDK = github.com/mcprec/mcprec/transport/gosdk
 # The page of mcprec view is bundled by a module of its own.
 BUNDLE = cmd/mcprec/internal/view/bundle
+# Its tests in a real browser are a module of their own, too.
+BROWSER = cmd/mcprec/internal/view/browser
+INSTALLED = $(shell command -v chromium || command -v chromium-browser || command -v google-chrome-stable || command -v google-chrome)
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 # The same commit and the same Go make the same bytes, wherever they are built: no
 # paths, no C, no settings of the machine. The version is that of git.
 BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64= GOARM64= GOEXPERIMENT= $(GO) build -trimpath -buildvcs=auto
 
-.PHONY: help build test ci race fuzz soak torture zoo bench golden page tidy lint modules reproducible vuln clean
+.PHONY: help build test ci race fuzz soak torture zoo bench golden page browser tidy lint modules reproducible vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -40,6 +43,7 @@ race: ## run the tests under the race detector
 ci: lint ## what CI runs: the linters and the tests; fails on skips and on files left in the tree
 	@mkdir -p bin; git status --porcelain >bin/tree
 	@status=0; MCPREC_CORPUS=$(abspath $(CORPUS)) $(MAKE) -s test FLAGS=-json >bin/tests || status=1; \
+	$(if $(INSTALLED),MCPREC_BROWSER=1 $(MAKE) -s browser FLAGS=-json >>bin/tests || status=1,echo "no browser: the page is not tested in one"); \
 	$(GO) run ./.ci/skips .ci/skips.txt $(if $(CORPUS),,.ci/skips-without-corpus.txt) <bin/tests && exit $$status
 	@git status --porcelain | diff bin/tree - || { echo "a test has changed the tree"; exit 1; }
 
@@ -86,15 +90,18 @@ golden: ## rewrite the expected outputs; read the diff
 page: ## bundle the page of mcprec view
 	$(GO) generate ./cmd/mcprec/internal/view
 
+browser: ## test the page of mcprec view in a real browser; skips where there is none, unless MCPREC_BROWSER=1
+	cd $(BROWSER) && $(GO) test -count=1 -timeout 30m $(FLAGS) .
+
 tidy: ## bring every module's go.mod and go.sum up to date
 	$(GO) mod tidy
-	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod $(BUNDLE)/go.mod; do \
+	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod; do \
 	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
 	done
 
 lint: modules ## gofmt, go vet, staticcheck, and the modules
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE); do \
+	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER); do \
 	  (cd $$dir && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...); \
 	done
 	$(GO) vet ./.ci/skips && $(GO) test ./.ci/skips
@@ -102,7 +109,7 @@ lint: modules ## gofmt, go vet, staticcheck, and the modules
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
 	$(GO) mod tidy -diff
 	$(GO) mod verify
-	@set -e; for dir in examples/gosdk transport/mcpgo $(BUNDLE); do (cd $$dir && $(GO) mod tidy -diff); done
+	@set -e; for dir in examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER); do (cd $$dir && $(GO) mod tidy -diff); done
 
 reproducible: ## build HEAD twice, in two folders and with two caches: the same bytes, without C
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \

@@ -67,7 +67,7 @@ func TestPayload(t *testing.T) {
 
 // TestCopy: the button copies the exact bytes of a frame, with what the page shows by number.
 func TestCopy(t *testing.T) {
-	frame := `{"jsonrpc":"2.0", "id":1,"method":"ping","params":{"b":1,"a":"` + "\u202e‮é😀\\u0000" + `","b":2}}  `
+	frame := `{"jsonrpc":"2.0", "id":1,"method":"ping","params":{"b":1,"a":"` + "\u202e\u200b\u00e9\U0001f600\\u0000" + `","b":2}}  `
 	line, err := json.Marshal(frame)
 	if err != nil {
 		t.Fatal(err)
