@@ -84,7 +84,7 @@ type Unanswered struct {
 	Seq       uint64 `json:"seq"`
 	Call      string `json:"call"`
 	Owes      string `json:"owes"`                // the end that should answer
-	Waited    string `json:"waited"`              // a Go duration, to the end of the recording, the cancellation, or now (Recording.GoesOn)
+	Waited    string `json:"waited"`              // a Go duration, to the end, the cancellation, or now (GoesOn)
 	Cancelled uint64 `json:"cancelled,omitempty"` // the event of the cancellation
 	Reason    string `json:"reason,omitempty"`    // of the cancellation
 }
