@@ -268,7 +268,7 @@ func (viewWords) Live(ctx context.Context, s *session.Session, header store.Head
 func (viewWords) Why(s *session.Session, header store.Header, told why.Report, isLive bool) (lines []string, masked why.Report) {
 	a := answerOf(s, header, told, isLive)
 	var text bytes.Buffer
-	_ = a.text(&text) // a buffer takes everything
+	_ = a.text(&text, stuckAfter) // a buffer takes everything
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), a.Report
 }
 

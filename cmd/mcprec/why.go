@@ -50,7 +50,8 @@ go on with. A call with progress that still comes, a person who is being asked, 
 subscription and a client with nothing to say are not stuck.
 
 --format json prints one object a line: session, label, state, now_ns, ended, last, open
-(what is open and not stuck), findings: shape, culprit (client, server or both),
+(what is open and not stuck), recent (requests that are open for less than --after, if
+nothing is stuck), findings: shape, culprit (client, server or both),
 waited_ns, calls, text, evidence (seq, text), proves, suggests, unknown, next.
 
 It exits with 1 if something is stuck.
@@ -236,6 +237,9 @@ func answerOf(s *session.Session, header store.Header, told why.Report, isLive b
 	name := cmp.Or(string(s.ID), terminal.ShellWord(s.Name))
 	fill := strings.NewReplacer("SESSION", name, "COMMAND", command, "URL", cmp.Or(header.URL, url))
 	a.Last = mask.Text(a.Last)
+	for i := range a.Recent {
+		a.Recent[i] = mask.Text(a.Recent[i])
+	}
 	for i := range a.Open {
 		a.Open[i] = mask.Text(a.Open[i])
 	}
@@ -389,7 +393,7 @@ func (o whyOptions) print(cmd *cobra.Command, answers []answer) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		err = errors.Join(err, a.text(w))
+		err = errors.Join(err, a.text(w, o.after))
 	}
 	return errors.Join(err, w.Flush())
 }
@@ -406,7 +410,7 @@ func (a answer) verdict() string {
 }
 
 // text prints an answer as a paragraph, its evidence and the next command.
-func (a answer) text(w io.Writer) error {
+func (a answer) text(w io.Writer, after time.Duration) error {
 	head := terminal.Plain(a.name)
 	if a.Label != "" {
 		head += " (" + terminal.PlainName(a.Label) + ")"
@@ -419,7 +423,10 @@ func (a answer) text(w io.Writer) error {
 		if strings.Contains(strings.Join(a.Open, ""), why.BrokeOff) {
 			word = "nothing is known to be stuck"
 		}
-		fmt.Fprintf(w, "%s: %s\n", head, word)
+		if n := len(a.Recent); n > 0 {
+			word += ": " + strings.Join(a.Recent, ", ") + fmt.Sprintf("; why calls %s stuck after %v", phrase.Agree(n, "it", "them"), phrase.Brief(after))
+		}
+		fmt.Fprintf(w, "%s: %s\n", head, terminal.Plain(word))
 		if a.Last != "" {
 			fmt.Fprintf(w, "%s\n", terminal.Plain(strings.ToUpper(a.Last[:1])+a.Last[1:]+"."))
 		}

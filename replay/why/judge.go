@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -74,11 +75,12 @@ const (
 
 // Report says what is stuck.
 type Report struct {
-	Now      time.Duration `json:"now_ns"`         // of the question, or the end of the session
-	Ended    string        `json:"ended"`          // how the session ended; "": it is live
-	Findings []Finding     `json:"findings"`       // what is stuck, the oldest first
-	Open     []string      `json:"open,omitempty"` // what is open and not stuck
-	Last     string        `json:"last"`           // what each side said last
+	Now      time.Duration `json:"now_ns"`           // of the question, or the end of the session
+	Ended    string        `json:"ended"`            // how the session ended; "": it is live
+	Findings []Finding     `json:"findings"`         // what is stuck, the oldest first
+	Open     []string      `json:"open,omitempty"`   // what is open and not stuck
+	Recent   []string      `json:"recent,omitempty"` // of a live session where nothing is stuck: what is open for less than after
+	Last     string        `json:"last"`             // what each side said last
 }
 
 // Finding is one hang.
@@ -146,8 +148,22 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 	}
 	waits := j.waits(&r)
 	r.Findings = append(r.Findings, j.findings(waits)...)
+	if r.Ended == "" && !r.Stuck() {
+		r.Recent = j.recent()
+	}
 	r.Last = j.lastWords()
 	return r
+}
+
+// recent lists the requests that have not been open for long enough to be stuck.
+func (j *judge) recent() (list []string) {
+	for _, c := range slices.Concat(j.calls[c2s], j.calls[s2c]) {
+		end := j.endOf(c)
+		if open := end.at - c.at; end.seq == 0 && open < j.after && !c.acknowledged {
+			list = append(list, fmt.Sprintf("%s has been open for %v", c.name(), phrase.Brief(open)))
+		}
+	}
+	return list
 }
 
 // waits lists what is stuck, and adds to the report what is open and is not.

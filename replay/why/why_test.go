@@ -145,6 +145,9 @@ func explain(t *testing.T, s session) string {
 	for _, open := range r.Open {
 		fmt.Fprintf(&b, "  open: %s\n", open)
 	}
+	for _, recent := range r.Recent {
+		fmt.Fprintf(&b, "  recent: %s\n", recent)
+	}
 	if !r.Stuck() {
 		fmt.Fprintf(&b, "  nothing is stuck: %s\n", r.Last)
 	}
