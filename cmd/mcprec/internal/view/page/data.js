@@ -19,7 +19,7 @@ export function useSession(s, focus, change) {
         ? before.state === "live" && at === before.events
         : at === undefined && next.state === "live";
       setSession(next);
-      blocks.grew();
+      blocks.grew(next);
       if (atEnd && next.events > 0 && at !== next.events) change({ at: next.events });
     };
     let stop = () => {};

@@ -6,7 +6,8 @@ const MOST = 64; // blocks of a session
 
 // Blocks returns the cache of a session: number s. arrived is called when a block is there.
 export function Blocks(s, arrived) {
-  const blocks = new Map(); // first Seq → {rows, calls, stale, asked}
+  const blocks = new Map(); // first Seq → {rows, calls, stale, asked, folded}
+  let indexed = 0; // events that the server has folded: before, rows do not know their calls
 
   // at returns the block of a Seq, and asks for it where it is missing or stale.
   function at(seq) {
@@ -24,6 +25,7 @@ export function Blocks(s, arrived) {
 
   function load(block) {
     block.asked = true;
+    block.folded = indexed;
     block.stale = false;
     const done = (answer) => {
       block.asked = false;
@@ -43,11 +45,14 @@ export function Blocks(s, arrived) {
   return {
     row: (seq) => (seq < 1 ? undefined : at(seq).rows[(seq - 1) % SIZE]),
     calls: (seq) => at(seq).calls,
-    // grew marks the blocks that the growth of a session may have changed.
-    grew() {
+    // grew marks the blocks that the growth of a session, or of its index, may have changed.
+    grew(session) {
+      indexed = session.indexed;
       for (const block of blocks.values()) {
         const open = block.calls.some((call) => !call.end);
-        if (block.rows.length < SIZE || open) block.stale = true;
+        const last = block.first + SIZE - 1;
+        const later = block.folded < last && indexed >= Math.min(last, session.events);
+        if (block.rows.length < SIZE || open || later) block.stale = true;
       }
       arrived();
     },
