@@ -22,6 +22,7 @@ export const table = [
   [["2"], "2", "Replay", "view", 1],
   [["3"], "3", "Beside", "view", 2],
   [["4"], "4", "Compare", "view", 3],
+  [["Enter"], "Enter", "open the session, in the list", "open"],
   [["t"], "t", "light or dark", "theme"],
   [["?"], "?", "these keys", "help"],
   [["Escape"], "Esc", "close, or take the filter away", "escape"],
@@ -34,7 +35,7 @@ function typing(element, key) {
   if (key === "Escape") return element.closest("dialog") !== null;
   if (element.matches("input[type=range]")) return false;
   if (element.matches("input, select, textarea") || element.closest("dialog")) return true;
-  return key === " " && element.matches("button, summary, a");
+  return (key === " " || key === "Enter") && element.matches("button, summary, a");
 }
 
 // useKeys calls actions[name](argument) for each key of the table.

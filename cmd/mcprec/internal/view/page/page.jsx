@@ -60,6 +60,7 @@ function List({ session, focus, change, themed }) {
     help: () => setHelp(true),
     filter: () => search.current.focus(),
     escape: () => change({ filter: "" }),
+    open: () => document.querySelector("#sessions tr.pick button")?.click(),
   });
   return (
     <div class="app one">
@@ -124,6 +125,7 @@ function Session({ session, blocks, focus, change, themed }) {
   const setStep = (step) => change({ step: step >= last && view !== "compare" ? undefined : step });
   const pick = (seq) => change({ at: seq, ...(view !== "sequence" && { view: "sequence" }) });
 
+  useFirstFound(filter.only, focus.filter, at, change);
   const row = events ? blocks.row(at) : undefined;
   const call = row?.call ? blocks.calls(at).find((one) => one.request === row.call) : undefined;
   const kin = useMemo(() => new Set([row?.call, call?.end].filter(Boolean)), [row?.call, call?.end]);
@@ -225,6 +227,17 @@ function Session({ session, blocks, focus, change, themed }) {
       <div class="heard" role="status">{`${cursor.noun} ${cursor.value} of ${cursor.most}`}</div>
     </div>
   );
+}
+
+// useFirstFound moves the focus to the next event that a new filter selects.
+function useFirstFound(only, text, at, change) {
+  const moved = useRef("");
+  useEffect(() => {
+    if (!only?.length || moved.current === text) return;
+    moved.current = text;
+    const next = only[Math.min(only.length - 1, placeOf(only, at))];
+    if (next !== at) change({ at: next });
+  }, [only]);
 }
 
 // nextEvent goes a number of events on from a Seq, through those of the filter, without the
