@@ -118,7 +118,8 @@ func TestNarrow(t *testing.T) {
 			p.do(chromedp.EmulateViewport(400, 800))
 			c.open(t, p, "")
 			if width := value[int](p, `document.documentElement.scrollWidth`); width > 400 {
-				wide := value[[]string](p, `all("body *").filter((e) => e.getBoundingClientRect().right > 400).slice(0, 5).map((e) => e.localName + "#" + e.id + "." + e.getAttribute("class"))`)
+				wide := value[[]string](p, `all("body *").filter((e) => e.getBoundingClientRect().right > 400).slice(0, 5)
+					.map((e) => e.localName + "#" + e.id + "." + e.getAttribute("class"))`)
 				t.Errorf("the page is %d pixels wide: %q", width, wide)
 			}
 		})
@@ -152,8 +153,12 @@ func TestMedia(t *testing.T) {
 
 // controls returns what a user can use, each with a number that data-control has.
 const controls = `all("button, input, select, textarea, summary, a[href], [tabindex='0']")
-	.filter((e) => !e.disabled && e.checkVisibility({visibilityProperty: true}) && (document.querySelector("dialog[open]")?.contains(e) ?? true))
-	.map((e, n) => { e.dataset.control = n; return e.localName + "#" + e.id + " " + (e.getAttribute("aria-label") || e.name || e.textContent).slice(0, 40) })`
+	.filter((e) => !e.disabled && e.checkVisibility({visibilityProperty: true}))
+	.filter((e) => document.querySelector("dialog[open]")?.contains(e) ?? true)
+	.map((e, n) => {
+		e.dataset.control = n;
+		return e.localName + "#" + e.id + " " + (e.getAttribute("aria-label") || e.name || e.textContent).slice(0, 40);
+	})`
 
 // TestKeyboard: the tabulator reaches every control of every view, and leaves each.
 func TestKeyboard(t *testing.T) {

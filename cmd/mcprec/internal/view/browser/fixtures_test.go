@@ -110,7 +110,8 @@ func TestFilter(t *testing.T) {
 func writeSession(t testing.TB, lines ...string) string {
 	t.Helper()
 	path := t.TempDir() + "/session.jsonl"
-	header := `{"mcprec":1,"id":"01a1fee3-fd30-71a3-95ac-6d331e660bad","start":"2026-11-21T16:15:16.784041007Z","transport":"stdio","command":["server"]}`
+	header := `{"mcprec":1,"id":"01a1fee3-fd30-71a3-95ac-6d331e660bad","start":"2026-11-21T16:15:16Z",` +
+		`"transport":"stdio","command":["server"]}`
 	if err := os.WriteFile(path, []byte(header+"\n"+strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

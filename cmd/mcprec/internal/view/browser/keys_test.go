@@ -35,7 +35,7 @@ var keyCases = []keyCase{
 	{"a", "a", "at=7", `one(".row.pick").dataset.seq === "5"`},
 	{"[", "[", "at=7", `one(".row.pick").dataset.seq === "5"`},
 	{"h", "h", "at=5", `one("#replay .verdict").textContent`},
-	{"h", "h", "view=replay&client=inbox:0&step=2", `/^step (\d+) of \1$/.test(one("footer .at").textContent) && one("#ring").classList.contains("now")`},
+	{"h", "h", "view=replay&client=inbox:0&step=2", `/^step (\d+) of \1$/.test(one("footer .at").textContent) && one("#ring.now")`},
 	{"space", " ", "at=5", `one("footer button[aria-label=Stop]") || Number(one(".row.pick").dataset.seq) > 5`},
 	{"/", "/", "at=5", `document.activeElement === one("input#filter")`},
 	{"1", "1", "view=replay", `one("#sequence .row.pick")`},

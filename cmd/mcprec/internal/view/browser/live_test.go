@@ -114,8 +114,10 @@ func pass(t testing.TB, to io.Writer, from *bufio.Reader, frame string) {
 // handshake opens the MCP session.
 func (r *recording) handshake() {
 	r.t.Helper()
-	r.fromClient(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`)
-	r.fromServer(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`)
+	r.fromClient(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	r.fromServer(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`)
 	r.fromClient(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 

@@ -42,7 +42,8 @@ func writeLarge(path string) error {
 	}
 	defer file.Close()
 	out := bufio.NewWriterSize(file, 1<<20)
-	fmt.Fprintln(out, `{"mcprec":1,"id":"01a1fee3-ffff-7e18-8ba0-5616e36c62b1","start":"2026-11-21T16:15:16Z","transport":"stdio","label":"large","command":["server"]}`)
+	fmt.Fprintln(out, `{"mcprec":1,"id":"01a1fee3-ffff-7e18-8ba0-5616e36c62b1","start":"2026-11-21T16:15:16Z",`+
+		`"transport":"stdio","label":"large","command":["server"]}`)
 	seq := 1
 	put := func(dir, frame string) {
 		if seq < millionEvents {
@@ -51,9 +52,11 @@ func writeLarge(path string) error {
 		}
 	}
 	for id := 0; seq < millionEvents; id++ {
-		put("c2s", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"_meta":{"progressToken":%d},"name":"tool%d","arguments":{"text":"some words, as many as a call has on average","n":%d}}}`, id, id, id%7, id))
+		put("c2s", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"_meta":{"progressToken":%d},`+
+			`"name":"tool%d","arguments":{"text":"some words, as many as a call has on average","n":%d}}}`, id, id, id%7, id))
 		for n := range 4 {
-			put("s2c", fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":%d,"message":"on the way"}}`, id, n+1))
+			put("s2c", fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,`+
+				`"progress":%d,"message":"on the way"}}`, id, n+1))
 		}
 		switch {
 		case id == 1000:
@@ -61,7 +64,8 @@ func writeLarge(path string) error {
 		case id%500 == 499:
 			put("s2c", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32603,"message":"it failed"}}`, id))
 		default:
-			put("s2c", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"the answer, with some text behind it so that it has a usual length"}]}}`, id))
+			put("s2c", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text",`+
+				`"text":"the answer, with some text behind it so that it has a usual length"}]}}`, id))
 		}
 	}
 	return out.Flush()
@@ -131,7 +135,8 @@ func TestMillion(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	t.Logf("ready %v after the process started (with a new tab); jumps while it indexes: p50 %.0f ms, worst %.0f ms", ready.Round(time.Millisecond), took[15], took[29])
+	t.Logf("ready %v after the process started, with a new tab; jumps while it indexes: p50 %.0f ms, worst %.0f ms",
+		ready.Round(time.Millisecond), took[15], took[29])
 	p.until(`!one("header .what").textContent.includes("reading")`)
 	p.press("G")
 	p.until(`one(".row.pick").dataset.seq === %s`, fmt.Sprint(millionEvents))
@@ -152,7 +157,8 @@ func BenchmarkMillion(b *testing.B) {
 		began := time.Now()
 		page := viewStore(b, store)
 		p.open(page.at(""))
-		ready = append(ready, value[float64](p, `performance.getEntriesByName("ready")[0].startTime + performance.timeOrigin`)-float64(began.UnixMicro())/1000)
+		stood := value[float64](p, `performance.getEntriesByName("ready")[0].startTime + performance.timeOrigin`)
+		ready = append(ready, stood-float64(began.UnixMicro())/1000)
 		for {
 			session := value[string](p, `fetch("/api/session").then((answer) => answer.text())`)
 			var state struct{ Done bool }

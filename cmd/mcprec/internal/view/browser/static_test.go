@@ -66,7 +66,8 @@ func TestStaticMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := writeSession(t, `{"seq":2,"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"ping","params":{"token":"`+secret+`","text":`+string(text)+`}}}`)
+	path := writeSession(t, `{"seq":2,"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"ping",`+
+		`"params":{"token":"`+secret+`","text":`+string(text)+`}}}`)
 	file, address := export(t, path)
 	written, err := os.ReadFile(file)
 	if err != nil {
