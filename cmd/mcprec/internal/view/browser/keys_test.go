@@ -51,7 +51,7 @@ var keyCases = []keyCase{
 func TestKeys(t *testing.T) {
 	needBrowser(t)
 	page := view(t, fixture("seed"))
-	tested := map[string]bool{"4": true, "n": true, "N": true} // below
+	tested := map[string]bool{"4": true, "n": true, "N": true, "Enter": true} // below
 	for _, c := range keyCases {
 		tested[c.name] = true
 		t.Run(c.name+" at "+c.focus, func(t *testing.T) {
@@ -100,4 +100,20 @@ func TestCompareKey(t *testing.T) {
 	p.open(view(t, fixture("memory-2025-03-26"), fixture("memory-2025-06-18")).at("view=sequence"))
 	p.press("4")
 	p.until(`one("#compare tr[data-kind]")`)
+}
+
+// TestEnterKey: Enter opens the session of the list at which j and k stand.
+func TestEnterKey(t *testing.T) {
+	needBrowser(t)
+	store := t.TempDir()
+	for _, name := range []string{"seed", "crossing"} {
+		output(t, store, "import", fixture(name))
+	}
+	p := newTab(t)
+	p.open(viewStore(t, store, "--dir").at(""))
+	p.press("j")
+	p.until(`all("#sessions tr[data-row]")[1].classList.contains("pick")`)
+	want := value[string](p, `one("#sessions tr.pick").dataset.session`)
+	p.press(kb.Enter)
+	p.until(`location.search === "?session=" + %s && one("#sequence .row.pick")`, want)
 }
