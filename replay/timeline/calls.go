@@ -111,15 +111,16 @@ func NewEndings() *Endings {
 
 // Apply takes the next event.
 func (e *Endings) Apply(event store.Event) error {
+	e.now = event.At
 	if event.Kind != store.Frame && event.Kind != store.HTTP {
 		return nil
 	}
 	return e.transcript.Apply(event)
 }
 
-// Close ends the projection. For a session that goes on, now is the present time since its
-// start: a call without an answer has a latency until then. Of any other it is 0.
-func (e *Endings) Close(now time.Duration) { e.now = now }
+// Close ends the projection. A call without an answer has a latency until the last event or, in a
+// session that goes on, until now: the present time since the start; 0 for a session that is over.
+func (e *Endings) Close(now time.Duration) { e.now = max(e.now, now) }
 
 // note keeps the present end of a call.
 func (e *Endings) note(c *Call) {

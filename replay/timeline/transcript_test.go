@@ -169,7 +169,7 @@ func TestTranscriptExchanges(t *testing.T) {
 	if err := Project(replaytest.SequenceOf(events), transcript); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"", "answered by #5 after 3ms", "answered by #6 after 3ms", "not answered", "to #2", "to #3", "to #3", "to #2"}
+	want := []string{"", "answered by #5 after 3ms", "answered by #6 after 3ms", "not answered for 4ms", "to #2", "to #3", "to #3", "to #2"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -189,7 +189,7 @@ func BenchmarkTranscriptPage(b *testing.B) {
 // other one without an answer has.
 func TestLatencyUntilNow(t *testing.T) {
 	events := replaytest.Session(t, "> 1:ping\n> 2:ping\n> ~cancelled:2")
-	for now, want := range map[time.Duration]string{0: "not answered", 5 * time.Second: "not answered for 5s"} {
+	for now, want := range map[time.Duration]string{0: "not answered for 2ms", 5 * time.Second: "not answered for 5s"} {
 		endings := NewEndings()
 		for _, e := range events {
 			if err := endings.Apply(e); err != nil {
