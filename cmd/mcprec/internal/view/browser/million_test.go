@@ -2,7 +2,6 @@ package browser
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -159,16 +158,7 @@ func BenchmarkMillion(b *testing.B) {
 		p.open(page.at(""))
 		stood := value[float64](p, `performance.getEntriesByName("ready")[0].startTime + performance.timeOrigin`)
 		ready = append(ready, stood-float64(began.UnixMicro())/1000)
-		for {
-			session := value[string](p, `fetch("/api/session").then((answer) => answer.text())`)
-			var state struct{ Done bool }
-			if err := json.Unmarshal([]byte(session), &state); err != nil {
-				b.Fatal(err)
-			}
-			if state.Done {
-				break
-			}
-		}
+		p.until(`one("header .what") && !one("header .what").textContent.includes("reading")`)
 		index = append(index, time.Since(began).Seconds())
 		for _, seq := range jumps() {
 			jump = append(jump, p.jump(seq))
