@@ -152,7 +152,8 @@ func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (
 			continue
 		}
 		a, fault := explain(cmd.Context(), db.Session(s), stuckAfter)
-		if err = errors.Join(err, fault); fault == nil {
+		err = errors.Join(err, fault)
+		if fault == nil {
 			found[s.ID] = a
 		}
 	}
@@ -182,7 +183,8 @@ func filterSessions(cmd *cobra.Command, db *session.Store, sessions []store.Sess
 			}
 		}
 		selected, fault := db.Session(s).Has(cmd.Context(), fits)
-		if err = errors.Join(err, fault); selected {
+		err = errors.Join(err, fault)
+		if selected {
 			list = append(list, s)
 		}
 	}
@@ -325,7 +327,8 @@ func (l *listing) print(screen *terminal.Screen) {
 	row := func(cell func(c column) (terminal.Style, string)) {
 		for i, c := range columns {
 			how, text := cell(c)
-			if text = terminal.Plain(text); isNarrow && c.width > 0 {
+			text = terminal.Plain(text)
+			if isNarrow && c.width > 0 {
 				text = phrase.CutColumns(text, c.width)
 			}
 			pad := strings.Repeat(" ", max(c.width-terminal.Columns(text), 0))

@@ -212,7 +212,8 @@ func exportView(cmd *cobra.Command, o viewOptions, args []string) error {
 	if o.expr != "" {
 		picked := exportOptions{filterFlag: o.filterFlag, fits: fits}
 		if fits.Ahead() {
-			if picked.endings, err = opened[0].Endings(cmd.Context()); err != nil {
+			picked.endings, err = opened[0].Endings(cmd.Context())
+			if err != nil {
 				return errors.Join(err, opened[0].Close())
 			}
 		}

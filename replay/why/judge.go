@@ -169,11 +169,7 @@ func (j *judge) recent() (list []string) {
 // waits lists what is stuck, and adds to the report what is open and is not.
 func (j *judge) waits(r *Report) (waits []*wait) {
 	attached := map[*call]bool{} // requests of the server in another wait
-	add := func(w *wait) {
-		if w != nil {
-			waits = append(waits, w)
-		}
-	}
+	add := func(w *wait) { waits = append(waits, w) }
 	for _, c := range j.calls[c2s] {
 		w := &wait{call: c, since: c.moment, sign: c.sign(), until: j.endOf(c)}
 		if c.method == mcp.MethodListen && c.acknowledged {
@@ -241,8 +237,8 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 			add(w)
 		}
 	}
-	if len(waits) == 0 {
-		add(j.silence())
+	if silence := j.silence(); len(waits) == 0 && silence != nil {
+		add(silence)
 	}
 	if len(waits) == 0 && j.mayBeSilent(j.endOfSession()) {
 		r.Open = append(r.Open, j.silentSince())

@@ -49,11 +49,13 @@ func (e exploration) plan(ctx context.Context, i *index) (plan explore.Plan, err
 	if err != nil {
 		return plan, err
 	}
-	if plan, err = explore.Modeled(events, setup.Client, setup.Server); err != nil {
+	plan, err = explore.Modeled(events, setup.Client, setup.Server)
+	if err != nil {
 		return plan, err
 	}
 	if e.Level != "" {
-		if plan.Level, err = explore.ParseLevel(e.Level); err != nil {
+		plan.Level, err = explore.ParseLevel(e.Level)
+		if err != nil {
 			return plan, err
 		}
 	}

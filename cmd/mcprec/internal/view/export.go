@@ -84,7 +84,8 @@ func Export(ctx context.Context, x Exported) (file File, err error) {
 		}
 		file.Secrets = append(file.Secrets, count)
 		i := newIndex(&source{session: s, masker: s.Masker, events: events})
-		if i.source.header, err = store.ParseHeader(events[0].Payload); err != nil {
+		i.source.header, err = store.ParseHeader(events[0].Payload)
+		if err != nil {
 			return file, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		i.source.introduction = introductionOf(events)
@@ -143,14 +144,17 @@ func (x *Exported) events(ctx context.Context, s *session.Session) (events []sto
 // data collects the answers that the page would ask for.
 func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
 	server := &Server{Options: Options{Words: x.Words}}
-	if d.Session, err = server.session(ctx, i); err != nil {
+	d.Session, err = server.session(ctx, i)
+	if err != nil {
 		return d, err
 	}
-	if d.Rows, err = i.rows(ctx, 1, uint64(len(i.source.events))); err != nil {
+	d.Rows, err = i.rows(ctx, 1, uint64(len(i.source.events)))
+	if err != nil {
 		return d, err
 	}
 	d.Overview = i.drawn.Overview(800)
-	if d.Findings, err = i.findingsSoFar(nil); err != nil {
+	d.Findings, err = i.findingsSoFar(nil)
+	if err != nil {
 		return d, err
 	}
 	live, isLive, err := i.liveNow(ctx, x.Words)
@@ -162,7 +166,8 @@ func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
 	for _, e := range i.source.events {
 		d.Frames[e.Seq] = frameAnswer(e, 0)
 	}
-	if d.States, err = stateChanges(i.source.events); err != nil {
+	d.States, err = stateChanges(i.source.events)
+	if err != nil {
 		return d, err
 	}
 	return d, x.runs(ctx, i, &d)
@@ -171,10 +176,12 @@ func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
 // compare adds the comparison with the other session.
 func (x *Exported) compare(ctx context.Context, d *data, of []*index) (err error) {
 	server := &Server{Options: Options{Words: x.Words}, indexes: of}
-	if d.Session, err = server.session(ctx, of[0]); err != nil {
+	d.Session, err = server.session(ctx, of[0])
+	if err != nil {
 		return err
 	}
-	if d.Other, err = server.session(ctx, of[1]); err != nil {
+	d.Other, err = server.session(ctx, of[1])
+	if err != nil {
 		return err
 	}
 	d.Compare, err = compare(ctx, [2]*index(of))
@@ -257,7 +264,8 @@ func (x *sharing) add(run picture.Run) (place int, err error) {
 		return 0, err
 	}
 	var members, verdict map[string]json.RawMessage
-	if err = json.Unmarshal(text, &members); err == nil {
+	err = json.Unmarshal(text, &members)
+	if err == nil {
 		err = json.Unmarshal(members["verdict"], &verdict)
 	}
 	if err != nil {
@@ -271,10 +279,12 @@ func (x *sharing) add(run picture.Run) (place int, err error) {
 	if members["verdict"], err = json.Marshal(verdict); err != nil {
 		return 0, err
 	}
-	if text, err = json.Marshal(members); err != nil {
+	text, err = json.Marshal(members)
+	if err != nil {
 		return 0, err
 	}
-	if place, ok = x.runs[string(text)]; !ok {
+	place, ok = x.runs[string(text)]
+	if !ok {
 		place = len(x.RunList)
 		x.runs[string(text)] = place
 		x.RunList = append(x.RunList, text)
@@ -290,7 +300,8 @@ func packSteps(steps []picture.RunStep) (packed []int) {
 		if queue == nil {
 			return 0
 		}
-		if number = 2 * queue.Size; queue.Stuck {
+		number = 2 * queue.Size
+		if queue.Stuck {
 			number++
 		}
 		return number
@@ -341,7 +352,8 @@ func stateChanges(events []store.Event) (changes []stateChange, err error) {
 		change := stateChange{Seq: e.Seq}
 		now := map[string]string{}
 		for _, f := range factsOf(at.View(0)) {
-			if now[f.Key] = f.Text; before[f.Key] != f.Text {
+			now[f.Key] = f.Text
+			if before[f.Key] != f.Text {
 				change.Set = append(change.Set, f)
 			}
 		}
@@ -350,7 +362,8 @@ func stateChanges(events []store.Event) (changes []stateChange, err error) {
 				change.Gone = append(change.Gone, key)
 			}
 		}
-		if before = now; change.Set != nil || change.Gone != nil {
+		before = now
+		if change.Set != nil || change.Gone != nil {
 			changes = append(changes, change)
 		}
 	}

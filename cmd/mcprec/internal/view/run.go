@@ -76,7 +76,8 @@ func (x *replays) load(ctx context.Context, of *index) (*replay.Recording, error
 	}
 	if x.recording == nil || x.of != of || x.seq != head.Seq {
 		x.recording, x.of, x.seq = nil, of, head.Seq
-		if x.recording, err = replay.Load(of.source.readAll(ctx)); err != nil {
+		x.recording, err = replay.Load(of.source.readAll(ctx))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +174,8 @@ func (x *index) rowsAt(ctx context.Context, seqs []uint64) (map[uint64]picture.R
 		for _, row := range answer.Rows {
 			if row.Seq == seqs[0] {
 				found[row.Seq] = row
-				if seqs = seqs[1:]; len(seqs) == 0 {
+				seqs = seqs[1:]
+				if len(seqs) == 0 {
 					break
 				}
 			}

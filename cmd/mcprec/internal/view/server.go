@@ -103,7 +103,8 @@ func Listen(ctx context.Context, address string, options Options) (_ *Server, er
 		return nil, exit.Usagef("--listen %s: the page shows a private recording; want an address of this machine alone,"+
 			" such as 127.0.0.1:0", address)
 	}
-	if x.listener, err = net.Listen("tcp", address); err != nil {
+	x.listener, err = net.Listen("tcp", address)
+	if err != nil {
 		return nil, exit.Usagef("--listen %s: %v", address, err)
 	}
 	for _, s := range options.Sessions {
@@ -151,7 +152,8 @@ func (x *Server) handler() http.Handler {
 func (x *Server) Close() (err error) {
 	x.end()
 	if x.listener != nil {
-		if err = x.listener.Close(); errors.Is(err, net.ErrClosed) { // by Serve
+		err = x.listener.Close()
+		if errors.Is(err, net.ErrClosed) { // by Serve
 			err = nil
 		}
 	}
@@ -265,7 +267,8 @@ func (x *Server) openListed(ctx context.Context, id string) (_ *index, release f
 		if err != nil {
 			return nil, nil, err
 		}
-		if found, err = openIndex(x.ctx, s); err != nil {
+		found, err = openIndex(x.ctx, s)
+		if err != nil {
 			return nil, nil, errors.Join(err, s.Close())
 		}
 		x.listed = append(x.listed, found)

@@ -107,7 +107,8 @@ func (x *source) read(ctx context.Context, from uint64) iter.Seq2[store.Event, e
 			x.mu.Lock()
 			masked, ok := x.spread[e.Seq]
 			x.mu.Unlock()
-			if e = mask(e); ok {
+			e = mask(e)
+			if ok {
 				e = masked
 			}
 			if (e.Seq >= from || err != nil) && !yield(e, err) {
