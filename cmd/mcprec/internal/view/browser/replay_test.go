@@ -96,8 +96,8 @@ func TestSteps(t *testing.T) {
 	p.until(`one("#replay rect.blocked.now")`) // the server's writer stands
 }
 
-// TestOneRoomMore: an inner queue with room lets the same session pass.
-func TestOneRoomMore(t *testing.T) {
+// TestFreeClient: a client without an inner queue passes where the one with it hangs.
+func TestFreeClient(t *testing.T) {
 	p := newTab(t)
 	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
 	p.until(`one("#replay .verdict.hang") && one("#ring")`)
