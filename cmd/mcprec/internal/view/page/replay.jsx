@@ -98,7 +98,7 @@ function Capacities({ name, value, options, change }) {
   return (
     <>
       <label>
-        capacity{" "}
+        {api.carried ? "capacity" : "capacity to server"}{" "}
         <select
           name={name}
           value={c2s}
@@ -110,7 +110,7 @@ function Capacities({ name, value, options, change }) {
       </label>
       {!api.carried && (
         <label>
-          back{" "}
+          to client{" "}
           <select
             name={name + "-back"}
             value={s2c}

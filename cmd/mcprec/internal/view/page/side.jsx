@@ -18,27 +18,31 @@ export const Jump = ({ seq, pick }) => (
 export function Side({ s, session, at, row, call, pick, findings, why }) {
   return (
     <aside id="side" aria-label="The event and the session" tabIndex={0}>
-      {why && why.findings.length > 0 && <Why why={why} pick={pick} />}
+      {why && why.findings.length > 0 && <Why why={why} live={session.state === "live"} pick={pick} />}
       {row && <About row={row} call={call} pick={pick} />}
       <Findings findings={findings} at={at} pick={pick} />
       <Payload s={s} seq={at} size={row ? row.size : 0} />
       <State s={s} at={at} grown={at === session.events ? session.indexed : 0} pick={pick} />
       {session.expect && (
-        <section>
-          <h2>The recording expects</h2>
-          <p>{plain(session.expect)}</p>
-        </section>
+        <details>
+          <summary>Verdicts that its replays must have</summary>
+          <ul>
+            {session.expect.split(";").map((one, n) => (
+              <li key={n}>{plain(one.trim())}</li>
+            ))}
+          </ul>
+        </details>
       )}
     </aside>
   );
 }
 
 // Why is what Go says about a session that hangs, or did.
-function Why({ why, pick }) {
+function Why({ why, live, pick }) {
   const [most, setMost] = useState(3);
   return (
     <section id="why" aria-label="Why it hangs">
-      <h2>{why.stuck ? "It may be stuck" : "Why it stood"}</h2>
+      <h2>{!why.stuck ? "What it waited for" : live ? "Who is stuck" : "Who was stuck"}</h2>
       {why.findings.slice(0, most).map((found, n) => (
         <div key={n} class={classes("finding", why.stuck ? "error" : "note")}>
           <p>
