@@ -30,7 +30,7 @@ export function Beside({ runs, setups, options, change, step, setStep, session, 
         {!explored && (
           <>
             <Setup setup={setups[0]} options={options} change={change} />
-            <span class="dim">beside</span>
+            <span class="dim beside">beside</span>
             <Setup setup={setups[1]} second="2" options={options} change={change} />
           </>
         )}
