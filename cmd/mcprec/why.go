@@ -372,8 +372,8 @@ func standOf(p procstate.Process) why.Process {
 		file = "a " + kind // a pipe or a socket
 	}
 	known.Doing = map[string]string{
-		"read": "in a read of " + cmp.Or(file, "a file"), "write": "in a write to " + cmp.Or(file, "a file"), "poll": "waiting for any of its events",
-		"futex": "waiting for another thread or a lock", "wait": "waiting for a child", "sleep": "waiting for a time",
+		"read": "in a read of " + cmp.Or(file, "a file"), "write": "in a write to " + cmp.Or(file, "a file"), "poll": "waiting for input or a timer",
+		"futex": "waiting for another thread or a lock", "wait": "waiting for a child", "sleep": "asleep on a timer",
 		"accept": "waiting for a connection", "connect": "waiting for a connection that it makes",
 	}[call.Name]
 	return known
