@@ -373,7 +373,7 @@ func standOf(p procstate.Process) why.Process {
 	}
 	known.Doing = map[string]string{
 		"read": "in a read of " + cmp.Or(file, "a file"), "write": "in a write to " + cmp.Or(file, "a file"), "poll": "waiting for input or a timer",
-		"futex": "waiting for another thread or a lock", "wait": "waiting for a child", "sleep": "asleep on a timer",
+		"futex": "waiting for another thread or a lock", "wait": "waiting for a child", "sleep": "waiting for a timer",
 		"accept": "waiting for a connection", "connect": "waiting for a connection that it makes",
 	}[call.Name]
 	return known
