@@ -43,7 +43,7 @@ type ScheduleStep struct {
 	Name string `json:"name"`
 	Op   string `json:"op"`  // start, offer, take, ack, give, eof, close, half-close, relent or reach
 	Dir  string `json:"dir"` // c2s, s2c, or "" for a start and a reach
-	N    int    `json:"n"`   // the frame's number in its direction, from 1; 0 without a frame
+	N    int    `json:"n"`   // the frame's number in its direction, in the order of offers; 0 without a frame
 	// Tick is the line on which the step is drawn, from 1. The give has the line of the take
 	// if it is an effect of the take, an offer has the line of the next step, and an ack has
 	// a line of its own unless it follows the take or the give of its frame.
@@ -86,16 +86,23 @@ func (r *Run) scheduleSteps() []ScheduleStep {
 	}
 	var list []ScheduleStep
 	tick := 0
+	// Goroutines that the same step woke write in the order of the Go scheduler, which is in no
+	// token. Their frames are numbered by name.
+	numbers := map[*gate.Flight]int{}
+	offered := map[transport.Direction]int{}
 	add := func(kind string, f *gate.Flight) {
 		list = append(list, ScheduleStep{
-			Name: f.Dir.String() + " " + kind + " " + f.Name, Op: kind, Dir: f.Dir.String(), N: f.Number, Tick: tick, Operation: f.Op, flight: f,
+			Name: f.Dir.String() + " " + kind + " " + f.Name, Op: kind, Dir: f.Dir.String(), N: numbers[f],
+			Tick: tick, Operation: f.Op, flight: f,
 		})
 	}
 	for at := 0; at <= len(steps); at++ {
 		slices.SortStableFunc(offers[at], func(a, b *gate.Flight) int {
-			return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Name, b.Name))
 		})
 		for _, f := range offers[at] {
+			offered[f.Dir]++
+			numbers[f] = offered[f.Dir]
 			add(transport.Offer.String(), f)
 			list[len(list)-1].Tick++ // the next line
 		}
