@@ -2,12 +2,19 @@ package main
 
 import (
 	"fmt"
+	"iter"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 // storeCommands returns the commands that keep the store.
@@ -53,4 +60,225 @@ func movedToStore() []*cobra.Command {
 		}
 	}
 	return commands
+}
+
+func newVerify() *cobra.Command {
+	var h home
+	cmd := &cobra.Command{
+		Use:   "verify [SESSION]...",
+		Short: "Check that logs keep their invariants: order, no gaps, checksums",
+		Long: `verify reads sessions whole, or without arguments every session and the store's
+own structures, and checks each log: sequence numbers from 1 without gaps, times
+that never fall, the header first, nothing after the end, every checksum. A
+session whose recorder died is no fault: it is said, and what is there is
+checked. Events that the recorder could not store, and those that a failing disk may
+not have kept, are said as well.
+
+mcprec store repair saves what a damaged store still holds.`,
+		Example:           "  mcprec store verify\n  mcprec store verify SESSION",
+		ValidArgsFunction: completeSessions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			defer process.LimitMemory()()
+			d, err := h.Masker(nil)
+			if err != nil {
+				return err
+			}
+			v := verification{cmd: cmd, masker: d}
+			if len(args) == 0 {
+				err = v.store(h)
+			}
+			for _, arg := range args {
+				s, err := openSession(cmd, h.unmasked(), arg)
+				if err != nil {
+					return err
+				}
+				v.log(s.Name, s.Recorded(cmd.Context(), 1, store.ReadOptions{}), "")
+				if err := s.Release(); err != nil {
+					return err
+				}
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s, %s, %s\n", phrase.Plural(v.sessions, "session"), phrase.Plural(v.events, "event"), phrase.Plural(len(v.faults), "fault"))
+			if len(v.faults) > 0 {
+				return exit.ErrVerdict
+			}
+			return nil
+		},
+	}
+	h.addFlags(cmd)
+	return cmd
+}
+
+// unclosed says why a log has no end, and what follows.
+const unclosed = "the recording stops here, because its recorder died or it was cut: it may lack its last frames"
+
+// verification counts what was checked, and prints what is wrong.
+type verification struct {
+	cmd              *cobra.Command
+	masker           session.Masker // masks what is printed of a session
+	sessions, events uint64
+	faults           []string
+}
+
+// fault prints a fault once: listing or reading a session may return again what the check of
+// the store's structures has found.
+func (v *verification) fault(err error) {
+	text := err.Error()
+	for _, told := range v.faults {
+		if strings.HasSuffix(text, told) {
+			return
+		}
+	}
+	v.faults = append(v.faults, text)
+	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %s\n", terminal.Plain(text))
+}
+
+// store checks the store's structures and all of its sessions.
+func (v *verification) store(home home) (err error) {
+	db, err := home.Open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db) // without tidying: verify changes nothing
+	ctx := v.cmd.Context()
+	if err := db.Verify(ctx, v.fault); err != nil {
+		return err
+	}
+	for s, err := range db.Sessions(ctx, store.Query{}) {
+		if err != nil {
+			v.fault(err)
+			continue
+		}
+		v.log("session "+string(s.ID), db.Read(ctx, s.ID, 1, store.ReadOptions{}), s.State)
+	}
+	return nil
+}
+
+// log checks one session's events.
+func (v *verification) log(name string, events iter.Seq2[store.Event, error], state store.State) {
+	v.sessions++
+	var check store.Validator
+	d := v.masker
+	for e, err := range events {
+		if err == nil {
+			err = check.Check(e)
+		}
+		if err != nil {
+			v.fault(fmt.Errorf("%s: %w", name, err))
+			return
+		}
+		v.events++
+		switch e.Kind {
+		case store.Opened:
+			h, _ := store.ParseHeader(e.Payload) // the validator has read it
+			d = d.Of(h)
+		case store.Lost:
+			info, _ := store.DecodePayload[store.LostInfo](e)
+			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s and %s were not recorded: %s\n", name, e.Seq,
+				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), terminal.Plain(d.Text(info.Reason)))
+		case store.Note:
+			if info, err := store.DecodePayload[store.NoteInfo](e); err == nil && info.Doubtful > 0 {
+				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, terminal.Plain(d.Text(info.Text)))
+			}
+		}
+	}
+	if seq, sealed := check.Head(); !sealed && state != store.Live {
+		fmt.Fprintf(v.cmd.OutOrStdout(), "%s: ends at event %d without being closed: %s\n", name, seq, unclosed)
+	}
+}
+
+func newRepair() *cobra.Command {
+	var h home
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "repair [--dry-run]",
+		Short: "Save what a damaged store still holds, and say what is lost",
+		Long: `repair looks at every database and every spool of the store. In the place of a
+damaged database it puts a new one with every event whose checksum holds; where
+events are missing it puts lost events. To a session whose spool is damaged it
+adds the events behind the damage. The damaged files are kept beside, with
+.damaged at the end of their names, and hold what was recorded until you remove
+them: rm does not look into them. A pipe, a folder or a symbolic
+link where a file should be is renamed, with .aside at the end. Sessions that were removed stay so. Recorders
+may go on meanwhile. mcprec export --salvage ID takes out one session and changes
+nothing.`,
+		Example:           "  mcprec store repair --dry-run\n  mcprec store repair",
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runRepair(cmd, h, dry) },
+	}
+	h.addFlags(cmd)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be saved and lost, and change nothing")
+	return cmd
+}
+
+func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
+	defer process.LimitMemory()()
+	db, err := home.Open(boltstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db)
+	damaged := uint64(0)
+	lost := false
+	err = db.Repair(cmd.Context(), dry, func(repaired boltstore.Repaired) {
+		damaged++
+		lost = lost || repaired.Lost()
+		sayRepaired(cmd, repaired)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", phrase.Plural(damaged, "damaged file"))
+	if lost {
+		return exit.ErrVerdict
+	}
+	return nil
+}
+
+func sayRepaired(cmd *cobra.Command, repaired boltstore.Repaired) {
+	say := func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
+	fault, _, _ := strings.Cut(fmt.Sprint(repaired.Fault), " (") // without the advice to repair it
+	fault, _, _ = strings.Cut(fault, "; mcprec store repair ")
+	if !strings.Contains(fault, repaired.Path) {
+		fault = repaired.Path + ": " + fault
+	}
+	say("%s", fault)
+	if repaired.Odd {
+		if repaired.Kept != "" {
+			say("  it is now %s", repaired.Kept)
+		}
+		return
+	}
+	whole := uint64(0)
+	part := []boltstore.Salvaged(nil)
+	for _, x := range repaired.Sessions {
+		if x.Lost == 0 {
+			whole++
+		} else {
+			part = append(part, x)
+		}
+	}
+	switch {
+	case whole > 0:
+		say("  saved whole: %s", phrase.Plural(whole, "session"))
+	case len(part) == 0:
+		say("  nothing of a session was found in it")
+	}
+	for _, x := range part {
+		say("  session %s: %s saved, %d lost", x.ID, phrase.Plural(x.Saved, "event"), x.Lost)
+	}
+	switch {
+	case repaired.Unknown:
+		say("  how many sessions it held can be told no more")
+	case repaired.Gone == 1:
+		say("  lost with all its events: session %s", repaired.GoneID)
+	case repaired.Gone > 1:
+		say("  lost with all their events: %s", phrase.Plural(repaired.Gone, "session"))
+	}
+	if repaired.Kept != "" {
+		say("  the damaged file is kept as %s", repaired.Kept)
+	}
 }
