@@ -69,7 +69,7 @@ It exits with 1 if something is stuck.
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
 	f.VarP(&o.labels, "label", "l", "only sessions with the `LABEL`, or with NAME=VALUE")
-	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes")
+	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes; wait for a session that is not there yet")
 	f.DurationVar(&o.after, "after", stuckAfter, "what has lasted as `LONG` is stuck")
 	return cmd
 }
@@ -85,8 +85,16 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 		return exit.Usagef("--after %v: want 0 or more", o.after)
 	}
 	told := ""
-	for {
+	for isWaiting := false; ; {
 		answers, err := o.ask(cmd, arg)
+		var none *session.NotFoundError
+		if o.watch && errors.As(err, &none) {
+			if !isWaiting {
+				isWaiting = true
+				fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s; waiting for one\n", terminal.Plain(err.Error()))
+			}
+			err = nil
+		}
 		if err != nil {
 			return err
 		}
@@ -105,7 +113,7 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 			}
 		}
 		switch {
-		case o.watch && (live || arg == ""):
+		case o.watch && (live || arg == "" || none != nil):
 		case stuck:
 			return exit.ErrVerdict
 		default:
@@ -180,7 +188,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []answer, err e
 		return answers, err
 	}
 	if newest == nil {
-		return nil, exit.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+		return nil, exit.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: o.labels.String()})
 	}
 	a, err := explain(cmd.Context(), db.Session(*newest), o.after)
 	return []answer{a}, err

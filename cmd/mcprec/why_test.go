@@ -43,6 +43,40 @@ func TestWhy(t *testing.T) {
 	})
 }
 
+// TestWhyWatchWaits: why --watch waits for a session that is not there yet, and tells of it.
+func TestWhyWatchWaits(t *testing.T) {
+	home := t.TempDir()
+	errs, said, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	out, err := os.Create(filepath.Join(home, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	ended := make(chan *exit.Status)
+	go func() {
+		s := run([]string{"why", "--store", home, "--watch", "seed"}, process.Streams{Out: out, Err: said})
+		said.Close()
+		ended <- s
+	}()
+	line, err := bufio.NewReader(errs).ReadString('\n')
+	if err != nil || !strings.Contains(line, "the label seed in ") || !strings.HasSuffix(line, "; waiting for one\n") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	imported := run([]string{"import", "--store", home, "../../fixtures/seed.jsonl"}, process.Streams{Out: os.Stderr, Err: os.Stderr})
+	if imported.Code != exit.Fine {
+		t.Fatalf("import: %v", imported)
+	}
+	status := <-ended
+	text, err := os.ReadFile(out.Name())
+	if err != nil || status.Code != exit.Fine || !strings.Contains(string(text), "(seed): nothing is stuck") {
+		t.Fatalf("%v, %v: %s", status, err, text)
+	}
+}
+
 // playLine is a line of a play: who does what, over HTTP on which exchange.
 type playLine struct {
 	who      byte // '>' the client, '<' the server

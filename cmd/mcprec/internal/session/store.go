@@ -132,9 +132,23 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 	case faults != nil:
 		return none, faults
 	case name == "":
-		return none, exit.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+		return none, exit.Usagef("%w", &NotFoundError{db.Info().Location, ""})
 	}
-	return none, exit.Usagef("no session has the id or the label %s in %s; mcprec list shows them", name, db.Info().Location)
+	return none, exit.Usagef("%w", &NotFoundError{db.Info().Location, name})
+}
+
+// NotFoundError says that the store has no such session. One may still come.
+type NotFoundError struct {
+	Location string // of the store
+	Name     string // an id or a label; "": the store is empty
+}
+
+// Error says what to do as well.
+func (e *NotFoundError) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("no session in %s yet; make one with mcprec record -- COMMAND", e.Location)
+	}
+	return fmt.Sprintf("no session has the id or the label %s in %s; mcprec list shows them", e.Name, e.Location)
 }
 
 // sessions lists the sessions that can be read, with what is wrong with the others.
