@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -306,7 +307,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 			return fmt.Errorf("check %s: %w", s.Name, err)
 		}
 	}
-	live, err := liveNow(cmd.Context(), s)
+	live, err := explain.LiveNow(cmd.Context(), s)
 	if err != nil {
 		return fmt.Errorf("check %s: %w", s.Name, err)
 	}

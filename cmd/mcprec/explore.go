@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
@@ -200,7 +201,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	for _, e := range events {
 		_ = fold.Apply(e) // what cannot be read shows no hang
 	}
-	hung, err := hungIn(cmd.Context(), s, arg, &fold)
+	hung, err := explain.HungIn(cmd.Context(), s, arg, &fold)
 	if err != nil {
 		return err
 	}
@@ -214,16 +215,16 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 // judgedExplore is the report of an exploration, and what was stuck in the recorded session itself.
 type judgedExplore struct {
 	explore.Report
-	recordedHang
+	explain.Hang
 	models replay.Models
 }
 
 // Text returns what hung in the recording, then the report, and of a failure the command that
 // shows its schedule beside the nearest that passes.
 func (j judgedExplore) Text() string {
-	text := j.recordedHang.line() + j.Report.Text()
+	text := j.Hang.Line() + j.Report.Text()
 	if j.Failing != nil {
-		text += j.seeIt(j.models, "--token", j.Token)
+		text += j.SeeIt(j.models, "--token", j.Token)
 	}
 	return text
 }
@@ -232,7 +233,7 @@ func (j judgedExplore) Text() string {
 func (j judgedExplore) MarshalJSON() ([]byte, error) {
 	members, err := j.Report.MarshalJSON()
 	var hung bytes.Buffer
-	if err = errors.Join(err, report.NewEncoder(&hung).Encode(j.recordedHang)); err != nil {
+	if err = errors.Join(err, report.NewEncoder(&hung).Encode(j.Hang)); err != nil {
 		return nil, err
 	}
 	members = bytes.TrimSuffix(bytes.TrimSpace(members), []byte("}"))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -223,15 +222,7 @@ func (l *labels) Set(s string) error {
 
 func (l *labels) Type() string { return "LABEL" }
 
-func (l *labels) list() (list []string) {
-	if l.text != "" {
-		list = append(list, l.text)
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.values)) {
-		list = append(list, name+"="+l.values[name])
-	}
-	return list
-}
+func (l *labels) list() []string { return session.LabelList(l.text, l.values) }
 
 // of reports whether a session has all of the labels. Its plain label may be NAME=VALUE.
 func (l *labels) of(header store.Header) bool {
@@ -239,9 +230,7 @@ func (l *labels) of(header store.Header) bool {
 }
 
 // labelOf returns the labels of a session for a listing.
-func labelOf(s store.Session) string {
-	return (&labels{s.Label, s.Labels}).String()
-}
+func labelOf(s store.Session) string { return session.Labels(s.Header) }
 
 // parseAge reads a duration as time.ParseDuration does, also in days and weeks: 36h, 7d, 2w,
 // 1w3d12h.

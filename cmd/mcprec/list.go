@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -145,13 +146,13 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, loc
 }
 
 // stuckNow returns what mcprec why says of the live sessions of a list. The others are not read.
-func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (_ map[store.SessionID]answer, err error) {
-	found := map[store.SessionID]answer{}
+func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (_ map[store.SessionID]explain.Answer, err error) {
+	found := map[store.SessionID]explain.Answer{}
 	for _, s := range sessions {
 		if s.State != store.Live {
 			continue
 		}
-		a, fault := explain(cmd.Context(), db.Session(s), stuckAfter)
+		a, fault := explain.Session(cmd.Context(), db.Session(s), explain.StuckAfter)
 		err = errors.Join(err, fault)
 		if fault == nil {
 			found[s.ID] = a
@@ -221,7 +222,7 @@ type sessionLine struct {
 type listing struct {
 	sessions []store.Session
 	short    map[store.SessionID]string               // the short ids
-	stuck    map[store.SessionID]answer               // what mcprec why says of the live sessions
+	stuck    map[store.SessionID]explain.Answer       // what mcprec why says of the live sessions
 	said     map[store.SessionID]session.Introduction // what the ends said of themselves; nil without --wide
 }
 
@@ -266,7 +267,7 @@ func (l *listing) state(s store.Session) string {
 		return string(s.State)
 	}
 	word := "stuck"
-	if a.verdict() != word {
+	if a.Verdict() != word {
 		word = "stuck?"
 	}
 	return fmt.Sprintf("%s, %s %v", s.State, word, l.stuckFor(s).Truncate(time.Second))

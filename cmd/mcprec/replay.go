@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/replay"
-	"github.com/mcprec/mcprec/replay/why"
-	"github.com/mcprec/mcprec/store"
 )
 
 type replayOptions struct {
@@ -115,32 +112,17 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return err
 	}
 	defer closeInto(&err, s)
-	var fold why.Fold
-	recording, err := replay.Load(func(yield func(store.Event, error) bool) {
-		for e, err := range s.Events(cmd.Context(), 1, store.ReadOptions{}) {
-			if err == nil {
-				_ = fold.Apply(e) // its only fault is the header's, which Load returns
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	})
+	recording, fold, err := explain.Load(cmd.Context(), s)
 	if err != nil {
 		return err
 	}
-	recording.GoesOn(s.Now())
 	if in, ok := cmd.InOrStdin().(*os.File); ok && arg != "-" && bytes.Contains(process.Peek(in), []byte(`"jsonrpc"`)) {
 		return exit.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
-		hung, err := hungIn(cmd.Context(), s, arg, &fold)
+		told, err := explain.Judge(cmd.Context(), s, arg, recording, fold, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
 		if err != nil {
 			return err
-		}
-		told := judgedReplay{replay.Closed(recording, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server}).Judged(), hung}
-		if len(told.Hung) > 0 && told.Verdict.Verdict == replay.Pass {
-			told.Verdict.Verdict = "hung"
 		}
 		return printVerdict(cmd, options.format, told, told.Verdict.Verdict == replay.Pass)
 	}
@@ -165,32 +147,6 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		}
 	}
 	return err
-}
-
-// judgedReplay is the verdict of the models, and what was stuck in the recorded session itself.
-type judgedReplay struct {
-	replay.Verdict
-	recordedHang
-}
-
-// Text returns what hung in the recording, then the verdict of the models, and of a hang the
-// command that shows it.
-func (j judgedReplay) Text() string {
-	text := j.recordedHang.line() + j.Verdict.Text()
-	if j.Verdict.Verdict == replay.Hang {
-		text += j.seeIt(j.Models, "--capacity", j.Capacity.String())
-	}
-	return text
-}
-
-// seeIt returns the line with the command that shows a run of the session under models; "" for a
-// session without a name to open it by.
-func (h recordedHang) seeIt(models replay.Models, flags ...string) string {
-	if h.session == "" || h.session == "-" {
-		return ""
-	}
-	words := slices.Concat([]string{"mcprec", "view", h.session}, models.Flags(), flags)
-	return fmt.Sprintf("See it: %s\n", strings.Join(words, " "))
 }
 
 // listModels prints the SDKs that --client and --server know by name.

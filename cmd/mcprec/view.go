@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -262,14 +263,14 @@ type viewWords struct{}
 
 // Live implements [view.Words].
 func (viewWords) Live(ctx context.Context, s *session.Session, header store.Header) (why.Live, error) {
-	return liveOf(ctx, s, header)
+	return explain.Live(ctx, s, header)
 }
 
 // Why implements [view.Words].
 func (viewWords) Why(s *session.Session, header store.Header, told why.Report, isLive bool) (lines []string, masked why.Report) {
-	a := answerOf(s, header, told, isLive)
+	a := explain.AnswerOf(s, header, told, isLive)
 	var text bytes.Buffer
-	_ = a.text(&text, stuckAfter) // a buffer takes everything
+	_ = a.Text(&text, explain.StuckAfter) // a buffer takes everything
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), a.Report
 }
 

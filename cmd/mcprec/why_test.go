@@ -27,6 +27,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/replay/why"
@@ -544,7 +545,7 @@ func (s *hungSession) ask(ts *testscript.TestScript, after time.Duration, live b
 		root.SetOut(&out)
 		root.SetErr(&out)
 		status := exit.Of(root.ExecuteContext(context.Background()))
-		var a answer
+		var a explain.Answer
 		if err := json.Unmarshal(out.Bytes(), &a); err != nil || a.Stuck() != (status.Code == exit.Verdict) {
 			ts.Fatalf("why: %v, %v: %s", err, status, out.Bytes())
 		}
@@ -568,7 +569,7 @@ func (s *hungSession) ask(ts *testscript.TestScript, after time.Duration, live b
 
 // isBlocked reports whether the recorder of a session stands in a write to the server: it does
 // not read then that the client has closed its end.
-func isBlocked(a answer) bool {
+func isBlocked(a explain.Answer) bool {
 	return slices.ContainsFunc(a.Findings, func(f why.Finding) bool { return f.Shape == why.ServerNotReading || f.Shape == why.NeitherReads })
 }
 
@@ -583,7 +584,7 @@ var (
 )
 
 // saidOf returns the findings of an answer without durations and numbers.
-func saidOf(a answer) string {
+func saidOf(a explain.Answer) string {
 	var b strings.Builder
 	for _, f := range a.Findings {
 		fmt.Fprintf(&b, "  %s, %s\n  %s\n", f.Shape, f.Culprit, f.Text)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,6 +183,20 @@ func HasLabel(h store.Header, label string) bool {
 	has, named := h.Labels[name]
 	return ok && named && has == value
 }
+
+// LabelList returns a plain label and NAME=VALUE of the others, by name.
+func LabelList(plain string, named map[string]string) (list []string) {
+	if plain != "" {
+		list = append(list, plain)
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		list = append(list, name+"="+named[name])
+	}
+	return list
+}
+
+// Labels returns the labels of a session in a line.
+func Labels(h store.Header) string { return strings.Join(LabelList(h.Label, h.Labels), " ") }
 
 // importBatch is how many bytes of payload one Append takes.
 const importBatch = 4 << 20

@@ -1,0 +1,178 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// StuckAfter is how long what is open must have lasted to be stuck.
+const StuckAfter = 5 * time.Second
+
+// Answer is what why says of a session, in the stable form of why --format json.
+type Answer struct {
+	Session store.SessionID `json:"session,omitempty"`
+	Label   string          `json:"label,omitempty"`
+	State   store.State     `json:"state,omitempty"`
+	why.Report
+
+	name string
+	see  []string // for each finding the command that shows it
+}
+
+// Key tells the answers of a session apart but for durations.
+func (a Answer) Key() string {
+	key := a.name + string(a.State) + a.Ended
+	for _, f := range a.Findings {
+		key += fmt.Sprint(f.Shape, f.Calls)
+	}
+	return key + strings.Join(a.Open, "")
+}
+
+// Session reads a session and says what is stuck in it. Only what is printed is masked: to mask
+// each event takes longer than the rest.
+func Session(ctx context.Context, s *session.Session, after time.Duration) (Answer, error) {
+	a := Answer{Session: s.ID, name: s.Name}
+	type parsed struct {
+		messages []transport.Message
+		isJSON   bool
+	}
+	events := parallel.Map(s.Recorded(ctx, 1, store.ReadOptions{}), func(e *store.Event, p *parsed) {
+		if e.Kind == store.Frame {
+			messages, err := e.AsFrame().AppendMessages(p.messages[:0])
+			p.messages = messages
+			p.isJSON = err == nil
+		}
+	})
+	var fold why.Fold
+	var header store.Header
+	for e, err := range events {
+		if err == nil {
+			err = fold.ApplyParsed(e.Event, e.Made.messages, e.Made.isJSON)
+		}
+		if err != nil {
+			return a, fmt.Errorf("explain %s: %w", s.Name, err)
+		}
+		if e.Kind == store.Opened {
+			header, _ = store.ParseHeader(e.Payload) // the fold reports a fault
+		}
+	}
+	live, err := Live(ctx, s, header)
+	if err != nil {
+		return a, fmt.Errorf("explain %s: %w", s.Name, err)
+	}
+	return AnswerOf(s, header, fold.Report(live, after), live.Now > 0), nil
+}
+
+// AnswerOf masks a report about a session, and fills in the arguments of its commands.
+func AnswerOf(s *session.Session, header store.Header, told why.Report, isLive bool) Answer {
+	a := Answer{Session: s.ID, name: s.Name, Report: told}
+	if isLive {
+		a.State = store.Live
+	}
+	mask := s.Masker.Of(header)
+	header = mask.Header(header)
+	a.Label = session.Labels(header)
+	command, url := "COMMAND", "URL"
+	if len(header.Command) > 0 {
+		command = terminal.ShellLine(header.Command)
+	}
+	name := cmp.Or(string(s.ID), terminal.ShellWord(s.Name))
+	fill := strings.NewReplacer("SESSION", name, "COMMAND", command, "URL", cmp.Or(header.URL, url))
+	a.Last = mask.Text(a.Last)
+	for i := range a.Recent {
+		a.Recent[i] = mask.Text(a.Recent[i])
+	}
+	for i := range a.Open {
+		a.Open[i] = mask.Text(a.Open[i])
+	}
+	for i := range a.Findings {
+		f := &a.Findings[i]
+		f.Text, f.Next = mask.Text(f.Text), "mcprec "+fill.Replace(f.Next)
+		see := "mcprec view " + name
+		for _, e := range f.Evidence {
+			if e.Seq > 0 {
+				see += fmt.Sprintf(" --at %d", e.Seq)
+				break
+			}
+		}
+		a.see = append(a.see, see)
+		for k := range f.Evidence {
+			f.Evidence[k].Text = mask.Text(f.Evidence[k].Text)
+		}
+	}
+	return a
+}
+
+// Verdict returns the word for a session with findings: "may be stuck" where an idle client
+// would look the same.
+func (a Answer) Verdict() string {
+	for _, f := range a.Findings {
+		if f.Shape != why.ClientSilent || f.Unknown == "" {
+			return "stuck"
+		}
+	}
+	return "may be stuck"
+}
+
+// Text prints an answer as a paragraph, its evidence and the next command.
+func (a Answer) Text(w io.Writer, after time.Duration) error {
+	head := terminal.Plain(a.name)
+	if a.Label != "" {
+		head += " (" + terminal.PlainName(a.Label) + ")"
+	}
+	if a.State == store.Live {
+		head += ", live"
+	}
+	if !a.Stuck() {
+		word := "nothing is stuck"
+		if strings.Contains(strings.Join(a.Open, ""), why.BrokeOff) {
+			word = "nothing is known to be stuck"
+		}
+		if n := len(a.Recent); n > 0 {
+			word += ": " + strings.Join(a.Recent, ", ") + fmt.Sprintf("; why calls %s stuck after %v", phrase.Agree(n, "it", "them"), phrase.Brief(after))
+		}
+		fmt.Fprintf(w, "%s: %s\n", head, terminal.Plain(word))
+		if a.Last != "" {
+			fmt.Fprintf(w, "%s\n", terminal.Plain(strings.ToUpper(a.Last[:1])+a.Last[1:]+"."))
+		}
+	} else {
+		fmt.Fprintf(w, "%s: %s\n", head, a.Verdict())
+	}
+	for i, f := range a.Findings {
+		fmt.Fprintf(w, "\n%s\n\n", terminal.Plain(f.Text))
+		for _, e := range f.Evidence {
+			at := "  open"
+			if e.Seq > 0 {
+				at = fmt.Sprintf("  #%d", e.Seq)
+			}
+			fmt.Fprintf(w, "%-7s %s\n", at, terminal.Plain(e.Text))
+		}
+		fmt.Fprintf(w, "\nThe log proves: %s.\n", terminal.Plain(f.Proves))
+		if f.Suggests != "" {
+			fmt.Fprintf(w, "It suggests: %s.\n", terminal.Plain(f.Suggests))
+		}
+		if f.Unknown != "" {
+			fmt.Fprintf(w, "It cannot tell: %s.\n", terminal.Plain(f.Unknown))
+		}
+		fmt.Fprintf(w, "Next: %s\n", terminal.Plain(f.Next))
+		if i < len(a.see) && a.name != "-" {
+			fmt.Fprintf(w, "See it: %s\n", a.see[i])
+		}
+	}
+	for _, open := range a.Open {
+		fmt.Fprintf(w, "Note: %s.\n", terminal.Plain(open))
+	}
+	return nil
+}

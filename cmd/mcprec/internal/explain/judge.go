@@ -1,0 +1,116 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store"
+)
+
+// Hang is what was stuck in a recorded session itself. It comes before a verdict of models.
+type Hang struct {
+	Hung []HungFinding `json:"hung"`
+
+	session string // as an argument of mcprec why
+}
+
+// HungFinding is what a verdict of models tells of a [why.Finding].
+type HungFinding struct {
+	Shape   string `json:"shape"`
+	Culprit string `json:"culprit"`
+	Text    string `json:"text"`
+}
+
+// HungIn returns what was stuck in a session, whose events the fold has. arg is its name on the
+// command line.
+func HungIn(ctx context.Context, s *session.Session, arg string, fold *why.Fold) (Hang, error) {
+	h := Hang{Hung: []HungFinding{}, session: cmp.Or(string(s.ID), terminal.ShellWord(arg))}
+	live, err := LiveNow(ctx, s)
+	if err != nil {
+		return h, err
+	}
+	for _, f := range fold.Report(live, StuckAfter).Findings {
+		h.Hung = append(h.Hung, HungFinding{f.Shape, f.Culprit, f.Text})
+	}
+	return h, nil
+}
+
+// Line returns a line about the oldest finding, and one that counts the others. Without findings
+// it is "".
+func (h Hang) Line() string {
+	if len(h.Hung) == 0 {
+		return ""
+	}
+	text := terminal.Plain(fmt.Sprintf("HUNG: the recorded session hung: %s; mcprec why %s tells more", strings.TrimSuffix(h.Hung[0].Text, "."), h.session)) + "\n"
+	if others := len(h.Hung) - 1; others > 0 {
+		text += fmt.Sprintf("  It has %s.\n", phrase.Plural(others, "other hang"))
+	}
+	return text
+}
+
+// Load reads a session for a closed replay, and folds it for what hung in it.
+func Load(ctx context.Context, s *session.Session) (*replay.Recording, *why.Fold, error) {
+	fold := &why.Fold{}
+	recording, err := replay.Load(func(yield func(store.Event, error) bool) {
+		for e, err := range s.Events(ctx, 1, store.ReadOptions{}) {
+			if err == nil {
+				_ = fold.Apply(e) // its only fault is the header's, which Load returns
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	recording.GoesOn(s.Now())
+	return recording, fold, nil
+}
+
+// Judge plays a recording in a closed replay. arg is the name of the session on the command line.
+func Judge(ctx context.Context, s *session.Session, arg string, recording *replay.Recording, fold *why.Fold, setup replay.Setup) (Judged, error) {
+	hung, err := HungIn(ctx, s, arg, fold)
+	if err != nil {
+		return Judged{}, err
+	}
+	told := Judged{replay.Closed(recording, setup).Judged(), hung}
+	if len(told.Hung) > 0 && told.Verdict.Verdict == replay.Pass {
+		told.Verdict.Verdict = "hung"
+	}
+	return told, nil
+}
+
+// Judged is the verdict of the models, and what was stuck in the recorded session itself.
+type Judged struct {
+	replay.Verdict
+	Hang
+}
+
+// Text returns what hung in the recording, then the verdict of the models, and of a hang the
+// command that shows it.
+func (j Judged) Text() string {
+	text := j.Hang.Line() + j.Verdict.Text()
+	if j.Verdict.Verdict == replay.Hang {
+		text += j.SeeIt(j.Models, "--capacity", j.Capacity.String())
+	}
+	return text
+}
+
+// SeeIt returns the line with the command that shows a run of the session under models; "" for a
+// session without a name to open it by.
+func (h Hang) SeeIt(models replay.Models, flags ...string) string {
+	if h.session == "" || h.session == "-" {
+		return ""
+	}
+	words := slices.Concat([]string{"mcprec", "view", h.session}, models.Flags(), flags)
+	return fmt.Sprintf("See it: %s\n", strings.Join(words, " "))
+}

@@ -1,0 +1,77 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/recorder/procstate"
+	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store"
+)
+
+// LiveNow is Live with the header of the log.
+func LiveNow(ctx context.Context, s *session.Session) (live why.Live, err error) {
+	if s.Now() == 0 {
+		return live, nil
+	}
+	for e, err := range s.Recorded(ctx, 1, store.ReadOptions{}) {
+		if err != nil {
+			return live, err
+		}
+		header, err := store.ParseHeader(e.Payload)
+		if err != nil {
+			return live, err
+		}
+		return Live(ctx, s, header)
+	}
+	return live, nil
+}
+
+// Live returns what is known of a session that goes on beside its log.
+func Live(ctx context.Context, s *session.Session, header store.Header) (live why.Live, err error) {
+	live = why.Live{Now: s.Now(), Mask: s.Masker.Of(header).Text}
+	if live.Now == 0 {
+		return live, nil
+	}
+	if header.Processes != nil {
+		live.Server = standOf(serverOf(procstate.Of(header.Processes.Server)))
+		live.Client = standOf(procstate.Of(header.Processes.Client))
+	}
+	live.Lines, err = s.Store.OpenLines(ctx, s.ID)
+	return live, err
+}
+
+// serverOf returns the process that reads the input of a server: a launcher, such as npx, has it
+// as a child.
+func serverOf(p procstate.Process) procstate.Process {
+	for _, child := range p.Children {
+		if child.Files[0] == p.Files[0] && child.Files[0] != "" {
+			return serverOf(child)
+		}
+	}
+	return p
+}
+
+// standOf returns how a process stands.
+func standOf(p procstate.Process) why.Process {
+	if p.State == procstate.Unknown {
+		return why.Process{}
+	}
+	known := why.Process{Name: p.Name, PID: p.PID, State: string(p.State)}
+	if len(p.Calls) == 0 || p.State != procstate.Sleeping {
+		return known
+	}
+	call := p.Calls[0]
+	file := map[int]string{-1: "something", 0: "its input", 1: "its output", 2: "standard error"}[call.FD]
+	if kind, _, _ := strings.Cut(call.File, ":"); file == "" && kind != call.File {
+		file = "a " + kind // a pipe or a socket
+	}
+	known.Doing = map[string]string{
+		"read": "in a read of " + cmp.Or(file, "a file"), "write": "in a write to " + cmp.Or(file, "a file"), "poll": "waiting for input or a timer",
+		"futex": "waiting for another thread or a lock", "wait": "waiting for a child", "sleep": "waiting for a timer",
+		"accept": "waiting for a connection", "connect": "waiting for a connection that it makes",
+	}[call.Name]
+	return known
+}
