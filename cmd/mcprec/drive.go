@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
@@ -443,7 +443,7 @@ func (r *driveReport) text(all bool) string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, result))
 		}
 	}
-	fmt.Fprintf(&b, "%s: %s%s\n", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "), mappedText(r.Mapped))
+	fmt.Fprintf(&b, "%s: %s%s\n", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "), comparing.MappedText(r.Mapped))
 	return b.String()
 }
 
@@ -532,16 +532,4 @@ func (r *driveReport) testCases() (cases []report.Case) {
 		cases = append(cases, c)
 	}
 	return cases
-}
-
-// mappedText counts the values that were not compared by their text, by the reason.
-func mappedText(mapped map[string]int) string {
-	var counts []string
-	for _, by := range slices.Sorted(maps.Keys(mapped)) {
-		counts = append(counts, fmt.Sprintf("%d %s", mapped[by], by))
-	}
-	if len(counts) == 0 {
-		return ""
-	}
-	return "; values not compared exactly: " + strings.Join(counts, ", ")
 }

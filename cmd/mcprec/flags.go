@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -231,27 +229,6 @@ func (l *labels) of(header store.Header) bool {
 
 // labelOf returns the labels of a session for a listing.
 func labelOf(s store.Session) string { return session.Labels(s.Header) }
-
-// parseAge reads a duration as time.ParseDuration does, also in days and weeks: 36h, 7d, 2w,
-// 1w3d12h.
-func parseAge(s string) (time.Duration, error) {
-	long := regexp.MustCompile(`([0-9.]+)([dw])`)
-	hours := long.ReplaceAllStringFunc(s, func(part string) string {
-		n, err := strconv.ParseFloat(part[:len(part)-1], 64)
-		if part[len(part)-1] == 'w' {
-			n *= 7
-		}
-		if err != nil {
-			return part
-		}
-		return strconv.FormatFloat(24*n, 'f', -1, 64) + "h"
-	})
-	d, err := time.ParseDuration(hours)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q: want a duration such as 12h, 7d or 2w", s)
-	}
-	return d, nil
-}
 
 // units of sizes. Those with an i, and single letters, are powers of 1024.
 var units = map[string]float64{

@@ -23,13 +23,13 @@ func FuzzFlags(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if age, err := parseAge(text); err == nil && age < 0 {
+		if age, err := session.ParseAge(text); err == nil && age < 0 {
 			t.Errorf("%q: %v", text, age)
 		}
 		if n, err := parseSize(text); err == nil && n < 0 {
 			t.Errorf("%q: %d bytes", text, n)
 		}
-		if p, err := parsePoint("at", text); err == nil && (p.at < 0 || p.share > 1) {
+		if p, err := parsePoint("at", text); err == nil && (p.At < 0 || p.Share > 1) {
 			t.Errorf("%q: %+v", text, p)
 		}
 		var l labels

@@ -77,6 +77,8 @@ var mayImport = map[string][]string{
 		"replay/phrase", "replay/sequence", "replay/timeline"},
 	"cmd/mcprec/internal/exit":    {"cmd/mcprec/internal/terminal", "store", "transport"},
 	"cmd/mcprec/internal/outfile": {"cmd/mcprec/internal/exit"},
+	"cmd/mcprec/internal/comparing": {"cmd/mcprec/internal/advice", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/report", "cmd/mcprec/internal/session",
+		"cmd/mcprec/internal/terminal", "store", "replay/diff", "replay/filter", "replay/match", "replay/phrase"},
 	"cmd/mcprec/internal/explain": {"cmd/mcprec/internal/parallel", "cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "store", "transport",
 		"recorder/procstate", "replay", "replay/phrase", "replay/why"},
 	"cmd/mcprec/internal/parallel": {"replay/order", "store"},
@@ -97,6 +99,7 @@ var mayImport = map[string][]string{
 	"cmd/mcprec": {
 		"transport/mcp",
 		"cmd/mcprec/internal/advice",
+		"cmd/mcprec/internal/comparing",
 		"cmd/mcprec/internal/driving",
 		"cmd/mcprec/internal/exit",
 		"cmd/mcprec/internal/explain",

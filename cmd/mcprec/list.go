@@ -19,7 +19,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
-	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -89,7 +88,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		return !options.has(s) || !strings.HasPrefix(string(s.ID), strings.ToLower(name)) && !session.HasLabel(s.Header, name)
 	})
 	if fits.String() != "" {
-		fitting, fault := filterSessions(cmd, db, sessions, fits)
+		fitting, fault := db.Fitting(cmd.Context(), sessions, fits)
 		sessions = fitting
 		err = errors.Join(err, fault)
 	}
@@ -159,37 +158,6 @@ func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (
 		}
 	}
 	return found, err
-}
-
-// filterSessions returns the sessions with an event that the filter selects. The summary answers
-// for most of them if the filter names a tool; the others are read.
-func filterSessions(cmd *cobra.Command, db *session.Store, sessions []store.Session, fits *filter.Filter) (list []store.Session, err error) {
-	calls, whole := fits.OfToolCalls()
-	var found map[store.SessionID]summary.Summary
-	if calls != nil {
-		found, err = db.Summaries(cmd.Context(), sessions)
-	}
-	for _, s := range sessions {
-		if calls != nil {
-			x, isRead := found[s.ID]
-			if !isRead {
-				continue // the error says why
-			}
-			has, known := x.HasCall(calls)
-			if known && has && whole {
-				list = append(list, s)
-			}
-			if known && (whole || !has) {
-				continue
-			}
-		}
-		selected, fault := db.Session(s).Has(cmd.Context(), fits)
-		err = errors.Join(err, fault)
-		if selected {
-			list = append(list, s)
-		}
-	}
-	return list, err
 }
 
 func newest(sessions []store.Session, limit int) []store.Session {

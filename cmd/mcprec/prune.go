@@ -122,7 +122,7 @@ The space is given back at once where it is worth it, as mcprec store compact do
 	}
 	o.addMaskFlags(cmd)
 	f := cmd.Flags()
-	addParsed(cmd, &o.olderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", parseAge)
+	addParsed(cmd, &o.olderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", session.ParseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
 	addParsed(cmd, &o.maxSize, "max-size", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB", parseSize)
 	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,11 +13,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -84,7 +77,7 @@ func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) 
 	if err != nil {
 		return err
 	}
-	points := []point{at}
+	points := []session.Point{at}
 	if options.diff != "" {
 		if at, err = parsePoint("diff", options.diff); err != nil {
 			return err
@@ -100,13 +93,13 @@ func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) 
 		return err
 	}
 	defer closeInto(&err, s)
-	states, err := statesAt(cmd.Context(), s, points)
+	states, err := s.States(cmd.Context(), points)
 	if err != nil {
 		return fmt.Errorf("state of %s: %w", s.Name, err)
 	}
 	for i, p := range points {
-		if p.beyond {
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d, at %v\n", s.Name, states[i].Seq(), p.last)
+		if p.Beyond {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d, at %v\n", s.Name, states[i].Seq(), p.Last)
 		}
 	}
 	now := time.Duration(0)
@@ -117,82 +110,22 @@ func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) 
 	if options.diff != "" {
 		return printReport(cmd, options.format, stateChanges(before, filterCalls(states[1].View(0), fits)))
 	}
-	if options.at == "100%" && s.Store != nil {
-		var open []store.OpenLine // of a live session: lines whose ends have not come
-		open, err = s.Store.OpenLines(cmd.Context(), s.ID)
-		for _, l := range open {
-			age := time.Since(s.Start.Add(l.Since)).Round(time.Millisecond)
-			before.Lines = append(before.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.Since.String(), Open: age.String()})
-		}
+	if options.at == "100%" {
+		err = s.LinesNow(cmd.Context(), &before)
 	}
 	return errors.Join(err, printReport(cmd, options.format, single(true, before, func(w io.Writer) error {
-		fmt.Fprintf(w, "after #%d at %s", before.Seq, before.At)
-		if before.Now != "" {
-			fmt.Fprintf(w, ", asked at %v", phrase.Brief(now))
-		}
-		fmt.Fprintln(w)
-		for _, f := range before.Facts() {
-			fmt.Fprintf(w, "  %v\n", f)
-		}
+		session.WriteState(w, before, now)
 		return nil
 	})))
 }
 
-// statesAt returns the state at each point, in one pass over the events.
-func statesAt(ctx context.Context, s *session.Session, points []point) ([]*state.State, error) {
-	events := s.Events(ctx, 1, store.ReadOptions{Unfinished: true})
-	if slices.ContainsFunc(points, func(point point) bool { return point.share >= 0 }) {
-		var took time.Duration
-		if s.Store != nil {
-			head, err := s.Store.Head(ctx, s.ID)
-			if err != nil {
-				return nil, err
-			}
-			took = head.At
-		} else { // a fixture can be read once
-			list, err := session.Collect(events)
-			if err != nil {
-				return nil, err
-			}
-			for _, e := range list {
-				took = e.At
-			}
-			events = jsonl.Each(list)
-		}
-		for i := range points {
-			if p := &points[i]; p.share >= 0 {
-				p.at = min(time.Duration(math.Round(float64(took)*p.share)), took)
-			}
-		}
+// parsePoint reads the value of a flag.
+func parsePoint(flag, text string) (session.Point, error) {
+	p, err := session.ParsePoint(text)
+	if err != nil {
+		return p, exit.Usagef("--%s %v", flag, err)
 	}
-	states := make([]*state.State, len(points))
-	now := state.New()
-	var last time.Duration // of the latest event
-	for e, err := range events {
-		if err != nil {
-			return nil, err
-		}
-		for i, p := range points {
-			if states[i] == nil && p.isPast(e.Seq, e.At) {
-				states[i] = now.Clone()
-			}
-		}
-		if !slices.Contains(states, nil) {
-			break
-		}
-		if err := now.Apply(e); err != nil {
-			return nil, err
-		}
-		last = e.At
-	}
-	for i, p := range points {
-		if states[i] == nil {
-			states[i] = now
-			points[i].last = last
-			points[i].beyond = p.seq != end && p.seq > now.Seq() || p.seq == 0 && p.at > last
-		}
-	}
-	return states, nil
+	return p, nil
 }
 
 // stateChanges returns the report on two states.
@@ -219,51 +152,6 @@ func stateChanges(from, to state.View) report.Report {
 		}
 		return nil
 	})
-}
-
-// point is a place in a session: after an event, or after all events up to a time.
-type point struct {
-	seq   uint64
-	at    time.Duration
-	share float64 // of the session's time; below 0 if it was not given
-
-	beyond bool          // the session ends before it
-	last   time.Duration // where it ends then
-}
-
-// end is the point after every event.
-const end = math.MaxUint64
-
-func parsePoint(flag, text string) (point, error) {
-	p := point{share: -1}
-	if seq, err := strconv.ParseUint(text, 10, 64); err == nil && seq > 0 {
-		p.seq = seq
-		return p, nil
-	}
-	if number, ok := strings.CutSuffix(text, "%"); ok {
-		share, err := strconv.ParseFloat(number, 64)
-		if err == nil && share == 100 {
-			p.seq = end
-			return p, nil
-		}
-		if err == nil && share >= 0 && share < 100 {
-			p.share = share / 100
-			return p, nil
-		}
-	}
-	if at, err := time.ParseDuration(text); err == nil && at >= 0 && text != "0" {
-		p.at = at
-		return p, nil
-	}
-	return p, exit.Usagef("--%s %s: want the number of an event, a time such as 12.3s, or a share such as 50%%", flag, text)
-}
-
-// isPast reports whether an event comes after the point.
-func (p point) isPast(seq uint64, at time.Duration) bool {
-	if p.seq != 0 {
-		return seq > p.seq
-	}
-	return at > p.at
 }
 
 // filterCalls removes the calls from a view that do not fit.

@@ -26,7 +26,7 @@ type span struct {
 }
 
 func (s *span) addFlags(cmd *cobra.Command) {
-	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d or 2w", parseAge)
+	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d or 2w", session.ParseAge)
 	cmd.Flags().VarP(&s.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 }
 

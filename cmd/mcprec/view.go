@@ -298,7 +298,7 @@ func (l *viewList) Sessions(ctx context.Context, expr string) (listed []view.Lis
 	sessions, err := (&span{}).sessions(l.cmd, l.db)
 	short := shortIDs(sessions)
 	if fits.String() != "" {
-		fitting, fault := filterSessions(l.cmd, l.db, sessions, fits)
+		fitting, fault := l.db.Fitting(ctx, sessions, fits)
 		sessions = fitting
 		err = errors.Join(err, fault)
 	}

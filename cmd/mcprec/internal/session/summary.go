@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -82,4 +83,35 @@ func KeepSummary(ctx context.Context, db *boltstore.Store, id store.SessionID) {
 	if err == nil {
 		_ = db.KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: x.Encode()}})
 	}
+}
+
+// Fitting returns the sessions with an event that the filter selects. The summary answers
+// for most of them if the filter names a tool; the others are read.
+func (db *Store) Fitting(ctx context.Context, sessions []store.Session, fits *filter.Filter) (list []store.Session, err error) {
+	calls, whole := fits.OfToolCalls()
+	var found map[store.SessionID]summary.Summary
+	if calls != nil {
+		found, err = db.Summaries(ctx, sessions)
+	}
+	for _, s := range sessions {
+		if calls != nil {
+			x, isRead := found[s.ID]
+			if !isRead {
+				continue // the error says why
+			}
+			has, known := x.HasCall(calls)
+			if known && has && whole {
+				list = append(list, s)
+			}
+			if known && (whole || !has) {
+				continue
+			}
+		}
+		selected, fault := db.Session(s).Has(ctx, fits)
+		err = errors.Join(err, fault)
+		if selected {
+			list = append(list, s)
+		}
+	}
+	return list, err
 }

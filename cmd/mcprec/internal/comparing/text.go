@@ -1,0 +1,238 @@
+package comparing
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
+)
+
+// Comparison is two compared sessions, with what is told of them.
+type Comparison struct {
+	*diff.Report
+	Names [2]string // of the sessions
+	Only  []string  // the sections that are told and decide; none: all
+	All   bool      // all findings, notes and places are told
+}
+
+// shows reports whether a section is printed.
+func (r *Comparison) shows(section string) bool {
+	return len(r.Only) == 0 || slices.Contains(r.Only, section)
+}
+
+// Printed returns the comparison in every format.
+func (r *Comparison) Printed() report.Report {
+	out := report.Report{Passed: r.Same(r.Only...)}
+	out.Name, out.Properties = "mcprec diff", []report.Property{{Name: "a", Value: r.Names[0]}, {Name: "b", Value: r.Names[1]}}
+	out.Sections = append(out.Sections, report.Section{Value: r.JSON(), Text: func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", terminal.Plain(r.Names[0]), sideText(r.A), terminal.Plain(r.Names[1]), sideText(r.B))
+		return err
+	}})
+	for _, group := range r.groups() {
+		out.Sections = append(out.Sections, report.Section{Text: func(w io.Writer) error { return r.writeGroup(w, group) }})
+	}
+	out.Sections = append(out.Sections, report.Section{Text: r.writeTiming, Cases: r.testCases}, report.Section{Text: func(w io.Writer) error {
+		line, how := "same", terminal.Red
+		var counts []string
+		for _, section := range diff.Sections() {
+			if n := r.Counts[section]; n > 0 && r.shows(section) {
+				counts = append(counts, fmt.Sprintf("%d in %s", n, section))
+			}
+		}
+		if len(counts) > 0 {
+			line = "differs: " + strings.Join(counts, ", ")
+		}
+		if r.Unread > 0 {
+			line += fmt.Sprintf("; of %d the places were not looked for", r.Unread)
+		}
+		if out.Passed {
+			how = terminal.Green
+		}
+		return errors.Join(terminal.PaintTo(w, how, line+MappedText(r.Mapped)), terminal.PaintTo(w, terminal.Unpainted, "\n"))
+	}})
+	return out
+}
+
+func sideText(s diff.Side) string {
+	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), terminal.Rounded(time.Duration(s.Took)))
+	if s.Transport != "" {
+		text += ", " + terminal.Plain(s.Transport)
+	}
+	if s.Lost > 0 {
+		text += fmt.Sprintf("; %d LOST: what is missing may be there", s.Lost)
+	}
+	return text
+}
+
+type group struct {
+	title    string
+	findings []diff.Finding
+	count    int // of the findings, with those that were not kept
+}
+
+// groups returns the findings under their headings. Those of calls stand below the session
+// that has them.
+func (r *Comparison) groups() (list []group) {
+	for _, section := range diff.Sections() {
+		if !r.shows(section) {
+			continue
+		}
+		titles := []string{section}
+		switch section {
+		case diff.Calls:
+			titles = []string{diff.OnlyInA, diff.OnlyInB}
+		case diff.Payload:
+			titles[0] = diff.Changed
+		}
+		kept := 0
+		first := len(list)
+		for _, title := range titles {
+			g := group{title: title}
+			for _, f := range r.Findings {
+				if f.Section == section && !f.Note && (len(titles) == 1 || f.Kind == title) {
+					g.findings = append(g.findings, f)
+				}
+			}
+			g.count = len(g.findings)
+			if kept += g.count; g.count > 0 {
+				list = append(list, g)
+			}
+		}
+		if len(list) > first {
+			list[len(list)-1].count += r.Counts[section] - kept
+		}
+	}
+	notes := group{title: "notes"}
+	for _, f := range r.Findings {
+		if f.Note && r.shows(f.Section) {
+			notes.findings = append(notes.findings, f)
+		}
+	}
+	for section, n := range r.Notes {
+		if r.shows(section) {
+			notes.count += n
+		}
+	}
+	if notes.count > 0 {
+		list = append(list, notes)
+	}
+	return list
+}
+
+// writeGroup writes a heading and its findings: the events of both sides, the difference, and
+// its places.
+func (r *Comparison) writeGroup(w io.Writer, group group) error {
+	fmt.Fprintln(w, group.title)
+	findings := group.findings
+	if !r.All {
+		findings = findings[:min(len(findings), 20)]
+	}
+	for _, f := range findings {
+		line := fmt.Sprintf("  %s %s", eventsOf(f), f.What)
+		if f.Section != diff.Calls && (f.Kind == diff.OnlyInA || f.Kind == diff.OnlyInB) {
+			line += ": " + f.Kind
+		}
+		if f.Text != "" {
+			line += ": " + f.Text
+		}
+		fmt.Fprintln(w, terminal.Plain(strings.TrimRight(line, " ")))
+		places := f.Differences
+		if !r.All {
+			places = places[:min(len(places), 5)]
+		}
+		for _, d := range places {
+			fmt.Fprintf(w, "      %s\n", terminal.Plain(differenceText(d)))
+		}
+		if more := len(f.Differences) - len(places) + f.More; more > 0 {
+			fmt.Fprintf(w, "      and in %s more\n", phrase.Plural(more, "place"))
+		}
+		if flags := flagsFor(f); len(flags) > 0 {
+			fmt.Fprintf(w, "      %s\n", advice.Line(flags))
+		}
+	}
+	if more := group.count - len(findings); more > 0 {
+		fmt.Fprintf(w, "  and %d more\n", more)
+	}
+	return nil
+}
+
+// flagsFor returns the flags under which a finding would be none, or a note.
+func flagsFor(finding diff.Finding) []string {
+	switch {
+	case finding.Note:
+		return nil
+	case finding.AnyOrder:
+		return []string{"--any-order"}
+	}
+	return advice.Flags(finding.Differences, finding.More)
+}
+
+func differenceText(difference match.Difference) string {
+	text := fmt.Sprintf("%s: %s in A, %s in B", difference.Place(), difference.Want, difference.Got)
+	if difference.Hint != "" {
+		text += fmt.Sprintf(" (the same with --normalize %s)", difference.Hint)
+	}
+	return text
+}
+
+// eventsOf names the events of a finding: #3, or #3 / #4 of A and of B.
+func eventsOf(finding diff.Finding) string {
+	var sides []string
+	for _, seqs := range [...][]uint64{finding.A, finding.B} {
+		if len(seqs) > 0 {
+			sides = append(sides, fmt.Sprintf("#%d", seqs[0]))
+		}
+	}
+	switch {
+	case len(sides) < 2 || finding.Section != diff.Calls:
+	case finding.Kind == diff.OnlyInA:
+		return sides[0]
+	case finding.Kind == diff.OnlyInB:
+		return sides[1]
+	}
+	return strings.Join(sides, " / ")
+}
+
+func (r *Comparison) writeTiming(w io.Writer) error {
+	if !r.shows(diff.Timing) || len(r.Timing) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "timing")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "  CALLS A\tCALLS B\tP50 A\tP50 B\tRATIO\tP95 A\tP95 B\tNAME")
+	for _, l := range r.Timing {
+		ratio := "-"
+		if l.Ratio != 0 {
+			ratio = fmt.Sprintf("%.2f", l.Ratio)
+		}
+		fmt.Fprintf(t, "  %d\t%d\t%v\t%v\t%s\t%v\t%v\t%s\n", l.CallsA, l.CallsB,
+			terminal.Rounded(l.P50A), terminal.Rounded(l.P50B), ratio, terminal.Rounded(l.P95A), terminal.Rounded(l.P95B), terminal.Plain(l.What))
+	}
+	for _, s := range r.Slower {
+		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, terminal.Plain(s.What), terminal.Rounded(s.InA), terminal.Rounded(s.InB))
+	}
+	return t.Flush()
+}
+
+// MappedText counts the values that were not compared by their text, by the reason.
+func MappedText(mapped map[string]int) string {
+	var counts []string
+	for _, by := range slices.Sorted(maps.Keys(mapped)) {
+		counts = append(counts, fmt.Sprintf("%d %s", mapped[by], by))
+	}
+	if len(counts) == 0 {
+		return ""
+	}
+	return "; values not compared exactly: " + strings.Join(counts, ", ")
+}
