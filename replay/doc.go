@@ -52,6 +52,7 @@
 //	steps.go               the same run step by step, with the state after each
 //	waitgraph.go           who waits for whom in a session that stands still; its category
 //	verdict.go, report.go  the verdict, as values and as text
+//	terms.go               what the words of models and verdicts mean
 //	mincapacity.go         how much room the transport must have
 //	changes.go             the changes of capacities and queues that let a hanging session pass
 //

@@ -163,7 +163,7 @@ end works:
   inline    its reader writes the answers itself, and meanwhile does not read
   serial    its reader runs each handler to its end before it reads on: what a
             handler asks the other end for is never answered
-  serial-except-tools   the same, but tools/call runs beside the reader
+  serial-except-tools   as serial, but tools/call runs beside the reader
   inbox:Q   its reader hands notifications to a queue of Q that nobody drains
             during a call
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/replay"
 )
 
 // TestHelpOfCommands: every command that help lists is in a group and has an example, with
@@ -29,5 +31,15 @@ func TestHelpOfCommands(t *testing.T) {
 	visit(root)
 	if count := len(root.Commands()); count < 20 {
 		t.Errorf("only %d commands", count)
+	}
+}
+
+// TestModelsTopic: mcprec help models says of each model what package replay says.
+func TestModelsTopic(t *testing.T) {
+	text := strings.Join(strings.Fields(modelsTopic), " ")
+	for _, term := range replay.ModelTerms() {
+		if want := term.Word + " " + term.Means; !strings.Contains(text, want) {
+			t.Errorf("mcprec help models does not say %q", want)
+		}
 	}
 }

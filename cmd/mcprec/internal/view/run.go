@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,26 +23,30 @@ type option struct {
 	Source string `json:"source"`
 }
 
-// options are the models and the capacities of a replay.
+// options are the models and the capacities of a replay, and the words of its verdict.
 type options struct {
-	Models     []option `json:"models"`
-	Capacities []string `json:"capacities"`
+	Models     []option      `json:"models"`
+	Capacities []string      `json:"capacities"`
+	Words      []replay.Term `json:"words"`
 }
 
 // listOptions lists what the page offers: first the plain models, then the SDKs.
 func listOptions() options {
-	o := options{Capacities: []string{"0", "1", "10", "1000", "unbounded"}}
-	for _, m := range []struct{ name, why string }{
-		{"free", "its reader never waits for its writer"},
-		{"rigid", "one thread: the recorded local order of sends and receives is its control flow"},
-		{"inline", "its reader writes the answers itself, and meanwhile does not read"},
-		{"serial", "its reader runs each handler to its end before it reads on"},
-		{"serial-except-tools", "as serial, but tools/call runs beside the reader"},
-		{"inbox:0", "its reader hands notifications to a queue without room, which nobody drains during a call"},
-		{"inbox:1", "as inbox:0, with room for one notification"},
-		{"inbox:2", "as inbox:0, with room for two notifications"},
-	} {
-		o.Models = append(o.Models, option{Value: m.name, Text: m.name, Why: m.why})
+	o := options{
+		Capacities: []string{"0", "1", "10", "1000", "unbounded"},
+		Words:      slices.Concat(replay.CategoryTerms(), replay.VerdictTerms()),
+	}
+	for _, m := range replay.ModelTerms() {
+		kind, sized := strings.CutSuffix(m.Word, ":Q")
+		if !sized {
+			o.Models = append(o.Models, option{Value: m.Word, Text: m.Word, Why: m.Means})
+			continue
+		}
+		for _, size := range []string{"0", "1", "2"} {
+			name := kind + ":" + size
+			why := strings.Replace(m.Means, "queue of Q", "queue of "+size, 1)
+			o.Models = append(o.Models, option{Value: name, Text: name, Why: why})
+		}
 	}
 	for _, p := range replay.Presets() {
 		end := ""
