@@ -10,14 +10,10 @@ import (
 	"fmt"
 	"html"
 	"iter"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay"
-	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/mask"
@@ -57,13 +53,8 @@ type data struct {
 	Options  options        `json:"options"`
 	States   []stateChange  `json:"states"`
 	Frames   map[uint64]any `json:"frames"`
-	// Plain names the model of each SDK, by end.
-	Plain     map[string]map[string]string `json:"plain"`
-	Runs      map[string]int               `json:"runs"` // "client server capacity" of plain models: an index of RunList
-	RunList   []json.RawMessage            `json:"runList"`
-	StepLists [][]int                      `json:"stepLists"`
-	RunFrames map[string]picture.Frame     `json:"runFrames"`
-	Compare   any                          `json:"compare"`
+	Runs     *carriedRuns   `json:"runs"`
+	Compare  any            `json:"compare"`
 }
 
 // stateChange is how the state of a session changed with an event.
@@ -170,7 +161,8 @@ func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
 	if err != nil {
 		return d, err
 	}
-	return d, x.runs(ctx, i, &d)
+	d.Options, d.Runs, err = x.runs(ctx, i)
+	return d, err
 }
 
 // compare adds the comparison with the other session.
@@ -186,158 +178,6 @@ func (x *Exported) compare(ctx context.Context, d *data, of []*index) (err error
 	}
 	d.Compare, err = compare(ctx, [2]*index(of))
 	return err
-}
-
-// runs plays the session under the usual models. Most come to the same run, which stands once in
-// the file.
-func (x *Exported) runs(ctx context.Context, i *index, d *data) error {
-	recording, err := replay.Load(i.source.readAll(ctx))
-	if err != nil {
-		return err
-	}
-	d.Options = listOptions()
-	d.Options.Capacities = []string{"0", "1", "10", "unbounded"}
-	client, server, capacity := x.Client, x.Server, x.Capacity
-	for list, extra := range map[*[]string]string{&d.Options.Capacities: capacity} {
-		if extra != "" && !strings.Contains(" "+strings.Join(*list, " ")+" ", " "+extra+" ") {
-			*list = append(*list, extra)
-		}
-	}
-	for _, extra := range []struct{ end, name string }{{"client", client}, {"server", server}} {
-		if extra.name != "" && !d.Options.has(extra.end, extra.name) {
-			d.Options.Models = append(d.Options.Models, option{Value: extra.name, Text: extra.name, End: extra.end})
-		}
-	}
-	d.Runs = map[string]int{}
-	d.RunFrames = map[string]picture.Frame{}
-	d.Plain = map[string]map[string]string{"client": {}, "server": {}}
-	shared := sharing{data: d, runs: map[string]int{}, steps: map[string]int{}}
-	for _, c := range d.Options.of("client") {
-		for _, s := range d.Options.of("server") {
-			for _, room := range d.Options.Capacities {
-				setup, err := parseSetup(c, s, room)
-				if err != nil {
-					return err
-				}
-				setup.Client = setup.Client.Unnamed() // an SDK runs as its model does
-				setup.Server = setup.Server.Unnamed()
-				d.Plain["client"][c], d.Plain["server"][s] = setup.Client.String(), setup.Server.String()
-				key := setup.Client.String() + " " + setup.Server.String() + " " + room
-				if _, ok := d.Runs[key]; ok {
-					continue
-				}
-				run, err := i.play(ctx, recording, setup)
-				if err == nil {
-					d.Runs[key], err = shared.add(run)
-				}
-				if err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// sharing collects runs, each once, and their lists of steps, each once.
-type sharing struct {
-	*data
-	runs, steps map[string]int // by the text: an index
-}
-
-// add adds a run without what differs between setups that come to the same run, and returns its
-// place.
-func (x *sharing) add(run picture.Run) (place int, err error) {
-	for name, frame := range run.Frames {
-		x.RunFrames[name] = frame
-	}
-	packed := packSteps(run.Steps)
-	key := fmt.Sprint(packed)
-	list, ok := x.steps[key]
-	if !ok {
-		list = len(x.StepLists)
-		x.steps[key] = list
-		x.StepLists = append(x.StepLists, packed)
-	}
-	text, err := json.Marshal(run)
-	if err != nil {
-		return 0, err
-	}
-	var members, verdict map[string]json.RawMessage
-	err = json.Unmarshal(text, &members)
-	if err == nil {
-		err = json.Unmarshal(members["verdict"], &verdict)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for _, name := range []string{"models", "capacity", "sequence"} {
-		delete(verdict, name)
-	}
-	delete(members, "frames")
-	members["steps"] = json.RawMessage(strconv.Itoa(list))
-	if members["verdict"], err = json.Marshal(verdict); err != nil {
-		return 0, err
-	}
-	text, err = json.Marshal(members)
-	if err != nil {
-		return 0, err
-	}
-	place, ok = x.runs[string(text)]
-	if !ok {
-		place = len(x.RunList)
-		x.runs[string(text)] = place
-		x.RunList = append(x.RunList, text)
-	}
-	return place, nil
-}
-
-// packSteps returns seven numbers a step, which static.js of the page unpacks: what it is (offer,
-// take, ack, give, and 4 more for s2c), the frame, the frames in the transport (c2s, s2c), the line,
-// and of the inner queues of the client and the server twice the size, and one more if it is stuck.
-func packSteps(steps []picture.RunStep) (packed []int) {
-	pack := func(queue *picture.Inner) (number int) {
-		if queue == nil {
-			return 0
-		}
-		number = 2 * queue.Size
-		if queue.Stuck {
-			number++
-		}
-		return number
-	}
-	for _, s := range steps {
-		kind := slices.Index([]string{"offer", "take", "ack", "give"}, s.Op)
-		if s.Dir == "s2c" {
-			kind += 4
-		}
-		var inner picture.InnerPair
-		if s.Inner != nil {
-			inner = *s.Inner
-		}
-		packed = append(packed, kind, s.N, s.Queue.C2S, s.Queue.S2C, s.Tick, pack(inner.Client), pack(inner.Server))
-	}
-	return packed
-}
-
-// of returns the models of an end.
-func (o options) of(end string) (names []string) {
-	for _, m := range o.Models {
-		if m.End == "" || m.End == end {
-			names = append(names, m.Value)
-		}
-	}
-	return names
-}
-
-// has reports whether a model of an end is listed.
-func (o options) has(end, name string) bool {
-	for _, listed := range o.of(end) {
-		if listed == name {
-			return true
-		}
-	}
-	return false
 }
 
 // stateChanges folds the events, and returns how the facts changed with each.

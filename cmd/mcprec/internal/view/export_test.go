@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"errors"
 	"iter"
 	"regexp"
 	"strings"
@@ -59,9 +60,9 @@ func TestExport(t *testing.T) {
 		if !strings.Contains(page, `http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;; script-src &#39;sha256-`) {
 			t.Errorf("%s: no policy", path)
 		}
-		if len(d.Frames) == 0 || len(d.States) == 0 || len(d.RunList) == 0 || len(d.RunFrames) == 0 {
+		if len(d.Frames) == 0 || len(d.States) == 0 || len(d.Runs.List) == 0 || len(d.Runs.Frames) == 0 {
 			t.Errorf("%s: %d frames, %d states, %d runs, %d frames of runs", path,
-				len(d.Frames), len(d.States), len(d.RunList), len(d.RunFrames))
+				len(d.Frames), len(d.States), len(d.Runs.List), len(d.Runs.Frames))
 		}
 	}
 }
@@ -77,31 +78,45 @@ func TestExportedRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	hangs := 0
-	for key, place := range d.Runs {
-		words := strings.Fields(key)
-		setup, err := parseSetup(words[0], words[1], words[2])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var run struct {
-			Verdict struct{ Verdict, Category string }
-			Steps   int
-			Total   int
-		}
-		if err := json.Unmarshal(d.RunList[place], &run); err != nil {
-			t.Fatal(err)
-		}
-		want := replay.Judge(recording, setup)
-		if run.Verdict.Verdict != want.Verdict || run.Verdict.Category != want.Category ||
-			run.Total != len(d.StepLists[run.Steps])/7 || run.Total == 0 {
-			t.Errorf("%s: %+v, want %s %s", key, run.Verdict, want.Verdict, want.Category)
-		}
-		if want.Verdict == replay.Hang {
-			hangs++
+	at := 0
+	for _, client := range d.Runs.Clients {
+		for _, server := range d.Runs.Servers {
+			for _, c2s := range d.Runs.Rooms {
+				for _, s2c := range d.Runs.Rooms {
+					setup, err := parseSetup(client, server, "c2s="+c2s+",s2c="+s2c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					members := map[string]json.RawMessage{}
+					for n, place := range d.Runs.List[d.Runs.Setups[at]] {
+						if place >= 0 {
+							members[d.Runs.Names[n]] = d.Runs.Values[place]
+						}
+					}
+					at++
+					var steps []int
+					var total int
+					var verdict, category string
+					err = errors.Join(
+						json.Unmarshal(members["steps"], &steps), json.Unmarshal(members["total"], &total),
+						json.Unmarshal(members["verdict.verdict"], &verdict), json.Unmarshal(members["verdict.category"], &category),
+					)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := replay.Judge(recording, setup)
+					if verdict != want.Verdict || category != want.Category || total != len(steps)/7 || total == 0 {
+						t.Errorf("%+v: %s %s, want %s %s", setup, verdict, category, want.Verdict, want.Category)
+					}
+					if want.Verdict == replay.Hang {
+						hangs++
+					}
+				}
+			}
 		}
 	}
-	if len(d.Runs) < 112 || hangs < 10 {
-		t.Errorf("%d runs, %d hangs", len(d.Runs), hangs)
+	if at != len(d.Runs.Setups) || at < 1000 || hangs < 40 {
+		t.Errorf("%d of %d runs, %d hangs", at, len(d.Runs.Setups), hangs)
 	}
 }
 
