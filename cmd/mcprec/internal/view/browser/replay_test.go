@@ -18,12 +18,22 @@ type verdict struct {
 // setup is what a user picks for a replay.
 type setup struct{ client, server, capacity string }
 
+// rooms returns the capacity of each direction.
+func (s setup) rooms() (c2s, s2c string) {
+	if both, ok := strings.CutPrefix(s.capacity, "c2s="); ok {
+		c2s, s2c, _ = strings.Cut(both, ",s2c=")
+		return c2s, s2c
+	}
+	return s.capacity, s.capacity
+}
+
 var setups = []setup{
 	{"free", "free", "0"},
 	{"inbox:0", "free", "0"},
 	{"inbox:0", "free", "unbounded"},
 	{"rigid", "rigid", "0"},
 	{"rigid", "rigid", "1"},
+	{"rigid", "rigid", "c2s=1,s2c=0"},
 	{"free", "inline", "0"},
 	{"inline", "inline", "10"},
 	{"inbox:1", "rigid", "1000"},
@@ -41,7 +51,9 @@ func TestPickers(t *testing.T) {
 				want := report[verdict](t, append(args, "--format", "json")...)
 				p.choose("#replay select[name=client]", s.client)
 				p.choose("#replay select[name=server]", s.server)
-				p.choose("#replay select[name=capacity]", s.capacity)
+				c2s, s2c := s.rooms()
+				p.choose("#replay select[name=capacity]", c2s)
+				p.choose("#replay select[name=capacity-back]", s2c)
 				p.until(`new URLSearchParams(location.hash.slice(1)).get("client") === %s && !one("html").dataset.busy`, s.client)
 				if want.Verdict == "hung" { // the recorded session; under these models it passes
 					want.Verdict = "pass"

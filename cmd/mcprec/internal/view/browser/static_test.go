@@ -32,6 +32,15 @@ func TestStatic(t *testing.T) {
 			want := report[verdict](t, "replay", "--client", "inbox:0", "--format", "json", fixture(name)).Verdict
 			filed.until(`one("#replay .verdict").textContent.toLowerCase().startsWith(%s)`, want)
 			served.until(`one("#replay .verdict").textContent.toLowerCase().startsWith(%s)`, want)
+			if setup := (setup{"rigid", "rigid", "c2s=1,s2c=0"}); name == "crossing" {
+				want := report[verdict](t, "replay", "--client", setup.client, "--server", setup.server, "--capacity", setup.capacity,
+					"--format", "json", fixture(name)).Verdict
+				filed.choose("#replay select[name=client]", setup.client)
+				filed.choose("#replay select[name=server]", setup.server)
+				filed.until(`one("#replay .verdict.hang")`)
+				filed.choose("#replay select[name=capacity]", "1")
+				filed.until(`one("#replay .verdict").textContent.toLowerCase().startsWith(%s)`, want)
+			}
 			filed.press("3")
 			filed.until(`all("#beside .verdict").length === 2`)
 			for _, request := range filed.seenRequests() {

@@ -71,3 +71,9 @@ export const setupOf = (focus, second) => ({
   server: focus["server" + second] || focus.server || "free",
   capacity: focus["capacity" + second] || focus.capacity || "0",
 });
+
+// roomsOf reads a capacity: one for both directions, or c2s=N,s2c=N.
+export function roomsOf(capacity) {
+  const parts = /^c2s=(.*),s2c=(.*)$/.exec(capacity);
+  return parts ? [parts[1], parts[2]] : [capacity, capacity];
+}

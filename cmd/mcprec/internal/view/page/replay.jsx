@@ -2,6 +2,7 @@
 import { h, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
+import { roomsOf } from "./focus.js";
 import { Run, sizeOf } from "./run.jsx";
 import { hangs, lastStep, LINE, storyOf, TOP, yOf } from "./story.js";
 import { useSize } from "./sequence.jsx";
@@ -78,51 +79,30 @@ function ModelPicker({ end, name, value, options, change }) {
   );
 }
 
-// both reads a capacity: one for both directions, or c2s=N,s2c=N.
-function both(capacity) {
-  const parts = /^c2s=(.*),s2c=(.*)$/.exec(capacity);
-  return parts ? [parts[1], parts[2]] : [capacity, capacity];
-}
-
-const joined = (c2s, s2c) => (c2s === s2c ? c2s : `c2s=${c2s},s2c=${s2c}`);
-
+// Capacities offers the rooms of the transport, one for each direction.
 function Capacities({ name, value, options, change }) {
-  const [c2s, s2c] = both(value);
-  const list = (chosen) => [...new Set([...options.capacities, chosen])];
-  const all = (chosen) =>
-    list(chosen).map((one) => (
-      <option key={one} value={one}>
-        {one}
-      </option>
-    ));
-  return (
-    <>
-      <label>
-        {api.carried ? "capacity" : "capacity to server"}{" "}
-        <select
-          name={name}
-          value={c2s}
-          title="Frames that the transport holds from the client to the server"
-          onChange={(event) => change({ [name]: joined(event.target.value, c2s === s2c ? event.target.value : s2c) })}
-        >
-          {all(c2s)}
-        </select>
-      </label>
-      {!api.carried && (
-        <label>
-          to client{" "}
-          <select
-            name={name + "-back"}
-            value={s2c}
-            title="Frames that the transport holds from the server to the client"
-            onChange={(event) => change({ [name]: joined(c2s, event.target.value) })}
-          >
-            {all(s2c)}
-          </select>
-        </label>
-      )}
-    </>
-  );
+  const rooms = roomsOf(value);
+  const pick = (n, room) => {
+    const [c2s, s2c] = rooms.with(n, room);
+    change({ [name]: c2s === s2c ? c2s : `c2s=${c2s},s2c=${s2c}` });
+  };
+  return ["capacity to server", "to client"].map((label, n) => (
+    <label key={n}>
+      {label}{" "}
+      <select
+        name={n ? name + "-back" : name}
+        value={rooms[n]}
+        title={"How many frames the transport holds on their way to the " + ["server", "client"][n]}
+        onChange={(event) => pick(n, event.target.value)}
+      >
+        {[...new Set([...options.capacities, rooms[n]])].map((room) => (
+          <option key={room} value={room}>
+            {room}
+          </option>
+        ))}
+      </select>
+    </label>
+  ));
 }
 
 // Setup has the pickers of a replay. second is "2" for the one beside.

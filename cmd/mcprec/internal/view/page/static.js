@@ -1,4 +1,5 @@
 // The data that a static file carries with it, behind the functions of api.js.
+import { roomsOf } from "./focus.js";
 
 const topics = [
   "revision",
@@ -28,7 +29,7 @@ function wrap(data) {
     rows: (from, n) => ({ first: from, rows: data.rows.rows.slice(from - 1, from - 1 + n), calls: data.rows.calls }),
     frame: (seq) => data.frames[seq] || { seq, size: 0, from: 0, shown: 0, text: "" },
     state: (at) => ({ seq: at, facts: fold(data.states, at) }),
-    run: (setup) => runOf(data, setup),
+    run: (setup) => runOf(data.runs, setup),
     find: (text) => find(data.rows.rows, text),
   };
 }
@@ -45,18 +46,32 @@ function fold(changes, at) {
   return [...facts.values()].sort((a, b) => rank(a) - rank(b));
 }
 
-// runOf returns the replay of a setup. Setups with the same run share it, and runs with the same
-// steps share these; an SDK runs as its model does.
-function runOf(data, setup) {
-  const client = data.plain.client[setup.client] || setup.client;
-  const server = data.plain.server[setup.server] || setup.server;
-  const run = data.runList[data.runs[`${client} ${server} ${setup.capacity}`]];
-  return run && { ...run, steps: stepsOf(data.stepLists[run.steps], client, server), frames: data.runFrames };
+// runOf returns the replay of a setup, of what Go packed: see carried.go. An SDK runs as its model does.
+function runOf(runs, setup) {
+  const client = runs.plain.client[setup.client] || setup.client;
+  const server = runs.plain.server[setup.server] || setup.server;
+  const [c2s, s2c] = roomsOf(setup.capacity);
+  let at = 0;
+  for (const [list, name] of [
+    [runs.clients, client],
+    [runs.servers, server],
+    [runs.rooms, c2s],
+    [runs.rooms, s2c],
+  ]) {
+    if (!list.includes(name)) return undefined;
+    at = at * list.length + list.indexOf(name);
+  }
+  const run = { verdict: {}, frames: runs.frames };
+  runs.list[runs.setups[at]].forEach((place, n) => {
+    const [name, member] = runs.names[n].split(".");
+    (member ? run[name] : run)[member || name] = runs.values[place];
+  });
+  return { ...run, steps: stepsOf(run.steps, client, server) };
 }
 
 const operations = ["offer", "take", "ack", "give"];
 
-// stepsOf unpacks seven numbers a step: see packSteps in export.go.
+// stepsOf unpacks seven numbers a step: see packSteps.
 function stepsOf(packed, client, server) {
   const box = (number, model) =>
     model.startsWith("inbox:")
