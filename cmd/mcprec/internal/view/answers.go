@@ -36,6 +36,7 @@ type sessionAnswer struct {
 	HTTP         bool                 `json:"http"`
 	Rails        picture.Rails        `json:"rails"`
 	Findings     int                  `json:"findings"`
+	Delivered    int                  `json:"delivered"`
 	Introduction session.Introduction `json:"introduction"`
 	Expect       string               `json:"expect"`
 	Sessions     int                  `json:"sessions"`
@@ -61,7 +62,8 @@ func (x *Server) session(ctx context.Context, i *index) (any, error) {
 		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: append([]string{}, h.Command...), URL: h.URL,
 		Transport: h.Transport, Start: h.Start, State: word,
 		Events: max(head.Seq, length), At: head.At, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
-		Rails: i.drawn.Rails(), Findings: i.found, Introduction: i.source.introduction, Expect: h.Expect,
+		Rails: i.drawn.Rails(), Findings: i.found, Delivered: i.delivered,
+		Introduction: i.source.introduction, Expect: h.Expect,
 		Sessions: max(len(x.indexes), 1), Mode: "session", Token: x.Token,
 	}
 	switch {

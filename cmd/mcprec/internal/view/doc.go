@@ -15,7 +15,8 @@
 // guard.go decides who may ask. server.go has the routes, source.go a session that can be read
 // from any event, index.go what a fold over it leaves. The answers stand in answers.go (the
 // session, rows, overview, state, frames, findings), live.go (what comes later), run.go (replays),
-// explore.go and compare.go. export.go writes the static file. page has the sources of the page,
+// explore.go, compare.go and diagram.go (rows to copy). export.go writes the static file, carried.go
+// the replays in it. page has the sources of the page,
 // and dist the page that bundle makes of them; browser tests it in a real browser.
 //
 // # What it refuses

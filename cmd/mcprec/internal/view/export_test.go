@@ -158,7 +158,7 @@ func TestHostile(t *testing.T) {
 	x := serve(t, Options{Sessions: []*session.Session{openFixture(t, "testdata/hostile.jsonl")}})
 	<-x.indexes[0].ended
 	for _, path := range []string{"session", "rows", "overview", "state?at=6", "findings", "why",
-		"frame?seq=4", "run?client=inbox:0"} {
+		"frame?seq=4", "run?client=inbox:0", "diagram?to=99&format=text", "diagram?to=99&format=mermaid"} {
 		status, body := ask(t, x, path)
 		if status != 200 || strings.ContainsAny(string(body), "<>\u2028\u001b") || strings.Contains(string(body), "\u202e") {
 			t.Errorf("%s: %d %q", path, status, body)

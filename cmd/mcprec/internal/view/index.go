@@ -22,17 +22,18 @@ type index struct {
 	end    context.CancelFunc
 	ended  chan struct{} // closed when nothing grows any more
 
-	mu       sync.Mutex
-	err      error // of the log
-	done     bool  // no event comes any more
-	drawn    *picture.Index
-	isHTTP   bool
-	check    *check.Fold
-	findings []check.Finding // the first of them
-	found    int
-	now      *state.State
-	states   picture.States
-	watchers map[chan struct{}]bool
+	mu        sync.Mutex
+	err       error // of the log
+	done      bool  // no event comes any more
+	drawn     *picture.Index
+	isHTTP    bool
+	delivered int // events
+	check     *check.Fold
+	findings  []check.Finding // the first of them
+	found     int
+	now       *state.State
+	states    picture.States
+	watchers  map[chan struct{}]bool
 }
 
 func newIndex(of *source) *index {
@@ -144,6 +145,9 @@ func (x *index) apply(e store.Event, parsed order.Parsed) error {
 		return err
 	}
 	x.isHTTP = x.isHTTP || e.Stream > 0
+	if e.Kind == store.Delivered {
+		x.delivered++
+	}
 	var err error
 	if e.Kind == store.Frame {
 		err = x.check.ApplyParsed(e, parsed)

@@ -217,6 +217,7 @@ func (x *Server) routes() http.Handler {
 	answer("findings", (*index).findingsSoFar)
 	answer("why", x.why)
 	answer("run", x.run)
+	answer("diagram", (*index).diagram)
 	handle("GET /api/find", find)
 	handle("GET /api/live", x.live)
 	handle("POST /api/explore", x.explore)
