@@ -31,6 +31,7 @@
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions
 //	store/compact.lock  held by Store.Compact
+//	store/alone.lock    held by Store.Alone
 //	*.damaged           damaged files that are kept
 //	spool/<id>.reserve  written by releases up to 0.1.0; safe to delete
 //	spool/<id>.renewed  written by such releases after a failed fsync: a copy of a spool
@@ -118,7 +119,7 @@
 //	read.go                                                        a session from its database and its spool, as one sequence
 //	summary.go                                                     the summaries beside the sessions
 //	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt
-//	space.go                                                       compaction
+//	space.go                                                       disk space, and compaction
 //	files.go                                                       where files are, folders and rights
 //	os_unix.go, os_other.go, datasync_linux.go, datasync_other.go  what differs between systems
 //

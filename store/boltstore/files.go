@@ -152,7 +152,7 @@ func (f *directory) oddFiles() (found []*oddFile) {
 			return err == nil && strings.Contains(" log lock damaged reserve renewed ", " "+end+" ") || name == "fold" && end == "lock"
 		}},
 		{f.storeDir(), func(name, end string) bool {
-			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create") && end == "lock"
+			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create" || name == "alone") && end == "lock"
 		}},
 		{filepath.Join(f.dir, "cache"), func(name, end string) bool {
 			_, err := store.ParseSessionID(name)
