@@ -278,8 +278,27 @@ which frames are appended; when the session has ended it is moved into a databas
 
 If mcprec dies, even by kill -9, everything that the other side saw is in the recording.
 
-` + diskHelp + `mcprec store has the commands that keep it: verify, repair, compact, prune and stats. What
-a user needs now and then is rm, which removes a session, and redact.
+` + diskHelp + `The store has a budget: 2 GiB, and 30 days since a session ended. Recorders delete what is
+beyond it, the oldest sessions first, beside a session or when it has ended; one recorder
+does it, and none waits for another. Deleted are sessions that are too old, and, when the
+store reaches 90 % of its size, the oldest until it is at 80 %. Never deleted are
+
+  a session that is being recorded, however large it grows, nor the one that ended last
+  what was recorded with --label keep, or with --label keep=WHY
+  what mcprec store keep SESSION names
+  what was imported
+
+The last three are not counted, either. mcprec list and mcprec store stats say what the
+budget is, what of it is used, and what was last deleted for it.
+
+  record --keep-size 10GiB --keep-age 26w    another budget; serve uses the default
+  record --keep-size off --keep-age off      none
+  MCPREC_KEEP_SIZE, MCPREC_KEEP_AGE          the same for every recorder
+
+While a database is written anew to give space back to the disk, it is there twice.
+
+mcprec store has the commands that keep it: verify, repair, compact, prune, keep and stats.
+What a user needs now and then is rm, which removes a session, and redact.
 `
 
 // formatsTopic lists the words of --format by command, and those of export with what they are.

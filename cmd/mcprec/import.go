@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -105,6 +106,9 @@ func importFile(cmd *cobra.Command, db *session.Store, name string, format forei
 			return fmt.Errorf("no events in it")
 		}
 		id, err := session.Save(cmd.Context(), db, events)
+		if err == nil {
+			err = retention.Keep(db.Info().Location, id, false) // it may be of any age
+		}
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
@@ -47,6 +48,9 @@ session. STATE is live while a recorder holds it, with «stuck» and for how lon
 mcprec why finds it stuck now («stuck?» where an idle client would look the same), closed
 when the recording came to its end, crashed when its recorder died: what is there is an
 unbroken beginning.
+
+Below it, on stderr, is the budget of the store and what was last deleted for it: mcprec
+help storage.
 
 --format json prints one object a line: id, label, start (RFC 3339), command (a
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
@@ -123,7 +127,26 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	if len(sessions) == 0 && err == nil {
 		err = options.sayNone(cmd.ErrOrStderr(), name, fits, db.Info().Location)
 	}
-	return errors.Join(err, w.Flush())
+	err = errors.Join(err, w.Flush())
+	if options.format != report.JSON && len(sessions) > 0 {
+		err = errors.Join(err, sayBudget(cmd, db))
+	}
+	return err
+}
+
+// sayBudget says what the budget of the store is, and what was last deleted for it, so that nobody
+// looks for a session in vain.
+func sayBudget(cmd *cobra.Command, db *session.Store) error {
+	memory, err := retention.Recall(db.Info().Location)
+	if err != nil || memory == (retention.Memory{}) {
+		return err // no recorder has set one
+	}
+	space, err := db.Space(cmd.Context())
+	if err != nil {
+		return nil // the list has reported it
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: the store's budget: %s\n", memory.Text(space.Files))
+	return err
 }
 
 // sayNone says why nothing is listed. A name that no session has is a fault of the command line.

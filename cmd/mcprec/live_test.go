@@ -311,7 +311,7 @@ func TestOpenLine(t *testing.T) {
 
 // TestOldPoints: the commands that remove a session remove what an older release cached of it.
 func TestOldPoints(t *testing.T) {
-	for _, args := range [][]string{{"rm", "0190"}, {"prune", "--keep", "0"}, {"redact", "--in-place", "0190"}} {
+	for _, args := range [][]string{{"rm", "0190"}, {"prune", "--kept", "--keep", "0"}, {"redact", "--in-place", "0190"}} {
 		home := t.TempDir()
 		t.Setenv("MCPREC_HOME", home)
 		path := filepath.Join(home, "s.jsonl")

@@ -99,7 +99,7 @@ func TestOddFiles(t *testing.T) {
 		{"export " + seed, 0, "tools/call", true},
 		{"redact --scan", 0, "", false},
 		{"record -- fakeserver exit 0", 0, "", false},
-		{"prune --keep 0", 0, seed, false},
+		{"prune --kept --keep 0", 0, seed, false},
 		{"rm " + seed, 0, seed, false},
 		{"compact", 0, "", false},
 		{"__complete show 0190", 0, seed, false},

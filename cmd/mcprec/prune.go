@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -22,64 +21,14 @@ import (
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
-// retention holds the limits of prune; one that is not given is nil.
-type retention struct {
-	labels    labels
-	olderThan *time.Duration // since they ended
-	keep      *int           // the newest
-	maxSize   *int64         // of all
-}
-
-// pruned is a session to remove.
-type pruned struct {
-	store.Session
-	stored int64
-	why    string // the limit
-}
-
-// pick returns the sessions beyond any of the limits, oldest first. It is given all sessions,
-// newest first, and considers those with the labels. A live session stays, and one whose start
-// is unknown has no age. size is what the store takes, stored the share of each session.
-func (r retention) pick(sessions []store.Session, now time.Time, size int64, stored map[store.SessionID]int64) []pruned {
-	sessions = slices.DeleteFunc(slices.Clone(sessions), func(s store.Session) bool { return !r.labels.of(s.Header) })
-	if len(r.labels.list()) > 0 {
-		size = 0
-		for _, s := range sessions {
-			size += stored[s.ID]
-		}
-	}
-	var gone, rest []pruned
-	for i, s := range sessions {
-		p := pruned{Session: s, stored: stored[s.ID]}
-		switch {
-		case s.State == store.Live:
-			continue
-		case r.olderThan != nil && !s.Start.IsZero() && now.Sub(s.Start.Add(s.Head.At)) > *r.olderThan:
-			p.why = "age"
-		case r.keep != nil && i >= *r.keep:
-			p.why = "number"
-		default:
-			rest = append(rest, p)
-			continue
-		}
-		size -= p.stored
-		gone = append(gone, p)
-	}
-	for i := len(rest) - 1; i >= 0 && r.maxSize != nil && size > *r.maxSize; i-- {
-		rest[i].why = "size"
-		size -= rest[i].stored
-		gone = append(gone, rest[i])
-	}
-	slices.SortStableFunc(gone, func(a, b pruned) int { return a.Start.Compare(b.Start) })
-	return gone
-}
-
 // worthCompacting is the share of a database that must be free before prune compacts it.
 const worthCompacting = 0.25
 
 type pruneOptions struct {
 	home
-	retention
+	limits retention.Limits
+	labels labels // of the sessions that may go
+	kept   bool   // kept sessions may go, too
 	dry    bool
 	format string
 }
@@ -100,9 +49,13 @@ says so:
 With --label only the sessions with that label go, and only they are counted, so that
 each label can have limits of its own.
 
-A session that is being recorded stays. One whose start is unknown, as in what other
-recorders wrote, has no age and counts as the oldest. --dry-run only lists what would
-go. What is listed is id, end, size in the store, which limit, label and command.
+A session that is being recorded stays, and so does one that is kept: what was imported,
+what has the label keep, and what mcprec store keep names; with --kept these go, too. One
+whose start is unknown, as in what other recorders wrote, has no age and counts as the
+oldest. --dry-run only lists what would go. What is listed is id, end, size in the store,
+which limit, label and command.
+
+Recorders remove old sessions by themselves: mcprec help storage.
 
 The space is given back at once where it is worth it, as mcprec store compact does.`,
 		Example: `  mcprec store prune --older-than 30d --dry-run
@@ -112,7 +65,7 @@ The space is given back at once where it is worth it, as mcprec store compact do
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("keep") {
-				o.keep = &keep
+				o.limits.Number = &keep
 			}
 			if err := notNegative("keep", keep); err != nil {
 				return err
@@ -122,17 +75,18 @@ The space is given back at once where it is worth it, as mcprec store compact do
 	}
 	o.addMaskFlags(cmd)
 	f := cmd.Flags()
-	addParsed(cmd, &o.olderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", session.ParseAge)
+	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", session.ParseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
-	addParsed(cmd, &o.maxSize, "max-size", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB", parseSize)
+	addParsed(cmd, &o.limits.MaxSize, "max-size", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB", parseSize)
 	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
+	f.BoolVar(&o.kept, "kept", false, "remove kept sessions, too")
 	f.BoolVar(&o.dry, "dry-run", false, "only list what would go")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd
 }
 
 func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
-	if options.olderThan == nil && options.keep == nil && options.maxSize == nil {
+	if options.limits == (retention.Limits{}) {
 		return exit.Usagef("prune: which sessions? Use --older-than, --keep or --max-size")
 	}
 	db, err := openStore(cmd, options.home)
@@ -154,7 +108,10 @@ func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 	if p.live > 0 {
 		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", phrase.Plural(p.live, "session"))
 	}
-	if m := p.maxSize; m != nil && !p.dry && len(p.labels.list()) == 0 && p.after > *m {
+	if p.spared > 0 {
+		fmt.Fprintf(w, "mcprec: %s kept, not touched; --kept removes these, too\n", phrase.Plural(p.spared, "session"))
+	}
+	if m := p.limits.MaxSize; m != nil && !p.dry && len(p.labels.list()) == 0 && p.after > *m {
 		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", terminal.Size(*m))
 	}
 	return err
@@ -167,7 +124,7 @@ type pruning struct {
 	db            *session.Store
 	before, after int64 // bytes of the store
 	removed       int
-	live          int
+	live, spared  int   // sessions that stay because they are live, or kept
 	estimate      int64 // bytes, with --dry-run
 }
 
@@ -175,41 +132,44 @@ type pruning struct {
 // gives back, so the limit of the size may need another round.
 func (p *pruning) round() (again bool, err error) {
 	ctx := p.cmd.Context()
-	var sessions []store.Session // newest first
-	var faults error
-	p.live = 0
-	for s, err := range p.db.Sessions(ctx, store.Query{Newest: true}) {
-		if err != nil {
-			faults = errors.Join(faults, err)
-			continue
-		}
-		sessions = append(sessions, s)
-		if s.State == store.Live && p.labels.of(s.Header) {
+	sessions, space, err := retention.List(ctx, p.db.Store)
+	if err != nil {
+		return false, err // sessions that cannot be read may be the ones to keep
+	}
+	if p.before == 0 {
+		p.before = space.Files
+	}
+	p.after = space.Files
+	size := space.Files
+	if p.removed == 0 { // free pages go with the sessions
+		size -= space.Free
+	}
+	selected := p.labels.list()
+	if len(selected) > 0 {
+		sessions = slices.DeleteFunc(sessions, func(s retention.Session) bool { return !p.labels.of(s.Header) })
+		size = 0
+	}
+	p.live, p.spared = 0, 0
+	for i, s := range sessions {
+		if s.State == store.Live {
 			p.live++
 		}
-	}
-	usage, err := p.db.Usage(ctx)
-	if faults = errors.Join(faults, err); faults != nil {
-		return false, faults // sessions that cannot be read may be the ones to keep
-	}
-	size := usage.Size()
-	if p.before == 0 {
-		p.before = size
-	}
-	p.after = size
-	if p.removed == 0 { // free pages go with the sessions
-		for _, d := range usage.Databases {
-			size -= d.Free
+		if len(selected) > 0 {
+			size += s.Stored
+		}
+		sessions[i].Kept = s.Kept && !p.kept
+		if sessions[i].Kept {
+			p.spared++
 		}
 	}
-	gone := p.pick(sessions, time.Now(), size, usage.Stored)
+	gone := p.limits.Choose(sessions, time.Now(), size)
 	if len(gone) == 0 {
 		return false, p.compact(size)
 	}
 	if p.dry {
 		for _, s := range gone {
 			p.removed++
-			p.estimate += s.stored
+			p.estimate += s.Stored
 			if err := p.print(p.cmd.OutOrStdout(), s); err != nil {
 				return false, err
 			}
@@ -217,7 +177,7 @@ func (p *pruning) round() (again bool, err error) {
 		return false, nil
 	}
 	ids := make([]store.SessionID, len(gone))
-	by := map[store.SessionID]pruned{}
+	by := map[store.SessionID]retention.Removal{}
 	for i, s := range gone {
 		ids[i] = s.ID
 		by[s.ID] = s
@@ -225,7 +185,7 @@ func (p *pruning) round() (again bool, err error) {
 	had := p.removed
 	var said error
 	err = p.db.DeleteAll(ctx, ids, func(id store.SessionID) {
-		removePoints(p.db, id)
+		retention.Forget(p.db.Info().Location, id)
 		p.removed++
 		said = errors.Join(said, p.print(p.cmd.OutOrStdout(), by[id]))
 	})
@@ -241,13 +201,13 @@ func (p *pruning) compact(size int64) error {
 		return nil
 	}
 	least := worthCompacting
-	if p.maxSize != nil && len(p.labels.list()) == 0 && p.after > *p.maxSize {
+	if p.limits.MaxSize != nil && len(p.labels.list()) == 0 && p.after > *p.limits.MaxSize {
 		least = 0
 	}
 	return p.db.Compact(p.cmd.Context(), least, func(c boltstore.Compacted) { p.after -= c.Before - c.After })
 }
 
-func (p *pruning) print(w io.Writer, s pruned) error {
+func (p *pruning) print(w io.Writer, s retention.Removal) error {
 	end := s.Start.Add(s.Head.At)
 	s.Header = p.db.Masker.Header(s.Header)
 	if p.format == "json" {
@@ -258,14 +218,59 @@ func (p *pruning) print(w io.Writer, s pruned) error {
 			End    time.Time         `json:"end"`
 			Stored int64             `json:"stored"`
 			Limit  string            `json:"limit"`
-		}{s.ID, s.Label, s.Labels, end, s.stored, s.why})
+		}{s.ID, s.Label, s.Labels, end, s.Stored, s.Limit})
 	}
 	ended := end.Local().Format(time.DateTime)
 	if s.Start.IsZero() {
 		ended = ""
 	}
-	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, terminal.Size(s.stored), s.why, terminal.Plain(labelOf(s.Session)), terminal.Plain(commandOf(s.Session)))
+	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, terminal.Size(s.Stored), s.Limit, terminal.Plain(labelOf(s.Session.Session)), terminal.Plain(commandOf(s.Session.Session)))
 	return err
+}
+
+func newKeep() *cobra.Command {
+	var h home
+	var off bool
+	cmd := &cobra.Command{
+		Use:   "keep SESSION...",
+		Short: "Keep sessions whatever the budget of the store is",
+		Long: `keep marks sessions of the store, so that neither the budget of the store nor mcprec store
+prune removes them, and that the budget does not count them. mcprec rm removes them all
+the same. What is imported is kept in this way, and so is what was recorded with
+--label keep. Each SESSION is an id, the beginning of one, or a label, whose newest session
+it is.`,
+		Example: "  mcprec store keep 0190aaaa\n  mcprec store keep --off 0190aaaa",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exit.Usagef("store keep: no session; use mcprec store keep SESSION...")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeSessions,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			db, err := openStore(cmd, h)
+			if err != nil {
+				return err
+			}
+			defer closeInto(&err, db)
+			for _, arg := range args {
+				found, err := db.Find(cmd.Context(), arg)
+				if err == nil {
+					err = retention.Keep(db.Info().Location, found.ID, off)
+				}
+				if err == nil {
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), found.ID)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	h.addFlags(cmd)
+	cmd.Flags().BoolVar(&off, "off", false, "they may be removed again")
+	return cmd
 }
 
 func newRemove() *cobra.Command {
@@ -315,7 +320,7 @@ func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
 		if err := db.Delete(cmd.Context(), found.ID); err != nil {
 			return err
 		}
-		removePoints(db, found.ID)
+		retention.Forget(db.Info().Location, found.ID)
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), found.ID); err != nil {
 			return err
 		}
@@ -361,13 +366,4 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 	})
 	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", terminal.Size(before-after), terminal.Size(after))
 	return err
-}
-
-// removePoints removes the files that older releases kept of a session to answer state sooner:
-// they hold payloads.
-func removePoints(db *session.Store, id store.SessionID) {
-	names, _ := filepath.Glob(filepath.Join(db.Info().Location, "cache", string(id)+".*"))
-	for _, name := range names {
-		_ = os.Remove(name)
-	}
 }

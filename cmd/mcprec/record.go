@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"os"
 	"strings"
 	"time"
 
@@ -10,6 +12,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
@@ -19,10 +23,17 @@ type recordOptions struct {
 	label labels
 	sync  string
 	frame string // --max-frame
+	size  string // --keep-size
+	age   string // --keep-age
 }
 
 // newRecordOptions returns the values of record's flags where none is given, also for serve.
-func newRecordOptions() recordOptions { return recordOptions{sync: "50ms", frame: "0"} }
+func newRecordOptions() recordOptions {
+	return recordOptions{
+		sync: "50ms", frame: "0",
+		size: cmp.Or(os.Getenv("MCPREC_KEEP_SIZE"), "2GiB"), age: cmp.Or(os.Getenv("MCPREC_KEEP_AGE"), "30d"),
+	}
+}
 
 func newRecord(std process.Streams) *cobra.Command {
 	o := newRecordOptions()
@@ -79,6 +90,10 @@ kept and what happens when the disk fails or is full.`,
 		f.StringVar(value, name, "0", "")
 		_ = f.MarkHidden(name)
 	}
+	f.StringVar(&o.size, "keep-size", o.size, "delete the oldest sessions so that the store takes at most `SIZE`; off\nlets it grow; the default is $MCPREC_KEEP_SIZE where that is set")
+	f.StringVar(&o.age, "keep-age", o.age, "delete sessions that ended longer than `DURATION` ago, as 12h, 7d or 2w; off\nkeeps them; the default is $MCPREC_KEEP_AGE where that is set")
+	completeWords(cmd, "keep-size", "off", "500MB", "2GiB", "10GiB")
+	completeWords(cmd, "keep-age", "off", "7d", "30d", "26w")
 	f.BoolVar(&o.rec.Strict, "strict", false, "end the session rather than let something pass unrecorded")
 	addRemoteFlags(cmd, &o.rec.Remote, "target", "record the HTTP server whose MCP endpoint is `URL`", "with --target: the `ADDRESS` for clients")
 	f.BoolVar(&o.rec.Split, "split", false, "with --target: give each exchange without a session id a recording of its own")
@@ -122,6 +137,9 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	if options.MaxFrame, err = parseSize(o.frame); err != nil {
 		return exit.Usagef("--max-frame: %v", err)
 	}
+	if options.Budget, err = o.budget(); err != nil {
+		return err
+	}
 	if o.rec.Mask && o.Secrets.Show {
 		return exit.Usagef("--mask and --secrets; give one of them")
 	}
@@ -130,4 +148,19 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 		return recording.Target(ctx, std, options)
 	}
 	return recording.Command(std, options, command)
+}
+
+// budget reads the limits of the store.
+func (o *recordOptions) budget() (limits retention.Budget, err error) {
+	if o.size != "off" {
+		if limits.Size, err = parseSize(o.size); err != nil || limits.Size == 0 {
+			return limits, exit.Usagef("--keep-size %q: want a size such as 500MB or 2GiB, or off", o.size)
+		}
+	}
+	if o.age != "off" {
+		if limits.Age, err = session.ParseAge(o.age); err != nil || limits.Age == 0 {
+			return limits, exit.Usagef("--keep-age %q: want a duration such as 12h, 7d or 2w, or off", o.age)
+		}
+	}
+	return limits, nil
 }

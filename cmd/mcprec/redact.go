@@ -13,6 +13,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -133,7 +134,7 @@ func storeRedacted(cmd *cobra.Command, s *session.Session, events []store.Event,
 		if err := s.Store.Delete(ctx, s.ID); err != nil {
 			return err
 		}
-		removePoints(s.Store, s.ID)
+		retention.Replace(s.Store.Info().Location, s.ID, id)
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -34,8 +35,9 @@ func newStats() *cobra.Command {
 		Short: "Count what is in the store and what it takes on the disk",
 		Long: `stats counts the sessions of the store, in all and by label: events, bytes of frames
 as they passed (recorded), and what they take in the store (stored). It says how much
-of the databases is free, which mcprec store compact gives back, and how many spools there
-are: files of live sessions, and of those that ended and are not yet moved.
+of the databases is free, which mcprec store compact gives back, how many spools there
+are: files of live sessions, and of those that ended and are not yet moved; and what the
+budget of the store is (mcprec help storage), with what was last deleted for it.
 
 With --label only the sessions with that label are counted.`,
 		Example:           "  mcprec store stats\n  mcprec store stats --label env=ci --format json",
@@ -75,6 +77,7 @@ type statistics struct {
 	SpoolBytes    int64             `json:"spool_bytes"`
 	Damaged       int               `json:"damaged"` // files that repair kept
 	DamagedBytes  int64             `json:"damaged_bytes"`
+	Budget        *retention.Memory `json:"budget"` // null: no recorder has set one
 	Labels        map[string]counts `json:"labels"`
 }
 
@@ -132,6 +135,11 @@ func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 			}
 		}
 	}
+	budget, fault := retention.Recall(x.Store)
+	err = errors.Join(err, fault)
+	if budget != (retention.Memory{}) {
+		x.Budget = &budget
+	}
 	if options.format == "json" {
 		return errors.Join(err, report.NewEncoder(cmd.OutOrStdout()).Encode(x))
 	}
@@ -155,6 +163,9 @@ func (x *statistics) text(w io.Writer) error {
 	row("stored", "%s in %s", terminal.Size(x.Stored), phrase.Plural(x.Chunks, "chunk"))
 	row("databases", "%d with %s, %s of it free", x.Databases, terminal.Size(x.DatabaseBytes), terminal.Size(x.FreeBytes))
 	row("spools", "%d with %s", x.Spools, terminal.Size(x.SpoolBytes))
+	if x.Budget != nil {
+		row("budget", "%s", x.Budget.Text(x.DatabaseBytes+x.SpoolBytes))
+	}
 	if x.Damaged > 0 {
 		row("damaged", "%d with %s, kept beside", x.Damaged, terminal.Size(x.DamagedBytes))
 	}

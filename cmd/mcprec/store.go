@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,13 +20,13 @@ import (
 
 // storeCommands returns the commands that keep the store.
 func storeCommands() []*cobra.Command {
-	return []*cobra.Command{newVerify(), newRepair(), newCompact(), newPrune(), newStats()}
+	return []*cobra.Command{newVerify(), newRepair(), newCompact(), newPrune(), newKeep(), newStats()}
 }
 
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store COMMAND",
-		Short: "Keep the store: verify, repair, compact, prune, stats",
+		Short: "Keep the store: verify, repair, compact, prune, keep, stats",
 		Example: `  mcprec store stats
   mcprec store verify
   mcprec store prune --older-than 30d --dry-run`,
@@ -44,7 +45,7 @@ func newStore() *cobra.Command {
 // movedToStore returns the commands of the store under their names until 0.2, hidden from the
 // help. On a terminal they print their new names.
 func movedToStore() []*cobra.Command {
-	commands := storeCommands()
+	commands := slices.DeleteFunc(storeCommands(), func(cmd *cobra.Command) bool { return cmd.Name() == "keep" })
 	for _, cmd := range commands {
 		name := cmd.Name()
 		f := cmd.Flags()

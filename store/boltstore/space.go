@@ -194,8 +194,9 @@ func (c *compaction) exchange(temp, path string, before int64) (after int64, err
 // Space is the disk space of a store as a whole, from the sizes of its files and the lists of free
 // pages: it costs the same however many sessions there are.
 type Space struct {
-	Files int64 // bytes of databases and spools
-	Free  int64 // of them in databases, for later sessions, or for compacting to return
+	Files  int64 // bytes of databases and spools
+	Spools int64 // bytes of spools
+	Free   int64 // bytes of databases, for later sessions, or for compacting to return
 }
 
 // Space measures the store. Files that other processes remove meanwhile are not counted. The error
@@ -208,6 +209,7 @@ func (s *Store) Space(ctx context.Context) (space Space, err error) {
 			info, err := os.Lstat(f.path)
 			if err == nil && f.ending == ".log" {
 				space.Files += info.Size()
+				space.Spools += info.Size()
 			}
 		}
 		paths, foreign, err := s.databasePaths()

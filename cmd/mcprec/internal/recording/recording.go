@@ -21,6 +21,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
@@ -50,6 +51,7 @@ type Options struct {
 	Stuck  func(context.Context, *session.Session) []string
 	Mask   bool // keep no secrets
 	Strict bool // end the session rather than pass a frame unrecorded
+	Budget retention.Budget
 
 	Remote      // of a server over HTTP
 	Split  bool // each exchange without a session id is a recording
@@ -128,6 +130,7 @@ func Command(std process.Streams, options Options, command []string) error {
 		r.Verbose = true
 		r.say("recording session %s; a client is to speak on standard input, here the keyboard; ^D ends it", rec.ID())
 	}
+	endTidying := r.tidyBeside()
 	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
 	if err != nil {
 		return err
@@ -137,7 +140,7 @@ func Command(std process.Streams, options Options, command []string) error {
 		s = &exit.Status{Code: exit.Lost}
 	}
 	rec.Seal()
-	if !r.finishUnderSignals(rec, signals) && s.Code == exit.Fine && s.Signal == nil {
+	if !r.finishUnderSignals(rec, signals, endTidying) && s.Code == exit.Fine && s.Signal == nil {
 		s.Code = exit.Lost
 	}
 	return s
@@ -213,7 +216,7 @@ var errGivenUp = errors.New("given up at a second signal")
 // recorded and written. Everything is in the spool by now, and the next mcprec can do the
 // rest, so a signal ends the work. But no other process writes the file of --out: only a second
 // signal gives the file up, with a message.
-func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os.Signal) (whole bool) {
+func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os.Signal, endTidying func()) (whole bool) {
 	ctx, giveUp := context.WithCancelCause(context.Background())
 	defer giveUp(nil)
 	finished := make(chan bool, 1)
@@ -227,6 +230,8 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 		if err := r.db.Exposed(); err != nil {
 			r.say("%v", err)
 		}
+		endTidying()
+		r.tidy()
 		if err := r.db.Close(); err != nil {
 			r.say("%v", err)
 			whole = false

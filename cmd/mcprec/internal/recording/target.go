@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,6 +68,9 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 // sessions, and reports whether all was recorded.
 func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listener net.Listener, target *url.URL) (whole bool, err error) {
 	var faulty atomic.Bool
+	var tidying sync.WaitGroup
+	defer tidying.Wait()
+	defer r.tidyBeside()()
 	header := r.header()
 	header.URL = target.String()
 	tap := httptap.New(httptap.Options{
@@ -84,6 +88,7 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 			if !r.report(context.Background(), sum) {
 				faulty.Store(true)
 			}
+			tidying.Go(r.tidy)
 		},
 		Path: target.Path, Split: r.Split, Together: r.Join, Header: header,
 	})

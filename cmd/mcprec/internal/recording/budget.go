@@ -1,0 +1,45 @@
+package recording
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// tidyAfter is how long a session has the machine for itself before its recorder looks after the
+// budget of the store. The recorder of a shorter session does so when it has ended.
+const tidyAfter = 2 * time.Second
+
+// tidyBeside enforces the budget of the store once, beside the session. The caller calls end, which
+// waits for it.
+func (r *recording) tidyBeside() (end func()) {
+	if r.db == nil {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		select {
+		case <-time.After(tidyAfter):
+			r.tidy()
+		case <-ended:
+		}
+	})
+	return func() {
+		close(ended)
+		running.Wait()
+	}
+}
+
+// tidy enforces the budget of the store, unless another recorder does just now. It reports the
+// first deletion in a store, and with -v each.
+func (r *recording) tidy() {
+	gone, first, err := r.Budget.Enforce(context.Background(), r.db, time.Now())
+	if err != nil {
+		r.say("%v", err)
+	}
+	text := gone.Text()
+	if text != "" && (first || r.Verbose) {
+		r.say("%s, as the budget of the store asks; mcprec help storage", text)
+	}
+}
