@@ -95,7 +95,7 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/advice": {"cmd/mcprec/internal/terminal", "replay/match"},
 	"cmd/mcprec/internal/notice": {"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "replay/match", "replay/phrase", "replay/standin"},
 
-	"cmd/mcprec/internal/view": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/session", "transport", "transport/mcp", "store", "store/jsonl", "store/mask",
+	"cmd/mcprec/internal/view": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/session", "transport", "transport/mcp", "store", "store/jsonl", "store/mask",
 		"replay", "replay/check", "replay/diff", "replay/explore", "replay/filter", "replay/order", "replay/phrase", "replay/picture", "replay/sequence", "replay/state", "replay/timeline", "replay/why"},
 	"cmd/mcprec": {
 		"transport/mcp",

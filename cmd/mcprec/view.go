@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +11,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -25,7 +22,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/view"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
-	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -104,7 +100,7 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	case o.out.Name != "":
 		return exportView(cmd, o, args)
 	}
-	shown := view.Options{Words: viewWords{}, Token: o.token}
+	shown := view.Options{Token: o.token}
 	if o.dir {
 		db, err := openStore(cmd, o.home)
 		if err != nil {
@@ -224,7 +220,7 @@ func exportView(cmd *cobra.Command, o viewOptions, args []string) error {
 	}
 	file, err := view.Export(cmd.Context(), view.Exported{
 		Sessions: opened, Select: pick, Large: o.out.Force,
-		Client: o.models.client, Server: o.models.server, Capacity: o.capacity, Words: viewWords{},
+		Client: o.models.client, Server: o.models.server, Capacity: o.capacity,
 	})
 	for _, s := range opened {
 		err = errors.Join(err, s.Close())
@@ -256,22 +252,6 @@ func browse(ctx context.Context, address string) error {
 	}
 	go func() { _ = opener.Wait() }() // it ends when the browser has the address, or with view
 	return nil
-}
-
-// viewWords says what hangs in the words of mcprec why.
-type viewWords struct{}
-
-// Live implements [view.Words].
-func (viewWords) Live(ctx context.Context, s *session.Session, header store.Header) (why.Live, error) {
-	return explain.Live(ctx, s, header)
-}
-
-// Why implements [view.Words].
-func (viewWords) Why(s *session.Session, header store.Header, told why.Report, isLive bool) (lines []string, masked why.Report) {
-	a := explain.AnswerOf(s, header, told, isLive)
-	var text bytes.Buffer
-	_ = a.Text(&text, explain.StuckAfter) // a buffer takes everything
-	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), a.Report
 }
 
 // viewList is the store whose sessions the page lists.

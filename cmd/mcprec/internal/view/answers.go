@@ -1,14 +1,17 @@
 package view
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -45,37 +48,46 @@ type sessionAnswer struct {
 	Error        string               `json:"error,omitempty"`
 }
 
-// session answers with what is known of a session so far; i is nil for a list.
-func (x *Server) session(ctx context.Context, i *index) (any, error) {
-	if i == nil {
-		return sessionAnswer{Mode: "list"}, nil
+// shown says what the page is about.
+type shown struct {
+	list     bool   // of sessions
+	mode     string // of the page of a session: session, compare or explore
+	sessions int
+	token    string // of an exploration
+}
+
+func newShown(options Options) shown {
+	x := shown{list: options.List != nil, mode: "session", sessions: max(len(options.Sessions), 1), token: options.Token}
+	switch {
+	case x.sessions > 1:
+		x.mode = "compare"
+	case x.token != "":
+		x.mode = "explore"
 	}
+	return x
+}
+
+// describe returns what is known of a session so far.
+func (x shown) describe(ctx context.Context, i *index) (answer sessionAnswer, err error) {
 	head, word, err := i.source.head(ctx)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
 	h := i.source.header
-	length, _ := i.progress()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	a := sessionAnswer{
+	answer = sessionAnswer{
 		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: append([]string{}, h.Command...), URL: h.URL,
 		Transport: h.Transport, Start: h.Start, State: word,
-		Events: max(head.Seq, length), At: head.At, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
+		Events: max(head.Seq, i.drawn.Len()), At: head.At, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
 		Rails: i.drawn.Rails(), Findings: i.found, Delivered: i.delivered,
 		Introduction: i.source.introduction, Expect: h.Expect,
-		Sessions: max(len(x.indexes), 1), Mode: "session", Token: x.Token,
-	}
-	switch {
-	case len(x.indexes) > 1:
-		a.Mode = "compare"
-	case x.Token != "":
-		a.Mode = "explore"
+		Sessions: x.sessions, Mode: x.mode, Token: x.token,
 	}
 	if i.err != nil {
-		a.Error = i.err.Error()
+		answer.Error = i.err.Error()
 	}
-	return a, nil
+	return answer, nil
 }
 
 // rowsAnswer is the answer to /api/rows.
@@ -133,6 +145,28 @@ func (x *index) answerState(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"seq": at.Seq(), "facts": factsOf(at.View(0))}, nil
+}
+
+// stateAt returns the state after an event, folded on from a state that is kept.
+func (x *index) stateAt(ctx context.Context, seq uint64) (*state.State, error) {
+	x.mu.Lock()
+	at := x.states.Nearest(seq)
+	x.mu.Unlock()
+	if at.Seq() >= seq {
+		return at, nil
+	}
+	for e, err := range x.source.read(ctx, at.Seq()+1) {
+		if err == nil {
+			err = at.Apply(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq >= seq {
+			break
+		}
+	}
+	return at, nil
 }
 
 // factsOf returns the lines of mcprec state, with the events that they name.
@@ -209,45 +243,34 @@ func (x *index) findingsSoFar(*http.Request) (any, error) {
 	return map[string]any{"done": x.done, "total": x.found, "findings": list}, nil
 }
 
-// why answers with what the session waits for, or with how it stood when it ended.
-func (x *Server) why(i *index, r *http.Request) (any, error) {
-	live, isLive, err := i.liveNow(r.Context(), x.Words)
-	if err != nil {
-		return nil, err
-	}
-	return answerWhy(x.Words, i, live, isLive), nil
-}
-
-// answerWhy says in words what the session waits for.
-func answerWhy(words Words, i *index, live why.Live, isLive bool) whyAnswer {
-	i.mu.Lock()
-	report := i.check.Waits(live, stuckAfter)
-	i.mu.Unlock()
-	lines, report := words.Why(i.source.session, i.source.header, report, isLive)
-	return whyAnswer{report.Stuck(), report.Now, lines, append([]why.Finding{}, report.Findings...)}
-}
-
-// stuckAfter is how long what is open must have lasted to be stuck, as in mcprec why.
-const stuckAfter = 5 * time.Second
-
 // whyAnswer is the answer to /api/why.
 type whyAnswer struct {
 	Stuck    bool          `json:"stuck"`
 	Now      time.Duration `json:"now"`
-	Text     []string      `json:"text"`
+	Text     []string      `json:"text"` // as mcprec why prints it
 	Findings []why.Finding `json:"findings"`
 }
 
-// liveNow returns what is known of the session beside its log, if it goes on.
-func (x *index) liveNow(ctx context.Context, words Words) (live why.Live, isLive bool, err error) {
-	x.mu.Lock()
-	done := x.done
-	x.mu.Unlock()
-	if done || x.source.session.Now() == 0 {
-		return why.Live{Mask: x.source.masker.Text}, false, nil
+// why says what the session waits for, or how it stood when it ended.
+func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
+	live := why.Live{Mask: x.source.masker.Text}
+	isLive := x.now() > 0
+	if isLive {
+		live, err = explain.Live(ctx, x.source.session, x.source.header)
+		if err != nil {
+			return answer, err
+		}
 	}
-	live, err = words.Live(ctx, x.source.session, x.source.header)
-	return live, true, err
+	x.mu.Lock()
+	report := x.check.Waits(live, explain.StuckAfter)
+	x.mu.Unlock()
+	told := explain.AnswerOf(x.source.session, x.source.header, report, isLive)
+	var text bytes.Buffer
+	_ = told.Text(&text, explain.StuckAfter) // a buffer takes everything
+	return whyAnswer{
+		Stuck: told.Stuck(), Now: told.Now, Text: strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"),
+		Findings: append([]why.Finding{}, told.Findings...),
+	}, nil
 }
 
 // find answers with the Seqs of the events that a filter selects.

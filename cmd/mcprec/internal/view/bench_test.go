@@ -108,12 +108,12 @@ func BenchmarkIndex(b *testing.B) {
 // BenchmarkRows measures a jump to rows in the middle of a long session.
 func BenchmarkRows(b *testing.B) {
 	home, id := manyStored(b)
-	x, err := Listen(b.Context(), "127.0.0.1:0", Options{Sessions: []*session.Session{openMany(b, home, id)}, Words: plainWords{}})
+	x, err := Listen(b.Context(), "127.0.0.1:0", Options{Sessions: []*session.Session{openMany(b, home, id)}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer x.Close()
-	<-x.indexes[0].ended
+	<-x.sessions.named[0].ended
 	routes := x.routes()
 	for n := 0; b.Loop(); n++ {
 		w := httptest.NewRecorder()

@@ -54,6 +54,7 @@ func (x *Exported) runs(ctx context.Context, i *index) (options, *carriedRuns, e
 	if err != nil {
 		return listed, nil, err
 	}
+	recording.GoesOn(i.now())
 	runs := &carriedRuns{
 		Plain:  map[string]map[string]string{"client": {}, "server": {}},
 		Rooms:  listed.Capacities,
@@ -103,7 +104,7 @@ func (x *carriedRuns) play(ctx context.Context, i *index, recording *replay.Reco
 			if err != nil {
 				return err
 			}
-			run, err := i.play(ctx, recording, setup)
+			run, err := play(ctx, i, recording, setup)
 			if err != nil {
 				return err
 			}

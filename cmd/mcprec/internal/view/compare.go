@@ -12,13 +12,13 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// diff answers with the two sessions of the page side by side.
-func (x *Server) diff(w http.ResponseWriter, r *http.Request) {
-	if len(x.indexes) != 2 {
+// answerDiff answers with the two sessions of the page side by side.
+func (x *openSessions) answerDiff(w http.ResponseWriter, r *http.Request) {
+	if len(x.named) != 2 {
 		refuse(w, http.StatusNotFound, "the page is about one session; mcprec view A B compares two")
 		return
 	}
-	compared, err := compare(r.Context(), [2]*index(x.indexes))
+	compared, err := compare(r.Context(), [2]*index(x.named))
 	if err != nil {
 		refuse(w, statusOf(err), err.Error())
 		return

@@ -24,7 +24,7 @@ type diagramAnswer struct {
 
 // diagram draws the events of a range that a filter selects: as mcprec show --format sequence, or
 // as mermaid.
-func (x *index) diagram(r *http.Request) (any, error) {
+func diagram(i *index, r *http.Request) (any, error) {
 	from, err := number(r, "from", 1)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (x *index) diagram(r *http.Request) (any, error) {
 		return nil, err
 	}
 	drawn, left := 0, 0
-	t, err := x.source.transcript(r.Context(), fits.Ahead(), func(e timeline.Entry) error {
+	t, err := i.source.transcript(r.Context(), fits.Ahead(), func(e timeline.Entry) error {
 		switch {
 		case e.Seq < from || !fits.Selects(&e):
 			return nil
@@ -58,7 +58,7 @@ func (x *index) diagram(r *http.Request) (any, error) {
 		return nil, err
 	}
 	until := func(yield func(store.Event, error) bool) {
-		for e, err := range x.source.readAll(r.Context()) {
+		for e, err := range i.source.readAll(r.Context()) {
 			if err == nil && e.Seq > to || !yield(e, err) {
 				return
 			}

@@ -2,22 +2,34 @@
 //
 // # What it promises
 //
-// A [Server] answers one browser on this machine. Whoever asks must know the key of the address
-// that [Server.URL] returns; the page keeps it in a cookie that no script reads. A request of
-// another site, or one for another host name, is refused. What a peer sent leaves the package
-// masked, in JSON, and the page's policy lets it neither run nor load anything.
+// A [Server] answers one browser on this machine: guard.go says how it knows the browser. It
+// refuses a request of another site, and one for another host name. What a peer sent leaves the
+// package masked, in JSON, and the policy of the page lets it neither run nor load anything.
 //
-// The page has its first rows before the session is indexed. One goroutine a session folds the
-// events, each parsed once, and follows a live session; [Server.Close] ends it and waits for it.
+// The page has its first rows before the session is indexed. One goroutine for each session folds
+// its events, parses each event once, and follows a live session; [Server.Close] ends the goroutine
+// and waits for it.
 //
 // # Layout
 //
-// guard.go decides who may ask. server.go has the routes, source.go a session that can be read
-// from any event, index.go what a fold over it leaves. The answers stand in answers.go (the
-// session, rows, overview, state, frames, findings), live.go (what comes later), run.go (replays),
-// explore.go, compare.go and diagram.go (rows to copy). export.go writes the static file, carried.go
-// the replays in it. page has the sources of the page,
-// and dist the page that bundle makes of them; browser tests it in a real browser.
+//	guard.go       which requests are answered
+//	server.go      the server: what it shows, where it listens
+//	routes.go      the paths, and which function answers each
+//	sessions.go    the sessions that are open, also those that are chosen from a list
+//	source.go      a session that can be read from any event
+//	index.go       what the fold over a session leaves
+//	rows.go        rows at any place of a session, also before the index has come there
+//	answers.go     answers about a session: its head, overview, state, frames, findings, search, why
+//	live.go        the stream that tells how a session grows
+//	run.go         closed replays, and the models and capacities on offer
+//	explore.go     explorations, and their schedules as they are drawn
+//	compare.go     two sessions side by side
+//	diagram.go     a range of events as text or mermaid, to be copied
+//	export.go      the page as one file
+//	carried.go     the replays that the file has with it
+//
+// page has the sources of the page, and dist the page that bundle makes of them; browser tests it
+// in a real browser.
 //
 // # What it refuses
 //

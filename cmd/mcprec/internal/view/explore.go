@@ -16,8 +16,8 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// exploring lets one exploration run at a time.
-type exploring struct{ one sync.Mutex }
+// explorer runs one exploration at a time.
+type explorer struct{ busy sync.Mutex }
 
 // exploration is what a page asks for.
 type exploration struct {
@@ -82,9 +82,9 @@ func (e exploration) plan(ctx context.Context, i *index) (plan explore.Plan, err
 
 // explore runs an exploration, and sends its progress and its report as events. It ends with the
 // request.
-func (x *Server) explore(w http.ResponseWriter, r *http.Request, i *index) error {
+func (x *explorer) explore(w http.ResponseWriter, r *http.Request, i *index) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(askPatience)) // a test's writer has none
+	_ = control.SetReadDeadline(time.Now().Add(askPatience)) // the writer of a test has no connection, and no deadline
 	var asked exploration
 	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAsked))
 	body.DisallowUnknownFields()
@@ -96,11 +96,11 @@ func (x *Server) explore(w http.ResponseWriter, r *http.Request, i *index) error
 	if err != nil {
 		return err
 	}
-	if !x.one.TryLock() {
+	if !x.busy.TryLock() {
 		refuse(w, http.StatusTooManyRequests, "another exploration is under way")
 		return nil
 	}
-	defer x.one.Unlock()
+	defer x.busy.Unlock()
 	out := newEvents(w)
 	plan.Stop = r.Context().Done()
 	plan.Progress = func(p explore.Progress) {
@@ -113,10 +113,10 @@ func (x *Server) explore(w http.ResponseWriter, r *http.Request, i *index) error
 		out.send("error", map[string]string{"error": err.Error()})
 		return nil
 	}
-	failing, err := i.drawSchedule(r.Context(), report.Failing, report.Level)
+	failing, err := drawSchedule(r.Context(), i, report.Failing, report.Level)
 	if err == nil {
 		var passing *schedule
-		passing, err = i.drawSchedule(r.Context(), report.Passing, report.Level)
+		passing, err = drawSchedule(r.Context(), i, report.Passing, report.Level)
 		out.send("report", map[string]any{"report": report, "failing": failing, "passing": passing, "apart": report.Apart})
 	}
 	return err
@@ -130,7 +130,7 @@ type schedule struct {
 
 // drawSchedule names the frames of a schedule: at level L0, where each end sends in its recorded
 // order, as the rows of the session do, else by the names of the steps.
-func (x *index) drawSchedule(ctx context.Context, of *explore.Schedule, level explore.Level) (*schedule, error) {
+func drawSchedule(ctx context.Context, i *index, of *explore.Schedule, level explore.Level) (*schedule, error) {
 	if of == nil {
 		return nil, nil
 	}
@@ -150,7 +150,7 @@ func (x *index) drawSchedule(ctx context.Context, of *explore.Schedule, level ex
 	}
 	var seqs []uint64
 	numbers := map[string]int{}
-	for e, err := range x.source.recorded(ctx, 1, false) {
+	for e, err := range i.source.recorded(ctx, 1, false) {
 		if err != nil {
 			return nil, err
 		}
@@ -169,5 +169,5 @@ func (x *index) drawSchedule(ctx context.Context, of *explore.Schedule, level ex
 			break
 		}
 	}
-	return drawn, x.name(ctx, seqs, drawn.Frames)
+	return drawn, i.name(ctx, seqs, drawn.Frames)
 }

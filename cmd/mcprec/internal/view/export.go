@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"html"
 	"iter"
-	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -27,7 +26,6 @@ type Exported struct {
 	Large  bool // also a session beyond the limits
 	// Client, Server and Capacity are of a replay beside the usual ones; "": free, and 0.
 	Client, Server, Capacity string
-	Words                    Words
 }
 
 // File is a page with its data.
@@ -69,30 +67,28 @@ type stateChange struct {
 func Export(ctx context.Context, x Exported) (file File, err error) {
 	var opened []*index
 	for _, s := range x.Sessions {
+		introduction, err := s.Introduction(ctx)
+		if err != nil {
+			return file, err
+		}
 		events, count, err := x.events(ctx, s)
 		if err != nil {
 			return file, err
 		}
 		file.Secrets = append(file.Secrets, count)
-		i := newIndex(&source{session: s, masker: s.Masker, events: events})
-		i.source.header, err = store.ParseHeader(events[0].Payload)
+		header, err := store.ParseHeader(events[0].Payload)
 		if err != nil {
 			return file, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		i.source.introduction = introductionOf(events)
+		i := newIndex(&source{session: s, header: header, masker: s.Masker, events: events, introduction: introduction})
 		if i.grow(ctx); i.err != nil {
 			return file, i.err
 		}
 		opened = append(opened, i)
 	}
-	d, err := x.data(ctx, opened[0])
+	d, err := x.data(ctx, opened)
 	if err != nil {
 		return file, err
-	}
-	if len(opened) == 2 {
-		if err := x.compare(ctx, &d, opened); err != nil {
-			return file, err
-		}
 	}
 	file.HTML, err = document(d)
 	return file, err
@@ -133,9 +129,10 @@ func (x *Exported) events(ctx context.Context, s *session.Session) (events []sto
 }
 
 // data collects the answers that the page would ask for.
-func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
-	server := &Server{Options: Options{Words: x.Words}}
-	d.Session, err = server.session(ctx, i)
+func (x *Exported) data(ctx context.Context, opened []*index) (d data, err error) {
+	i := opened[0]
+	about := newShown(Options{Sessions: x.Sessions})
+	d.Session, err = about.describe(ctx, i)
 	if err != nil {
 		return d, err
 	}
@@ -148,11 +145,10 @@ func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
 	if err != nil {
 		return d, err
 	}
-	live, isLive, err := i.liveNow(ctx, x.Words)
+	d.Why, err = i.why(ctx)
 	if err != nil {
 		return d, err
 	}
-	d.Why = answerWhy(x.Words, i, live, isLive)
 	d.Frames = map[uint64]any{}
 	for _, e := range i.source.events {
 		d.Frames[e.Seq] = frameAnswer(e, 0)
@@ -162,22 +158,15 @@ func (x *Exported) data(ctx context.Context, i *index) (d data, err error) {
 		return d, err
 	}
 	d.Options, d.Runs, err = x.runs(ctx, i)
+	if err != nil || len(opened) == 1 {
+		return d, err
+	}
+	d.Other, err = about.describe(ctx, opened[1])
+	if err != nil {
+		return d, err
+	}
+	d.Compare, err = compare(ctx, [2]*index(opened))
 	return d, err
-}
-
-// compare adds the comparison with the other session.
-func (x *Exported) compare(ctx context.Context, d *data, of []*index) (err error) {
-	server := &Server{Options: Options{Words: x.Words}, indexes: of}
-	d.Session, err = server.session(ctx, of[0])
-	if err != nil {
-		return err
-	}
-	d.Other, err = server.session(ctx, of[1])
-	if err != nil {
-		return err
-	}
-	d.Compare, err = compare(ctx, [2]*index(of))
-	return err
 }
 
 // stateChanges folds the events, and returns how the facts changed with each.
@@ -208,17 +197,6 @@ func stateChanges(events []store.Event) (changes []stateChange, err error) {
 		}
 	}
 	return changes, nil
-}
-
-// introductionOf returns what the ends said of themselves.
-func introductionOf(events []store.Event) session.Introduction {
-	at := state.New()
-	for _, e := range events[:min(len(events), 100)] {
-		_ = at.Apply(e) // the index reports a fault
-	}
-	v := at.View(0)
-	name := func(p state.Peer) string { return strings.TrimSpace(p.Name + " " + p.Version) }
-	return session.Introduction{Server: name(v.Server), Client: name(v.Client), Revision: v.Revision}
 }
 
 // document returns the page with its data, and a policy that lets nothing else run.

@@ -17,7 +17,7 @@ import (
 func exported(t *testing.T, large bool, paths ...string) (page string, d data) {
 	t.Helper()
 	all := func(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] { return events }
-	x := Exported{Words: plainWords{}, Large: large, Select: all}
+	x := Exported{Large: large, Select: all}
 	for _, path := range paths {
 		x.Sessions = append(x.Sessions, openFixture(t, path))
 	}
@@ -147,7 +147,7 @@ func TestExportLarge(t *testing.T) {
 	}
 	s := openFixture(t, "../../../../fixtures/seed.jsonl")
 	defer s.Close()
-	_, err := Export(t.Context(), Exported{Sessions: []*session.Session{s}, Select: many, Words: plainWords{}})
+	_, err := Export(t.Context(), Exported{Sessions: []*session.Session{s}, Select: many})
 	if err == nil || !strings.Contains(err.Error(), "more than 20000 events or 20 MB; use --filter") {
 		t.Errorf("%v", err)
 	}
@@ -156,7 +156,7 @@ func TestExportLarge(t *testing.T) {
 // TestHostile: no answer about a hostile session has markup or hidden characters in a label.
 func TestHostile(t *testing.T) {
 	x := serve(t, Options{Sessions: []*session.Session{openFixture(t, "testdata/hostile.jsonl")}})
-	<-x.indexes[0].ended
+	<-x.sessions.named[0].ended
 	for _, path := range []string{"session", "rows", "overview", "state?at=6", "findings", "why",
 		"frame?seq=4", "run?client=inbox:0", "diagram?to=99&format=text", "diagram?to=99&format=mermaid"} {
 		status, body := ask(t, x, path)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"crypto/rand"
 	"crypto/subtle"
 	"net/http"
 	"strings"
@@ -18,6 +19,8 @@ type guard struct {
 	key  string
 	next http.Handler
 }
+
+func newGuard(host string, next http.Handler) *guard { return &guard{host, rand.Text(), next} }
 
 // cookie returns the name of the cookie: cookies do not tell the ports of a host apart.
 func (g *guard) cookie() string {
@@ -66,9 +69,4 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.next.ServeHTTP(w, r)
-}
-
-// refuse answers with an error.
-func refuse(w http.ResponseWriter, status int, text string) {
-	writeJSON(w, status, map[string]string{"error": text})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -18,9 +19,9 @@ import (
 // once for all.
 type index struct {
 	source *source
-	users  int // requests that use an index of a list, under the server's lock
 	end    context.CancelFunc
 	ended  chan struct{} // closed when nothing grows any more
+	growth growth
 
 	mu        sync.Mutex
 	err       error // of the log
@@ -31,15 +32,12 @@ type index struct {
 	check     *check.Fold
 	findings  []check.Finding // the first of them
 	found     int
-	now       *state.State
+	latest    *state.State
 	states    picture.States
-	watchers  map[chan struct{}]bool
 }
 
 func newIndex(of *source) *index {
-	x := &index{
-		source: of, ended: make(chan struct{}), drawn: picture.NewIndex(), now: state.New(), watchers: map[chan struct{}]bool{},
-	}
+	x := &index{source: of, ended: make(chan struct{}), drawn: picture.NewIndex(), latest: state.New()}
 	x.check = check.New(check.Gate{}, func(f check.Finding) {
 		x.found++
 		if len(x.findings) < maxFindings {
@@ -89,7 +87,7 @@ func (x *index) grow(ctx context.Context) {
 			if e.Kind == store.Frame {
 				parsed = order.Parse(e.AsFrame())
 			}
-			defer x.tell()
+			defer x.growth.tell()
 			return x.apply(e, parsed)
 		})
 	}
@@ -100,7 +98,7 @@ func (x *index) grow(ctx context.Context) {
 	x.err = err
 	x.done = true
 	x.mu.Unlock()
-	x.tell()
+	x.growth.tell()
 }
 
 // growRecorded folds the events that are there.
@@ -130,10 +128,10 @@ func (x *index) growRecorded(ctx context.Context) error {
 			return err
 		}
 		if e.Seq%tellEvery == 0 {
-			x.tell()
+			x.growth.tell()
 		}
 	}
-	x.tell()
+	x.growth.tell()
 	return ctx.Err()
 }
 
@@ -155,12 +153,12 @@ func (x *index) apply(e store.Event, parsed order.Parsed) error {
 		err = x.check.Apply(e)
 	}
 	if err == nil {
-		err = x.now.ApplyParsed(e, parsed.Messages)
+		err = x.latest.ApplyParsed(e, parsed.Messages)
 	}
 	if err != nil {
 		return fmt.Errorf("index %s: %w", x.source.session.Name, err)
 	}
-	x.states.Add(x.now)
+	x.states.Add(x.latest)
 	return nil
 }
 
@@ -178,137 +176,11 @@ func (x *index) progress() (indexed uint64, done bool) {
 	return x.drawn.Len(), x.done
 }
 
-// tell wakes those who wait for the index to grow.
-func (x *index) tell() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for c := range x.watchers {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
+// now returns the present time since the start of a session that goes on; 0 of any other.
+func (x *index) now() time.Duration {
+	_, done := x.progress()
+	if done && x.source.events == nil {
+		return 0
 	}
-}
-
-// watch returns a channel that gets a value after the index has grown, and the end of that.
-func (x *index) watch() (grown <-chan struct{}, end func()) {
-	c := make(chan struct{}, 1)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.watchers[c] = true
-	return c, func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		delete(x.watchers, c)
-	}
-}
-
-// Rows near the start are made of a fold of their own until the index has come there; elsewhere
-// beyond the index, of the events a little before.
-const (
-	nearStart = 5000
-	reach     = 500
-)
-
-// rows returns the rows of at most n events from a Seq on, and the calls that run beside them.
-func (x *index) rows(ctx context.Context, from, n uint64) (rowsAnswer, error) {
-	x.mu.Lock()
-	drawn := x.drawn
-	if (from+n > drawn.Len()) && !x.done { // what is beyond the index may be there already
-		x.mu.Unlock()
-		if from+n <= nearStart {
-			return x.rowsBefore(ctx, from, n, 1)
-		}
-		if from > x.length() {
-			return x.rowsBefore(ctx, from, n, max(from, reach+1)-reach)
-		}
-		x.mu.Lock()
-	}
-	part := drawn.Range(from, int(n))
-	first, last := part.Events()
-	answer := rowsAnswer{First: from, Calls: drawn.Calls(first, last), Indexed: drawn.Len()}
-	x.mu.Unlock()
-	wanted := part.Wants()
-	for i := 0; i < len(wanted); { // runs of near requests are read at once
-		for e, err := range x.source.read(ctx, wanted[i]) {
-			if err != nil {
-				return answer, err
-			}
-			if e.Seq == wanted[i] {
-				if err := part.Apply(e); err != nil {
-					return answer, err
-				}
-				i++
-			}
-			if i == len(wanted) || wanted[i] > e.Seq+reach {
-				break
-			}
-		}
-	}
-	if first <= last {
-		for e, err := range x.source.read(ctx, first) {
-			if err == nil {
-				err = part.Apply(e)
-			}
-			if err != nil {
-				return answer, err
-			}
-			if e.Seq == last {
-				break
-			}
-		}
-	}
-	answer.Rows = append([]picture.Row{}, part.Rows()...)
-	return answer, nil
-}
-
-// rowsBefore makes rows before they are indexed, from a fold that begins at an event.
-func (x *index) rowsBefore(ctx context.Context, from, n, begin uint64) (rowsAnswer, error) {
-	answer := rowsAnswer{First: from, Rows: []picture.Row{}, Calls: []picture.Call{}, Indexed: x.length()}
-	near := picture.NewIndex()
-	t := newRows(func(row picture.Row) {
-		if row.Seq >= from {
-			answer.Rows = append(answer.Rows, row)
-		}
-	})
-	for e, err := range x.source.read(ctx, begin) {
-		if err == nil && e.Seq >= from+n {
-			break
-		}
-		if err == nil {
-			err = t.Apply(e)
-		}
-		if err == nil && begin == 1 {
-			err = near.Apply(e)
-		}
-		if err != nil {
-			return answer, err
-		}
-	}
-	if begin == 1 {
-		answer.Calls = near.Calls(from, min(from+n-1, near.Len()))
-	}
-	return answer, nil
-}
-
-// stateAt returns the state after an event, folded on from a state that is kept.
-func (x *index) stateAt(ctx context.Context, seq uint64) (*state.State, error) {
-	x.mu.Lock()
-	at := x.states.Nearest(seq)
-	x.mu.Unlock()
-	if at.Seq() >= seq {
-		return at, nil
-	}
-	for e, err := range x.source.read(ctx, at.Seq()+1) {
-		if err == nil {
-			err = at.Apply(e)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e.Seq >= seq {
-			break
-		}
-	}
-	return at, nil
+	return x.source.session.Now()
 }

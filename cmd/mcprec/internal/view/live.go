@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -45,28 +46,19 @@ func (x *events) send(name string, value any) {
 // mayHurry reports whether the latest event is old enough for another of its kind.
 func (x *events) mayHurry() bool { return time.Since(x.latest) >= livePause }
 
-// live tells a page, while it reads, how the session grows, and what it waits for.
-func (x *Server) live(w http.ResponseWriter, r *http.Request, i *index) error {
-	grown, end := i.watch()
+// live tells a page, while it reads, how the session grows.
+func (x shown) live(w http.ResponseWriter, r *http.Request, i *index) error {
+	grown, end := i.growth.watch()
 	defer end()
 	out := newEvents(w)
-	told := ""
 	for out.err == nil {
-		indexed, done := i.progress()
-		out.id = indexed
-		head, err := x.session(r.Context(), i)
+		_, done := i.progress()
+		head, err := x.describe(r.Context(), i)
 		if err != nil {
 			return err
 		}
+		out.id = head.Indexed
 		out.send("head", head)
-		answer, err := x.why(i, r)
-		if err != nil {
-			return err
-		}
-		if now := answer.(whyAnswer); told != fmt.Sprint(now.Stuck, len(now.Findings)) {
-			told = fmt.Sprint(now.Stuck, len(now.Findings))
-			out.send("why", now)
-		}
 		if done {
 			out.send("end", struct{}{})
 			return nil
@@ -80,8 +72,41 @@ func (x *Server) live(w http.ResponseWriter, r *http.Request, i *index) error {
 		case <-r.Context().Done():
 			return nil
 		case <-grown:
-		case <-time.After(stuckAfter): // a session that hangs does not grow
 		}
 	}
 	return nil
+}
+
+// growth wakes those who wait for an index to grow. The zero growth is ready.
+type growth struct {
+	mu       sync.Mutex
+	watchers map[chan struct{}]bool
+}
+
+// tell wakes those who wait.
+func (x *growth) tell() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for c := range x.watchers {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// watch returns a channel that gets a value after the index has grown, and the end of that.
+func (x *growth) watch() (grown <-chan struct{}, end func()) {
+	c := make(chan struct{}, 1)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.watchers == nil {
+		x.watchers = map[chan struct{}]bool{}
+	}
+	x.watchers[c] = true
+	return c, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.watchers, c)
+	}
 }

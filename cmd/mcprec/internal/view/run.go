@@ -102,16 +102,6 @@ func (x *replays) forget(of *index) {
 	}
 }
 
-// close drops the recording.
-func (x *replays) close() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.recording = nil
-	if x.drop != nil {
-		x.drop.Stop()
-	}
-}
-
 // parseSetup reads a setup as mcprec replay does.
 func parseSetup(client, server, capacity string) (setup replay.Setup, err error) {
 	for _, end := range []struct {
@@ -133,61 +123,27 @@ func parseSetup(client, server, capacity string) (setup replay.Setup, err error)
 }
 
 // run answers with a closed replay under the models and the capacity of the request.
-func (x *Server) run(i *index, r *http.Request) (any, error) {
+func (x *replays) run(i *index, r *http.Request) (any, error) {
 	query := r.URL.Query()
 	setup, err := parseSetup(query.Get("client"), query.Get("server"), query.Get("capacity"))
 	if err != nil {
 		return nil, err
 	}
-	recording, err := x.replays.load(r.Context(), i)
+	recording, err := x.load(r.Context(), i)
 	if err != nil {
 		return nil, err
 	}
-	return i.play(r.Context(), recording, setup)
+	asOfNow := *recording // which other requests may play meanwhile
+	asOfNow.GoesOn(i.now())
+	return play(r.Context(), i, &asOfNow, setup)
 }
 
-// play replays a recording, and names its frames as the rows of the session do.
-func (x *index) play(ctx context.Context, recording *replay.Recording, setup replay.Setup) (picture.Run, error) {
+// play replays a recording of a session, and names its frames as the rows of the session do.
+func play(ctx context.Context, i *index, recording *replay.Recording, setup replay.Setup) (picture.Run, error) {
 	var seqs []uint64
 	run := picture.NewRun(recording, setup, func(seq uint64) picture.Frame {
 		seqs = append(seqs, seq)
 		return picture.Frame{Seq: seq}
 	})
-	return run, x.name(ctx, seqs, run.Frames)
-}
-
-// name fills in the frames of some events.
-func (x *index) name(ctx context.Context, seqs []uint64, frames map[string]picture.Frame) error {
-	slices.Sort(seqs)
-	rows, err := x.rowsAt(ctx, slices.Compact(seqs))
-	for key, frame := range frames {
-		if row, ok := rows[frame.Seq]; ok {
-			frames[key] = picture.Frame{Seq: row.Seq, Label: row.Label, Kind: row.Kind, Dir: row.Dir, Tone: row.Tone}
-		}
-	}
-	return err
-}
-
-// rowsAt returns the rows of some events, which rise.
-func (x *index) rowsAt(ctx context.Context, seqs []uint64) (map[uint64]picture.Row, error) {
-	found := map[uint64]picture.Row{}
-	for len(seqs) > 0 {
-		answer, err := x.rows(ctx, seqs[0], maxRows)
-		if err != nil || len(answer.Rows) == 0 {
-			return found, err
-		}
-		for _, row := range answer.Rows {
-			if row.Seq == seqs[0] {
-				found[row.Seq] = row
-				seqs = seqs[1:]
-				if len(seqs) == 0 {
-					break
-				}
-			}
-		}
-		if last := answer.Rows[len(answer.Rows)-1].Seq; len(seqs) > 0 && seqs[0] <= last {
-			return found, nil
-		}
-	}
-	return found, nil
+	return run, i.name(ctx, seqs, run.Frames)
 }

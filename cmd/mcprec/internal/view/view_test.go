@@ -17,24 +17,12 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/transport"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens")
-
-// plainWords are Words without those of the command.
-type plainWords struct{}
-
-func (plainWords) Live(_ context.Context, s *session.Session, _ store.Header) (why.Live, error) {
-	return why.Live{Now: s.Now()}, nil
-}
-
-func (plainWords) Why(_ *session.Session, _ store.Header, told why.Report, isLive bool) ([]string, why.Report) {
-	return []string{fmt.Sprintf("stuck: %t, live: %t", told.Stuck(), isLive)}, told
-}
 
 // openFixture opens a session of a file.
 func openFixture(t *testing.T, path string) *session.Session {
@@ -49,7 +37,6 @@ func openFixture(t *testing.T, path string) *session.Session {
 // serve returns a server of sessions whose indexing has ended.
 func serve(t *testing.T, options Options) *Server {
 	t.Helper()
-	options.Words = plainWords{}
 	x, err := Listen(t.Context(), "127.0.0.1:0", options)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +79,7 @@ func golden(t *testing.T, name, text string) {
 // TestAnswers holds the answer of every path about the bundled session to a golden.
 func TestAnswers(t *testing.T) {
 	x := serve(t, Options{Sessions: []*session.Session{openFixture(t, "../../../../fixtures/seed.jsonl")}})
-	<-x.indexes[0].ended
+	<-x.sessions.named[0].ended
 	var text strings.Builder
 	for _, path := range []string{
 		"session", "session?s=1", "session?id=01a1fee3", "rows", "rows?from=5&n=2", "rows?from=13", "rows?n=many", "overview?n=4",
@@ -201,7 +188,7 @@ func TestLive(t *testing.T) {
 	}
 	defer db.Close()
 	const id = "019a0000-0000-7000-8000-00000000000a"
-	header := store.Header{ID: id, Start: time.Now(), Transport: "stdio"}
+	header := store.Header{ID: id, Start: time.Now().Add(-time.Hour), Transport: "stdio"}
 	spool, err := db.Spool(t.Context(), store.Event{Seq: 1, Kind: store.Opened, Payload: header.Encode()})
 	if err != nil {
 		t.Fatal(err)
@@ -247,6 +234,9 @@ func TestLive(t *testing.T) {
 	if head := await(2); head.State != store.Live || head.Done {
 		t.Errorf("%+v", head)
 	}
+	if waited := replayedWait(t, x); waited < time.Hour {
+		t.Errorf("in the replay of a session that goes on, the open call waited %v, want until now", waited)
+	}
 	write(store.Frame, transport.ServerToClient, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	await(3)
 	status, body := ask(t, x, "rows?from=3")
@@ -264,6 +254,23 @@ func TestLive(t *testing.T) {
 	if err != nil || !strings.Contains(string(rest), "event: end") {
 		t.Errorf("%s, %v", rest, err)
 	}
+}
+
+// replayedWait returns how long the one open call of the session has waited, as its replay says.
+func replayedWait(t *testing.T, x *Server) time.Duration {
+	t.Helper()
+	_, body := ask(t, x, "run")
+	var run struct {
+		Verdict struct{ Unanswered []struct{ Waited string } }
+	}
+	if err := json.Unmarshal(body, &run); err != nil || len(run.Verdict.Unanswered) != 1 {
+		t.Fatalf("%v in %s", err, body)
+	}
+	waited, err := time.ParseDuration(run.Verdict.Unanswered[0].Waited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return waited
 }
 
 // TestExplore: an exploration sends a report with the failing schedule beside one that passes; one
@@ -321,11 +328,41 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %d %s", id, status, body)
 		}
 	}
-	if len(x.listed) > keptOpen || l.opened != 3*keptOpen {
-		t.Errorf("%d are open of %d", len(x.listed), l.opened)
+	if len(x.sessions.listed) > keptOpen || l.opened != 3*keptOpen {
+		t.Errorf("%d are open of %d", len(x.sessions.listed), l.opened)
 	}
-	if status, _ := ask(t, x, "rows?id=none"); status != 404 {
-		t.Errorf("no such session: %d", status)
+	for range 2 {
+		if status, _ := ask(t, x, "rows?id=none"); status != 404 {
+			t.Errorf("no such session: %d", status)
+		}
+	}
+}
+
+// TestListSlow: while a session is being opened, another one answers, and a second request for the
+// first waits until it is open.
+func TestListSlow(t *testing.T) {
+	l := &fixtureList{t: t, slow: make(chan struct{})}
+	x := serve(t, Options{List: l})
+	statuses := make(chan int)
+	for range 2 {
+		go func() {
+			w := httptest.NewRecorder()
+			x.routes().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/rows?id=slow", nil))
+			statuses <- w.Code
+		}()
+	}
+	<-l.slow // one of the two opens it
+	if status, _ := ask(t, x, "rows?id=other"); status != 200 {
+		t.Errorf("another session: %d", status)
+	}
+	l.slow <- struct{}{}
+	for range 2 {
+		if status := <-statuses; status != 200 {
+			t.Errorf("the slow session: %d", status)
+		}
+	}
+	if l.opened != 2 {
+		t.Errorf("opened %d times, want once for each of two sessions", l.opened)
 	}
 }
 
@@ -333,6 +370,7 @@ func TestList(t *testing.T) {
 type fixtureList struct {
 	t      *testing.T
 	opened int
+	slow   chan struct{} // the session slow sends here when it is asked for, and receives before it opens
 }
 
 func (l *fixtureList) Sessions(context.Context, string) ([]Listed, error) { return nil, nil }
@@ -340,6 +378,10 @@ func (l *fixtureList) Sessions(context.Context, string) ([]Listed, error) { retu
 func (l *fixtureList) Open(_ context.Context, id string) (*session.Session, error) {
 	if id == "none" {
 		return nil, store.ErrNotFound
+	}
+	if id == "slow" {
+		l.slow <- struct{}{}
+		<-l.slow
 	}
 	l.opened++
 	s := openFixture(l.t, "../../../../fixtures/seed.jsonl")
@@ -379,7 +421,7 @@ func TestSpreadSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := serve(t, Options{Sessions: []*session.Session{s}})
-	<-x.indexes[0].ended
+	<-x.sessions.named[0].ended
 	for seq := uint64(3); seq < last; seq += 3 {
 		for _, path := range []string{"frame?seq=%d", "rows?n=1&from=%d"} {
 			status, body := ask(t, x, fmt.Sprintf(path, seq))

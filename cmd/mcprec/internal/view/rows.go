@@ -1,0 +1,132 @@
+package view
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/picture"
+)
+
+// Rows near the start are made of a fold of their own until the index has come there; elsewhere
+// beyond the index, of the events a little before.
+const (
+	nearStart = 5000
+	reach     = 500
+)
+
+// rows returns the rows of at most n events from a Seq on, and the calls that run beside them.
+func (x *index) rows(ctx context.Context, from, n uint64) (rowsAnswer, error) {
+	x.mu.Lock()
+	drawn := x.drawn
+	if (from+n > drawn.Len()) && !x.done { // what is beyond the index may be there already
+		x.mu.Unlock()
+		if from+n <= nearStart {
+			return x.rowsBefore(ctx, from, n, 1)
+		}
+		if from > x.length() {
+			return x.rowsBefore(ctx, from, n, max(from, reach+1)-reach)
+		}
+		x.mu.Lock()
+	}
+	part := drawn.Range(from, int(n))
+	first, last := part.Events()
+	answer := rowsAnswer{First: from, Calls: drawn.Calls(first, last), Indexed: drawn.Len()}
+	x.mu.Unlock()
+	wanted := part.Wants()
+	for i := 0; i < len(wanted); { // runs of near requests are read at once
+		for e, err := range x.source.read(ctx, wanted[i]) {
+			if err != nil {
+				return answer, err
+			}
+			if e.Seq == wanted[i] {
+				if err := part.Apply(e); err != nil {
+					return answer, err
+				}
+				i++
+			}
+			if i == len(wanted) || wanted[i] > e.Seq+reach {
+				break
+			}
+		}
+	}
+	if first <= last {
+		for e, err := range x.source.read(ctx, first) {
+			if err == nil {
+				err = part.Apply(e)
+			}
+			if err != nil {
+				return answer, err
+			}
+			if e.Seq == last {
+				break
+			}
+		}
+	}
+	answer.Rows = append([]picture.Row{}, part.Rows()...)
+	return answer, nil
+}
+
+// rowsBefore makes rows before they are indexed, from a fold that begins at an event.
+func (x *index) rowsBefore(ctx context.Context, from, n, begin uint64) (rowsAnswer, error) {
+	answer := rowsAnswer{First: from, Rows: []picture.Row{}, Calls: []picture.Call{}, Indexed: x.length()}
+	near := picture.NewIndex()
+	t := newRows(func(row picture.Row) {
+		if row.Seq >= from {
+			answer.Rows = append(answer.Rows, row)
+		}
+	})
+	for e, err := range x.source.read(ctx, begin) {
+		if err == nil && e.Seq >= from+n {
+			break
+		}
+		if err == nil {
+			err = t.Apply(e)
+		}
+		if err == nil && begin == 1 {
+			err = near.Apply(e)
+		}
+		if err != nil {
+			return answer, err
+		}
+	}
+	if begin == 1 {
+		answer.Calls = near.Calls(from, min(from+n-1, near.Len()))
+	}
+	return answer, nil
+}
+
+// name fills in the frames of some events.
+func (x *index) name(ctx context.Context, seqs []uint64, frames map[string]picture.Frame) error {
+	slices.Sort(seqs)
+	rows, err := x.rowsAt(ctx, slices.Compact(seqs))
+	for key, frame := range frames {
+		if row, ok := rows[frame.Seq]; ok {
+			frames[key] = picture.Frame{Seq: row.Seq, Label: row.Label, Kind: row.Kind, Dir: row.Dir, Tone: row.Tone}
+		}
+	}
+	return err
+}
+
+// rowsAt returns the rows of some events, which rise.
+func (x *index) rowsAt(ctx context.Context, seqs []uint64) (map[uint64]picture.Row, error) {
+	found := map[uint64]picture.Row{}
+	for len(seqs) > 0 {
+		answer, err := x.rows(ctx, seqs[0], maxRows)
+		if err != nil || len(answer.Rows) == 0 {
+			return found, err
+		}
+		for _, row := range answer.Rows {
+			if row.Seq == seqs[0] {
+				found[row.Seq] = row
+				seqs = seqs[1:]
+				if len(seqs) == 0 {
+					break
+				}
+			}
+		}
+		if last := answer.Rows[len(answer.Rows)-1].Seq; len(seqs) > 0 && seqs[0] <= last {
+			return found, nil
+		}
+	}
+	return found, nil
+}
