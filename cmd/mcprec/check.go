@@ -255,17 +255,22 @@ func listedNames(db *session.Store, sessions []store.Session, short map[store.Se
 	return names
 }
 
-// checkNamed checks the session that an argument names.
+// checkNamed checks the session that an argument names, or all of a file.
 func checkNamed(cmd *cobra.Command, options checkOptions, arg string, report *checkReport) (err error) {
-	s, err := openSession(cmd, options.home, arg)
+	all, err := session.OpenAll(cmd.Context(), options.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	defer closeInto(&err, s)
-	if arg != "-" {
-		report.open = cmp.Or(string(s.ID), terminal.ShellWord(arg))
+	for _, s := range all {
+		if arg != "-" {
+			report.open = cmp.Or(string(s.ID), terminal.ShellWord(s.Name))
+		}
+		err = errors.Join(err, checkSession(cmd, options, s, report))
 	}
-	return checkSession(cmd, options, s, report)
+	for _, s := range all {
+		err = errors.Join(err, s.Close())
+	}
+	return err
 }
 
 // checkSession checks one session and adds it to the report.
@@ -382,7 +387,8 @@ func (r *checkReport) finding(s *session.Session, f check.Finding) {
 			result := report.Result{Rule: f.Rule, Level: f.Severity.String(), Text: f.Text}
 			for _, seq := range f.Events {
 				at := report.Location{Name: fmt.Sprintf("%s#%d", s.Name, seq)}
-				if s.File != nil {
+				at.File = s.Path
+				if s.Store == nil && s.Path == "" {
 					at.File = s.Name
 				}
 				if s.Lines {

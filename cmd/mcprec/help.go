@@ -129,6 +129,8 @@ const sessionsTopic = `A SESSION is
   -          a fixture on standard input
   a path     a fixture, or a file that another recorder wrote: a name with a dot or a
              slash in it, or the name of a file that is there
+  a path@N   the Nth session of a file with several, such as a log of Claude Desktop or
+             of VS Code; path@last is the newest. check and why take all of a file
   an id      or the beginning of one, if no other begins so: mcprec list shows them
   a label    the newest session with it, as record --label gave it: fs, or env=ci
   nothing    the session that started last

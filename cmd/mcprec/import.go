@@ -31,16 +31,17 @@ that differs from what is there under its id is an error.
 What other recorders wrote is known by its content, and --from FORMAT insists on a
 format. The formats are
 
-` + helpTable(17, foreign.Formats, func(format foreign.Format) (string, string) { return format.Name, format.Says }) + `
+` + helpTable(18, foreign.Formats, func(format foreign.Format) (string, string) { return format.Name, format.Says }) + `
 What a format has no event for becomes a note, and so does what is to be known of its
 bytes: most recorders keep messages, not the bytes that passed.
 
 A session is stored as it is in its file. If something in it looks like a secret, a line on
 stderr says so: it is masked when it is shown, and mcprec redact takes it out for good.
 
-A file with the sessions of several servers becomes as many. One with one may also be
-named wherever a fixture is wanted, without an import.`,
-		Example: "  mcprec import session.jsonl\n  mcprec import --from har network.har",
+A file with several sessions, such as a HAR of two servers or a host's log in which a
+server was started again, becomes as many. Any of these files may also be named wherever a
+SESSION is wanted, without an import: mcprec help sessions says how to choose among several.`,
+		Example: "  mcprec import session.jsonl\n  mcprec import --from har network.har\n  mcprec import ~/Library/Logs/Claude/mcp-server-files.log",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return exit.Usagef("import: no file; use mcprec import FILE...")
@@ -139,13 +140,5 @@ func readSessions(r io.Reader, format foreign.Format) ([][]store.Event, error) {
 			return [][]store.Event{events}, err
 		}
 	}
-	data, err := io.ReadAll(b)
-	if err != nil {
-		return nil, err
-	}
-	sessions, err := format.DecodeAll(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", format.Name, err)
-	}
-	return sessions, nil
+	return format.ReadAll(b)
 }

@@ -120,12 +120,7 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 // ask returns the answers about the sessions that the arguments name.
 func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []explain.Answer, err error) {
 	if arg != "" {
-		s, err := openSession(cmd, o.home, arg)
-		if err != nil {
-			return nil, err
-		}
-		a, err := explain.Session(cmd.Context(), s, o.after)
-		return []explain.Answer{a}, errors.Join(err, s.Close())
+		return o.askNamed(cmd, arg)
 	}
 	db, err := openStore(cmd, o.home)
 	if err != nil {
@@ -162,6 +157,30 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []explain.Answe
 	}
 	a, err := explain.Session(cmd.Context(), db.Session(*newest), o.after)
 	return []explain.Answer{a}, err
+}
+
+// askNamed returns the answer about the session that an argument names. Of a file with several it
+// is those about the ones that are stuck, or else about the last.
+func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []explain.Answer, err error) {
+	all, err := session.OpenAll(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, s := range all {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	for i, s := range all {
+		a, err := explain.Session(cmd.Context(), s, o.after)
+		if err != nil {
+			return nil, err
+		}
+		if a.Stuck() || i == len(all)-1 && len(answers) == 0 {
+			answers = append(answers, a)
+		}
+	}
+	return answers, nil
 }
 
 // stuckIn says for people what was stuck in a session.

@@ -38,6 +38,7 @@ type Fold struct {
 	stderr  frame    // the last line of standard error, before the session ended
 	parting frame    // the same, also behind that
 	lost    uint64   // events that could not be recorded
+	gap     moment   // the last place where messages of the server are missing
 	stalls  [3]stall // what the receiver of a direction does not take
 	exit    store.ExitInfo
 	exited  moment
@@ -224,6 +225,10 @@ func (f *Fold) Apply(e store.Event) (err error) {
 		f.endAt("recorder", "the recording ended")
 	case store.Lost:
 		f.lost++
+		info, err := store.DecodePayload[store.LostInfo](e)
+		if err == nil && info.Frames > 0 && slices.Contains(info.Streams, s2c.String()) {
+			f.gap = f.now
+		}
 	}
 	return err
 }

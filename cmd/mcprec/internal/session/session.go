@@ -21,7 +21,6 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
-	"github.com/mcprec/mcprec/store/foreign"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
@@ -35,24 +34,50 @@ type Session struct {
 	Store   *Store          // nil for a fixture
 	File    io.ReadCloser   // of a fixture
 	Masker  Masker          // masks the events
+	Path    string          // of a fixture in a file
 	Lines   bool            // of a fixture: event N is line N
+	decoded []store.Event   // of a fixture in a format that may have several sessions in a file
 	salvage bool            // of a damaged store: yield every event with a good checksum
 }
 
 // Open finds what the argument names. Standard input is in, and what goes wrong when a store
-// is closed is written to errs. The session must be closed.
+// is closed is written to errs. The session must be closed. A file with several sessions is an
+// error that lists them.
 func Open(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writer) (*Session, error) {
+	all, err := OpenAll(ctx, home, arg, in, errs)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 1 {
+		err := listed(arg, all)
+		for _, s := range all {
+			err = errors.Join(err, s.Close())
+		}
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// OpenAll is Open for commands that take all sessions of a file. There is at least one.
+func OpenAll(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writer) ([]*Session, error) {
 	if arg != "-" && !IsPath(arg) {
-		return openStored(ctx, home, errs, func(db *Store) (store.Session, error) { return db.Find(ctx, arg) })
+		return oneOf(openStored(ctx, home, errs, func(db *Store) (store.Session, error) { return db.Find(ctx, arg) }))
 	}
 	d, err := home.Masker(nil)
 	if err != nil {
 		return nil, err
 	}
 	if arg == "-" {
-		return &Session{Name: "standard input", File: io.NopCloser(in), Masker: d}, nil
+		return openFixture(&Session{Name: "standard input", File: io.NopCloser(in), Masker: d}, anyNumber)
 	}
+	path, number := arg, anyNumber
 	f, err := OpenFile(arg)
+	if errors.Is(err, fs.ErrNotExist) {
+		if base, picked, ok := numbered(arg); ok {
+			path, number = base, picked
+			f, err = OpenFile(path)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) { // a label may look like a path
 		labelled, fault := openStored(ctx, home, errs, func(db *Store) (store.Session, error) {
 			found, _ := db.Labelled(ctx, arg)
@@ -62,17 +87,16 @@ func Open(ctx context.Context, home Home, arg string, in io.Reader, errs io.Writ
 			return found[0], nil
 		})
 		if fault == nil {
-			return labelled, nil
+			return []*Session{labelled}, nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	head := make([]byte, 4096)
-	n, _ := f.ReadAt(head, 0)            // a pipe cannot be read twice, and its lines have no numbers
-	_, other := foreign.Detect(head[:n]) // our own form has an event a line
-	return &Session{Name: arg, File: f, Lines: n > 0 && !other, Masker: d}, nil
+	return openFixture(&Session{Name: path, Path: path, File: f, Masker: d}, number)
 }
+
+func oneOf(s *Session, err error) ([]*Session, error) { return []*Session{s}, err }
 
 // openStored opens the session of the store that find returns.
 func openStored(ctx context.Context, home Home, errs io.Writer, find func(*Store) (store.Session, error)) (*Session, error) {
@@ -165,7 +189,7 @@ func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadO
 		return s.Store.Read(ctx, s.ID, from, options)
 	}
 	return func(yield func(store.Event, error) bool) {
-		for e, err := range jsonl.Decode(s.File) {
+		for e, err := range s.decode() {
 			if err != nil {
 				err = fmt.Errorf("%s: %w", s.Name, err)
 			}
@@ -174,6 +198,14 @@ func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadO
 			}
 		}
 	}
+}
+
+// decode yields the events of a fixture.
+func (s *Session) decode() iter.Seq2[store.Event, error] {
+	if s.decoded != nil {
+		return jsonl.Each(s.decoded)
+	}
+	return jsonl.Decode(s.File)
 }
 
 // Now returns the present time since the start of a live session; 0 for any other.
@@ -251,7 +283,7 @@ func (s *Session) Keep() error {
 
 // Rewind goes back to the first event.
 func (s *Session) Rewind() error {
-	if s.Store != nil {
+	if s.Store != nil || s.decoded != nil {
 		return nil
 	}
 	f, ok := s.File.(io.Seeker)
