@@ -126,6 +126,8 @@ var doors = map[string][]string{
 	"record": {"wire record -v -o O -- fakeserver echo", "wire record -v -o O --target {URL}?api_key=query-key-6b5a4c --listen 127.0.0.1:0",
 		"wire record -v -o O --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c --listen 127.0.0.1:0"},
 	"demo":    {"demo"},
+	"wrap":    {"wrap", "wrap --format json"}, // see testdata/script/wrap.txtar
+	"unwrap":  {"unwrap"},
 	"version": {"version"},
 
 	"completion": {"completion bash"},

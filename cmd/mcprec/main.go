@@ -93,7 +93,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 		}
 		root.AddCommand(commands...)
 	}
-	add("Record", newRecord(std), newDemo())
+	add("Record", newRecord(std), newWrap(), newUnwrap(), newDemo())
 	add("Look", newList(), newShow(), newTail(), newView(), newState(), newTools(), newServers(), newDiff(), newBisect())
 	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newCapacity())
 	add("Test", newServe(std), newDrive())

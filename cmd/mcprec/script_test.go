@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 		"floorpass":    floorPass,
 		"floorwrite":   floorWrite,
 		"stuckserver":  stuckServer,
+		"asclient":     asClient,
 	})
 }
 

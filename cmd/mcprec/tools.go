@@ -112,6 +112,7 @@ type summarized struct {
 type table struct {
 	head []string
 	rows []tableRow
+	left bool // all columns are words
 }
 
 type tableRow struct {
@@ -168,7 +169,7 @@ func (s *span) sessions(cmd *cobra.Command, db *session.Store) (list []store.Ses
 	return list, err
 }
 
-// print writes the table. Numbers are right, the last column is open.
+// print writes the table. Numbers stand on the right of their column, the last column is open.
 func (t table) print(w *terminal.Screen) {
 	if len(t.rows) == 0 {
 		return
@@ -190,7 +191,7 @@ func (t table) print(w *terminal.Screen) {
 			if i > 0 {
 				b.WriteString("  ")
 			}
-			if i == 0 || i == len(cells)-1 {
+			if t.left || i == 0 || i == len(cells)-1 {
 				width = -width
 			}
 			fmt.Fprintf(&b, "%*s", width, cell)

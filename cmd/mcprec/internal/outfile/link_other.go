@@ -6,3 +6,6 @@ import "io/fs"
 
 // mayFollow: links are an administrator's here.
 func mayFollow(fs.FileInfo) bool { return true }
+
+// giveTo does nothing: the folder says who owns a file here.
+func giveTo(string, fs.FileInfo) error { return nil }

@@ -13,3 +13,17 @@ func mayFollow(link fs.FileInfo) bool {
 	x, ok := link.Sys().(*syscall.Stat_t)
 	return ok && (x.Uid == 0 || int(x.Uid) == os.Geteuid())
 }
+
+// giveTo gives a file of ours the owner and the group of another. Where only the group cannot be
+// given, the file keeps ours.
+func giveTo(name string, like fs.FileInfo) error {
+	x, ok := like.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	err := os.Chown(name, int(x.Uid), int(x.Gid))
+	if int(x.Uid) == os.Geteuid() {
+		return nil
+	}
+	return err
+}

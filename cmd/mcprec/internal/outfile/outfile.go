@@ -3,6 +3,7 @@
 package outfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -114,6 +115,51 @@ func Replace(name string, write func(io.Writer) error) error {
 			_ = os.Chmod(tmp, info.Mode().Perm()) // else the mode is 0600
 		}
 		return writeError(target, os.Rename(tmp, target))
+	})
+}
+
+// ErrChanged is the error for a file that is no longer what was read.
+var ErrChanged = errors.New("it was changed meanwhile; run the command again")
+
+// Exchange replaces the content of a file if it is still old, else it returns [ErrChanged]. The
+// file keeps its mode and its owner, and the content is on the disk before the file has it. Exchange
+// follows the user's own symbolic link.
+func Exchange(name string, old, content []byte) error {
+	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 && !mayFollow(info) {
+		return fmt.Errorf("write %s: it is a symbolic link of another user; name the file itself", name)
+	}
+	target, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(target, os.O_WRONLY, 0) // a file that is read-only stays as it is
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	write := func(w io.Writer) error {
+		_, err := w.Write(content)
+		if f, ok := w.(*os.File); ok {
+			err = errors.Join(err, f.Sync())
+		}
+		return err
+	}
+	return writeFile(target, write, func(tmp string) error {
+		err := errors.Join(giveTo(tmp, info), os.Chmod(tmp, info.Mode().Perm()))
+		if err != nil {
+			return writeError(target, err)
+		}
+		now, err := os.ReadFile(target)
+		if err == nil && !bytes.Equal(now, old) {
+			return fmt.Errorf("write %s: %w", name, ErrChanged)
+		}
+		if err == nil {
+			err = os.Rename(tmp, target)
+		}
+		return writeError(target, err)
 	})
 }
 

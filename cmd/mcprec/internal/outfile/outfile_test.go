@@ -1,7 +1,9 @@
 package outfile
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,5 +39,35 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 2 {
 		t.Errorf("the folder has %v", left)
+	}
+}
+
+// Exchange keeps the mode and a symbolic link, and leaves a file alone that has changed.
+func TestExchange(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "settings.json")
+	link := filepath.Join(dir, "link.json")
+	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Chmod(file, 0o640), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Exchange(link, []byte("old"), []byte("new")); err != nil {
+		t.Error(err)
+	}
+	if err := Exchange(link, []byte("old"), []byte("newer")); !errors.Is(err, ErrChanged) {
+		t.Errorf("a changed file: %v", err)
+	}
+	text, _ := os.ReadFile(file)
+	info, err := os.Lstat(link)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 || string(text) != "new" {
+		t.Errorf("%v, the link is %v, the file has %q", err, info, text)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("the folder has %v", left)
+	}
+	if err := Exchange(filepath.Join(dir, "none"), nil, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
 	}
 }

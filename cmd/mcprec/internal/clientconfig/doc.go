@@ -1,0 +1,45 @@
+// Package clientconfig puts a recorder in front of the servers in the configuration files of MCP
+// clients, and takes it out again.
+//
+// # What it promises
+//
+// An edit replaces the value of a server's command and of its arguments, and no other byte of the
+// file: comments, the order of keys, line ends, a byte order mark and the spelling of numbers stay.
+// [Wrap] followed by [Unwrap] gives the file back byte for byte, whatever was changed elsewhere in
+// it meanwhile. What a user changed inside a wrapped entry survives: an argument, a variable of the
+// environment.
+//
+// A file is replaced as a whole or not at all, and not if it is no longer what was read: a client
+// may rewrite its configuration while it runs. Two mcprec do not edit at the same time.
+//
+// # Layout
+//
+// clients.go has the table of clients as data: for each the files, the keys under which its servers
+// stand, and the scope; and makes [Location]s of it for a machine. A file is JSON, with comments and
+// trailing commas or without, or TOML. json.go and toml.go parse a file into the same tree of nodes,
+// each with its range of bytes. servers.go finds the [Server]s in the tree. edit.go decides which
+// bytes to replace. These read no file and ask no clock.
+//
+// A server's command is one of
+//
+//	"command": "npx", "args": ["-y", "x"]          most clients
+//	"command": {"path": "npx", "args": [...]}      Zed, until 2025
+//	"command": ["npx", "-y", "x"]                  opencode
+//	command = "npx"                                TOML: in a table, an inline table, behind dotted keys
+//
+// The old command keeps its own bytes and becomes an argument:
+//
+//	"command": "/usr/local/bin/mcprec", "args": ["record", "-l", "client=cursor", "-l", "server=fs", "--", "npx", "-y", "x"]
+//
+// originals.go keeps what stood in the place of each edit, in wraps.jsonl in the store's folder
+// (0600): an [Original] a line, with the old and the new bytes of the command and of the arguments.
+// It is written before the client's file is, and forgets a server when it is unwrapped. If an entry
+// is as wrap left it, the old bytes are put back. If it is not, or nothing was kept of it, mcprec's
+// own words are taken out of the list of arguments, and the rest stays.
+//
+// # What it refuses
+//
+// Keys that stand twice, where the client and mcprec may disagree about which one counts; a command
+// or arguments of another type; files that do not parse; remote servers, which have no command. YAML
+// is not edited. It keeps no copy of a file, and of an entry neither the environment nor headers.
+package clientconfig

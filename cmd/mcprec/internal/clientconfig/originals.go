@@ -1,0 +1,167 @@
+package clientconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+)
+
+// Originals are what wrap has replaced in the files of clients, kept in a folder.
+type Originals struct{ Folder string }
+
+func (o Originals) file() string { return filepath.Join(o.Folder, "wraps.jsonl") }
+
+// List returns what is kept, oldest first.
+func (o Originals) List() (kept []Original, err error) {
+	content, err := os.ReadFile(o.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range bytes.Split(content, []byte("\n")) {
+		var original Original
+		if len(line) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(line, &original); err != nil {
+			return nil, fmt.Errorf("read %s, line %d: %w; move the file away, and mcprec unwrap does without it", o.file(), i+1, err)
+		}
+		kept = append(kept, original)
+	}
+	return kept, nil
+}
+
+// save replaces what is kept.
+func (o Originals) save(keep []Original) error {
+	f, err := os.OpenFile(o.file(), os.O_CREATE|os.O_RDONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	old, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	for _, original := range keep {
+		if err := encoder.Encode(original); err != nil {
+			return err
+		}
+	}
+	return outfile.Exchange(o.file(), old, content.Bytes())
+}
+
+// lock waits until no other mcprec edits a file.
+func (o Originals) lock() (unlock func(), err error) {
+	l := flock.New(filepath.Join(o.Folder, "wraps.lock"), flock.SetPermissions(0o600))
+	if err := l.Lock(); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", l.Path(), err)
+	}
+	return func() { _ = l.Close() }, nil
+}
+
+// Edit is an edit of a document: the document after it, with the originals of its entries. An edit
+// may add to the originals and take from them.
+type Edit func(doc []byte, kept []Original) (edited []byte, keep []Original, err error)
+
+// Change edits a client's file. The originals are on the disk before the file is. Nothing is written
+// if the edit returns an error or the same document, or if the file is no longer what was read
+// ([outfile.ErrChanged]).
+func (o Originals) Change(file string, edit Edit) error {
+	unlock, err := o.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	kept, err := o.List()
+	if err != nil {
+		return err
+	}
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	edited, keep, err := edit(doc, slices.Clone(kept))
+	if err != nil || bytes.Equal(edited, doc) {
+		return err
+	}
+	// Between the two files both have what either may need.
+	both := slices.Clone(keep)
+	for _, original := range kept {
+		if !slices.ContainsFunc(keep, func(k Original) bool { return k.of(original.Location, original.Name) }) {
+			both = append(both, original)
+		}
+	}
+	if err := o.save(both); err != nil {
+		return err
+	}
+	if err := outfile.Exchange(file, doc, edited); err != nil {
+		return err
+	}
+	if len(both) > len(keep) {
+		return o.save(keep)
+	}
+	return nil
+}
+
+// WrapAll is an [Edit]: it wraps servers of one file. front returns the words to be put before a
+// server's command.
+func WrapAll(servers []Server, front func(*Server) []string) Edit {
+	return func(doc []byte, kept []Original) ([]byte, []Original, error) {
+		for i := range servers {
+			s := &servers[i]
+			edited, original, err := Wrap(doc, s.Location, s.Name, front(s))
+			if err != nil {
+				return nil, nil, fmt.Errorf("server %q: %w", s.Name, err)
+			}
+			doc = edited
+			kept = append(slices.DeleteFunc(kept, func(k Original) bool { return k.of(s.Location, s.Name) }), original)
+		}
+		return doc, kept, nil
+	}
+}
+
+// UnwrapAll is an [Edit]: it unwraps servers of one file. It calls unknown for each of which nothing
+// was kept. What was kept of servers of this file that are not wrapped any more is forgotten.
+func UnwrapAll(servers []Server, unknown func(*Server)) Edit {
+	return func(doc []byte, kept []Original) ([]byte, []Original, error) {
+		for i := range servers {
+			s := &servers[i]
+			var was *Original
+			for j := range kept {
+				if kept[j].of(s.Location, s.Name) {
+					was = &kept[j]
+				}
+			}
+			if was == nil {
+				unknown(s)
+			}
+			edited, _, err := Unwrap(doc, s.Location, s.Name, was)
+			if err != nil {
+				return nil, nil, fmt.Errorf("server %q: %w", s.Name, err)
+			}
+			doc = edited
+		}
+		keep := slices.DeleteFunc(slices.Clone(kept), func(k Original) bool {
+			if k.File != servers[0].File {
+				return false
+			}
+			s, err := findOne(doc, k.Location, k.Name)
+			return err != nil || s.State == Direct
+		})
+		return doc, keep, nil
+	}
+}

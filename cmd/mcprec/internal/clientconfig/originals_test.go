@@ -1,0 +1,172 @@
+package clientconfig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+)
+
+// severalServers is a document with servers s0, s1, …
+func severalServers(count int) string {
+	var entries []string
+	for i := range count {
+		entries = append(entries, fmt.Sprintf(`  "s%d": {"command": "npx", "args": ["%[1]d"], "env": {"TOKEN": "hunter2"}}`, i))
+	}
+	return "{\"mcpServers\": { // mine\n" + strings.Join(entries, ",\n") + "\n}}\n"
+}
+
+func testFrontOf(*Server) []string { return testFront }
+
+// TestAtOnce: many mcprec that wrap servers of one file lose none, and none of the originals.
+func TestAtOnce(t *testing.T) {
+	const count = 12
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(file, []byte(severalServers(count)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kept := Originals{t.TempDir()}
+	at := Location{Client: "c", File: file, Keys: []string{"mcpServers"}}
+	each := func(change func(s Server) error) {
+		var running sync.WaitGroup
+		for i := range count {
+			running.Go(func() {
+				if err := change(Server{Location: at, Name: fmt.Sprintf("s%d", i)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+	}
+	each(func(s Server) error { return kept.Change(file, WrapAll([]Server{s}, testFrontOf)) })
+	list, err := kept.List()
+	if err != nil || len(list) != count {
+		t.Errorf("%d originals, %v", len(list), err)
+	}
+	stored, err := os.ReadFile(kept.file())
+	if err != nil || strings.Contains(string(stored), "hunter2") {
+		t.Errorf("%v, the originals have the environment:\n%s", err, stored)
+	}
+	if info, err := os.Stat(kept.file()); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	found := Look([]Location{at})
+	if len(found.Servers) != count || len(found.Faults) > 0 {
+		t.Fatalf("%+v", found)
+	}
+	for _, s := range found.Servers {
+		if s.State != Wrapped {
+			t.Errorf("%s is %s", s.Name, s.State)
+		}
+	}
+	each(func(s Server) error {
+		return kept.Change(file, UnwrapAll([]Server{s}, func(s *Server) { t.Errorf("nothing kept of %s", s.Name) }))
+	})
+	if text, err := os.ReadFile(file); err != nil || string(text) != severalServers(count) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if list, err := kept.List(); err != nil || len(list) != 0 {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}
+
+// TestChangedMeanwhile: a file that its client writes between the reading and the writing is left
+// alone, and what is kept of the entry then does no harm.
+func TestChangedMeanwhile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(severalServers(2))
+	kept := Originals{t.TempDir()}
+	at := Location{Client: "c", File: file, Keys: []string{"mcpServers"}}
+	wrap := WrapAll([]Server{{Location: at, Name: "s1"}}, testFrontOf)
+	err := kept.Change(file, func(doc []byte, originals []Original) ([]byte, []Original, error) {
+		write(severalServers(3))
+		return wrap(doc, originals)
+	})
+	if !errors.Is(err, outfile.ErrChanged) {
+		t.Errorf("it was written: %v", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != severalServers(3) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for _, edit := range []Edit{wrap, UnwrapAll([]Server{{Location: at, Name: "s1"}}, func(*Server) {})} {
+		if err := kept.Change(file, edit); err != nil {
+			t.Error(err)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != severalServers(3) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if list, err := kept.List(); err != nil || len(list) != 0 {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}
+
+// TestLocations: where the files of clients are, by the system.
+func TestLocations(t *testing.T) {
+	none := func(string) string { return "" }
+	set := func(name string) string {
+		return map[string]string{"CODEX_HOME": "/codex", "XDG_CONFIG_HOME": "/xdg", "CLAUDE_CONFIG_DIR": "relative"}[name]
+	}
+	for _, test := range []struct {
+		goos   string
+		getenv func(string) string
+		want   string // CLIENT FILE KEY...
+	}{
+		{"linux", none, "claude-desktop /home/u/.config/Claude/claude_desktop_config.json mcpServers"},
+		{"darwin", none, "claude-desktop /home/u/Library/Application Support/Claude/claude_desktop_config.json mcpServers"},
+		{"windows", none, "claude-desktop /home/u/AppData/Roaming/Claude/claude_desktop_config.json mcpServers"},
+		{"linux", set, "claude-desktop /xdg/Claude/claude_desktop_config.json mcpServers"},
+		{"linux", set, "claude-code /home/u/.claude.json mcpServers"},
+		{"linux", none, "claude-code /home/u/.claude.json projects /p/sub mcpServers"},
+		{"linux", none, "claude-code /home/u/.claude.json projects /p mcpServers"},
+		{"linux", none, "claude-code /p/.mcp.json mcpServers"},
+		{"darwin", none, "vscode /home/u/Library/Application Support/Code/User/mcp.json servers"},
+		{"darwin", none, "vscode /p/sub/.vscode/mcp.json servers"},
+		{"darwin", none, "zed /home/u/.config/zed/settings.json context_servers"},
+		{"windows", none, "zed /home/u/AppData/Roaming/Zed/settings.json context_servers"},
+		{"linux", none, "codex /home/u/.codex/config.toml mcp_servers"},
+		{"linux", set, "codex /codex/config.toml mcp_servers"},
+		{"linux", none, "opencode /home/u/.config/opencode/opencode.json mcp servers"},
+		{"linux", none, "amp /home/u/.config/amp/settings.json amp.mcpServers"},
+	} {
+		system := System{GOOS: test.goos, Home: "/home/u", Getenv: test.getenv, Folders: []string{"/p/sub", "/p"}}
+		found := false
+		for _, at := range system.Locations() {
+			line := strings.Join(append([]string{at.Client, filepath.ToSlash(at.File)}, at.Keys...), " ")
+			found = found || line == test.want
+		}
+		if !found {
+			t.Errorf("on %s nothing is at %s", test.goos, test.want)
+		}
+	}
+}
+
+// TestLocationsIn: what a file that the user names is taken for.
+func TestLocationsIn(t *testing.T) {
+	system := System{GOOS: "linux", Home: "/home/u", Getenv: func(string) string { return "" }, Folders: []string{"/p"}}
+	for _, test := range []struct{ file, client, want string }{
+		{"/home/u/.cursor/mcp.json", "", "cursor user mcpServers"},
+		{"/elsewhere/.vscode/mcp.json", "", "vscode project servers"},
+		{"/elsewhere/opencode.jsonc", "", "opencode project mcp"},
+		{"/elsewhere/x.toml", "codex", "codex user mcp_servers"},
+		{"/elsewhere/x.json", "claude-code", "claude-code user mcpServers"},
+		{"/elsewhere/x.json", "", "other other mcpServers"},
+		{"/elsewhere/x.json", "mine", "mine other mcpServers"},
+	} {
+		list := system.LocationsIn(test.file, test.client)
+		first := list[0]
+		if got := strings.Join(append([]string{first.Client, string(first.Scope)}, first.Keys...), " "); got != test.want || first.File != test.file {
+			t.Errorf("%s of %q: %s in %s, want %s", test.file, test.client, got, first.File, test.want)
+		}
+	}
+}

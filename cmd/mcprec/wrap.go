@@ -1,0 +1,537 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/clientconfig"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/store"
+)
+
+// wrapOptions are the options of wrap and unwrap.
+type wrapOptions struct {
+	home
+	undo    bool // unwrap
+	client  string
+	config  string
+	user    bool
+	project bool
+	all     bool
+	dry     bool
+	format  string
+}
+
+func newWrap() *cobra.Command {
+	cmd := newWrapping(false)
+	cmd.Use = "wrap [SERVER]..."
+	cmd.Short = "Record servers where a client has them: edit its configuration"
+	cmd.Long = `wrap puts mcprec record in front of a server's command in a client's configuration file, so
+that every session of that client is recorded. Without arguments it lists what it finds:
+client, scope, server, state, and the command line. unwrap takes it out again.
+
+Only the command and its arguments are replaced, in JSON with or without comments and in TOML;
+every other byte of the file stays. mcprec stands there with its full path, and the sessions
+have the labels client=CLIENT and server=SERVER: mcprec why server=SERVER. They go to the store
+that this command uses, also where $MCPREC_HOME is not set.
+
+A server that several clients or scopes have is named by --client, --user (your own
+configuration) or --project (that of the project in this folder). A remote server has no
+command: wrap says how to record it with --target.
+
+STATE is direct, wrapped, by hand (mcprec record stands there, and wrap did not write it),
+remote, or odd, with the reason why it cannot be edited. --format json prints one object a line:
+client, scope, server, state, file, command (a list; what is recorded, where it is wrapped), url,
+problem. Secrets in command lines are masked, and no environment is shown.
+
+Clients: ` + strings.Join(namesOf(clientconfig.Clients(), func(c clientconfig.Client) string { return c.Name }), ", ") + `.`
+	cmd.Example = "  mcprec wrap\n  mcprec wrap fs\n  mcprec wrap --all --client cursor --dry-run\n  mcprec wrap fs --config ./mcp.json"
+	return cmd
+}
+
+func newUnwrap() *cobra.Command {
+	cmd := newWrapping(true)
+	cmd.Use = "unwrap [SERVER]..."
+	cmd.Short = "Take mcprec record out of a client's configuration again"
+	cmd.Long = `unwrap gives servers back the command that they had before mcprec wrap, byte for byte, whatever
+was changed elsewhere in the file. Without arguments it lists the wrapped servers. What was
+changed inside an entry since stays: another argument, a variable of the environment.
+
+--all unwraps all that wrap has wrapped, also in files that were named by --config and in other
+projects. A server before which mcprec record was written by hand is unwrapped by its name.
+
+It prints as mcprec wrap does.`
+	cmd.Example = "  mcprec unwrap\n  mcprec unwrap fs\n  mcprec unwrap --all"
+	return cmd
+}
+
+// newWrapping returns the command without its help.
+func newWrapping(undo bool) *cobra.Command {
+	o := wrapOptions{undo: undo}
+	cmd := &cobra.Command{
+		RunE: func(cmd *cobra.Command, args []string) error { return runWrap(cmd, o, args) },
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return completeServers(o)
+		},
+	}
+	o.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.client, "client", "", "only the servers of this `CLIENT`")
+	f.StringVar(&o.config, "config", "", "the configuration `FILE`, also of a client that mcprec does not know")
+	f.BoolVar(&o.user, "user", false, "only your own configuration, not that of a project")
+	f.BoolVar(&o.project, "project", false, "only the configuration of the project in this folder")
+	f.BoolVar(&o.all, "all", false, "all servers that are found")
+	f.BoolVar(&o.dry, "dry-run", false, "only say what would change")
+	addChoice(cmd, &o.format, "format", "text or json, of the list", "text", "json")
+	completeWords(cmd, "client", namesOf(clientconfig.Clients(), func(c clientconfig.Client) string { return c.Name })...)
+	return cmd
+}
+
+func completeServers(o wrapOptions) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	locations, err := o.locations(nil)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	for _, s := range o.only(clientconfig.Look(locations).Servers) {
+		if o.undo == isRecorded(s) && s.State != clientconfig.Odd {
+			names = append(names, cobra.CompletionWithDesc(s.Name, s.Client+", "+string(s.Scope)))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// isRecorded reports whether a recorder stands in front of a server.
+func isRecorded(s clientconfig.Server) bool {
+	return s.State == clientconfig.Wrapped || s.State == clientconfig.ByHand
+}
+
+func runWrap(cmd *cobra.Command, options wrapOptions, names []string) (err error) {
+	switch {
+	case options.all && len(names) > 0:
+		return exit.Usagef("%s: --all and SERVER; give one of them", cmd.Name())
+	case options.user && options.project:
+		return exit.Usagef("%s: --user and --project; give one of them", cmd.Name())
+	}
+	db, err := openStore(cmd, options.home)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db)
+	w := &wrapping{wrapOptions: options, cmd: cmd, db: db, kept: clientconfig.Originals{Folder: db.Info().Location}}
+	kept, err := w.kept.List()
+	if err != nil {
+		return err
+	}
+	locations, err := options.locations(kept)
+	if err != nil {
+		return err
+	}
+	found := clientconfig.Look(locations)
+	servers := options.only(found.Servers)
+	for _, fault := range found.Faults {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %v\n", fault)
+	}
+	if len(names) == 0 && !options.all {
+		return errors.Join(w.list(servers, found.Unedited), faultOf(found))
+	}
+	chosen, err := w.choose(servers, names)
+	if err != nil {
+		return err
+	}
+	if options.all {
+		err = faultOf(found)
+	}
+	return errors.Join(w.edit(chosen), err)
+}
+
+// faultOf returns the exit code for files that could not be read, which were told.
+func faultOf(found clientconfig.Survey) error {
+	if len(found.Faults) == 0 {
+		return nil
+	}
+	return &exit.Status{Code: exit.Data}
+}
+
+// locations returns where to look: where the clients have their servers, and where wrap has been.
+func (o *wrapOptions) locations(kept []clientconfig.Original) ([]clientconfig.Location, error) {
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return nil, fmt.Errorf("find the configuration of clients: %w", err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the configuration of this project: %w", err)
+	}
+	folders := clientconfig.ProjectFolders(here)
+	if real, err := filepath.EvalSymlinks(here); err == nil && real != here {
+		folders = append(folders, clientconfig.ProjectFolders(real)...)
+	}
+	system := clientconfig.System{GOOS: runtime.GOOS, Home: user, Getenv: os.Getenv, Folders: folders}
+	if o.config != "" {
+		file, err := filepath.Abs(o.config)
+		if err == nil {
+			_, err = os.Stat(file)
+		}
+		return system.LocationsIn(file, o.client), err
+	}
+	known := slices.ContainsFunc(clientconfig.Clients(), func(c clientconfig.Client) bool { return c.Name == o.client })
+	for _, original := range kept {
+		known = known || original.Client == o.client
+	}
+	if o.client != "" && !known {
+		return nil, exit.Usagef("--client %s: want one of %s; --config names the file of any other", o.client,
+			strings.Join(namesOf(clientconfig.Clients(), func(c clientconfig.Client) string { return c.Name }), ", "))
+	}
+	locations := system.Locations()
+	for _, original := range kept {
+		locations = append(locations, original.Location)
+	}
+	return slices.DeleteFunc(locations, func(at clientconfig.Location) bool { return o.client != "" && at.Client != o.client }), nil
+}
+
+// only returns the servers in the scope of the flags.
+func (o *wrapOptions) only(servers []clientconfig.Server) []clientconfig.Server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s clientconfig.Server) bool {
+		isUser := s.Scope == clientconfig.User
+		return o.user && !isUser || o.project && isUser
+	})
+}
+
+// wrapping is one run of wrap or unwrap.
+type wrapping struct {
+	wrapOptions
+	cmd  *cobra.Command
+	db   *session.Store
+	kept clientconfig.Originals
+}
+
+// masked returns a command line for people, without its secrets.
+func (w *wrapping) masked(command []string) []string {
+	return w.db.Masker.Header(store.Header{Command: command}).Command
+}
+
+// wrapLine is the stable form of a server in a client's configuration.
+type wrapLine struct {
+	Client  string             `json:"client"`
+	Scope   clientconfig.Scope `json:"scope"`
+	Server  string             `json:"server"`
+	State   clientconfig.State `json:"state"`
+	File    string             `json:"file"`
+	Command []string           `json:"command,omitempty"`
+	URL     string             `json:"url,omitempty"`
+	Problem string             `json:"problem,omitempty"`
+}
+
+func (w *wrapping) line(s clientconfig.Server) wrapLine {
+	line := wrapLine{s.Client, s.Scope, w.db.Masker.Text(s.Name), s.State, s.File, nil, "", s.Problem}
+	command := s.Command
+	if s.State == clientconfig.Wrapped {
+		command = s.Recorded()
+	}
+	if command != nil {
+		line.Command = w.masked(command)
+	}
+	if s.URL != "" {
+		line.URL = w.db.Masker.Header(store.Header{URL: s.URL}).URL
+	}
+	return line
+}
+
+// list prints the servers: of unwrap only those that are recorded.
+func (w *wrapping) list(servers []clientconfig.Server, unedited []clientconfig.Location) error {
+	if w.undo {
+		servers = slices.DeleteFunc(servers, func(s clientconfig.Server) bool { return !isRecorded(s) })
+	}
+	screen, err := screenOf(w.cmd)
+	if err != nil {
+		return err
+	}
+	encoder := report.NewEncoder(screen)
+	t := table{head: []string{"CLIENT", "SCOPE", "SERVER", "STATE", "FILE", "COMMAND"}, left: true}
+	for _, s := range servers {
+		line := w.line(s)
+		if w.format == report.JSON {
+			err = errors.Join(err, encoder.Encode(line))
+			continue
+		}
+		t.rows = append(t.rows, tableRow{bad: s.State == clientconfig.Odd, cells: []string{
+			line.Client, string(line.Scope), terminal.PlainName(line.Server), string(line.State), terminal.Plain(shortPath(line.File)),
+			terminal.Plain(cmp.Or(line.Problem, line.URL, terminal.ShellLine(line.Command))),
+		}})
+	}
+	t.print(screen)
+	if err = errors.Join(err, screen.Flush()); err != nil {
+		return err
+	}
+	w.remark(servers, unedited)
+	return nil
+}
+
+// shortPath returns a path with ~ for the home folder.
+func shortPath(path string) string {
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return path
+	}
+	if rest, ok := strings.CutPrefix(path, user+string(filepath.Separator)); ok {
+		return "~" + string(filepath.Separator) + rest
+	}
+	return path
+}
+
+// remark says on stderr what a list leaves open.
+func (w *wrapping) remark(servers []clientconfig.Server, unedited []clientconfig.Location) {
+	errs := w.cmd.ErrOrStderr()
+	for _, s := range servers {
+		if s.State != clientconfig.Wrapped {
+			continue
+		}
+		if _, err := os.Stat(s.Command[0]); err != nil {
+			fmt.Fprintf(errs, "mcprec: %s starts %s, which is not there: unwrap it, and wrap it again\n", &s, s.Command[0])
+		}
+	}
+	for _, at := range unedited {
+		if w.undo {
+			break
+		}
+		fmt.Fprintf(errs, "mcprec: %s: %s is not edited; write there mcprec's full path as the command, and before the old command as arguments: record -l client=%s -l server=NAME --\n",
+			at.Client, shortPath(at.File), at.Client)
+	}
+	switch {
+	case len(servers) > 0 || w.format == report.JSON:
+	case w.undo:
+		fmt.Fprintln(errs, "mcprec: no server is wrapped")
+	default:
+		fmt.Fprintln(errs, "mcprec: no MCP client that mcprec knows has a server here; --config FILE names another configuration")
+	}
+}
+
+// choose returns the servers that are named, or with --all those that can be edited. Each name must
+// be that of one server.
+func (w *wrapping) choose(servers []clientconfig.Server, names []string) (chosen []clientconfig.Server, err error) {
+	if w.all {
+		return w.chooseAll(servers), nil
+	}
+	for _, name := range names {
+		candidates := slices.DeleteFunc(slices.Clone(servers), func(s clientconfig.Server) bool {
+			return s.Name != name || w.undo && !isRecorded(s)
+		})
+		switch {
+		case len(candidates) == 0 && w.undo:
+			return nil, exit.Usagef("no server %q is wrapped; mcprec unwrap lists those that are", name)
+		case len(candidates) == 0:
+			return nil, exit.Usagef("no client has a server %q; mcprec wrap lists them", name)
+		case len(candidates) > 1:
+			var places strings.Builder
+			for _, s := range candidates {
+				fmt.Fprintf(&places, "\n  %s, %s: %s", s.Client, s.Scope, s.File)
+			}
+			return nil, exit.Usagef("there are %d servers %q; pick one with --client, --user, --project or --config:%s", len(candidates), name, &places)
+		}
+		s := candidates[0]
+		switch {
+		case s.State == clientconfig.Odd:
+			return nil, exit.Usagef("server %q in %s: %s", s.Name, s.File, s.Problem)
+		case s.State == clientconfig.Remote:
+			return nil, exit.Usagef("server %q in %s is remote; %s", s.Name, s.File, w.remoteAdvice(s))
+		case !w.undo && isRecorded(s):
+			fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: %s is recorded already\n", &s)
+		default:
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen, nil
+}
+
+// chooseAll returns all servers that can be edited, and says which of the others cannot.
+func (w *wrapping) chooseAll(servers []clientconfig.Server) (chosen []clientconfig.Server) {
+	errs := w.cmd.ErrOrStderr()
+	for _, s := range servers {
+		switch {
+		case w.undo && s.State == clientconfig.Wrapped, !w.undo && s.State == clientconfig.Direct:
+			chosen = append(chosen, s)
+		case w.undo:
+		case s.State == clientconfig.Odd:
+			fmt.Fprintf(errs, "mcprec: %s is left alone: %s\n", &s, s.Problem)
+		case s.State == clientconfig.Remote:
+			fmt.Fprintf(errs, "mcprec: %s is remote; %s\n", &s, w.remoteAdvice(s))
+		}
+	}
+	if len(chosen) == 0 {
+		fmt.Fprintf(errs, "mcprec: nothing to %s\n", w.cmd.Name())
+	}
+	return chosen
+}
+
+func (w *wrapping) remoteAdvice(s clientconfig.Server) string {
+	target := cmp.Or(w.line(s).URL, "URL")
+	return fmt.Sprintf("run this, and put the URL that it prints into the configuration:\n  mcprec record --target %s -l client=%s -l %s",
+		terminal.ShellWord(target), s.Client, terminal.ShellWord("server="+s.Name))
+}
+
+// edit edits the files of some servers, and says what it did.
+func (w *wrapping) edit(servers []clientconfig.Server) (err error) {
+	if len(servers) == 0 {
+		return nil
+	}
+	front, err := w.front()
+	if err != nil {
+		return err
+	}
+	byFile := map[string][]clientconfig.Server{}
+	var files []string // in their order
+	for _, s := range servers {
+		if byFile[s.File] == nil {
+			files = append(files, s.File)
+		}
+		byFile[s.File] = append(byFile[s.File], s)
+	}
+	var done []clientconfig.Server
+	var faults error
+	for _, file := range files {
+		edit := clientconfig.WrapAll(byFile[file], front)
+		var unknown []string
+		if w.undo {
+			edit = clientconfig.UnwrapAll(byFile[file], func(s *clientconfig.Server) { unknown = append(unknown, s.String()) })
+		}
+		if err := w.kept.Change(file, w.orTry(edit)); err != nil {
+			faults = errors.Join(faults, fmt.Errorf("%s %s: %w", w.cmd.Name(), file, err))
+			continue
+		}
+		for _, s := range unknown {
+			fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: nothing is kept of %s: what mcprec record needs was taken out, and the rest stays as it was\n", s)
+		}
+		done = append(done, byFile[file]...)
+		faults = errors.Join(faults, w.print(byFile[file], front))
+	}
+	w.advise(done)
+	return faults
+}
+
+// orTry returns an edit that with --dry-run is tried, and changes nothing.
+func (w *wrapping) orTry(edit clientconfig.Edit) clientconfig.Edit {
+	if !w.dry {
+		return edit
+	}
+	return func(doc []byte, kept []clientconfig.Original) ([]byte, []clientconfig.Original, error) {
+		_, _, err := edit(doc, kept)
+		return doc, kept, err
+	}
+}
+
+// front returns the function for the words before a server's command.
+func (w *wrapping) front() (func(*clientconfig.Server) []string, error) {
+	program, err := installedPath()
+	if err != nil {
+		return nil, err
+	}
+	folder := ""
+	if w.Dir != "" || os.Getenv("MCPREC_HOME") != "" || filepath.IsAbs(os.Getenv("XDG_STATE_HOME")) {
+		if folder, err = filepath.Abs(w.db.Info().Location); err != nil {
+			return nil, err
+		}
+	}
+	return func(s *clientconfig.Server) []string {
+		words := []string{program, "record"}
+		if folder != "" && !s.OwnHome {
+			words = append(words, "--store", folder)
+		}
+		return append(words, "-l", "client="+s.Client, "-l", "server="+s.Name, "--")
+	}, nil
+}
+
+// installedPath returns the path of this program as it was called, which may be a link that is kept
+// when the program is replaced by a newer one.
+func installedPath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	if called, err := exec.LookPath(os.Args[0]); err == nil {
+		called, err := filepath.Abs(called)
+		a, faultA := os.Stat(called)
+		b, faultB := os.Stat(self)
+		if errors.Join(err, faultA, faultB) == nil && os.SameFile(a, b) {
+			self = called
+		}
+	}
+	for _, step := range strings.Split(filepath.ToSlash(self), "/") {
+		if step == "_npx" || strings.HasPrefix(step, "go-build") {
+			return "", exit.Usagef("this mcprec is %s, which goes away again; install it, and run it from there", self)
+		}
+	}
+	return self, nil
+}
+
+// print prints the servers that were edited, with --dry-run also their command lines, masked.
+func (w *wrapping) print(servers []clientconfig.Server, front func(*clientconfig.Server) []string) error {
+	screen, err := screenOf(w.cmd)
+	if err != nil {
+		return err
+	}
+	does := w.cmd.Name() + "ped"
+	if w.dry {
+		does = "would " + w.cmd.Name()
+	}
+	for _, s := range servers {
+		line := w.line(s)
+		fmt.Fprintf(screen, "%s %s, %s: %s in %s\n", does, line.Client, line.Scope, terminal.PlainName(line.Server), terminal.Plain(line.File))
+		if w.dry {
+			now := s.Recorded()
+			if !w.undo {
+				now = slices.Concat(front(&s), s.Command)
+			}
+			screen.Paint(terminal.Red, "  - "+terminal.ShellLine(w.masked(s.Command))+"\n")
+			screen.Paint(terminal.Green, "  + "+terminal.ShellLine(w.masked(now))+"\n")
+		}
+	}
+	return screen.Flush()
+}
+
+// advise says what to do next.
+func (w *wrapping) advise(done []clientconfig.Server) {
+	errs := w.cmd.ErrOrStderr()
+	if w.dry || len(done) == 0 {
+		return
+	}
+	titles := map[string]string{}
+	for _, c := range clientconfig.Clients() {
+		titles[c.Name] = c.Title
+	}
+	var clients []string
+	for _, s := range done {
+		if title := cmp.Or(titles[s.Client], "the client"); !slices.Contains(clients, title) {
+			clients = append(clients, title)
+		}
+	}
+	fmt.Fprintf(errs, "mcprec: restart %s, which may ask you again to trust the server", strings.Join(clients, ", "))
+	if !w.undo {
+		fmt.Fprintf(errs, "; when it hangs, ask mcprec why; mcprec unwrap undoes this")
+	}
+	fmt.Fprintln(errs)
+	w.warnOfRules(errs, done)
+}
+
+// warnOfRules names the files whose rules about commands may not fit any more.
+func (w *wrapping) warnOfRules(errs io.Writer, done []clientconfig.Server) {
+	var told []string
+	for _, s := range done {
+		if s.ByRules && !w.undo && !slices.Contains(told, s.File) {
+			told = append(told, s.File)
+			fmt.Fprintf(errs, "mcprec: %s has rules about commands (amp.mcpPermissions): the command of these servers is mcprec now\n", s.File)
+		}
+	}
+}
