@@ -75,8 +75,8 @@ mcprec check and mcprec why find, the state after each event, and the replay of 
 under the models of mcprec help models, step by step. A session that is being recorded
 grows on the page. Two sessions are compared, as by mcprec diff.
 
-The address has a key, which lets this browser in and nobody else; view listens on this
-machine alone. Secrets are masked, as everywhere.
+The address lets in one browser, the first that opens it, and nobody else; start view again
+for another browser. It listens on this machine alone. Secrets are masked, as everywhere.
 
 -o FILE.html writes one file with the page and the session in it, for an issue or a mail. It
 asks for nothing when it is opened, has the replays of the usual models, and says on

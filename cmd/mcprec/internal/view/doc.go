@@ -2,9 +2,10 @@
 //
 // # What it promises
 //
-// A [Server] answers one browser on this machine: guard.go says how it knows the browser. It
-// refuses a request of another site, and one for another host name. What a peer sent leaves the
-// package masked, in JSON, and the policy of the page lets it neither run nor load anything.
+// A [Server] answers one browser on this machine: the first that opens the address of [Server.URL].
+// That address works once; its key is spent, and a cookie that no script reads takes its place. The
+// server refuses a request of another site, and one for another host name. What a peer sent leaves
+// the package masked, in JSON, and the policy of the page lets it neither run nor load anything.
 //
 // The page has its first rows before the session is indexed. One goroutine for each session folds
 // its events, parses each event once, and follows a live session; [Server.Close] ends the goroutine

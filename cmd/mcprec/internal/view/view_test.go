@@ -104,34 +104,43 @@ func TestAnswers(t *testing.T) {
 func TestGuard(t *testing.T) {
 	const host = "127.0.0.1:4000"
 	passed := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	x := &guard{host, "KEY", passed}
-	const cookie = "mcprec-view-4000=KEY"
+	const cookie = "mcprec-view-4000=SECRET"
 	for _, row := range []struct {
 		what, method, path string
 		header             map[string]string
+		used               bool // the key
 		want               int
+		leads              string
 	}{
-		{"the printed address", "GET", "/?key=KEY", nil, 303},
-		{"a wrong key", "GET", "/?key=KEYS", nil, 403},
-		{"an empty key", "GET", "/?key=", nil, 403},
-		{"the key elsewhere", "GET", "/api/rows?key=KEY", nil, 403},
-		{"no key", "GET", "/", nil, 403},
-		{"the cookie", "GET", "/api/rows", map[string]string{"Cookie": cookie}, 418},
-		{"a wrong cookie", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4000=KE"}, 403},
-		{"the cookie of another port", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4001=KEY"}, 403},
-		{"a name bound to this address", "GET", "/?key=KEY", map[string]string{"Host": "evil.example:4000"}, 421},
-		{"localhost", "GET", "/api/rows", map[string]string{"Host": "localhost:4000", "Cookie": cookie}, 421},
-		{"another port", "GET", "/api/rows", map[string]string{"Host": "127.0.0.1:4001", "Cookie": cookie}, 421},
-		{"the page", "GET", "/api/rows", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, 418},
-		{"the address bar", "GET", "/", map[string]string{"Sec-Fetch-Site": "none", "Cookie": cookie}, 418},
-		{"another site", "GET", "/api/rows", map[string]string{"Sec-Fetch-Site": "cross-site", "Cookie": cookie}, 403},
-		{"another port of this host", "GET", "/", map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, 403},
-		{"a link with the key on another site", "GET", "/?key=KEY", map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
-		{"a POST of the page", "POST", "/api/explore", map[string]string{"Origin": "http://" + host, "Cookie": cookie}, 418},
-		{"a POST without origin", "POST", "/api/explore", map[string]string{"Cookie": cookie}, 403},
-		{"a POST of another origin", "POST", "/api/explore", map[string]string{"Origin": "http://evil.example", "Cookie": cookie}, 403},
-		{"a POST of no origin", "POST", "/api/explore", map[string]string{"Origin": "null", "Cookie": cookie}, 403},
+		{"the printed address", "GET", "/?key=KEY", nil, false, 303, "/"},
+		{"the printed address of a listed session", "GET", "/?session=abc&key=KEY", nil, false, 303, "/?session=abc"},
+		{"a second browser", "GET", "/?key=KEY", nil, true, 403, ""},
+		{"the same browser again", "GET", "/?key=KEY", map[string]string{"Cookie": cookie}, true, 303, "/"},
+		{"the key of an earlier start", "GET", "/?key=OLD", map[string]string{"Cookie": cookie}, true, 303, "/"},
+		{"a look without opening", "HEAD", "/?key=KEY", nil, false, 403, ""},
+		{"a wrong key", "GET", "/?key=KEYS", nil, false, 403, ""},
+		{"an empty key", "GET", "/?key=", nil, false, 403, ""},
+		{"the key elsewhere", "GET", "/api/rows?key=KEY", nil, false, 403, ""},
+		{"no key", "GET", "/", nil, false, 403, ""},
+		{"the cookie", "GET", "/api/rows", map[string]string{"Cookie": cookie}, true, 418, ""},
+		{"a wrong cookie", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4000=SECRE"}, true, 403, ""},
+		{"the key as the cookie", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4000=KEY"}, true, 403, ""},
+		{"the cookie of another port", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4001=SECRET"}, true, 403, ""},
+		{"a name bound to this address", "GET", "/?key=KEY", map[string]string{"Host": "evil.example:4000"}, false, 421, ""},
+		{"localhost", "GET", "/api/rows", map[string]string{"Host": "localhost:4000", "Cookie": cookie}, true, 421, ""},
+		{"another port", "GET", "/api/rows", map[string]string{"Host": "127.0.0.1:4001", "Cookie": cookie}, true, 421, ""},
+		{"the page", "GET", "/api/rows", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, true, 418, ""},
+		{"the address bar", "GET", "/", map[string]string{"Sec-Fetch-Site": "none", "Cookie": cookie}, true, 418, ""},
+		{"another site", "GET", "/api/rows", map[string]string{"Sec-Fetch-Site": "cross-site", "Cookie": cookie}, true, 403, ""},
+		{"another port of this host", "GET", "/", map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, true, 403, ""},
+		{"a link with the key on another site", "GET", "/?key=KEY", map[string]string{"Sec-Fetch-Site": "cross-site"}, false, 403, ""},
+		{"a POST of the page", "POST", "/api/explore", map[string]string{"Origin": "http://" + host, "Cookie": cookie}, true, 418, ""},
+		{"a POST without origin", "POST", "/api/explore", map[string]string{"Cookie": cookie}, true, 403, ""},
+		{"a POST of another origin", "POST", "/api/explore", map[string]string{"Origin": "http://evil.example", "Cookie": cookie}, true, 403, ""},
+		{"a POST of no origin", "POST", "/api/explore", map[string]string{"Origin": "null", "Cookie": cookie}, true, 403, ""},
 	} {
+		x := &guard{host: host, key: "KEY", secret: "SECRET", next: passed}
+		x.used.Store(row.used)
 		r := httptest.NewRequestWithContext(t.Context(), row.method, row.path, nil)
 		r.Host = host
 		for name, value := range row.header {
@@ -141,8 +150,8 @@ func TestGuard(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		x.ServeHTTP(w, r)
-		if w.Code != row.want {
-			t.Errorf("%s: %d, want %d", row.what, w.Code, row.want)
+		if w.Code != row.want || w.Header().Get("Location") != row.leads {
+			t.Errorf("%s: %d to %q, want %d to %q", row.what, w.Code, w.Header().Get("Location"), row.want, row.leads)
 		}
 		for name, want := range map[string]string{
 			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
@@ -153,18 +162,19 @@ func TestGuard(t *testing.T) {
 			}
 		}
 		wanted := ""
-		if row.want == 303 {
+		if row.want == 303 && !row.used {
 			wanted = cookie + "; Path=/; HttpOnly; SameSite=Strict"
 		}
 		if set := w.Header().Get("Set-Cookie"); set != wanted {
 			t.Errorf("%s: sets the cookie %q", row.what, set)
 		}
-	}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?session=abc&key=KEY", nil)
-	r.Host = host
-	w := httptest.NewRecorder()
-	if x.ServeHTTP(w, r); w.Header().Get("Location") != "/?session=abc" {
-		t.Errorf("the key leads to %q", w.Header().Get("Location"))
+		if isUsed := row.used || wanted != ""; x.used.Load() != isUsed {
+			t.Errorf("%s: the key is used: %t, want %t", row.what, x.used.Load(), isUsed)
+		}
+		says := strings.Contains(w.Body.String(), "This address was used already")
+		if says != (row.what == "a second browser") {
+			t.Errorf("%s: %s", row.what, w.Body)
+		}
 	}
 }
 

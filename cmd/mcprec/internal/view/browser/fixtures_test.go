@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // TestFixtures: each bundled session opens in each view, shows its events there, and the browser
@@ -31,6 +33,21 @@ func TestFixtures(t *testing.T) {
 			p.until(`all("#beside .verdict").length === 2 && all("#beside .run").length === 2`)
 		})
 	}
+}
+
+// TestOneBrowser: the address opens the page again in the browser that opened it first, and in no
+// other.
+func TestOneBrowser(t *testing.T) {
+	page := view(t, fixture("seed"))
+	p := newTab(t)
+	p.open(page.at("at=5"))
+	p.open(page.at("at=6"))
+	p.until(`one(".row.pick").dataset.seq === "6" && location.search === ""`)
+	other := openTab(t)
+	other.do(chromedp.Navigate(page.at("")))
+	other.until(`document.body.textContent.includes("This address was used already")`)
+	other.click("a")
+	other.until(`document.body.textContent.includes("Open the address that mcprec view printed")`)
 }
 
 // TestPayload: the tree keeps the order, the digits and doubled members; the text is the frame.
