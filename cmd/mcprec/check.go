@@ -385,6 +385,9 @@ func (r *checkReport) finding(s *session.Session, f check.Finding) {
 		}{s.Name, f, f.Dir.String()},
 		Results: func() []report.Result {
 			result := report.Result{Rule: f.Rule, Level: f.Severity.String(), Text: f.Text}
+			if len(f.Events) == 0 && s.Lines { // code scanning drops a result without a place
+				result.Events = []report.Location{{Name: s.Name, File: s.Name, Line: 1}}
+			}
 			for _, seq := range f.Events {
 				at := report.Location{Name: fmt.Sprintf("%s#%d", s.Name, seq)}
 				at.File = s.Path

@@ -49,8 +49,9 @@ func reportOf(t *testing.T, format string) []byte {
 	return b.Bytes()
 }
 
-// TestSARIF: a report fits the schema of SARIF 2.1.0, by a validator.
-func TestSARIF(t *testing.T) {
+// sarifSchema returns a validator of SARIF 2.1.0.
+func sarifSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
 	packed, err := os.ReadFile("testdata/schema/sarif-2.1.0.json.gz")
 	if err != nil {
 		t.Fatal(err)
@@ -68,11 +69,16 @@ func TestSARIF(t *testing.T) {
 	if err := c.AddResource("sarif.json", doc); err != nil {
 		t.Fatal(err)
 	}
+	return c.MustCompile("sarif.json")
+}
+
+// TestSARIF: a report fits the schema of SARIF 2.1.0, by a validator.
+func TestSARIF(t *testing.T) {
+	schema := sarifSchema(t)
 	report, err := jsonschema.UnmarshalJSON(bytes.NewReader(reportOf(t, "sarif")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := c.MustCompile("sarif.json")
 	if err := schema.Validate(report); err != nil {
 		t.Error(err)
 	}

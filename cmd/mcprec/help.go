@@ -142,15 +142,15 @@ and stderr says so. rm takes a label only if it is that of one session.
 const exitTopic = `Exit codes:
 
   0    fine
-  1    a check failed: why, check, verify, redact --scan or serve --fail found something;
+  1    a check failed: why, check, ci, verify, redact --scan or serve --fail found something;
        replay, explore, capacity or drive has another verdict than pass, or the session
        that replay or explore plays hung itself; diff found a difference; bisect found
        nothing; repair could not save everything
   2    usage: a flag, an argument, or an unknown or ambiguous session
   3    a store or a file that cannot be read or written
   4    record: the command exited 0, but not everything could be recorded
-  126  record, serve, drive: the command cannot be run
-  127  record, serve, drive: there is no such command
+  126  record, serve, drive, ci: the command cannot be run
+  127  record, serve, drive, ci: there is no such command
 
 record otherwise exits with its command's status, or dies of its command's signal. A
 command that is interrupted dies of the signal, after it has reported what it has.
@@ -216,6 +216,10 @@ const ciTopic = `  mcprec record --out run.jsonl -- SERVER ARG       the session
   mcprec serve --fail run.jsonl                     the server of a test, from a recording
   mcprec drive run.jsonl -- SERVER ARG              the recorded client against a new server
   mcprec diff old.jsonl new.jsonl                   two sessions, compared by what they mean
+  mcprec ci testdata -- SERVER ARG                  a gate: check, drive, and what the server offers
+
+ci does it all in one run and one report, and is red if nothing was compared; docs/ci.md has
+a workflow to copy. The others are its parts.
 
 What fails a job is the exit code: 1 for what was found, 2 and 3 for a command or a file
 that is wrong (mcprec help exit).

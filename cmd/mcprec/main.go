@@ -96,7 +96,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	add("Record", newRecord(std), newWrap(), newUnwrap(), newDemo())
 	add("Look", newList(), newShow(), newTail(), newView(), newState(), newTools(), newServers(), newDiff(), newBisect())
 	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newCapacity())
-	add("Test", newServe(std), newDrive())
+	add("Test", newServe(std), newDrive(), newCI())
 	add("Keep", newRemove(), newRedact(), newStore())
 	add("Share", newExport(), newImport())
 	root.AddCommand(movedToStore()...)
@@ -118,7 +118,9 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	near := slices.DeleteFunc(cmd.SuggestionsFor(args[0]), func(name string) bool {
-		return name == "rm" || name == "redact" // a slip must not lead to a command that removes something
+		// A slip must not lead to a command that removes something, and of two letters any other two
+		// are near.
+		return name == "redact" || len(name) == 2
 	})
 	advice := "see mcprec --help"
 	if len(near) > 0 {

@@ -20,6 +20,7 @@ import (
 type Recording struct {
 	Name   string
 	File   string // "" for a session of the store
+	Lines  bool   // event N is line N of the file
 	Header store.Header
 	Events []store.Event // as recorded, without masks
 	Masker Masker        // masks output, also the secrets in the command and URL of the live peer
@@ -32,7 +33,7 @@ func OpenRecording(ctx context.Context, h Home, arg string, in io.Reader, errs i
 	if err != nil {
 		return nil, err
 	}
-	r := &Recording{Name: s.Name}
+	r := &Recording{Name: s.Name, Lines: s.Lines}
 	if s.Store == nil {
 		r.File = arg
 	}

@@ -1,0 +1,158 @@
+package surface
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// session is a surface of requests and answers, line by line; a line without an id is the result of
+// the method before it.
+func session(t *testing.T, lines ...string) *Surface {
+	t.Helper()
+	s := &Surface{}
+	for i := 0; i+1 < len(lines); i += 2 {
+		method, params, _ := strings.Cut(lines[i], " ")
+		if params == "" {
+			params = "{}"
+		}
+		for n, frame := range []string{
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, i, method, params),
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, i, lines[i+1]),
+		} {
+			dir := []transport.Direction{transport.ClientToServer, transport.ServerToClient}[n]
+			if err := s.Apply(store.Event{Seq: uint64(i + n + 1), Kind: store.Frame, Dir: dir, Payload: []byte(frame)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return s
+}
+
+// said writes changes, one a line.
+func said(changes []Change) string {
+	var b strings.Builder
+	for _, c := range changes {
+		fmt.Fprintf(&b, "#%d %s: %s\n", c.Seq, c.Tier, c)
+	}
+	return b.String()
+}
+
+func TestSchemas(t *testing.T) {
+	for _, c := range []struct{ was, is, want string }{
+		{`{"type":"object"}`, `{"type":"object"}`, ""},
+		{`{"properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"type":"string"},"b":{}},"required":["b"]}`, `breaking: the argument "b" is new and required`},
+		{`{"properties":{"a":{}}}`, `{"properties":{"a":{},"b":{}}}`, `minor: the argument "b" is new`},
+		{`{"properties":{"a":{},"b":{}}}`, `{"properties":{"a":{}}}`, `breaking: the argument "b" is gone`},
+		{`{"properties":{"a":{}}}`, `{"properties":{"a":{}},"required":["a"]}`, `breaking: the argument "a" is now required`},
+		{`{"properties":{"a":{}},"required":["a"]}`, `{"properties":{"a":{}}}`, `minor: the argument "a" is no longer required`},
+		{`{"properties":{"a":{"type":"number"}}}`, `{"properties":{"a":{"type":"integer"}}}`, `breaking: the argument "a" is integer, not number`},
+		{`{"properties":{"a":{"type":"integer"}}}`, `{"properties":{"a":{"type":"number"}}}`, `minor: the argument "a" is number, not only integer`},
+		{`{"properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"type":["null","string"]}}}`, `minor: the argument "a" is null or string, not only string`},
+		{`{"properties":{"a":{}}}`, `{"properties":{"a":{"type":"string"}}}`, `breaking: the argument "a" is string, not of any type`},
+		{`{"properties":{"a":{"enum":["x","y"]}}}`, `{"properties":{"a":{"enum":["y","z"]}}}`, `breaking: the argument "a" has no value "x" any more; minor: the argument "a" has the new value "z"`},
+		{`{"properties":{"a":{"const":1}}}`, `{"properties":{"a":{"const":1.0}}}`, ``},
+		{`{"properties":{"a":{}}}`, `{"properties":{"a":{"enum":[1]}}}`, `breaking: the argument "a" takes only [1]`},
+		{`{"properties":{"a":{"enum":[1]}}}`, `{"properties":{"a":{}}}`, `minor: the argument "a" takes other values than [1], too`},
+		{`{"properties":{"a":{"minimum":1}}}`, `{"properties":{"a":{"minimum":2}}}`, `breaking: the argument "a" has minimum 2, not 1`},
+		{`{"properties":{"a":{"maxLength":1}}}`, `{"properties":{"a":{"maxLength":2}}}`, `minor: the argument "a" has maxLength 2, not 1`},
+		{`{"properties":{"a":{}}}`, `{"properties":{"a":{"pattern":"x"}}}`, `breaking: the argument "a" has pattern: "x"`},
+		{`{"properties":{"a":{"description":"one"}}}`, `{"properties":{"a":{"description":"two"}}}`, `risky: the argument "a" has another description: "two", not "one"`},
+		{`{"properties":{"a":{"default":1}}}`, `{"properties":{"a":{"default":2}}}`, `risky: the argument "a" has another default: 2, not 1`},
+		{`{"properties":{"a":{"items":{"type":"string"}}}}`, `{"properties":{"a":{"items":{"type":"integer"}}}}`, `breaking: the argument "a[]" is integer, not string`},
+		{`{"properties":{"a":{"properties":{"b":{}}}}}`, `{"properties":{"a":{"properties":{}}}}`, `breaking: the argument "a.b" is gone`},
+		{`{}`, `{"additionalProperties":false}`, `breaking: the schema of its arguments takes no further members`},
+		{`{"additionalProperties":false}`, `{}`, `minor: the schema of its arguments takes further members`},
+		{`{"anyOf":[{},{"type":"null"}]}`, `{"anyOf":[{}]}`, `breaking: the schema of its arguments has 1 alternative in anyOf, not 2`},
+		{`{"$defs":{"x":{"type":"string"}}}`, `{"$defs":{"x":{"type":"null"}}}`, `breaking: the argument "$x" is null, not string`},
+		{`{"$ref":"#/$defs/a"}`, `{"$ref":"#/$defs/b"}`, `risky: the schema of its arguments has another $ref: "#/$defs/b", not "#/$defs/a"`},
+		{`7`, `{}`, `risky: the schema of its arguments has another schema: {}, not 7`},
+		{`{"required":7,"enum":{},"properties":[],"type":[{}]}`, `{"required":["x"]}`, `breaking: the argument "x" is now required`},
+	} {
+		tool := `{"tools":[{"name":"t","inputSchema":%s}]}`
+		was := session(t, "tools/list", fmt.Sprintf(tool, c.was))
+		is := session(t, "tools/list", fmt.Sprintf(tool, c.is))
+		var got []string
+		for _, change := range Compare(was, is).Changes {
+			if change.Item != `tool "t"` || change.Seq != 2 {
+				t.Errorf("%+v", change)
+			}
+			got = append(got, change.Tier.String()+": "+change.Text)
+		}
+		text := strings.Join(got, "; ")
+		if !strings.HasSuffix(text, c.want) || c.want == "" && text != "" {
+			t.Errorf("%s\n%s: %s\nwant %s", c.was, c.is, text, c.want)
+		}
+	}
+}
+
+// TestOutput: what a client reads may be narrower, and not wider.
+func TestOutput(t *testing.T) {
+	tool := `{"tools":[{"name":"t","outputSchema":%s}]}`
+	for _, c := range []struct{ was, is, want string }{
+		{`{"properties":{"a":{"type":"integer"}}}`, `{"properties":{"a":{"type":"number"}}}`, `breaking: the member "a" of its output is number, not integer`},
+		{`{"properties":{"a":{"type":"number"}}}`, `{"properties":{"a":{"type":"integer"}}}`, `minor: the member "a" of its output is integer, not only number`},
+		{`{"properties":{"a":{}},"required":["a"]}`, `{"properties":{"a":{}}}`, `breaking: the member "a" of its output is no longer required`},
+		{`{"properties":{}}`, `{"properties":{"a":{}},"required":["a"]}`, `minor: the member "a" of its output is new`},
+		{`{"properties":{"a":{}}}`, `{"properties":{}}`, `breaking: the member "a" of its output is gone`},
+		{`{"maximum":1}`, `{"maximum":2}`, `breaking: the schema of its output has maximum 2, not 1`},
+		{`{}`, `null`, `breaking: has no output schema any more`},
+		{`null`, `{}`, `minor: has an output schema`},
+	} {
+		found := Compare(session(t, "tools/list", fmt.Sprintf(tool, c.was)), session(t, "tools/list", fmt.Sprintf(tool, c.is)))
+		var got []string
+		for _, change := range found.Changes {
+			got = append(got, change.Tier.String()+": "+change.Text)
+		}
+		if text := strings.Join(got, "; "); text != c.want {
+			t.Errorf("%s\n%s: %s\nwant %s", c.was, c.is, text, c.want)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	was := session(t,
+		"initialize", `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"s","version":"1"}}`,
+		"tools/list", `{"tools":[{"name":"old","inputSchema":{"properties":{"x":{}}}},{"name":"same","description":"one","_meta":{}}],"nextCursor":"2"}`,
+		`tools/list {"cursor":"2"}`, `{"tools":[{"name":"last","annotations":{"readOnlyHint":true}}]}`,
+		"prompts/list", `{"prompts":[{"name":"p","arguments":[{"name":"a"},{"name":"b","required":true}]}]}`,
+		"resources/list", `{"resources":[{"uri":"file:///a","mimeType":"text/plain"}]}`,
+		"resources/templates/list", `{"resourceTemplates":[{"uriTemplate":"x:{y}"}],"nextCursor":"more"}`,
+	)
+	is := session(t,
+		"tools/list", `{"tools":[{"name":"stale"}]}`,
+		"initialize", `{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":false},"prompts":{}},"serverInfo":{"name":"s","version":"2"},"instructions":"be quick"}`,
+		"tools/list", `{"tools":[{"name":"new","inputSchema":{"properties":{"x":{}}}},{"name":"same","description":"two"},{"name":"last"}]}`,
+		"prompts/list", `{"prompts":[{"name":"p","arguments":[{"name":"a","required":true},{"name":"c"}]}]}`,
+		"resources/list", `{"resources":[{"uri":"file:///b"}]}`,
+		"resources/templates/list", `{"resourceTemplates":[]}`,
+	)
+	found := Compare(was, is)
+	const want = `#2 breaking: the server settled on revision "2025-03-26", not "2025-06-18"
+#2 risky: the server gives other instructions
+#2 breaking: the server no longer has the capability logging
+#2 minor: the server has the capability prompts
+#2 breaking: the server no longer has the capability tools.listChanged
+#6 risky: tool "last" has no annotations any more
+#4 breaking: tool "old" is gone; "new", which is new, takes the same arguments
+#4 risky: tool "same" has another description: "two", not "one"
+#6 minor: tool "new" is new
+#8 breaking: prompt "p": the argument "a" is now required
+#8 breaking: prompt "p": the argument "b" is gone
+#8 minor: prompt "p": the argument "c" is new
+#10 breaking: resource "file:///a" is gone
+#10 minor: resource "file:///b" is new
+`
+	if got := said(found.Changes); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if !found.Greeted || found.Lists != 3 || found.Items != 5 {
+		t.Errorf("%+v", found)
+	}
+	if nothing := Compare(was, &Surface{}); len(nothing.Changes) > 0 || nothing.Lists > 0 || nothing.Greeted {
+		t.Errorf("nothing to compare with: %+v", nothing)
+	}
+}
