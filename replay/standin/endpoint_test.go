@@ -3,6 +3,7 @@ package standin_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -22,9 +23,9 @@ import (
 // machine it is only to say what the test hung at.
 const hangs = 5 * time.Minute
 
-// overHTTP serves a session over HTTP on loopback to several copies of its own client
-// at once, and returns what was not as recorded.
-func overHTTP(t *testing.T, events []store.Event, clients int) (faults []string) {
+// overHTTP serves a session over HTTP, on loopback or on a network of its own, to several
+// copies of its own client at once, and returns what was not as recorded.
+func overHTTP(t *testing.T, events []store.Event, clients int, network *memoryNetwork) (faults []string) {
 	t.Helper()
 	var verdicts []match.StepVerdict
 	done := func(s standin.Served) {
@@ -38,13 +39,38 @@ func overHTTP(t *testing.T, events []store.Event, clients int) (faults []string)
 	})
 	ran := make(chan error, 1)
 	go func() { ran <- endpoint.Run(context.Background()) }()
-	server := httptest.NewServer(endpoint)
+	server := httptest.NewUnstartedServer(endpoint)
+	if network != nil {
+		_ = server.Listener.Close()
+		server.Listener = network
+	}
+	server.Start()
+	client := standin.Dial(events, server.URL+endpoint.Path())
+	if network != nil {
+		web := &http.Transport{DialContext: network.dial}
+		defer web.CloseIdleConnections()
+		client.Client = &http.Client{Transport: web}
+	}
 	drivers := make([]*standin.Driver, clients)
 	var driving sync.WaitGroup
 	ends := make(chan error, clients)
+	raw := make(chan []match.StepVerdict, clients)
 	for i := range drivers {
 		drivers[i] = standin.NewDriver(events, match.Rules{})
-		driving.Go(func() { ends <- driveURL(events, server.URL+endpoint.Path(), drivers[i]) })
+		driving.Go(func() {
+			conn, err := standin.DialRaw(context.Background(), client, events)
+			if err != nil {
+				raw <- nil
+				ends <- err
+				return
+			}
+			end, err := standin.Drive(context.Background(), conn, drivers[i], standin.DriveOptions{Timeout: hangs, HangUp: conn.HangUp})
+			if err == nil && end != standin.Complete {
+				err = fmt.Errorf("the drive ended: %s", end)
+			}
+			raw <- conn.RawVerdicts()
+			ends <- err
+		})
 	}
 	driving.Wait()
 	endpoint.Close()
@@ -58,6 +84,7 @@ func overHTTP(t *testing.T, events []store.Event, clients int) (faults []string)
 		}
 		faults = append(faults, d.Pending()...)
 		verdicts = append(verdicts, d.Verdicts()...)
+		verdicts = append(verdicts, <-raw...)
 	}
 	for _, v := range verdicts {
 		if v.Result != match.Match {
@@ -65,18 +92,6 @@ func overHTTP(t *testing.T, events []store.Event, clients int) (faults []string)
 		}
 	}
 	return faults
-}
-
-func driveURL(events []store.Event, url string, d *standin.Driver) error {
-	conn, err := standin.Dial(events, url).Dial(context.Background())
-	if err != nil {
-		return err
-	}
-	end, err := standin.Drive(context.Background(), conn, d, standin.DriveOptions{Timeout: hangs, HangUp: conn.HangUp})
-	if err == nil && end != standin.Complete {
-		err = fmt.Errorf("the drive ended: %s", end)
-	}
-	return err
 }
 
 // TestOverHTTP serves each session that was recorded over HTTP to a scripted copy of
@@ -92,7 +107,7 @@ func TestOverHTTP(t *testing.T) {
 		if header.Transport != "http" {
 			return
 		}
-		for _, f := range overHTTP(t, events, 1) {
+		for _, f := range overHTTP(t, events, 1, nil) {
 			t.Error(f)
 		}
 	})
@@ -105,7 +120,7 @@ func TestParallelClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range overHTTP(t, events, 3) {
+		for _, f := range overHTTP(t, events, 3, nil) {
 			t.Errorf("%s: %s", name, f)
 		}
 	}
@@ -128,41 +143,66 @@ func TestSessionsOfOneEndpoint(t *testing.T) {
 2 POST - > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b"}}
 1 POST - < {"jsonrpc":"2.0","id":1,"result":{"of":"a"}}
 2 POST - < {"jsonrpc":"2.0","id":1,"result":{"of":"b"}}`} {
-		for _, f := range overHTTP(t, recordedHTTP(t, lines), 1) {
+		for _, f := range overHTTP(t, recordedHTTP(t, lines), 1, nil) {
 			t.Errorf("%s: %s", name, f)
 		}
 	}
 }
 
-// recordedHTTP makes a session of lines: exchange, method, session, direction, frame.
+// recordedHTTP makes a session of lines, a second apart: exchange, method, session, direction,
+// and what is said: a frame; of a client that it hangs up; of a server a status or the
+// beginning of a stream.
 func recordedHTTP(t *testing.T, lines string) []store.Event {
 	t.Helper()
 	events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: store.Header{Transport: "http"}.Encode()}}
+	var at time.Duration
 	add := func(e store.Event) {
 		e.Seq = uint64(len(events)) + 1
+		e.At = at
 		events = append(events, e)
 	}
+	begun := map[uint64]bool{}
 	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
+		at += time.Second
+		if line == "- - - the end" {
+			add(store.Event{Kind: store.Closed})
+			continue
+		}
 		var stream uint64
 		var method, session, arrow string
 		if _, err := fmt.Sscan(line, &stream, &method, &session, &arrow); err != nil {
 			t.Fatal(err)
 		}
-		info := store.HTTPInfo{What: store.HTTPRequest, Method: method, Path: "/mcp"}
+		_, said, _ := strings.Cut(line, arrow+" ")
+		isFrame := strings.HasPrefix(said, "{")
+		info := store.HTTPInfo{What: store.HTTPRequest, Method: method, Path: "/mcp", Header: map[string][]string{}}
 		dir := transport.ClientToServer
 		if arrow == "<" {
 			dir = transport.ServerToClient
 			info = store.HTTPInfo{What: store.HTTPResponse, Status: 200, Header: map[string][]string{"Content-Type": {"application/json"}}}
 		}
-		if session != "-" {
-			if info.Header == nil {
-				info.Header = map[string][]string{}
+		switch {
+		case isFrame:
+		case said == "hangs up":
+			info = store.HTTPInfo{What: store.HTTPAbort}
+		case said == "a stream":
+			info.Header["Content-Type"] = []string{"text/event-stream"}
+		default:
+			info.Header = map[string][]string{}
+			if _, err := fmt.Sscan(said, &info.Status); err != nil {
+				t.Fatal(err)
 			}
+		}
+		if session != "-" && info.Header != nil {
 			info.Header["Mcp-Session-Id"] = []string{session}
 		}
-		_, frame, _ := strings.Cut(line, arrow+" ")
-		add(store.Event{Kind: store.HTTP, Dir: dir, Stream: stream, Payload: store.EncodePayload(info)})
-		add(store.Event{Kind: store.Frame, Dir: dir, Stream: stream, Payload: []byte(frame)})
+		if info.What != store.HTTPResponse || !begun[stream] {
+			add(store.Event{Kind: store.HTTP, Dir: dir, Stream: stream, Payload: store.EncodePayload(info)})
+		}
+		begun[stream] = info.What == store.HTTPResponse
+		if isFrame {
+			add(store.Event{Kind: store.Frame, Dir: dir, Stream: stream, Payload: []byte(said)})
+		}
 	}
 	return events
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -39,6 +40,7 @@ type exchange struct {
 	number  uint64
 	method  string
 	path    string
+	at      time.Duration           // of the request
 	session string                  // the MCP session id, of the request or given by the response
 	named   streamable.SessionState // state of the session named by the request
 	unknown string                  // an id of no session in the request
@@ -61,19 +63,22 @@ type exchange struct {
 	said        []byte // the last message of a server that refused the request
 	streams     bool   // the response is a stream of events
 
-	messages  int // of the server
-	after     int // of these, messages after the last JSON-RPC response
-	replied   bool
-	ids       bool // the events have ids
-	empty     bool // the last event had no message
-	primed    bool // the first event had an id and no message
-	retry     string
-	ended     bool   // to the regular end
-	none      bool   // no response came
-	noneFirst bool   // no response came before the client made another request
-	unheard   bool   // the request did not reach the server
-	hungUp    uint64 // Seq at which the client hung up, or 0
-	resumed   bool   // another exchange went on with the response
+	messages int // of the server
+	after    int // of these, messages after the last JSON-RPC response
+	replied  bool
+	ids      bool // the events have ids
+	empty    bool // the last event had no message
+	primed   bool // the first event had an id and no message
+	retry    string
+	ended    bool   // to the regular end
+	none     bool   // no response came
+	unheard  bool   // the request did not reach the server
+	hungUp   uint64 // Seq at which the client hung up, or 0
+	resumed  bool   // another exchange went on with the response
+
+	// How long a client waits for the response to begin before it does anything else; 0: it
+	// does not wait.
+	patience time.Duration
 }
 
 // exchanges are the HTTP exchanges of a recording.
@@ -103,6 +108,9 @@ func exchangesOf(events []store.Event) *exchanges {
 		case e.Kind == store.Frame && x.byNumber[e.Stream] != nil:
 			x.frame(x.byNumber[e.Stream], e)
 		}
+	}
+	if len(x.order) > 0 {
+		x.noteWait(x.order[len(x.order)-1], events[len(events)-1].At, false)
 	}
 	// An unknown id is a session's if the server took in a request with the id, wherever the
 	// client had the id from. The others name no session.
@@ -139,7 +147,7 @@ func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
 	}
 	switch info.What {
 	case store.HTTPRequest:
-		ex.method, ex.path, ex.request = info.Method, info.Path, h
+		ex.method, ex.path, ex.at, ex.request = info.Method, info.Path, event.At, h
 		ex.other = info.Other || info.Withheld
 		open, given := x.given[ex.session]
 		switch {
@@ -164,6 +172,7 @@ func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
 		ex.status = info.Status
 		ex.header = h
 		ex.head = event.Seq
+		x.noteWait(ex, event.At, true)
 		ex.streams = strings.HasPrefix(h.Get("Content-Type"), mcp.MediaEventStream)
 		if !ex.speaks {
 			ex.ask(ex.asked)
@@ -195,15 +204,30 @@ func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
 		ex.ended = true
 	case store.HTTPNone:
 		ex.none = true
-		ex.noneFirst = x.order[len(x.order)-1] == ex
+		x.noteWait(ex, event.At, true)
 		ex.unheard = strings.Contains(info.Error, "connection refused") || strings.Contains(info.Error, "dial tcp")
 	case store.HTTPAbort:
 		ex.hungUp = event.Seq
+		x.noteWait(ex, event.At, false)
 	}
 	if event.Dir == transport.ClientToServer {
 		ex.asked = append(append(ex.asked, info.Body...), info.Body64...)
 	} else {
 		ex.body = append(append(ex.body, info.Body...), info.Body64...)
+	}
+}
+
+// noteWait notes how long the client waited for the response to an exchange: until it began or
+// failed, or until the client hung up or ended. A client that goes on earlier can overtake its
+// own request on another connection, or cancel the request before it is sent.
+func (x *exchanges) noteWait(ex *exchange, until time.Duration, begun bool) {
+	waited := until - ex.at
+	switch {
+	case x.order[len(x.order)-1] != ex: // the client made another request meanwhile
+	case begun:
+		ex.patience = defaultPatience + 2*waited
+	case ex.status == 0 && !ex.none:
+		ex.patience = min(waited, defaultPatience)
 	}
 }
 
@@ -240,6 +264,9 @@ func (x *exchanges) frame(ex *exchange, event store.Event) {
 	}
 	ex.messages++
 	ex.empty = false
+	if x.order[len(x.order)-1] == ex { // a Driver waits for the message
+		ex.patience = 0
+	}
 	if slices.ContainsFunc(messages, func(message transport.Message) bool { return message.Kind() == transport.Response }) {
 		ex.replied = true
 		ex.after = 0

@@ -237,7 +237,7 @@ func Dial(events []store.Event, url string) streamable.Client {
 		if ex == nil {
 			return nil
 		}
-		m := &streamable.Manner{Routing: http.Header{}, MayBreak: ex.none, Awaits: ex.noneFirst}
+		m := &streamable.Manner{Routing: http.Header{}, MayBreak: ex.none, Patience: ex.patience}
 		for name, values := range ex.request {
 			if strings.HasPrefix(name, "Mcp-") && name != mcp.HeaderSessionID {
 				m.Routing[name] = values

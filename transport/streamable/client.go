@@ -51,8 +51,10 @@ type Manner struct {
 	Path string
 	// MayBreak allows the connection to break before there is a response.
 	MayBreak bool
-	// Awaits makes a Write return only when the response begins or the connection breaks.
-	Awaits bool
+	// Patience is how long the Write of a request waits for the response to begin or the
+	// connection to break. Otherwise the server may hear a later request first, on another
+	// connection, and a request that is cancelled at once may never leave.
+	Patience time.Duration
 }
 
 // ListenTime is when a client asks for the standalone stream of a session.
@@ -123,8 +125,8 @@ type clientSession struct {
 // free number otherwise. Frames of the response have the number as Stream, over all connections
 // of the response; frames of the standalone stream have 0.
 //
-// A Write of a request waits until the request is sent. A Write of any other message, and of
-// initialize, waits until the response begins.
+// A Write of a request waits until the request is written to a connection, or longer, see
+// [Manner]. A Write of any other message, and of initialize, waits until the response begins.
 type ClientConn struct {
 	client Client
 	url    *url.URL

@@ -40,7 +40,8 @@ type clientExchange struct {
 	retry         time.Duration
 	retried       int // since the last event
 
-	mayBreak, awaits bool // see [Manner]
+	mayBreak bool          // see [Manner]
+	patience time.Duration // see [Manner]
 
 	response  io.Closer   // the stream being read; under the Conn's lock
 	drop      atomic.Bool // the stream is to be cut
@@ -80,18 +81,22 @@ func (x *clientExchange) run() {
 	}()
 	x.session = c.sessionOf(x.number)
 	ctx := x.ctx
-	if len(x.unanswered) > 0 && !x.isInitialize {
+	isTakenEarly := len(x.unanswered) > 0 && !x.isInitialize // not only when the response is read
+	if isTakenEarly {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
-			if !x.awaits {
+			if x.patience == 0 {
 				x.take()
 			}
 		}})
 	}
 	r, err := x.request(ctx)
 	if err == nil {
+		if isTakenEarly && x.patience > 0 {
+			defer time.AfterFunc(x.patience, x.take).Stop()
+		}
 		var resp *http.Response
 		if resp, err = c.client.Client.Do(r); err == nil {
-			if x.awaits {
+			if isTakenEarly {
 				x.take()
 			}
 			x.read(resp)
@@ -119,7 +124,7 @@ func (x *clientExchange) request(ctx context.Context) (*http.Request, error) {
 	}
 	if m != nil {
 		x.mayBreak = m.MayBreak
-		x.awaits = m.Awaits
+		x.patience = m.Patience
 		x.apply(ctx, r, m)
 		return r, nil
 	}
