@@ -44,7 +44,7 @@ func newRecord(std process.Streams) *cobra.Command {
 		Long: `record starts the server COMMAND, stands between it and the client on its own
 stdin and stdout, and writes every frame, byte for byte, to the store before it
 passes it on. Put it in front of the server's command in a client's
-configuration.
+configuration, as mcprec wrap does.
 
 stdout is the protocol's alone. On stderr is what the server says there, and a
 word of mcprec's own only when something is wrong, or with -v. The exit status

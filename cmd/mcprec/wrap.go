@@ -223,6 +223,11 @@ func (w *wrapping) masked(command []string) []string {
 	return w.db.Masker.Header(store.Header{Command: command}).Command
 }
 
+// place returns where a server stands, for people.
+func (w *wrapping) place(s clientconfig.Server) string {
+	return fmt.Sprintf("%s %s %s", s.Client, s.Scope, terminal.PlainName(w.db.Masker.Text(s.Name)))
+}
+
 // wrapLine is the stable form of a server in a client's configuration.
 type wrapLine struct {
 	Client  string             `json:"client"`
@@ -272,6 +277,7 @@ func (w *wrapping) list(servers []clientconfig.Server, unedited []clientconfig.L
 			terminal.Plain(cmp.Or(line.Problem, line.URL, terminal.ShellLine(line.Command))),
 		}})
 	}
+	screen.Fit(terminal.Clip)
 	t.print(screen)
 	if err = errors.Join(err, screen.Flush()); err != nil {
 		return err
@@ -300,7 +306,7 @@ func (w *wrapping) remark(servers []clientconfig.Server, unedited []clientconfig
 			continue
 		}
 		if _, err := os.Stat(s.Command[0]); err != nil {
-			fmt.Fprintf(errs, "mcprec: %s starts %s, which is not there: unwrap it, and wrap it again\n", &s, s.Command[0])
+			fmt.Fprintf(errs, "mcprec: %s starts %s, which is not there: unwrap it, and wrap it again\n", w.place(s), s.Command[0])
 		}
 	}
 	for _, at := range unedited {
@@ -348,7 +354,7 @@ func (w *wrapping) choose(servers []clientconfig.Server, names []string) (chosen
 		case s.State == clientconfig.Remote:
 			return nil, exit.Usagef("server %q in %s is remote; %s", s.Name, s.File, w.remoteAdvice(s))
 		case !w.undo && isRecorded(s):
-			fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: %s is recorded already\n", &s)
+			fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: %s is recorded already\n", w.place(s))
 		default:
 			chosen = append(chosen, s)
 		}
@@ -365,9 +371,9 @@ func (w *wrapping) chooseAll(servers []clientconfig.Server) (chosen []clientconf
 			chosen = append(chosen, s)
 		case w.undo:
 		case s.State == clientconfig.Odd:
-			fmt.Fprintf(errs, "mcprec: %s is left alone: %s\n", &s, s.Problem)
+			fmt.Fprintf(errs, "mcprec: %s is left alone: %s\n", w.place(s), s.Problem)
 		case s.State == clientconfig.Remote:
-			fmt.Fprintf(errs, "mcprec: %s is remote; %s\n", &s, w.remoteAdvice(s))
+			fmt.Fprintf(errs, "mcprec: %s is remote; %s\n", w.place(s), w.remoteAdvice(s))
 		}
 	}
 	if len(chosen) == 0 {
@@ -405,10 +411,10 @@ func (w *wrapping) edit(servers []clientconfig.Server) (err error) {
 		edit := clientconfig.WrapAll(byFile[file], front)
 		var unknown []string
 		if w.undo {
-			edit = clientconfig.UnwrapAll(byFile[file], func(s *clientconfig.Server) { unknown = append(unknown, s.String()) })
+			edit = clientconfig.UnwrapAll(byFile[file], func(s *clientconfig.Server) { unknown = append(unknown, w.place(*s)) })
 		}
 		if err := w.kept.Change(file, w.orTry(edit)); err != nil {
-			faults = errors.Join(faults, fmt.Errorf("%s %s: %w", w.cmd.Name(), file, err))
+			faults = errors.Join(faults, fmt.Errorf("%s: %w", w.cmd.Name(), err))
 			continue
 		}
 		for _, s := range unknown {

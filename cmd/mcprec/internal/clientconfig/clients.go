@@ -47,6 +47,8 @@ var (
 func Clients() []Client {
 	user := func(keys []string, files ...string) Place { return Place{Scope: User, Keys: keys, Files: files} }
 	project := func(keys []string, files ...string) Place { return Place{Scope: Project, Keys: keys, Files: files} }
+	openCodeFiles := []string{"${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json", "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc",
+		"${XDG_CONFIG_HOME:-~/.config}/opencode/config.json", "${OPENCODE_CONFIG:-}"}
 	return []Client{
 		{Name: "claude-desktop", Title: "Claude Desktop", Places: []Place{
 			user(mcpServers, "config:/Claude/claude_desktop_config.json",
@@ -80,7 +82,7 @@ func Clients() []Client {
 			project(codexServers, "./.codex/config.toml"),
 		}},
 		{Name: "gemini-cli", Title: "Gemini CLI", Places: []Place{
-			user(mcpServers, "~/.gemini/settings.json"),
+			user(mcpServers, "${GEMINI_CLI_HOME:-~}/.gemini/settings.json"),
 			project(mcpServers, "./.gemini/settings.json"),
 		}},
 		{Name: "antigravity", Title: "Antigravity", Places: []Place{
@@ -95,8 +97,8 @@ func Clients() []Client {
 			user(mcpServers, "${COPILOT_HOME:-~/.copilot}/mcp-config.json"),
 		}},
 		{Name: "opencode", Title: "opencode", Places: []Place{
-			user(openCodeServers, "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json", "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc"),
-			user(nestedServers, "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json", "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc"),
+			user(openCodeServers, openCodeFiles...),
+			user(nestedServers, openCodeFiles...),
 			project(openCodeServers, "./opencode.json", "./opencode.jsonc", "./.opencode/opencode.json", "./.opencode/opencode.jsonc"),
 			project(nestedServers, "./opencode.json", "./opencode.jsonc", "./.opencode/opencode.json", "./.opencode/opencode.jsonc"),
 		}},

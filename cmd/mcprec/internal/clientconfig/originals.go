@@ -125,7 +125,7 @@ func WrapAll(servers []Server, front func(*Server) []string) Edit {
 			s := &servers[i]
 			edited, original, err := Wrap(doc, s.Location, s.Name, front(s))
 			if err != nil {
-				return nil, nil, fmt.Errorf("server %q: %w", s.Name, err)
+				return nil, nil, fmt.Errorf("%s, server %q: %w", s.File, s.Name, err)
 			}
 			doc = edited
 			kept = append(slices.DeleteFunc(kept, func(k Original) bool { return k.of(s.Location, s.Name) }), original)
@@ -151,7 +151,7 @@ func UnwrapAll(servers []Server, unknown func(*Server)) Edit {
 			}
 			edited, _, err := Unwrap(doc, s.Location, s.Name, was)
 			if err != nil {
-				return nil, nil, fmt.Errorf("server %q: %w", s.Name, err)
+				return nil, nil, fmt.Errorf("%s, server %q: %w", s.File, s.Name, err)
 			}
 			doc = edited
 		}

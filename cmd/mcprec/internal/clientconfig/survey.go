@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Survey is what the files of clients have.
@@ -66,9 +65,4 @@ func Look(locations []Location) (found Survey) {
 		found.Servers = append(found.Servers, servers...)
 	}
 	return found
-}
-
-// String returns where a server stands, for people.
-func (s *Server) String() string {
-	return strings.Join([]string{s.Client, string(s.Scope), s.Name}, " ")
 }
