@@ -100,6 +100,7 @@ var doors = map[string][]string{
 	"tail":    {"tail -n 50 S", "tail -n 50 H", "tail -n 50 --http --body H", "tail -n 2 --format json F", "tail -f -n 5 S"},
 	"export":  {"export --dir c2s -T raw S", "export --dir s2c -T raw S", "export --dir stderr -T raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
 	"import":  {"import G"},
+	"mcp":     {"mcp"},
 	"replay":  {"replay S", "replay --client inbox:0 H", "replay --format json S", "replay --format json --client rigid --server rigid --capacity 0 S"},
 	"explore": {"explore --schedules 20 --client rigid --server rigid S", "explore --schedules 20 --client rigid --server rigid -o O F", "explore --schedules 5 --format json H"},
 	"serve": {"wire serve S", "wire serve F", "wire serve --mode new_episodes N -- fakeserver echo", "wire serve --mode all O -- fakeserver echo",
@@ -219,6 +220,9 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 	}
 	if name == "view" && !slices.Contains(words, "-o") {
 		words = slices.Concat([]string{"serving"}, words, []string{"--", "looking", of}, viewPaths())
+	}
+	if name == "mcp" {
+		words = slices.Concat([]string{"asking"}, words, []string{"--", "S", "H"})
 	}
 	if slices.Contains(words, "--listen") {
 		words = slices.Concat([]string{"serving"}, words, []string{"--", "saying", "POST", of, "", live})

@@ -20,10 +20,14 @@ import (
 
 const module = "github.com/mcprec/mcprec"
 
+// goSDK is the official SDK.
+const goSDK = "github.com/modelcontextprotocol/go-sdk"
+
 // shared are the modules that two packages may import. Zstd is two things: a form of the store's
 // own, and a coding that peers choose. A file lock keeps the living spools of the store, and two
-// mcprec from editing a client's configuration at once.
-var shared = []string{"github.com/klauspost/compress", "github.com/gofrs/flock"}
+// mcprec from editing a client's configuration at once. The SDK is what an adapter is for, and what
+// mcprec mcp is made with.
+var shared = []string{"github.com/klauspost/compress", "github.com/gofrs/flock", goSDK}
 
 // mayImport is the table of who imports whom: of our packages, and of modules
 // outside the standard library. Data goes one way, and so do imports.
@@ -31,7 +35,7 @@ var mayImport = map[string][]string{
 	"transport":               {"transport/mcp"},
 	"transport/mcp":           nil,
 	"transport/streamable":    {"transport", "transport/mcp"},
-	"transport/gosdk":         {"transport", "store", "recorder", "github.com/modelcontextprotocol/go-sdk"},
+	"transport/gosdk":         {"transport", "store", "recorder", goSDK},
 	"store":                   {"transport", "store/varint"},
 	"store/varint":            nil,
 	"store/memstore":          {"store", "transport"},
@@ -100,11 +104,15 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/advice": {"cmd/mcprec/internal/terminal", "replay/match"},
 	"cmd/mcprec/internal/notice": {"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "replay/match", "replay/phrase", "replay/standin"},
 
+	"cmd/mcprec/internal/agent": {"cmd/mcprec/internal/comparing", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/report",
+		"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/jsonl", "recorder/procstate",
+		"replay", "replay/check", "replay/diff", "replay/filter", "replay/order", "replay/phrase", "replay/summary", "replay/timeline", goSDK},
 	"cmd/mcprec/internal/view": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/session", "transport", "transport/mcp", "store", "store/jsonl", "store/mask",
 		"replay", "replay/check", "replay/diff", "replay/explore", "replay/filter", "replay/order", "replay/phrase", "replay/picture", "replay/sequence", "replay/state", "replay/timeline", "replay/why"},
 	"cmd/mcprec": {
 		"transport/mcp",
 		"cmd/mcprec/internal/advice",
+		"cmd/mcprec/internal/agent",
 		"cmd/mcprec/internal/comparing",
 		"cmd/mcprec/internal/clientconfig",
 		"cmd/mcprec/internal/driving",
@@ -245,19 +253,23 @@ func TestPure(t *testing.T) {
 	}
 }
 
-// TestNoSDK: neither the command nor a test that imports fixtures has an SDK in it.
+// TestNoSDK: a test that imports fixtures has no SDK in it, and the command has one only for
+// mcprec mcp.
 func TestNoSDK(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", module+"/cmd/mcprec", module+"/fixtures").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	deps := strings.Fields(string(out))
-	if !slices.Contains(deps, module+"/replay/explore") {
-		t.Errorf("go list names %d packages, replay/explore not among them", len(deps))
-	}
-	for _, pkg := range deps {
-		if strings.HasPrefix(pkg, "github.com/modelcontextprotocol/") || strings.HasPrefix(pkg, "github.com/mark3labs/") {
-			t.Errorf("the command or fixtures depends on %s", pkg)
+	for root, mayHave := range map[string]string{"fixtures": "", "cmd/mcprec": goSDK} {
+		out, err := exec.Command("go", "list", "-deps", module+"/"+root).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deps := strings.Fields(string(out))
+		if !slices.Contains(deps, module+"/replay/explore") {
+			t.Errorf("go list names %d packages, replay/explore not among them", len(deps))
+		}
+		for _, pkg := range deps {
+			isSDK := strings.HasPrefix(pkg, "github.com/modelcontextprotocol/") || strings.HasPrefix(pkg, "github.com/mark3labs/") || pkg == module+"/transport/gosdk"
+			if isSDK && (mayHave == "" || !strings.HasPrefix(pkg, mayHave+"/")) {
+				t.Errorf("%s depends on %s", root, pkg)
+			}
 		}
 	}
 }

@@ -7,7 +7,8 @@
 //
 //	session, recording, driving  what SESSION names, with its masking; record; the live server of drive
 //	terminal, report, notice     output for people; text, JSON, JUnit, SARIF; what serve says
-//	view                         the page of mcprec view, and its server
+//	explain, comparing           what hangs, in the words of why; the differences of two sessions
+//	view, agent                  the page of mcprec view, and its server; the MCP server of mcprec mcp
 //	outfile, process, exit       files, signals, and how a command ends
 //	advice, parallel             flags that let messages match; work on several cores
 package main
@@ -95,7 +96,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	}
 	add("Record", newRecord(std), newWrap(), newUnwrap(), newDemo())
 	add("Look", newList(), newShow(), newTail(), newView(), newState(), newTools(), newServers(), newDiff(), newBisect())
-	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newCapacity())
+	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newCapacity(), newMCP(std))
 	add("Test", newServe(std), newDrive(), newCI())
 	add("Keep", newRemove(), newRedact(), newStore())
 	add("Share", newExport(), newImport())

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		"serving":      serving,
 		"saying":       saying,
 		"looking":      looking,
+		"asking":       asking,
 		"mortalclient": mortalClient,
 		"floorpass":    floorPass,
 		"floorwrite":   floorWrite,

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
 )
 
 type showOptions struct {
@@ -215,33 +213,13 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 
 // printEvent prints one event whole. It reads on to the answers of the event's requests.
 func (o showOptions) printEvent(cmd *cobra.Command, s *session.Session, seq uint64, out *terminal.Screen) error {
-	var found *timeline.Entry
-	last := uint64(0)
-	reading := session.Reading{First: seq, ReadOptions: store.ReadOptions{Unfinished: true}}
-	err := s.Entries(cmd.Context(), reading, func(entry timeline.Entry) error {
-		if last = entry.Seq; entry.Seq == seq {
-			found = &entry
-		}
-		if found == nil || slices.ContainsFunc(found.Messages, func(m timeline.EntryMessage) bool {
-			return m.Kind == transport.Request && m.Call != nil && m.Call.Response == 0
-		}) {
-			return nil
-		}
-		return errEnough
-	})
+	found, err := s.Entry(cmd.Context(), seq)
 	switch {
-	case err != nil && !errors.Is(err, errEnough):
+	case err != nil:
 		return err
-	case found == nil:
-		return exit.Usagef("%s has no event #%d; it ends at #%d", s.Name, seq, max(last, s.Head))
 	case o.format == "json":
-		return newPrinter(out, o.format, true, "full").Print(*found)
+		return newPrinter(out, o.format, true, "full").Print(found)
 	}
-	for _, m := range found.Messages {
-		if m.Call != nil && m.Call.Response == 0 {
-			m.Call.Latency = max(s.Now()-m.Call.At, 0) // how long it waits
-		}
-	}
-	printing.Whole(out, s.Name, s.Start, *found)
+	printing.Whole(out, s.Name, s.Start, found)
 	return nil
 }

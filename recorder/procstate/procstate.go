@@ -66,3 +66,13 @@ func Of(id store.ProcessID) Process { return of(id) }
 // Identify returns the name for ever of a process that lives now. Its Birth is "" where the
 // system tells none.
 func Identify(pid int) store.ProcessID { return store.ProcessID{PID: pid, Birth: birth(pid)} }
+
+// Lineage returns a process that lives now and its ancestors, as far as the system tells them:
+// elsewhere than on Linux those of this process, up to its parent.
+func Lineage(pid int) (list []store.ProcessID) {
+	const most = 64 // the parent of an ancestor that ended meanwhile may be anything
+	for ; pid > 0 && len(list) < most; pid = parent(pid) {
+		list = append(list, Identify(pid))
+	}
+	return list
+}

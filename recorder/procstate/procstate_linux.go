@@ -57,9 +57,10 @@ func of(id store.ProcessID) Process {
 
 // stat is what /proc/PID/stat tells.
 type stat struct {
-	name  string
-	state byte
-	start string
+	name   string
+	state  byte
+	parent int
+	start  string
 }
 
 // readStat reads the state of a process. The name stands in parentheses and may hold any byte.
@@ -75,7 +76,14 @@ func readStat(pid int) (s stat, ok bool) {
 	if len(fields) <= startField {
 		return s, false
 	}
-	return stat{string(b[open+1 : end]), fields[0][0], fields[startField]}, true
+	parent, err := strconv.Atoi(fields[1])
+	return stat{string(b[open+1 : end]), fields[0][0], parent, fields[startField]}, err == nil
+}
+
+// parent returns the parent of a process; 0: there is none, or it is in another namespace.
+func parent(pid int) int {
+	s, _ := readStat(pid)
+	return s.parent
 }
 
 func stateOf(letter byte) State {

@@ -143,3 +143,20 @@ func TestCallIn(t *testing.T) {
 		}
 	}
 }
+
+// TestLineage holds that a process is followed by its ancestors, by names that last.
+func TestLineage(t *testing.T) {
+	cmd, id, _ := start(t, "exec cat")
+	list := Lineage(cmd.Process.Pid)
+	if len(list) < 2 || list[0] != id || list[1] != Identify(os.Getpid()) {
+		t.Errorf("%+v; want %+v, then %+v", list, id, Identify(os.Getpid()))
+	}
+	for _, ancestor := range Lineage(os.Getpid()) {
+		if ancestor.PID <= 0 {
+			t.Errorf("%+v", ancestor)
+		}
+	}
+	if list := Lineage(0); len(list) > 0 {
+		t.Errorf("no process: %+v", list)
+	}
+}

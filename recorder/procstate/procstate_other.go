@@ -2,8 +2,20 @@
 
 package procstate
 
-import "github.com/mcprec/mcprec/store"
+import (
+	"os"
+
+	"github.com/mcprec/mcprec/store"
+)
 
 func of(id store.ProcessID) Process { return Process{PID: id.PID, State: Unknown} }
 
 func birth(int) string { return "" }
+
+// parent returns the parent of this process; of another it is not known, and 0.
+func parent(pid int) int {
+	if pid == os.Getpid() {
+		return os.Getppid()
+	}
+	return 0
+}

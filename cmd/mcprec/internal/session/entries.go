@@ -2,13 +2,17 @@ package session
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Reading says what [Session.Entries] reads.
@@ -40,6 +44,37 @@ func (r Reading) project(ctx context.Context, events func(context.Context, uint6
 		from = r.First - pairingReach
 	}
 	return timeline.Project(events(ctx, from, r.ReadOptions), t)
+}
+
+// Entry returns the entry of one event. It reads on to the answers of the event's requests. A call
+// without an answer has waited until now, if the session is live.
+func (s *Session) Entry(ctx context.Context, seq uint64) (timeline.Entry, error) {
+	var found *timeline.Entry
+	last := uint64(0)
+	reading := Reading{First: seq, ReadOptions: store.ReadOptions{Unfinished: true}}
+	err := s.Entries(ctx, reading, func(entry timeline.Entry) error {
+		if last = entry.Seq; entry.Seq == seq {
+			found = &entry
+		}
+		if found == nil || slices.ContainsFunc(found.Messages, func(m timeline.EntryMessage) bool {
+			return m.Kind == transport.Request && m.Call != nil && m.Call.Response == 0
+		}) {
+			return nil
+		}
+		return errFound
+	})
+	if err != nil && !errors.Is(err, errFound) {
+		return timeline.Entry{}, err
+	}
+	if found == nil {
+		return timeline.Entry{}, exit.Usagef("%s has no event #%d; it ends at #%d", s.Name, seq, max(last, s.Head))
+	}
+	for _, m := range found.Messages {
+		if m.Call != nil && m.Call.Response == 0 {
+			m.Call.Latency = max(s.Now()-m.Call.At, 0)
+		}
+	}
+	return *found, nil
 }
 
 // Introduction is what the ends of a session said of themselves when they met.

@@ -58,8 +58,9 @@ func (h *Home) Open(options boltstore.Options) (*boltstore.Store, error) {
 // Store is a store that Close tidies.
 type Store struct {
 	*boltstore.Store
-	Masker Masker    // masks output
-	errs   io.Writer // for faults on closing
+	Masker   Masker    // masks output
+	errs     io.Writer // for faults on closing
+	readOnly bool
 }
 
 // OpenStore opens the store. Faults on closing are written to errs.
@@ -72,13 +73,30 @@ func OpenStore(home Home, errs io.Writer) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{db, d, errs}, nil
+	return &Store{Store: db, Masker: d, errs: errs}, nil
+}
+
+// OpenReadOnly opens the store for a reader that must not change it: no key is made, no summary
+// is kept, and Close tidies nothing.
+func OpenReadOnly(home Home) (*Store, error) {
+	db, err := home.Open(boltstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	d, err := home.Masker(nil)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Store{Store: db, Masker: d, readOnly: true}, nil
 }
 
 // Close moves the spools of dead recorders into the databases, as far as that is quick, and
 // closes the store. If the moving fails, the command does not: the spools are still there and
-// still read.
+// still read. A store that is open for reading only is closed as it is.
 func (db *Store) Close() error {
+	if db.readOnly {
+		return db.Store.Close()
+	}
 	defer process.LimitMemory()()
 	if err := db.Exposed(); err != nil {
 		fmt.Fprintf(db.errs, "mcprec: %v\n", err)

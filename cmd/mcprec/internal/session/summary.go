@@ -13,7 +13,8 @@ import (
 )
 
 // Summaries returns a summary of each session of a listing. A missing summary is made from the
-// session's events, and kept if the session has ended. An error names the sessions without one.
+// session's events, and kept if the session has ended and the store may be changed. An error names
+// the sessions without one.
 func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[store.SessionID]summary.Summary, error) {
 	kept, err := db.Store.Summaries(ctx, sessions)
 	faults := []error{err}
@@ -30,7 +31,7 @@ func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[s
 			found[s.ID] = x
 			continue
 		}
-		mayKeep := s.State != store.Live && !errors.Is(err, store.ErrNewer) // a newer mcprec uses the store, too
+		mayKeep := !db.readOnly && s.State != store.Live && !errors.Is(err, store.ErrNewer) // a newer mcprec uses the store, too
 		if x, err = summarize(ctx, db.Store, s); err != nil {
 			faults = append(faults, err)
 			continue

@@ -1,0 +1,28 @@
+// Package agent answers an agent's questions about recorded sessions, as an MCP server on the
+// official Go SDK. It is the server of mcprec mcp.
+//
+// # What it promises
+//
+// The answers are those of the commands why, list, show, check, diff, state and replay, in their
+// words, from the same functions. No answer is larger than the bound of its tool, whatever was
+// recorded; what is left out is said, with the arguments that get it. Recorded text is data: it is
+// masked, its control characters are harmless, and it stands under recorded_data, or behind "| " in
+// the text of an answer, apart from mcprec's own words. A bad argument gives a tool error that says
+// what to do.
+//
+// The session in which the [Server] itself is recorded is never listed, counted, read or searched,
+// and neither is any other session of mcprec mcp: an agent that asks about what it asked would
+// not come to an end.
+//
+// # Data layout
+//
+// server.go has the tools and the prompt, argument.go their arguments, answer.go an answer and its
+// bound, hidden.go the sessions that may be told of. The tools stand by what they are about:
+// hangs.go, sessions.go, events.go, verdicts.go; resources.go has the fixtures.
+//
+// # What it refuses
+//
+// It starts no process, speaks to no recorded server, and writes nothing, not even what the
+// commands keep in the store for the next reader. It takes ids of sessions in one store, and no
+// path. It never shows a secret: its owner has the commands for that.
+package agent

@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// whySession is what why_stuck says of a session.
+type whySession struct {
+	Session  store.SessionID `json:"session"`
+	Label    string          `json:"label,omitempty"`
+	Live     bool            `json:"live"`
+	Ended    string          `json:"ended,omitempty"` // how
+	Verdict  string          `json:"verdict"`         // stuck, may be stuck, nothing is stuck
+	Findings []whyFinding    `json:"findings"`
+	Open     []string        `json:"open,omitempty"`   // what is open and not stuck
+	Recent   []string        `json:"recent,omitempty"` // what is open for a short time
+	Last     string          `json:"last,omitempty"`
+}
+
+// whyFinding is one hang.
+type whyFinding struct {
+	Shape   string   `json:"shape"`
+	Culprit string   `json:"culprit"`
+	Waited  string   `json:"waited"`
+	Calls   []uint64 `json:"calls"`
+	Text    string   `json:"text"`
+	Events  []uint64 `json:"events"` // that show it
+	Next    string   `json:"next"`
+}
+
+// whyStuck says what is stuck.
+func (x *Server) whyStuck(ctx context.Context, args arguments) (a answer, err error) {
+	answers, rest, err := x.askWhy(ctx, args)
+	if err != nil && len(answers) == 0 {
+		return a, err
+	}
+	if err != nil {
+		a.add("some sessions cannot be read: %s", x.db.Masker.Text(err.Error()))
+	}
+	var text bytes.Buffer
+	told := make([]whySession, len(answers))
+	for i, found := range answers {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		_ = found.Text(&text, explain.StuckAfter) // a buffer takes everything
+		told[i] = whyOf(found)
+	}
+	a.data, a.text = map[string]any{"sessions": told}, text.String()
+	if rest > 0 {
+		a.add("%d more %s stuck; list_sessions with state stuck lists them, why_stuck with session tells of one", rest, phrase.Agree(rest, "session is", "sessions are"))
+	}
+	return a, nil
+}
+
+// askWhy asks about the session of the arguments, or as mcprec why does without one. rest counts
+// the stuck sessions beyond those that an answer has room for.
+func (x *Server) askWhy(ctx context.Context, args arguments) (answers []explain.Answer, rest int, err error) {
+	const most = 2
+	if id := args.text("session"); id != "" {
+		s, err := x.find(ctx, id)
+		if err != nil {
+			return nil, 0, err
+		}
+		found, err := explain.Session(ctx, s, explain.StuckAfter)
+		return []explain.Answer{found}, 0, err
+	}
+	list, err := x.visible(ctx, store.Query{})
+	if err != nil && len(list) == 0 {
+		return nil, 0, err
+	}
+	list, fault := x.pick(ctx, list, span{server: args.text("server")})
+	err = errors.Join(err, fault)
+	for _, s := range list {
+		if s.State != store.Live {
+			continue
+		}
+		found, fault := explain.Session(ctx, x.db.Session(s), explain.StuckAfter)
+		err = errors.Join(err, fault)
+		switch {
+		case fault != nil || !found.Stuck():
+		case len(answers) == most:
+			rest++
+		default:
+			answers = append(answers, found)
+		}
+	}
+	if len(answers) > 0 {
+		return answers, rest, err
+	}
+	if len(list) == 0 {
+		if server := args.text("server"); server != "" {
+			return nil, 0, fmt.Errorf("no session is of a server %q; list_sessions shows the servers", clip(server, 100))
+		}
+		_, err = x.find(ctx, "") // says what to do
+		return nil, 0, err
+	}
+	found, fault := explain.Session(ctx, x.db.Session(list[0]), explain.StuckAfter)
+	return []explain.Answer{found}, 0, errors.Join(err, fault)
+}
+
+// whyOf returns the answer about a session without what its text alone has.
+func whyOf(found explain.Answer) whySession {
+	told := whySession{
+		Session: found.Session, Label: found.Label, Live: found.State == store.Live, Ended: found.Ended, Verdict: "nothing is stuck",
+		Findings: []whyFinding{}, Open: found.Open, Recent: found.Recent,
+	}
+	if found.Stuck() {
+		told.Verdict = found.Verdict()
+	} else {
+		told.Last = found.Last
+	}
+	for _, f := range found.Findings {
+		short := whyFinding{Shape: f.Shape, Culprit: f.Culprit, Waited: f.Waited.Round(time.Millisecond).String(), Calls: f.Calls, Text: f.Text, Next: f.Next, Events: []uint64{}}
+		for _, e := range f.Evidence {
+			if e.Seq > 0 {
+				short.Events = append(short.Events, e.Seq)
+			}
+		}
+		told.Findings = append(told.Findings, short)
+	}
+	return told
+}
+
+// mostReplayed is how many bytes of frames a closed replay takes into memory.
+const mostReplayed = 256 << 20
+
+// explainHang plays a session in a closed replay.
+func (x *Server) explainHang(ctx context.Context, args arguments) (a answer, err error) {
+	setup := replay.Setup{}
+	if text := args.text("capacity"); text != "" {
+		setup.Capacity, err = replay.ParseCapacity(text)
+		if err != nil {
+			return a, fmt.Errorf("the argument capacity: %w", err)
+		}
+	}
+	for _, end := range []struct {
+		name  string
+		dir   transport.Direction
+		model *replay.Model
+	}{{"client_model", transport.ClientToServer, &setup.Client}, {"server_model", transport.ServerToClient, &setup.Server}} {
+		text := args.text(end.name)
+		if text == "" {
+			continue // the zero Model is free
+		}
+		*end.model, err = replay.ParseEnd(end.dir, text)
+		if err != nil {
+			return a, fmt.Errorf("the argument %s: %w", end.name, err)
+		}
+	}
+	s, err := x.find(ctx, args.text("session"))
+	if err != nil {
+		return a, err
+	}
+	size, err := x.frameBytes(ctx, s.ID)
+	if err != nil {
+		return a, err
+	}
+	if size > mostReplayed {
+		return a, fmt.Errorf("session %s has %d bytes of frames, more than the %d that a closed replay takes here; run mcprec replay %s", s.ID, size, mostReplayed, s.ID)
+	}
+	recording, fold, err := explain.Load(ctx, s)
+	if err != nil {
+		return a, err
+	}
+	told, err := explain.Judge(ctx, s, string(s.ID), recording, fold, setup)
+	if err != nil {
+		return a, err
+	}
+	a.data = struct {
+		Session store.SessionID `json:"session"`
+		explain.Judged
+	}{s.ID, told}
+	a.text = told.Text()
+	return a, nil
+}
+
+// frameBytes returns how many bytes the frames of a session have.
+func (x *Server) frameBytes(ctx context.Context, id store.SessionID) (uint64, error) {
+	for found, err := range x.db.Sessions(ctx, store.Query{Prefix: string(id)}) {
+		if err == nil && found.ID == id {
+			return found.Bytes, nil
+		}
+	}
+	return 0, fmt.Errorf("session %s: %w", id, store.ErrNotFound)
+}

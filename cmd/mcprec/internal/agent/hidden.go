@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/recorder/procstate"
+	"github.com/mcprec/mcprec/store"
+)
+
+// visible lists the sessions that may be told of, newest first. The error names parts of the store
+// that cannot be read; the others are listed.
+func (x *Server) visible(ctx context.Context, query store.Query) (list []store.Session, err error) {
+	query.Newest = true
+	for found, fault := range x.db.Sessions(ctx, query) {
+		if fault != nil {
+			err = errors.Join(err, fault)
+			continue
+		}
+		isOwn := isServed(found.Command)
+		if !isOwn && found.State == store.Live {
+			isOwn = x.isRecordedBy(ctx, found)
+		}
+		if !isOwn {
+			list = append(list, found)
+		}
+	}
+	return list, err
+}
+
+// isServed reports whether a recorded command runs mcprec mcp, also below a launcher such as npx.
+func isServed(command []string) bool {
+	at := slices.IndexFunc(command, func(word string) bool {
+		name := filepath.Base(strings.ReplaceAll(word, `\`, "/"))
+		return strings.TrimSuffix(strings.ToLower(name), ".exe") == "mcprec"
+	})
+	return at >= 0 && slices.Contains(command[at:], commandName)
+}
+
+// commandName is the command of mcprec that runs the Server.
+const commandName = "mcp"
+
+// isRecordedBy reports whether the recorder of a live session is an ancestor of this process: then
+// this process serves the session, or a part of the server that does.
+func (x *Server) isRecordedBy(ctx context.Context, live store.Session) bool {
+	for e, err := range x.db.Read(ctx, live.ID, 1, store.ReadOptions{}) {
+		if err != nil {
+			return false
+		}
+		header, err := store.ParseHeader(e.Payload)
+		return err == nil && header.Processes != nil && slices.Contains(x.lineage, header.Processes.Recorder)
+	}
+	return false
+}
+
+// lineage returns this process and its ancestors.
+func lineage() []store.ProcessID { return procstate.Lineage(os.Getpid()) }
+
+// find returns the session that an id names, or the beginning of one; for "" the newest.
+func (x *Server) find(ctx context.Context, id string) (*session.Session, error) {
+	const shortest = 4
+	id = strings.ToLower(strings.TrimSpace(id))
+	switch {
+	case strings.Trim(id, "0123456789abcdef-") != "":
+		return nil, errors.New("the argument session is no id: an id has the digits 0 to 9 and a to f, and -, and no path or label will do; list_sessions shows the ids")
+	case id != "" && len(id) < shortest:
+		return nil, fmt.Errorf("the argument session is too short; want at least %d characters of an id, as list_sessions shows it", shortest)
+	}
+	found, err := x.visible(ctx, store.Query{Prefix: id})
+	switch {
+	case len(found) > 1 && id != "":
+		var ids []string
+		for _, s := range found[:min(len(found), 5)] {
+			ids = append(ids, string(s.ID))
+		}
+		return nil, fmt.Errorf("the ids of %d sessions begin with %s; give one of them whole: %s", len(found), id, strings.Join(ids, " "))
+	case len(found) > 0:
+		return x.db.Session(found[0]), nil
+	case err != nil:
+		return nil, err
+	case id == "":
+		return nil, errors.New("no session is recorded yet; one is made with mcprec record -- COMMAND in front of a server's command")
+	}
+	return nil, fmt.Errorf("no session has the id %s; list_sessions shows the ids", id)
+}
+
+// span selects sessions of a list.
+type span struct {
+	since  time.Duration // 0: any
+	label  string
+	server string // in the label, the command, the URL, or the name that the server gave itself
+	before store.SessionID
+}
+
+// parseSpan reads the arguments since, label, server and before.
+func parseSpan(args arguments) (s span, err error) {
+	if text := args.text("since"); text != "" {
+		s.since, err = session.ParseAge(text)
+		if err != nil {
+			return s, fmt.Errorf("the argument since is %w", err)
+		}
+	}
+	s.label, s.server = args.text("label"), args.text("server")
+	s.before = store.SessionID(strings.ToLower(args.text("before")))
+	return s, nil
+}
+
+// pick returns the sessions of a list, newest first, that are in the span.
+func (x *Server) pick(ctx context.Context, list []store.Session, s span) ([]store.Session, error) {
+	if s.before != "" {
+		at := slices.IndexFunc(list, func(found store.Session) bool { return found.ID == s.before })
+		if at < 0 {
+			return nil, errors.New("the argument before is no whole id of a session; give the one that the last answer named")
+		}
+		list = list[at+1:]
+	}
+	return slices.DeleteFunc(list, func(found store.Session) bool {
+		return s.since > 0 && time.Since(found.Start) > s.since ||
+			s.label != "" && !session.HasLabel(found.Header, s.label) ||
+			s.server != "" && !x.isOf(ctx, found, s.server)
+	}), nil
+}
+
+// isOf reports whether a session is of the server of that name, or of a part of its name.
+func (x *Server) isOf(ctx context.Context, found store.Session, server string) bool {
+	server = strings.ToLower(server)
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), server) }
+	if has(session.Labels(found.Header)) || has(found.URL) || slices.ContainsFunc(found.Command, has) {
+		return true
+	}
+	introduction, err := x.db.Session(found).Introduction(ctx)
+	return err == nil && has(introduction.Server)
+}

@@ -1,0 +1,261 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/summary"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+)
+
+// listedSession is a session of list_sessions.
+type listedSession struct {
+	ID        store.SessionID `json:"id"`
+	Start     time.Time       `json:"start"`
+	Took      string          `json:"took"` // of a live session: up to its latest event
+	State     store.State     `json:"state"`
+	Stuck     string          `json:"stuck,omitempty"` // for how long
+	Label     string          `json:"label,omitempty"`
+	Command   string          `json:"command,omitempty"` // or the URL
+	Transport string          `json:"transport"`
+	Server    string          `json:"server,omitempty"`
+	Client    string          `json:"client,omitempty"`
+	Revision  string          `json:"revision,omitempty"`
+	Frames    uint64          `json:"frames"`
+	Requests  uint64          `json:"requests"` // of the client
+	Errors    uint64          `json:"errors"`
+	Hung      uint64          `json:"hung"`
+	Lost      uint64          `json:"lost,omitempty"`
+	Exit      string          `json:"exit,omitempty"`
+}
+
+// listSessions lists sessions.
+func (x *Server) listSessions(ctx context.Context, args arguments) (a answer, err error) {
+	wanted, err := parseSpan(args)
+	if err != nil {
+		return a, err
+	}
+	list, fault := x.visible(ctx, store.Query{})
+	all := len(list)
+	list, err = x.pick(ctx, list, wanted)
+	if err != nil {
+		return a, err
+	}
+	state := args.text("state")
+	limit := args.count("limit")
+	var shown []store.Session
+	stuck := map[store.SessionID]string{}
+	for i, s := range list {
+		if state != "" && state != "stuck" && string(s.State) != state || state == "stuck" && s.State != store.Live {
+			continue
+		}
+		if len(shown) == limit {
+			a.add("%s before these; go on with before %s", phrase.Plural(len(list)-i, "session"), shown[limit-1].ID)
+			break
+		}
+		if s.State == store.Live {
+			found, fault := explain.Session(ctx, x.db.Session(s), explain.StuckAfter)
+			if fault == nil && found.Stuck() {
+				stuck[s.ID] = stuckText(found)
+			}
+		}
+		if state != "stuck" || stuck[s.ID] != "" {
+			shown = append(shown, s)
+		}
+	}
+	sums, sumFault := x.db.Summaries(ctx, shown)
+	if fault = errors.Join(fault, sumFault); fault != nil {
+		a.add("some of the store cannot be read: %s", x.db.Masker.Text(fault.Error()))
+	}
+	x.db.Masker.Headers(shown)
+	rows := make([]listedSession, len(shown))
+	var text strings.Builder
+	for i, s := range shown {
+		rows[i] = x.row(s, sums[s.ID], stuck[s.ID])
+		text.WriteString(rows[i].String() + "\n")
+	}
+	if len(rows) == 0 {
+		text.WriteString(fmt.Sprintf("no such session, of %s\n", phrase.Plural(all, "recorded session")))
+		if all == 0 {
+			a.add("nothing is recorded yet; a session is made with mcprec record -- COMMAND in front of a server's command")
+		}
+	}
+	a.data, a.text = map[string]any{"sessions": rows}, text.String()
+	return a, nil
+}
+
+// stuckText says for how long a session has been stuck, as mcprec list does.
+func stuckText(found explain.Answer) string {
+	longest := time.Duration(0)
+	for _, f := range found.Findings {
+		longest = max(longest, f.Waited)
+	}
+	text := longest.Truncate(time.Second).String()
+	if found.Verdict() != "stuck" {
+		text = "perhaps " + text
+	}
+	return text
+}
+
+// row returns the row of a session, whose header is masked.
+func (x *Server) row(s store.Session, sum summary.Summary, stuck string) listedSession {
+	name := func(p summary.Peer) string { return phrase.Name(x.db.Masker.Text(p.String())) }
+	command := s.URL
+	if command == "" {
+		command = strings.Join(s.Command, " ")
+	}
+	return listedSession{
+		ID: s.ID, Start: s.Start.UTC().Truncate(time.Millisecond), Took: s.Head.At.Round(time.Millisecond).String(), State: s.State, Stuck: stuck,
+		Label: clip(session.Labels(s.Header), 200), Command: clip(command, 300), Transport: s.Transport,
+		Server: name(sum.Server), Client: name(sum.Client), Revision: phrase.Name(sum.Revision),
+		Frames: s.Frames, Requests: sum.Requests, Errors: sum.Errors, Hung: sum.Hung, Lost: s.Lost, Exit: s.Exit,
+	}
+}
+
+// String returns the row as a line.
+func (r listedSession) String() string {
+	state := string(r.State)
+	if r.Stuck != "" {
+		state += ", stuck " + r.Stuck
+	}
+	parts := []string{string(r.ID), r.Start.Format(time.DateTime) + " UTC", state}
+	for _, part := range []struct{ word, text string }{
+		{"label", r.Label}, {"server", r.Server}, {"client", r.Client}, {"command", r.Command},
+	} {
+		if part.text != "" {
+			parts = append(parts, part.word+" "+terminal.Plain(part.text))
+		}
+	}
+	counts := fmt.Sprintf("%s, %s", phrase.Plural(r.Requests, "request"), phrase.Plural(r.Errors, "error"))
+	if r.Hung > 0 {
+		counts += ", " + phrase.Plural(r.Hung, "hang")
+	}
+	return strings.Join(append(parts, counts), "; ")
+}
+
+// hit is an event that search found.
+type hit struct {
+	Session store.SessionID `json:"session"`
+	eventRow
+}
+
+// Limits of search. The sessions of a batch are searched or not.
+const (
+	searchTime  = 8 * time.Second
+	searchBatch = 10
+	sessionHits = 5 // of one session
+)
+
+// search finds events in all sessions.
+func (x *Server) search(ctx context.Context, args arguments) (a answer, err error) {
+	fits, err := searched(args)
+	if err != nil {
+		return a, err
+	}
+	wanted, err := parseSpan(args)
+	if err != nil {
+		return a, err
+	}
+	list, fault := x.visible(ctx, store.Query{})
+	list, err = x.pick(ctx, list, wanted)
+	if err != nil {
+		return a, err
+	}
+	limit := args.count("limit")
+	short, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	hits := []hit{}
+	var text strings.Builder
+	done := 0
+	for done < len(list) && len(hits) < limit && short.Err() == nil {
+		batch := list[done:min(done+searchBatch, len(list))]
+		fitting, batchFault := x.db.Fitting(short, batch, fits)
+		if short.Err() != nil {
+			break
+		}
+		fault = errors.Join(fault, batchFault)
+		last := batch[len(batch)-1].ID
+		for _, s := range fitting {
+			more, scanFault := x.hitsIn(short, s, fits, min(sessionHits, limit-len(hits)), &hits, &text)
+			fault = errors.Join(fault, scanFault)
+			if more {
+				a.add("session %s has more; get_session with this filter shows them", s.ID)
+			}
+			if len(hits) >= limit {
+				last = s.ID
+				break
+			}
+		}
+		for done < len(list) && list[done].ID != last {
+			done++
+		}
+		done++
+	}
+	if fault != nil {
+		a.add("some of the store cannot be read: %s", x.db.Masker.Text(fault.Error()))
+	}
+	fmt.Fprintf(&text, "%s in %d of %s\n", phrase.Plural(len(hits), "event"), min(done, len(list)), phrase.Plural(len(list), "session"))
+	if done < len(list) {
+		reason := "the limit was reached"
+		if short.Err() != nil {
+			reason = "time was up"
+		}
+		hint := "narrow it with since, server or a filter tool:NAME"
+		if done > 0 {
+			hint = fmt.Sprintf("go on with before %s, or %s", list[done-1].ID, hint)
+		}
+		a.more = append([]string{fmt.Sprintf("%s: %d of %s searched; %s", reason, done, phrase.Plural(len(list), "session"), hint)}, a.more...)
+	}
+	a.data, a.text = map[string]any{"events": hits, "searched": min(done, len(list)), "sessions": len(list)}, text.String()
+	return a, nil
+}
+
+// searched returns the filter of a search.
+func searched(args arguments) (*filter.Filter, error) {
+	expression := strings.TrimSpace(args.text("filter"))
+	if text := args.text("text"); text != "" {
+		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+		expression = strings.TrimSpace(quoted + " " + expression)
+	}
+	if expression == "" {
+		return nil, errors.New("what is to be found? Give the argument text or filter")
+	}
+	fits, err := filter.Parse(expression)
+	if err != nil {
+		return nil, fmt.Errorf("the argument filter: %w", err)
+	}
+	return fits, nil
+}
+
+// hitsIn adds the first events of a session that fit. more says that there are others.
+func (x *Server) hitsIn(ctx context.Context, s store.Session, fits *filter.Filter, most int, hits *[]hit, text *strings.Builder) (more bool, err error) {
+	found := 0
+	reading := session.Reading{First: 1, Ahead: fits.Ahead(), Whole: true}
+	err = x.db.Session(s).Entries(ctx, reading, func(e timeline.Entry) error {
+		if !fits.Selects(&e) {
+			return nil
+		}
+		if found == most {
+			more = true
+			return errEnough
+		}
+		found++
+		*hits = append(*hits, hit{s.ID, rowOf(e, 0)})
+		text.WriteString(string(s.ID) + " #" + strconv.FormatUint(e.Seq, 10) + " " + terminal.Plain(strings.TrimSpace(e.String())) + "\n")
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return more, err
+}

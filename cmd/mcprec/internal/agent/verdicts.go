@@ -1,0 +1,169 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+)
+
+// keptFindings is how many findings of each severity check_session keeps. The rest is counted.
+const keptFindings = 1000
+
+// mostTallies is how many rows of the table of calls check_session tells.
+const mostTallies = 20
+
+// checkSession checks a session.
+func (x *Server) checkSession(ctx context.Context, args arguments) (a answer, err error) {
+	s, err := x.find(ctx, args.text("session"))
+	if err != nil {
+		return a, err
+	}
+	kept := map[order.Severity][]check.Finding{}
+	counts := map[order.Severity]int{}
+	fold := check.New(check.Gate{}, func(f check.Finding) {
+		counts[f.Severity]++
+		if len(kept[f.Severity]) < keptFindings {
+			kept[f.Severity] = append(kept[f.Severity], f)
+		}
+	})
+	for e, err := range parallel.Parse(s.Events(ctx, 1, store.ReadOptions{Unfinished: true})) {
+		switch {
+		case err != nil:
+		case e.Kind == store.Frame:
+			err = fold.ApplyParsed(e.Event, e.Made)
+		default:
+			err = fold.Apply(e.Event)
+		}
+		if err != nil {
+			return a, fmt.Errorf("check %s: %w", s.Name, err)
+		}
+	}
+	live, err := explain.LiveNow(ctx, s)
+	if err != nil {
+		return a, fmt.Errorf("check %s: %w", s.Name, err)
+	}
+	sum := fold.CloseLive(live)
+	least := map[string]order.Severity{"error": order.Error, "warning": order.Warning}[args.text("severity")]
+	var told []check.Finding // the gravest first
+	total := 0
+	for _, severity := range []order.Severity{order.Error, order.Warning, order.Note} {
+		if args.text("severity") == "" || severity >= least {
+			told = append(told, kept[severity]...)
+			total += counts[severity]
+		}
+	}
+	first := min(int(args.number("from"))-1, len(told))
+	shown := told[first:min(first+args.count("limit"), len(told))]
+	if end := first + len(shown); end < total {
+		a.add("%s more; go on with from %d", phrase.Plural(total-end, "finding"), end+1)
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s\n", s.Name)
+	for _, f := range shown {
+		fmt.Fprintf(&text, "  %s\n", terminal.Plain(f.String()))
+	}
+	fmt.Fprintf(&text, "  %s, %s in %v\n", terminal.PlainName(cmp.Or(sum.Revision, "no revision")), phrase.Plural(sum.Frames, "frame"), terminal.Rounded(sum.Took))
+	sum.Tallies = slices.Clone(sum.Tallies)
+	slices.SortStableFunc(sum.Tallies, func(a, b check.Tally) int {
+		return cmp.Or(cmp.Compare(b.Open, a.Open), cmp.Compare(b.Failed, a.Failed), cmp.Compare(b.Calls, a.Calls))
+	})
+	if more := len(sum.Tallies) - mostTallies; more > 0 {
+		sum.Tallies = sum.Tallies[:mostTallies]
+		a.add("%s more in the table of calls", phrase.Plural(more, "row"))
+	}
+	for _, c := range sum.Tallies {
+		fmt.Fprintf(&text, "  %s: %d calls, %d failed, %d open, p50 %v, p95 %v\n", terminal.PlainName(c.Name), c.Calls, c.Failed, c.Open, terminal.Rounded(c.P50), terminal.Rounded(c.P95))
+	}
+	fmt.Fprintf(&text, "%s, %s, %s\n", phrase.Plural(sum.Errors, "error"), phrase.Plural(sum.Warnings, "warning"), phrase.Plural(sum.Notes, "note"))
+	a.data = map[string]any{"session": s.ID, "findings": append([]check.Finding{}, shown...), "summary": sum}
+	a.text = text.String()
+	return a, nil
+}
+
+// diffSessions compares two sessions.
+func (x *Server) diffSessions(ctx context.Context, args arguments) (a answer, err error) {
+	var sessions [2]*session.Session
+	compared := comparing.Comparison{}
+	for i, name := range []string{"a", "b"} {
+		sessions[i], err = x.find(ctx, args.text(name))
+		if err != nil {
+			return a, fmt.Errorf("%s: %w", name, err)
+		}
+		compared.Names[i] = sessions[i].Name
+	}
+	everything, err := filter.Parse("")
+	if err != nil {
+		return a, err
+	}
+	compared.Report, err = comparing.Compare(ctx, sessions, everything, diff.Options{})
+	if err != nil {
+		return a, err
+	}
+	var text bytes.Buffer
+	if err := compared.Printed().Write(&text, report.Text); err != nil {
+		return a, err
+	}
+	const most = 20
+	form := compared.JSON()
+	if more := len(form.Findings) - most; more > 0 {
+		form.Findings = form.Findings[:most]
+		a.add("%s more; mcprec diff %s %s tells all", phrase.Plural(more, "finding"), sessions[0].ID, sessions[1].ID)
+	}
+	a.data, a.text = form, text.String()
+	return a, nil
+}
+
+// stateAt says how a session stood.
+func (x *Server) stateAt(ctx context.Context, args arguments) (a answer, err error) {
+	const atEnd = "100%"
+	at := cmp.Or(args.text("at"), atEnd)
+	point, err := session.ParsePoint(at)
+	if err != nil {
+		return a, fmt.Errorf("the argument at: %w", err)
+	}
+	s, err := x.find(ctx, args.text("session"))
+	if err != nil {
+		return a, err
+	}
+	points := []session.Point{point}
+	states, err := s.States(ctx, points)
+	if err != nil {
+		return a, fmt.Errorf("state of %s: %w", s.Name, err)
+	}
+	if points[0].Beyond {
+		a.add("the session ends at event #%d, at %v", states[0].Seq(), points[0].Last)
+	}
+	now := time.Duration(0)
+	if at == atEnd {
+		now = s.Now()
+	}
+	view := states[0].View(now)
+	if at == atEnd {
+		if fault := s.LinesNow(ctx, &view); fault != nil && !errors.Is(fault, store.ErrNotFound) {
+			a.add("the open lines cannot be read: %s", x.db.Masker.Text(fault.Error()))
+		}
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s\n", s.Name)
+	session.WriteState(&text, view, now)
+	a.data = map[string]any{"session": s.ID, "state": view}
+	a.text = text.String()
+	return a, nil
+}

@@ -1,0 +1,216 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// asking is an agent: it starts an MCP server, and prints the answers of all its tools about two
+// sessions, its resources and its prompts:
+//
+//	asking SERVER [ARG]... -- ID ID
+func asking() {
+	dash := slices.Index(os.Args, "--")
+	ctx := context.Background()
+	server := exec.Command(os.Args[1], os.Args[2:dash]...)
+	server.Stderr = os.Stderr
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx, &sdk.CommandTransport{Command: server}, nil)
+	if err == nil {
+		err = askAll(ctx, client, os.Args[dash+1], os.Args[dash+2])
+	}
+	if err == nil {
+		err = client.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// askAll prints what a server says about two sessions. Results are not interpreted.
+func askAll(ctx context.Context, client *sdk.ClientSession, id, other string) error {
+	show := func(value any, err error) error {
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(value)
+	}
+	tools, err := client.ListTools(ctx, nil)
+	if err != nil {
+		return err
+	}
+	called := map[string]bool{}
+	for _, session := range []string{id, other} {
+		calls := []struct {
+			tool string
+			args map[string]any
+		}{
+			{"why_stuck", map[string]any{"session": session}},
+			{"why_stuck", nil},
+			{"list_sessions", nil},
+			{"get_session", map[string]any{"session": session, "bytes": 2048, "limit": 100}},
+			{"check_session", map[string]any{"session": session}},
+			{"diff_sessions", map[string]any{"a": id, "b": other}},
+			{"state_at", map[string]any{"session": session}},
+			{"search", map[string]any{"filter": "kind:frame,stderr,note,http", "limit": 100}},
+			{"explain_hang", map[string]any{"session": session, "client_model": "inbox:0"}},
+		}
+		for seq := range 5 {
+			calls = append(calls, struct {
+				tool string
+				args map[string]any
+			}{"get_event", map[string]any{"session": session, "seq": seq + 1}})
+		}
+		for _, c := range calls {
+			called[c.tool] = true
+			result, err := client.CallTool(ctx, &sdk.CallToolParams{Name: c.tool, Arguments: c.args})
+			if err == nil && result.IsError {
+				err = fmt.Errorf("%s %v: %s", c.tool, c.args, result.Content[0].(*sdk.TextContent).Text)
+			}
+			if err := show(result, err); err != nil {
+				return err
+			}
+		}
+		resource, err := client.ReadResource(ctx, &sdk.ReadResourceParams{URI: "mcprec://session/" + session})
+		if err := show(resource, err); err != nil {
+			return err
+		}
+	}
+	for _, t := range tools.Tools {
+		if !called[t.Name] {
+			return fmt.Errorf("%s was not called", t.Name)
+		}
+	}
+	resources, err := client.ListResources(ctx, nil)
+	if err := show(resources, err); err != nil {
+		return err
+	}
+	prompt, err := client.GetPrompt(ctx, &sdk.GetPromptParams{Name: "my_mcp_call_hangs"})
+	return show(prompt, err)
+}
+
+// agentOf starts a command that is an MCP server, and returns a client of it.
+func agentOf(t *testing.T, command ...string) *sdk.ClientSession {
+	t.Helper()
+	server := exec.Command(command[0], command[1:]...)
+	server.Stderr = os.Stderr
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: server}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Errorf("mcprec mcp ends: %v", err)
+		}
+	})
+	return client
+}
+
+// textOf calls a tool and returns its text.
+func textOf(t *testing.T, client *sdk.ClientSession, tool string, args map[string]any) string {
+	t.Helper()
+	result, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Content[0].(*sdk.TextContent).Text
+}
+
+// TestMCPHangsNow: processes that hang, their recorder, and an agent that asks mcprec mcp why, which
+// is recorded itself below a launcher that does not say what it is.
+func TestMCPHangsNow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	play := filepath.Join(dir, "play")
+	launcher := filepath.Join(dir, "launcher")
+	if err := os.WriteFile(play, []byte("@\n> {\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"forecast\"}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(launcher, []byte("#!/bin/sh\nm=mcp\nmcprec $m --store \""+home+"\"\nexit $?\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	recorder := exec.Command("mcprec", "record", "--store", home, "--label", "weather", "--", "stuckserver", "stdio", play, filepath.Join(dir, "done"))
+	in, err := recorder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := recorder.StdoutPipe()
+	if err == nil {
+		err = recorder.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		_ = recorder.Wait()
+	}()
+	lines, _ := os.ReadFile(play)
+	end := &stdioEnd{who: '>', in: bufio.NewReader(out), out: in}
+	end.play(readPlay(string(lines)), func() {})
+
+	client := agentOf(t, "mcprec", "record", "--store", home, "--", launcher)
+	text := textOf(t, client, "why_stuck", nil)
+	for !strings.Contains(text, ", live: stuck") { // until the call has been open for 5 s
+		if t.Context().Err() != nil {
+			t.Fatal(text)
+		}
+		time.Sleep(100 * time.Millisecond)
+		text = textOf(t, client, "why_stuck", nil)
+	}
+	for _, want := range []string{"(weather), live: stuck", `for the server to answer tools/call "forecast"`, "Next: mcprec "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("why_stuck says no %q:\n%s", want, text)
+		}
+	}
+	said, _ := exec.Command("mcprec", "why", "--store", home, "weather").Output() // it exits with 1
+	words := func(text string) string { return anyDuration.ReplaceAllString(text, "T") }
+	for line := range strings.Lines(string(said)) {
+		if !strings.Contains(words(text), words(strings.TrimSpace(line))) {
+			t.Errorf("why says %q, which why_stuck does not:\n%s", line, text)
+		}
+	}
+	listed := textOf(t, client, "list_sessions", nil)
+	if all := mcprec(t, "list", "--store", home); strings.Count(all, "\n") != 3 || strings.Count(listed, "live, stuck") != 1 || strings.Contains(listed, "launcher") {
+		t.Errorf("the store has\n%s\nand list_sessions says\n%s", all, listed)
+	}
+	if found := textOf(t, client, "search", map[string]any{"text": "forecast"}); !strings.Contains(found, "1 event in 1 of 1 session") {
+		t.Errorf("search: %s", found)
+	}
+	id, _, _ := strings.Cut(strings.TrimPrefix(strings.Split(listed, "\n")[1], "| "), ";")
+	if err := exec.Command("asking", "mcprec", "mcp", "--store", home, "--", id, id).Run(); err != nil {
+		t.Errorf("every tool about the session that hangs: %v", err)
+	}
+}
+
+// TestMCPEnds: what was asked before the client closes its end is answered, and the exit code is 0.
+func TestMCPEnds(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("mcprec", "mcp", "--store", t.TempDir())
+	var asked strings.Builder
+	fmt.Fprintln(&asked, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	fmt.Fprintln(&asked, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for i := range 20 {
+		fmt.Fprintf(&asked, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_sessions"}}`+"\n", i+1)
+	}
+	cmd.Stdin = strings.NewReader(asked.String())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil || strings.Count(string(out), `"result"`) != 21 {
+		t.Errorf("%d answers, %v:\n%s", strings.Count(string(out), `"result"`), err, out)
+	}
+}
