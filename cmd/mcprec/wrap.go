@@ -165,7 +165,8 @@ func faultOf(found clientconfig.Survey) error {
 	return &exit.Status{Code: exit.Data}
 }
 
-// locations returns where to look: where the clients have their servers, and where wrap has been.
+// locations returns where to look: where the clients have their servers, and, to undo it, where wrap
+// has been, in any project.
 func (o *wrapOptions) locations(kept []clientconfig.Original) ([]clientconfig.Location, error) {
 	user, err := os.UserHomeDir()
 	if err != nil {
@@ -197,7 +198,9 @@ func (o *wrapOptions) locations(kept []clientconfig.Original) ([]clientconfig.Lo
 	}
 	locations := system.Locations()
 	for _, original := range kept {
-		locations = append(locations, original.Location)
+		if o.undo && !o.project {
+			locations = append(locations, original.Location)
+		}
 	}
 	return slices.DeleteFunc(locations, func(at clientconfig.Location) bool { return o.client != "" && at.Client != o.client }), nil
 }
@@ -474,8 +477,9 @@ func installedPath() (string, error) {
 			self = called
 		}
 	}
+	caches := []string{"go-build", "_npx", "dlx", "bunx-"} // of go run, npx, pnpm dlx, bunx
 	for _, step := range strings.Split(filepath.ToSlash(self), "/") {
-		if step == "_npx" || strings.HasPrefix(step, "go-build") {
+		if slices.ContainsFunc(caches, func(cache string) bool { return strings.HasPrefix(step, cache) }) {
 			return "", exit.Usagef("this mcprec is %s, which goes away again; install it, and run it from there", self)
 		}
 	}
@@ -528,15 +532,23 @@ func (w *wrapping) advise(done []clientconfig.Server) {
 		fmt.Fprintf(errs, "; when it hangs, ask mcprec why; mcprec unwrap undoes this")
 	}
 	fmt.Fprintln(errs)
-	w.warnOfRules(errs, done)
+	if !w.undo {
+		warn(errs, done)
+	}
 }
 
-// warnOfRules names the files whose rules about commands may not fit any more.
-func (w *wrapping) warnOfRules(errs io.Writer, done []clientconfig.Server) {
-	var told []string
+// warn says of each edited file what its owner should know.
+func warn(errs io.Writer, done []clientconfig.Server) {
+	told := map[string]bool{}
 	for _, s := range done {
-		if s.ByRules && !w.undo && !slices.Contains(told, s.File) {
-			told = append(told, s.File)
+		if told[s.File] {
+			continue
+		}
+		told[s.File] = true
+		if s.Scope == clientconfig.Project {
+			fmt.Fprintf(errs, "mcprec: %s is a file of the project: unwrap before you commit it\n", s.File)
+		}
+		if s.ByRules {
 			fmt.Fprintf(errs, "mcprec: %s has rules about commands (amp.mcpPermissions): the command of these servers is mcprec now\n", s.File)
 		}
 	}

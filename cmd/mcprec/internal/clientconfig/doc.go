@@ -15,10 +15,10 @@
 // # Layout
 //
 // clients.go has the table of clients as data: for each the files, the keys under which its servers
-// stand, and the scope; and makes [Location]s of it for a machine. A file is JSON, with comments and
-// trailing commas or without, or TOML. json.go and toml.go parse a file into the same tree of nodes,
-// each with its range of bytes. servers.go finds the [Server]s in the tree. edit.go decides which
-// bytes to replace. These read no file and ask no clock.
+// stand, and the scope. locations.go makes [Location]s of it for a machine, and survey.go reads their
+// files. A file is JSON, with comments and trailing commas or without, or TOML. json.go and toml.go
+// parse it into the same tree of nodes (node.go), each with its range of bytes. servers.go finds the
+// [Server]s in the tree, and edit.go decides which bytes to replace: these four do no I/O.
 //
 // A server's command is one of
 //
