@@ -379,3 +379,36 @@ func TestNoC(t *testing.T) {
 		}
 	}
 }
+
+// TestModules: what is published can be required by version. The module replaces nothing, and no
+// module below it asks for a version that never was; each that replaces ours by a folder says why.
+func TestModules(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir("../..", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".mod") {
+			return err
+		}
+		seen++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(string(text), "\n")
+		for i, line := range lines {
+			words := strings.Fields(line)
+			if path == "../../go.mod" && len(words) > 0 && (words[0] == "replace" || words[0] == "exclude") {
+				t.Errorf("%s: %q counts in a clone only: who requires the module does not have it", path, line)
+			}
+			if len(words) == 2 && strings.HasPrefix(words[0], module) && strings.HasPrefix(words[1], "v0.0.0") {
+				t.Errorf("%s: there is no %s: require a release", path, line)
+			}
+			if strings.HasPrefix(line, "replace "+module+" ") && !strings.HasPrefix(lines[i-1], "// ") {
+				t.Errorf("%s: no comment says why it replaces %s", path, module)
+			}
+		}
+		return nil
+	})
+	if err != nil || seen < 30 {
+		t.Fatalf("%d modules, %v", seen, err)
+	}
+}

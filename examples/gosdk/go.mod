@@ -3,7 +3,7 @@ module github.com/mcprec/mcprec/examples/gosdk
 go 1.25.0
 
 require (
-	github.com/mcprec/mcprec v0.0.0
+	github.com/mcprec/mcprec v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
 
@@ -21,4 +21,5 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 )
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../..

@@ -4,7 +4,7 @@ go 1.25.0
 
 require (
 	github.com/mark3labs/mcp-go v0.37.0
-	github.com/mcprec/mcprec v0.0.0
+	github.com/mcprec/mcprec v0.1.0
 )
 
 require (
@@ -22,4 +22,6 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
+// For work in a clone. A module that imports this one has mcprec by its version, because
+// replace counts in the main module only.
 replace github.com/mcprec/mcprec => ../..

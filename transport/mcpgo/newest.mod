@@ -4,7 +4,7 @@ go 1.25.5
 
 require (
 	github.com/mark3labs/mcp-go v1.2.1
-	github.com/mcprec/mcprec v0.0.0
+	github.com/mcprec/mcprec v0.1.0
 )
 
 require (
@@ -19,4 +19,6 @@ require (
 	golang.org/x/text v0.40.0 // indirect
 )
 
+// For work in a clone. A module that imports this one has mcprec by its version, because
+// replace counts in the main module only.
 replace github.com/mcprec/mcprec => ../..

@@ -3,7 +3,7 @@ module github.com/mcprec/mcprec/examples/zoo/gosdk020
 go 1.25.0
 
 require (
-	github.com/mcprec/mcprec v0.0.0
+	github.com/mcprec/mcprec v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
 
@@ -15,6 +15,7 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 )
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../../..
 
 replace github.com/modelcontextprotocol/go-sdk => github.com/modelcontextprotocol/go-sdk v0.2.0

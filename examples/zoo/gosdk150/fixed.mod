@@ -3,7 +3,7 @@ module github.com/mcprec/mcprec/examples/zoo/gosdk150
 go 1.25.0
 
 require (
-	github.com/mcprec/mcprec v0.0.0
+	github.com/mcprec/mcprec v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
 
@@ -19,6 +19,7 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 )
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../../..
 
 replace github.com/modelcontextprotocol/go-sdk => github.com/modelcontextprotocol/go-sdk v1.6.0

@@ -4,8 +4,8 @@ go 1.25.5
 
 require (
 	github.com/mark3labs/mcp-go v0.44.0
-	github.com/mcprec/mcprec v0.0.0
-	github.com/mcprec/mcprec/transport/mcpgo v0.0.0
+	github.com/mcprec/mcprec v0.1.0
+	github.com/mcprec/mcprec/transport/mcpgo v0.1.0
 )
 
 require (
@@ -23,6 +23,7 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../../..
 
 replace github.com/mcprec/mcprec/transport/mcpgo => ../../../transport/mcpgo

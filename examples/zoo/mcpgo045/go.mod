@@ -4,7 +4,7 @@ go 1.25.5
 
 require (
 	github.com/mark3labs/mcp-go v0.45.0
-	github.com/mcprec/mcprec v0.0.0
+	github.com/mcprec/mcprec v0.1.0
 )
 
 require (
@@ -22,4 +22,5 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../../..

@@ -4,7 +4,7 @@ go 1.25.5
 
 require (
 	github.com/mark3labs/mcp-go v0.58.0
-	github.com/mcprec/mcprec v0.0.0
+	github.com/mcprec/mcprec v0.1.0
 )
 
 require (
@@ -19,4 +19,5 @@ require (
 	golang.org/x/text v0.40.0 // indirect
 )
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../../..

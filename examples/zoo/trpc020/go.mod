@@ -3,7 +3,7 @@ module github.com/mcprec/mcprec/examples/zoo/trpc020
 go 1.25.0
 
 require (
-	github.com/mcprec/mcprec v0.0.0
+	github.com/mcprec/mcprec v0.1.0
 	trpc.group/trpc-go/trpc-mcp-go v0.0.20
 )
 
@@ -26,4 +26,5 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../../..

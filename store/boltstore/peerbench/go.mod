@@ -2,11 +2,12 @@ module github.com/mcprec/mcprec/store/boltstore/peerbench
 
 go 1.26.0
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../../..
 
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
-	github.com/mcprec/mcprec v0.0.0-00010101000000-000000000000
+	github.com/mcprec/mcprec v0.1.0
 	modernc.org/sqlite v1.61.1
 )
 
