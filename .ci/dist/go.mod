@@ -1,0 +1,7 @@
+// The program that makes a release. It is apart from the main module so that users of
+// mcprec do not download what only a release needs. It is not published.
+module github.com/mcprec/mcprec/.ci/dist
+
+go 1.25.0
+
+require golang.org/x/mod v0.30.0
