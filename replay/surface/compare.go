@@ -55,6 +55,9 @@ func Compare(was, is *Surface) (found Comparison) {
 	if was.greeting.seq > 0 && is.greeting.seq > 0 {
 		found.Greeted = true
 		greeting := comparison{item: "the server", seq: was.greeting.seq}
+		if equal(was.wanted, is.wanted) { // else the clients differ
+			greeting.revision(was.greeting.members, is.greeting.members)
+		}
 		greeting.greet(was.greeting.members, is.greeting.members)
 		found.Changes = greeting.changes
 	}
@@ -119,11 +122,15 @@ func (c *comparison) add(tier Tier, format string, args ...any) {
 	}
 }
 
-// greet compares what servers say of themselves at the beginning.
-func (c *comparison) greet(was, is map[string]any) {
+// revision compares the revisions that servers settled on.
+func (c *comparison) revision(was, is map[string]any) {
 	if !equal(was[mcp.MemberProtocolVersion], is[mcp.MemberProtocolVersion]) {
 		c.add(Breaking, "settled on revision %s, not %s", excerpt(is[mcp.MemberProtocolVersion]), excerpt(was[mcp.MemberProtocolVersion]))
 	}
+}
+
+// greet compares what else servers say of themselves at the beginning.
+func (c *comparison) greet(was, is map[string]any) {
 	if !equal(was["instructions"], is["instructions"]) {
 		c.add(Risky, "gives other instructions")
 	}

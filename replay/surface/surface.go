@@ -29,6 +29,7 @@ import (
 // Surface is what a server offers. The zero value takes the events of a session by [Surface.Apply].
 type Surface struct {
 	greeting item // the result of initialize or server/discover
+	wanted   any  // the revision that the client asked for
 	lists    map[string]*list
 	asked    timeline.Index[mcp.Key, question]
 	answers  []uint64
@@ -51,6 +52,7 @@ type list struct {
 type question struct {
 	method string
 	isPage bool // a further page of a list
+	wanted any  // of initialize: the revision that the client asks for
 }
 
 // listing is a method that lists things: in which member, what they are, and what names them.
@@ -77,7 +79,7 @@ func (s *Surface) Apply(event store.Event) error {
 		isListing := slices.ContainsFunc(listings, func(l listing) bool { return l.method == m.Method })
 		switch {
 		case event.Dir == transport.ClientToServer && (isListing || m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover):
-			s.asked.Ask(event.Dir, event.Stream, id, "", question{m.Method, transport.Member(m.Params, "cursor") != nil})
+			s.asked.Ask(event.Dir, event.Stream, id, "", question{m.Method, transport.Member(m.Params, "cursor") != nil, decode(transport.Member(m.Params, mcp.MemberProtocolVersion))})
 		case event.Dir == transport.ServerToClient && m.Kind() == transport.Response:
 			asked, known := s.asked.Answer(transport.ClientToServer, event.Stream, id)
 			if known && m.Result != nil {
@@ -98,6 +100,7 @@ func (s *Surface) take(seq uint64, asked question, result json.RawMessage) {
 	place := slices.IndexFunc(listings, func(l listing) bool { return l.method == asked.method })
 	if place < 0 {
 		s.greeting = item{seq, members}
+		s.wanted = asked.wanted
 		return
 	}
 	kind := listings[place]

@@ -152,6 +152,11 @@ func TestLists(t *testing.T) {
 	if !found.Greeted || found.Lists != 3 || found.Items != 5 {
 		t.Errorf("%+v", found)
 	}
+	older := session(t, `initialize {"protocolVersion":"2025-03-26"}`, `{"protocolVersion":"2025-03-26"}`)
+	newer := session(t, `initialize {"protocolVersion":"2025-06-18"}`, `{"protocolVersion":"2025-06-18"}`)
+	if found := Compare(older, newer); len(found.Changes) > 0 || !found.Greeted {
+		t.Errorf("each client was given the revision that it asked for: %+v", found)
+	}
 	if nothing := Compare(was, &Surface{}); len(nothing.Changes) > 0 || nothing.Lists > 0 || nothing.Greeted {
 		t.Errorf("nothing to compare with: %+v", nothing)
 	}
