@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/storetest"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -163,27 +164,31 @@ func storing(t *testing.T, db *boltstore.Store, n int, end time.Time, size int, 
 	return id
 }
 
-// TestMonth records 300 sessions over two months, 8 hours from one to the next, and has the budget
-// enforced after each: the files stay within it all the time, the newest sessions and the kept one
-// are there, and no session is too old.
+// TestMonth records 300 sessions over three months (10,000 under make torture), 8 hours from one to
+// the next, and has the budget enforced after each: the files stay within it all the time, the
+// newest sessions and the kept one are there, and no session is too old.
 func TestMonth(t *testing.T) {
 	db, err := boltstore.Open(t.TempDir(), boltstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	budget := Budget{Size: 2 << 20, Age: 20 * 24 * time.Hour}
+	count := 300
+	if storetest.Torture() {
+		count = 10_000
+	}
+	budget := Budget{Size: int64(count) * 7000, Age: 20 * 24 * time.Hour}
 	now := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)
 	var gone Deletion
 	var peak int64
-	for n := range 300 {
-		now = now.Add(8 * time.Hour)
+	for n := range count {
+		now = now.Add(8 * time.Hour * 300 / time.Duration(count))
 		label := ""
 		if n == 0 {
 			label = KeepLabel
 		}
 		size := 1000 + n%7*1000
-		if n > 150 { // as when a large server is wrapped, too
+		if n > count/2 { // as when a large server is wrapped, too
 			size *= 20
 		}
 		storing(t, db, n, now, size, label)
@@ -215,13 +220,14 @@ func TestMonth(t *testing.T) {
 			t.Errorf("session %d of %d: kept: %v, ended: %v", i, len(sessions), s.Kept, endOf(s))
 		}
 	}
-	if len(sessions)+gone.ByAge+gone.BySize != 300 || len(sessions) < 20 || gone.ByAge == 0 || gone.BySize == 0 {
+	if len(sessions)+gone.ByAge+gone.BySize != count || len(sessions) < 20 || gone.ByAge == 0 || gone.BySize == 0 {
 		t.Errorf("%d sessions are left; deleted: %+v", len(sessions), gone)
 	}
 	memory, err := Recall(db.Info().Location)
 	if err != nil || memory.Budget != budget || memory.Last.Day == "" || memory.Kept == 0 {
 		t.Errorf("remembered: %+v, %v", memory, err)
 	}
+	storetest.Tell(t, "months of short sessions", count, "the files stay within the budget, the newest sessions and the kept one are there")
 	t.Logf("%d sessions are left, deleted: %+v, the files took at most %d bytes", len(sessions), gone, peak)
 }
 
