@@ -370,6 +370,8 @@ func (w *wrapping) chooseAll(servers []clientconfig.Server) (chosen []clientconf
 	errs := w.cmd.ErrOrStderr()
 	for _, s := range servers {
 		switch {
+		case s.IsOwn():
+			fmt.Fprintf(errs, "mcprec: %s is mcprec's own server, and is left alone\n", w.place(s))
 		case w.undo && s.State == clientconfig.Wrapped, !w.undo && s.State == clientconfig.Direct:
 			chosen = append(chosen, s)
 		case w.undo:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -109,6 +110,61 @@ func TestChangedMeanwhile(t *testing.T) {
 	if list, err := kept.List(); err != nil || len(list) != 0 {
 		t.Errorf("left: %v, %v", list, err)
 	}
+}
+
+// TestEveryClient: a server in each file of each client is found there, wrapped and unwrapped.
+func TestEveryClient(t *testing.T) {
+	home := t.TempDir()
+	project := filepath.Join(home, "project")
+	system := System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }, Folders: []string{project}}
+	kept := Originals{t.TempDir()}
+	clients := map[string]int{}
+	for _, at := range system.Locations() {
+		if !at.Editable() {
+			continue
+		}
+		doc := fmt.Sprintf("[%s.s] # mine\ncommand = 'npx'\n", strings.Join(at.Keys, "."))
+		if formatOf(at.File) == formatJSON {
+			doc = `{"command": "npx", "args": []}, // mine`
+			for _, key := range append([]string{"s"}, reversed(at.Keys)...) {
+				doc = fmt.Sprintf("{%q: %s\n}", key, doc)
+			}
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at.File), 0o700), os.WriteFile(at.File, []byte(doc), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		found := Look([]Location{at})
+		if len(found.Servers) != 1 || found.Servers[0].State != Direct || len(found.Faults) > 0 {
+			t.Errorf("%s: %+v", at.File, found)
+			continue
+		}
+		if err := kept.Change(at.File, WrapAll(found.Servers, testFrontOf)); err != nil {
+			t.Error(err)
+		}
+		wrapped := Look([]Location{at}).Servers
+		if len(wrapped) != 1 || wrapped[0].State != Wrapped {
+			t.Errorf("%s: %+v", at.File, wrapped)
+			continue
+		}
+		if err := kept.Change(at.File, UnwrapAll(wrapped, func(*Server) { t.Errorf("%s: nothing kept", at.File) })); err != nil {
+			t.Error(err)
+		}
+		if text, err := os.ReadFile(at.File); err != nil || string(text) != doc {
+			t.Errorf("%v\n%s\nwant\n%s", err, text, doc)
+		}
+		clients[at.Client]++
+	}
+	for _, c := range Clients() {
+		if clients[c.Name] == 0 && c.Name != "goose" && c.Name != "continue" { // which have YAML
+			t.Errorf("%s has no file", c.Name)
+		}
+	}
+}
+
+func reversed(keys []string) []string {
+	keys = slices.Clone(keys)
+	slices.Reverse(keys)
+	return keys
 }
 
 // TestLocations: where the files of clients are, by the system.

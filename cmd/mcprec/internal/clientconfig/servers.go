@@ -43,6 +43,11 @@ func (s *Server) Recorded() []string {
 	return nil
 }
 
+// IsOwn reports whether a server is that of mcprec mcp, which answers from the recordings.
+func (s *Server) IsOwn() bool {
+	return len(s.Command) > 1 && isMcprec(s.Command[0]) && s.Command[1] == "mcp"
+}
+
 // Find returns the servers of a location in a document. There are none if the document has not the
 // keys.
 func Find(doc []byte, at Location) ([]Server, error) {
@@ -197,11 +202,16 @@ func stateOf(command []string) State {
 	if hasLabel("client") && hasLabel("server") {
 		return Wrapped
 	}
-	program := command[0][strings.LastIndexAny(command[0], `/\\`)+1:]
-	if strings.TrimSuffix(strings.ToLower(program), ".exe") == "mcprec" {
+	if isMcprec(command[0]) {
 		return ByHand
 	}
 	return Direct
+}
+
+// isMcprec reports whether a program has the name of this one, on any system.
+func isMcprec(program string) bool {
+	name := program[strings.LastIndexAny(program, `/\\`)+1:]
+	return strings.TrimSuffix(strings.ToLower(name), ".exe") == "mcprec"
 }
 
 // afterDashes returns the index of the first word behind the «--» of a command line such as mcprec

@@ -34,7 +34,7 @@ func parseTOML(doc []byte, offset int) (*node, error) {
 		case unstable.ArrayTable:
 			names := keysOf(expression)
 			parent := root.descend(names[:len(names)-1])
-			current = parent.append(names[len(names)-1])
+			current = parent.addTable(names[len(names)-1])
 		case unstable.KeyValue:
 			p.add(current, expression, true)
 		}
@@ -116,8 +116,8 @@ func (n *node) descend(names []string) *node {
 	return n
 }
 
-// append adds a table to a list of tables, and returns the table.
-func (n *node) append(name string) *node {
+// addTable adds a table to the list of tables of a name, and returns the table.
+func (n *node) addTable(name string) *node {
 	if len(n.named(name)) == 0 {
 		n.members = append(n.members, member{name: name, value: &node{kind: list}})
 	}
