@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -111,7 +110,7 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	} else if shown.Sessions, err = openAll(cmd, o.home, args); err != nil {
 		return err
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(50)) // the page stays open for long; what is read is garbage at once
+
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	server, err := view.Listen(ctx, o.listen, shown)

@@ -20,6 +20,7 @@
 //	              4 bytes: the number of its call
 //	of a call     12 bytes: request, end, column, outcome; and in a tree about 0.3 bytes, the
 //	              greatest end of each 16 calls, of each 256, …, to find the calls over a range
+//	              24 bytes: how it ends, for the filters that ask that
 //	of a batch    8 bytes for each message that belongs to a call
 //
 // A row needs the event, and for a message about a call the request's event: [Range.Wants]

@@ -11,13 +11,13 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Index is the projection of the parts of a session's picture. [NewIndex] makes it. One
 // goroutine at a time may use it.
 type Index struct {
 	links   timeline.Linker
+	endings *timeline.Endings
 	at      time.Duration
 	flags   []uint8  // of each event
 	pauses  []uint16 // before each event: see packPause
@@ -76,7 +76,10 @@ const railColumns = 64
 
 // NewIndex returns the index of a session before its first event.
 func NewIndex() *Index {
-	x := &Index{links: timeline.NewLinker(), batches: map[uint64][]partLink{}, late: map[uint32][]uint32{}}
+	x := &Index{
+		links: timeline.NewLinker(), endings: timeline.NewEndings(),
+		batches: map[uint64][]partLink{}, late: map[uint32][]uint32{},
+	}
 	for dir := range x.rails {
 		x.rails[dir] = sequence.NewRails[uint32](railColumns)
 	}
@@ -115,7 +118,8 @@ func (x *Index) ApplyParsed(event store.Event, messages []transport.Message, isJ
 	case store.Lost:
 		x.flag(event.Seq, flagFault)
 	case store.HTTP:
-		refused, _ := x.links.Follow(event)
+		refused, status := x.links.Follow(event)
+		x.endings.NoteStatus(event, refused, status)
 		for i, c := range refused {
 			number := uint32(c.Number())
 			if i == 0 {
@@ -136,8 +140,9 @@ func (x *Index) onFrame(event store.Event, messages []transport.Message, isJSON 
 	}
 	for i := range messages {
 		link := x.links.Message(event, &messages[i])
+		x.endings.Note(event, &messages[i], link)
 		kind := messages[i].Kind()
-		failure := isFailure(&messages[i], link)
+		failure := link.Role == timeline.Answers && link.Call.Failure != ""
 		if failure || kind == transport.Invalid || kind == transport.Response && link.Role != timeline.Answers {
 			x.flag(event.Seq, flagFault)
 		}
@@ -196,18 +201,6 @@ func (x *Index) end(number, seq uint32, role timeline.Role, outcome outcome) {
 	x.ends.set(x.calls, int(number))
 }
 
-// isFailure reports whether a message is an error, or a tool's result that is one.
-func isFailure(message *transport.Message, link timeline.Link) bool {
-	switch {
-	case message.Kind() != transport.Response:
-		return false
-	case message.Error != nil:
-		return true
-	}
-	ofTool := link.Role == timeline.Answers && link.Call.Method == mcp.MethodCallTool
-	return ofTool && string(transport.Member(message.Result, mcp.MemberIsError)) == "true"
-}
-
 // packPause packs a duration into the exponent and the upper bits of the fraction of a
 // float32, which is exact to 0.4 %.
 func packPause(pause time.Duration) uint16 {
@@ -223,6 +216,13 @@ func (x *Index) Len() uint64 { return uint64(len(x.flags)) }
 
 // At returns the time of the latest event.
 func (x *Index) At() time.Duration { return x.at }
+
+// Endings returns how the calls end, as far as the index goes. The caller closes them.
+func (x *Index) Endings() *timeline.Endings {
+	endings := x.endings.Clone()
+	endings.Close(x.at)
+	return endings
+}
 
 // Rails is how many columns the calls of each end need.
 type Rails struct {

@@ -97,6 +97,7 @@ func checkAnyStart(t *testing.T, events []store.Event) {
 			t.Fatalf("calls over %d: %+v, want %+v", from+1, got, want)
 		}
 	}
+	checkEndings(t, index, events)
 	o := index.Overview(len(events))
 	for i, row := range rows {
 		isFrame := events[i].Kind == store.Frame
@@ -109,6 +110,35 @@ func checkAnyStart(t *testing.T, events []store.Event) {
 		if at := strings.IndexFunc(row.Label+row.Kind, func(r rune) bool { return !unicode.IsGraphic(r) }); at >= 0 {
 			t.Errorf("%q has what nobody sees", row.Label)
 		}
+	}
+}
+
+// checkEndings holds that an index knows the ends of the calls as a reading of the log ahead does.
+func checkEndings(t *testing.T, index *picture.Index, events []store.Event) {
+	t.Helper()
+	ahead := timeline.NewEndings()
+	if err := timeline.Project(jsonl.Each(events), ahead); err != nil {
+		t.Fatal(err)
+	}
+	foreseen := func(endings *timeline.Endings) (calls []string) {
+		transcript := timeline.NewTranscript(func(entry timeline.Entry) error {
+			for _, m := range entry.Messages {
+				if m.Call != nil {
+					calls = append(calls, fmt.Sprintf("#%d %+v", entry.Seq, *m.Call))
+				}
+			}
+			return nil
+		})
+		transcript.Foresee(endings)
+		if err := timeline.Project(jsonl.Each(events), transcript); err != nil {
+			t.Fatal(err)
+		}
+		return calls
+	}
+	got := foreseen(index.Endings())
+	want := foreseen(ahead)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("the calls end so:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -404,21 +405,34 @@ func (q *queues) take(dir transport.Direction, stream, upto uint64) {
 // seqList is a list of Seqs, which rise, in blocks that clones share: nothing may show for a whole
 // session that a receiver takes its frames. A list and its clones are never changed in a shared place.
 type seqList struct {
-	blocks [][]uint64 // each but the last has seqBlock Seqs, except that the first may have lost some
+	blocks []seqBlock // none is empty
 	size   int
 }
 
-// seqBlock is how many Seqs a block has.
-const seqBlock = 1024
+// seqBlock has Seqs as their distances from a Seq before them, in half the memory.
+type seqBlock struct {
+	base      uint64
+	distances []uint32
+}
+
+// blockSize is how many Seqs a block has at most.
+const blockSize = 1024
+
+// at returns the Seq at a place of the block.
+func (b seqBlock) at(i int) uint64 { return b.base + uint64(b.distances[i]) }
+
+// last returns the last Seq of the block.
+func (b seqBlock) last() uint64 { return b.at(len(b.distances) - 1) }
 
 // add returns the list with another Seq.
 func (l seqList) add(seq uint64) seqList {
 	last := len(l.blocks) - 1
-	if last < 0 || len(l.blocks[last]) >= seqBlock {
-		l.blocks = append(l.blocks, nil)
+	if last < 0 || len(l.blocks[last].distances) >= blockSize || seq-l.blocks[last].base > math.MaxUint32 {
+		l.blocks = append(l.blocks, seqBlock{base: seq})
 		last++
 	}
-	l.blocks[last] = append(l.blocks[last], seq)
+	block := &l.blocks[last]
+	block.distances = append(block.distances, uint32(seq-block.base))
 	l.size++
 	return l
 }
@@ -426,7 +440,7 @@ func (l seqList) add(seq uint64) seqList {
 // clone returns a list that is independent of l.
 func (l seqList) clone() seqList {
 	if last := len(l.blocks) - 1; last >= 0 {
-		l.blocks[last] = slices.Clip(l.blocks[last]) // both append to a block of their own
+		l.blocks[last].distances = slices.Clip(l.blocks[last].distances) // both append to a block of their own
 	}
 	l.blocks = slices.Clone(l.blocks)
 	return l
@@ -435,25 +449,22 @@ func (l seqList) clone() seqList {
 // drop returns the list without the Seqs up to one, and how many these are.
 func (l seqList) drop(upto uint64) (rest seqList, dropped int) {
 	before := l.size
-	for len(l.blocks) > 0 && l.blocks[0][len(l.blocks[0])-1] <= upto {
-		l.size -= len(l.blocks[0])
-		l.blocks[0] = nil
+	for len(l.blocks) > 0 && l.blocks[0].last() <= upto {
+		l.size -= len(l.blocks[0].distances)
+		l.blocks[0] = seqBlock{}
 		l.blocks = l.blocks[1:]
 	}
 	if len(l.blocks) > 0 {
-		first := l.blocks[0]
-		n := sort.Search(len(first), func(i int) bool { return first[i] > upto })
-		l.blocks[0] = first[n:]
+		first := &l.blocks[0]
+		n := sort.Search(len(first.distances), func(i int) bool { return first.at(i) > upto })
+		first.distances = first.distances[n:]
 		l.size -= n
 	}
 	return l, before - l.size
 }
 
 // first returns the first Seq of a list that has some.
-func (l seqList) first() uint64 { return l.blocks[0][0] }
+func (l seqList) first() uint64 { return l.blocks[0].at(0) }
 
 // last returns the last Seq of a list that has some.
-func (l seqList) last() uint64 {
-	block := l.blocks[len(l.blocks)-1]
-	return block[len(block)-1]
-}
+func (l seqList) last() uint64 { return l.blocks[len(l.blocks)-1].last() }

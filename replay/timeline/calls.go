@@ -1,9 +1,9 @@
 package timeline
 
 import (
+	"maps"
 	"slices"
 	"time"
-	"unique"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -74,48 +74,73 @@ func (c *Calls) Unanswered() []*Call {
 }
 
 // Endings is the projection of how each call ends, for a Transcript of the same log that
-// shows the answer beside the request. It holds about 64 bytes a call, however large the
-// frames are.
+// shows the answer beside the request. It holds 24 bytes a call, however large the frames
+// are. [NewEndings] makes it.
 type Endings struct {
-	transcript *Transcript
-	list       []callEnd     // by the number of the request
-	now        time.Duration // see Close
+	links     Linker
+	list      []callEnd         // by the number of the request
+	cancelled map[int]uint64    // Seq of the cancellation, by the number of the request
+	failures  []string          // each once
+	failure   map[string]uint32 // the place in failures
+	now       time.Duration     // see Close
 }
 
-// callEnd is the part of a Call that is unknown at the request.
+// callEnd is the part of a Call that is unknown at the request. It has no pointer, which would cost
+// the garbage collector a look at every call.
 type callEnd struct {
-	response, cancelled uint64
-	latency             time.Duration
-	failure             unique.Handle[string]
-	late                bool
+	response uint64
+	latency  time.Duration
+	failure  uint32 // a place in Endings.failures
+	late     bool
 }
 
 // NewEndings returns an empty projection.
 func NewEndings() *Endings {
-	e := &Endings{}
-	e.transcript = NewTranscript(func(entry Entry) error {
-		for _, m := range entry.Messages {
-			if m.Kind == transport.Request {
-				e.list = append(e.list, callEnd{})
-			} else if m.Call != nil {
-				e.note(m.Call)
-			}
-		}
-		for _, call := range entry.Refused {
-			e.note(call)
-		}
-		return nil
-	})
-	return e
+	return &Endings{links: NewLinker(), cancelled: map[int]uint64{}, failures: []string{""}, failure: map[string]uint32{"": 0}}
 }
 
 // Apply takes the next event.
 func (e *Endings) Apply(event store.Event) error {
 	e.now = event.At
-	if event.Kind != store.Frame && event.Kind != store.HTTP {
-		return nil
+	switch event.Kind {
+	case store.Frame:
+		messages := MessagesOf(event.AsFrame())
+		for i := range messages {
+			e.Note(event, &messages[i], e.links.Message(event, &messages[i]))
+		}
+	case store.HTTP:
+		refused, status := e.links.Follow(event)
+		e.NoteStatus(event, refused, status)
 	}
-	return e.transcript.Apply(event)
+	return nil
+}
+
+// Note takes a message of a frame with its link. It writes into the call of an answer. Note and
+// NoteStatus are for a caller that has a Linker of its own; they stand in for Apply.
+func (e *Endings) Note(event store.Event, message *transport.Message, link Link) {
+	switch {
+	case link.Role == Asks:
+		e.list = append(e.list, callEnd{})
+		return
+	case link.Role == Answers:
+		settle(event, message, link.Call)
+	}
+	if link.Call != nil {
+		e.note(link.Call)
+	}
+}
+
+// NoteStatus takes the calls that the HTTP status of an event answers. It writes into them.
+func (e *Endings) NoteStatus(event store.Event, refused []*Call, status int) {
+	for _, call := range refused {
+		refuse(event, call, status)
+		e.note(call)
+	}
+}
+
+// Clone returns a copy for a Transcript; later events leave it alone.
+func (e *Endings) Clone() *Endings {
+	return &Endings{list: slices.Clone(e.list), cancelled: maps.Clone(e.cancelled), failures: slices.Clone(e.failures), now: e.now}
 }
 
 // Close ends the projection. A call without an answer has a latency until the last event or, in a
@@ -124,8 +149,15 @@ func (e *Endings) Close(now time.Duration) { e.now = max(e.now, now) }
 
 // note keeps the present end of a call.
 func (e *Endings) note(c *Call) {
-	e.list[c.number] = callEnd{
-		response: c.Response, cancelled: c.Cancelled, latency: c.Latency, failure: unique.Make(c.Failure), late: c.Late,
+	place, known := e.failure[c.Failure]
+	if !known {
+		place = uint32(len(e.failures))
+		e.failure[c.Failure] = place
+		e.failures = append(e.failures, c.Failure)
+	}
+	e.list[c.number] = callEnd{response: c.Response, latency: c.Latency, failure: place, late: c.Late}
+	if c.Cancelled != 0 {
+		e.cancelled[c.number] = c.Cancelled
 	}
 }
 
@@ -137,12 +169,10 @@ func (e *Endings) predict(call *Call) {
 	end := e.list[call.number]
 	call.Response = end.response
 	call.Latency = end.latency
-	call.Cancelled = end.cancelled
+	call.Cancelled = e.cancelled[call.number]
 	call.Late = end.late
+	call.Failure = e.failures[end.failure]
 	if call.Response == 0 && call.Cancelled == 0 {
 		call.Latency = max(0, e.now-call.At)
-	}
-	if end.failure != (unique.Handle[string]{}) {
-		call.Failure = end.failure.Value()
 	}
 }

@@ -38,7 +38,7 @@ func (t *Transcript) Apply(e store.Event) error {
 	}
 	refused, status := t.links.Follow(e)
 	for _, call := range refused {
-		call.Latency, call.Failure = e.At-call.At, fmt.Sprintf("HTTP %d", status)
+		refuse(e, call, status)
 	}
 	return t.emit(newEntry(e, refused, t.first > 1, func(_ int, message *transport.Message) Link {
 		link := t.links.Message(e, message)
@@ -104,10 +104,21 @@ func newMessage(event store.Event, message *transport.Message, link Link, inMidd
 	case Answers:
 		em.Method = call.Method
 		em.Target = call.Target
-		em.Latency = event.At - call.At
-		em.Failure = failure(*message, em.Method == mcp.MethodCallTool)
-		call.Latency = em.Latency
-		call.Failure = em.Failure
+		settle(event, message, call)
+		em.Latency = call.Latency
+		em.Failure = call.Failure
 	}
 	return em
+}
+
+// settle writes how long the answer took, and whether it is a failure, into its call.
+func settle(event store.Event, answer *transport.Message, call *Call) {
+	call.Latency = event.At - call.At
+	call.Failure = failure(*answer, call.Method == mcp.MethodCallTool)
+}
+
+// refuse writes the HTTP status that answers a call into the call.
+func refuse(event store.Event, call *Call, status int) {
+	call.Latency = event.At - call.At
+	call.Failure = fmt.Sprintf("HTTP %d", status)
 }

@@ -280,7 +280,7 @@ func find(w http.ResponseWriter, r *http.Request, x *index) error {
 		return err
 	}
 	var found []byte
-	t, err := x.source.transcript(r.Context(), fits.Ahead(), func(e timeline.Entry) error {
+	t, err := x.transcript(r.Context(), fits.Ahead(), func(e timeline.Entry) error {
 		if fits.Selects(&e) {
 			found = binary.LittleEndian.AppendUint32(found, uint32(e.Seq))
 		}

@@ -43,7 +43,7 @@ func diagram(i *index, r *http.Request) (any, error) {
 		return nil, err
 	}
 	drawn, left := 0, 0
-	t, err := i.source.transcript(r.Context(), fits.Ahead(), func(e timeline.Entry) error {
+	t, err := i.transcript(r.Context(), fits.Ahead(), func(e timeline.Entry) error {
 		switch {
 		case e.Seq < from || !fits.Selects(&e):
 			return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/picture"
+	"github.com/mcprec/mcprec/replay/timeline"
 )
 
 // Rows near the start are made of a fold of their own until the index has come there; elsewhere
@@ -129,4 +130,44 @@ func (x *index) rowsAt(ctx context.Context, seqs []uint64) (map[uint64]picture.R
 		}
 	}
 	return found, nil
+}
+
+// newRows returns a transcript that passes rows to emit.
+func newRows(emit func(picture.Row)) *timeline.Transcript {
+	return timeline.NewTranscript(func(e timeline.Entry) error {
+		emit(picture.RowOf(e))
+		return nil
+	})
+}
+
+// transcript returns a transcript of the session. If it looks ahead, it knows at each request how
+// the call ends.
+func (x *index) transcript(ctx context.Context, ahead bool, emit func(timeline.Entry) error) (*timeline.Transcript, error) {
+	t := timeline.NewTranscript(emit)
+	if !ahead {
+		return t, nil
+	}
+	endings, err := x.endings(ctx)
+	t.Foresee(endings)
+	return t, err
+}
+
+// endings returns how the calls of the session end: the index knows it, unless it has not come to the
+// end of the log. Then the session is read here.
+func (x *index) endings(ctx context.Context) (endings *timeline.Endings, err error) {
+	head, _, err := x.source.head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	if x.done || x.drawn.Len() >= head.Seq {
+		endings = x.drawn.Endings()
+	}
+	x.mu.Unlock()
+	if endings == nil {
+		endings = timeline.NewEndings()
+		err = timeline.Project(x.source.readAll(ctx), endings)
+	}
+	endings.Close(x.now())
+	return endings, err
 }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay/picture"
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -177,26 +175,4 @@ func (x *source) title() string {
 		return x.session.Name[strings.LastIndexByte(x.session.Name, '/')+1:]
 	}
 	return string(x.header.ID[:min(8, len(x.header.ID))])
-}
-
-// transcript returns a transcript of the session. If it looks ahead, it knows at each request how
-// the call ends; for that the session is read here.
-func (x *source) transcript(ctx context.Context, ahead bool, emit func(timeline.Entry) error) (*timeline.Transcript, error) {
-	t := timeline.NewTranscript(emit)
-	if !ahead {
-		return t, nil
-	}
-	endings := timeline.NewEndings()
-	err := timeline.Project(x.readAll(ctx), endings)
-	endings.Close(x.session.Now())
-	t.Foresee(endings)
-	return t, err
-}
-
-// newRows returns a transcript that passes rows to emit.
-func newRows(emit func(picture.Row)) *timeline.Transcript {
-	return timeline.NewTranscript(func(e timeline.Entry) error {
-		emit(picture.RowOf(e))
-		return nil
-	})
 }
