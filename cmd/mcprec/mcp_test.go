@@ -4,18 +4,21 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // asking is an agent: it starts an MCP server, and prints the answers of all its tools about two
@@ -212,5 +215,80 @@ func TestMCPEnds(t *testing.T) {
 	out, err := cmd.Output()
 	if err != nil || strings.Count(string(out), `"result"`) != 21 {
 		t.Errorf("%d answers, %v:\n%s", strings.Count(string(out), `"result"`), err, out)
+	}
+}
+
+// TestMCPDescribed: what describes mcprec mcp to registries and agents says what is so.
+func TestMCPDescribed(t *testing.T) {
+	t.Parallel()
+	const schemaFile = "testdata/schema/mcp-server-2025-12-11.json"
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../docs/agents/server.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = schema.Validate(described)
+	}
+	if err != nil {
+		t.Errorf("server.json: %v", err)
+	}
+	var server struct {
+		Schema   string `json:"$schema"`
+		Version  string
+		Packages []struct{ Version string }
+	}
+	err = json.Unmarshal(text, &server)
+	id, _ := os.ReadFile(schemaFile)
+	if err != nil || !bytes.Contains(id, []byte(`"$id": "`+server.Schema+`"`)) || server.Version != release || server.Packages[0].Version != release {
+		t.Errorf("server.json has %+v, %v; the release is %s", server, err, release)
+	}
+	delete(described.(map[string]any), "description")
+	if schema.Validate(described) == nil {
+		t.Errorf("%s takes what has no description", schemaFile)
+	}
+
+	client := agentOf(t, "mcprec", "mcp", "--store", t.TempDir())
+	listed, err := client.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	skill, err := os.ReadFile("../../docs/agents/mcprec/SKILL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := regexp.MustCompile(`^---\nname: mcprec\ndescription: (.+)\n---\n`).FindSubmatch(skill)
+	if head == nil || len(head[1]) > 1024 {
+		t.Errorf("SKILL.md begins %.200s", skill)
+	}
+	page, err := os.ReadFile("../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range listed.Tools {
+		if !bytes.Contains(skill, []byte("`"+tool.Name+"`")) {
+			t.Errorf("SKILL.md does not name %s", tool.Name)
+		}
+		row := regexp.MustCompile("(?m)^\\| `" + tool.Name + "` \\| ([^|]*) \\|").FindSubmatch(page)
+		if row == nil {
+			t.Errorf("docs/agents.md has no row of %s", tool.Name)
+			continue
+		}
+		var takes []string
+		for name := range tool.InputSchema.(map[string]any)["properties"].(map[string]any) {
+			takes = append(takes, "`"+name+"`")
+		}
+		said := strings.Split(string(row[1]), ", ")
+		slices.Sort(said)
+		slices.Sort(takes)
+		if !slices.Equal(said, takes) {
+			t.Errorf("docs/agents.md says that %s takes %v; it takes %v", tool.Name, said, takes)
+		}
 	}
 }

@@ -81,7 +81,7 @@ func fitText(text string, room int) (fitted string, isCut bool) {
 	_ = w.Close()
 	var kept strings.Builder
 	for line := range strings.Lines(strings.TrimRight(plain.String(), "\n")) {
-		line = "| " + strings.TrimSuffix(line, "\n")
+		line = strings.TrimRight("| "+line, "\n ")
 		size := jsonSize(line)
 		if size > room {
 			if line = clipJSON(line, room-20); line != "" {

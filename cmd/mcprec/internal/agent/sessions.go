@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -251,7 +250,8 @@ func (x *Server) hitsIn(ctx context.Context, s store.Session, fits *filter.Filte
 		}
 		found++
 		*hits = append(*hits, hit{s.ID, rowOf(e, 0)})
-		text.WriteString(string(s.ID) + " #" + strconv.FormatUint(e.Seq, 10) + " " + terminal.Plain(strings.TrimSpace(e.String())) + "\n")
+		_, direction, what := e.Parts()
+		fmt.Fprintf(text, "%s #%d at %v: %s\n", s.ID, e.Seq, phrase.Brief(e.At), terminal.Plain(direction+what))
 		return nil
 	})
 	if errors.Is(err, errEnough) {
