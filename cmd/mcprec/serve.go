@@ -48,6 +48,7 @@ type serveOptions struct {
 	patience time.Duration
 	fail     bool
 	listen   listenOptions
+	faults   faultFlags
 }
 
 func newServe(std process.Streams) *cobra.Command {
@@ -55,9 +56,10 @@ func newServe(std process.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Stand in for a session's server, on stdio or over HTTP",
-		Long:  serveLong + listenHelp,
+		Long:  serveLong + faultHelp + listenHelp,
 		Example: `  mcprec serve SESSION
   mcprec serve --listen 127.0.0.1:7001 session.jsonl
+  mcprec serve --fault 'tool:search delay 5s' --fault 'kind:response drop 5%' SESSION
   mcprec serve testdata/session.jsonl -- npx -y @modelcontextprotocol/server-everything`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, _ := beforeDash(cmd, args)
@@ -78,6 +80,7 @@ func newServe(std process.Streams) *cobra.Command {
 	f.StringVar(&o.timing, "timing", "apart", "when answers come: none (at once); apart (at once, but not right\nbehind a notification); recorded; or a speed, as 2x or 0.5x")
 	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
 	f.DurationVar(&o.patience, "patience", 500*time.Millisecond, "how long a client must be silent before an answer comes that was\nrecorded after something else the client said")
+	o.faults.addFlags(cmd)
 	f.BoolVar(&o.fail, "fail", false, "exit with 1 when the client did not do as the recorded one did")
 	completeWords(cmd, "timing", "apart", "none", "recorded", "2x", "0.5x")
 	return cmd
@@ -104,7 +107,7 @@ COMMAND is the real server, and --mode says when it is run:
                 to the file
 `
 
-func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg string, command []string) error {
+func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg string, command []string) (err error) {
 	rules, err := o.rules()
 	if err != nil {
 		return err
@@ -125,9 +128,15 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	if err := o.listen.check(fixtures.Mode(o.mode), command); err != nil {
 		return err
 	}
+	if err := o.faults.parse(o.listen.Listen != ""); err != nil {
+		return err
+	}
 	records, err := o.records(arg, command)
 	if err != nil {
 		return err
+	}
+	if records && (len(o.faults.rules) > 0 || o.faults.record) {
+		return exit.Usagef("--fault and --record are for a session that is played, and this one would be recorded; record it first")
 	}
 	if records {
 		r := newRecordOptions()
@@ -143,6 +152,15 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	process.KeepPipeErrors()
 	errs := notice.NewBackground(std.Err)
 	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command, attended: terminal.IsTerminal(std.Err)}
+	o.faults.choose(errs)
+	s.options = o
+	s.db, err = o.faults.openTrials(cmd, o.home)
+	if err != nil {
+		return err
+	}
+	if s.db != nil {
+		defer closeInto(&err, s.db)
+	}
 	real, err := o.listen.real(errs, command, recorded.Events)
 	options := standin.EndpointOptions{ServeOptions: standin.ServeOptions{Pacer: pacer, Patience: o.patience}}
 	if fixtures.Mode(o.mode) == fixtures.NewEpisodes { // the real server is asked for what was not recorded
@@ -230,7 +248,8 @@ type service struct {
 	recorded *session.Recording
 	command  []string
 
-	attended bool // a person sees standard error
+	attended bool           // a person sees standard error
+	db       *session.Store // of --record; nil without it
 
 	mu       sync.Mutex
 	sessions int   // that have begun over HTTP
@@ -250,7 +269,9 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 	}
 	notices := notice.New(s.errs, s.recorded.Masker)
 	options.Say = notices.Print
+	trial := s.options.faults.begin(s, &options, "stdio", notices.Print)
 	err = standin.Serve(ctx, conn, player, options)
+	trial.end()
 	introduced, verdicts := differing(player)
 	notices.End(player, slices.Concat(introduced, s.told(verdicts)))
 	for _, text := range advice.ForUnexpected(verdicts) {
@@ -417,8 +438,9 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	return s.err
 }
 
-// watch returns the functions that report on one session: while it is served, and at its end.
-func (s *service) watch() (say func(text string), done func(standin.Served)) {
+// watch has one session reported on while it is served, and returns a function that reports at its
+// end.
+func (s *service) watch(options *standin.ServeOptions) (done func(standin.Served)) {
 	notices := notice.New(s.errs, s.recorded.Masker)
 	s.mu.Lock()
 	s.sessions++
@@ -430,7 +452,10 @@ func (s *service) watch() (say func(text string), done func(standin.Served)) {
 		}
 	}
 	progress("begins")
-	return notices.Print, func(session standin.Served) {
+	options.Say = notices.Print
+	trial := s.options.faults.begin(s, options, "http", notices.Print)
+	return func(session standin.Served) {
+		trial.end()
 		_, verdicts := differing(session.Player)
 		notices.End(session.Player, s.told(verdicts))
 		progress("ended")

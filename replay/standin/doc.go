@@ -30,6 +30,7 @@
 //	driver_order.go                      which recorded frames of the client may go out now
 //	half.go, load.go                     a recording as one half of it is played, and how that is read
 //	serve.go, drive.go                   the shells: a machine over a connection
+//	faulty.go                            faults carried out between a Player and a connection
 //	http.go, exchange.go, rejections.go  the same over HTTP: sessions, exchanges, refused requests
 //	live.go                              a live server behind a Player
 //	extend.go                            answers of a live server put into the session

@@ -35,7 +35,7 @@ func overHTTP(t *testing.T, events []store.Event, clients int, network *memoryNe
 		}
 	}
 	endpoint := standin.NewEndpoint(events, match.Rules{}, standin.EndpointOptions{
-		Watch: func() (func(string), func(standin.Served)) { return nil, done },
+		Watch: func(*standin.ServeOptions) func(standin.Served) { return done },
 	})
 	ran := make(chan error, 1)
 	go func() { ran <- endpoint.Run(context.Background()) }()

@@ -45,10 +45,10 @@ type EndpointOptions struct {
 	// NewLive returns a server for the unrecorded requests of a session; nil: an error
 	// answers.
 	NewLive func() *Live
-	// Watch is called when a session begins. It returns the session's ServeOptions.Say, and a
-	// function to be called when the session is over, for one session at a time. Watch and the
-	// results may be nil.
-	Watch func() (say func(text string), done func(Served))
+	// Watch is called when a session begins. It may set Say, Faults, Told and Tap of the
+	// session's options, and returns a function to be called when the session is over, for one
+	// session at a time. Watch and the result may be nil.
+	Watch func(*ServeOptions) (done func(Served))
 }
 
 // Served is a session after it was served to a client.
@@ -160,9 +160,10 @@ func (e *Endpoint) serve(ctx context.Context, conn *streamable.ServerConn) {
 			conn.Answer(live, ex.answer())
 		}
 	}
+	o.responses = conn
 	var done func(Served)
 	if e.options.Watch != nil {
-		o.Say, done = e.options.Watch()
+		done = e.options.Watch(&o)
 	}
 	if e.options.NewLive != nil {
 		o.Live = e.options.NewLive()

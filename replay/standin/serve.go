@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/fault"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // ServeOptions say how a Player is served.
@@ -24,11 +26,29 @@ type ServeOptions struct {
 	Live *Live
 	// Say gets urgent news for a watching person, from one goroutine at a time; it may be nil.
 	Say func(text string)
+	// Faults decides what goes wrong with the frames; nil: nothing does. An Endpoint needs one
+	// for each session.
+	Faults *fault.Machine
+	// Told gets each fault before it happens, from one goroutine at a time; it may be nil.
+	Told func(text string)
+	// Tap wraps the connection, to see what passes on it; it may be nil.
+	Tap func(transport.Conn) transport.Conn
 
 	// heard gets the numbers of a live and of the recorded HTTP exchange when a frame has
 	// come, before any answer is written; it may be nil.
 	heard func(live, recorded uint64)
+	// responses carries out faults over HTTP; nil: there is one stream, such as stdio.
+	responses responses
 }
+
+// responses are the HTTP responses that frames go out on.
+type responses interface {
+	Answer(exchange uint64, answer streamable.Answer)
+	Break(frame transport.Frame, half, open bool)
+}
+
+// errCut ends a session whose only stream a fault has cut.
+var errCut = errors.New("cut by a fault")
 
 // Serve plays player to the client at the other end of conn until the client ends, writes the
 // remaining frames, and returns nil. It returns the context's error, or the connection's,
@@ -36,7 +56,10 @@ type ServeOptions struct {
 // write to a client that does not read.
 func Serve(ctx context.Context, conn transport.Conn, player *Player, options ServeOptions) error {
 	inner, cancel := context.WithCancel(ctx)
-	s := &serving{ServeOptions: options, conn: conn, news: make(chan struct{}, 1), player: player}
+	if options.Tap != nil {
+		conn = options.Tap(conn)
+	}
+	s := &serving{ServeOptions: options, conn: conn, start: time.Now(), news: make(chan struct{}, 1), player: player}
 	if s.Patience == 0 {
 		s.Patience = defaultPatience
 	}
@@ -67,6 +90,8 @@ func Serve(ctx context.Context, conn transport.Conn, player *Player, options Ser
 	cancel()
 	workers.Wait()
 	switch {
+	case errors.Is(err, errCut):
+		return nil
 	case ctx.Err() != nil && err != nil:
 		return fmt.Errorf("serve session: %w", ctx.Err())
 	case s.readErr != nil && err != nil:
@@ -83,11 +108,12 @@ func Serve(ctx context.Context, conn transport.Conn, player *Player, options Ser
 // much before it reads.
 type serving struct {
 	ServeOptions
-	conn transport.Conn
-	gap  func(n int) time.Duration // in front of frame n; nil: no gaps
-	news chan struct{}             // there may be more to write, or to wait for
+	conn  transport.Conn
+	start time.Time                 // of Serve
+	gap   func(n int) time.Duration // in front of frame n; nil: no gaps
+	news  chan struct{}             // there may be more to write, or to wait for
 
-	saying sync.Mutex // held for a call of Say
+	saying sync.Mutex // held for a call of Say, or of Told
 
 	mu       sync.Mutex // never held across a read, a write or a wait
 	player   *Player
@@ -153,8 +179,10 @@ func (s *serving) pass(frames []transport.Frame) {
 func (s *serving) read(ctx context.Context, broken context.CancelFunc) {
 	for ctx.Err() == nil {
 		f, err := s.conn.Read(ctx)
+		refused := err == nil && s.refuse(f)
 		s.mu.Lock()
 		switch {
+		case refused:
 		case err == io.EOF:
 			s.add(s.player.End())
 			s.ended = true
@@ -201,22 +229,25 @@ func (s *serving) endRest() {
 func (s *serving) write(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		more := len(s.queue) > 0
+		steps := s.faultsDue()
+		more := len(s.queue) > 0 && len(steps) == 0
 		var next outgoing
 		if more {
 			next = s.queue[0]
 			s.queue = s.queue[1:]
 		}
-		over := s.ended && (s.Live == nil || s.Live.over)
+		over := s.ended && (s.Live == nil || s.Live.over) && !s.isHeld()
 		s.mu.Unlock()
 		var err error
 		switch {
+		case len(steps) > 0:
+			err = s.carryOut(ctx, steps)
 		case more:
 			if next.gap > 0 {
 				err = s.pace(ctx, next)
 			}
 			if err == nil {
-				err = s.conn.Write(ctx, next.frame)
+				err = s.send(ctx, next.frame)
 			}
 		case over:
 			return nil
@@ -259,10 +290,14 @@ func (s *serving) wait(ctx context.Context) error {
 	if held != nil {
 		gap = s.player.gapBefore(held)
 	}
+	due, stop := s.faultTimer()
 	s.mu.Unlock()
+	defer stop()
 	if held == nil {
 		select {
 		case <-s.news:
+			return nil
+		case <-due:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -280,6 +315,10 @@ func (s *serving) wait(ctx context.Context) error {
 	}()
 	select {
 	case <-s.news:
+		end()
+		<-silent
+		return nil
+	case <-due:
 		end()
 		<-silent
 		return nil

@@ -146,6 +146,28 @@ func (c *ServerConn) Write(ctx context.Context, frame transport.Frame) error {
 	}
 }
 
+// Break cuts the connection of the response on which the frame would go out: in front of the frame,
+// or with half behind its first half. With open the connection stays as it is, and the response
+// never ends. An exchange has no more messages then; the standalone stream has when the client asks
+// for it again.
+func (c *ServerConn) Break(frame transport.Frame, half, open bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.route(frame)
+	if s.number == 0 && s.followers == 0 {
+		return // there is no connection
+	}
+	s.cut = &cut{open: open}
+	if half {
+		s.cut.frame = frame.Bytes
+	}
+	if half && s.form == AnyForm && !s.completes(frame) {
+		s.setForm(StreamForm)
+	}
+	s.over = s.over || s.number != 0
+	s.wake()
+}
+
 // route finds the stream for a frame.
 func (c *ServerConn) route(frame transport.Frame) *serverStream {
 	if s := c.streams[frame.Stream]; s != nil && frame.Stream != 0 && s.accepts(frame) {

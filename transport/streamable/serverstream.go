@@ -32,7 +32,14 @@ type serverStream struct {
 	after     int  // messages since the last response
 	plain     bool // the response has no messages
 	over      bool // no further message comes
+	cut       *cut // how the response breaks off behind the events; nil: it does not
 	changed   chan struct{}
+}
+
+// cut is the end of a response that breaks off.
+type cut struct {
+	frame []byte // half of it is sent before; nil: nothing is
+	open  bool   // the connection stays open
 }
 
 func newStream(number uint64) *serverStream {
@@ -139,6 +146,7 @@ func (s *serverStream) add(frame transport.Frame) {
 type followStep struct {
 	kind    stepKind
 	event   []byte // of stepEvent and stepJSON
+	cut     *cut   // of stepCut
 	answer  Answer
 	changed chan struct{} // of stepWait: when to ask again
 }
@@ -153,6 +161,7 @@ const (
 	stepEvent           // send the event
 	stepEnd             // end the response
 	stepBreak           // cut the connection
+	stepCut             // break off as cut says
 	stepAbsent          // no message will come
 )
 
@@ -165,6 +174,9 @@ func (s *serverStream) next(begun, resumed bool, at int) followStep {
 		cut++
 	}
 	switch {
+	case s.cut != nil && !begun && s.form != StreamForm, s.cut != nil && begun && at >= len(s.events):
+		step.kind = stepCut
+		step.cut = s.cut
 	case !begun && s.answer.None:
 		step.kind = stepBreak
 	case !begun && s.plain:
@@ -266,6 +278,9 @@ func (f *follower) follow(ctx context.Context) {
 			}
 		case stepBreak:
 			panic(http.ErrAbortHandler)
+		case stepCut:
+			f.breakOff(ctx, step)
+			return
 		case stepAbsent:
 			http.Error(f.writer, "mcprec: the session is over", http.StatusServiceUnavailable)
 			return
@@ -297,8 +312,36 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
+// breakOff ends the response within a message or in front of it.
+func (f *follower) breakOff(ctx context.Context, step followStep) {
+	half := step.cut.frame[:len(step.cut.frame)/2]
+	switch {
+	case len(half) == 0:
+	case f.begun:
+		_, _ = f.writer.Write(append([]byte("event: message\ndata: "), half...))
+		_ = http.NewResponseController(f.writer).Flush()
+	default:
+		_ = f.respondPart(step.answer, mcp.MediaJSON, half, len(step.cut.frame))
+	}
+	if f.stream.number == 0 { // the client may ask for the stream again
+		f.conn.mu.Lock()
+		f.stream.cut = nil
+		f.conn.mu.Unlock()
+	}
+	if step.cut.open {
+		<-ctx.Done()
+		return
+	}
+	panic(http.ErrAbortHandler)
+}
+
 // respond sends the head of the response, and the body or its beginning.
 func (f *follower) respond(answer Answer, contentType string, body []byte) error {
+	return f.respondPart(answer, contentType, body, len(body))
+}
+
+// respondPart is respond with the beginning of a body of a length in bytes.
+func (f *follower) respondPart(answer Answer, contentType string, body []byte, length int) error {
 	status := answer.Status
 	if status == 0 {
 		status = http.StatusOK
@@ -313,7 +356,7 @@ func (f *follower) respond(answer Answer, contentType string, body []byte) error
 		h.Set("X-Accel-Buffering", "no")
 	}
 	if contentType != mcp.MediaEventStream && status != http.StatusNoContent {
-		h.Set("Content-Length", strconv.Itoa(len(body)))
+		h.Set("Content-Length", strconv.Itoa(length))
 	}
 	c := f.conn
 	c.mu.Lock()
