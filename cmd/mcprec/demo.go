@@ -80,10 +80,12 @@ func runDemo(cmd *cobra.Command, dir string) error {
 		return err
 	}
 	name := filepath.Join(d.bin, "mcprec") // this program's own file may have another name
-	if runtime.GOOS == "windows" {
+	link := os.Symlink
+	if runtime.GOOS == "windows" { // where symbolic links need a privilege
 		name += ".exe"
+		link = os.Link
 	}
-	if os.Symlink(self, name) != nil {
+	if link(self, name) != nil {
 		program, err := os.ReadFile(self)
 		if err == nil {
 			err = os.WriteFile(name, program, 0o700)
@@ -134,7 +136,8 @@ func (d *demo) show(want int, text, line string) {
 	}
 	fmt.Fprintf(d.out, "$ mcprec %s\n", line)
 	c := exec.CommandContext(d.cmd.Context(), d.self, strings.Fields(line)...)
-	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir, "PATH="+d.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir, "PATH="+d.bin+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"NoDefaultCurrentDirectoryInExePath=1") // else Windows finds a mcprec.exe in this folder first, which os/exec refuses
 	c.Stdout, c.Stderr = terminal.Underneath(d.out), terminal.Underneath(d.cmd.ErrOrStderr())
 	var all bytes.Buffer
 	if d.brief {

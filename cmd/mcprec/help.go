@@ -279,8 +279,9 @@ share. A key that was recorded is known: make a new one.
 `
 
 const storageTopic = `The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
-~/.local/state/mcprec. Files are yours alone (0600). A live session is a spool, a file to
-which frames are appended; when the session has ended it is moved into a database.
+~/.local/state/mcprec, on Windows %LOCALAPPDATA%\mcprec. Files are yours alone (0600). A
+live session is a spool, a file to which frames are appended; when the session has ended
+it is moved into a database.
 
 If mcprec dies, even by kill -9, everything that the other side saw is in the recording.
 

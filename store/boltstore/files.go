@@ -184,7 +184,7 @@ func (f *directory) Odd() error {
 // folder and take files out.
 func (f *directory) Exposed() error {
 	info, err := os.Stat(f.dir)
-	if err != nil || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
+	if err != nil || !modesTell || info.Mode().Perm()&0o002 == 0 || info.Mode()&fs.ModeSticky != 0 {
 		return nil
 	}
 	return fmt.Errorf("%s can be written to by every user of this machine; chmod go-w takes that right away", f.dir)

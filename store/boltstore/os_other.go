@@ -6,6 +6,10 @@ import "os"
 
 const noFollow, noBlock = 0, 0
 
+// modesTell is false: Go makes modes up here, where lists of rights say who may write. The folders
+// of a user, in which the store is by default, are the user's alone.
+const modesTell = false
+
 // unlock does nothing: only bbolt can lock its files here.
 func unlock(*os.File) {}
 

@@ -12,6 +12,8 @@ const (
 	noFollow = syscall.O_NOFOLLOW
 	// noBlock keeps the opening of a named pipe from waiting for its other end.
 	noBlock = syscall.O_NONBLOCK
+	// modesTell reports whether the mode of a file says who may write to it.
+	modesTell = true
 )
 
 // unlock releases bbolt's lock on a file that stays open.

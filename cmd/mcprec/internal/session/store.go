@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,17 +33,30 @@ func (h *Home) path() (string, error) {
 	if h.Dir != "" {
 		return h.Dir, nil
 	}
-	if dir := os.Getenv("MCPREC_HOME"); dir != "" {
-		return dir, nil
-	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "mcprec"), nil
-	}
 	user, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the store: %v; set MCPREC_HOME", err)
+	if folder := defaultFolder(runtime.GOOS, os.Getenv, user); folder != "" {
+		return folder, nil
 	}
-	return filepath.Join(user, ".local", "state", "mcprec"), nil
+	return "", fmt.Errorf("find the store: %v; set MCPREC_HOME", err)
+}
+
+// defaultFolder returns the store's folder on a system, as the environment has it, or "" if nothing
+// says where it is: user is the folder of the user, or "".
+func defaultFolder(system string, env func(string) string, user string) string {
+	if dir := env("MCPREC_HOME"); dir != "" {
+		return dir
+	}
+	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "mcprec")
+	}
+	// Not the roaming folder, which Windows copies from machine to machine.
+	if dir := env("LOCALAPPDATA"); system == "windows" && dir != "" {
+		return filepath.Join(dir, "mcprec")
+	}
+	if user == "" {
+		return ""
+	}
+	return filepath.Join(user, ".local", "state", "mcprec")
 }
 
 // Open opens the store.
