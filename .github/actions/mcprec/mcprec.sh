@@ -54,7 +54,8 @@ install() {
 	fetch SHA256SUMS
 	got=$(sum "$folder/SHA256SUMS")
 	[ "$got" = "$INPUT_SHA256" ] || fail "SHA256SUMS of $version is not the pinned one: its SHA-256 is $got, want $INPUT_SHA256"
-	want=$(grep " [ *]$name.$ending\$" "$folder/SHA256SUMS" | cut -d ' ' -f 1) || fail "the release has no $name.$ending"
+	want=$(grep " [ *]$name.$ending\$" "$folder/SHA256SUMS" | cut -d ' ' -f 1)
+	[ -n "$want" ] || fail "the release has no $name.$ending"
 	fetch "$name.$ending"
 	got=$(sum "$folder/$name.$ending")
 	[ "$got" = "$want" ] || fail "$name.$ending is damaged: its SHA-256 is $got, want $want"
