@@ -288,7 +288,7 @@ If mcprec dies, even by kill -9, everything that the other side saw is in the re
 ` + diskHelp + `The store has a budget: 2 GiB, and 30 days since a session ended. Recorders delete what is
 beyond it, the oldest sessions first, beside a session or when it has ended; one recorder
 does it, and none waits for another. Deleted are sessions that are too old, and, when the
-store reaches 90 % of its size, the oldest until it is at 80 %. Never deleted are
+store reaches 80 % of its size, the oldest until it is at 70 %. Never deleted are
 
   a session that is being recorded, however large it grows, nor the one that ended last
   what was recorded with --label keep, or with --label keep=WHY

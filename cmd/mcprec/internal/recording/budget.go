@@ -21,7 +21,7 @@ func (r *recording) tidyBeside() (end func()) {
 	running.Go(func() {
 		select {
 		case <-time.After(tidyAfter):
-			r.tidy()
+			r.tidy(0)
 		case <-ended:
 		}
 	})
@@ -31,10 +31,13 @@ func (r *recording) tidyBeside() (end func()) {
 	}
 }
 
+// tidyPatience is how long deleting may put off the end of a recorder whose session has ended.
+const tidyPatience = time.Second
+
 // tidy enforces the budget of the store, unless another recorder does just now. It reports the
 // first deletion in a store, and with -v each.
-func (r *recording) tidy() {
-	gone, first, err := r.Budget.Enforce(context.Background(), r.db, time.Now())
+func (r *recording) tidy(patience time.Duration) {
+	gone, first, err := r.Budget.Enforce(context.Background(), r.db, time.Now(), patience)
 	if err != nil {
 		r.say("%v", err)
 	}

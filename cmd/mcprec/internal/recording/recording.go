@@ -231,7 +231,7 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 			r.say("%v", err)
 		}
 		endTidying()
-		r.tidy()
+		r.tidy(tidyPatience)
 		if err := r.db.Close(); err != nil {
 			r.say("%v", err)
 			whole = false

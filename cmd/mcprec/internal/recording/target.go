@@ -88,7 +88,7 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 			if !r.report(context.Background(), sum) {
 				faulty.Store(true)
 			}
-			tidying.Go(r.tidy)
+			tidying.Go(func() { r.tidy(tidyPatience) })
 		},
 		Path: target.Path, Split: r.Split, Together: r.Join, Header: header,
 	})

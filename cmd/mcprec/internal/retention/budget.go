@@ -25,10 +25,13 @@ type Budget struct {
 }
 
 // The shares of a budget's size. Sessions are deleted when what the store holds reaches more than
-// the high mark, until it is at the low one; the rest is room for databases to be uneven in.
+// the high mark, until it is at the low one. The rest is room for free pages that are too small for
+// what comes, and for spools that wait, so that hardly any database must be written anew.
 const (
-	highMark = 0.9
-	lowMark  = 0.8
+	highMark = 0.8
+	lowMark  = 0.7
+	freeMark = 0.1 // of the size: less free space is not worth a new file
+	foldMark = 0.05
 )
 
 // Deletion is what a budget deleted on one day.
@@ -66,8 +69,8 @@ func (b Budget) plan(now time.Time, memory Memory, space boltstore.Space) (todo 
 	if b.Size > 0 {
 		files := space.Files - memory.Kept
 		todo.size = files-space.Free > share(b.Size, highMark)
-		todo.fold = space.Spools > share(b.Size, (1-highMark)/2)
-		todo.compact = files > b.Size && space.Free > share(b.Size, 1-highMark)
+		todo.fold = space.Spools > share(b.Size, foldMark)
+		todo.compact = files > b.Size && space.Free > share(b.Size, freeMark)
 	}
 	return todo
 }
@@ -77,63 +80,79 @@ func share(size int64, mark float64) int64 { return int64(float64(size) * mark) 
 // Enforce deletes the sessions beyond the budget, oldest first, and returns what it deleted. If
 // another process is at it, Enforce leaves the work to it. first tells that nothing had ever been
 // deleted in this store. An unreadable part of the store may hold what is to stay, so nothing is
-// deleted then. An interrupted call has deleted some of the sessions.
-func (b Budget) Enforce(ctx context.Context, db *boltstore.Store, now time.Time) (gone Deletion, first bool, err error) {
+// deleted then. After patience (0: any time) Enforce leaves the rest of the deleting to a later
+// call, as does a call that is interrupted.
+func (b Budget) Enforce(ctx context.Context, db *boltstore.Store, now time.Time, patience time.Duration) (gone Deletion, first bool, err error) {
+	t := &tidying{budget: b, db: db, now: now, patience: patience, begun: time.Now()}
+	t.gone = Deletion{Budget: b, Day: now.Local().Format(time.DateOnly)}
 	_, err = db.Alone(ctx, func(ctx context.Context) error {
-		memory, err := Recall(db.Info().Location)
+		before, err := Recall(db.Info().Location)
 		if err != nil {
 			return err
 		}
-		before := memory
-		gone.Budget = b
-		gone.Day = now.Local().Format(time.DateOnly)
-		first = memory.Last.Day == ""
-		memory.Budget = b
-		fault := b.work(ctx, db, now, &memory, &gone)
-		memory.Last = memory.Last.plus(gone)
-		if memory != before {
-			fault = errors.Join(fault, memory.keep(db.Info().Location))
+		first = before.Last.Day == ""
+		t.memory = before
+		t.memory.Budget = b
+		fault := t.work(ctx)
+		t.memory.Last = before.Last.plus(t.gone)
+		if t.memory != before {
+			fault = errors.Join(fault, t.memory.keep(db.Info().Location))
 		}
 		return fault
 	})
 	if err != nil {
 		err = fmt.Errorf("keep the budget of the store: %w", err)
 	}
-	return gone, first, err
+	return t.gone, first, err
 }
 
-// mostRounds is how often Enforce deletes and measures again: what a deletion gives back is only
+// tidying is one call of Enforce, while no other process is at it.
+type tidying struct {
+	budget   Budget
+	db       *boltstore.Store
+	now      time.Time
+	patience time.Duration
+	begun    time.Time
+	memory   Memory
+	gone     Deletion
+}
+
+func (t *tidying) isTimeUp() bool { return t.patience > 0 && time.Since(t.begun) > t.patience }
+
+// mostRounds is how often a call deletes and measures again: what a deletion gives back is only
 // known afterwards.
 const mostRounds = 4
 
 // work does what the budget asks for.
-func (b Budget) work(ctx context.Context, db *boltstore.Store, now time.Time, memory *Memory, gone *Deletion) error {
+func (t *tidying) work(ctx context.Context) error {
 	for range mostRounds {
-		space, err := db.Space(ctx)
+		space, err := t.db.Space(ctx)
 		if err != nil {
 			return err
 		}
-		todo := b.plan(now, *memory, space)
+		todo := t.budget.plan(t.now, t.memory, space)
 		if todo != (task{}) {
-			if err := db.FoldDead(ctx); err != nil {
+			if err := t.db.FoldDead(ctx); err != nil {
 				return err
 			}
-			if space, err = db.Space(ctx); err != nil {
+			if space, err = t.db.Space(ctx); err != nil {
 				return err
 			}
-			todo = b.plan(now, *memory, space)
+			todo = t.budget.plan(t.now, t.memory, space)
 		}
 		deleted := 0
 		if todo.age || todo.size {
-			deleted, err = b.delete(ctx, db, now, todo, memory, gone)
+			deleted, err = t.delete(ctx, todo)
 			if err != nil {
 				return err
 			}
 		}
 		switch {
+		case deleted > 0 && t.isTimeUp():
+			return nil
 		case deleted > 0: // look again
 		case todo.compact:
-			return db.Compact(ctx, 1-highMark, func(boltstore.Compacted) {})
+			return t.db.Compact(ctx, freeMark, func(boltstore.Compacted) {})
 		default:
 			return nil
 		}
@@ -145,21 +164,21 @@ func (b Budget) work(ctx context.Context, db *boltstore.Store, now time.Time, me
 // cannot move their sessions into the same database.
 const deleteStep = 100
 
-// delete deletes the sessions that the task is about.
-func (b Budget) delete(ctx context.Context, db *boltstore.Store, now time.Time, todo task, memory *Memory, gone *Deletion) (deleted int, err error) {
-	sessions, space, err := List(ctx, db)
+// delete deletes the sessions that the task is about, as far as the time allows.
+func (t *tidying) delete(ctx context.Context, todo task) (deleted int, err error) {
+	sessions, space, err := List(ctx, t.db)
 	if err != nil {
 		return 0, err
 	}
 	limits := Limits{SpareNewest: true}
 	if todo.age {
-		limits.OlderThan = &b.Age
+		limits.OlderThan = &t.budget.Age
 	}
 	if todo.size {
-		most := share(b.Size, lowMark)
+		most := share(t.budget.Size, lowMark)
 		limits.MaxSize = &most
 	}
-	removals := limits.Choose(sessions, now, space.Files-space.Free)
+	removals := limits.Choose(sessions, t.now, space.Files-space.Free)
 	why := map[store.SessionID]string{}
 	for _, r := range removals {
 		why[r.ID] = r.Limit
@@ -169,29 +188,29 @@ func (b Budget) delete(ctx context.Context, db *boltstore.Store, now time.Time, 
 		for i, r := range step {
 			ids[i] = r.ID
 		}
-		err := db.DeleteAll(ctx, ids, func(id store.SessionID) {
+		err := t.db.DeleteAll(ctx, ids, func(id store.SessionID) {
 			deleted++
 			if why[id] == "age" {
-				gone.ByAge++
+				t.gone.ByAge++
 			} else {
-				gone.BySize++
+				t.gone.BySize++
 			}
-			Forget(db.Info().Location, id)
+			Forget(t.db.Info().Location, id)
 		})
-		if err != nil {
+		if err != nil || t.isTimeUp() {
 			return deleted, err
 		}
 	}
-	memory.Looked = now
-	memory.Oldest = now // sessions that end later come of age later
-	memory.Kept = 0
+	t.memory.Looked = t.now
+	t.memory.Oldest = t.now // sessions that end later come of age later
+	t.memory.Kept = 0
 	for _, s := range sessions {
 		_, isGone := why[s.ID]
 		switch {
 		case s.Kept:
-			memory.Kept += s.Stored
-		case !isGone && s.State != store.Live && !s.Start.IsZero() && endOf(s).Before(memory.Oldest):
-			memory.Oldest = endOf(s)
+			t.memory.Kept += s.Stored
+		case !isGone && s.State != store.Live && !s.Start.IsZero() && endOf(s).Before(t.memory.Oldest):
+			t.memory.Oldest = endOf(s)
 		}
 	}
 	return deleted, nil

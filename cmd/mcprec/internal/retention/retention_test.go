@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,14 +90,14 @@ func TestPlan(t *testing.T) {
 		{month, Memory{Looked: ago(2 * time.Hour), Oldest: ago(29 * day)}, boltstore.Space{}, ""},
 		{month, Memory{Looked: ago(30 * time.Minute), Oldest: ago(31 * day)}, boltstore.Space{}, ""}, // soon enough in an hour
 		{month, Memory{Looked: ago(-time.Hour), Oldest: ago(29 * day)}, boltstore.Space{}, "age"},    // the clock was set back
-		{gigabyte, Memory{}, boltstore.Space{Files: 900}, ""},
-		{gigabyte, Memory{}, boltstore.Space{Files: 901}, "size"},
-		{gigabyte, Memory{}, boltstore.Space{Files: 1000, Free: 100}, ""}, // the next sessions fill it
-		{gigabyte, Memory{}, boltstore.Space{Files: 1001, Free: 101}, "compact"},
+		{gigabyte, Memory{}, boltstore.Space{Files: 800}, ""},
+		{gigabyte, Memory{}, boltstore.Space{Files: 801}, "size"},
+		{gigabyte, Memory{}, boltstore.Space{Files: 1000, Free: 200}, ""}, // the next sessions fill it
+		{gigabyte, Memory{}, boltstore.Space{Files: 1001, Free: 201}, "compact"},
 		{gigabyte, Memory{}, boltstore.Space{Files: 1300, Free: 200}, "size compact"},
 		{gigabyte, Memory{}, boltstore.Space{Files: 500, Spools: 60}, "fold"},
-		{gigabyte, Memory{Kept: 500}, boltstore.Space{Files: 1400}, ""},
-		{gigabyte, Memory{Kept: 500}, boltstore.Space{Files: 1401}, "size"},
+		{gigabyte, Memory{Kept: 500}, boltstore.Space{Files: 1300}, ""},
+		{gigabyte, Memory{Kept: 500}, boltstore.Space{Files: 1301}, "size"},
 	} {
 		todo := c.budget.plan(noon, c.memory, c.space)
 		var got []string
@@ -192,7 +193,7 @@ func TestMonth(t *testing.T) {
 			size *= 20
 		}
 		storing(t, db, n, now, size, label)
-		deleted, first, err := budget.Enforce(t.Context(), db, now)
+		deleted, first, err := budget.Enforce(t.Context(), db, now, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +242,7 @@ func TestLargest(t *testing.T) {
 	budget := Budget{Size: 100_000}
 	for n, want := range []string{"0", "1", "2"} {
 		storing(t, db, n, noon.Add(time.Duration(n)*time.Minute), 1_000_000, "")
-		if _, _, err := budget.Enforce(t.Context(), db, noon.Add(time.Hour)); err != nil {
+		if _, _, err := budget.Enforce(t.Context(), db, noon.Add(time.Hour), 0); err != nil {
 			t.Fatal(err)
 		}
 		sessions, space, err := List(t.Context(), db)
@@ -266,7 +267,7 @@ func TestKept(t *testing.T) {
 	}
 	later := noon.Add(1000 * time.Hour)
 	deletedBy := func(budget Budget) int {
-		gone, _, err := budget.Enforce(t.Context(), db, later)
+		gone, _, err := budget.Enforce(t.Context(), db, later, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +302,7 @@ func TestOneAtATime(t *testing.T) {
 	defer db.Close()
 	storing(t, db, 1, noon, 100, "")
 	_, err = db.Alone(t.Context(), func(ctx context.Context) error {
-		gone, _, err := Budget{Age: time.Hour}.Enforce(ctx, db, noon.Add(2*time.Hour))
+		gone, _, err := Budget{Age: time.Hour}.Enforce(ctx, db, noon.Add(2*time.Hour), 0)
 		if gone.ByAge > 0 {
 			t.Errorf("deleted meanwhile: %+v", gone)
 		}
@@ -312,5 +313,28 @@ func TestOneAtATime(t *testing.T) {
 	}
 	if _, err := os.Stat(dir + "/budget.json"); err == nil {
 		t.Error("what the other does is written down")
+	}
+}
+
+// TestPatience: a call whose time is up leaves the rest to the next ones, which do it.
+func TestPatience(t *testing.T) {
+	db, err := boltstore.Open(t.TempDir(), boltstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for n := range 2*deleteStep + 1 {
+		storing(t, db, n, noon, 10, "")
+	}
+	var steps []int
+	for range 4 {
+		gone, _, err := Budget{Age: time.Hour}.Enforce(t.Context(), db, noon.Add(2*time.Hour), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, gone.ByAge)
+	}
+	if want := []int{deleteStep, deleteStep, 1, 0}; !slices.Equal(steps, want) {
+		t.Errorf("sessions went %v, want %v", steps, want)
 	}
 }
