@@ -282,7 +282,7 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 // viewPaths are paths of the page of mcprec view that have all it tells of the sessions.
 func viewPaths() (paths []string) {
 	for _, of := range []string{"s=0", "s=1", "id=" + doorStdio} {
-		for _, path := range []string{"session", "rows", "overview", "findings", "why", "live", "run?client=inbox:0", "find?filter=login"} {
+		for _, path := range []string{"session", "rows", "overview", "live", "findings", "why", "run?client=inbox:0", "find?filter=login"} {
 			path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
 			paths = append(paths, path+of)
 		}

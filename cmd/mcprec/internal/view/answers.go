@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -140,11 +141,65 @@ func (x *index) answerState(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	isThere, err := x.waitFor(r.Context(), seq)
+	if err != nil {
+		return nil, err
+	}
+	if !isThere {
+		indexed, _ := x.progress()
+		text := fmt.Sprintf("reading       the session is read up to #%d so far; choose the event again", indexed)
+		return map[string]any{"seq": seq, "facts": []fact{{Key: "reading", Text: text, Events: []uint64{}}}}, nil
+	}
 	at, err := x.stateAt(r.Context(), seq)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"seq": at.Seq(), "facts": factsOf(at.View(0))}, nil
+}
+
+// waitFor waits until the index has come to an event, or to the end of the session. A fold of the
+// events before would take as long, and slow the index down. One request waits at most: a page that
+// asks for another event has left the first, and a browser has few connections to a server. waitFor
+// reports false if another request has taken the place of this one.
+func (x *index) waitFor(ctx context.Context, seq uint64) (isThere bool, err error) {
+	grown, end := x.growth.watch()
+	defer end()
+	indexed, done := x.progress()
+	if done || indexed >= seq {
+		return true, nil
+	}
+	head, _, err := x.source.head(ctx)
+	if err != nil {
+		return false, err
+	}
+	seq = min(seq, head.Seq)
+	replaced := make(chan struct{})
+	x.mu.Lock()
+	if x.waiting != nil {
+		close(x.waiting)
+	}
+	x.waiting = replaced
+	x.mu.Unlock()
+	defer func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.waiting == replaced {
+			x.waiting = nil
+		}
+	}()
+	for {
+		indexed, done := x.progress()
+		if done || indexed >= seq {
+			return true, nil
+		}
+		select {
+		case <-grown:
+		case <-replaced:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
 }
 
 // stateAt returns the state after an event, folded on from a state that is kept.
@@ -251,8 +306,15 @@ type whyAnswer struct {
 	Findings []why.Finding `json:"findings"`
 }
 
-// why says what the session waits for, or how it stood when it ended.
+// why says what the session waits for, or how it stood when it ended. While the events that are there
+// are read it says nothing: an open call may have its answer among the others.
 func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
+	x.mu.Lock()
+	isRead := x.isRead
+	x.mu.Unlock()
+	if !isRead {
+		return whyAnswer{Text: []string{"the session is being read"}, Findings: []why.Finding{}}, nil
+	}
 	live := why.Live{Mask: x.source.masker.Text}
 	isLive := x.now() > 0
 	if isLive {

@@ -24,8 +24,10 @@ type index struct {
 	growth growth
 
 	mu        sync.Mutex
-	err       error // of the log
-	done      bool  // no event comes any more
+	err       error         // of the log
+	isRead    bool          // the events that were there at the start are indexed
+	done      bool          // no event comes any more
+	waiting   chan struct{} // of the request that waits: see waitFor
 	drawn     *picture.Index
 	isHTTP    bool
 	delivered int // events
@@ -79,6 +81,9 @@ const tellEvery = 8192
 // on several cores, and then those that come.
 func (x *index) grow(ctx context.Context) {
 	err := x.growRecorded(ctx)
+	x.mu.Lock()
+	x.isRead = true
+	x.mu.Unlock()
 	if err == nil {
 		inOrder := x.source.inOrder
 		err = session.Each(x.source.recorded(ctx, x.length()+1, true), func(e store.Event) error {

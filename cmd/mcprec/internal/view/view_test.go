@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/transport"
@@ -281,6 +282,42 @@ func replayedWait(t *testing.T, x *Server) time.Duration {
 		t.Fatal(err)
 	}
 	return waited
+}
+
+// TestStateAhead: of two requests for a state that the index has not come to one waits, and the
+// other one is told how far the index is.
+func TestStateAhead(t *testing.T) {
+	opened, err := openSource(t.Context(), openFixture(t, "../../../../fixtures/seed.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := newIndex(opened)
+	grow := func(from, to int) {
+		for _, e := range opened.events[from:to] {
+			if err := i.apply(e, order.Parse(e.AsFrame())); err != nil {
+				t.Error(err)
+			}
+		}
+		i.growth.tell()
+	}
+	grow(0, 5)
+	answers := make(chan string)
+	for range 2 {
+		go func() {
+			answer, err := i.answerState(httptest.NewRequest(http.MethodGet, "/api/state?at=8", nil))
+			answers <- fmt.Sprint(answer, err)
+		}()
+	}
+	if first := <-answers; !strings.Contains(first, "read up to #5") {
+		t.Errorf("one is told %s", first)
+	}
+	grow(5, 12)
+	if second := <-answers; !strings.Contains(second, "c2s, 4 s2c") {
+		t.Errorf("the other gets %s", second)
+	}
+	if err := opened.session.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestExplore: an exploration sends a report with the failing schedule beside one that passes; one
