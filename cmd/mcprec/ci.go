@@ -341,6 +341,7 @@ func (g *gate) drive(f *ciFixture, was, is *surface.Surface) error {
 	rules.Mask = f.recorded.Masker.Value
 	driver := standin.NewDriver(f.recorded.Events, rules)
 	driver.OneByOne()
+	warnDrive(g.cmd.ErrOrStderr(), f.recorded, driver, g.target.URL == "")
 	how := driving.Options{DriveOptions: standin.DriveOptions{Timeout: g.timeout, Stop: g.stop.Done()}, Record: true, Recorder: "mcprec " + version()}
 	var run *driving.Run
 	var err error
@@ -351,6 +352,9 @@ func (g *gate) drive(f *ciFixture, was, is *surface.Surface) error {
 	}
 	if err != nil {
 		return f.recorded.Masker.Fault(err)
+	}
+	for _, what := range driver.Without() {
+		fmt.Fprintf(g.cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", f.recorded.Masker.Text(what))
 	}
 	if err := timeline.Project(jsonl.Each(run.Events), is); err != nil {
 		return err

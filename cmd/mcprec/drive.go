@@ -149,11 +149,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if !o.parallel {
 		driver.OneByOne()
 	}
-	if masked := driver.Placeholders(); len(masked) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n",
-			recorded.Name, strings.Join(masked, "\n  "))
-	}
-	warnDrive(cmd.ErrOrStderr(), recorded, o.target.URL == "")
+	warnDrive(cmd.ErrOrStderr(), recorded, driver, o.target.URL == "")
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	wanted := process.UntilSignal(cancel)
@@ -256,7 +252,11 @@ func suggestion(recording *session.Recording, arg string) string {
 }
 
 // warnDrive prints why a drive cannot do all that the recorded client did.
-func warnDrive(w io.Writer, r *session.Recording, stdio bool) {
+func warnDrive(w io.Writer, r *session.Recording, driver *standin.Driver, stdio bool) {
+	if masked := driver.Placeholders(); len(masked) > 0 {
+		fmt.Fprintf(w, "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n",
+			r.Name, strings.Join(masked, "\n  "))
+	}
 	if stdio && slices.ContainsFunc(r.Events, func(e store.Event) bool { return e.Kind == store.Frame && e.Stream > 0 }) {
 		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.Name)
 	}
