@@ -41,7 +41,7 @@ type Difference struct {
 	B    string `json:"b"`
 }
 
-// The kinds of rows, the more telling ones later.
+// The kinds of rows.
 const (
 	same    = "same"
 	note    = "note"
@@ -51,12 +51,13 @@ const (
 	onlyB   = "only b"
 )
 
-var telling = map[string]int{same: 0, note: 1, moved: 2, changed: 3, onlyA: 4, onlyB: 4}
+// rank orders the kinds of rows: a row with several findings gets the kind of highest rank.
+var rank = map[string]int{same: 0, note: 1, moved: 2, changed: 3, onlyA: 4, onlyB: 4}
 
 const (
-	wholeRows   = 2_000 // a comparison of more messages leaves out most that are the same
-	shownRows   = 5_000 // of a section
-	contextRows = 3     // same messages that stay on either side of a difference
+	wholeRows   = 2_000 // a comparison with more messages leaves out most equal ones
+	shownRows   = 5_000 // the most rows of a section
+	contextRows = 3     // equal messages kept on either side of a difference
 )
 
 // Compare returns a report as aligned rows. label returns the label of an event of a side (0
@@ -100,8 +101,9 @@ var aboutMessages = map[string]bool{
 	diff.Bytes: true, diff.HTTP: true,
 }
 
-// rowOfFinding returns the row of a finding alone. Of a message in one session alone the
-// finding may name events of the other, which are no pair.
+// rowOfFinding returns a row for a finding. A finding about a message that only one session
+// has may also name events of the other session; the row leaves these out, for they are not
+// the message's pair.
 func rowOfFinding(f diff.Finding) CompareRow {
 	row := CompareRow{What: f.What, Text: f.Text, Kind: changed}
 	if len(f.A) > 0 && f.Kind != diff.OnlyInB {
@@ -131,7 +133,7 @@ func rowOfFinding(f diff.Finding) CompareRow {
 
 // add adds the row of a finding to the row of its messages.
 func (r *CompareRow) add(finding CompareRow) {
-	if telling[finding.Kind] > telling[r.Kind] {
+	if rank[finding.Kind] > rank[r.Kind] {
 		r.Kind = finding.Kind
 	}
 	r.What = cmp.Or(r.What, finding.What)
@@ -170,8 +172,8 @@ func (c *Comparison) add(section string, rows []CompareRow, label func(side int,
 	c.Sections = append(c.Sections, CompareSection{section, rows})
 }
 
-// withoutSame leaves out the same messages between differences, if there are many messages.
-// A note says how many.
+// withoutSame leaves out equal messages between differences, if there are many messages. A
+// note says how many.
 func withoutSame(rows []CompareRow) []CompareRow {
 	if len(rows) <= wholeRows {
 		return rows
@@ -182,11 +184,11 @@ func withoutSame(rows []CompareRow) []CompareRow {
 		for to < len(rows) && rows[to].Kind == same {
 			to++
 		}
-		before := contextRows // that stay behind a difference
+		before := contextRows // rows to keep behind the difference before them
 		if from == 0 {
 			before = 0
 		}
-		after := contextRows
+		after := contextRows // rows to keep in front of the next difference
 		if to == len(rows) {
 			after = 0
 		}

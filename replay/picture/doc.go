@@ -13,7 +13,7 @@
 //
 // # Data layout
 //
-// An Index keeps, and no payload:
+// An Index keeps no payload, only:
 //
 //	of an event   1 byte: direction, frame, fault, finding, and how its message belongs to a call
 //	              2 bytes: the pause before the event, to 0.4 %
@@ -33,7 +33,7 @@
 //
 // # What it refuses
 //
-// The package does no I/O, asks no clock and starts no goroutine. An Index takes each event of
+// The package does no I/O, reads no clock and starts no goroutine. An Index takes each event of
 // a session, from Seq 1 without gaps, and at most 4,294,967,295. It judges nothing: the caller
 // marks the events of findings. A call beyond the 64 in flight of one end shares the last
 // column.

@@ -39,13 +39,13 @@ func (t *ends) set(calls []call, number int) {
 	}
 }
 
-// from yields the numbers below limit of the calls whose end is not before an event, in order.
+// from yields, in order, the numbers below limit of the calls that end at the event or later.
 func (t ends) from(calls []call, event uint32, limit int) iter.Seq[int] {
 	return func(yield func(int) bool) { t.walk(calls, len(t)-1, 0, event, limit, yield) }
 }
 
-// walk looks at the 16 places of a level from at on; level -1 are the calls. It reports whether
-// the reader wants more.
+// walk visits the 16 places of a level that begin at a place; level -1 is the calls themselves.
+// It reports whether the caller of from wants more.
 func (t ends) walk(calls []call, level, at int, event uint32, limit int, yield func(int) bool) bool {
 	if level < 0 {
 		for number := at; number < min(at+fanOut, limit); number++ {

@@ -33,7 +33,7 @@ type Index struct {
 
 // The flags of an event. The two lowest bits are its direction.
 const (
-	dirBits     = 3
+	dirMask     = 3
 	flagFrame   = 1 << 2
 	flagFault   = 1 << 3
 	flagFinding = 1 << 4
@@ -95,8 +95,9 @@ func (x *Index) Apply(event store.Event) error {
 	return x.ApplyParsed(event, messages, err == nil)
 }
 
-// ApplyParsed is Apply of an event with the messages of its frame. isJSON is false for a frame
-// that is no JSON. The error is about an event out of order, or one whose rest has not come.
+// ApplyParsed is Apply for an event whose frame the caller has parsed. isJSON is false for a
+// frame that is not JSON. ApplyParsed returns an error for an event out of order, and for one
+// whose rest has not come.
 func (x *Index) ApplyParsed(event store.Event, messages []transport.Message, isJSON bool) error {
 	switch {
 	case event.Seq != x.Len()+1 || event.Seq >= never:
@@ -160,7 +161,7 @@ func (x *Index) onFrame(event store.Event, messages []transport.Message, isJSON 
 	}
 }
 
-// onLink applies a message of a call to the call.
+// onLink updates a call from one of its messages.
 func (x *Index) onLink(seq, number uint32, link timeline.Link, failure bool) {
 	dir := link.Call.Dir
 	if dir != transport.ClientToServer && dir != transport.ServerToClient {
@@ -201,7 +202,7 @@ func (x *Index) end(number, seq uint32, role timeline.Role, outcome outcome) {
 	x.ends.set(x.calls, int(number))
 }
 
-// packPause packs a duration into the exponent and the upper bits of the fraction of a
+// packPause packs a duration into the exponent and the first eight bits of the fraction of a
 // float32, which is exact to 0.4 %.
 func packPause(pause time.Duration) uint16 {
 	return uint16(math.Float32bits(float32(max(pause, 0))) >> 15)
@@ -217,14 +218,14 @@ func (x *Index) Len() uint64 { return uint64(len(x.flags)) }
 // At returns the time of the latest event.
 func (x *Index) At() time.Duration { return x.at }
 
-// Endings returns how the calls end, as far as the index goes. The caller closes them.
+// Endings returns a copy of how the calls end. An open call lasts until the latest event.
 func (x *Index) Endings() *timeline.Endings {
 	endings := x.endings.Clone()
 	endings.Close(x.at)
 	return endings
 }
 
-// Rails is how many columns the calls of each end need.
+// Rails says how many columns the calls of each end need.
 type Rails struct {
 	Client int `json:"client"`
 	Server int `json:"server"`
@@ -235,7 +236,8 @@ func (x *Index) Rails() Rails {
 	return Rails{x.widest[transport.ClientToServer], x.widest[transport.ServerToClient]}
 }
 
-// Mark notes that a finding is about an event; the index has the event.
+// Mark notes that a finding is about an event. It ignores an event that the index does not
+// have.
 func (x *Index) Mark(seq uint64) {
 	if seq > 0 && seq <= x.Len() && x.flags[seq-1]&flagFinding == 0 {
 		x.flag(seq, flagFinding)
@@ -271,7 +273,7 @@ type Call struct {
 	Late    []uint64 `json:"late,omitempty"` // messages about the call after its end, within the asked range
 }
 
-// Calls returns the calls that run at some event of a range, in the order of their
+// Calls returns the calls that are open at some event of a range, in the order of their
 // requests.
 func (x *Index) Calls(from, to uint64) []Call {
 	list := []Call{}

@@ -6,7 +6,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Overview sums a session up in buckets of about equally many events.
+// Overview sums up a session in buckets with about the same number of events.
 type Overview struct {
 	Events  uint64          `json:"events"`
 	Buckets int             `json:"buckets"`
@@ -17,8 +17,8 @@ type Overview struct {
 	Gap     []time.Duration `json:"gap"`     // the longest pause before an event of the bucket, to 0.4 %
 }
 
-// Overview returns the overview in a number of buckets, or in as many as there are events.
-// Bucket b has the events after b·events/buckets, up to (b+1)·events/buckets.
+// Overview returns the overview in that number of buckets, or in one bucket an event if there
+// are fewer events. Bucket b has the events after b·events/buckets, up to (b+1)·events/buckets.
 func (x *Index) Overview(buckets int) Overview {
 	events := len(x.flags)
 	buckets = max(0, min(buckets, events))
@@ -33,7 +33,7 @@ func (x *Index) Overview(buckets int) Overview {
 		for i, flags := range x.flags[from:to] {
 			longest = max(longest, x.pauses[from+i])
 			if flags&flagFrame != 0 {
-				switch transport.Direction(flags & dirBits) {
+				switch transport.Direction(flags & dirMask) {
 				case transport.ClientToServer:
 					o.C2S[b]++
 				case transport.ServerToClient:

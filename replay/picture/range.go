@@ -11,7 +11,7 @@ import (
 )
 
 // Range makes the rows of some events of a session, from these events and from the requests
-// that they answer. It has all that it needs of the Index, which may go on.
+// that they answer. It has a copy of what it needs from the Index, which may grow meanwhile.
 type Range struct {
 	from, to uint64
 	links    map[uint64][]rangeLink // of the events of the range and of the wanted requests
@@ -55,7 +55,7 @@ func (x *Index) Range(from uint64, count int) *Range {
 	return r
 }
 
-// linksOf returns the links of a frame's messages; none of another event.
+// linksOf returns the links of a frame's messages; none for an event that is not a frame.
 func (x *Index) linksOf(seq uint64) (links []rangeLink) {
 	parts := x.batches[seq]
 	if number := x.callOf[seq-1]; number > 0 && x.flags[seq-1]&flagFrame != 0 {
@@ -75,7 +75,7 @@ func (r *Range) Events() (from, to uint64) { return r.from, r.to }
 // Wants returns the Seqs of the requests before the range that Apply needs first, in order.
 func (r *Range) Wants() []uint64 { return r.wants }
 
-// Apply takes the next event: of those in Wants, then of the range, in order.
+// Apply takes the next event: first the events in Wants, then those of the range, in order.
 func (r *Range) Apply(event store.Event) error {
 	links, known := r.links[event.Seq]
 	if !known {

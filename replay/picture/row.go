@@ -53,7 +53,7 @@ func RowOf(entry timeline.Entry) Row {
 
 var tones = map[timeline.Tone]string{timeline.Beside: "beside", timeline.Fault: "fault"}
 
-// dirOf returns the name of a direction, "" of none and of a damaged one.
+// dirOf returns the name of a direction; "" for none and for a damaged one.
 func dirOf(dir transport.Direction) string {
 	if dir != transport.ClientToServer && dir != transport.ServerToClient {
 		return ""
@@ -75,7 +75,7 @@ func kindOf(entry timeline.Entry) string {
 	return entry.Messages[0].Kind.String()
 }
 
-// batchLabels is how many messages of a batch its label names.
+// batchLabels is how many messages the label of a batch names.
 const batchLabels = 8
 
 // labelOf returns the label of an entry.

@@ -24,7 +24,7 @@ type Run struct {
 	Frames map[string]Frame `json:"frames"`
 	// Held are the frames that were not read at the end of a hang.
 	Held []Held `json:"held"`
-	// Parts says of each wait of Verdict whose it is.
+	// Parts says who waits, for each wait of Verdict.
 	Parts []Part `json:"parts"`
 	// Error says why there is no run; "" if there is one.
 	Error string `json:"error,omitempty"`
@@ -36,7 +36,7 @@ type RunStep struct {
 	Dir   string     `json:"dir"`
 	N     int        `json:"n"` // the frame's number in its direction, from 1
 	Queue Queue      `json:"queue"`
-	Inner *InnerPair `json:"inner,omitempty"` // if an end has an inbox model
+	Inner *InnerPair `json:"inner,omitempty"` // nil if no end has an inbox model
 	// Tick is the line on which the step is drawn, from 1 at the first of Steps. An offer has
 	// the line of its take if the writer did not wait, otherwise the line from which on it
 	// waits. The give has the line of the take if the frame never stood in a queue.
@@ -55,7 +55,7 @@ type InnerPair struct {
 	Server *Inner `json:"server,omitempty"`
 }
 
-// Inner is an inner queue.
+// Inner is the state of an inbox's queue of notifications.
 type Inner struct {
 	Size int `json:"size"` // notifications
 	Room int `json:"room"`
@@ -82,7 +82,7 @@ type Held struct {
 	Text string `json:"text"`
 }
 
-// Part says whose a wait of a verdict is.
+// Part says who waits in a wait of a verdict.
 type Part struct {
 	End   string `json:"end"`  // client or server; of an awaited answer, the end that owes it
 	Role  string `json:"role"` // writer, reader, thread, queue, call or answer
@@ -111,7 +111,7 @@ func NewRun(recording *replay.Recording, setup replay.Setup, frame func(seq uint
 	if verdict.Verdict == replay.Hang {
 		run.Held = heldOf(verdict, steps)
 	}
-	name := func(dir string, n int) {
+	describe := func(dir string, n int) {
 		key := fmt.Sprintf("%s.%d", dir, n)
 		if _, ok := run.Frames[key]; ok {
 			return
@@ -123,10 +123,10 @@ func NewRun(recording *replay.Recording, setup replay.Setup, frame func(seq uint
 		run.Frames[key] = frame(recording.Seq(direction, n))
 	}
 	for _, step := range run.Steps {
-		name(step.Dir, step.N)
+		describe(step.Dir, step.N)
 	}
 	for _, held := range run.Held {
-		name(held.Dir, held.N)
+		describe(held.Dir, held.N)
 	}
 	return run
 }
@@ -258,8 +258,8 @@ func heldOf(verdict replay.Verdict, steps []replay.Step) []Held {
 }
 
 // Apart returns the index in the steps of each run at which two runs part: the first step
-// that one does and the other does not, or the number of steps if the runs are alike. Of
-// longer runs than a Run keeps, only the steps that both kept are compared.
+// that one does and the other does not, or the number of steps if the runs are alike. Where
+// a Run does not keep all steps, only the steps that both kept are compared.
 func Apart(a, b Run) (inA, inB int) {
 	firstA := a.Total - len(a.Steps)
 	firstB := b.Total - len(b.Steps)

@@ -14,16 +14,16 @@ type States struct {
 	open     int    // of all states: see state.State.Open
 }
 
-// At most keptStates are kept. After every second one was dropped, half of them are left: an
-// interval is at most a 64th of the session, unless the states hold more than keptOpen calls
-// and the like.
+// When there are keptStates states, every second one is dropped. Half of them are then left,
+// so that an interval is at most a 64th of the session. Fewer are kept if together they
+// hold more than keptOpen open calls and the like.
 const (
 	keptStates = 128
 	keptOpen   = 100_000
 )
 
-// Add keeps a clone of the state, if the last kept one is far enough behind. The caller adds
-// the state after each event.
+// Add keeps a clone of the state if the last kept state is far enough behind. The caller
+// calls Add after each event.
 func (s *States) Add(now *state.State) {
 	s.interval = max(s.interval, 1)
 	for s.isDue(now) {
@@ -57,8 +57,8 @@ func (s *States) thin() {
 	s.interval *= 2
 }
 
-// Nearest returns the latest state that is kept of the session up to an event, of which the
-// caller may fold the clone on: the state before the first event if none is kept.
+// Nearest returns a clone of the latest kept state at or before an event, for the caller to
+// fold on; the state before the first event if there is none.
 func (s *States) Nearest(seq uint64) *state.State {
 	after := sort.Search(len(s.list), func(i int) bool { return s.list[i].Seq() > seq })
 	if after == 0 {
