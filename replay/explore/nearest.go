@@ -28,8 +28,8 @@ type Schedule struct {
 
 // ScheduleFrame describes a frame of a schedule.
 type ScheduleFrame struct {
-	Label string `json:"label"` // the content name, without direction
-	Kind  string `json:"kind"`  // request, response, notification, or invalid; batch; noise
+	Label string `json:"label"` // the content name, without the direction
+	Kind  string `json:"kind"`  // request, response, notification, invalid, batch or noise
 	Dir   string `json:"dir"`
 }
 
@@ -48,7 +48,7 @@ type ScheduleStep struct {
 	// if it is an effect of the take, an offer has the line of the next step, and an ack has
 	// a line of its own unless it follows the take or the give of its frame.
 	Tick int `json:"tick"`
-	// Operation is the operation that starts or wrote the frame; "" for none.
+	// Operation is the operation that the step starts, or that wrote the frame; "" for none.
 	Operation string `json:"operation,omitempty"`
 
 	flight *gate.Flight
@@ -63,13 +63,13 @@ func (r *Run) scheduleSteps() []ScheduleStep {
 	offers := map[int][]*gate.Flight{} // by the number of steps before
 	offer := func(f *gate.Flight) {
 		at := f.Round
-		for at < len(steps) && steps[at].Do != nil { // the gate does not count these
+		for at < len(steps) && steps[at].Do != nil { // f.Round does not count these steps
 			at++
 			if steps[at-1].What == f.Op {
 				break
 			}
 		}
-		for at < len(steps) && onSameLine(steps, at) { // the lines rise
+		for at < len(steps) && onSameLine(steps, at) { // no offer between a step and its ack
 			at++
 		}
 		offers[at] = append(offers[at], f)
@@ -86,8 +86,8 @@ func (r *Run) scheduleSteps() []ScheduleStep {
 	}
 	var list []ScheduleStep
 	tick := 0
-	// Goroutines that the same step woke write in the order of the Go scheduler, which is in no
-	// token. Their frames are numbered by name.
+	// Goroutines that the same step woke write in an order that the Go scheduler chooses and no
+	// token holds. So the frames offered after the same step are numbered by name.
 	numbers := map[*gate.Flight]int{}
 	offered := map[transport.Direction]int{}
 	add := func(kind string, f *gate.Flight) {
@@ -185,7 +185,8 @@ func (s *search) addSchedules(report *Report, run *Run) {
 	}
 	report.Failing = &Schedule{Token: report.Token, Verdict: run.verdict, Capacity: run.capacity, Steps: run.schedule}
 	report.Apart = len(run.schedule)
-	if passed := s.nearest(run); passed != nil {
+	passed := s.nearest(run)
+	if passed != nil {
 		report.Passing = &Schedule{
 			Token: passed.asToken().String(), Verdict: passed.verdict, Capacity: passed.capacity, Steps: passed.schedule,
 		}
@@ -195,8 +196,8 @@ func (s *search) addSchedules(report *Report, run *Run) {
 	report.Failing.cut(report.Apart)
 }
 
-// nearestRuns is the greatest number of runs of each way to search for a passing neighbour.
-// In real time a run takes long.
+// The most runs for each way to search for a schedule that passes. A settled run takes real
+// time.
 const (
 	nearestRuns        = 100
 	nearestRunsSettled = 8
@@ -206,14 +207,15 @@ const (
 type neighbours struct {
 	*search
 	failed *Run
-	order  []uint32 // the failing steps
-	left   int      // runs still allowed
+	order  []uint32 // the hashes of the failing run's steps
+	left   int      // runs that are still allowed
 }
 
-// nearest returns a passing run that is like a failing run for as long as possible; nil if
-// none is found. First each step is put off, the last one first, so that the first run that
-// passes has the longest beginning in common. If every such run fails, the deviations of the
-// failing schedule are taken away, and then more room is tried in the same order.
+// nearest returns a passing run that begins as the failing run does, for as long as possible;
+// nil if it finds none. First it puts off each step of the failing run, the last step first:
+// the first run that passes has the longest beginning in common. If all these runs fail, it
+// takes away deviations of the failing schedule. At last it keeps the order and gives the
+// transport more room.
 func (s *search) nearest(failed *Run) *Run {
 	if !shrinks(failed) || failed.verdict == Different || s.plan.Shrink <= 0 {
 		return nil
@@ -224,14 +226,16 @@ func (s *search) nearest(failed *Run) *Run {
 		if failed.kind == schedule.Settle {
 			n.left = nearestRunsSettled
 		}
-		if run := try(); run != nil {
-			return run
+		passed := try()
+		if passed != nil {
+			return passed
 		}
 	}
 	return nil
 }
 
-// passes plays a run, and follows its token: only a schedule that passes again counts.
+// passes plays a run and, if it passes, plays its token. It returns the second run if that
+// passes, too, and otherwise nil.
 func (n *neighbours) passes(run *Run) *Run {
 	if n.left <= 0 || n.limits.ended() != "" {
 		return nil
@@ -256,6 +260,7 @@ func (n *neighbours) passes(run *Run) *Run {
 	return again
 }
 
+// neighbour returns a run at a capacity, limited to about four times the failing steps.
 func (n *neighbours) neighbour(capacity schedule.Capacity) *Run {
 	run := n.newRun(capacity)
 	run.level = n.failed.level
@@ -292,14 +297,16 @@ func (n *neighbours) puttingOffOne() *Run {
 			}
 			return max(slices.IndexFunc(enabled, func(step gate.Step) bool { return uint32(step.Hash()) != n.order[place-1] }), 0)
 		}
-		if passed := n.passes(run); passed != nil {
+		passed := n.passes(run)
+		if passed != nil {
 			return passed
 		}
 	}
 	return nil
 }
 
-// find returns the place of the failing run's step among the enabled steps, or -1.
+// find returns the place, among the enabled steps, of the step that the failing run chose at
+// this point; -1 if it is not enabled.
 func (n *neighbours) find(at int, enabled []gate.Step) int {
 	if at > len(n.order) {
 		return -1
@@ -308,7 +315,7 @@ func (n *neighbours) find(at int, enabled []gate.Step) int {
 }
 
 // withoutChoices leaves out deviations of the failing schedule from the plain order, the last
-// one first: choices with all after, and then the steps that are put off.
+// one first: a choice together with all later choices, and then each hold.
 func (n *neighbours) withoutChoices() *Run {
 	token := n.failed.asToken()
 	follow := func(token schedule.Token) *Run {
@@ -320,26 +327,28 @@ func (n *neighbours) withoutChoices() *Run {
 	for i := range slices.Backward(token.Choices) {
 		other := token
 		other.Choices = token.Choices[:i]
-		if run := follow(other); run != nil {
-			return run
+		passed := follow(other)
+		if passed != nil {
+			return passed
 		}
 	}
 	for i := range slices.Backward(token.Holds) {
 		other := token
 		other.Holds = slices.Delete(slices.Clone(token.Holds), i, i+1)
-		if run := follow(other); run != nil {
-			return run
+		passed := follow(other)
+		if passed != nil {
+			return passed
 		}
 	}
 	return nil
 }
 
-// withRoom gives the transport more room and keeps the order of the failing steps for as long
-// as one of them is enabled.
+// withRoom gives the transport more room and keeps the failing steps in their order, for as
+// long as one of them is enabled.
 func (n *neighbours) withRoom() *Run {
 	at := n.failed.capacity
 	tried := []schedule.Capacity{at}
-	ranks := map[uint64]int{} // of the failing steps, and of the gives that were part of a take
+	ranks := map[uint64]int{} // of the failing steps, and of each give that was part of a take
 	for i, s := range n.failed.shown() {
 		ranks[s.Hash()] = 2 * i
 		if s.Kind == gate.Take && s.Flight.Given == i+1 {
@@ -348,10 +357,11 @@ func (n *neighbours) withRoom() *Run {
 		}
 	}
 	rank := func(step gate.Step) int {
-		if at, ok := ranks[step.Hash()]; ok {
-			return at
+		place, known := ranks[step.Hash()]
+		if !known {
+			place = 2 * len(n.failed.steps)
 		}
-		return 2 * len(n.failed.steps)
+		return place
 	}
 	for _, more := range []int{1, 2, 4, 8, 16, 64, 256, schedule.Unbounded} {
 		room := func(old int) int {
@@ -377,7 +387,8 @@ func (n *neighbours) withRoom() *Run {
 				}
 				return best
 			}
-			if passed := n.passes(run); passed != nil {
+			passed := n.passes(run)
+			if passed != nil {
 				return passed
 			}
 		}
