@@ -10,13 +10,13 @@ type Step struct {
 	// Round counts from 1. In a round both ends begin what they can, and then the lanes move:
 	// a frame that is offered and taken in the same round did not make its writer wait.
 	Round int
-	// C2S and S2C are the numbers of frames in the lanes.
+	// C2S and S2C count the frames in the lanes.
 	C2S, S2C int
 	// Client and Server are the inner queues of ends with an inbox model, otherwise zero.
 	Client, Server InnerQueue
 }
 
-// InnerQueue is the state of an inbox's queue of notifications.
+// InnerQueue is the state of an inbox's queue of notifications, see [Inbox].
 type InnerQueue struct {
 	Size int // notifications in the queue
 	Room int // the Q of [Inbox]
@@ -61,15 +61,15 @@ func Steps(recording *Recording, setup Setup, visit func(Step)) {
 	}
 }
 
-// innerLevel is the state of an inbox's queue after a number of frames was read. The
-// recording fixes the state, as for the stops (see fillInbox).
+// innerLevel is the state of an inbox's queue when its end has read a number of frames. The
+// recording fixes it, as it fixes the stops (see fillInbox).
 type innerLevel struct {
 	size    int32
-	drained int32 // the own frame that ends the last call and so drains the queue; 0: none
+	drained int32 // number of the own frame that drains the queue, because it ends the last call; 0: none
 	stuck   bool
 }
 
-// after returns the state when a number of own frames was taken.
+// after returns the state when a number of the own frames were acknowledged.
 func (l innerLevel) after(acked int32) (size int, stuck bool) {
 	if l.drained > 0 && acked >= l.drained {
 		return 0, false
@@ -77,10 +77,10 @@ func (l innerLevel) after(acked int32) (size int, stuck bool) {
 	return int(l.size), l.stuck
 }
 
-// innerLevels returns the levels of an end with an inbox, by number of frames read.
+// innerLevels returns the levels of an end with an inbox, by the number of frames read.
 func innerLevels(recording *Recording, played *script) []innerLevel {
-	again := &script{own: played.own, model: played.model, hold: make([]int32, len(played.hold))}
-	w := inboxWalk{r: recording, s: again, flying: map[int32]bool{}, levels: make([]innerLevel, 1, len(played.hold))}
+	copied := &script{own: played.own, model: played.model, hold: make([]int32, len(played.hold))}
+	w := inboxWalk{r: recording, s: copied, flying: map[int32]bool{}, levels: make([]innerLevel, 1, len(played.hold))}
 	w.walk()
 	return w.levels
 }
