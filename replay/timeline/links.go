@@ -25,18 +25,18 @@ const (
 type Link struct {
 	Call *Call // nil if the message belongs to no call
 	Role Role
-	Late bool // the call was over before: answered, or for a response also cancelled
+	Late bool // a response after the call was answered or cancelled, or progress after it was answered
 }
 
-// Linker links the messages of a session to their calls, for each projection that needs
-// calls without texts. It writes Response, Cancelled and Late of a Call, and of a new Call
-// also Dir, Method, Request, At and Stream. [NewLinker] makes it.
+// Linker links the messages of a session to their calls, for projections that need no texts.
+// It fills in Dir, Method, Request, At and Stream of a new Call, and later Response, Cancelled
+// and Late. [NewLinker] makes it.
 type Linker struct {
 	index Index[mcp.Key, *Call]
 	asked int // requests so far
 }
 
-// rememberedCalls limits the calls that a Linker remembers after their end, for late
+// rememberedCalls is how many calls a Linker remembers after their end, to link late
 // progress, a late cancellation or a second answer.
 const rememberedCalls = 64
 
@@ -45,7 +45,7 @@ func NewLinker() Linker { return newLinker(rememberedCalls) }
 
 func newLinker(remember int) Linker { return Linker{index: NewIndex[mcp.Key, *Call](remember)} }
 
-// Message links the next message of a frame event.
+// Message links the next message of the session. The event is the frame that holds it.
 func (l *Linker) Message(event store.Event, message *transport.Message) (link Link) {
 	switch message.Kind() {
 	case transport.Request:
@@ -110,8 +110,8 @@ func (l *Linker) notification(event store.Event, message *transport.Message) Lin
 	return Link{}
 }
 
-// Follow applies an HTTP event. If it is a status of failure, Follow returns the calls that
-// the status answers, in the order of their requests.
+// Follow applies an HTTP event. If that is a failure status, Follow returns the status and the
+// calls that it answers, in the order of their requests.
 func (l *Linker) Follow(event store.Event) (refused []*Call, status int) {
 	if event.Kind != store.HTTP {
 		return nil, 0
