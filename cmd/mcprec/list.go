@@ -38,19 +38,19 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [PREFIX | LABEL]",
 		Short: "List the sessions in the store, newest first",
-		Long: `list shows the sessions in the store, newest first; with a word those whose id
-begins so, or whose label it is. --filter keeps the sessions with an event that it selects,
+		Long: `list shows the sessions in the store, newest first; with a word, only those whose id
+begins with it or whose label it is. --filter keeps the sessions with an event that it selects,
 as it does in mcprec show: --filter 'tool:search status:error' --since 7d. --stuck keeps
 the live sessions in which something is stuck; mcprec why says what.
 
-START is local time. The first column is the shortest prefix, of 8 characters or more, that names the
-session. STATE is live while a recorder holds it, with «stuck» and for how long, where
-mcprec why finds it stuck now («stuck?» where an idle client would look the same), closed
-when the recording came to its end, crashed when its recorder died: what is there is an
-unbroken beginning.
+The first column is the shortest prefix, of 8 characters or more, that names the session.
+START is local time. STATE is live while a recorder holds the session; closed when the
+recording came to its end; crashed when its recorder died, and what is there is an unbroken
+beginning. A live session says «stuck», and for how long, where mcprec why finds it stuck
+now, and «stuck?» where an idle client would look the same.
 
-Below it, on stderr, is the budget of the store and what was last deleted for it: mcprec
-help storage.
+Below the list, on stderr, are the budget of the store and what was last deleted for it; see
+mcprec help storage.
 
 --format json prints one object a line: id, label, start (RFC 3339), command (a
 list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
@@ -87,7 +87,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		return err
 	}
 	sessions, err := (&span{}).sessions(cmd, db) // after an error the other parts of the store are still listed
-	short := shortIDs(sessions)                  // which name a session among all
+	short := shortIDs(sessions)                  // unique in the whole store, not only in the list
 	sessions = slices.DeleteFunc(sessions, func(s store.Session) bool {
 		return !options.has(s) || !strings.HasPrefix(string(s.ID), strings.ToLower(name)) && !session.HasLabel(s.Header, name)
 	})
@@ -97,7 +97,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		err = errors.Join(err, fault)
 	}
 	if !options.stuck {
-		sessions = newest(sessions, options.limit) // of the older ones nothing is read
+		sessions = newest(sessions, options.limit) // the older sessions are not read
 	}
 	stuck, fault := stuckNow(cmd, db, sessions)
 	err = errors.Join(err, fault)
@@ -109,7 +109,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	shown := listing{sessions: sessions, short: short, stuck: stuck}
 	if options.wide {
 		found, fault := introductions(cmd, db, sessions)
-		shown.said = found
+		shown.ends = found
 		err = errors.Join(err, fault)
 	}
 	w, fault := screenOf(cmd)
@@ -134,12 +134,12 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	return err
 }
 
-// sayBudget says what the budget of the store is, and what was last deleted for it, so that nobody
-// looks for a session in vain.
+// sayBudget says what the budget of the store is and what was last deleted for it, so that nobody
+// looks in vain for a session.
 func sayBudget(cmd *cobra.Command, db *session.Store) error {
 	memory, err := retention.Recall(db.Info().Location)
 	if err != nil || memory == (retention.Memory{}) {
-		return err // no recorder has set one
+		return err // no recorder has set a budget
 	}
 	space, err := db.Space(cmd.Context())
 	if err != nil {
@@ -149,7 +149,7 @@ func sayBudget(cmd *cobra.Command, db *session.Store) error {
 	return err
 }
 
-// sayNone says why nothing is listed. A name that no session has is a fault of the command line.
+// sayNone says why nothing is listed. A name that no session has is a usage error.
 func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, location string) (err error) {
 	switch {
 	case fits.String() != "":
@@ -209,19 +209,20 @@ type sessionLine struct {
 	session.Introduction
 }
 
-// listing is sessions with what a list says of them.
+// listing has the listed sessions, and what the list says of them besides their headers.
 type listing struct {
 	sessions []store.Session
 	short    map[store.SessionID]string               // the short ids
 	stuck    map[store.SessionID]explain.Answer       // what mcprec why says of the live sessions
-	said     map[store.SessionID]session.Introduction // what the ends said of themselves; nil without --wide
+	ends     map[store.SessionID]session.Introduction // what client and server said of themselves; nil without --wide
 }
 
 // line returns a session in its stable form.
 func (l *listing) line(s store.Session) sessionLine {
 	line := sessionLine{
-		s.ID, s.Label, s.Start, s.Command, s.Transport, s.Frames, s.Bytes, s.Lost, s.Doubtful, s.State, nil, s.Labels, s.Masked != nil,
-		l.stuckFor(s), l.said[s.ID],
+		ID: s.ID, Label: s.Label, Start: s.Start, Command: s.Command, Transport: s.Transport,
+		Frames: s.Frames, Bytes: s.Bytes, Lost: s.Lost, Doubtful: s.Doubtful, State: s.State,
+		Labels: s.Labels, Masked: s.Masked != nil, Stuck: l.stuckFor(s), Introduction: l.ends[s.ID],
 	}
 	if line.Command == nil {
 		line.Command = []string{}
@@ -238,8 +239,8 @@ func (l *listing) line(s store.Session) sessionLine {
 // column is a column of the listing.
 type column struct {
 	title string
-	width int // at least
-	right bool
+	width int  // in columns of the terminal, at least
+	right bool // the cells are aligned to the right
 	cell  func(store.Session) string
 }
 
@@ -264,20 +265,20 @@ func (l *listing) state(s store.Session) string {
 	return fmt.Sprintf("%s, %s %v", s.State, word, l.stuckFor(s).Truncate(time.Second))
 }
 
-// columns returns the columns of a list, each as wide as its longest cell; a narrow terminal
-// has fewer.
+// columns returns the columns of a list, each as wide as its longest cell. For a narrow terminal
+// it leaves some out and limits the width of the others.
 func (l *listing) columns(isNarrow bool) []column {
-	start, startWidth := time.DateTime, 19
+	layout := time.DateTime
 	if isNarrow {
-		start, startWidth = "01-02 15:04", 11
+		layout = "01-02 15:04"
 	}
 	columns := []column{
 		{"SESSION", 0, false, func(s store.Session) string { return l.short[s.ID] }},
-		{"START", startWidth, false, func(s store.Session) string {
+		{"START", len(layout), false, func(s store.Session) string {
 			if s.Start.IsZero() { // as in recordings of other programs
 				return ""
 			}
-			return s.Start.Local().Format(start)
+			return s.Start.Local().Format(layout)
 		}},
 		{"FRAMES", 7, true, func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
 		{"BYTES", 10, true, func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
@@ -287,11 +288,11 @@ func (l *listing) columns(isNarrow bool) []column {
 	if isNarrow {
 		columns = slices.Delete(slices.Delete(columns, 5, 6), 3, 4) // EXIT, BYTES
 	}
-	if l.said != nil {
+	if l.ends != nil {
 		columns = append(columns,
-			column{"SERVER", 0, false, func(s store.Session) string { return l.said[s.ID].Server }},
-			column{"CLIENT", 0, false, func(s store.Session) string { return l.said[s.ID].Client }},
-			column{"REVISION", 0, false, func(s store.Session) string { return l.said[s.ID].Revision }})
+			column{"SERVER", 0, false, func(s store.Session) string { return l.ends[s.ID].Server }},
+			column{"CLIENT", 0, false, func(s store.Session) string { return l.ends[s.ID].Client }},
+			column{"REVISION", 0, false, func(s store.Session) string { return l.ends[s.ID].Revision }})
 	}
 	columns = append(columns, column{"LABEL", 0, false, labelOf}, column{"COMMAND", 0, false, commandOf})
 	for i := range columns[:len(columns)-1] {
@@ -358,15 +359,15 @@ func (l *listing) print(screen *terminal.Screen) {
 	}
 }
 
-// introductions returns what the ends of the sessions said of themselves, masked.
+// introductions returns what client and server of each session said of themselves, masked.
 func introductions(cmd *cobra.Command, db *session.Store, sessions []store.Session) (map[store.SessionID]session.Introduction, error) {
 	found, err := db.Summaries(cmd.Context(), sessions)
-	said := make(map[store.SessionID]session.Introduction, len(sessions))
+	ends := make(map[store.SessionID]session.Introduction, len(sessions))
 	name := func(s string) string { return phrase.Name(db.Masker.Text(s)) }
 	for id, x := range found {
-		said[id] = session.Introduction{Server: name(x.Server.String()), Client: name(x.Client.String()), Revision: name(x.Revision)}
+		ends[id] = session.Introduction{Server: name(x.Server.String()), Client: name(x.Client.String()), Revision: name(x.Revision)}
 	}
-	return said, err
+	return ends, err
 }
 
 func commandOf(session store.Session) string {
@@ -376,7 +377,7 @@ func commandOf(session store.Session) string {
 	return strings.Join(session.Command, " ")
 }
 
-// shortIDs returns the shortest unique prefixes of the ids, of at least 8 characters.
+// shortIDs returns the shortest unique prefix of each id, of 8 characters or more.
 func shortIDs(sessions []store.Session) map[store.SessionID]string {
 	need := make(map[store.SessionID]int, len(sessions))
 	sorted := make([]store.SessionID, len(sessions))
@@ -387,15 +388,16 @@ func shortIDs(sessions []store.Session) map[store.SessionID]string {
 	slices.Sort(sorted)
 	for i := 1; i < len(sorted); i++ {
 		a, b := sorted[i-1], sorted[i]
-		n := 0
-		for n < len(a) && n < len(b) && a[n] == b[n] {
-			n++
+		common := 0
+		for common < len(a) && common < len(b) && a[common] == b[common] {
+			common++
 		}
-		need[a], need[b] = max(need[a], n+1), max(need[b], n+1)
+		need[a] = max(need[a], common+1)
+		need[b] = max(need[b], common+1)
 	}
 	short := make(map[store.SessionID]string, len(sessions))
-	for id, n := range need {
-		short[id] = string(id[:min(n, len(id))])
+	for id, length := range need {
+		short[id] = string(id[:min(length, len(id))])
 	}
 	return short
 }
