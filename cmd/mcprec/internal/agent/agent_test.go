@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -217,15 +218,29 @@ func everyCall(id, other store.SessionID) map[string][]map[string]any {
 	}
 }
 
-// TestEveryTool calls every tool on every bundled session, and on a session that hangs now.
+// TestEveryTool calls every tool on every bundled session and those below $MCPREC_CORPUS, and on a
+// session that hangs now.
 func TestEveryTool(t *testing.T) {
 	l := newLibrary(t)
-	paths, err := filepath.Glob("../../../../fixtures/*.jsonl")
-	if err != nil || len(paths) < 10 {
-		t.Fatalf("%d fixtures, %v", len(paths), err)
+	for _, folder := range []string{"../../../../fixtures", os.Getenv("MCPREC_CORPUS")} {
+		if folder == "" {
+			continue
+		}
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".jsonl") {
+				return err
+			}
+			if events, bad := jsonl.ReadFile(path); bad == nil && len(events) > 0 { // some are bad on purpose
+				l.add(t, events)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, path := range paths {
-		l.addFixture(t, path)
+	if len(l.ids) < 25 {
+		t.Fatalf("%d sessions", len(l.ids))
 	}
 	hung := l.addHung(t)
 	askEverything(t, l)
@@ -258,27 +273,6 @@ func TestEveryTool(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestCorpus calls every tool on the sessions below $MCPREC_CORPUS.
-func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("MCPREC_CORPUS")
-	if corpus == "" {
-		t.Skip("MCPREC_CORPUS is not set")
-	}
-	l := newLibrary(t)
-	err := filepath.WalkDir(corpus, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".jsonl") {
-			if events, err := jsonl.ReadFile(path); err == nil && len(events) > 0 && len(l.ids) < 2000 {
-				l.add(t, events)
-			}
-		}
-		return err
-	})
-	if err != nil || len(l.ids) == 0 {
-		t.Fatalf("%d sessions, %v", len(l.ids), err)
-	}
-	askEverything(t, l)
 }
 
 // askEverything calls every tool on every session of a library; ask checks the answers.
@@ -428,15 +422,34 @@ func TestPages(t *testing.T) {
 		t.Errorf("the resource has %d of 304 lines", strings.Count(text, "\n"))
 	}
 	listed := ask(t, client, "list_sessions", map[string]any{"limit": 1})
-	l.addFixture(t, "../../../../fixtures/seed.jsonl")
 	if len(listed.more) > 0 {
 		t.Errorf("one session, and more: %v", listed.more)
 	}
-	listed = ask(t, client, "list_sessions", map[string]any{"limit": 1})
-	if _, before, found := strings.Cut(strings.Join(listed.more, " "), "go on with before "); !found {
-		t.Errorf("two sessions: %v", listed.more)
-	} else if rest := ask(t, client, "list_sessions", map[string]any{"before": before}); strings.Count(rest.data, `"id"`) != 1 || len(rest.more) > 0 {
-		t.Errorf("before %s: %s", before, rest.text)
+	for i := range 120 {
+		l.addLive(t, store.Header{Label: strings.Repeat("<", 150), Start: time.Now().Add(-time.Duration(i+100) * time.Hour)}, greeting, greeted)
+	}
+	for tool, args := range map[string]map[string]any{"list_sessions": {}, "search": {"text": "protocolVersion"}} {
+		ids := map[string]bool{}
+		for before := "-"; before != ""; {
+			delete(args, "before")
+			if before != "-" {
+				args["before"] = before
+			}
+			args["limit"] = 100
+			s := ask(t, client, tool, args)
+			for _, id := range regexp.MustCompile(`"(?:id|session)":"([^"]+)"`).FindAllStringSubmatch(s.data, -1) {
+				ids[id[1]] = true
+			}
+			_, before, _ = strings.Cut(strings.Join(s.more, " "), "go on with before ")
+			before, _, _ = strings.Cut(before, ",")
+			before, _, _ = strings.Cut(before, " ")
+			if strings.Contains(s.text, "cut to") || before != "" && args["before"] == before {
+				t.Fatalf("%s before %v: %v", tool, args["before"], s.more)
+			}
+		}
+		if len(ids) != len(l.ids) {
+			t.Errorf("the pages of %s have %d of %d sessions", tool, len(ids), len(l.ids))
+		}
 	}
 }
 

@@ -56,6 +56,33 @@ func (a answer) result(bound int) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: content, StructuredContent: structured}
 }
 
+// page holds the rows of an answer that is read on in a further one.
+type page struct {
+	data, text int // bytes that are left of each half
+	rows       int
+}
+
+// newPage returns a page of an answer of at most bound bytes.
+func newPage(bound int) *page {
+	const others = 4 << 10 // for the notice, the hints and a heading
+	half := (bound - others) / 2
+	return &page{data: half, text: half}
+}
+
+// takes reports whether a row fits, with its lines in the text, and takes it then. The first row
+// always does: the answer has its beginning.
+func (p *page) takes(row any, lines string) bool {
+	data := jsonSize(row) + len(",")
+	text := jsonSize(lines) + len("| ")*strings.Count(lines, "\n")
+	if p.rows > 0 && (data > p.data || text > p.text) {
+		return false
+	}
+	p.rows++
+	p.data -= data
+	p.text -= text
+	return true
+}
+
 // outputSchema is the schema of every answer's structured content.
 var outputSchema = json.RawMessage(`{"type":"object","properties":{
 "notice":{"type":"string","description":"says that recorded_data is data"},

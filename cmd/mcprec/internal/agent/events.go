@@ -48,9 +48,6 @@ func bodyOf(payload []byte, from, most int) string {
 // errEnough ends a reading early.
 var errEnough = errors.New("enough")
 
-// sessionRoom is how many bytes of rows get_session puts into an answer. They stand in it twice.
-const sessionRoom = 20 << 10
-
 // getSession shows the events of a session.
 func (x *Server) getSession(ctx context.Context, args arguments) (a answer, err error) {
 	fits, err := filter.Parse(args.text("filter"))
@@ -71,16 +68,12 @@ func (x *Server) getSession(ctx context.Context, args arguments) (a answer, err 
 	fmt.Fprintf(&text, "%s: %s\n", s.Name, introduction)
 	next := uint64(0)
 	last := uint64(0)
-	spent := 0
+	page := newPage(longAnswer)
 	reading := session.Reading{First: from, Ahead: fits.Ahead(), Whole: fits.String() != "", ReadOptions: store.ReadOptions{Unfinished: true}}
 	err = s.Entries(ctx, reading, func(e timeline.Entry) error {
 		last = e.Seq
 		if e.Seq < from || !fits.Selects(&e) {
 			return nil
-		}
-		if len(rows) == limit || spent > sessionRoom {
-			next = e.Seq
-			return errEnough
 		}
 		row := rowOf(e, most)
 		line := terminal.Plain(e.String()) + "\n"
@@ -91,7 +84,10 @@ func (x *Server) getSession(ctx context.Context, args arguments) (a answer, err 
 			}
 			line += "\n"
 		}
-		spent += len(line)
+		if len(rows) == limit || !page.takes(row, line) {
+			next = e.Seq
+			return errEnough
+		}
 		rows = append(rows, row)
 		text.WriteString(line)
 		return nil

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -70,7 +69,7 @@ func (x *Server) listResources(ctx context.Context) (*sdk.ListResourcesResult, e
 		list.Resources = append(list.Resources, &sdk.Resource{
 			URI: resourceURI(s.ID), Name: string(s.ID), MIMEType: fixtureType,
 			Title:       clip(terminal.Plain(name), 120),
-			Description: fmt.Sprintf("Recorded session, %s, started %s, %d frames. The title is recorded data.", s.State, s.Start.UTC().Format(time.RFC3339), s.Frames),
+			Description: fmt.Sprintf("Recorded session, %s, %d frames. The title is recorded data.", s.State, s.Frames),
 		})
 	}
 	return list, nil

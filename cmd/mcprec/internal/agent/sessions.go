@@ -20,8 +20,8 @@ import (
 // listedSession is a session of list_sessions.
 type listedSession struct {
 	ID        store.SessionID `json:"id"`
-	Start     time.Time       `json:"start"`
-	Took      string          `json:"took"` // of a live session: up to its latest event
+	Start     string          `json:"start,omitempty"` // in UTC; of some recordings not known
+	Took      string          `json:"took"`            // of a live session: up to its latest event
 	State     store.State     `json:"state"`
 	Stuck     string          `json:"stuck,omitempty"` // for how long
 	Label     string          `json:"label,omitempty"`
@@ -52,15 +52,11 @@ func (x *Server) listSessions(ctx context.Context, args arguments) (a answer, er
 	}
 	state := args.text("state")
 	limit := args.count("limit")
-	var shown []store.Session
+	var picked []store.Session
 	stuck := map[store.SessionID]string{}
-	for i, s := range list {
+	for _, s := range list {
 		if state != "" && state != "stuck" && string(s.State) != state || state == "stuck" && s.State != store.Live {
 			continue
-		}
-		if len(shown) == limit {
-			a.add("%s before these; go on with before %s", phrase.Plural(len(list)-i, "session"), shown[limit-1].ID)
-			break
 		}
 		if s.State == store.Live {
 			found, fault := explain.Session(ctx, x.db.Session(s), explain.StuckAfter)
@@ -69,22 +65,35 @@ func (x *Server) listSessions(ctx context.Context, args arguments) (a answer, er
 			}
 		}
 		if state != "stuck" || stuck[s.ID] != "" {
-			shown = append(shown, s)
+			picked = append(picked, s)
+		}
+		if len(picked) > limit { // one more tells that there are more
+			break
 		}
 	}
+	shown := picked[:min(len(picked), limit)]
 	sums, sumFault := x.db.Summaries(ctx, shown)
 	if fault = errors.Join(fault, sumFault); fault != nil {
 		a.add("some of the store cannot be read: %s", x.db.Masker.Text(fault.Error()))
 	}
 	x.db.Masker.Headers(shown)
-	rows := make([]listedSession, len(shown))
+	rows := []listedSession{}
 	var text strings.Builder
-	for i, s := range shown {
-		rows[i] = x.row(s, sums[s.ID], stuck[s.ID])
-		text.WriteString(rows[i].String() + "\n")
+	page := newPage(usualAnswer)
+	for _, s := range shown {
+		row := x.row(s, sums[s.ID], stuck[s.ID])
+		line := row.String() + "\n"
+		if !page.takes(row, line) {
+			break
+		}
+		rows = append(rows, row)
+		text.WriteString(line)
+	}
+	if len(rows) < len(picked) {
+		a.add("there are more sessions; go on with before %s", rows[len(rows)-1].ID)
 	}
 	if len(rows) == 0 {
-		text.WriteString(fmt.Sprintf("no such session, of %s\n", phrase.Plural(all, "recorded session")))
+		fmt.Fprintf(&text, "no such session, of %s\n", phrase.Plural(all, "recorded session"))
 		if all == 0 {
 			a.add("nothing is recorded yet; a session is made with mcprec record -- COMMAND in front of a server's command")
 		}
@@ -113,8 +122,12 @@ func (x *Server) row(s store.Session, sum summary.Summary, stuck string) listedS
 	if command == "" {
 		command = strings.Join(s.Command, " ")
 	}
+	start := ""
+	if !s.Start.IsZero() {
+		start = s.Start.UTC().Format(time.RFC3339)
+	}
 	return listedSession{
-		ID: s.ID, Start: s.Start.UTC().Truncate(time.Millisecond), Took: s.Head.At.Round(time.Millisecond).String(), State: s.State, Stuck: stuck,
+		ID: s.ID, Start: start, Took: s.Head.At.Round(time.Millisecond).String(), State: s.State, Stuck: stuck,
 		Label: clip(session.Labels(s.Header), 200), Command: clip(command, 300), Transport: s.Transport,
 		Server: name(sum.Server), Client: name(sum.Client), Revision: phrase.Name(sum.Revision),
 		Frames: s.Frames, Requests: sum.Requests, Errors: sum.Errors, Hung: sum.Hung, Lost: s.Lost, Exit: s.Exit,
@@ -127,9 +140,9 @@ func (r listedSession) String() string {
 	if r.Stuck != "" {
 		state += ", stuck " + r.Stuck
 	}
-	parts := []string{string(r.ID), r.Start.Format(time.DateTime) + " UTC", state}
+	parts := []string{string(r.ID), state}
 	for _, part := range []struct{ word, text string }{
-		{"label", r.Label}, {"server", r.Server}, {"client", r.Client}, {"command", r.Command},
+		{"started", r.Start}, {"label", r.Label}, {"server", r.Server}, {"client", r.Client}, {"command", r.Command},
 	} {
 		if part.text != "" {
 			parts = append(parts, part.word+" "+terminal.Plain(part.text))
@@ -170,13 +183,11 @@ func (x *Server) search(ctx context.Context, args arguments) (a answer, err erro
 	if err != nil {
 		return a, err
 	}
-	limit := args.count("limit")
 	short, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
-	hits := []hit{}
-	var text strings.Builder
+	hits := &hitList{limit: args.count("limit"), page: newPage(usualAnswer), rows: []hit{}}
 	done := 0
-	for done < len(list) && len(hits) < limit && short.Err() == nil {
+	for done < len(list) && !hits.isFull && short.Err() == nil {
 		batch := list[done:min(done+searchBatch, len(list))]
 		fitting, batchFault := x.db.Fitting(short, batch, fits)
 		if short.Err() != nil {
@@ -185,17 +196,17 @@ func (x *Server) search(ctx context.Context, args arguments) (a answer, err erro
 		fault = errors.Join(fault, batchFault)
 		last := batch[len(batch)-1].ID
 		for _, s := range fitting {
-			more, scanFault := x.hitsIn(short, s, fits, min(sessionHits, limit-len(hits)), &hits, &text)
+			more, scanFault := x.hitsIn(short, s, fits, hits)
 			fault = errors.Join(fault, scanFault)
 			if more {
 				a.add("session %s has more; get_session with this filter shows them", s.ID)
 			}
-			if len(hits) >= limit {
+			if hits.isFull {
 				last = s.ID
 				break
 			}
 		}
-		for done < len(list) && list[done].ID != last {
+		for list[done].ID != last {
 			done++
 		}
 		done++
@@ -203,9 +214,9 @@ func (x *Server) search(ctx context.Context, args arguments) (a answer, err erro
 	if fault != nil {
 		a.add("some of the store cannot be read: %s", x.db.Masker.Text(fault.Error()))
 	}
-	fmt.Fprintf(&text, "%s in %d of %s\n", phrase.Plural(len(hits), "event"), min(done, len(list)), phrase.Plural(len(list), "session"))
+	fmt.Fprintf(&hits.text, "%s in %d of %s\n", phrase.Plural(len(hits.rows), "event"), done, phrase.Plural(len(list), "session"))
 	if done < len(list) {
-		reason := "the limit was reached"
+		reason := "the answer is full"
 		if short.Err() != nil {
 			reason = "time was up"
 		}
@@ -215,8 +226,32 @@ func (x *Server) search(ctx context.Context, args arguments) (a answer, err erro
 		}
 		a.more = append([]string{fmt.Sprintf("%s: %d of %s searched; %s", reason, done, phrase.Plural(len(list), "session"), hint)}, a.more...)
 	}
-	a.data, a.text = map[string]any{"events": hits, "searched": min(done, len(list)), "sessions": len(list)}, text.String()
+	a.data, a.text = map[string]any{"events": hits.rows, "searched": done, "sessions": len(list)}, hits.text.String()
 	return a, nil
+}
+
+// hitList is what a search has found.
+type hitList struct {
+	limit  int
+	page   *page
+	rows   []hit
+	text   strings.Builder
+	isFull bool
+}
+
+// take adds an event, unless the answer is full.
+func (l *hitList) take(id store.SessionID, e timeline.Entry) bool {
+	_, direction, what := e.Parts()
+	line := fmt.Sprintf("%s #%d at %v: %s\n", id, e.Seq, phrase.Brief(e.At), terminal.Plain(direction+what))
+	h := hit{id, rowOf(e, 0)}
+	if !l.page.takes(h, line) {
+		l.isFull = true
+		return false
+	}
+	l.rows = append(l.rows, h)
+	l.text.WriteString(line)
+	l.isFull = len(l.rows) >= l.limit
+	return true
 }
 
 // searched returns the filter of a search.
@@ -237,21 +272,18 @@ func searched(args arguments) (*filter.Filter, error) {
 }
 
 // hitsIn adds the first events of a session that fit. more says that there are others.
-func (x *Server) hitsIn(ctx context.Context, s store.Session, fits *filter.Filter, most int, hits *[]hit, text *strings.Builder) (more bool, err error) {
-	found := 0
+func (x *Server) hitsIn(ctx context.Context, s store.Session, fits *filter.Filter, hits *hitList) (more bool, err error) {
+	taken := 0
 	reading := session.Reading{First: 1, Ahead: fits.Ahead(), Whole: true}
 	err = x.db.Session(s).Entries(ctx, reading, func(e timeline.Entry) error {
 		if !fits.Selects(&e) {
 			return nil
 		}
-		if found == most {
+		if taken == sessionHits || hits.isFull || !hits.take(s.ID, e) {
 			more = true
 			return errEnough
 		}
-		found++
-		*hits = append(*hits, hit{s.ID, rowOf(e, 0)})
-		_, direction, what := e.Parts()
-		fmt.Fprintf(text, "%s #%d at %v: %s\n", s.ID, e.Seq, phrase.Brief(e.At), terminal.Plain(direction+what))
+		taken++
 		return nil
 	})
 	if errors.Is(err, errEnough) {

@@ -26,8 +26,11 @@ import (
 // keptFindings is how many findings of each severity check_session keeps. The rest is counted.
 const keptFindings = 1000
 
-// mostTallies is how many rows of the table of calls check_session tells.
-const mostTallies = 20
+// The table of calls in the answer of check_session.
+const (
+	mostTallies = 20       // rows
+	talliesRoom = 10 << 10 // bytes
+)
 
 // checkSession checks a session.
 func (x *Server) checkSession(ctx context.Context, args arguments) (a answer, err error) {
@@ -69,15 +72,24 @@ func (x *Server) checkSession(ctx context.Context, args arguments) (a answer, er
 			total += counts[severity]
 		}
 	}
-	first := min(int(args.number("from"))-1, len(told))
-	shown := told[first:min(first+args.count("limit"), len(told))]
-	if end := first + len(shown); end < total {
-		a.add("%s more; go on with from %d", phrase.Plural(total-end, "finding"), end+1)
-	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s\n", s.Name)
-	for _, f := range shown {
-		fmt.Fprintf(&text, "  %s\n", terminal.Plain(f.String()))
+	first := min(int(args.number("from"))-1, len(told))
+	shown := []check.Finding{}
+	page := newPage(usualAnswer - talliesRoom)
+	for _, f := range told[first:] {
+		line := "  " + terminal.Plain(f.String()) + "\n"
+		if len(shown) == args.count("limit") || !page.takes(f, line) {
+			break
+		}
+		shown = append(shown, f)
+		text.WriteString(line)
+	}
+	switch end := first + len(shown); {
+	case end < len(told):
+		a.add("%s more; go on with from %d", phrase.Plural(total-end, "finding"), end+1)
+	case end < total:
+		a.add("%s more are not kept here; mcprec check %s tells them", phrase.Plural(total-end, "finding"), s.ID)
 	}
 	fmt.Fprintf(&text, "  %s, %s in %v\n", terminal.PlainName(cmp.Or(sum.Revision, "no revision")), phrase.Plural(sum.Frames, "frame"), terminal.Rounded(sum.Took))
 	sum.Tallies = slices.Clone(sum.Tallies)
@@ -92,7 +104,7 @@ func (x *Server) checkSession(ctx context.Context, args arguments) (a answer, er
 		fmt.Fprintf(&text, "  %s: %d calls, %d failed, %d open, p50 %v, p95 %v\n", terminal.PlainName(c.Name), c.Calls, c.Failed, c.Open, terminal.Rounded(c.P50), terminal.Rounded(c.P95))
 	}
 	fmt.Fprintf(&text, "%s, %s, %s\n", phrase.Plural(sum.Errors, "error"), phrase.Plural(sum.Warnings, "warning"), phrase.Plural(sum.Notes, "note"))
-	a.data = map[string]any{"session": s.ID, "findings": append([]check.Finding{}, shown...), "summary": sum}
+	a.data = map[string]any{"session": s.ID, "findings": shown, "summary": sum}
 	a.text = text.String()
 	return a, nil
 }
