@@ -31,7 +31,8 @@
 //	status CODE    over HTTP: the client's request is answered with the status, and goes no further
 //
 // A cut ends a session on stdio. Over HTTP it ends the response that the message was to go out
-// on, and later messages of its call are not sent.
+// on. A client that resumes the stream gets the message then; otherwise it is lost, with what is
+// left of its call.
 //
 // # Data layout
 //

@@ -33,7 +33,7 @@ type fate struct {
 	name  string
 	nth   int
 	told  *Rule // the notes have this fault
-	over  bool  // its connection was cut: nothing of it is sent any more
+	cut   bool  // its connection was cut, and is not again
 }
 
 // held is a frame that waits.
@@ -113,8 +113,8 @@ func (m *Machine) Say(now time.Duration, frame transport.Frame) (steps []Step) {
 	}
 	entry := m.follow(now, transport.ServerToClient, frame)
 	f := m.fateOf(entry)
-	if f.over {
-		return nil
+	if f.cut {
+		return m.send(frame, f, entry)
 	}
 	waits := slices.ContainsFunc(m.held, func(h held) bool { return h.until == untilNext })
 	r := m.decide(f, entry, func(r *Rule) bool {
@@ -155,11 +155,11 @@ func (m *Machine) Say(now time.Duration, frame transport.Frame) (steps []Step) {
 	case LateProgress:
 		m.hold(held{frame: frame, of: f, until: untilAnswer})
 	case HalfFrame:
-		f.over = true
+		f.cut = true
 		m.silent = r.Silent
 		steps = append(steps, Step{Kind: SendHalf, Frame: frame, Open: r.Silent})
 	case Disconnect:
-		f.over = true
+		f.cut = true
 		steps = append(steps, Step{Kind: Cut, Frame: frame})
 	case Silent:
 		m.silent = true

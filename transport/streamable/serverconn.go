@@ -29,7 +29,8 @@ type ServerConn struct {
 	news     chan struct{} // there may be more to read
 	last     uint64        // exchange
 	streams  map[uint64]*serverStream
-	lastRead *serverStream // of the frame read last
+	lastRead *serverStream   // of the frame read last
+	lost     map[uint64]bool // exchanges whose further frames are not sent
 	expected map[string][]Answer
 	legacy   bool // HTTP+SSE
 	named    bool // the client knows the session's id
@@ -43,7 +44,7 @@ type ServerConn struct {
 // open begins a session. The server's lock is held.
 func (s *Server) open() *ServerConn {
 	c := &ServerConn{server: s, id: s.idPrefix + strings.ToLower(rand.Text()), news: make(chan struct{}, 1), closed: make(chan struct{}),
-		expected: map[string][]Answer{}, ended: isClosed(s.closed)}
+		lost: map[uint64]bool{}, expected: map[string][]Answer{}, ended: isClosed(s.closed)}
 	standalone := newStream(0)
 	standalone.form = StreamForm
 	standalone.answer.IDs = !s.options.Stateless
@@ -125,6 +126,10 @@ func (c *ServerConn) Write(ctx context.Context, frame transport.Frame) error {
 		c.mu.Unlock()
 		return transport.ErrClosed
 	}
+	if c.lost[frame.Stream] {
+		c.mu.Unlock()
+		return nil
+	}
 	s := c.route(frame)
 	s.add(frame)
 	upto := len(s.events)
@@ -148,23 +153,27 @@ func (c *ServerConn) Write(ctx context.Context, frame transport.Frame) error {
 
 // Break cuts the connection of the response on which the frame would go out: in front of the frame,
 // or with half behind its first half. With open the connection stays as it is, and the response
-// never ends. An exchange has no more messages then; the standalone stream has when the client asks
-// for it again.
+// never ends. A client that can resume the stream, or asks for the standalone stream again, gets the
+// frame then. Otherwise the frame is lost, and so are later frames of its exchange.
 func (c *ServerConn) Break(frame transport.Frame, half, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.route(frame)
-	if s.number == 0 && s.followers == 0 {
-		return // there is no connection
-	}
-	s.cut = &cut{open: open}
-	if half {
-		s.cut.frame = frame.Bytes
-	}
 	if half && s.form == AnyForm && !s.completes(frame) {
 		s.setForm(StreamForm)
 	}
-	s.over = s.over || s.number != 0
+	if s.number != 0 || s.followers > 0 {
+		s.cut = &cut{position: len(s.events), newest: s.newest, open: open}
+		if half {
+			s.cut.frame = frame.Bytes
+		}
+	}
+	if s.number == 0 || s.answer.IDs && s.form == StreamForm && s.sent > 0 {
+		s.add(frame)
+		return
+	}
+	s.over = true
+	c.lost[s.number] = true
 	s.wake()
 }
 

@@ -32,14 +32,22 @@ type serverStream struct {
 	after     int  // messages since the last response
 	plain     bool // the response has no messages
 	over      bool // no further message comes
-	cut       *cut // how the response breaks off behind the events; nil: it does not
+	cut       *cut // where a response breaks off; nil: nowhere
 	changed   chan struct{}
 }
 
-// cut is the end of a response that breaks off.
+// cut is where a response breaks off.
 type cut struct {
-	frame []byte // half of it is sent before; nil: nothing is
-	open  bool   // the connection stays open
+	position int    // of the event that is not sent
+	newest   int    // the number of the last follower that it cuts
+	frame    []byte // half of it is sent before; nil: nothing is
+	open     bool   // the connection stays open
+}
+
+// cuts reports whether a follower has come to the cut.
+func (s *serverStream) cuts(follower *follower) bool {
+	return s.cut != nil && follower.number <= s.cut.newest && follower.position >= s.cut.position &&
+		(follower.begun || s.form != StreamForm)
 }
 
 func newStream(number uint64) *serverStream {
@@ -146,7 +154,6 @@ func (s *serverStream) add(frame transport.Frame) {
 type followStep struct {
 	kind    stepKind
 	event   []byte // of stepEvent and stepJSON
-	cut     *cut   // of stepCut
 	answer  Answer
 	changed chan struct{} // of stepWait: when to ask again
 }
@@ -161,7 +168,6 @@ const (
 	stepEvent           // send the event
 	stepEnd             // end the response
 	stepBreak           // cut the connection
-	stepCut             // break off as cut says
 	stepAbsent          // no message will come
 )
 
@@ -174,9 +180,6 @@ func (s *serverStream) next(begun, resumed bool, at int) followStep {
 		cut++
 	}
 	switch {
-	case s.cut != nil && !begun && s.form != StreamForm, s.cut != nil && begun && at >= len(s.events):
-		step.kind = stepCut
-		step.cut = s.cut
 	case !begun && s.answer.None:
 		step.kind = stepBreak
 	case !begun && s.plain:
@@ -268,7 +271,15 @@ func (f *follower) follow(ctx context.Context) {
 		if f.number != f.stream.newest {
 			step.kind = stepEnd
 		}
+		var here *cut
+		if f.stream.cuts(f) {
+			here = f.stream.cut
+		}
 		f.conn.mu.Unlock()
+		if here != nil {
+			f.breakOff(ctx, here, step.answer)
+			return
+		}
 		switch step.kind {
 		case stepWait:
 			select {
@@ -278,9 +289,6 @@ func (f *follower) follow(ctx context.Context) {
 			}
 		case stepBreak:
 			panic(http.ErrAbortHandler)
-		case stepCut:
-			f.breakOff(ctx, step)
-			return
 		case stepAbsent:
 			http.Error(f.writer, "mcprec: the session is over", http.StatusServiceUnavailable)
 			return
@@ -313,22 +321,17 @@ func (f *follower) follow(ctx context.Context) {
 }
 
 // breakOff ends the response within a message or in front of it.
-func (f *follower) breakOff(ctx context.Context, step followStep) {
-	half := step.cut.frame[:len(step.cut.frame)/2]
+func (f *follower) breakOff(ctx context.Context, here *cut, answer Answer) {
+	half := here.frame[:len(here.frame)/2]
 	switch {
 	case len(half) == 0:
 	case f.begun:
 		_, _ = f.writer.Write(append([]byte("event: message\ndata: "), half...))
 		_ = http.NewResponseController(f.writer).Flush()
 	default:
-		_ = f.respondPart(step.answer, mcp.MediaJSON, half, len(step.cut.frame))
+		_ = f.respondPart(answer, mcp.MediaJSON, half, len(here.frame))
 	}
-	if f.stream.number == 0 { // the client may ask for the stream again
-		f.conn.mu.Lock()
-		f.stream.cut = nil
-		f.conn.mu.Unlock()
-	}
-	if step.cut.open {
+	if here.open {
 		<-ctx.Done()
 		return
 	}
