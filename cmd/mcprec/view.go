@@ -107,10 +107,12 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		}
 		defer closeInto(&err, db)
 		shown.List = &viewList{cmd, o.home, db}
-	} else if shown.Sessions, err = openAll(cmd, o.home, args); err != nil {
-		return err
+	} else {
+		shown.Sessions, err = openAll(cmd, o.home, args)
+		if err != nil {
+			return err
+		}
 	}
-
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	server, err := view.Listen(ctx, o.listen, shown)
@@ -155,11 +157,17 @@ func (o viewOptions) hash() (string, error) {
 		}
 	}
 	values := url.Values{}
-	for name, value := range map[string]string{"client": o.models.client, "server": o.models.server, "capacity": o.capacity} {
-		if value != "" {
-			values.Set(name, value)
-			values.Set("view", "replay")
-		}
+	if o.models.client != "" {
+		values.Set("client", o.models.client)
+	}
+	if o.models.server != "" {
+		values.Set("server", o.models.server)
+	}
+	if o.capacity != "" {
+		values.Set("capacity", o.capacity)
+	}
+	if len(values) > 0 {
+		values.Set("view", "replay")
 	}
 	if o.token != "" {
 		values.Set("view", "beside")

@@ -101,10 +101,10 @@ func (x *explorer) explore(w http.ResponseWriter, r *http.Request, i *index) err
 		return nil
 	}
 	defer x.busy.Unlock()
-	out := newEvents(w)
+	out := newEventStream(w)
 	plan.Stop = r.Context().Done()
 	plan.Progress = func(p explore.Progress) {
-		if out.mayHurry() {
+		if out.isDue() {
 			out.send("progress", map[string]int{"done": p.Done, "total": p.Total})
 		}
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// index is what a fold over a session leaves. It grows in one goroutine, which parses each event
-// once for all.
+// index is what a fold over a session leaves, so that any part of it can be shown at once. It grows in
+// one goroutine, which parses each event once.
 type index struct {
 	source *source
-	end    context.CancelFunc
-	ended  chan struct{} // closed when nothing grows any more
+	end    context.CancelFunc // of the goroutine
+	ended  chan struct{}      // closed at the end of the goroutine
 	growth growth
 
 	mu        sync.Mutex
@@ -29,11 +29,11 @@ type index struct {
 	done      bool          // no event comes any more
 	waiting   chan struct{} // of the request that waits: see waitFor
 	drawn     *picture.Index
-	isHTTP    bool
-	delivered int // events
+	isHTTP    bool // an event belongs to an HTTP exchange
+	delivered int  // events that tell of a delivery
 	check     *check.Fold
-	findings  []check.Finding // the first of them
-	found     int
+	findings  []check.Finding // the first maxFindings
+	found     int             // how many findings there are
 	latest    *state.State
 	states    picture.States
 }
@@ -74,7 +74,7 @@ func (x *index) close() error {
 	return x.source.session.Close()
 }
 
-// tellEvery is after how many events those who wait are woken.
+// tellEvery is after how many recorded events the growth is told.
 const tellEvery = 8192
 
 // grow folds the session until its end, or until ctx is done: first the events that are there, parsed
@@ -109,7 +109,7 @@ func (x *index) grow(ctx context.Context) {
 // growRecorded folds the events that are there.
 func (x *index) growRecorded(ctx context.Context) error {
 	type made struct {
-		alone  bool // masked
+		alone  bool // it is masked: see maskAlone
 		parsed order.Parsed
 	}
 	events := parallel.Map(x.source.recorded(ctx, 1, false), func(e *store.Event, m *made) {

@@ -13,8 +13,8 @@ import (
 // livePause is the least time between two events of a stream about a session that grows.
 const livePause = 250 * time.Millisecond
 
-// events is a stream of server-sent events.
-type events struct {
+// eventStream is a stream of server-sent events.
+type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	id      uint64
@@ -22,14 +22,14 @@ type events struct {
 	err     error // of the first write that failed
 }
 
-// newEvents begins a stream.
-func newEvents(w http.ResponseWriter) *events {
+// newEventStream begins a stream.
+func newEventStream(w http.ResponseWriter) *eventStream {
 	w.Header().Set("Content-Type", mcp.MediaEventStream)
-	return &events{w: w, control: http.NewResponseController(w)}
+	return &eventStream{w: w, control: http.NewResponseController(w)}
 }
 
 // send writes an event, unless an earlier one could not be written.
-func (x *events) send(name string, value any) {
+func (x *eventStream) send(name string, value any) {
 	text, err := json.Marshal(value)
 	if err == nil && x.err == nil {
 		_, err = fmt.Fprintf(x.w, "event: %s\nid: %d\ndata: %s\n\n", name, x.id, text)
@@ -43,14 +43,14 @@ func (x *events) send(name string, value any) {
 	x.latest = time.Now()
 }
 
-// mayHurry reports whether the latest event is old enough for another of its kind.
-func (x *events) mayHurry() bool { return time.Since(x.latest) >= livePause }
+// isDue reports whether the latest event is old enough for another of its kind.
+func (x *eventStream) isDue() bool { return time.Since(x.latest) >= livePause }
 
 // live tells a page, while it reads, how the session grows.
 func (x shown) live(w http.ResponseWriter, r *http.Request, i *index) error {
 	grown, end := i.growth.watch()
 	defer end()
-	out := newEvents(w)
+	out := newEventStream(w)
 	for out.err == nil {
 		_, done := i.progress()
 		head, err := x.describe(r.Context(), i)

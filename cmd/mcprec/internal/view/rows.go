@@ -8,11 +8,13 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 )
 
-// Rows near the start are made of a fold of their own until the index has come there; elsewhere
-// beyond the index, of the events a little before.
 const (
+	// nearStart: until the index has come there, rows up to this event come from a fold of their own
+	// that begins at the first event, and have their calls.
 	nearStart = 5000
-	reach     = 500
+	// reach: rows further on, which the index has not come to, come from a fold that begins so many
+	// events earlier. They have no calls.
+	reach = 500
 )
 
 // rows returns the rows of at most n events from a Seq on, and the calls that run beside them.
@@ -67,7 +69,7 @@ func (x *index) rows(ctx context.Context, from, n uint64) (rowsAnswer, error) {
 	return answer, nil
 }
 
-// rowsBefore makes rows before they are indexed, from a fold that begins at an event.
+// rowsBefore makes rows that the index has not come to, from a fold that begins at an event.
 func (x *index) rowsBefore(ctx context.Context, from, n, begin uint64) (rowsAnswer, error) {
 	answer := rowsAnswer{First: from, Rows: []picture.Row{}, Calls: []picture.Call{}, Indexed: x.length()}
 	near := picture.NewIndex()
@@ -96,7 +98,7 @@ func (x *index) rowsBefore(ctx context.Context, from, n, begin uint64) (rowsAnsw
 	return answer, nil
 }
 
-// name fills in the frames of some events.
+// name fills in the frames of some events, as the rows of the session name them.
 func (x *index) name(ctx context.Context, seqs []uint64, frames map[string]picture.Frame) error {
 	slices.Sort(seqs)
 	rows, err := x.rowsAt(ctx, slices.Compact(seqs))
@@ -108,7 +110,7 @@ func (x *index) name(ctx context.Context, seqs []uint64, frames map[string]pictu
 	return err
 }
 
-// rowsAt returns the rows of some events, which rise.
+// rowsAt returns the rows of some events, by their Seqs, which rise.
 func (x *index) rowsAt(ctx context.Context, seqs []uint64) (map[uint64]picture.Row, error) {
 	found := map[uint64]picture.Row{}
 	for len(seqs) > 0 {

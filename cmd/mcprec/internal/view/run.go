@@ -61,7 +61,7 @@ func listOptions() options {
 
 // replays keeps the recording that was replayed last, for a minute after its last use.
 type replays struct {
-	mu        sync.Mutex
+	mu        sync.Mutex // also held while a recording is read, so that no two are read at once
 	of        *index
 	seq       uint64 // of its last event when it was loaded
 	recording *replay.Recording

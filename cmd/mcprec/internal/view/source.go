@@ -57,8 +57,8 @@ func openSource(ctx context.Context, s *session.Session) (*source, error) {
 	return x, nil
 }
 
-// recorded yields the events from a Seq on as they were recorded, or of a fixture masked, and with
-// follow waits for further ones of a live session.
+// recorded yields the events from a Seq on: those of a store as they were recorded, those of a fixture
+// masked. With follow it waits for further events of a live session.
 func (x *source) recorded(ctx context.Context, from uint64, follow bool) iter.Seq2[store.Event, error] {
 	if x.events == nil {
 		return x.session.Recorded(ctx, from, store.ReadOptions{Follow: follow})
@@ -66,8 +66,9 @@ func (x *source) recorded(ctx context.Context, from uint64, follow bool) iter.Se
 	return jsonl.Each(x.events[min(from-1, uint64(len(x.events))):])
 }
 
-// maskNext masks an event of those that inOrder masks. A secret may stand in several lines: if it
-// is found only with the lines before, the masked event is kept, for a reader who begins there.
+// maskNext masks the next event for the goroutine that indexes, which has inOrder. A secret may stand
+// in several lines. A reader that begins in the middle would not find it, so maskNext keeps the masked
+// event for it.
 func (x *source) maskNext(e store.Event, inOrder func(store.Event) store.Event) store.Event {
 	if x.events != nil {
 		return e
@@ -87,8 +88,8 @@ func (x *source) maskNext(e store.Event, inOrder func(store.Event) store.Event) 
 	return masked
 }
 
-// before is how many events before the wanted ones a reader begins, for secrets that stand in
-// several lines and that the index has not met yet.
+// before is how many events earlier a reader begins than it wants to: a secret that the index has not
+// met yet may stand in several lines.
 const before = 50
 
 // read yields the masked events from a Seq on.
@@ -135,7 +136,7 @@ func (x *source) readAll(ctx context.Context) iter.Seq2[store.Event, error] {
 	}
 }
 
-// maskAlone masks an event that needs no other event for that, and says whether it does.
+// maskAlone masks an event that can be masked without the events before, and says whether it did.
 func (x *source) maskAlone(e *store.Event, alone *bool) {
 	if *alone = x.events == nil && e.Kind == store.Frame && isJSON(*e); *alone {
 		*e = x.masker.Event(*e)
