@@ -109,7 +109,7 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	d.show(0, fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps),
 		fmt.Sprintf("replay --capacity 0 --client inbox:%d", progress.Steps))
 	if d.err == nil {
-		fmt.Fprintln(d.out, "# Now yours: mcprec record -- YOUR SERVER, in the configuration of any MCP client.")
+		fmt.Fprintln(d.out, "# Now yours: mcprec wrap records the servers that your MCP clients have, mcprec record -- SERVER any other.")
 	}
 	return d.err
 }

@@ -9,6 +9,7 @@
 //	terminal, report, notice     output for people; text, JSON, JUnit, SARIF; what serve says
 //	explain, comparing           what hangs, in the words of why; the differences of two sessions
 //	view, agent                  the page of mcprec view, and its server; the MCP server of mcprec mcp
+//	clientconfig, retention      the configuration files of MCP clients; which sessions the store keeps
 //	outfile, process, exit       files, signals, and how a command ends
 //	advice, parallel             flags that let messages match; work on several cores
 package main
