@@ -334,7 +334,10 @@ func (w *wrapping) choose(servers []clientconfig.Server, names []string) (chosen
 	if w.all {
 		return w.chooseAll(servers), nil
 	}
-	for _, name := range names {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
 		candidates := slices.DeleteFunc(slices.Clone(servers), func(s clientconfig.Server) bool {
 			return s.Name != name || w.undo && !isRecorded(s)
 		})
@@ -402,34 +405,51 @@ func (w *wrapping) edit(servers []clientconfig.Server) (err error) {
 	if err != nil {
 		return err
 	}
-	byFile := map[string][]clientconfig.Server{}
-	var files []string // in their order
+	type change struct {
+		file string
+		kept clientconfig.Originals
+	}
+	grouped := map[change][]clientconfig.Server{}
+	var changes []change // in their order
 	for _, s := range servers {
-		if byFile[s.File] == nil {
-			files = append(files, s.File)
+		c := change{s.File, w.keptOf(&s)}
+		if grouped[c] == nil {
+			changes = append(changes, c)
 		}
-		byFile[s.File] = append(byFile[s.File], s)
+		grouped[c] = append(grouped[c], s)
 	}
 	var done []clientconfig.Server
 	var faults error
-	for _, file := range files {
-		edit := clientconfig.WrapAll(byFile[file], front)
+	for _, c := range changes {
+		edit := clientconfig.WrapAll(grouped[c], front)
 		var unknown []string
 		if w.undo {
-			edit = clientconfig.UnwrapAll(byFile[file], func(s *clientconfig.Server) { unknown = append(unknown, w.place(*s)) })
+			edit = clientconfig.UnwrapAll(grouped[c], func(s *clientconfig.Server) { unknown = append(unknown, w.place(*s)) })
 		}
-		if err := w.kept.Change(file, w.orTry(edit)); err != nil {
+		if err := c.kept.Change(c.file, w.orTry(edit)); err != nil {
 			faults = errors.Join(faults, fmt.Errorf("%s: %w", w.cmd.Name(), err))
 			continue
 		}
 		for _, s := range unknown {
 			fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: nothing is kept of %s: what mcprec record needs was taken out, and the rest stays as it was\n", s)
 		}
-		done = append(done, byFile[file]...)
-		faults = errors.Join(faults, w.print(byFile[file], front))
+		done = append(done, grouped[c]...)
+		faults = errors.Join(faults, w.print(grouped[c], front))
 	}
 	w.advise(done)
 	return faults
+}
+
+// keptOf returns where the original of a server is kept. It may have been wrapped with another store,
+// by --store or MCPREC_HOME: the one that its entry names, or the usual one.
+func (w *wrapping) keptOf(s *clientconfig.Server) clientconfig.Originals {
+	for _, folder := range []string{s.Store(), session.UsualFolder()} {
+		kept := clientconfig.Originals{Folder: folder}
+		if w.undo && folder != "" && !w.kept.Has(s) && kept.Has(s) {
+			return kept
+		}
+	}
+	return w.kept
 }
 
 // orTry returns an edit that with --dry-run is tried, and changes nothing.

@@ -32,7 +32,7 @@
 //	"command": "/usr/local/bin/mcprec", "args": ["record", "-l", "client=cursor", "-l", "server=fs", "--", "npx", "-y", "x"]
 //
 // originals.go keeps what stood in the place of each edit, in wraps.jsonl in the store's folder
-// (0600): an [Original] a line, with the old and the new bytes of the command and of the arguments.
+// (0600; the store in use when the server was wrapped): an [Original] a line, with the old and the new bytes of the command and of the arguments.
 // It is written before the client's file is, and forgets a server when it is unwrapped. If an entry
 // is as wrap left it, the old bytes are put back. If it is not, or nothing was kept of it, mcprec's
 // own words are taken out of the list of arguments, and the rest stays.

@@ -43,6 +43,16 @@ func (o Originals) List() (kept []Original, err error) {
 	return kept, nil
 }
 
+// Has reports whether the original of a server is kept. Where that cannot be read, it is not.
+func (o Originals) Has(s *Server) bool {
+	kept, err := o.List()
+	if err != nil {
+		return false
+	}
+	atOnePath(kept, s.File)
+	return slices.ContainsFunc(kept, func(k Original) bool { return k.of(s.Location, s.Name) })
+}
+
 // save replaces what is kept.
 func (o Originals) save(keep []Original) error {
 	f, err := os.OpenFile(o.file(), os.O_CREATE|os.O_RDONLY, 0o600)
@@ -94,6 +104,7 @@ func (o Originals) Change(file string, edit Edit) error {
 	if err != nil {
 		return err
 	}
+	atOnePath(kept, file)
 	edited, keep, err := edit(doc, slices.Clone(kept))
 	if err != nil || bytes.Equal(edited, doc) {
 		return err
@@ -115,6 +126,21 @@ func (o Originals) Change(file string, edit Edit) error {
 		return o.save(keep)
 	}
 	return nil
+}
+
+// atOnePath gives the originals of a file the path by which it is edited now. Another path may have
+// led to it when it was wrapped, by a symbolic link.
+func atOnePath(kept []Original, file string) {
+	edited, err := os.Stat(file)
+	if err != nil {
+		return
+	}
+	for i := range kept {
+		info, err := os.Stat(kept[i].File)
+		if err == nil && os.SameFile(info, edited) {
+			kept[i].File = file
+		}
+	}
 }
 
 // WrapAll is an [Edit]: it wraps servers of one file. front returns the words to be put before a

@@ -43,6 +43,16 @@ func (s *Server) Recorded() []string {
 	return nil
 }
 
+// Store returns the folder of the store that a recorder in front names, or "".
+func (s *Server) Store() string {
+	words := s.Command[:afterDashes(s.Command)]
+	at := slices.Index(words, "--store")
+	if at < 0 {
+		return ""
+	}
+	return words[at+1] // «--» at the latest
+}
+
 // IsOwn reports whether a server is that of mcprec mcp, which answers from the recordings.
 func (s *Server) IsOwn() bool {
 	return len(s.Command) > 1 && isMcprec(s.Command[0]) && s.Command[1] == "mcp"

@@ -40,6 +40,19 @@ func (h *Home) path() (string, error) {
 	return "", fmt.Errorf("find the store: %v; set MCPREC_HOME", err)
 }
 
+// UsualFolder returns the store's folder where neither a flag nor a variable of the user's own names
+// another, or "".
+func UsualFolder() string {
+	user, _ := os.UserHomeDir() // else it is empty
+	env := func(name string) string {
+		if name == "MCPREC_HOME" || name == "XDG_STATE_HOME" {
+			return ""
+		}
+		return os.Getenv(name)
+	}
+	return defaultFolder(runtime.GOOS, env, user)
+}
+
 // defaultFolder returns the store's folder on a system, as the environment has it, or "" if nothing
 // says where it is: user is the folder of the user, or "".
 func defaultFolder(system string, env func(string) string, user string) string {
