@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -176,7 +173,7 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 	defer cancel()
 	g.stop = stop
 	wanted := process.UntilSignal(cancel)
-	names, err := fixturesBelow(paths)
+	names, err := session.FixturesBelow(paths)
 	for _, name := range names {
 		if err != nil || stop.Err() != nil {
 			break
@@ -240,35 +237,6 @@ func (g *gate) prepare(paths []string) (err error) {
 
 func (g *gate) open(name string) (*session.Recording, error) {
 	return session.OpenRecording(g.cmd.Context(), g.Home, name, g.cmd.InOrStdin(), g.cmd.ErrOrStderr(), slices.Concat(g.command, g.target.Headers), g.target.URL)
-}
-
-// fixturesBelow returns the files of the paths, and the *.jsonl of those that are folders.
-func fixturesBelow(paths []string) (names []string, err error) {
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, &exit.Status{Code: exit.Usage, Cause: err}
-		}
-		if !info.IsDir() {
-			names = append(names, path)
-			continue
-		}
-		err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && name != path && strings.HasPrefix(entry.Name(), "."):
-				return fs.SkipDir
-			case entry.Type().IsRegular() && strings.HasSuffix(name, ".jsonl"):
-				names = append(names, name)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
 }
 
 // fixture passes one fixture through the gate.
@@ -457,7 +425,7 @@ func (g *gate) fails() bool {
 // report writes the report to standard output and to the files.
 func (g *gate) report() error {
 	r := report.Report{Head: report.Head{Name: "mcprec ci", Version: version(), Rules: ciRules()}}
-	root := repositoryRoot()
+	root := session.RepositoryRoot()
 	for _, f := range g.fixtures {
 		r.Properties = append(r.Properties, report.Property{Name: "fixture", Value: f.File})
 		r.Sections = append(r.Sections, g.sections(f, root)...)
@@ -487,7 +455,7 @@ func (g *gate) report() error {
 func (g *gate) sections(f *ciFixture, root string) (list []report.Section) {
 	for _, finding := range f.findings {
 		list = append(list, report.Section{Value: finding, Results: func() []report.Result {
-			at := report.Location{Name: fmt.Sprintf("%s#%d", f.File, finding.event), File: inRepository(root, f.File), Line: max(finding.Line, 1)}
+			at := report.Location{Name: fmt.Sprintf("%s#%d", f.File, finding.event), File: session.InRepository(root, f.File), Line: max(finding.Line, 1)}
 			return []report.Result{{Rule: finding.Rule, Level: finding.Level, Text: finding.Text, Events: []report.Location{at}}}
 		}})
 	}
@@ -632,34 +600,4 @@ func ciRules() (rules []report.Rule) {
 	of(ruleSurface+"risky", order.Warning, "what a model reads stays as it is", "A description, a default or an annotation is different: clients work as before, and a model may act otherwise.")
 	of(ruleSurface+"minor", order.Note, "what is offered stays as it is", "Something is new or wider than before.")
 	return rules
-}
-
-// repositoryRoot returns the folder above the working folder that has a .git, or the working folder.
-func repositoryRoot() string {
-	here, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	for dir := here; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return here
-		}
-	}
-}
-
-// inRepository returns the path of a file from the root of the repository, as code scanning wants
-// it; of a file outside it stays as it is.
-func inRepository(root, name string) string {
-	whole, err := filepath.Abs(name)
-	if err != nil {
-		return name
-	}
-	path, err := filepath.Rel(root, whole)
-	if err != nil || !filepath.IsLocal(path) {
-		return name
-	}
-	return path
 }
