@@ -16,7 +16,9 @@
 // Over HTTP a frame has the number of its exchange. The number pairs an answer with the
 // request where two clients use the same id. An [Endpoint] gives each session of a client a
 // Player, [Dial] makes the client of a Driver. Both tell the transport the recorded facts
-// around the frames: status, form, ids of events, cuts.
+// around the frames: status, form, ids of events, cuts. Requests on two connections have no
+// order: where only the beginning of a response, or some time, kept a recorded request ahead
+// of what the client did next, the client of a Driver waits for that again.
 //
 // The result is a list of [match.StepVerdict]: how the live end's messages compare with the
 // recorded messages.
