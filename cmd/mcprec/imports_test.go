@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"replay/summary":          {"store", "store/varint", "transport", "transport/mcp", "replay/timeline", "replay/filter", "replay/phrase", "replay/why"},
 	"replay/filter":           {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
 	"replay/sequence":         {"transport/mcp", "transport", "store", "replay/timeline", "replay/phrase"},
-	"replay/picture":          {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase", "replay/sequence", "replay/state", "replay/diff", "replay"},
+	"replay/picture":          {"transport", "store", "replay/timeline", "replay/phrase", "replay/sequence", "replay/state", "replay/diff", "replay"},
 	"replay/otlp":             {"transport", "transport/mcp", "store", "replay/timeline"},
 	"replay/why":              {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
 	"replay/state":            {"transport", "transport/mcp", "store", "replay/timeline", "replay/filter", "replay/phrase"},
