@@ -21,6 +21,9 @@ func TestExplored(t *testing.T) {
 	l := newLibrary(t)
 	fixture := l.addFixture(t, "../../../../fixtures/seed.jsonl")
 	hung := l.addHung(t)
+	// The store's decoder is shared by all that read. Its channel must not belong to the bubble of a
+	// schedule.
+	ask(t, l.connect(t), "get_event", map[string]any{"session": fixture, "seq": 5})
 	explore.Explore(t, explore.Plan{Schedules: 300, Workers: runtime.GOMAXPROCS(0), Setup: func(r *explore.Run) {
 		db, err := session.OpenReadOnly(session.Home{Dir: l.dir})
 		if err != nil {
