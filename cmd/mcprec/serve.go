@@ -208,7 +208,7 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 	}
 	absent := false
 	if session.IsPath(arg) {
-		_, err := os.Stat(arg)
+		_, err := os.Stat(session.FileOf(arg))
 		absent = errors.Is(err, fs.ErrNotExist)
 	}
 	if absent && o.listen.Listen != "" && len(command) > 0 {
@@ -222,6 +222,9 @@ func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string,
 	r, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.listen.headers), o.listen.Target)
 	if err != nil {
 		return nil, err
+	}
+	if r.File == "" && fixtures.Mode(o.mode) == fixtures.NewEpisodes {
+		return nil, exit.Usagef("--mode new_episodes writes to a fixture, and %s is none; make one of it with mcprec import, and mcprec export -o FILE", r.Name)
 	}
 	if !r.HasRequests() && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
 		return nil, exit.Usagef("serve %s: its client asked for nothing; name another session", r.Name)

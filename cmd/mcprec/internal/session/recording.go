@@ -19,7 +19,7 @@ import (
 // Recording is a whole session in memory, as serve and drive play it.
 type Recording struct {
 	Name   string
-	File   string // "" for a session of the store
+	File   string // to be written again; "" for a session of the store, or in the log of a host
 	Lines  bool   // event N is line N of the file
 	Header store.Header
 	Events []store.Event // as recorded, without masks
@@ -34,7 +34,7 @@ func OpenRecording(ctx context.Context, h Home, arg string, in io.Reader, errs i
 		return nil, err
 	}
 	r := &Recording{Name: s.Name, Lines: s.Lines}
-	if s.Store == nil {
+	if s.Store == nil && s.decoded == nil {
 		r.File = arg
 	}
 	r.Events, err = Collect(s.Recorded(ctx, 1, store.ReadOptions{}))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +35,16 @@ func numbered(arg string) (path string, number int, ok bool) {
 	}
 	number, err := strconv.Atoi(arg[i+1:])
 	return arg[:i], number, err == nil && number > 0
+}
+
+// FileOf returns the file that a path names: of FILE@N, where no file has that name, FILE.
+func FileOf(arg string) string {
+	if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) {
+		if path, _, ok := numbered(arg); ok {
+			return path
+		}
+	}
+	return arg
 }
 
 // headBytes is how much of a file decides its format.
