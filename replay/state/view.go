@@ -217,6 +217,9 @@ type Fact struct {
 	Since string `json:"since,omitempty"` // how long it has lasted; Diff ignores it
 }
 
+// Topics returns the topics of facts in the order of [View.Facts].
+func Topics() []string { return slices.Clone(topics) }
+
 // topics lists the topics of facts in order.
 var topics = []string{
 	"revision", "client", "server", "log level", "call", "subscription", "task", "queue", "stream", "frames", "failures", "lost", "ended",

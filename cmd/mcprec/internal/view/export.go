@@ -49,6 +49,7 @@ type data struct {
 	Findings any            `json:"findings"`
 	Why      any            `json:"why"`
 	Options  options        `json:"options"`
+	Topics   []string       `json:"topics"` // the order of the facts of a state
 	States   []stateChange  `json:"states"`
 	Frames   map[uint64]any `json:"frames"`
 	Runs     *carriedRuns   `json:"runs"`
@@ -153,6 +154,7 @@ func (x *Exported) data(ctx context.Context, opened []*index) (d data, err error
 	for _, e := range i.source.events {
 		d.Frames[e.Seq] = frameAnswer(e, 0)
 	}
+	d.Topics = state.Topics()
 	d.States, err = stateChanges(i.source.events)
 	if err != nil {
 		return d, err

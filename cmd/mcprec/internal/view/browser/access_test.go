@@ -126,6 +126,64 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// TestTargets: what a finger presses is 24 pixels wide and high, with the room around a number in a text.
+func TestTargets(t *testing.T) {
+	needBrowser(t)
+	for _, c := range places {
+		t.Run(c.name, func(t *testing.T) {
+			p := newTab(t)
+			p.do(chromedp.EmulateViewport(400, 800))
+			c.open(t, p, "")
+			small := value[[]string](p, `all("button, select, summary, input").filter((e) => e.checkVisibility()).flatMap((e) => {
+				const box = e.getBoundingClientRect();
+				const around = getComputedStyle(e, "::after");
+				const more = around.content === "none" ? 0 : -parseFloat(around.top);
+				const fits = box.width >= 24 && Math.round(box.height + 2 * more) >= 24;
+				return fits ? [] : [e.localName + " " + e.textContent.slice(0, 20) + " " + box.width + " x " + box.height];
+			})`)
+			if len(small) > 0 {
+				t.Errorf("too small: %q", small)
+			}
+		})
+	}
+}
+
+// TestNarrowMatters: in a narrow window both runs stand side by side, and the list shows how a
+// session ended.
+func TestNarrowMatters(t *testing.T) {
+	needBrowser(t)
+	for name, selector := range map[string]string{"beside": "#beside .verdict, #beside .runs svg", "list": "#sessions td:last-child"} {
+		p := newTab(t)
+		p.do(chromedp.EmulateViewport(400, 800))
+		c := places[slices.IndexFunc(places, func(c place) bool { return c.name == name })]
+		c.open(t, p, "")
+		outside := value[[]string](p, `all(%s).filter((e) => e.getBoundingClientRect().right > innerWidth || e.localName === "td" && e.scrollWidth > e.clientWidth)
+			.map((e) => e.outerHTML.slice(0, 80))`, selector)
+		if len(outside) > 0 {
+			t.Errorf("%s: out of sight: %q", name, outside)
+		}
+	}
+}
+
+// TestPrint: a replay is printed whole, also where it scrolls on the screen.
+func TestPrint(t *testing.T) {
+	needBrowser(t)
+	p := newTab(t)
+	p.do(chromedp.EmulateViewport(1000, 400))
+	p.open(view(t, "--client", "inbox:0", fixture("memory-2025-06-18")).at("view=replay"))
+	p.until(`one("#replay .verdict") && all("#replay g.step").length > 3`)
+	p.press("g")
+	p.until(`one("footer .at").textContent.startsWith("step 0 ")`)
+	value[bool](p, `dispatchEvent(new Event("beforeprint"))`)
+	p.media("print", nil)
+	p.until(`all("#replay g.step").length === Number(one("footer input").max)`)
+	if cut := value[bool](p, `one(".stage").scrollHeight > one(".stage").clientHeight + 1`); cut {
+		t.Error("the print shows a part of the replay")
+	}
+	value[bool](p, `dispatchEvent(new Event("afterprint"))`)
+	p.media("", nil)
+}
+
 // TestMedia: the page prints, and stands in forced colours and without motion.
 func TestMedia(t *testing.T) {
 	needBrowser(t)

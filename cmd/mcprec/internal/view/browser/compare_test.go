@@ -78,6 +78,31 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestCompareFile: the file of two sessions opens at their comparison, shows what the served page
+// shows, and has the views of the first session too.
+func TestCompareFile(t *testing.T) {
+	needBrowser(t)
+	a, b := fixture("memory-2025-03-26"), fixture("memory-2025-06-18")
+	_, address := export(t, a, b)
+	served, filed := newTab(t), newTab(t)
+	served.open(view(t, a, b).at(""))
+	filed.open(address)
+	for _, p := range []*tab{served, filed} {
+		p.until(`all("#compare tr[data-row]").length > 5 && one("#compare tr.pick") && one("#side code")`)
+	}
+	for _, selector := range []string{"header", "#compare", "#side"} {
+		if want, got := served.text(selector), filed.text(selector); got != want {
+			t.Errorf("%s of the file:\n%s\nof the served page:\n%s", selector, got, want)
+		}
+	}
+	filed.press("j")
+	filed.until(`one("footer .at").textContent.startsWith("row 2 ")`)
+	filed.press("1")
+	filed.until(`one("#sequence .row.pick")`)
+	filed.press("2")
+	filed.until(`one("#replay .verdict")`)
+}
+
 // firstOf returns the first of the events of a finding as the page writes it.
 func firstOf(seqs []int) string {
 	if len(seqs) == 0 {

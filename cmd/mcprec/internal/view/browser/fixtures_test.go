@@ -30,7 +30,7 @@ func TestFixtures(t *testing.T) {
 			p.press("2")
 			p.until(`one("#replay .verdict").textContent && all("#replay g.step").length >= 3`)
 			p.press("3")
-			p.until(`all("#beside .verdict").length === 2 && all("#beside .run").length === 2`)
+			p.until(`all("#beside .verdict").length === 2 && all("#beside .runs svg").length === 2`)
 		})
 	}
 }
@@ -99,6 +99,34 @@ func TestCopy(t *testing.T) {
 	if got := value[string](p, `navigator.clipboard.readText()`); got != frame {
 		t.Errorf("copied %q, want %q", got, frame)
 	}
+}
+
+// TestCopyRange: the rows of a range are copied as the commands write them.
+func TestCopyRange(t *testing.T) {
+	p := newTab(t)
+	p.allow("clipboard-read", "clipboard-write")
+	p.open(view(t, fixture("seed")).at("at=7"))
+	p.until(`one("#range") && all("#range input").map((e) => e.value).join() === "5,8"`) // the call that event 7 is about
+	for n, c := range []struct{ button, command string }{
+		{"As text", "show --format sequence --from 5 -n 4"},
+		{"As mermaid", "export --format mermaid --filter seq:5..8"},
+	} {
+		p.clickText("#range button", c.button)
+		p.until(`all("#range button")[%s].textContent === "Copied"`, n)
+		copied := value[string](p, `navigator.clipboard.readText()`)
+		said := string(output(t, t.TempDir(), append(strings.Fields(c.command), fixture("seed"))...))
+		for _, want := range []string{"tools/call", "notifications/progress", "result of"} {
+			if !strings.Contains(copied, want) || !strings.Contains(said, want) || strings.Count(copied, "\n") != strings.Count(said, "\n") {
+				t.Errorf("%s copies\n%s\nthe command prints\n%s", c.button, copied, said)
+			}
+		}
+	}
+	at := value[[2]float64](p, `(() => {
+		const box = one('#sequence [data-seq="10"]').getBoundingClientRect();
+		return [box.x + 300, box.y + 12];
+	})()`)
+	p.do(chromedp.MouseClickXY(at[0], at[1], chromedp.ButtonModifiers(chromedp.ModifierShift)))
+	p.until(`all("#range input").map((e) => e.value).join() === "7,10" && all(".row.marked").length === 4`)
 }
 
 // TestFilter: the filter leaves the events that the commands select.

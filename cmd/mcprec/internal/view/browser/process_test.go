@@ -3,8 +3,10 @@ package browser
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -150,14 +152,15 @@ func (l *locked) String() string {
 // waitUntil waits for a condition outside the page.
 func waitUntil(t testing.TB, what string, condition func() bool) {
 	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), deadline, fmt.Errorf("not after %v: %s", deadline, what))
+	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(deadline)
 	for !condition() {
 		select {
 		case <-tick.C:
-		case <-late:
-			t.Fatalf("not after %v: %s", deadline, what)
+		case <-ctx.Done():
+			t.Fatal(context.Cause(ctx))
 		}
 	}
 }

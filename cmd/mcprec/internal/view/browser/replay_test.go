@@ -108,6 +108,35 @@ func TestSteps(t *testing.T) {
 	p.until(`one("#replay rect.blocked.now")`) // the server's writer stands
 }
 
+// TestWords: the page says what the words of a verdict mean, as mcprec help models does, and the
+// help explains all of them.
+func TestWords(t *testing.T) {
+	p := newTab(t)
+	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
+	p.until(`one("#replay .verdict.hang") && one("#side dl")`)
+	side := p.text("#side")
+	models := strings.Join(strings.Fields(string(output(t, t.TempDir(), "help", "models"))), " ")
+	free := "its reader never waits for its writer"
+	if !strings.Contains(models, free) || !strings.Contains(side, "server free"+free) {
+		t.Errorf("the side does not say what free is: %q", side)
+	}
+	for _, word := range []string{"inbox:0", "swallowed", "proved", "s2c", "capacity", "inner queue"} {
+		if !value[bool](p, `all("#side dt").some((e) => e.textContent.endsWith(%s) && e.nextSibling.textContent.length > 10)`, word) {
+			t.Errorf("the side does not explain %s: %q", word, side)
+		}
+	}
+	if title := value[string](p, `one("#replay .verdict").title`); !strings.Contains(title, "swallowed: a reader holds a frame") {
+		t.Errorf("the title of the verdict is %q", title)
+	}
+	p.press("?")
+	p.until(`one("dialog#keys").open`)
+	for _, word := range []string{"rigid", "inbox:0", "head-on", "mutual call", "proved", "s2c"} {
+		if !value[bool](p, `all("dialog dt").some((e) => e.textContent === %s)`, word) {
+			t.Errorf("the help does not explain %s", word)
+		}
+	}
+}
+
 // TestFreeClient: a client without an inner queue passes where the one with it hangs.
 func TestFreeClient(t *testing.T) {
 	p := newTab(t)

@@ -138,9 +138,15 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open goes to an address and waits until the page says that it is ready.
+// open goes to an address and waits until the page says that it is ready. The page goes before what
+// the test started until now, such as its server, which else it would miss.
 func (p *tab) open(address string) *tab {
 	p.t.Helper()
+	p.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, deadline)
+		defer cancel()
+		_ = chromedp.Do(ctx, chromedp.Navigate("about:blank")) // the tab may be gone
+	})
 	p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address)) // a new hash alone loads nothing
 	p.until(`document.documentElement.dataset.ready === "1"`)
 	return p

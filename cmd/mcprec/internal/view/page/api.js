@@ -57,6 +57,9 @@ export const frame = (s, seq, from) =>
 // run returns a closed replay under a setup: {client, server, capacity}.
 export const run = (setup) => (carried ? local(carried.run(setup)) : json("run", { ...named(0), ...setup }));
 
+// diagram returns a range of events as text of a format: {from, to, filter, format}.
+export const diagram = async (s, params) => (await json("diagram", { ...named(s), ...params })).text;
+
 // find returns the Seqs of the events that a filter selects, in order.
 export function find(s, filter, signal) {
   if (carried) return local(carried.find(filter));

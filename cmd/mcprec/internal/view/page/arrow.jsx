@@ -30,9 +30,14 @@ export function Arrow({ from, to, y1, y2 = y1, tone, kind, text, headless, part 
   const angle = (Math.atan2(y2 - y1, end - from) * 180) / Math.PI;
   const slanted = y1 !== y2;
   const share = slanted ? 0.3 : 0.5;
-  const room = (Math.abs(to - from) * (slanted ? 0.55 : 1)) / LETTER - 5;
+  const room = (Math.abs(to - from) * (slanted ? 0.55 : 1)) / LETTER;
   const label = (
-    <Plate x={from + (to - from) * share} y={y1 + (y2 - y1) * share} text={clip(text, room)} tone={tone} />
+    <Plate
+      x={from + (to - from) * share}
+      y={y1 + (y2 - y1) * share}
+      text={short(text, room - 4)}
+      tone={tone}
+    />
   );
   if (part === "label") return label;
   return (
@@ -49,6 +54,9 @@ export function Arrow({ from, to, y1, y2 = y1, tone, kind, text, headless, part 
     </>
   );
 }
+
+// short shortens a label, first by the word that its dashed line says too.
+export const short = (text, most) => clip(text.length > most ? text.replace("notifications/", "") : text, most);
 
 // Cross marks the end of a frame that goes no further.
 export const Cross = ({ x, y }) => <path class="cross" d={`M${x - 5} ${y - 5}l10 10m0 -10l-10 10`} />;

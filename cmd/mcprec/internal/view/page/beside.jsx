@@ -3,45 +3,43 @@
 import { h, Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
+import { Fault } from "./frame.jsx";
 import { Setup, Stage, useStory, Verdict } from "./replay.jsx";
 import { lastStep, partOf } from "./story.js";
 import { count, plain } from "./text.js";
 
 const named = (setup) => `${setup.client} / ${setup.server}, capacity ${setup.capacity}`;
 
-export function Beside({ runs, setups, options, change, step, setStep, session, most, setMost }) {
+export function Beside({ runs, setups, options, change, step, setStep, session, setLength }) {
   const [explored, setExplored] = useState(null);
   const failing = useStory(explored?.failing);
   const passing = useStory(explored?.passing);
-  const shown = explored ? [failing, passing].filter(Boolean) : runs.map((run) => run.story).filter(Boolean);
-  const apart = useMemo(() => (shown.length === 2 ? partOf(shown[0], shown[1]) : 0), [shown[0], shown[1]]);
+  const shown = (explored ? [failing, passing] : runs.map((run) => run.story)).filter(Boolean);
+  const apart = useMemo(
+    () => (shown.length === 2 ? partOf(shown[0], shown[1], explored?.apart) : 0),
+    [shown[0], shown[1]],
+  );
   const last = Math.max(0, ...shown.map(lastStep));
-  useEffect(() => {
-    if (last !== most) setMost(last);
-  }, [last, most]);
-  const captions = explored
-    ? ["The failing schedule", "The nearest schedule that passes"].map((title, n) => [title, shown[n]])
-    : setups.map((setup, n) => [named(setup), shown[n]]);
+  const lines = Math.max(0, ...shown.map((story) => story.lines));
+  useEffect(() => setLength({ last, lines }), [last, lines]);
+  const titles = explored ? ["The failing schedule", "The nearest schedule that passes"] : setups.map(named);
   const faults = explored ? [] : runs.map((run) => run.fault).filter(Boolean);
   return (
     <div id="beside" class="view">
       <h1 class="heard">Two runs on one axis of steps</h1>
+      {!explored && (
+        <div class="setup">
+          <Setup setup={setups[0]} options={options} change={change} />
+        </div>
+      )}
       <div class="setup">
-        {!explored && (
-          <>
-            <Setup setup={setups[0]} options={options} change={change} />
-            <span class="dim beside">beside</span>
-            <Setup setup={setups[1]} second="2" options={options} change={change} />
-          </>
-        )}
+        {!explored && <Setup setup={setups[1]} second="2" options={options} change={change} />}
         {!api.carried && (
           <Exploration session={session} setup={setups[0]} explored={explored} setExplored={setExplored} />
         )}
       </div>
       {faults.map((fault) => (
-        <p key={fault} class="warn" role="alert">
-          {plain(fault)}
-        </p>
+        <Fault key={fault} text={fault} />
       ))}
       {explored && <Report explored={explored} />}
       {shown.length > 0 && faults.length === 0 && (
@@ -50,17 +48,10 @@ export function Beside({ runs, setups, options, change, step, setStep, session, 
           step={step}
           setStep={setStep}
           apart={apart}
-          setups={
-            explored
-              ? [
-                  { client: "", server: "" },
-                  { client: "", server: "" },
-                ]
-              : setups
-          }
-          captions={captions.slice(0, shown.length).map(([title, story]) => (
+          setups={explored ? [{}, {}] : setups}
+          captions={shown.map((story, n) => (
             <>
-              <b>{title}</b> {story && <Verdict run={story.run} />}
+              <b>{titles[n]}</b> <Verdict run={story.run} words={options?.words} />
             </>
           ))}
         />
@@ -105,7 +96,12 @@ function Exploration({ session, setup, explored, setExplored }) {
       ) : explored ? (
         <button onClick={() => setExplored(null)}>Back to replays</button>
       ) : (
-        <button onClick={start}>Explore other orders</button>
+        <button
+          title="Play other orders of delivery, and show the first that fails beside the nearest that passes"
+          onClick={start}
+        >
+          Explore other orders
+        </button>
       )}
       {state && (
         <span class="dim" role="status">
@@ -117,11 +113,12 @@ function Exploration({ session, setup, explored, setExplored }) {
 }
 
 // drawn gives the two schedules of an exploration the form of runs.
-function drawn({ report, failing, passing }) {
+function drawn({ report, failing, passing, apart }) {
   const hang = report.verdict !== "pass";
   const run = (schedule, words, failed) => schedule && { ...schedule, verdict: undefined, words, hang: failed };
   return {
     report,
+    apart,
     failing: run(failing, (report.verdict + (report.category ? ": " + report.category : "")).toUpperCase(), hang),
     passing: run(passing, "PASS", false),
   };
@@ -131,19 +128,15 @@ function Report({ explored: { report } }) {
   return (
     <details class="report" open>
       <summary>{plain(report.explanation)}</summary>
-      {report.chain?.length > 0 && (
-        <ul>
-          {report.chain.map((line, n) => (
-            <li key={n}>{plain(line)}</li>
-          ))}
-        </ul>
-      )}
-      {report.choices?.length > 0 && (
-        <ul>
-          {report.choices.map((line, n) => (
-            <li key={n}>{plain(line)}</li>
-          ))}
-        </ul>
+      {[report.chain, report.choices].map(
+        (lines, n) =>
+          lines?.length > 0 && (
+            <ul key={n}>
+              {lines.map((line) => (
+                <li key={line}>{plain(line)}</li>
+              ))}
+            </ul>
+          ),
       )}
       {report.token && (
         <p class="dim">

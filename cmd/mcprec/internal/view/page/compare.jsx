@@ -1,7 +1,9 @@
 // Two sessions as diff pairs their events: aligned rows, and what differs in the side pane.
 import { h, Fragment } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
+import { useAnswer } from "./data.js";
+import { Fault } from "./frame.jsx";
 import { classes, plain } from "./text.js";
 
 const ROW = 26; // height of a row, as in the style sheet
@@ -9,18 +11,15 @@ const SPARE = 20; // rows that are drawn above and below those in sight
 
 // useCompare returns {rows, same, fault}: the rows of all sections, each with its section.
 export function useCompare(wanted) {
-  const [answer, setAnswer] = useState(null);
-  useEffect(() => {
-    if (!wanted) return;
-    api.compare().then(
-      (diff) => {
-        const rows = diff.sections.flatMap(({ section, rows }) => rows.map((row) => ({ ...row, section })));
-        setAnswer({ ...diff, rows });
+  const answer = useAnswer(() => (wanted ? api.compare() : undefined), [wanted]);
+  return useMemo(
+    () =>
+      answer && {
+        ...answer,
+        rows: (answer.sections || []).flatMap(({ section, rows }) => rows.map((row) => ({ ...row, section }))),
       },
-      (fault) => setAnswer({ rows: [], fault: fault.message }),
-    );
-  }, [wanted]);
-  return answer;
+    [answer],
+  );
 }
 
 // useWindow returns which rows of a table are in sight, and keeps a row there.
@@ -61,11 +60,7 @@ export function Compare({ answer, step, setStep, session, other }) {
   return (
     <>
       <div id="compare" class="view">
-        {answer?.fault && (
-          <p class="warn" role="alert">
-            {plain(answer.fault)}
-          </p>
-        )}
+        {answer?.fault && <Fault text={answer.fault} />}
         {answer?.same && (
           <p class="note">
             <strong class="verdict pass">The sessions are the same</strong>
@@ -106,12 +101,6 @@ export function Compare({ answer, step, setStep, session, other }) {
       </div>
       <aside id="side" aria-label="What differs" tabIndex={0}>
         {rows[chosen] && <Differences row={rows[chosen]} />}
-        {answer?.summary && (
-          <section>
-            <h2>In all</h2>
-            <p>{plain(answer.summary)}</p>
-          </section>
-        )}
       </aside>
     </>
   );

@@ -3,6 +3,25 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
 import { Blocks } from "./rows.js";
 
+// useAnswer returns what ask's promise comes to, or null: asked again when one of on changes, after a
+// pause in ms. The answer before stays until then. A failure is an answer {fault}. Where ask
+// returns nothing, nothing is asked.
+export function useAnswer(ask, on, pause) {
+  const [answer, setAnswer] = useState(null);
+  useEffect(() => {
+    let wanted = true;
+    const keep = (value) => wanted && setAnswer(value);
+    const begin = () => ask()?.then(keep, (failure) => keep({ fault: failure.message }));
+    const timer = pause && setTimeout(begin, pause);
+    if (!pause) begin();
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, on);
+  return answer;
+}
+
 // useSession returns a session, which grows while it is live, and its rows. The focus moves with
 // the end while it stands there.
 export function useSession(s, focus, change) {
@@ -54,36 +73,19 @@ export function useFilter(s, text, session) {
 // MOST is how many findings the server names.
 const MOST = 1000;
 
-const NONE = { findings: [], total: 0 };
-
 // useFindings returns the findings of the session, why it hangs, and the findings by event.
 export function useFindings(s, session) {
-  const [findings, setFindings] = useState(NONE);
-  const [why, setWhy] = useState(null);
   const grown = session.done ? "done" : Math.min(MOST, session.findings);
-  useEffect(() => {
-    let wanted = true;
-    api.findings(s).then(
-      (answer) => wanted && setFindings(answer),
-      () => {},
-    );
-    return () => (wanted = false);
-  }, [s, grown]);
+  const found = useAnswer(() => api.findings(s), [s, grown]);
+  const findings = found && !found.fault ? found : { findings: [], total: 0 };
+  const [beat, setBeat] = useState(0);
   const live = session.state === "live" && !session.done;
   useEffect(() => {
-    let wanted = true;
-    const ask = () =>
-      api.why(s).then(
-        (answer) => wanted && setWhy(answer),
-        () => {},
-      );
-    ask();
-    const timer = live ? setInterval(ask, 2000) : 0;
-    return () => {
-      wanted = false;
-      clearInterval(timer);
-    };
-  }, [s, live, session.done]);
+    if (!live) return;
+    const timer = setInterval(() => setBeat((n) => n + 1), 2000);
+    return () => clearInterval(timer);
+  }, [live]);
+  const why = useAnswer(() => api.why(s), [s, live, session.done, beat]);
   const marks = useMemo(() => {
     const byEvent = new Map();
     for (const found of findings.findings) {
@@ -91,18 +93,13 @@ export function useFindings(s, session) {
       byEvent.set(seq, [...(byEvent.get(seq) || []), found]);
     }
     return byEvent;
-  }, [findings]);
-  return { findings, why, marks };
+  }, [found]);
+  return { findings, why: why?.findings && why, marks };
 }
 
 // useOther returns the second session, if there is one.
-export function useOther(session) {
-  const [other, setOther] = useState(null);
-  useEffect(() => {
-    if (session.sessions === 2) api.session(1).then(setOther, () => {});
-  }, [session.sessions]);
-  return other;
-}
+export const useOther = (session) =>
+  useAnswer(() => (session.sessions === 2 ? api.session(1) : undefined), [session.sessions]);
 
 // useTheme keeps the theme of the document: that of the focus, else that of the system.
 export function useTheme(focus, change) {

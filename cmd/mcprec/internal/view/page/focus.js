@@ -1,49 +1,25 @@
 // The one focus of the page, in the hash of the address: the view, the event or the step, the
 // setups of the replays, the filter and the theme. Every pane follows it.
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-
-const names = [
-  "view",
-  "at",
-  "client",
-  "server",
-  "capacity",
-  "client2",
-  "server2",
-  "capacity2",
-  "step",
-  "filter",
-  "theme",
-];
-const numbers = new Set(["at", "step"]);
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 // PAUSE is the least time in ms between two writes of the address: browsers refuse too many.
 const PAUSE = 150;
 
+// read returns the focus {view, at, client, server, capacity, client2, server2, capacity2, step,
+// filter, theme}: all are texts, but for the numbers at and step.
 function read() {
-  const given = new URLSearchParams(location.hash.slice(1));
-  const focus = {};
-  for (const name of names) {
-    const text = given.get(name);
-    if (text === null || text === "") continue;
-    focus[name] = numbers.has(name) ? Math.max(0, Math.floor(Number(text)) || 0) : text;
-  }
+  const focus = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  for (const name of ["at", "step"]) if (focus[name]) focus[name] = Math.max(0, Math.floor(focus[name]) || 0);
   return focus;
 }
 
-function write(focus) {
-  const params = new URLSearchParams();
-  for (const name of names) {
-    if (focus[name] !== undefined && focus[name] !== "") params.set(name, focus[name]);
-  }
-  return "#" + params;
-}
+const write = (focus) => "#" + new URLSearchParams(Object.entries(focus).filter(([, value]) => value || value === 0));
 
 // useFocus returns the focus, and a function that changes members of it.
 export function useFocus() {
   const [focus, setFocus] = useState(read);
   const known = useRef(location.hash);
-  const change = useCallback((members) => setFocus((before) => ({ ...before, ...members })), []);
+  const change = useMemo(() => (members) => setFocus((before) => ({ ...before, ...members })), []);
   useEffect(() => {
     const follow = () => {
       known.current = location.hash;

@@ -1,8 +1,8 @@
-// The frame of the page: the header and the footer.
+// The frame of the page: the header, the footer, and faults.
 import { h, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import * as api from "./api.js";
-import { classes, count, duration, plain, plural } from "./text.js";
+import { count, duration, plain, plural } from "./text.js";
 
 const TITLES = { sequence: "Sequence", replay: "Replay", beside: "Beside", compare: "Compare" };
 
@@ -40,12 +40,12 @@ export function Header({
       )}
       {tally ? <span class="what">{tally}</span> : <Line session={session} findings={findings} />}
       <span class="grow" />
-      {view === "sequence" && setDeliveries && (
+      {view === "sequence" && session.delivered > 0 && (
         <button
           class="toggle"
           aria-pressed={deliveries}
           onClick={() => setDeliveries(!deliveries)}
-          title="show as rows when each write came back"
+          title="Show as rows, not only as ticks, when each write that had to wait came back"
         >
           deliveries
         </button>
@@ -53,10 +53,10 @@ export function Header({
       {(view === "sequence" || tally) && (
         <Filter focus={focus} change={change} filter={filter} session={session} search={search} tally={tally} />
       )}
-      <button aria-label="Light or dark" title="light or dark (t)" onClick={themed.toggle}>
+      <button aria-label="Light or dark" title="Light or dark (t)" onClick={themed.toggle}>
         ◐
       </button>
-      <button aria-label="Keys" title="keys (?)" onClick={help}>
+      <button aria-label="Help" title="Keys, signs and words (?)" onClick={help}>
         ?
       </button>
     </header>
@@ -77,6 +77,7 @@ function Line({ session, findings }) {
         {parts.filter(Boolean).join(" · ")}
       </span>
       {state && <strong class={"state " + state}>{state}</strong>}
+      {session.error && <strong class="fault">{plain(session.error)}</strong>}
     </>
   );
 }
@@ -113,11 +114,7 @@ function Filter({ focus, change, filter, session, search, tally }) {
         value={text}
         placeholder={hint}
         aria-label={"Filter: " + hint}
-        title={
-          api.carried
-            ? "A file has no filter language: this searches the text of the rows"
-            : "as --filter of the commands; Enter"
-        }
+        title={api.carried ? "A file searches the text of its rows" : "As --filter of the commands; Enter"}
         onInput={type}
         onKeyDown={press}
       />
@@ -125,19 +122,20 @@ function Filter({ focus, change, filter, session, search, tally }) {
   );
 }
 
+// Footer steps through the view.
 export function Footer({ cursor, move, set, play }) {
+  const { first, most, value, text } = cursor;
   const buttons = [
-    ["|◂", "First", () => move(-Infinity)],
-    ["◂", "Back", () => move(-1)],
-    [play.playing ? "■" : "▸▸", play.playing ? "Stop" : "Play", play.toggle],
-    ["▸", "On", () => move(1)],
-    ["▸|", "Last", () => move(Infinity)],
+    ["«", "First (g)", () => move(-Infinity)],
+    ["‹", "Back (k)", () => move(-1)],
+    play.playing ? ["❚❚", "Pause (space)", play.toggle] : ["▶", "Play (space)", play.toggle],
+    ["›", "On (j)", () => move(1)],
+    ["»", "Last (G)", () => move(Infinity)],
   ];
-  const { noun, first, most, value } = cursor;
   return (
     <footer>
-      {buttons.map(([sign, name, press]) => (
-        <button key={name} aria-label={name} title={name} onClick={press}>
+      {buttons.map(([sign, name, press], n) => (
+        <button key={n} aria-label={name.replace(/ .*/, "")} title={name} onClick={press}>
           {sign}
         </button>
       ))}
@@ -146,19 +144,18 @@ export function Footer({ cursor, move, set, play }) {
         min={first}
         max={Math.max(first, most)}
         value={value}
-        aria-label={`${noun} of ${most}`}
+        aria-label="Place"
+        aria-valuetext={text}
         onInput={(event) => set(Number(event.target.value))}
       />
-      <span class="at">{`${noun} ${count(value)} of ${count(most)}`}</span>
-      <span class={classes("hint", "dim")}>
-        <kbd>j</kbd> <kbd>k</kbd> step{" "}
-        {noun === "event" && (
-          <>
-            <kbd>a</kbd> answer <kbd>n</kbd> finding{" "}
-          </>
-        )}
-        <kbd>h</kbd> hang <kbd>?</kbd> keys
-      </span>
+      <span class="at">{text}</span>
     </footer>
   );
 }
+
+// Fault says why there is nothing to see.
+export const Fault = ({ text }) => (
+  <p class="note warn" role="alert">
+    {plain(text)}
+  </p>
+);

@@ -1,7 +1,8 @@
 // The overview: the whole session in one strip, which is the scroll bar too.
 import { h } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import * as api from "./api.js";
+import { useAnswer } from "./data.js";
 
 const BUCKETS = 800;
 const LONG = 1e9; // a gap in ns that is marked
@@ -9,24 +10,16 @@ const MARGIN = 2;
 
 // useOverview asks again while the session is read, and when it grew by a part.
 function useOverview(s, session) {
-  const [data, setData] = useState(null);
   const grown = session.done ? "done" : Math.floor(Math.log2(session.indexed + 1) * 8);
-  useEffect(() => {
-    let wanted = true;
-    api.overview(s, BUCKETS).then(
-      (answer) => wanted && setData(answer),
-      () => {},
-    );
-    return () => (wanted = false);
-  }, [s, grown]);
-  return data;
+  const data = useAnswer(() => api.overview(s, BUCKETS), [s, grown]);
+  return data?.fault ? null : data;
 }
 
-// colours reads the theme's, which the style sheet registers as colours.
+// colours reads the theme's.
 function colours(canvas) {
   const style = getComputedStyle(canvas);
-  const read = (name) => style.getPropertyValue("--" + name);
-  return { c2s: read("c2s"), s2c: read("s2c"), fault: read("fault"), warn: read("warn"), text: read("text") };
+  const names = ["c2s", "s2c", "fault", "warn", "text"];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name)]));
 }
 
 function fill(context, colour, x, y, width, height) {

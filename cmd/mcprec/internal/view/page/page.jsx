@@ -5,14 +5,17 @@ import * as api from "./api.js";
 import { Beside } from "./beside.jsx";
 import { Compare, useCompare } from "./compare.jsx";
 import { setupOf, useFocus } from "./focus.js";
-import { Footer, Header } from "./frame.jsx";
-import { Help, useKeys } from "./keys.jsx";
+import { Fault, Footer, Header } from "./frame.jsx";
+import { Help } from "./help.jsx";
+import { useKeys } from "./keys.js";
 import { Replay, useOptions, useRun } from "./replay.jsx";
+import { Range } from "./range.jsx";
 import { placeOf } from "./rows.js";
 import { Sequence } from "./sequence.jsx";
 import { Sessions } from "./sessions.jsx";
 import { Side } from "./side.jsx";
 import { lastStep } from "./story.js";
+import { count, plural } from "./text.js";
 import { useFilter, useFindings, useOther, usePlay, useSession, useTheme } from "./data.js";
 
 const VIEWS = ["sequence", "replay", "beside", "compare"];
@@ -23,15 +26,18 @@ export function Page() {
   const [focus, change] = useFocus();
   const { session, blocks, fault } = useSession(0, focus, change);
   const themed = useTheme(focus, change);
-  if (fault)
-    return (
-      <p class="alone warn" role="alert">
-        {fault}
-      </p>
-    );
-  if (!session) return <p class="alone dim">…</p>;
-  if (session.mode === "list") return <List session={session} focus={focus} change={change} themed={themed} />;
-  return <Session session={session} blocks={blocks} focus={focus} change={change} themed={themed} />;
+  const options = useOptions();
+  const [open, setOpen] = useState(false);
+  const help = () => setOpen(true);
+  if (fault) return <Fault text={fault} />;
+  if (!session) return <p class="empty dim">…</p>;
+  const View = session.mode === "list" ? List : Session;
+  return (
+    <>
+      <View {...{ session, blocks, focus, change, themed, options, help }} />
+      <Help open={open} close={() => setOpen(false)} options={options} />
+    </>
+  );
 }
 
 // useReady marks the document when the first view stands.
@@ -45,8 +51,7 @@ function useReady(ready) {
   }, [ready]);
 }
 
-function List({ session, focus, change, themed }) {
-  const [help, setHelp] = useState(false);
+function List({ session, focus, change, themed, help }) {
   const [listed, setListed] = useState(null);
   const most = listed || 0;
   const search = useRef();
@@ -57,7 +62,7 @@ function List({ session, focus, change, themed }) {
     move,
     page: (by) => move(by * 20),
     theme: themed.toggle,
-    help: () => setHelp(true),
+    help,
     filter: () => search.current.focus(),
     escape: () => change({ filter: "" }),
     open: () => document.querySelector("#sessions tr.pick button")?.click(),
@@ -70,37 +75,34 @@ function List({ session, focus, change, themed }) {
         focus={focus}
         change={change}
         themed={themed}
-        help={() => setHelp(true)}
+        help={help}
         search={search}
         tally={`${most} sessions`}
       />
       <main>
         <Sessions filter={focus.filter} step={step} setStep={(n) => change({ step: n })} setMost={setListed} />
       </main>
-      <Help open={help} close={() => setHelp(false)} />
     </div>
   );
 }
 
-// cursorOf is where the stepper stands: the event in the sequence, else the step.
-function cursorOf(view, at, step, events, last) {
-  if (view === "sequence") return { noun: "event", first: 1, most: events, value: at };
-  const most = last ?? 0;
+// cursorOf is where the stepper stands, and what it says: at an event of the sequence, else at a
+// step. After the steps of a hang comes the hang.
+function cursorOf(view, at, step, events, { last, lines }) {
+  const said = (noun, value, most) => `${noun} ${count(value)} of ${count(most)}`;
+  if (view === "sequence") return { first: 1, most: events, value: at, text: said("event", at, events) };
   const first = view === "compare" ? 1 : 0;
-  return {
-    noun: view === "compare" ? "row" : "step",
-    first,
-    most,
-    value: Math.max(first, Math.min(step ?? most, most)),
-  };
+  const value = Math.max(first, Math.min(step ?? last, last));
+  const noun = view === "compare" ? "row" : "step";
+  const text = value > lines && value > first ? `the hang, after ${plural(lines, "step")}` : said(noun, value, lines);
+  return { first, most: last, value, text };
 }
 
-function Session({ session, blocks, focus, change, themed }) {
+function Session({ session, blocks, focus, change, themed, options, help }) {
   const views = VIEWS.filter((name) => name !== "compare" || session.sessions === 2 || api.carried?.compare);
   const view = views.includes(focus.view) ? focus.view : INITIAL[session.mode] || "sequence";
-  const [help, setHelp] = useState(false);
   const [deliveries, setDeliveries] = useState(false);
-  const [apartMost, setApartMost] = useState(0);
+  const [length, setLength] = useState({ last: 0, lines: 0 }); // of the runs in Beside
   const search = useRef();
   const page = useRef(10);
 
@@ -108,35 +110,39 @@ function Session({ session, blocks, focus, change, themed }) {
   const at = Math.max(1, Math.min(events || 1, focus.at || 1));
   const filter = useFilter(0, focus.filter, session);
   const { findings, why, marks } = useFindings(0, session);
-  const options = useOptions();
   const setups = [setupOf(focus, ""), setupOf(focus, "2")];
   const replaying = view === "replay" || view === "beside";
   const runs = [useRun(setups[0], replaying), useRun(setups[1], view === "beside")];
   const compared = useCompare(views.includes("compare") && view === "compare");
   const other = useOther(session);
 
-  const last = {
-    replay: runs[0].story ? lastStep(runs[0].story) : 0,
-    beside: apartMost,
-    compare: compared?.rows.length || 0,
+  const story = runs[0].story;
+  const rows = compared?.rows.length || 0;
+  const most = {
+    replay: { last: story ? lastStep(story) : 0, lines: story?.lines || 0 },
+    beside: length,
+    compare: { last: rows, lines: rows },
   }[view];
-  const focused = view === "compare" ? focus.step || 1 : focus.step;
-  const cursor = cursorOf(view, at, focused, events, last);
-  const setStep = (step) => change({ step: step >= last && view !== "compare" ? undefined : step });
-  const pick = (seq) => change({ at: seq, ...(view !== "sequence" && { view: "sequence" }) });
+  const cursor = cursorOf(view, at, view === "compare" ? focus.step || 1 : focus.step, events, most || {});
+  const setStep = (step) => change({ step: step >= cursor.most && view !== "compare" ? undefined : step });
+  const [range, setRange] = useState(null); // of events to copy, that the reader chose
+  const pick = (seq) => {
+    setRange(null);
+    change({ at: seq, ...(view !== "sequence" && { view: "sequence" }) });
+  };
 
   useFirstFound(filter.only, focus.filter, at, change);
   const row = events ? blocks.row(at) : undefined;
   const call = row?.call ? blocks.calls(at).find((one) => one.request === row.call) : undefined;
   const kin = useMemo(() => new Set([row?.call, call?.end].filter(Boolean)), [row?.call, call?.end]);
+  const told = story || runs[0].fault;
   useReady(
-    view === "sequence"
-      ? row !== undefined || (session.done && events === 0)
-      : view === "replay"
-        ? runs[0].story || runs[0].fault
-        : view === "compare"
-          ? compared
-          : runs[0].story || runs[0].fault || session.mode === "explore",
+    {
+      sequence: row !== undefined || (session.done && events === 0),
+      replay: told,
+      beside: told || session.mode === "explore",
+      compare: compared,
+    }[view],
   );
 
   const move = (by) => {
@@ -162,8 +168,12 @@ function Session({ session, blocks, focus, change, themed }) {
     filter: () => search.current.focus(),
     view: (n) => views[n] && change({ view: views[n], step: undefined }),
     theme: themed.toggle,
-    help: () => setHelp(true),
-    escape: () => (document.activeElement === search.current ? search.current.blur() : change({ filter: "" })),
+    help,
+    escape: () => {
+      setRange(null);
+      if (document.activeElement === search.current) search.current.blur();
+      else change({ filter: "" });
+    },
   };
   const play = usePlay(() => move(1), cursor.value >= cursor.most);
   useKeys({ ...actions, play: play.toggle });
@@ -180,7 +190,7 @@ function Session({ session, blocks, focus, change, themed }) {
         themed={themed}
         filter={filter}
         findings={findings.total}
-        help={() => setHelp(true)}
+        help={help}
         search={search}
         deliveries={deliveries}
         setDeliveries={setDeliveries}
@@ -193,6 +203,8 @@ function Session({ session, blocks, focus, change, themed }) {
             blocks={blocks}
             at={at}
             pick={pick}
+            range={range}
+            setRange={setRange}
             kin={kin}
             only={filter.only}
             marks={marks}
@@ -212,19 +224,28 @@ function Session({ session, blocks, focus, change, themed }) {
             options={options}
             change={change}
             session={session}
-            most={apartMost}
-            setMost={setApartMost}
+            setLength={setLength}
             {...stepping}
           />
         )}
         {view === "compare" && <Compare answer={compared} session={session} other={other} {...stepping} />}
         {view === "sequence" && (
-          <Side s={0} session={session} at={at} row={row} call={call} pick={pick} findings={findings} why={why} />
+          <Side s={0} session={session} at={at} row={row} call={call} pick={pick} findings={findings} why={why}>
+            {!api.carried && (
+              <Range
+                s={0}
+                range={range || (call ? [call.request, call.end || at] : [at, at])}
+                setRange={setRange}
+                filter={focus.filter}
+              />
+            )}
+          </Side>
         )}
       </main>
       <Footer cursor={cursor} move={move} set={view === "sequence" ? pick : setStep} play={play} />
-      <Help open={help} close={() => setHelp(false)} />
-      <div class="heard" role="status">{`${cursor.noun} ${cursor.value} of ${cursor.most}`}</div>
+      <div class="heard" role="status">
+        {cursor.text}
+      </div>
     </div>
   );
 }

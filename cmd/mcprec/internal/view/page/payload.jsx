@@ -2,6 +2,8 @@
 import { h, Fragment } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import * as api from "./api.js";
+import { Copy } from "./copy.jsx";
+import { useAnswer } from "./data.js";
 import { scan } from "./scan.js";
 import { bytes, plain, plainLines } from "./text.js";
 
@@ -11,27 +13,17 @@ const MEMBERS = 100; // of a branch
 const TEXT = 200_000; // characters
 const HEX = 4096; // bytes
 
-// useFrame returns a page of an event's payload. A held key passes many events, so it waits
-// a little before it asks.
-function useFrame(s, seq, from, size) {
-  const [answer, setAnswer] = useState(null);
-  useEffect(() => {
-    let wanted = true;
-    const timer = setTimeout(() => {
-      const keep = (value) => wanted && setAnswer(value);
-      api.frame(s, seq, from).then(keep, (fault) => keep({ seq, from, fault: fault.message }));
-    }, 40);
-    return () => {
-      wanted = false;
-      clearTimeout(timer);
-    };
-  }, [s, seq, from, size]);
-  return answer && answer.seq === seq && answer.from === from ? answer : null;
-}
+// PAUSE is how long in ms the page waits before it asks: a held key passes many events.
+export const PAUSE = 40;
 
 export function Payload({ s, seq, size }) {
   const [from, setFrom] = useState(0);
-  const frame = useFrame(s, seq, from, size);
+  const answer = useAnswer(
+    () => api.frame(s, seq, from).then((frame) => ({ of: seq + " " + from, ...frame })),
+    [s, seq, from, size],
+    PAUSE,
+  );
+  const frame = answer?.fault || answer?.of === seq + " " + from ? answer : null;
   useEffect(() => setFrom(0), [s, seq]);
   return (
     <section id="payload" aria-label="Payload" data-seq={frame ? seq : undefined}>
@@ -83,7 +75,7 @@ function Frame({ frame }) {
             {name}
           </button>
         ))}
-        {frame.text !== undefined && <Copy text={frame.text} />}
+        {frame.text !== undefined && <Copy label="Copy" text={() => frame.text} />}
         <span class="dim">
           {bytes(frame.size)}
           {frame.redacted ? ", masked" : ""}
@@ -103,22 +95,6 @@ function Frame({ frame }) {
       )}
       {form === "Bytes" && <Hex frame={frame} />}
     </>
-  );
-}
-
-function Copy({ text }) {
-  const [said, say] = useState("Copy");
-  const copy = () => {
-    const written = navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject();
-    written.then(
-      () => say("Copied"),
-      () => say("The browser refused"),
-    );
-  };
-  return (
-    <button onClick={copy} aria-live="polite">
-      {said}
-    </button>
   );
 }
 

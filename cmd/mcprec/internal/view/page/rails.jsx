@@ -57,19 +57,13 @@ function Rail({ call, x, life, yOf, height, on }) {
   const ties = `M${life - away} ${top}H${x}`;
   const tone = call.how === "answered" ? call.dir : "fault";
   const says = `call #${call.request}, ` + (call.end ? `${call.how} at #${call.end}` : "not answered");
-  if (!call.end) {
-    return (
-      <g class={on ? "on" : ""}>
-        <path class="rail fault" d={`${ties}V${top + ROW / 2}`} />
-        <path class="rail never" d={`M${x} ${top + ROW / 2}V${foot}`}>
-          <title>{says}</title>
-        </path>
-      </g>
-    );
-  }
   return (
     <g class={on ? "on" : ""}>
-      <path class={`rail ${tone} ${call.how}`} d={`${ties}V${foot}H${life - away}`}>
+      {!call.end && <path class="rail fault" d={`${ties}V${top + ROW / 2}`} />}
+      <path
+        class={"rail " + (call.end ? `${tone} ${call.how}` : "never")}
+        d={call.end ? `${ties}V${foot}H${life - away}` : `M${x} ${top + ROW / 2}V${foot}`}
+      >
         <title>{says}</title>
       </path>
     </g>

@@ -2,119 +2,130 @@
 import { h, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
+import { useAnswer } from "./data.js";
 import { roomsOf } from "./focus.js";
-import { Run, sizeOf } from "./run.jsx";
-import { hangs, lastStep, LINE, storyOf, TOP, yOf } from "./story.js";
+import { Fault } from "./frame.jsx";
+import { Heads, Run, sizeOf } from "./run.jsx";
+import { hangs, hangsOf, lastStep, LINE, storyOf, yOf } from "./story.js";
 import { useSize } from "./sequence.jsx";
+import { Jump, Linked } from "./side.jsx";
 import { plain } from "./text.js";
 
 // useRun returns {story, fault} of a setup, once it is needed; the story before stays until the next one is here.
 export function useRun(setup, needed) {
-  const [answer, setAnswer] = useState({});
-  useEffect(() => {
-    if (!needed) return;
-    let wanted = true;
-    const keep = (value) => wanted && setAnswer(value);
-    api.run(setup).then(
-      (run) => keep(run.error ? { fault: run.error } : { story: storyOf(run) }),
-      (fault) => keep({ fault: fault.message }),
-    );
-    return () => (wanted = false);
-  }, [needed, setup.client, setup.server, setup.capacity]);
-  return answer;
+  const ask = () =>
+    needed ? api.run(setup).then((run) => (run.error ? { fault: run.error } : { story: storyOf(run) })) : undefined;
+  return useAnswer(ask, [needed, setup.client, setup.server, setup.capacity]) || {};
 }
 
-// useOptions returns the models and capacities to choose from.
+// useOptions returns the models, capacities and words of replays.
 export function useOptions() {
-  const [options, setOptions] = useState(null);
-  useEffect(() => {
-    api.options().then(setOptions, () => {});
-  }, []);
-  return options;
+  const options = useAnswer(api.options, []);
+  return options?.fault ? null : options;
 }
 
-export function Verdict({ run }) {
-  const failed = run.verdict ? run.verdict.verdict === "hang" : run.hang;
+export function Verdict({ run, words }) {
   return (
-    <strong class={"verdict " + (failed ? "hang" : "pass")} role="status">
+    <strong
+      class={"verdict " + (hangsOf(run) ? "hang" : "pass")}
+      role="status"
+      title={said(words, run.words)
+        .map(({ word, means }) => `${word}: ${means}`)
+        .join("\n")}
+    >
       {run.words}
     </strong>
   );
 }
 
-// ModelPicker offers the models, then the SDKs whose models are known, of one end.
-function ModelPicker({ end, name, value, options, change }) {
-  const fits = options.models.filter((model) => !model.end || model.end === end);
-  const models = fits.filter((model) => !model.value.includes("@"));
-  const sdks = fits.filter((model) => model.value.includes("@"));
-  const known = fits.some((model) => model.value === value);
+// said returns the words of Go's list that a text has.
+const said = (words, text) => (words || []).filter(({ word }) => new RegExp(`\\b${word}s?\\b`).test(text));
+
+// Picker is a select with a label. groups lists names with their choices: {value, text, why}.
+function Picker({ label, name, value, title, groups, pick }) {
   return (
     <label>
-      {end}{" "}
-      <select
-        name={name}
-        value={value}
-        onChange={(event) => change({ [name]: event.target.value })}
-        title={fits.find((model) => model.value === value)?.why}
-      >
-        {!known && <option value={value}>{value}</option>}
-        <optgroup label="Models">
-          {models.map((model) => (
-            <option key={model.value} value={model.value} title={model.why}>
-              {model.text}
-            </option>
-          ))}
-        </optgroup>
-        {sdks.length > 0 && (
-          <optgroup label="SDKs">
-            {sdks.map((model) => (
-              <option key={model.value} value={model.value} title={model.why}>
-                {model.text}
+      {label}{" "}
+      <select name={name} value={value} title={title} onChange={(event) => pick(event.target.value)}>
+        {groups.map(([heading, choices]) => (
+          <optgroup key={heading} label={heading}>
+            {choices.map((choice) => (
+              <option key={choice.value} value={choice.value} title={choice.why}>
+                {choice.text}
               </option>
             ))}
           </optgroup>
-        )}
-      </select>
-    </label>
-  );
-}
-
-// Capacities offers the rooms of the transport, one for each direction.
-function Capacities({ name, value, options, change }) {
-  const rooms = roomsOf(value);
-  const pick = (n, room) => {
-    const [c2s, s2c] = rooms.with(n, room);
-    change({ [name]: c2s === s2c ? c2s : `c2s=${c2s},s2c=${s2c}` });
-  };
-  return ["capacity to server", "to client"].map((label, n) => (
-    <label key={n}>
-      {label}{" "}
-      <select
-        name={n ? name + "-back" : name}
-        value={rooms[n]}
-        title={"How many frames the transport holds on their way to the " + ["server", "client"][n]}
-        onChange={(event) => pick(n, event.target.value)}
-      >
-        {[...new Set([...options.capacities, rooms[n]])].map((room) => (
-          <option key={room} value={room}>
-            {room}
-          </option>
         ))}
       </select>
     </label>
-  ));
+  );
 }
 
-// Setup has the pickers of a replay. second is "2" for the one beside.
+// Setup has the pickers of a replay: the models, then the SDKs whose models are known, of each
+// end, and the rooms of the transport, in each direction. second is "2" for the one beside.
 export function Setup({ setup, second = "", options, change }) {
   if (!options) return null;
+  const rooms = roomsOf(setup.capacity);
+  const pickRoom = (n, room) => {
+    const [c2s, s2c] = rooms.with(n, room);
+    change({ ["capacity" + second]: c2s === s2c ? c2s : `c2s=${c2s},s2c=${s2c}` });
+  };
+  const groupsOf = (end, chosen) => {
+    const fits = options.models.filter((model) => !model.end || model.end === end);
+    if (!fits.some((model) => model.value === chosen)) fits.unshift({ value: chosen, text: chosen });
+    return [
+      ["Models", fits.filter((model) => !isSDK(model))],
+      ["SDKs", fits.filter(isSDK)],
+    ];
+  };
+  const roomsWith = (chosen) =>
+    [...new Set([...options.capacities, chosen])].map((room) => ({ value: room, text: room }));
   return (
     <>
-      <ModelPicker end="client" name={"client" + second} value={setup.client} options={options} change={change} />
-      <ModelPicker end="server" name={"server" + second} value={setup.server} options={options} change={change} />
-      <Capacities name={"capacity" + second} value={setup.capacity} options={options} change={change} />
+      {["client", "server"].map((end) => (
+        <Picker
+          key={end}
+          label={end}
+          name={end + second}
+          value={setup[end]}
+          title={meaningOf(options, setup[end])}
+          groups={groupsOf(end, setup[end])}
+          pick={(model) => change({ [end + second]: model })}
+        />
+      ))}
+      {["to server", "to client"].map((way, n) => (
+        <Picker
+          key={way}
+          label={n ? way : "capacity " + way}
+          name={"capacity" + second + (n ? "-back" : "")}
+          value={rooms[n]}
+          title={"How many frames the transport holds on their way " + way}
+          groups={[["Frames", roomsWith(rooms[n])]]}
+          pick={(room) => pickRoom(n, room)}
+        />
+      ))}
     </>
   );
+}
+
+const isSDK = (model) => model.value.includes("@");
+
+const meaningOf = (options, model) => options?.models.find((one) => one.value === model)?.why;
+
+// usePrinted says whether the page is being printed, when nothing scrolls.
+function usePrinted() {
+  const [printed, setPrinted] = useState(false);
+  useEffect(() => {
+    const begin = () => setPrinted(true);
+    const end = () => setPrinted(false);
+    addEventListener("beforeprint", begin);
+    addEventListener("afterprint", end);
+    return () => {
+      removeEventListener("beforeprint", begin);
+      removeEventListener("afterprint", end);
+    };
+  }, []);
+  return printed;
 }
 
 // Stage scrolls drawings of runs together. Only what is in sight is drawn. It keeps the step in
@@ -123,16 +134,17 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions }) {
   const box = useRef();
   const { width, height } = useSize(box);
   const [at, setAt] = useState(0);
-  const each = Math.max(stories.length > 1 ? 320 : 280, Math.floor(width / stories.length));
+  const printed = usePrinted();
+  const each = Math.max(180, Math.floor(width / stories.length));
   const whole = Math.max(...stories.map((story) => sizeOf(story, each, apart).height));
   useLayoutEffect(() => {
     if (!height) return;
     const most = Math.max(...stories.map(lastStep));
     const y = yOf(Math.min(step, most), apart);
     const { scrollTop } = box.current;
-    if (step >= most && stories.some(hangs))
-      box.current.scrollTop = Math.max(0, Math.min(whole - height, y - TOP * 2));
-    else if (y - LINE < scrollTop + TOP || y + LINE > scrollTop + height - 30) box.current.scrollTop = y - height / 2;
+    const room = height - box.current.querySelector(".top").offsetHeight;
+    if (step >= most && stories.some(hangs)) box.current.scrollTop = Math.min(whole - room, y - 4 * LINE);
+    else if (y < scrollTop + LINE || y > scrollTop + room - 2 * LINE) box.current.scrollTop = y - room / 2;
   }, [step, stories[0], stories[1], apart, height > 0, each]);
   const click = (event) => {
     const line = event.target.closest("[data-step]")?.dataset.step;
@@ -148,23 +160,33 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions }) {
       onScroll={() => setAt(box.current.scrollTop)}
       onClick={click}
     >
-      {width > 0 &&
-        stories.map((story, n) => (
-          <div class="run" key={n} style={{ width: `${each}px` }}>
-            {captions && <div class="caption">{captions[n]}</div>}
-            <Run
-              story={story}
-              width={each}
-              height={whole}
-              from={at - 300}
-              to={at + height + 300}
-              head={at}
-              step={step}
-              apart={apart}
-              setups={setups[n]}
-            />
+      {width > 0 && (
+        <>
+          <div class="top">
+            {stories.map((story, n) => (
+              <div class="run" key={n} style={{ width: `${each}px` }}>
+                {captions && <div class="caption">{captions[n]}</div>}
+                <Heads story={story} width={each} setup={setups[n]} apart={apart} />
+              </div>
+            ))}
           </div>
-        ))}
+          <div class="runs">
+            {stories.map((story, n) => (
+              <div class="run" key={n} style={{ width: `${each}px` }}>
+                <Run
+                  story={story}
+                  width={each}
+                  height={whole}
+                  from={printed ? 0 : at - 300}
+                  to={printed ? whole : at + height + 300}
+                  step={step}
+                  apart={apart}
+                />
+              </div>
+            ))}
+          </div>
+        </>
+      )}
     </div>
   );
 }
@@ -177,18 +199,19 @@ export function Replay({ run, setup, options, change, step, setStep, pick }) {
       <div id="replay" class="view">
         <div class="setup">
           <Setup setup={setup} options={options} change={change} />
-          {story && <Verdict run={story.run} />}
-          <button onClick={() => change({ view: "beside" })}>Put another beside it</button>
+          {story && <Verdict run={story.run} words={options?.words} />}
+          <button
+            title="Replay the session under other models or capacities too, and see where the two part (3)"
+            onClick={() => change({ view: "beside" })}
+          >
+            Put another beside it
+          </button>
         </div>
-        {fault && (
-          <p class="warn" role="alert">
-            {plain(fault)}
-          </p>
-        )}
+        {fault && <Fault text={fault} />}
         {story && !fault && <Stage stories={[story]} setups={[setup]} step={step} setStep={setStep} />}
       </div>
       <aside id="side" aria-label="The verdict" tabIndex={0}>
-        {story && !fault && <Words run={story.run} pick={pick} />}
+        {story && !fault && <Words run={story.run} setup={setup} options={options} pick={pick} />}
       </aside>
     </>
   );
@@ -206,18 +229,28 @@ const List = ({ title, lines }) =>
     </section>
   );
 
-// Words is the verdict in the words of Go.
-export function Words({ run, pick }) {
+// Words is the verdict in the words of Go, with what they mean.
+function Words({ run, setup, options, pick }) {
   const { verdict } = run;
+  const parts = [run.words, verdict.explanation, verdict.waits, verdict.changes].map((part) => JSON.stringify(part));
+  const words = said(options?.words, parts.join(" "));
+  const summary = verdict.summary || "";
   return (
     <>
       <h1>{run.words}</h1>
-      {verdict.summary && !run.words.toLowerCase().startsWith(verdict.summary.toLowerCase()) && (
+      {summary && (
         <p>
-          <strong>{plain(verdict.summary)}</strong>
+          <strong>{plain(summary[0].toUpperCase() + summary.slice(1))}.</strong>
         </p>
       )}
-      <p>{plain(verdict.explanation) || "Both ends come to the end of the session."}</p>
+      <p>
+        <Linked text={verdict.explanation || "Both ends come to the end of the session."} pick={pick} />
+      </p>
+      <dl class="said">
+        {["client", "server"].map((end) => (
+          <Term key={end} word={`${end} ${setup[end]}`} means={meaningOf(options, setup[end])} />
+        ))}
+      </dl>
       {verdict.waits.length > 0 && (
         <section>
           <h2>Who waits for whom</h2>
@@ -227,12 +260,34 @@ export function Words({ run, pick }) {
         </section>
       )}
       <List title="What changes it" lines={verdict.changes} />
+      {words.length > 0 && (
+        <section>
+          <h2>What the words mean</h2>
+          <Terms words={words} />
+        </section>
+      )}
       <Unanswered list={verdict.unanswered} pick={pick} />
       <List title="Assumptions" lines={verdict.assumptions} />
       <List title="Warnings" lines={verdict.warnings} />
     </>
   );
 }
+
+const Term = ({ word, means }) => (
+  <>
+    <dt>{plain(word)}</dt>
+    <dd>{plain(means)}</dd>
+  </>
+);
+
+// Terms lists words with what they mean.
+export const Terms = ({ words }) => (
+  <dl class="said">
+    {words.map(({ word, means }) => (
+      <Term key={word} word={word} means={means} />
+    ))}
+  </dl>
+);
 
 function Waits({ wait, inCycle, pick }) {
   return (
@@ -241,16 +296,13 @@ function Waits({ wait, inCycle, pick }) {
       {wait.holds && (
         <>
           <br />
-          holds {plain(wait.holds)}
+          holds <Linked text={wait.holds} pick={pick} />
         </>
       )}
       <br />
-      <span class="dim">{plain(wait.why)}</span>{" "}
-      {wait.seq > 0 && (
-        <button class="jump" onClick={() => pick(wait.seq)}>
-          #{wait.seq}
-        </button>
-      )}
+      <span class="dim">
+        <Linked text={wait.why} pick={pick} />
+      </span>
     </p>
   );
 }
@@ -262,10 +314,7 @@ const Unanswered = ({ list, pick }) =>
       <ul class="bare">
         {list.map((one) => (
           <li key={one.seq}>
-            <button class="jump" onClick={() => pick(one.seq)}>
-              #{one.seq}
-            </button>{" "}
-            {plain(one.call)}, owed by the {one.owes}, waited {one.waited}
+            <Jump seq={one.seq} pick={pick} /> {plain(one.call)}, owed by the {one.owes}, waited {one.waited}
           </li>
         ))}
       </ul>

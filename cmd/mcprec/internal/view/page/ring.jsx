@@ -1,111 +1,130 @@
 // The ring: who waits for whom. Those of the cycle stand round it, the client's parts at the left
 // and the server's at the right; the others stand below, dashed.
 import { h, Fragment } from "preact";
+import { LETTER } from "./arrow.jsx";
 import { clip } from "./text.js";
 
-const BOX = 60; // height of a box
-const GAP = 26; // between boxes that stand in a column
-const NARROW = 560; // below this the ring is a column
-const RADIUS = 104;
-
-const sideOf = (name) => (/client/.test(name) ? -1 : /server/.test(name) ? 1 : 0);
+const LINE = 15; // height of a line in a box
+const SMALL = 6.7; // width of a letter of the 11 px monospaced font
+const GAP = 28; // between boxes that stand in a column
+const NARROW = 800; // below this the ring is a column
+const WIDEST = 420; // box of a column
+const TIP = 6; // between an arrow's tip and its box
 
 // wrap breaks a text into at most a number of lines.
 function wrap(text, letters, most) {
-  const lines = [""];
+  const lines = [];
   for (const word of text.split(" ")) {
-    const longer = lines.at(-1) ? lines.at(-1) + " " + word : word;
-    if (longer.length <= letters || lines.length === most) lines[lines.length - 1] = longer;
+    const longer = lines.length ? lines.at(-1) + " " + word : word;
+    if (lines.length && (longer.length <= letters || lines.length === most)) lines[lines.length - 1] = longer;
     else lines.push(word);
   }
   return lines.map((line) => clip(line, letters));
 }
 
-// around places the cycle on an ellipse, turned so that most parts stand on their own side.
-function around(cycle, width, top) {
-  const n = cycle.length;
-  const box = Math.min(310, width * 0.31);
-  const across = n === 1 ? 0 : Math.min(width / 2 - box / 2 - 12, 350);
-  const radius = n <= 2 ? 24 : n > 4 ? RADIUS * 1.5 : RADIUS;
-  const middle = { x: width / 2, y: top + radius + BOX / 2 + 14 };
-  const angle = (k, turn) => ((k + turn) / n) * 2 * Math.PI - (n === 2 ? 0 : Math.PI / 2);
-  const score = (turn) => cycle.reduce((sum, name, k) => sum + sideOf(name) * Math.cos(angle(k, turn)), 0);
-  let best = 0;
-  for (let turn = 1; turn < n; turn++) if (score(turn) > score(best) + 1e-9) best = turn;
-  const nodes = cycle.map((name, k) => ({
-    name,
-    box,
-    x: middle.x + across * Math.cos(angle(k, best)),
-    y: middle.y + (n <= 2 ? 0 : radius) * Math.sin(angle(k, best)),
-  }));
-  return { nodes, middle, foot: middle.y + (n <= 2 ? 0 : radius) + BOX / 2 };
+// boxesOf returns a box for each part that waits, or is waited for in the cycle.
+function boxesOf({ verdict, parts }, width, upright) {
+  const room = Math.min(upright ? width - (width < 300 ? 40 : 64) : width * 0.31, upright ? WIDEST : 310);
+  const names = new Set([...verdict.cycle, ...verdict.waits.map((wait) => wait.who)]);
+  return [...names].map((name) => {
+    const place = verdict.waits.findIndex((wait) => wait.who === name);
+    const { holds, why = "" } = verdict.waits[place] || {};
+    const heads = wrap(name, (room - 14) / LETTER, 3);
+    const notes = wrap(holds ? "holds " + holds : why, (room - 14) / SMALL, upright ? 4 : 3);
+    return {
+      name,
+      heads,
+      notes,
+      title: [name, holds && "holds " + holds, why].filter(Boolean).join("; "),
+      side: { client: -1, server: 1 }[parts[place]?.end] || 0,
+      width: room,
+      height: (heads.length + notes.length) * LINE + 18,
+      aside: !verdict.cycle.includes(name),
+    };
+  });
 }
 
-// column places the cycle one below the other, where there is no room for a ring.
-function column(cycle, width, top) {
-  const box = width - 64;
-  const nodes = cycle.map((name, k) => ({
-    name,
-    box,
-    x: width / 2,
-    y: top + 20 + BOX / 2 + k * (BOX + GAP),
-    row: k,
-  }));
-  return { nodes, middle: null, foot: nodes.at(-1).y + BOX / 2 };
+// around places the boxes of a cycle on an ellipse, turned so that most stand on their own side.
+function around(cycle, width, top) {
+  const n = cycle.length;
+  const height = Math.max(...cycle.map((box) => box.height));
+  const across = n === 1 ? 0 : Math.min(width / 2 - cycle[0].width / 2 - 12, 350);
+  const radius = n <= 2 ? 0 : (height + 44) * (n > 4 ? 1.5 : 1);
+  const middle = { x: width / 2, y: top + radius + height / 2 };
+  const angle = (k, turn) => ((k + turn) / n) * 2 * Math.PI - (n === 2 ? 0 : Math.PI / 2);
+  const score = (turn) => cycle.reduce((sum, box, k) => sum + box.side * Math.cos(angle(k, turn)), 0);
+  let best = 0;
+  for (let turn = 1; turn < n; turn++) if (score(turn) > score(best) + 1e-9) best = turn;
+  cycle.forEach((box, k) => {
+    box.x = middle.x + across * Math.cos(angle(k, best));
+    box.y = middle.y + radius * Math.sin(angle(k, best));
+    box.height = height;
+  });
+  return middle;
+}
+
+// below places boxes in a column under a height, and returns where it ends.
+function below(boxes, x, top) {
+  for (const box of boxes) {
+    box.x = x;
+    box.y = top + box.height / 2;
+    top += box.height + GAP;
+  }
+  return top;
 }
 
 // layout places every part that waits.
-export function layout(verdict, width, top) {
+export function layout(run, width, top) {
   const upright = width < NARROW;
-  const placed = (upright ? column : around)(verdict.cycle, width, top + 12);
-  const byName = new Map(placed.nodes.map((node) => [node.name, node]));
-  const rest = [...new Set(verdict.waits.map((wait) => wait.who))].filter((name) => !byName.has(name));
-  const box = placed.nodes[0]?.box || Math.min(310, width - 24);
-  const taken = new Map(); // how many stand in each place below
-  for (const name of rest) {
-    const target = byName.get(verdict.waits.find((wait) => wait.who === name).waits_for);
-    const x = target && !upright ? target.x : width / 2;
-    const level = taken.get(Math.round(x)) || 0;
-    taken.set(Math.round(x), level + 1);
-    byName.set(name, { name, box, x, y: placed.foot + GAP + 12 + BOX / 2 + level * (BOX + GAP), aside: true });
+  const boxes = boxesOf(run, width, upright);
+  const cycle = run.verdict.cycle.map((name) => boxes.find((box) => box.name === name));
+  let middle = null;
+  let foot = top + 20;
+  if (upright) foot = below(cycle, width / 2, foot);
+  else if (cycle.length > 0) {
+    middle = around(cycle, width, foot);
+    foot = Math.max(...cycle.map((box) => box.y + box.height / 2)) + GAP;
   }
-  const levels = Math.max(0, ...taken.values());
-  return { byName, upright, middle: placed.middle, bottom: placed.foot + levels * (BOX + GAP) + 34 };
+  cycle.forEach((box, k) => (box.next = cycle[(k + 1) % cycle.length]));
+  let bottom = foot;
+  const columns = new Map(); // x → where the column below ends
+  for (const box of boxes.filter((box) => box.aside)) {
+    const awaited = run.verdict.waits.find((wait) => wait.who === box.name).waits_for;
+    const target = boxes.find((other) => other.name === awaited);
+    const x = target?.x && !upright ? target.x : width / 2;
+    box.far = columns.has(x) || upright; // other boxes may stand between
+    columns.set(x, below([box], x, columns.get(x) || foot));
+    bottom = Math.max(bottom, columns.get(x));
+  }
+  return { boxes, upright, middle, bottom };
 }
 
-// border cuts the line between two boxes at the border of the first.
-function border(from, to) {
+// path leads from a box to another: past the side of those between, or straight, or in a bow
+// along the outside of the ring.
+function path(from, to, { upright, middle }, both) {
   const dx = to.x - from.x;
   const dy = to.y - from.y;
-  const share = Math.min((from.box / 2 + 5) / Math.abs(dx || 1e-9), (BOX / 2 + 5) / Math.abs(dy || 1e-9));
-  return { x: from.x + dx * share, y: from.y + dy * share };
-}
-
-// path leads from one box to another: a bow round the middle of the ring, a straight line, or,
-// in a column, round the side of the boxes between.
-function path(from, to, { upright, middle }) {
-  if (upright && !(to.row === from.row + 1)) {
+  if (from.far || (upright && !(to === from.next && dy > 0))) {
     const side = from.aside ? 1 : -1;
-    const edge = from.x + (side * from.box) / 2;
-    const far = edge + side * 18;
-    return `M${edge + side * 2} ${from.y}H${far}V${to.y}H${edge + side * 5}`;
+    const edge = from.x + (side * from.width) / 2;
+    return `M${edge} ${from.y}H${edge + side * 16}V${to.y}H${edge + side * TIP}`;
   }
-  const a = border(from, to);
-  const b = border(to, from);
-  if (upright || from.aside || !middle) return `M${a.x} ${a.y}L${b.x} ${b.y}`;
-  const half = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
-  const flat = Math.abs(from.y - to.y) < 1; // of two: one bow above and one below
-  const bend = flat
-    ? { x: half.x, y: half.y + (from.x < to.x ? -46 : 46) }
-    : { x: half.x + (half.x - middle.x) * 0.28, y: half.y + (half.y - middle.y) * 0.28 };
-  return `M${a.x} ${a.y}Q${bend.x} ${bend.y} ${b.x} ${b.y}`;
+  const right = Math.sign(dx);
+  const down = Math.sign(dy);
+  const side = from.x + (right * from.width) / 2;
+  const foot = from.y + (down * from.height) / 2;
+  const before = { x: to.x - right * (to.width / 2 + TIP), y: to.y - down * (to.height / 2 + TIP) };
+  if (Math.abs(dx) < from.width / 2) return `M${(from.x + to.x) / 2} ${foot}V${before.y}`;
+  if (Math.abs(dy) < from.height / 2) return `M${side} ${(from.y + to.y) / 2 - (both ? right * 12 : 0)}H${before.x}`;
+  if (Math.abs(from.y - middle.y) > Math.abs(to.y - middle.y))
+    return `M${side} ${from.y}Q${to.x} ${from.y} ${to.x} ${before.y}`;
+  return `M${from.x} ${foot}Q${from.x} ${to.y} ${before.x} ${to.y}`;
 }
 
-export function Ring({ verdict, width, top, dim }) {
-  const placed = layout(verdict, width, top);
-  const edges = verdict.waits.filter((wait) => placed.byName.has(wait.waits_for));
-  const first = new Map();
-  for (const wait of verdict.waits) if (!first.has(wait.who)) first.set(wait.who, wait);
+export function Ring({ run, width, top, dim }) {
+  const { verdict } = run;
+  const placed = layout(run, width, top);
+  const boxOf = (name) => placed.boxes.find((box) => box.name === name);
   const told = verdict.cycle.length
     ? verdict.cycle.join(" waits for ") + " waits for " + verdict.cycle[0]
     : verdict.explanation;
@@ -119,8 +138,8 @@ export function Ring({ verdict, width, top, dim }) {
             viewBox="0 0 10 10"
             refX="9"
             refY="5"
-            markerWidth="7"
-            markerHeight="7"
+            markerWidth="6"
+            markerHeight="6"
             orient="auto"
           >
             <path class={name} d="M0 0L10 5L0 10Z" />
@@ -133,50 +152,46 @@ export function Ring({ verdict, width, top, dim }) {
           each waits for the next
         </text>
       )}
-      {edges.map((wait, n) => {
-        const from = placed.byName.get(wait.who);
-        const aside = from.aside;
+      {verdict.waits.map((wait, n) => {
+        const from = boxOf(wait.who);
+        const to = boxOf(wait.waits_for);
         return (
-          <path
-            key={n}
-            class={"wait" + (aside ? " aside" : "")}
-            marker-end={aside ? "url(#tip-aside)" : "url(#tip)"}
-            d={path(from, placed.byName.get(wait.waits_for), placed)}
-          >
-            <title>{`${wait.who} waits for ${wait.waits_for}: ${wait.why}`}</title>
-          </path>
+          to && (
+            <path
+              key={n}
+              class={"wait" + (from.aside ? " aside" : "")}
+              marker-end={from.aside ? "url(#tip-aside)" : "url(#tip)"}
+              d={path(from, to, placed, verdict.cycle.length === 2)}
+            >
+              <title>{`${wait.who} waits for ${wait.waits_for}: ${wait.why}`}</title>
+            </path>
+          )
         );
       })}
-      {[...placed.byName.values()].map((node) => (
-        <Box key={node.name} node={node} wait={first.get(node.name)} />
+      {placed.boxes.map((box) => (
+        <Box key={box.name} box={box} />
       ))}
     </g>
   );
 }
 
-function Box({ node, wait }) {
-  const note = wait ? (wait.holds ? "holds " + wait.holds : wait.why) : "";
-  const lines = wrap(note, (node.box - 14) / 6.7, 2);
+function Box({ box }) {
+  const first = box.y - ((box.heads.length + box.notes.length) * LINE) / 2 + 11;
   return (
-    <g class={"node" + (node.aside ? " aside" : "")} data-name={node.name}>
-      <rect x={node.x - node.box / 2} y={node.y - BOX / 2} width={node.box} height={BOX} rx="7" />
-      <text text-anchor="middle" x={node.x} y={node.y - (lines.length > 1 ? 12 : 5)}>
-        {clip(node.name, (node.box - 12) / 7.3)}
-      </text>
-      {lines.map((line, n) => (
+    <g class={"node" + (box.aside ? " aside" : "")} data-name={box.name}>
+      <rect x={box.x - box.width / 2} y={box.y - box.height / 2} width={box.width} height={box.height} rx="7" />
+      {[...box.heads, ...box.notes].map((line, n) => (
         <text
           key={n}
-          class="small dim"
+          class={n < box.heads.length ? "" : "small dim"}
           text-anchor="middle"
-          x={node.x}
-          y={node.y + (lines.length > 1 ? 5 : 14) + n * 15}
+          x={box.x}
+          y={first + n * LINE}
         >
           {line}
         </text>
       ))}
-      <title>
-        {node.name + (wait ? ": " + [wait.holds && "holds " + wait.holds, wait.why].filter(Boolean).join("; ") : "")}
-      </title>
+      <title>{box.title}</title>
     </g>
   );
 }

@@ -12,10 +12,10 @@ export const isFrame = (row) => frames.has(row.kind);
 // LONG is a gap in ns that is worth words.
 const LONG = 1e9;
 
-export function Row({ seq, row, y, gap, columns, picked, kin, mark, byStream }) {
+export function Row({ seq, row, y, gap, columns, picked, kin, marked, mark, byStream }) {
   const middle = y + ROW / 2;
   return (
-    <g class={classes("row", picked && "pick", kin && "kin", row && row.kind)} data-seq={seq}>
+    <g class={classes("row", picked && "pick", kin && "kin", marked && "marked", row && row.kind)} data-seq={seq}>
       <rect class="ground" x="0" y={y} width={columns.width} height={ROW} />
       {mark && <Mark mark={mark} y={middle} />}
       <text class="small dim" text-anchor="end" x={columns.event} y={y + 16}>

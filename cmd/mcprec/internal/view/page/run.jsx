@@ -1,13 +1,14 @@
 // A run as it is drawn: a line for each tick, what is held at the end, and the ring.
 import { h, Fragment } from "preact";
-import { Arrow, Cross, LETTER, Plate, toneOf } from "./arrow.jsx";
+import { Arrow, Cross, LETTER, Plate, short, toneOf } from "./arrow.jsx";
 import { layout, Ring } from "./ring.jsx";
-import { BREAK, hangs, LINE, lastStep, TOP, writer, yOf } from "./story.js";
+import { BREAK, hangs, LINE, lastStep, writer, yOf } from "./story.js";
 import { clip, count } from "./text.js";
 
 // sizeOf returns where the parts of a drawing of a width stand.
 export function sizeOf(story, width, apart) {
-  const margin = Math.min(190, Math.max(width < 420 ? 56 : 92, width * 0.18));
+  const slim = width < 260;
+  const margin = slim ? 54 : Math.min(190, Math.max(width < 420 ? 56 : 110, width * 0.18));
   const standing = story.held.filter((frame) => !frame.take);
   const below = yOf(story.lines + 1, apart) + 4;
   const end = below + standing.length * 2 * LINE + 8;
@@ -16,18 +17,19 @@ export function sizeOf(story, width, apart) {
   return {
     width,
     narrow: margin < 80,
+    digits: slim ? 20 : 34, // where the numbers of the lines end
     client: margin,
-    server: width - margin,
+    server: width - (slim ? 28 : margin),
     standing,
     below,
     end,
     ring,
-    height: ring ? layout(verdict, width, end + 14).bottom : end + 24,
+    height: ring ? layout(story.run, width, end + 14).bottom : end + 24,
   };
 }
 
 // Run draws the part of a story between two heights of the drawing.
-export function Run({ story, width, height, from, to, step, apart, setups, head }) {
+export function Run({ story, width, height, from, to, step, apart }) {
   const size = sizeOf(story, width, apart);
   const now = Math.min(step, lastStep(story));
   const ended = now > story.lines || !hangs(story);
@@ -39,7 +41,13 @@ export function Run({ story, width, height, from, to, step, apart, setups, head 
   const lines = [];
   for (let line = 1; line <= lastStep(story); line++) if (inside(line, line)) lines.push(line);
   return (
-    <svg width={width} height={Math.max(height, size.height)} role="img" aria-label={told(story)}>
+    <svg
+      width={width}
+      height={Math.max(height, size.height)}
+      viewBox={`0 0 ${width} ${Math.max(height, size.height)}`}
+      role="img"
+      aria-label={told(story)}
+    >
       <rect
         class="cursor"
         x="0"
@@ -84,9 +92,8 @@ export function Run({ story, width, height, from, to, step, apart, setups, head 
       ))}
       {apart > 0 && <Parting size={size} apart={apart} />}
       {size.ring && size.end < to + 60 && (
-        <Ring verdict={story.run.verdict} width={width} top={size.end + 14} dim={!ended} />
+        <Ring run={story.run} width={width} top={size.end + 14} dim={!ended} />
       )}
-      <Heads size={size} setups={setups} story={story} y={head} />
     </svg>
   );
 }
@@ -98,30 +105,36 @@ function told(story) {
 
 const Lifelines = ({ size }) =>
   ["client", "server"].map((end) => (
-    <line key={end} class="life" x1={size[end]} x2={size[end]} y1={TOP - 4} y2={size.end} />
+    <line key={end} class="life" x1={size[end]} x2={size[end]} y1="0" y2={size.end} />
   ));
 
-// Heads stay in sight: y is how far the drawing is scrolled.
-function Heads({ size, setups, story, y }) {
+// Heads stand above the lifelines.
+export function Heads({ story, width, setup, apart }) {
+  const size = sizeOf(story, width, apart);
+  const room = Math.min((width - size.server) * 2, 300) / 6.8;
   return (
-    <g transform={`translate(0 ${y})`}>
-      <rect class="heads" x="0" y="0" width={size.width} height={TOP - 6} />
+    <svg width={width} height="38" viewBox={`0 0 ${width} 38`} aria-hidden="true">
       {["client", "server"].map((end) => (
-        <g key={end}>
-          <text class="end" text-anchor="middle" x={size[end]} y="18">
+        <g key={end} text-anchor="middle">
+          <text class="end" x={size[end]} y="16">
             {end}
           </text>
-          <text class="small dim" text-anchor="middle" x={size[end]} y="32">
-            {clip(setups[end], Math.min(size.client * 2, 300) / 6.8)}
+          <text class="small dim" x={size[end]} y="30">
+            {clip(setup[end] || "", room)}
           </text>
+          {!size.narrow && story.levels.some((level) => level?.inner?.[end]) && (
+            <text class="small dim" x={size[end] + (end === "client" ? -74 : 74)} y="16">
+              inner queue
+            </text>
+          )}
         </g>
       ))}
       {story.skipped > 0 && (
-        <text class="small dim" text-anchor="middle" x={size.width / 2} y="32">
+        <text class="small dim" text-anchor="middle" x={width / 2} y="30">
           {count(story.skipped)} steps before these
         </text>
       )}
-    </g>
+    </svg>
   );
 }
 
@@ -129,7 +142,6 @@ function Parting({ size, apart }) {
   const y = yOf(apart, apart) - LINE / 2 - BREAK / 2;
   return (
     <g class="apart">
-      <rect x="0" y={y} width="5" height={Math.max(0, size.end - y)} />
       <line x1="0" x2={size.width} y1={y} y2={y} />
       <Plate x={size.width / 2} y={y} text="here they part" tone="apart" />
     </g>
@@ -140,16 +152,19 @@ function Parting({ size, apart }) {
 function Step({ line, story, size, apart }) {
   const y = yOf(line, apart);
   const queue = story.levels[line]?.queue;
+  const ended = line > story.lines;
   return (
     <g class="step" data-step={line}>
       <rect x="0" y={y - LINE / 2} width={size.width} height={LINE} fill="transparent" />
-      <text class="small dim" text-anchor="end" x="34" y={y + 4}>
-        {line > story.lines ? "end" : line}
+      <text class={"small " + (ended ? "fault" : "dim")} text-anchor="end" x={size.digits} y={y + 4}>
+        {!ended ? line : size.narrow ? "✕" : "hang"}
       </text>
       {queue && (queue.c2s > 0 || queue.s2c > 0) && size.client > 80 && (
         <text class="small dim" text-anchor="end" x={size.width - 8} y={y + 4}>
           {[queue.c2s && `→${queue.c2s}`, queue.s2c && `←${queue.s2c}`].filter(Boolean).join(" ")}
-          <title>frames in the transport after this step</title>
+          <title>
+            In the transport after this step: {queue.c2s} on the way to the server, {queue.s2c} to the client
+          </title>
         </text>
       )}
     </g>
@@ -170,8 +185,8 @@ const named = (frame) => (frame.row.seq ? `#${frame.row.seq} ` : "") + frame.row
 
 // wayOf returns the arrow of a frame that left its writer's hand: as far as it came.
 function wayOf(frame, size, apart) {
-  const from = frame.dir === "c2s" ? size.client : size.server;
-  const to = frame.dir === "c2s" ? size.server : size.client;
+  const from = size[writer(frame.dir)];
+  const to = size.client + size.server - from;
   const y1 = yOf(frame.take, apart);
   const queued = !frame.give;
   return {
@@ -220,8 +235,8 @@ function Label({ frame, story, size, apart, seen }) {
       {held && (
         <text
           class="small fault"
-          text-anchor={right ? "start" : "end"}
-          x={way.to + (right ? 10 : -10)}
+          text-anchor={right ? "end" : "start"}
+          x={way.to + (right ? -12 : 12)}
           y={way.y2 - 6}
         >
           held
@@ -234,7 +249,7 @@ function Label({ frame, story, size, apart, seen }) {
 // Standing is a frame that never left its writer's hand.
 function Standing({ frame, size, y, apart, seen }) {
   const way = frame.dir === "c2s" ? 1 : -1;
-  const from = frame.dir === "c2s" ? size.client : size.server;
+  const from = size[writer(frame.dir)];
   const end = from + way * (size.server - size.client) * 0.14;
   const anchor = way > 0 ? "start" : "end";
   const room = ((size.server - size.client) * 0.8) / LETTER;
@@ -250,9 +265,10 @@ function Standing({ frame, size, y, apart, seen }) {
       <g class={seen} data-seq={frame.row.seq}>
         <line class="stands" x1={from} x2={end} y1={y} y2={y} />
         <Cross x={end} y={y} />
-        <Plate x={end + way * 12} y={y} text={clip(named(frame), room)} tone="fault" anchor={anchor} />
+        <Plate x={end + way * 12} y={y} text={short(named(frame), room)} tone="fault" anchor={anchor} />
         <text class="small dim" text-anchor={anchor} x={end + way * 12} y={y + 18}>
           {clip(frame.held.text || `in the hand of the ${writer(frame.dir)}'s writer`, room)}
+          <title>{frame.held.text}</title>
         </text>
       </g>
     </>
@@ -265,19 +281,14 @@ function Inner({ end, story, size, apart, lines, seen }) {
   const levels = story.levels;
   if (!levels.some((level) => level?.inner?.[end])) return null;
   const way = end === "client" ? -1 : 1;
-  const x = size[end] + way * 20;
+  const x = size[end] + way * (size.narrow ? 10 : 20);
   const anchor = way < 0 ? "end" : "start";
   const shown = lines.filter((line) => levels[line]?.inner?.[end]);
   return (
     <g class="inner">
-      {!size.narrow && (
-        <text class="small dim" text-anchor={anchor} x={x} y={TOP + 4}>
-          inner queue
-        </text>
-      )}
       {shown.map((line) => {
         const { size: filled = 0, room = 0, stuck } = levels[line].inner[end];
-        const boxes = Math.min(BOXES, room);
+        const boxes = size.narrow ? 0 : Math.min(BOXES, room);
         const y = yOf(line, apart);
         return (
           <g key={line} class={seen(line)}>
@@ -292,14 +303,19 @@ function Inner({ end, story, size, apart, lines, seen }) {
                 rx="2"
               />
             ))}
-            {room > BOXES && (
-              <text class="small dim" text-anchor={anchor} x={x + way * (12 * boxes + 2)} y={y + 4}>
+            {room > boxes && (
+              <text
+                class={"small " + (stuck ? "fault" : "dim")}
+                text-anchor={anchor}
+                x={x + way * (12 * boxes + 2)}
+                y={y + 4}
+              >
                 {filled}/{room}
               </text>
             )}
-            {stuck && (
+            {stuck && (room === boxes || room === 0) && (
               <text class="small fault" text-anchor={anchor} x={x + way * (12 * boxes + 4)} y={y + 4}>
-                {size.narrow ? "✕" : room ? "full" : "no room"}
+                {room ? "full" : size.narrow ? "✕" : "no room"}
               </text>
             )}
           </g>

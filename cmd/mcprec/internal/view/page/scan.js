@@ -10,8 +10,12 @@ export function scan(text) {
   const cursor = { text, at: 0 };
   const tree = value(cursor, 0);
   space(cursor);
-  if (cursor.at < text.length) throw new Error(`more text after the value, at byte ${cursor.at}`);
+  if (cursor.at < text.length) fail(cursor, "the end");
   return tree;
+}
+
+function fail(cursor, what) {
+  throw new Error(`want ${what} at character ${cursor.at + 1}`);
 }
 
 function space(cursor) {
@@ -20,7 +24,7 @@ function space(cursor) {
 
 function value(cursor, depth) {
   space(cursor);
-  if (depth > DEEPEST) throw new Error(`deeper than ${DEEPEST} levels`);
+  if (depth > DEEPEST) fail(cursor, `at most ${DEEPEST} levels`);
   switch (cursor.text[cursor.at]) {
     case '"':
       return { kind: "string", raw: string(cursor) };
@@ -32,7 +36,7 @@ function value(cursor, depth) {
   const word = /[^\s,\]}]*/y;
   word.lastIndex = cursor.at;
   const raw = word.exec(cursor.text)[0];
-  if (!scalar.test(raw)) throw new Error(`no value at ${cursor.at}`);
+  if (!scalar.test(raw)) fail(cursor, "a value");
   cursor.at += raw.length;
   return { kind: /^[tfn]/.test(raw) ? "word" : "number", raw };
 }
@@ -41,7 +45,7 @@ function string(cursor) {
   const { text, at: from } = cursor;
   let at = from + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
-  if (at >= text.length) throw new Error(`the string at ${from} does not end`);
+  if (at >= text.length) fail(cursor, "the end of the string");
   cursor.at = at + 1;
   return text.slice(from, at + 1);
 }
@@ -57,9 +61,9 @@ function branch(cursor, depth, kind, end) {
     if (cursor.text[cursor.at] === ",") {
       cursor.at++;
       space(cursor);
-      if (cursor.text[cursor.at] === end) throw new Error(`nothing after the comma, at ${cursor.at}`);
+      if (cursor.text[cursor.at] === end) fail(cursor, "a value");
     } else if (cursor.text[cursor.at] !== end) {
-      throw new Error(`neither a comma nor the end at ${cursor.at}`);
+      fail(cursor, "a comma or " + end);
     }
   }
   cursor.at++;
@@ -67,10 +71,10 @@ function branch(cursor, depth, kind, end) {
 }
 
 function name(cursor) {
-  if (cursor.text[cursor.at] !== '"') throw new Error(`a member has no name at ${cursor.at}`);
+  if (cursor.text[cursor.at] !== '"') fail(cursor, "a name");
   const raw = string(cursor);
   space(cursor);
-  if (cursor.text[cursor.at] !== ":") throw new Error(`no colon at ${cursor.at}`);
+  if (cursor.text[cursor.at] !== ":") fail(cursor, "a colon");
   cursor.at++;
   return raw;
 }

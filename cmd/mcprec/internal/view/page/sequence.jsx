@@ -108,7 +108,22 @@ function placer(rows) {
   };
 }
 
-export function Sequence({ s, session, blocks, at, pick, kin, only, marks, deliveries, byStream, theme, page }) {
+export function Sequence({
+  s,
+  session,
+  blocks,
+  at,
+  pick,
+  range,
+  setRange,
+  kin,
+  only,
+  marks,
+  deliveries,
+  byStream,
+  theme,
+  page,
+}) {
   const pane = useRef();
   const { width, height } = useSize(pane);
   const fit = Math.max(1, (height - HEAD) / ROW);
@@ -123,8 +138,10 @@ export function Sequence({ s, session, blocks, at, pick, kin, only, marks, deliv
   const first = rows[0]?.seq || 1;
   const last = rows.at(-1)?.seq || 1;
   const click = (event) => {
-    const seq = event.target.closest("[data-seq]")?.dataset.seq;
-    if (seq) pick(Number(seq));
+    const seq = Number(event.target.closest("[data-seq]")?.dataset.seq);
+    if (!seq) return;
+    if (event.shiftKey) setRange([Math.min(at, seq), Math.max(at, seq)]);
+    else pick(seq);
   };
   return (
     <>
@@ -145,6 +162,7 @@ export function Sequence({ s, session, blocks, at, pick, kin, only, marks, deliv
               columns={columns}
               picked={each.seq === at}
               kin={kin.has(each.seq)}
+              marked={range && each.seq >= range[0] && each.seq <= range[1]}
               mark={marks.get(each.seq)}
               byStream={byStream}
             />
@@ -227,12 +245,10 @@ function callsOf(rows, blocks, only) {
   return [...calls.values()];
 }
 
-const Lifelines = ({ columns, height }) => (
-  <>
-    <line class="life" x1={columns.client} x2={columns.client} y1={HEAD} y2={height} />
-    <line class="life" x1={columns.server} x2={columns.server} y1={HEAD} y2={height} />
-  </>
-);
+const Lifelines = ({ columns, height }) =>
+  ["client", "server"].map((end) => (
+    <line key={end} class="life" x1={columns[end]} x2={columns[end]} y1={HEAD} y2={height} />
+  ));
 
 // Ties are those of progress and the like in the window.
 function Ties({ rows, calls, columns, first }) {
@@ -266,36 +282,38 @@ function Delivered({ tick, columns }) {
 
 function Heads({ columns, session }) {
   const known = session.introduction || {};
-  const room = Math.max(10, (columns.server - columns.client) / 2 / 6.7 - 2);
+  const room = Math.max(10, (columns.server - columns.client) / 2 / 6.7);
   return (
     <g>
       <rect class="heads" x="0" y="0" width={columns.width} height={HEAD - 1} />
       <line class="edge" x1="0" x2={columns.width} y1={HEAD - 1} y2={HEAD - 1} />
-      <text class="small dim" text-anchor="end" x={columns.event} y="32">
-        {columns.narrow ? "#" : "event"}
-      </text>
-      {!columns.narrow && (
-        <text class="small dim" text-anchor="end" x={columns.time} y="32">
-          seconds
-        </text>
+      {[
+        [columns.event, columns.narrow ? "#" : "event"],
+        [columns.time, !columns.narrow && "seconds"],
+        [columns.stream, session.http && (columns.narrow ? "↔" : "HTTP")],
+      ].map(
+        ([x, title]) =>
+          title && (
+            <text key={title} class="small dim" text-anchor="end" x={x} y="32">
+              {title}
+            </text>
+          ),
       )}
-      {session.http && (
-        <text class="small dim" text-anchor="end" x={columns.stream} y="32">
-          {columns.narrow ? "↔" : "HTTP"}
-        </text>
-      )}
-      <text class="end" text-anchor="middle" x={columns.client} y="17">
-        client
-      </text>
-      <text class="end" text-anchor="middle" x={columns.server} y="17">
-        server
-      </text>
-      <text class="small dim" x={columns.client + 8} y="32">
-        {clip(known.client || "", room)}
-      </text>
-      <text class="small dim" text-anchor="end" x={columns.server - 8} y="32">
-        {clip(known.server || "", room)}
-      </text>
+      {[
+        ["client", columns.client - HALF, "start"],
+        ["server", columns.server + HALF, "end"],
+      ].map(([end, x, anchor]) => (
+        <g key={end} text-anchor={anchor}>
+          <text class="end" x={x} y="17">
+            {end}
+          </text>
+          <text class="small dim" x={x} y="32">
+            {clip(known[end] || "", room)}
+          </text>
+        </g>
+      ))}
     </g>
   );
 }
+
+const HALF = 20; // of the width of «client» and «server»

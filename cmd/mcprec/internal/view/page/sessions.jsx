@@ -1,19 +1,15 @@
 // The list of the sessions in a store. A row opens its session.
 import { h } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import * as api from "./api.js";
 import { Spacer, useWindow } from "./compare.jsx";
+import { useAnswer } from "./data.js";
+import { Fault } from "./frame.jsx";
 import { count, duration, plain } from "./text.js";
 
 export function Sessions({ filter, step, setStep, setMost }) {
-  const [answer, setAnswer] = useState(null);
-  useEffect(() => {
-    let wanted = true;
-    const keep = (value) => wanted && setAnswer(value);
-    api.sessions(filter).then(keep, (fault) => keep({ sessions: [], fault: fault.message }));
-    return () => (wanted = false);
-  }, [filter]);
-  const list = answer ? answer.sessions : [];
+  const answer = useAnswer(() => api.sessions(filter), [filter]);
+  const list = answer?.sessions || [];
   useEffect(() => {
     if (answer) setMost(list.length);
   }, [answer]);
@@ -28,11 +24,7 @@ export function Sessions({ filter, step, setStep, setMost }) {
   return (
     <div id="sessions" class="view">
       <h1 class="heard">Sessions</h1>
-      {answer?.fault && (
-        <p class="warn" role="alert">
-          {plain(answer.fault)}
-        </p>
-      )}
+      {answer?.fault && <Fault text={answer.fault} />}
       <div class="table" ref={box} onScroll={look} tabIndex={0} role="group" aria-label="Sessions">
         <table onClick={click}>
           <thead>

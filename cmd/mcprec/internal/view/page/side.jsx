@@ -1,9 +1,10 @@
 // The side pane of the sequence: why the session hangs, what the event is, its findings, its
 // payload, and the state of the session after it.
 import { h, Fragment } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import * as api from "./api.js";
-import { Payload } from "./payload.jsx";
+import { useAnswer } from "./data.js";
+import { PAUSE, Payload } from "./payload.jsx";
 import { classes, count, plain, seconds } from "./text.js";
 
 const FEW = 100; // findings in the list at first
@@ -15,7 +16,7 @@ export const Jump = ({ seq, pick }) => (
   </button>
 );
 
-export function Side({ s, session, at, row, call, pick, findings, why }) {
+export function Side({ s, session, at, row, call, pick, findings, why, children }) {
   return (
     <aside id="side" aria-label="The event and the session" tabIndex={0}>
       {why && why.findings.length > 0 && <Why why={why} live={session.state === "live"} pick={pick} />}
@@ -23,6 +24,7 @@ export function Side({ s, session, at, row, call, pick, findings, why }) {
       <Findings findings={findings} at={at} pick={pick} />
       <Payload s={s} seq={at} size={row ? row.size : 0} />
       <State s={s} at={at} grown={at === session.events ? session.indexed : 0} pick={pick} />
+      {children}
       {session.expect && (
         <details>
           <summary>Verdicts that its replays must have</summary>
@@ -62,22 +64,15 @@ function Why({ why, live, pick }) {
               ["The log proves", found.proves],
               ["It suggests", found.suggests],
               ["It cannot tell", found.unknown],
+              ["Next", found.next],
             ].map(
               ([title, text]) =>
                 text && (
                   <Fragment key={title}>
                     <dt>{title}</dt>
-                    <dd>{plain(text)}</dd>
+                    <dd>{title === "Next" ? <code>{plain(text)}</code> : plain(text)}</dd>
                   </Fragment>
                 ),
-            )}
-            {found.next && (
-              <>
-                <dt>Next</dt>
-                <dd>
-                  <code>{plain(found.next)}</code>
-                </dd>
-              </>
             )}
           </dl>
         </div>
@@ -90,46 +85,29 @@ function Why({ why, live, pick }) {
 }
 
 function About({ row, call, pick }) {
-  const ways = { c2s: "client → server", s2c: "server → client" };
+  const asked = call && row.seq === call.request;
+  const facts = [
+    ["at", seconds(row.at) + " s"],
+    ["way", { c2s: "client → server", s2c: "server → client" }[row.dir]],
+    ["kind", row.kind + (row.messages > 1 ? `, ${row.messages} messages` : "") + (row.late ? ", late" : "")],
+    ["HTTP exchange", row.stream || null],
+    ["about", row.call > 0 && row.call !== row.seq && <Jump seq={row.call} pick={pick} />],
+    asked && [call.how === "open" ? "answer" : call.how, call.end ? <Jump seq={call.end} pick={pick} /> : "none"],
+  ];
   return (
     <section id="about" aria-label="The event">
       <h1>
         #{row.seq} {row.label}
       </h1>
       <dl class="facts">
-        <dt>at</dt>
-        <dd>{seconds(row.at)} s</dd>
-        {row.dir && (
-          <>
-            <dt>way</dt>
-            <dd>{ways[row.dir]}</dd>
-          </>
-        )}
-        <dt>kind</dt>
-        <dd>
-          {row.kind}
-          {row.messages > 1 ? `, ${row.messages} messages` : ""}
-          {row.late ? ", late" : ""}
-        </dd>
-        {row.stream > 0 && (
-          <>
-            <dt>HTTP exchange</dt>
-            <dd>{row.stream}</dd>
-          </>
-        )}
-        {row.call > 0 && row.call !== row.seq && (
-          <>
-            <dt>about</dt>
-            <dd>
-              <Jump seq={row.call} pick={pick} />
-            </dd>
-          </>
-        )}
-        {call && row.seq === call.request && (
-          <>
-            <dt>{call.how === "open" ? "answer" : call.how}</dt>
-            <dd>{call.end ? <Jump seq={call.end} pick={pick} /> : "none"}</dd>
-          </>
+        {facts.map(
+          (fact) =>
+            fact?.[1] && (
+              <Fragment key={fact[0]}>
+                <dt>{fact[0]}</dt>
+                <dd>{fact[1]}</dd>
+              </Fragment>
+            ),
         )}
       </dl>
     </section>
@@ -186,20 +164,8 @@ function Findings({ findings, at, pick }) {
 
 // State is how the session stood after an event, in the words of Go.
 function State({ s, at, grown, pick }) {
-  const [state, setState] = useState(null);
-  useEffect(() => {
-    let wanted = true;
-    const timer = setTimeout(() => {
-      api.state(s, at).then(
-        (answer) => wanted && setState(answer),
-        () => {},
-      );
-    }, 40);
-    return () => {
-      wanted = false;
-      clearTimeout(timer);
-    };
-  }, [s, at, grown]);
+  const answer = useAnswer(() => api.state(s, at), [s, at, grown], PAUSE);
+  const state = answer?.facts && answer;
   return (
     <section id="state" aria-label="State after the event" data-seq={state ? state.seq : undefined}>
       <h2>State after #{state ? state.seq : at}</h2>
@@ -214,24 +180,28 @@ function State({ s, at, grown, pick }) {
   );
 }
 
-// Fact is a line whose topic stands before two blanks or more. The first mention of one of its
-// events becomes a jump.
+// Fact is a line whose topic stands before two blanks or more.
 function Fact({ fact, pick }) {
   const [, topic, words] = /^(.*?)\s{2,}([^]*)$/.exec(fact.text) || [null, "", fact.text];
-  const parts = plain(words || "").split(/(#\d+)\b/);
-  const known = new Set((fact.events || []).map((seq) => "#" + seq));
   return (
     <>
       <dt>{topic}</dt>
       <dd>
-        {parts.map((part, n) => {
-          if (!known.delete(part)) return part;
-          return <Jump key={n} seq={Number(part.slice(1))} pick={pick} />;
-        })}
-        {[...known].map((name) => (
-          <Jump key={name} seq={Number(name.slice(1))} pick={pick} />
-        ))}
+        <Linked text={words} pick={pick} />
       </dd>
     </>
   );
+}
+
+// Linked is a text in which the first mention of an event is a button that goes there.
+export function Linked({ text, pick }) {
+  const met = new Set();
+  return plain(text)
+    .split(/#(\d+)\b/)
+    .map((part, n) => {
+      if (n % 2 === 0) return part;
+      if (met.has(part)) return "#" + part;
+      met.add(part);
+      return <Jump key={n} seq={Number(part)} pick={pick} />;
+    });
 }

@@ -1,23 +1,6 @@
 // The data that a static file carries with it, behind the functions of api.js.
 import { roomsOf } from "./focus.js";
 
-const topics = [
-  "revision",
-  "client",
-  "server",
-  "log level",
-  "call",
-  "subscription",
-  "task",
-  "queue",
-  "stream",
-  "line",
-  "frames",
-  "failures",
-  "lost",
-  "ended",
-];
-
 function wrap(data) {
   return {
     overview: data.overview,
@@ -28,16 +11,16 @@ function wrap(data) {
     session: (number) => (number ? data.other : data.session),
     rows: (from, n) => ({ first: from, rows: data.rows.rows.slice(from - 1, from - 1 + n), calls: data.rows.calls }),
     frame: (seq) => data.frames[seq] || { seq, size: 0, from: 0, shown: 0, text: "" },
-    state: (at) => ({ seq: at, facts: fold(data.states, at) }),
+    state: (at) => ({ seq: at, facts: fold(data, at) }),
     run: (setup) => runOf(data.runs, setup),
     find: (text) => find(data.rows.rows, text),
   };
 }
 
 // fold returns the facts after an event, of the changes up to it.
-function fold(changes, at) {
+function fold({ states, topics }, at) {
   const facts = new Map();
-  for (const change of changes) {
+  for (const change of states) {
     if (change.seq > at) break;
     for (const key of change.gone || []) facts.delete(key);
     for (const fact of change.set || []) facts.set(fact.key, fact);

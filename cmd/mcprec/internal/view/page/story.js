@@ -1,8 +1,8 @@
 // The story of a run: of its steps, the way of each frame from the hand of its writer through
 // the queue to its reader, by lines. Steps of one tick share a line.
 
-export const TOP = 44; // height of the heads
-export const LINE = 22; // height of a line
+const TOP = 2; // above the first line
+export const LINE = 24; // height of a line
 export const BREAK = 26; // height of «here they part»
 
 const ends = { c2s: "client", s2c: "server" };
@@ -37,7 +37,7 @@ export function storyOf(run) {
     notes,
     held,
     lines: line,
-    skipped: Math.max(0, (run.total || 0) - run.steps.length),
+    skipped: run.first ?? Math.max(0, run.total - run.steps.length), // steps before these
   };
 }
 
@@ -68,21 +68,20 @@ function heldOf(run, frames) {
 
 // hangs: the run does not come to its end.
 export const hangs = (story) => hangsOf(story.run);
-const hangsOf = (run) => run.verdict?.verdict === "hang" || run.hang === true;
+export const hangsOf = (run) => run.verdict?.verdict === "hang" || run.hang === true;
 
 // lastStep is the number of the last step of a story: of a hang, the one at which it stands.
 export const lastStep = (story) => story.lines + (hangs(story) ? 1 : 0);
 
-// partOf returns the line at which two stories part: that of the first unequal step; 0 if none.
-export function partOf(a, b) {
-  const most = Math.max(a.run.steps.length, b.run.steps.length);
-  const same = (x, y) => x && y && x.op === y.op && x.dir === y.dir && x.n === y.n && x.name === y.name;
-  for (let n = 0; n < most; n++) {
-    const x = a.run.steps[n];
-    const y = b.run.steps[n];
-    if (!same(x, y)) return Math.min(lineOf(a, n), lineOf(b, n));
-  }
-  return 0;
+// partOf returns the line at which two stories part, 0 if they do not: that of the first step, of
+// all, that only one of them has. Go knows it of an exploration.
+export function partOf(a, b, known) {
+  const stepOf = (story, n) => story.run.steps[n - story.skipped];
+  const same = (x, y) => x && y && x.op === y.op && x.dir === y.dir && x.n === y.n;
+  let at = known ?? Math.max(a.skipped, b.skipped);
+  if (known === undefined) while (same(stepOf(a, at), stepOf(b, at))) at++;
+  if (!stepOf(a, at) && !stepOf(b, at)) return 0;
+  return Math.min(lineOf(a, at - a.skipped), lineOf(b, at - b.skipped));
 }
 
 // lineOf is the line of a step by its index; that after the last if there is none.

@@ -1,11 +1,7 @@
 // How the page shows texts, times and sizes.
 
-// Characters that turn the direction of a line, have no width, or drive a terminal.
-const control = new RegExp(
-  "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
-    "\\ufeff\\ufff9-\\ufffb]|\\udb40[\\udc00-\\udc7f]",
-  "g",
-);
+// Characters that turn the direction of a line, have no width, end a line, or drive a terminal.
+const control = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 // Of these, a text of several lines keeps its line ends and tabs.
 const layout = /[\n\t]/;

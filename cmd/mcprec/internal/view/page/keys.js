@@ -1,5 +1,4 @@
 // The keys: one table that makes the handler and the help.
-import { h } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 // Each line: the keys as the browser names them, how the help shows them, what they do, and
@@ -16,7 +15,7 @@ export const table = [
   [["n"], "n", "next finding", "finding", 1],
   [["N"], "N", "previous finding", "finding", -1],
   [["h"], "h", "the hang", "hang"],
-  [[" "], "space", "play, stop", "play"],
+  [[" "], "space", "play, pause", "play"],
   [["/"], "/", "filter", "filter"],
   [["1"], "1", "Sequence", "view", 0],
   [["2"], "2", "Replay", "view", 1],
@@ -24,7 +23,7 @@ export const table = [
   [["4"], "4", "Compare", "view", 3],
   [["Enter"], "Enter", "open the session, in the list", "open"],
   [["t"], "t", "light or dark", "theme"],
-  [["?"], "?", "these keys", "help"],
+  [["?"], "?", "this help", "help"],
   [["Escape"], "Esc", "close, or take the filter away", "escape"],
 ];
 
@@ -52,35 +51,4 @@ export function useKeys(actions) {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
-}
-
-// Help is the dialog with the table.
-export function Help({ open, close }) {
-  const dialog = useRef();
-  useEffect(() => {
-    if (open) dialog.current.showModal();
-    else dialog.current.close();
-  }, [open]);
-  return (
-    <dialog id="keys" ref={dialog} onClose={close} aria-labelledby="keys-title">
-      <h2 id="keys-title">Keys</h2>
-      <table>
-        <tbody>
-          {table.map(([, shown, does]) => (
-            <tr key={shown}>
-              <th scope="row">
-                {shown.split(" ").map((key) => (
-                  <kbd key={key}>{key}</kbd>
-                ))}
-              </th>
-              <td>{does}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <form method="dialog">
-        <button>Close</button>
-      </form>
-    </dialog>
-  );
 }
