@@ -106,7 +106,8 @@ func TestCopyRange(t *testing.T) {
 	p := newTab(t)
 	p.allow("clipboard-read", "clipboard-write")
 	p.open(view(t, fixture("seed")).at("at=7"))
-	p.until(`one("#range") && all("#range input").map((e) => e.value).join() === "5,8"`) // the call that event 7 is about
+	p.until(`one("#payload").dataset.seq && one("#state").dataset.seq && !one("html").dataset.busy`) // nothing moves any more
+	p.until(`all("#range input").map((e) => e.value).join() === "5,8"`)                              // the call that event 7 is about
 	for n, c := range []struct{ button, command string }{
 		{"As text", "show --format sequence --from 5 -n 4"},
 		{"As mermaid", "export --format mermaid --filter seq:5..8"},
