@@ -116,7 +116,7 @@ const (
 	ruleSurface = "surface-" // and the tier
 )
 
-// The parts of the gate.
+// The parts of a run.
 const (
 	partCheck   = "check"
 	partDrive   = "drive"
@@ -137,7 +137,7 @@ type ciFinding struct {
 	event uint64 // 0: of no event
 }
 
-// ciFixture is what the gate found in one fixture.
+// ciFixture is what ci found in one fixture.
 type ciFixture struct {
 	File     string `json:"file"`
 	Frames   uint64 `json:"frames"`
@@ -152,8 +152,8 @@ type ciFixture struct {
 	compared bool         // the surface was
 }
 
-// gate is a run of ci.
-type gate struct {
+// ciRun is a run of ci.
+type ciRun struct {
 	ciOptions
 	cmd      *cobra.Command
 	command  []string
@@ -165,32 +165,32 @@ type gate struct {
 }
 
 func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error {
-	g := &gate{ciOptions: options, cmd: cmd, command: command, live: len(command) > 0 || options.target.URL != ""}
-	if err := g.prepare(paths); err != nil {
+	ci := &ciRun{ciOptions: options, cmd: cmd, command: command, live: len(command) > 0 || options.target.URL != ""}
+	if err := ci.prepare(paths); err != nil {
 		return err
 	}
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	g.stop = stop
+	ci.stop = stop
 	wanted := process.UntilSignal(cancel)
 	names, err := session.FixturesBelow(paths)
 	for _, name := range names {
 		if err != nil || stop.Err() != nil {
 			break
 		}
-		err = g.fixture(name)
+		err = ci.fixture(name)
 	}
 	sig := wanted()
 	if err != nil {
 		return err
 	}
-	if err := g.report(); err != nil {
+	if err := ci.report(); err != nil {
 		return err
 	}
 	switch {
 	case sig != nil:
 		return &exit.Status{Signal: sig}
-	case g.fails():
+	case ci.fails():
 		return exit.ErrVerdict
 	case len(names) == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing compared: there is no *.jsonl in %s\n", strings.Join(paths, ", "))
@@ -200,61 +200,61 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 }
 
 // prepare checks the flags and reads the baseline.
-func (g *gate) prepare(paths []string) (err error) {
+func (ci *ciRun) prepare(paths []string) (err error) {
 	switch {
 	case len(paths) == 0:
 		return exit.Usagef("ci: no fixture; use mcprec ci DIR|FILE... [-- COMMAND [ARG]...]")
-	case g.accept && !g.live:
+	case ci.accept && !ci.live:
 		return exit.Usagef("--accept records what a server says; add -- COMMAND or --target URL")
-	case g.accept && g.baseline != "":
+	case ci.accept && ci.baseline != "":
 		return exit.Usagef("--accept rewrites the fixtures; to accept a surface for --baseline, copy a fixture to it")
-	case g.timeout <= 0:
-		return exit.Usagef("--timeout %v: want a duration above 0", g.timeout)
+	case ci.timeout <= 0:
+		return exit.Usagef("--timeout %v: want a duration above 0", ci.timeout)
 	}
-	if err := g.target.Check(g.command); err != nil {
+	if err := ci.target.Check(ci.command); err != nil {
 		return err
 	}
-	if g.rules, err = g.ruleFlags.rules(); err != nil {
+	if ci.rules, err = ci.ruleFlags.rules(); err != nil {
 		return err
 	}
-	g.rules.AnyOrder = g.anyOrder
-	if g.baseline == "" {
+	ci.rules.AnyOrder = ci.anyOrder
+	if ci.baseline == "" {
 		return nil
 	}
-	r, err := g.open(g.baseline)
+	r, err := ci.open(ci.baseline)
 	if err != nil {
 		return err
 	}
-	g.trusted = &surface.Surface{}
-	if err := r.Project(g.trusted); err != nil {
+	ci.trusted = &surface.Surface{}
+	if err := r.Project(ci.trusted); err != nil {
 		return err
 	}
-	if len(g.trusted.Answers()) == 0 {
-		return exit.Usagef("--baseline %s: nothing to compare with: no initialize and no list is answered in it", g.baseline)
+	if len(ci.trusted.Answers()) == 0 {
+		return exit.Usagef("--baseline %s: nothing to compare with: no initialize and no list is answered in it", ci.baseline)
 	}
 	return nil
 }
 
-func (g *gate) open(name string) (*session.Recording, error) {
-	return session.OpenRecording(g.cmd.Context(), g.Home, name, g.cmd.InOrStdin(), g.cmd.ErrOrStderr(), slices.Concat(g.command, g.target.Headers), g.target.URL)
+func (ci *ciRun) open(name string) (*session.Recording, error) {
+	return session.OpenRecording(ci.cmd.Context(), ci.Home, name, ci.cmd.InOrStdin(), ci.cmd.ErrOrStderr(), slices.Concat(ci.command, ci.target.Headers), ci.target.URL)
 }
 
-// fixture passes one fixture through the gate.
-func (g *gate) fixture(name string) error {
-	r, err := g.open(name)
+// fixture does all parts for one fixture.
+func (ci *ciRun) fixture(name string) error {
+	r, err := ci.open(name)
 	if err != nil {
 		return err
 	}
 	f := &ciFixture{File: name, recorded: r}
-	g.fixtures = append(g.fixtures, f)
-	if err := g.check(f); err != nil {
+	ci.fixtures = append(ci.fixtures, f)
+	if err := ci.check(f); err != nil {
 		return err
 	}
 	if !r.HasRequests() {
 		f.add(ciFinding{Part: partCheck, Rule: ruleNothing, Level: "error", Text: "nothing to compare: its client asked for nothing"})
 		return nil
 	}
-	was, is := g.trusted, &surface.Surface{}
+	was, is := ci.trusted, &surface.Surface{}
 	if was == nil {
 		was = &surface.Surface{}
 		if err := r.Project(was); err != nil {
@@ -262,13 +262,13 @@ func (g *gate) fixture(name string) error {
 		}
 	}
 	switch {
-	case g.live:
-		return g.drive(f, was, is)
-	case g.trusted != nil:
+	case ci.live:
+		return ci.drive(f, was, is)
+	case ci.trusted != nil:
 		if err := r.Project(is); err != nil {
 			return err
 		}
-		g.compare(f, was, is)
+		ci.compare(f, was, is)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (f *ciFixture) add(finding ciFinding) {
 }
 
 // check finds what the recording alone shows.
-func (g *gate) check(f *ciFixture) error {
+func (ci *ciRun) check(f *ciFixture) error {
 	fold := check.New(check.Gate{}, func(found check.Finding) {
 		finding := ciFinding{Part: partCheck, Rule: found.Rule, Level: found.Severity.String(), Text: found.Text}
 		if len(found.Events) > 0 {
@@ -304,34 +304,34 @@ func (g *gate) check(f *ciFixture) error {
 }
 
 // drive plays the recorded client to the server, and compares what it says and what it offers.
-func (g *gate) drive(f *ciFixture, was, is *surface.Surface) error {
-	rules := g.rules
+func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
+	rules := ci.rules
 	rules.Mask = f.recorded.Masker.Value
 	driver := standin.NewDriver(f.recorded.Events, rules)
 	driver.OneByOne()
-	warnDrive(g.cmd.ErrOrStderr(), f.recorded, driver, g.target.URL == "")
-	how := driving.Options{DriveOptions: standin.DriveOptions{Timeout: g.timeout, Stop: g.stop.Done()}, Record: true, Recorder: "mcprec " + version()}
+	warnDrive(ci.cmd.ErrOrStderr(), f.recorded, driver, ci.target.URL == "")
+	how := driving.Options{DriveOptions: standin.DriveOptions{Timeout: ci.timeout, Stop: ci.stop.Done()}, Record: true, Recorder: "mcprec " + version()}
 	var run *driving.Run
 	var err error
-	if g.target.URL != "" {
-		run, err = g.target.Drive(g.cmd.Context(), f.recorded, driver, how)
+	if ci.target.URL != "" {
+		run, err = ci.target.Drive(ci.cmd.Context(), f.recorded, driver, how)
 	} else {
-		run, err = driving.Command(g.cmd.Context(), f.recorded, driver, g.command, how)
+		run, err = driving.Command(ci.cmd.Context(), f.recorded, driver, ci.command, how)
 	}
 	if err != nil {
 		return f.recorded.Masker.Fault(err)
 	}
 	for _, what := range driver.Without() {
-		fmt.Fprintf(g.cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", f.recorded.Masker.Text(what))
+		fmt.Fprintf(ci.cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", f.recorded.Masker.Text(what))
 	}
 	if err := timeline.Project(jsonl.Each(run.Events), is); err != nil {
 		return err
 	}
-	f.drive = newDriveReport(f.recorded, g.command, driver, run, g.timeout)
+	f.drive = newDriveReport(f.recorded, ci.command, driver, run, ci.timeout)
 	f.drive.label = f.File
-	if g.compare(f, was, is) {
+	if ci.compare(f, was, is) {
 		own := was
-		if g.trusted != nil {
+		if ci.trusted != nil {
 			own = &surface.Surface{}
 			if err := f.recorded.Project(own); err != nil {
 				return err
@@ -340,10 +340,10 @@ func (g *gate) drive(f *ciFixture, was, is *surface.Surface) error {
 		f.drive.excuse(own.Answers())
 	}
 	f.judgeDrive()
-	if g.accept && len(f.findings) > 0 && run.End == standin.Complete {
+	if ci.accept && len(f.findings) > 0 && run.End == standin.Complete {
 		f.Accepted = slices.ContainsFunc(f.findings, func(finding ciFinding) bool { return finding.Part != partCheck })
 		if f.Accepted {
-			return updateRecording(g.cmd, g.home, f.recorded, run.Events)
+			return updateRecording(ci.cmd, ci.home, f.recorded, run.Events)
 		}
 	}
 	return nil
@@ -386,13 +386,13 @@ func (f *ciFixture) judgeDrive() {
 }
 
 // compare compares two surfaces, and reports whether the newer one is as whole as the older one.
-func (g *gate) compare(f *ciFixture, was, is *surface.Surface) (whole bool) {
+func (ci *ciRun) compare(f *ciFixture, was, is *surface.Surface) (whole bool) {
 	found := surface.Compare(was, is)
 	f.Lists, f.Items = found.Lists, found.Items
 	f.compared = found.Lists > 0 || found.Greeted
 	for _, c := range found.Changes {
 		finding := ciFinding{Part: partSurface, Rule: ruleSurface + c.Tier.String(), Level: levels[c.Tier], Text: f.recorded.Masker.Text(c.String())}
-		if g.trusted == nil {
+		if ci.trusted == nil {
 			finding.event = c.Seq
 		}
 		f.add(finding)
@@ -401,20 +401,20 @@ func (g *gate) compare(f *ciFixture, was, is *surface.Surface) (whole bool) {
 }
 
 // isFailure reports whether a level fails.
-func (g *gate) isFailure(level string) bool {
-	least, isTier := map[string]string{"breaking": "error", "risky": "warning", "minor": "note"}[g.failOn]
+func (ci *ciRun) isFailure(level string) bool {
+	least, isTier := map[string]string{"breaking": "error", "risky": "warning", "minor": "note"}[ci.failOn]
 	if !isTier {
-		least = g.failOn
+		least = ci.failOn
 	}
 	return least != "never" && slices.Index(levels, level) >= slices.Index(levels, least)
 }
 
 // fails reports whether a finding fails that was not accepted.
-func (g *gate) fails() bool {
-	for _, f := range g.fixtures {
+func (ci *ciRun) fails() bool {
+	for _, f := range ci.fixtures {
 		for _, finding := range f.findings {
 			isAccepted := f.Accepted && finding.Part != partCheck
-			if g.isFailure(finding.Level) && !isAccepted {
+			if ci.isFailure(finding.Level) && !isAccepted {
 				return true
 			}
 		}
@@ -423,36 +423,36 @@ func (g *gate) fails() bool {
 }
 
 // report writes the report to standard output and to the files.
-func (g *gate) report() error {
+func (ci *ciRun) report() error {
 	r := report.Report{Head: report.Head{Name: "mcprec ci", Version: version(), Rules: ciRules()}}
 	root := session.RepositoryRoot()
-	for _, f := range g.fixtures {
+	for _, f := range ci.fixtures {
 		r.Properties = append(r.Properties, report.Property{Name: "fixture", Value: f.File})
-		r.Sections = append(r.Sections, g.sections(f, root)...)
+		r.Sections = append(r.Sections, ci.sections(f, root)...)
 	}
 	r.Sections = append(r.Sections, report.Section{Text: func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, g.total())
+		_, err := fmt.Fprintln(w, ci.total())
 		return err
 	}})
-	for _, file := range []struct{ name, format string }{{g.junit, report.JUnit}, {g.sarif, report.SARIF}} {
+	for _, file := range []struct{ name, format string }{{ci.junit, report.JUnit}, {ci.sarif, report.SARIF}} {
 		if file.name == "" {
 			continue
 		}
 		out := outfile.File{Name: file.name, Force: true} // each run makes the report anew
-		if err := out.Write(g.cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, file.format) }); err != nil {
+		if err := out.Write(ci.cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, file.format) }); err != nil {
 			return err
 		}
 	}
-	w, err := screenOf(g.cmd)
+	w, err := screenOf(ci.cmd)
 	if err != nil {
 		return err
 	}
 	w.Fit(terminal.Wrap)
-	return errors.Join(r.Write(w, g.format), w.Flush())
+	return errors.Join(r.Write(w, ci.format), w.Flush())
 }
 
-// sections returns what the gate found in a fixture: each finding, and the whole.
-func (g *gate) sections(f *ciFixture, root string) (list []report.Section) {
+// sections returns what ci found in a fixture: each finding, and the whole.
+func (ci *ciRun) sections(f *ciFixture, root string) (list []report.Section) {
 	for _, finding := range f.findings {
 		list = append(list, report.Section{Value: finding, Results: func() []report.Result {
 			at := report.Location{Name: fmt.Sprintf("%s#%d", f.File, finding.event), File: session.InRepository(root, f.File), Line: max(finding.Line, 1)}
@@ -461,13 +461,13 @@ func (g *gate) sections(f *ciFixture, root string) (list []report.Section) {
 	}
 	return append(list, report.Section{
 		Value: f,
-		Text:  func(w io.Writer) error { return g.text(w, f) },
-		Cases: func() []report.Case { return g.testCases(f) },
+		Text:  func(w io.Writer) error { return ci.text(w, f) },
+		Cases: func() []report.Case { return ci.testCases(f) },
 	})
 }
 
 // text prints a fixture: a line for each part, and its findings below it.
-func (g *gate) text(w io.Writer, f *ciFixture) error {
+func (ci *ciRun) text(w io.Writer, f *ciFixture) error {
 	fmt.Fprintln(w, terminal.Plain(f.File))
 	part := func(name, says string) {
 		fmt.Fprintf(w, "  %-8s %s\n", name, says)
@@ -494,7 +494,7 @@ func (g *gate) text(w io.Writer, f *ciFixture) error {
 		part(partSurface, fmt.Sprintf("%s in %s", phrase.Plural(f.Items, "item"), phrase.Plural(f.Lists, "list")))
 	case f.compared:
 		part(partSurface, "revision and capabilities; nothing is listed")
-	case f.drive != nil || g.trusted != nil:
+	case f.drive != nil || ci.trusted != nil:
 		part(partSurface, "not compared: nothing is listed")
 	}
 	if f.Accepted {
@@ -513,21 +513,21 @@ func plainLines(text string) string {
 }
 
 // total says in a line what was done and found.
-func (g *gate) total() string {
+func (ci *ciRun) total() string {
 	counts := map[string]int{}
 	var done ciFixture
-	for _, f := range g.fixtures {
+	for _, f := range ci.fixtures {
 		done.Steps += f.Steps
 		done.Items += f.Items
 		for _, finding := range f.findings {
 			counts[finding.Level]++
 		}
 	}
-	parts := []string{phrase.Plural(len(g.fixtures), "fixture")}
-	if g.live {
+	parts := []string{phrase.Plural(len(ci.fixtures), "fixture")}
+	if ci.live {
 		parts = append(parts, phrase.Plural(done.Steps, "step"))
 	}
-	if g.live || g.trusted != nil {
+	if ci.live || ci.trusted != nil {
 		parts = append(parts, phrase.Plural(done.Items, "item"))
 	}
 	return fmt.Sprintf("%s: %s, %s, %s", strings.Join(parts, ", "),
@@ -536,7 +536,7 @@ func (g *gate) total() string {
 
 // testCases returns a case for each rule of check and tier of the surface that a finding names, one
 // for a part without findings, and one for each step of the drive.
-func (g *gate) testCases(f *ciFixture) (cases []report.Case) {
+func (ci *ciRun) testCases(f *ciFixture) (cases []report.Case) {
 	parts := []string{partCheck}
 	if f.compared {
 		parts = append(parts, partSurface)
@@ -556,7 +556,7 @@ func (g *gate) testCases(f *ciFixture) (cases []report.Case) {
 			cases = append(cases, report.Case{Name: part, Class: f.File})
 		}
 		for _, rule := range rules {
-			cases = append(cases, g.testCase(f, part+" "+rule, byRule[rule]))
+			cases = append(cases, ci.testCase(f, part+" "+rule, byRule[rule]))
 		}
 	}
 	if f.drive != nil {
@@ -566,12 +566,12 @@ func (g *gate) testCases(f *ciFixture) (cases []report.Case) {
 }
 
 // testCase returns the case of one rule. What does not fail stands in the output of the case.
-func (g *gate) testCase(f *ciFixture, name string, findings []ciFinding) report.Case {
+func (ci *ciRun) testCase(f *ciFixture, name string, findings []ciFinding) report.Case {
 	c := report.Case{Name: name, Class: f.File}
 	var failed, said []string
 	for _, finding := range findings {
 		line := fmt.Sprintf("#%d %s: %s", finding.event, finding.Level, finding.Text)
-		if g.isFailure(finding.Level) {
+		if ci.isFailure(finding.Level) {
 			failed = append(failed, line)
 		} else {
 			said = append(said, line)
