@@ -288,12 +288,15 @@ func (s *hostSession) flush() {
 	s.words = nil
 }
 
-// close ends the session and gives it its header.
+// close gives the session its header, and an end if the log has told one: the host may still write.
 func (s *hostSession) close(d hostDialect) []store.Event {
 	header := store.Header{
 		ID: store.DeriveSessionID(s.hash.Sum(nil)), Start: s.start, Transport: s.transport, Label: s.label, Recorder: "log of " + d.host,
 	}
 	s.events[0].Payload = header.Encode()
+	if !s.hasEnded {
+		return s.events
+	}
 	return s.log.close()
 }
 

@@ -28,7 +28,7 @@ var hostLogs = []struct {
 		"=10:00:00.000Z [fs] [info] Initializing server...",
 		"=10:00:00.001Z [fs] [info] " + claudeInit,
 		"=10:00:00.002Z [fs] [info] Client transport closed",
-	}, []string{"fs 10:00:00.000: note note c2s eof"}},
+	}, []string{"fs 10:00:00.000: note note c2s eof closed"}},
 	{"a server started again", "claude-desktop-log", []string{
 		"=10:00:00.000Z [fs] [info] Initializing server...",
 		"=10:00:00.001Z [fs] [info] " + claudeInit,
@@ -37,7 +37,7 @@ var hostLogs = []struct {
 		"=10:00:00.004Z [fs] [info] Client transport closed",
 		"=10:01:00.000Z [fs] [info] Initializing server...",
 		"=10:01:00.001Z [fs] [info] " + claudeInit,
-	}, []string{"fs 10:00:00.000: note note c2s eof note eof", "fs 10:01:00.000: note note c2s"}},
+	}, []string{"fs 10:00:00.000: note note c2s eof note eof closed", "fs 10:01:00.000: note note c2s"}},
 	{"a server that failed to start twice before it ran", "claude-desktop-log", []string{
 		"=10:00:00.000Z [fs] [info] Initializing server...",
 		"=10:00:00.001Z [fs] [error] spawn npx ENOENT",
@@ -95,7 +95,7 @@ var hostLogs = []struct {
 		"=10:01:00.002 [info] Connection state: Stopped",
 		"=10:02:00.000 [info] Starting server fs",
 		`=10:02:00.001 [trace] [server -> editor] {"jsonrpc":"2.0","method":"notifications/message"}`,
-	}, []string{"fs 10:00:00.000: note note note c2s exit note", "fs 10:01:00.000: note note c2s note", "fs 10:02:00.000: note note s2c"}},
+	}, []string{"fs 10:00:00.000: note note note c2s exit note closed", "fs 10:01:00.000: note note c2s note closed", "fs 10:02:00.000: note note s2c"}},
 }
 
 // hostLog returns the text of a log.
@@ -111,14 +111,14 @@ func hostLog(format string, lines []string, end string) []byte {
 	return []byte(b.String())
 }
 
-// eventWords says what each event is, without the first and the last.
+// eventWords says what each event is, without the first.
 func eventWords(t *testing.T, events []store.Event) string {
 	header, err := store.ParseHeader(events[0].Payload)
 	if err != nil {
 		t.Fatal(err)
 	}
 	words := header.Label + header.Start.Format(" 15:04:05.000") + ":"
-	for _, e := range events[1 : len(events)-1] {
+	for _, e := range events[1:] {
 		if e.Kind == store.Frame {
 			words += " " + e.Dir.String()
 			continue
