@@ -77,7 +77,7 @@ func Open(dir string, options Options) (*Store, error) {
 	if options.CloseBudget <= 0 {
 		options.CloseBudget = 100 * time.Millisecond
 	}
-	f := &directory{dir: abs, disk: theDisk(), patience: options.Patience, done: make(chan struct{})}
+	f := &directory{dir: abs, disk: theDisk(), patience: options.Patience, exchangesClosed: exchangesClosed, done: make(chan struct{})}
 	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, options}}, nil
 }
 

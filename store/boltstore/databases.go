@@ -128,6 +128,11 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 	if o.ReadOnly && info.Size() == 0 {
 		return damagedError(path, "it is empty") // bbolt would try to fill it
 	}
+	release, err := d.holdNames(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer release()
 	var file *os.File
 	o.Timeout = 1
 	o.NoStatistics = true
@@ -139,6 +144,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 		// On a damaged file bbolt panics, or follows a page number out of the mapped memory, a
 		// fault that would end the process.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		var db *bolt.DB
 		defer func() {
 			if r := recover(); r != nil {
 				err = damagedError(path, fmt.Sprint(r))
@@ -146,9 +152,12 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 					unlock(file) // the mapping would keep the lock of a closed file
 					_ = file.Close()
 				}
+				if db != nil && o.ReadOnly && d.exchangesClosed {
+					_ = db.Close() // or the mapping would keep the file from being exchanged
+				}
 			}
 		}()
-		db, err := bolt.Open(path, 0o600, &o)
+		db, err = bolt.Open(path, 0o600, &o)
 		if err != nil {
 			return explainOpenError(path, err)
 		}

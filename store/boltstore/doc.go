@@ -31,6 +31,8 @@
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions
 //	store/compact.lock  held by Store.Compact
+//	store/exchange.lock on Windows, held shared while a database is open, and alone while one
+//	                    is exchanged
 //	store/alone.lock    held by Store.Alone
 //	*.damaged           damaged files that are kept
 //	spool/<id>.reserve  written by releases up to 0.1.0; safe to delete

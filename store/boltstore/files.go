@@ -27,6 +27,9 @@ type directory struct {
 	dir      string
 	disk     disk
 	patience time.Duration // how long to wait for locks
+	// exchangesClosed says that only a file that nobody has open can lose its name to another,
+	// as on Windows; see holdNames.
+	exchangesClosed bool
 
 	mu      sync.Mutex
 	closed  bool
@@ -255,6 +258,29 @@ func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unloc
 		return nil, err
 	}
 	return func() { _ = l.Close() }, nil
+}
+
+// holdNames keeps the databases under their names until release is called; with exchange nobody
+// else has one open meanwhile, and the caller may put another file in its place. It is needed
+// where only closed files can be exchanged. Elsewhere it does nothing: who exchanges a database
+// holds its lock, and who has waited for that lock looks whether the file still has its name.
+func (f *directory) holdNames(ctx context.Context, exchange bool) (release func(), err error) {
+	if !f.exchangesClosed {
+		return func() {}, nil
+	}
+	path := filepath.Join(f.storeDir(), "exchange.lock")
+	guard := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
+	err = f.retry(ctx, func() error {
+		ok, err := f.disk.tryLock(guard, !exchange)
+		if err == nil && !ok {
+			err = fmt.Errorf("lock %s: %w", path, store.ErrBusy)
+		}
+		return err
+	})
+	if !exchange && errors.Is(err, fs.ErrPermission) { // nobody exchanges a file in a folder that cannot be written to
+		return func() {}, nil
+	}
+	return func() { _ = guard.Close() }, err
 }
 
 const lockRetry = 1500 * time.Microsecond // between two tries for a lock

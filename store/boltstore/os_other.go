@@ -10,6 +10,9 @@ const noFollow, noBlock = 0, 0
 // of a user, in which the store is by default, are the user's alone.
 const modesTell = false
 
+// exchangesClosed: an open file cannot be replaced here, and a mapped one neither.
+const exchangesClosed = true
+
 // unlock does nothing: only bbolt can lock its files here.
 func unlock(*os.File) {}
 

@@ -16,6 +16,9 @@ const (
 	modesTell = true
 )
 
+// exchangesClosed: an open file can lose its name to another.
+const exchangesClosed = false
+
 // unlock releases bbolt's lock on a file that stays open.
 func unlock(file *os.File) { _ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }
 

@@ -147,6 +147,9 @@ func (s repair) database(ctx context.Context, path string) (repaired Repaired, e
 	if s.dry {
 		return b.result, nil
 	}
+	if s.exchangesClosed {
+		release() // there is no lock on the file
+	}
 	b.result.Kept, err = b.exchange(ctx)
 	return b.result, err
 }
@@ -252,6 +255,11 @@ func (b *rebuild) exchange(ctx context.Context) (kept string, err error) {
 	if err := databaseFault(ctx, b.store, b.temp); err != nil {
 		return "", err
 	}
+	release, err := b.store.holdNames(ctx, true)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	kept = freeName(b.path, ".damaged")
 	err = b.store.disk.rename(b.path, kept, false)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links

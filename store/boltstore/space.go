@@ -68,8 +68,29 @@ func (c *compaction) all(ctx context.Context) error {
 	return nil
 }
 
-// database copies a database and exchanges the files, if the new one is smaller.
+// mostCopies is how often a database is copied that others write to before the files are exchanged.
+const mostCopies = 3
+
+// errWrittenMeanwhile: the database is not what was copied.
+var errWrittenMeanwhile = fmt.Errorf("another process wrote to it while it was copied: %w", store.ErrBusy)
+
+// database compacts a database, if that makes it smaller.
 func (c *compaction) database(ctx context.Context, path string) (done Compacted, err error) {
+	for range mostCopies {
+		done, err = c.copyAndExchange(ctx, path)
+		if !errors.Is(err, errWrittenMeanwhile) {
+			break
+		}
+	}
+	return done, err
+}
+
+// copyAndExchange copies a database and exchanges the files, if the new one is smaller. Who would
+// write to the old one waits for its lock meanwhile; but where only closed files can be
+// exchanged, the lock ends before the exchange.
+func (c *compaction) copyAndExchange(ctx context.Context, path string) (done Compacted, err error) {
+	var temp string
+	var copied [2]metaBytes
 	err = c.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
 		info, err := file.Stat()
 		if err != nil {
@@ -86,15 +107,16 @@ func (c *compaction) database(ctx context.Context, path string) (done Compacted,
 				if err != nil || free < leastFree || float64(free) < c.least*float64(done.Before) {
 					return err
 				}
-				temp, err := c.emptyDatabase(path + ".compact")
-				if err != nil {
+				if temp, err = c.emptyDatabase(path + ".compact"); err != nil {
 					return err
 				}
-				defer func() { _ = c.disk.remove(temp) }()
 				if err := c.copy(ctx, tx, temp); err != nil {
 					return err
 				}
 				if err := databaseFault(ctx, c.Store, temp); err != nil {
+					return err
+				}
+				if copied, _, err = readMetas(file); err != nil || c.exchangesClosed {
 					return err
 				}
 				done.After, err = c.exchange(temp, path, done.Before)
@@ -102,7 +124,36 @@ func (c *compaction) database(ctx context.Context, path string) (done Compacted,
 			})
 		})
 	})
+	if temp == "" {
+		return done, err
+	}
+	defer func() { _ = c.disk.remove(temp) }()
+	if err == nil && c.exchangesClosed {
+		done.After, err = c.exchangeClosed(ctx, temp, path, copied, done.Before)
+	}
 	return done, err
+}
+
+// exchangeClosed exchanges the files while nobody has the old one open, unless that has had a
+// transaction since it was copied.
+func (c *compaction) exchangeClosed(ctx context.Context, temp, path string, copied [2]metaBytes, before int64) (after int64, err error) {
+	release, err := c.holdNames(ctx, true)
+	if err != nil {
+		return before, err
+	}
+	defer release()
+	f, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return before, err
+	}
+	metas, _, err := readMetas(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return before, err
+	}
+	if metas != copied {
+		return before, errWrittenMeanwhile
+	}
+	return c.exchange(temp, path, before)
 }
 
 // copy copies all sessions into an empty database, some at a time.
@@ -172,7 +223,6 @@ func (c *compaction) exchange(temp, path string, before int64) (after int64, err
 	if err != nil {
 		return before, err
 	}
-	defer func() { _ = f.Close() }()
 	t, err := openTree(f)
 	if err == nil { // bbolt leaves room at the end
 		err = f.Truncate(int64(t.pages * t.pageSize))
@@ -181,7 +231,7 @@ func (c *compaction) exchange(temp, path string, before int64) (after int64, err
 		err = f.Sync()
 	}
 	info, statErr := f.Stat()
-	err = errors.Join(err, statErr)
+	err = errors.Join(err, statErr, f.Close())
 	if err != nil || info.Size() >= before {
 		return before, err
 	}
