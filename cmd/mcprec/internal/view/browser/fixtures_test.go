@@ -50,6 +50,28 @@ func TestOneBrowser(t *testing.T) {
 	other.until(`document.body.textContent.includes("Open the address that mcprec view printed")`)
 }
 
+// TestOverview: the strip has the colours of both ends' frames, in both themes.
+func TestOverview(t *testing.T) {
+	p := newTab(t)
+	p.open(view(t, fixture("seed")).at("theme=light"))
+	for _, theme := range []string{"light", "dark"} {
+		p.until(`one("html").dataset.theme === %s && (() => {
+			const strip = one("#overview");
+			const copy = new OffscreenCanvas(strip.width, strip.height).getContext("2d", {willReadFrequently: true});
+			copy.drawImage(strip, 0, 0);
+			const dots = copy.getImageData(0, 0, strip.width, strip.height).data;
+			let blue = 0, green = 0;
+			for (let n = 0; n < dots.length; n += 4) {
+				const [r, g, b] = dots.slice(n, n + 3);
+				if (b > g + 40 && b > r + 40) blue++;
+				if (g > r + 40 && g > b + 10) green++;
+			}
+			return blue > 100 && green > 100;
+		})()`, theme)
+		p.press("t")
+	}
+}
+
 // TestPayload: the tree keeps the order, the digits and doubled members; the text is the frame.
 func TestPayload(t *testing.T) {
 	frame := `{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"name":"x",` +

@@ -12,7 +12,7 @@ const MARGIN = 2;
 function useOverview(s, session) {
   const grown = session.done ? "done" : Math.floor(Math.log2(session.indexed + 1) * 8);
   const data = useAnswer(() => api.overview(s, BUCKETS), [s, grown]);
-  return data?.fault ? null : data;
+  return data?.buckets ? data : null;
 }
 
 // colours reads the theme's.
