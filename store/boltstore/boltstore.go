@@ -157,6 +157,59 @@ func (s *Store) Salvage(ctx context.Context, id store.SessionID) iter.Seq2[store
 	}
 }
 
+// Space measures the store. Files that other processes remove meanwhile are not counted. The error
+// names the databases that cannot be read; the others are counted.
+func (s *Store) Space(ctx context.Context) (space Space, err error) {
+	err = s.call(ctx, "measure store", func(ctx context.Context) error {
+		files, err := s.files()
+		faults := []error{err}
+		for _, f := range files {
+			info, err := os.Lstat(f.path)
+			if err == nil && f.ending == ".log" {
+				space.Files += info.Size()
+				space.Spools += info.Size()
+			}
+		}
+		paths, foreign, err := s.databasePaths()
+		faults = append(append(faults, foreign...), err)
+		for _, path := range paths {
+			info, err := os.Stat(path)
+			if err != nil {
+				continue
+			}
+			err = s.view(ctx, path, func(tx *dbTx) error {
+				used, err := tx.used()
+				space.Free += max(info.Size()-used, 0)
+				return err
+			})
+			space.Files += info.Size()
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				faults = append(faults, err)
+			}
+		}
+		return errors.Join(faults...)
+	})
+	return space, err
+}
+
+// Alone runs f unless another process, or another call, runs its own by Alone just now: then
+// nobody waits, and ran is false.
+func (s *Store) Alone(ctx context.Context, f func(context.Context) error) (ran bool, err error) {
+	err = s.call(ctx, "keep store alone", func(ctx context.Context) error {
+		if _, err := s.makeFolders(); err != nil {
+			return err
+		}
+		unlock, err := s.lockFile(ctx, filepath.Join(s.storeDir(), "alone.lock"), false)
+		if err != nil || unlock == nil {
+			return err
+		}
+		defer unlock()
+		ran = true
+		return f(ctx)
+	})
+	return ran, err
+}
+
 // Usage counts the bytes of files and sessions without reading payloads. The error names files
 // that cannot be read; the rest is counted.
 func (s *Store) Usage(ctx context.Context) (Usage, error) {

@@ -17,7 +17,7 @@
 // # Data layout
 //
 // server.go has the tools and the prompt, argument.go their arguments, answer.go an answer and its
-// bound, hidden.go the sessions that may be told of. The tools stand by what they are about:
+// bound, recordings.go the sessions that may be told of. The tools stand by what they are about:
 // hangs.go, sessions.go, events.go, verdicts.go; resources.go has the fixtures.
 //
 // # What it refuses

@@ -49,12 +49,12 @@ func bodyOf(payload []byte, from, most int) string {
 var errEnough = errors.New("enough")
 
 // getSession shows the events of a session.
-func (x *Server) getSession(ctx context.Context, args arguments) (a answer, err error) {
+func getSession(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
 	fits, err := filter.Parse(args.text("filter"))
 	if err != nil {
 		return a, fmt.Errorf("the argument filter: %w", err)
 	}
-	s, err := x.find(ctx, args.text("session"))
+	s, err := r.find(ctx, args.text("session"))
 	if err != nil {
 		return a, err
 	}
@@ -112,8 +112,8 @@ func (x *Server) getSession(ctx context.Context, args arguments) (a answer, err 
 const eventBytes = 16 << 10
 
 // getEvent shows one event whole.
-func (x *Server) getEvent(ctx context.Context, args arguments) (a answer, err error) {
-	s, err := x.find(ctx, args.text("session"))
+func getEvent(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
+	s, err := r.find(ctx, args.text("session"))
 	if err != nil {
 		return a, err
 	}

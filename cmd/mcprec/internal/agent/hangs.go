@@ -39,13 +39,13 @@ type whyFinding struct {
 }
 
 // whyStuck says what is stuck.
-func (x *Server) whyStuck(ctx context.Context, args arguments) (a answer, err error) {
-	answers, rest, err := x.askWhy(ctx, args)
+func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
+	answers, rest, err := askWhy(ctx, r, args)
 	if err != nil && len(answers) == 0 {
 		return a, err
 	}
 	if err != nil {
-		a.add("some sessions cannot be read: %s", x.db.Masker.Text(err.Error()))
+		a.add("some sessions cannot be read: %s", r.db.Masker.Text(err.Error()))
 	}
 	var text bytes.Buffer
 	told := make([]whySession, len(answers))
@@ -65,27 +65,27 @@ func (x *Server) whyStuck(ctx context.Context, args arguments) (a answer, err er
 
 // askWhy asks about the session of the arguments, or as mcprec why does without one. rest counts
 // the stuck sessions beyond those that an answer has room for.
-func (x *Server) askWhy(ctx context.Context, args arguments) (answers []explain.Answer, rest int, err error) {
+func askWhy(ctx context.Context, r *recordings, args arguments) (answers []explain.Answer, rest int, err error) {
 	const most = 2
 	if id := args.text("session"); id != "" {
-		s, err := x.find(ctx, id)
+		s, err := r.find(ctx, id)
 		if err != nil {
 			return nil, 0, err
 		}
 		found, err := explain.Session(ctx, s, explain.StuckAfter)
 		return []explain.Answer{found}, 0, err
 	}
-	list, err := x.visible(ctx, store.Query{})
+	list, err := r.visible(ctx, store.Query{})
 	if err != nil && len(list) == 0 {
 		return nil, 0, err
 	}
-	list, fault := x.pick(ctx, list, span{server: args.text("server")})
+	list, fault := r.pick(ctx, list, span{server: args.text("server")})
 	err = errors.Join(err, fault)
 	for _, s := range list {
 		if s.State != store.Live {
 			continue
 		}
-		found, fault := explain.Session(ctx, x.db.Session(s), explain.StuckAfter)
+		found, fault := explain.Session(ctx, r.db.Session(s), explain.StuckAfter)
 		err = errors.Join(err, fault)
 		switch {
 		case fault != nil || !found.Stuck():
@@ -102,10 +102,10 @@ func (x *Server) askWhy(ctx context.Context, args arguments) (answers []explain.
 		if server := args.text("server"); server != "" {
 			return nil, 0, fmt.Errorf("no session is of a server %q; list_sessions shows the servers", clip(server, 100))
 		}
-		_, err = x.find(ctx, "") // says what to do
+		_, err = r.find(ctx, "") // says what to do
 		return nil, 0, err
 	}
-	found, fault := explain.Session(ctx, x.db.Session(list[0]), explain.StuckAfter)
+	found, fault := explain.Session(ctx, r.db.Session(list[0]), explain.StuckAfter)
 	return []explain.Answer{found}, 0, errors.Join(err, fault)
 }
 
@@ -136,7 +136,7 @@ func whyOf(found explain.Answer) whySession {
 const mostReplayed = 256 << 20
 
 // explainHang plays a session in a closed replay.
-func (x *Server) explainHang(ctx context.Context, args arguments) (a answer, err error) {
+func explainHang(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
 	setup := replay.Setup{}
 	if text := args.text("capacity"); text != "" {
 		setup.Capacity, err = replay.ParseCapacity(text)
@@ -158,11 +158,11 @@ func (x *Server) explainHang(ctx context.Context, args arguments) (a answer, err
 			return a, fmt.Errorf("the argument %s: %w", end.name, err)
 		}
 	}
-	s, err := x.find(ctx, args.text("session"))
+	s, err := r.find(ctx, args.text("session"))
 	if err != nil {
 		return a, err
 	}
-	size, err := x.frameBytes(ctx, s.ID)
+	size, err := frameBytes(ctx, r, s.ID)
 	if err != nil {
 		return a, err
 	}
@@ -186,8 +186,8 @@ func (x *Server) explainHang(ctx context.Context, args arguments) (a answer, err
 }
 
 // frameBytes returns how many bytes the frames of a session have.
-func (x *Server) frameBytes(ctx context.Context, id store.SessionID) (uint64, error) {
-	for found, err := range x.db.Sessions(ctx, store.Query{Prefix: string(id)}) {
+func frameBytes(ctx context.Context, r *recordings, id store.SessionID) (uint64, error) {
+	for found, err := range r.db.Sessions(ctx, store.Query{Prefix: string(id)}) {
 		if err == nil && found.ID == id {
 			return found.Bytes, nil
 		}

@@ -10,15 +10,13 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
-	"github.com/mcprec/mcprec/store"
 )
 
 // Server answers an agent about the sessions of a store. Its methods may be called concurrently.
 type Server struct {
-	db      *session.Store // open for reading only
+	recordings
 	version string
-	lineage []store.ProcessID // this process and its ancestors
-	busy    chan struct{}     // holds an element for each answer under way
+	busy    chan struct{} // holds an element for each answer under way
 }
 
 // Limits of the work at one time.
@@ -29,7 +27,7 @@ const (
 
 // New returns a server over a store that [session.OpenReadOnly] has opened. version is mcprec's.
 func New(db *session.Store, version string) *Server {
-	return &Server{db, version, lineage(), make(chan struct{}, mostBusy)}
+	return &Server{recordings{db, lineage()}, version, make(chan struct{}, mostBusy)}
 }
 
 // Connect begins to serve a client, and returns the session with it.
@@ -73,7 +71,7 @@ type tool struct {
 	says   string
 	takes  []parameter
 	bound  int // bytes of an answer as JSON
-	answer func(*Server, context.Context, arguments) (answer, error)
+	answer func(context.Context, *recordings, arguments) (answer, error)
 }
 
 // Bounds of answers in bytes. An agent pays for each.
@@ -96,45 +94,45 @@ var (
 func tools() []tool {
 	return []tool{
 		{"why_stuck", "Why is it stuck?", "Say who is stuck in an MCP session, since when and on what: who waits for whom, what that side did last, what the recording proves and what it cannot tell. Start here if a call hangs. Without arguments it tells of each live session in which something has been open for more than 5 s, or else of the newest session.",
-			[]parameter{sessionParameter, serverParameter}, shortAnswer, (*Server).whyStuck},
+			[]parameter{sessionParameter, serverParameter}, shortAnswer, whyStuck},
 		{"list_sessions", "List recorded sessions", "List the recorded sessions, newest first: id, start, state, server, client, calls, errors, hangs.",
 			[]parameter{labelParameter, serverParameter,
 				{name: "state", kind: aText, says: "only sessions in this state; stuck: live, and something in it is stuck", words: []string{"live", "stuck", "closed", "crashed"}},
 				sinceParameter, {name: "limit", kind: aNumber, says: "how many sessions", least: 1, most: 100, initial: 20}, beforeParameter},
-			usualAnswer, (*Server).listSessions},
+			usualAnswer, listSessions},
 		{"get_session", "Read a session", "Show the events of a session in their order, a line each, and the beginning of what each message says. Responses name their request and how long it took.",
 			[]parameter{sessionParameter, filterParameter,
 				{name: "from", kind: aNumber, says: "begin with this event", least: 1, most: 1 << 53, initial: 1},
 				{name: "limit", kind: aNumber, says: "how many events", least: 1, most: 100, initial: 50},
 				{name: "bytes", kind: aNumber, says: "how many bytes of each message; 0: none", most: 2048, initial: 300}},
-			longAnswer, (*Server).getSession},
+			longAnswer, getSession},
 		{"get_event", "Read one event whole", "Show one event of a session: its time, its request or answer, and up to 16 kB of what it says.",
 			[]parameter{sessionParameter,
 				{name: "seq", kind: aNumber, says: "the number of the event, as the other tools name it: 7 for #7", needed: true, least: 1, most: 1 << 53},
 				{name: "offset", kind: aNumber, says: "begin with this byte of the message", most: 1 << 53}},
-			longAnswer, (*Server).getEvent},
+			longAnswer, getEvent},
 		{"check_session", "Check a session against the protocol", "Find what a recording alone shows: rules of the MCP specification that it breaks, calls without an answer, stray output, and how long the calls took.",
 			[]parameter{sessionParameter,
 				{name: "severity", kind: aText, says: "the least severity that is told", words: []string{"error", "warning", "note"}},
 				{name: "from", kind: aNumber, says: "leave out the findings before this one", least: 1, most: 1 << 30, initial: 1},
 				{name: "limit", kind: aNumber, says: "how many findings", least: 1, most: 100, initial: 30}},
-			usualAnswer, (*Server).checkSession},
+			usualAnswer, checkSession},
 		{"diff_sessions", "Compare two sessions", "Compare two sessions by what caused what: calls, payloads, order, tools, timing. Ids and times that were made up are not compared.",
 			[]parameter{{name: "a", kind: aText, says: "the id of a session, or its beginning", needed: true}, {name: "b", kind: aText, says: "the id of another session, or its beginning", needed: true}},
-			usualAnswer, (*Server).diffSessions},
+			usualAnswer, diffSessions},
 		{"state_at", "Say how a session stood", "Say how a session stood at one of its events: calls without an answer and how long they had waited, what both ends can do, subscriptions, tasks, frames that the other end may not have read, what had ended.",
 			[]parameter{sessionParameter, {name: "at", kind: aPoint, says: "the number of an event, a time since the start such as 12.3s, or a share such as 50%; without it the end, of a live session now"}},
-			usualAnswer, (*Server).stateAt},
+			usualAnswer, stateAt},
 		{"search", "Search all sessions", "Search the events of all sessions, newest first, for a text or a filter.",
 			[]parameter{{name: "text", kind: aText, says: "a text that an event has"}, filterParameter, sinceParameter, labelParameter, serverParameter,
 				{name: "limit", kind: aNumber, says: "how many events", least: 1, most: 100, initial: 20}, beforeParameter},
-			usualAnswer, (*Server).search},
+			usualAnswer, search},
 		{"explain_hang", "Would other libraries hang on it?", "Play both halves of a session through an in-memory transport, each under a model of how a client or server works, and say whether the session comes to its end or hangs, who then waits for whom, and what would change that. No process is started.",
 			[]parameter{sessionParameter,
 				{name: "client_model", kind: aText, says: "how the client works: free, rigid, inline, serial, serial-except-tools, inbox:Q, or an SDK such as python-sdk@1.3"},
 				{name: "server_model", kind: aText, says: "how the server works, as client_model"},
 				{name: "capacity", kind: aText, says: "how many frames each direction holds: N, c2s=N,s2c=N, or unbounded; without it 0, where a write ends when the other end reads"}},
-			usualAnswer, (*Server).explainHang},
+			usualAnswer, explainHang},
 	}
 }
 
@@ -152,7 +150,7 @@ func (x *Server) handler(t tool) sdk.ToolHandler {
 		defer end()
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		a, err := t.answer(x, ctx, args)
+		a, err := t.answer(ctx, &x.recordings, args)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
 			return x.failure(fmt.Errorf("%s took longer than %v and was ended; ask for less, or run the command mcprec on the recording", t.name, patience)), nil

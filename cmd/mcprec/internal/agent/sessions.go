@@ -39,14 +39,14 @@ type listedSession struct {
 }
 
 // listSessions lists sessions.
-func (x *Server) listSessions(ctx context.Context, args arguments) (a answer, err error) {
+func listSessions(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
 	wanted, err := parseSpan(args)
 	if err != nil {
 		return a, err
 	}
-	list, fault := x.visible(ctx, store.Query{})
+	list, fault := r.visible(ctx, store.Query{})
 	all := len(list)
-	list, err = x.pick(ctx, list, wanted)
+	list, err = r.pick(ctx, list, wanted)
 	if err != nil {
 		return a, err
 	}
@@ -59,7 +59,7 @@ func (x *Server) listSessions(ctx context.Context, args arguments) (a answer, er
 			continue
 		}
 		if s.State == store.Live {
-			found, fault := explain.Session(ctx, x.db.Session(s), explain.StuckAfter)
+			found, fault := explain.Session(ctx, r.db.Session(s), explain.StuckAfter)
 			if fault == nil && found.Stuck() {
 				stuck[s.ID] = stuckText(found)
 			}
@@ -72,16 +72,16 @@ func (x *Server) listSessions(ctx context.Context, args arguments) (a answer, er
 		}
 	}
 	shown := picked[:min(len(picked), limit)]
-	sums, sumFault := x.db.Summaries(ctx, shown)
+	sums, sumFault := r.db.Summaries(ctx, shown)
 	if fault = errors.Join(fault, sumFault); fault != nil {
-		a.add("some of the store cannot be read: %s", x.db.Masker.Text(fault.Error()))
+		a.add("some of the store cannot be read: %s", r.db.Masker.Text(fault.Error()))
 	}
-	x.db.Masker.Headers(shown)
+	r.db.Masker.Headers(shown)
 	rows := []listedSession{}
 	var text strings.Builder
 	page := newPage(usualAnswer)
 	for _, s := range shown {
-		row := x.row(s, sums[s.ID], stuck[s.ID])
+		row := r.row(s, sums[s.ID], stuck[s.ID])
 		line := row.String() + "\n"
 		if !page.takes(row, line) {
 			break
@@ -116,8 +116,8 @@ func stuckText(found explain.Answer) string {
 }
 
 // row returns the row of a session, whose header is masked.
-func (x *Server) row(s store.Session, sum summary.Summary, stuck string) listedSession {
-	name := func(p summary.Peer) string { return phrase.Name(x.db.Masker.Text(p.String())) }
+func (r *recordings) row(s store.Session, sum summary.Summary, stuck string) listedSession {
+	name := func(p summary.Peer) string { return phrase.Name(r.db.Masker.Text(p.String())) }
 	command := s.URL
 	if command == "" {
 		command = strings.Join(s.Command, " ")
@@ -169,7 +169,7 @@ const (
 )
 
 // search finds events in all sessions.
-func (x *Server) search(ctx context.Context, args arguments) (a answer, err error) {
+func search(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
 	fits, err := searched(args)
 	if err != nil {
 		return a, err
@@ -178,8 +178,8 @@ func (x *Server) search(ctx context.Context, args arguments) (a answer, err erro
 	if err != nil {
 		return a, err
 	}
-	list, fault := x.visible(ctx, store.Query{})
-	list, err = x.pick(ctx, list, wanted)
+	list, fault := r.visible(ctx, store.Query{})
+	list, err = r.pick(ctx, list, wanted)
 	if err != nil {
 		return a, err
 	}
@@ -189,14 +189,14 @@ func (x *Server) search(ctx context.Context, args arguments) (a answer, err erro
 	done := 0
 	for done < len(list) && !hits.isFull && short.Err() == nil {
 		batch := list[done:min(done+searchBatch, len(list))]
-		fitting, batchFault := x.db.Fitting(short, batch, fits)
+		fitting, batchFault := r.db.Fitting(short, batch, fits)
 		if short.Err() != nil {
 			break
 		}
 		fault = errors.Join(fault, batchFault)
 		last := batch[len(batch)-1].ID
 		for _, s := range fitting {
-			more, scanFault := x.hitsIn(short, s, fits, hits)
+			more, scanFault := hitsIn(short, r, s, fits, hits)
 			fault = errors.Join(fault, scanFault)
 			if more {
 				a.add("session %s has more; get_session with this filter shows them", s.ID)
@@ -212,7 +212,7 @@ func (x *Server) search(ctx context.Context, args arguments) (a answer, err erro
 		done++
 	}
 	if fault != nil {
-		a.add("some of the store cannot be read: %s", x.db.Masker.Text(fault.Error()))
+		a.add("some of the store cannot be read: %s", r.db.Masker.Text(fault.Error()))
 	}
 	fmt.Fprintf(&hits.text, "%s in %d of %s\n", phrase.Plural(len(hits.rows), "event"), done, phrase.Plural(len(list), "session"))
 	if done < len(list) {
@@ -272,10 +272,10 @@ func searched(args arguments) (*filter.Filter, error) {
 }
 
 // hitsIn adds the first events of a session that fit. more says that there are others.
-func (x *Server) hitsIn(ctx context.Context, s store.Session, fits *filter.Filter, hits *hitList) (more bool, err error) {
+func hitsIn(ctx context.Context, r *recordings, s store.Session, fits *filter.Filter, hits *hitList) (more bool, err error) {
 	taken := 0
 	reading := session.Reading{First: 1, Ahead: fits.Ahead(), Whole: true}
-	err = x.db.Session(s).Entries(ctx, reading, func(e timeline.Entry) error {
+	err = r.db.Session(s).Entries(ctx, reading, func(e timeline.Entry) error {
 		if !fits.Selects(&e) {
 			return nil
 		}

@@ -33,8 +33,8 @@ const (
 )
 
 // checkSession checks a session.
-func (x *Server) checkSession(ctx context.Context, args arguments) (a answer, err error) {
-	s, err := x.find(ctx, args.text("session"))
+func checkSession(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
+	s, err := r.find(ctx, args.text("session"))
 	if err != nil {
 		return a, err
 	}
@@ -110,11 +110,11 @@ func (x *Server) checkSession(ctx context.Context, args arguments) (a answer, er
 }
 
 // diffSessions compares two sessions.
-func (x *Server) diffSessions(ctx context.Context, args arguments) (a answer, err error) {
+func diffSessions(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
 	var sessions [2]*session.Session
 	compared := comparing.Comparison{}
 	for i, name := range []string{"a", "b"} {
-		sessions[i], err = x.find(ctx, args.text(name))
+		sessions[i], err = r.find(ctx, args.text(name))
 		if err != nil {
 			return a, fmt.Errorf("%s: %w", name, err)
 		}
@@ -143,14 +143,14 @@ func (x *Server) diffSessions(ctx context.Context, args arguments) (a answer, er
 }
 
 // stateAt says how a session stood.
-func (x *Server) stateAt(ctx context.Context, args arguments) (a answer, err error) {
+func stateAt(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
 	const atEnd = "100%"
 	at := cmp.Or(args.text("at"), atEnd)
 	point, err := session.ParsePoint(at)
 	if err != nil {
 		return a, fmt.Errorf("the argument at: %w", err)
 	}
-	s, err := x.find(ctx, args.text("session"))
+	s, err := r.find(ctx, args.text("session"))
 	if err != nil {
 		return a, err
 	}
@@ -169,7 +169,7 @@ func (x *Server) stateAt(ctx context.Context, args arguments) (a answer, err err
 	view := states[0].View(now)
 	if at == atEnd {
 		if fault := s.LinesNow(ctx, &view); fault != nil && !errors.Is(fault, store.ErrNotFound) {
-			a.add("the open lines cannot be read: %s", x.db.Masker.Text(fault.Error()))
+			a.add("the open lines cannot be read: %s", r.db.Masker.Text(fault.Error()))
 		}
 	}
 	var text bytes.Buffer

@@ -15,18 +15,24 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
+// recordings are the sessions that may be told of. Their methods may be called concurrently.
+type recordings struct {
+	db      *session.Store    // open for reading only
+	lineage []store.ProcessID // this process and its ancestors
+}
+
 // visible lists the sessions that may be told of, newest first. The error names parts of the store
 // that cannot be read; the others are listed.
-func (x *Server) visible(ctx context.Context, query store.Query) (list []store.Session, err error) {
+func (r *recordings) visible(ctx context.Context, query store.Query) (list []store.Session, err error) {
 	query.Newest = true
-	for found, fault := range x.db.Sessions(ctx, query) {
+	for found, fault := range r.db.Sessions(ctx, query) {
 		if fault != nil {
 			err = errors.Join(err, fault)
 			continue
 		}
 		isOwn := isServed(found.Command)
 		if !isOwn && found.State == store.Live {
-			isOwn = x.isRecordedBy(ctx, found)
+			isOwn = r.isRecordedBy(ctx, found)
 		}
 		if !isOwn {
 			list = append(list, found)
@@ -49,13 +55,13 @@ const commandName = "mcp"
 
 // isRecordedBy reports whether the recorder of a live session is an ancestor of this process: then
 // this process serves the session, or a part of the server that does.
-func (x *Server) isRecordedBy(ctx context.Context, live store.Session) bool {
-	for e, err := range x.db.Read(ctx, live.ID, 1, store.ReadOptions{}) {
+func (r *recordings) isRecordedBy(ctx context.Context, live store.Session) bool {
+	for e, err := range r.db.Read(ctx, live.ID, 1, store.ReadOptions{}) {
 		if err != nil {
 			return false
 		}
 		header, err := store.ParseHeader(e.Payload)
-		return err == nil && header.Processes != nil && slices.Contains(x.lineage, header.Processes.Recorder)
+		return err == nil && header.Processes != nil && slices.Contains(r.lineage, header.Processes.Recorder)
 	}
 	return false
 }
@@ -64,7 +70,7 @@ func (x *Server) isRecordedBy(ctx context.Context, live store.Session) bool {
 func lineage() []store.ProcessID { return procstate.Lineage(os.Getpid()) }
 
 // find returns the session that an id names, or the beginning of one; for "" the newest.
-func (x *Server) find(ctx context.Context, id string) (*session.Session, error) {
+func (r *recordings) find(ctx context.Context, id string) (*session.Session, error) {
 	const shortest = 4
 	id = strings.ToLower(strings.TrimSpace(id))
 	switch {
@@ -73,7 +79,7 @@ func (x *Server) find(ctx context.Context, id string) (*session.Session, error) 
 	case id != "" && len(id) < shortest:
 		return nil, fmt.Errorf("the argument session is too short; want at least %d characters of an id, as list_sessions shows it", shortest)
 	}
-	found, err := x.visible(ctx, store.Query{Prefix: id})
+	found, err := r.visible(ctx, store.Query{Prefix: id})
 	switch {
 	case len(found) > 1 && id != "":
 		var ids []string
@@ -82,7 +88,7 @@ func (x *Server) find(ctx context.Context, id string) (*session.Session, error) 
 		}
 		return nil, fmt.Errorf("the ids of %d sessions begin with %s; give one of them whole: %s", len(found), id, strings.Join(ids, " "))
 	case len(found) > 0:
-		return x.db.Session(found[0]), nil
+		return r.db.Session(found[0]), nil
 	case err != nil:
 		return nil, err
 	case id == "":
@@ -113,7 +119,7 @@ func parseSpan(args arguments) (s span, err error) {
 }
 
 // pick returns the sessions of a list, newest first, that are in the span.
-func (x *Server) pick(ctx context.Context, list []store.Session, s span) ([]store.Session, error) {
+func (r *recordings) pick(ctx context.Context, list []store.Session, s span) ([]store.Session, error) {
 	if s.before != "" {
 		at := slices.IndexFunc(list, func(found store.Session) bool { return found.ID == s.before })
 		if at < 0 {
@@ -124,17 +130,17 @@ func (x *Server) pick(ctx context.Context, list []store.Session, s span) ([]stor
 	return slices.DeleteFunc(list, func(found store.Session) bool {
 		return s.since > 0 && time.Since(found.Start) > s.since ||
 			s.label != "" && !session.HasLabel(found.Header, s.label) ||
-			s.server != "" && !x.isOf(ctx, found, s.server)
+			s.server != "" && !r.isOf(ctx, found, s.server)
 	}), nil
 }
 
 // isOf reports whether a session is of the server of that name, or of a part of its name.
-func (x *Server) isOf(ctx context.Context, found store.Session, server string) bool {
+func (r *recordings) isOf(ctx context.Context, found store.Session, server string) bool {
 	server = strings.ToLower(server)
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), server) }
 	if has(session.Labels(found.Header)) || has(found.URL) || slices.ContainsFunc(found.Command, has) {
 		return true
 	}
-	introduction, err := x.db.Session(found).Introduction(ctx)
+	introduction, err := r.db.Session(found).Introduction(ctx)
 	return err == nil && has(introduction.Server)
 }
