@@ -197,7 +197,7 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 			r.Open = append(r.Open, personAsked(w.asks, w.until))
 		case w.shape == NoAnswer && j.gap.seq > c.seq:
 			r.Open = append(r.Open, fmt.Sprintf("%s has no answer in the log, which lacks a message of the server behind it (#%d)", c.name(), j.gap.seq))
-		case j.isBehind(c) && w.shape == NoAnswer:
+		case w.shape == NoAnswer && j.isBehind(c):
 		case w.shape == AsksClient && w.until.at-w.asks.at >= j.after, w.shape != AsksClient && silent >= j.after:
 			add(w)
 		case w.shape == ClientNotReading && w.until.at-j.stalls[s2c].since >= j.after: // the server goes on
