@@ -199,3 +199,51 @@ func TestCompactEmptyFile(t *testing.T) {
 		t.Errorf("compact: %v", err)
 	}
 }
+
+// TestSpace: Space agrees with Usage, before and after sessions are removed, and counts spools.
+func TestSpace(t *testing.T) {
+	s, _ := filled(t, 20, 30, 4000)
+	live := startSpool(t, s, testLog(50, 3, 10, false))
+	defer func() { _ = live.Close() }()
+	for _, last := range []int{0, 10} {
+		for n := range last {
+			if err := s.Delete(t.Context(), testID(n+1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		usage, err := s.Usage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Space{Files: usage.Size(), Spools: usage.Spools.Bytes}
+		for _, d := range usage.Databases {
+			want.Free += d.Free
+		}
+		got, err := s.Space(t.Context())
+		if err != nil || got != want || want.Spools == 0 || last > 0 && want.Free < 100_000 {
+			t.Errorf("without %d sessions: %+v, %v; want %+v", last, got, err, want)
+		}
+	}
+}
+
+// TestAlone: of two calls one runs, and the other does not wait for it; then it may run.
+func TestAlone(t *testing.T) {
+	s := testStore(t, t.TempDir())
+	other := testStore(t, s.dir)
+	nothing := func(context.Context) error { return nil }
+	ran, err := s.Alone(t.Context(), func(ctx context.Context) error {
+		for _, beside := range []*Store{s, other} {
+			ran, err := beside.Alone(ctx, nothing)
+			if ran || err != nil {
+				t.Errorf("beside: %v, %v", ran, err)
+			}
+		}
+		return errors.ErrUnsupported
+	})
+	if !ran || !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%v, %v", ran, err)
+	}
+	if ran, err := other.Alone(t.Context(), nothing); !ran || err != nil {
+		t.Errorf("afterwards: %v, %v", ran, err)
+	}
+}
