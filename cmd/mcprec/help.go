@@ -293,7 +293,7 @@ store reaches 80 % of its size, the oldest until it is at 70 %. Never deleted ar
   a session that is being recorded, however large it grows, nor the one that ended last
   what was recorded with --label keep, or with --label keep=WHY
   what mcprec store keep SESSION names
-  what was imported
+  what was imported, and copies that mcprec redact made
 
 The last three are not counted, either. mcprec list and mcprec store stats say what the
 budget is, what of it is used, and what was last deleted for it.

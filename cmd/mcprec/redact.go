@@ -130,7 +130,11 @@ func storeRedacted(cmd *cobra.Command, s *session.Session, events []store.Event,
 	if _, err := session.Save(ctx, s.Store, events); err != nil {
 		return fmt.Errorf("redact session %s: %w", s.ID, err)
 	}
-	if inPlace {
+	if !inPlace { // a copy that somebody made, of a session that may be of any age
+		if err := retention.Keep(s.Store.Info().Location, id, false); err != nil {
+			return err
+		}
+	} else {
 		if err := s.Store.Delete(ctx, s.ID); err != nil {
 			return err
 		}
