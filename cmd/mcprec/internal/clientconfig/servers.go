@@ -53,9 +53,11 @@ func (s *Server) Store() string {
 	return words[at+1] // «--» at the latest
 }
 
-// IsOwn reports whether a server is that of mcprec mcp, which answers from the recordings.
+// IsOwn reports whether a server is that of mcprec mcp, which answers from the recordings, also behind
+// a launcher such as npx, and is not recorded.
 func (s *Server) IsOwn() bool {
-	return len(s.Command) > 1 && isMcprec(s.Command[0]) && s.Command[1] == "mcp"
+	at := slices.Index(s.Command, "mcp")
+	return s.State == Direct && at > 0 && isMcprec(s.Command[at-1])
 }
 
 // Find returns the servers of a location in a document. There are none if the document has not the
@@ -218,9 +220,10 @@ func stateOf(command []string) State {
 	return Direct
 }
 
-// isMcprec reports whether a program has the name of this one, on any system.
+// isMcprec reports whether a program has the name of this one, on any system, or a package of npm.
 func isMcprec(program string) bool {
 	name := program[strings.LastIndexAny(program, `/\\`)+1:]
+	name, _, _ = strings.Cut(name, "@") // the version of a package
 	return strings.TrimSuffix(strings.ToLower(name), ".exe") == "mcprec"
 }
 
