@@ -173,6 +173,8 @@ func TestNpm(t *testing.T) {
 			Systems  []string          `json:"os"`
 			CPUs     []string          `json:"cpu"`
 			Optional map[string]string `json:"optionalDependencies"`
+			Name     string
+			MCPName  string
 			Scripts  any
 		}
 		entries := listTar(t, packages[i].Contents)
@@ -198,6 +200,22 @@ func TestNpm(t *testing.T) {
 		}
 		if i == 2 && fmt.Sprint(p.Optional) != "map[@mcprec/win32-arm64:0.1.0 @mcprec/win32-x64:0.1.0]" {
 			t.Errorf("the launcher depends on %v", p.Optional)
+		}
+		if i == 2 { // a registry of MCP servers takes a package that names its server
+			text, err := os.ReadFile("../../docs/agents/server.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var server struct {
+				Name     string
+				Packages []struct{ Identifier string }
+			}
+			if err := json.Unmarshal(text, &server); err != nil {
+				t.Fatal(err)
+			}
+			if server.Name != p.MCPName || server.Packages[0].Identifier != p.Name {
+				t.Errorf("docs/agents/server.json is of %s in %s, the package of %s in %s", server.Name, server.Packages[0].Identifier, p.MCPName, p.Name)
+			}
 		}
 	}
 }

@@ -42,6 +42,7 @@ type npmPackage struct {
 	Optional        map[string]string `json:"optionalDependencies,omitempty"`
 	Engines         map[string]string `json:"engines,omitempty"`
 	PublishedAccess map[string]string `json:"publishConfig,omitempty"`
+	MCPName         string            `json:"mcpName,omitempty"` // the name in docs/agents/server.json, which registries compare
 }
 
 func newNpmPackage(name, version, description string) npmPackage {
@@ -87,6 +88,7 @@ func npmPackages(r release) (packages []file, err error) {
 	p := newNpmPackage("mcprec", r.version, "Record MCP sessions byte for byte, replay them, see the hang")
 	p.Program = map[string]string{"mcprec": "launcher.js"}
 	p.Optional, p.Engines = platforms, map[string]string{"node": ">=16"}
+	p.MCPName = "io.github.mcprec/mcprec"
 	readme := fmt.Appendf(nil, `# mcprec
 
 Record MCP sessions byte for byte in true order, replay them, and see who waits for whom when
