@@ -368,7 +368,7 @@ func (s blockedState) summary() string {
 func (s blockedState) recordedEnd(dir transport.Direction) string {
 	r := s.recording
 	e := s.ends[dir]
-	who := "this " + dir.Sender()
+	who := "the recorded " + dir.Sender()
 	if e.given == 0 {
 		return ""
 	}
@@ -380,12 +380,12 @@ func (s blockedState) recordedEnd(dir transport.Direction) string {
 	fact := ""
 	if dir == transport.ClientToServer && r.closed > from.at {
 		until = r.closed
-		fact = fmt.Sprintf("closed the session right after #%d", from.seq)
+		fact = fmt.Sprintf("got past #%d, and closed the session right after it", from.seq)
 	}
 	for _, f := range r.byDirection[dir][e.offered:] {
 		sent := r.frames[f]
 		if answered, _ := r.answers(sent); answered > e.given {
-			return fmt.Sprintf("%s did not: it answered #%d with #%d", who, r.frames[r.nth(dir.Reverse(), int(answered))].seq, sent.seq)
+			return fmt.Sprintf("%s did not hang: it answered #%d with #%d", who, r.frames[r.nth(dir.Reverse(), int(answered))].seq, sent.seq)
 		}
 		cancels := slices.ContainsFunc(r.messagesOf(sent), func(m recordedMessage) bool { return m.method == mcp.NotificationCancelled })
 		if sent.seq > from.seq && !cancels {
@@ -397,9 +397,9 @@ func (s blockedState) recordedEnd(dir transport.Direction) string {
 	silent := until - from.at
 	switch {
 	case silent >= reactionTime:
-		return fmt.Sprintf("%s may have: it sent nothing for %v after #%d", who, phrase.Brief(silent), from.seq)
+		return fmt.Sprintf("%s may have hung: it sent nothing for %v after #%d", who, phrase.Brief(silent), from.seq)
 	case fact != "":
-		return fmt.Sprintf("%s did not: it %s", who, fact)
+		return fmt.Sprintf("%s did not hang: it %s", who, fact)
 	}
 	return ""
 }
