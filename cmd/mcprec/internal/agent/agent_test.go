@@ -314,6 +314,11 @@ func readAll(t *testing.T, client *sdk.ClientSession, id store.SessionID) string
 		text.WriteString(page)
 		_, uri, _ = strings.Cut(read.Contents[1].Text, "goes on: read ")
 	}
+	behind := fmt.Sprintf("%s?from=%d", resourceURI(id), strings.Count(text.String(), "\n")+1)
+	read, err := client.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: behind})
+	if err != nil || len(read.Contents) != 1 || !strings.Contains(read.Contents[0].Text, "This is the end") {
+		t.Errorf("read %s: %+v, %v; want what is said of the end, and no content that is empty", behind, read, err)
+	}
 	return text.String()
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -114,10 +115,11 @@ func (x *Server) readResource(ctx context.Context, request *sdk.ReadResourceRequ
 	} else {
 		note += "This is the end of the recording so far."
 	}
-	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{
-		{URI: uri, MIMEType: fixtureType, Text: page},
-		{URI: uri, MIMEType: "text/plain", Text: note},
-	}}, nil
+	contents := []*sdk.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: note}}
+	if page != "" { // the SDK leaves an empty text out, and clients refuse a content without text or blob
+		contents = slices.Insert(contents, 0, &sdk.ResourceContents{URI: uri, MIMEType: fixtureType, Text: page})
+	}
+	return &sdk.ReadResourceResult{Contents: contents}, nil
 }
 
 // fixturePage returns the lines of the events from a Seq on, and the Seq of the next page, or 0. A
