@@ -230,6 +230,8 @@ func TestWhoHasIt(t *testing.T) {
 		{"HTTP+SSE, hung up", append(slices.Clone(sseCall), `http/c2s/1 {"what":"abort"}`, closed), []string{"E1 error The server sent nothing since"}},
 		{"HTTP+SSE, the recorder ended", append(slices.Clone(sseCall), `http//1 {"what":"left"}`, closed), []string{"E2 note the recorder ended before the exchange did (#7)"}},
 		{"HTTP+SSE, not sent", append(slices.Clone(sseCall[:4]), `http/s2c/2 {"what":"none","error":"refused"}`, closed), []string{"E1 error until the connection to the server was closed without a response (#6)"}},
+		{"lost before a hang", []string{`lost {"frames":1,"bytes":9,"reason":"full"}`, call, `eof/c2s {"by":"receiver"}`, closed},
+			[]string{"E7 warning 1 event with 9 bytes is not recorded", "E1 warning until the recording ended (#5); or what is missing at #2 explains it"}},
 		{"lost", []string{call, `lost {"frames":1,"bytes":9,"reason":"full"}`, bye, closed}, []string{"E7 warning 1 event with 9 bytes is not recorded", "E1 warning what is missing at #3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

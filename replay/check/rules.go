@@ -67,7 +67,7 @@ func (r *reporter) report(d order.Demand, dir transport.Direction, revision stri
 func (r *reporter) give(found Finding) {
 	if r.gap != 0 && found.Severity == order.Error && found.Rule[0] != 'G' {
 		found.Severity = order.Warning
-		found.Text += fmt.Sprintf("; or what is missing at #%d explains it", r.gap)
+		found.Text = fmt.Sprintf("%s; or what is missing at #%d explains it", strings.TrimSuffix(found.Text, "."), r.gap)
 	}
 	found.Revision = clip(found.Revision) // a peer may name any
 	r.counts[found.Severity]++
