@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
@@ -27,8 +26,8 @@ var claudeDesktop = hostDialect{
 }
 
 var (
-	claudeOwnLine   = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) \[(.+?)\] \[(info|warn|error|debug)\] `)
-	claudeMainLine  = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) \[(info|warn|error|debug)\] (?:\[(.+?)\] )?`)
+	claudeOwnLine   = lazily(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) \[(.+?)\] \[(info|warn|error|debug)\] `)
+	claudeMainLine  = lazily(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) \[(info|warn|error|debug)\] (?:\[(.+?)\] )?`)
 	claudeNothing   = []byte(" { metadata: undefined }")
 	claudeOpenBrace = []byte(" {")
 )
@@ -47,11 +46,11 @@ func parseClaudeLine(line []byte) (hostLine, bool) {
 	var stamp, server, level []byte
 	rest := restStderr
 	var text []byte
-	if m := claudeMainLine.FindSubmatch(line); m != nil {
+	if m := claudeMainLine().FindSubmatch(line); m != nil {
 		stamp, level, server = m[1], m[2], m[3]
 		text = line[len(m[0]):]
 		rest = restWords
-	} else if m := claudeOwnLine.FindSubmatch(line); m != nil {
+	} else if m := claudeOwnLine().FindSubmatch(line); m != nil {
 		stamp, server, level = m[1], m[2], m[3]
 		text = line[len(m[0]):]
 	} else {

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -303,4 +305,10 @@ func (s *hostSession) close(d hostDialect) []store.Event {
 // trimLineEnd returns a line without its line end.
 func trimLineEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}
+
+// lazily returns an expression that is compiled at its first use, for every command would pay for
+// it before main.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

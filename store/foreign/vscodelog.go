@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -30,8 +29,8 @@ var vsCode = hostDialect{
 }
 
 var (
-	vsCodeLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \[(trace|debug|info|warning|error)\] `)
-	vsCodeExit = regexp.MustCompile(`^Connection state: Error Process exited with code (\d{1,9})$`)
+	vsCodeLine = lazily(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \[(trace|debug|info|warning|error)\] `)
+	vsCodeExit = lazily(`^Connection state: Error Process exited with code (\d{1,9})$`)
 )
 
 // vsCodeWords are the beginnings of VS Code's texts with a meaning, longer ones before those
@@ -54,7 +53,7 @@ var vsCodeWords = []struct {
 }
 
 func parseVSCodeLine(line []byte) (hostLine, bool) {
-	m := vsCodeLine.FindSubmatch(line)
+	m := vsCodeLine().FindSubmatch(line)
 	if m == nil {
 		return hostLine{}, false
 	}
@@ -78,7 +77,7 @@ func parseVSCodeLine(line []byte) (hostLine, bool) {
 		}
 		break
 	}
-	if exit := vsCodeExit.FindSubmatch(text); exit != nil {
+	if exit := vsCodeExit().FindSubmatch(text); exit != nil {
 		l.what = hostExit
 		l.transport = "stdio"
 		l.code, _ = strconv.Atoi(string(exit[1])) // digits
