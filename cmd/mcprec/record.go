@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -19,20 +19,34 @@ import (
 
 type recordOptions struct {
 	home
-	rec   recording.Options
-	label labels
-	sync  string
-	frame string // --max-frame
-	size  string // --keep-size
-	age   string // --keep-age
+	rec      recording.Options
+	label    labels
+	sync     string
+	frame    string   // --max-frame
+	size     string   // --keep-size
+	age      string   // --keep-age
+	warnings []string // about the environment
 }
 
-// newRecordOptions returns the values of record's flags where none is given, also for serve.
+// newRecordOptions returns the values of record's flags where none is given, also for serve. A
+// variable that is wrong is a warning: it must not keep a client from its server.
 func newRecordOptions() recordOptions {
-	return recordOptions{
-		sync: "50ms", frame: "0",
-		size: cmp.Or(os.Getenv("MCPREC_KEEP_SIZE"), "2GiB"), age: cmp.Or(os.Getenv("MCPREC_KEEP_AGE"), "30d"),
+	o := recordOptions{sync: "50ms", frame: "0", size: "2GiB", age: "30d"}
+	if size := os.Getenv("MCPREC_KEEP_SIZE"); size != "" {
+		if _, err := parseKeepSize(size); err != nil {
+			o.warnings = append(o.warnings, fmt.Sprintf("MCPREC_KEEP_SIZE is %v; it is not used, and the default is %s", err, o.size))
+		} else {
+			o.size = size
+		}
 	}
+	if age := os.Getenv("MCPREC_KEEP_AGE"); age != "" {
+		if _, err := parseKeepAge(age); err != nil {
+			o.warnings = append(o.warnings, fmt.Sprintf("MCPREC_KEEP_AGE is %v; it is not used, and the default is %s", err, o.age))
+		} else {
+			o.age = age
+		}
+	}
+	return o
 }
 
 func newRecord(std process.Streams) *cobra.Command {
@@ -143,6 +157,9 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	if o.rec.Mask && o.Secrets.Show {
 		return exit.Usagef("--mask and --secrets; give one of them")
 	}
+	for _, warning := range o.warnings {
+		fmt.Fprintf(std.Err, "mcprec: %s\n", warning)
+	}
 	options.Stuck = stuckIn
 	if o.rec.Target != "" {
 		return recording.Target(ctx, std, options)
@@ -152,15 +169,35 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 
 // budget reads the limits of the store.
 func (o *recordOptions) budget() (limits retention.Budget, err error) {
-	if o.size != "off" {
-		if limits.Size, err = parseSize(o.size); err != nil || limits.Size == 0 {
-			return limits, exit.Usagef("--keep-size %q: want a size such as 500MB or 2GiB, or off", o.size)
-		}
+	if limits.Size, err = parseKeepSize(o.size); err != nil {
+		return limits, exit.Usagef("--keep-size %v", err)
 	}
-	if o.age != "off" {
-		if limits.Age, err = session.ParseAge(o.age); err != nil || limits.Age == 0 {
-			return limits, exit.Usagef("--keep-age %q: want a duration such as 12h, 7d or 2w, or off", o.age)
-		}
+	if limits.Age, err = parseKeepAge(o.age); err != nil {
+		return limits, exit.Usagef("--keep-age %v", err)
 	}
 	return limits, nil
+}
+
+// parseKeepSize reads how many bytes the store may take; 0 is no limit.
+func parseKeepSize(text string) (int64, error) {
+	if text == "off" {
+		return 0, nil
+	}
+	size, err := parseSize(text)
+	if err != nil || size == 0 {
+		return 0, fmt.Errorf("%q: want a size such as 500MB or 2GiB, or off", text)
+	}
+	return size, nil
+}
+
+// parseKeepAge reads how long sessions stay; 0 is no limit.
+func parseKeepAge(text string) (time.Duration, error) {
+	if text == "off" {
+		return 0, nil
+	}
+	age, err := session.ParseAge(text)
+	if err != nil || age == 0 {
+		return 0, fmt.Errorf("%q: want a duration such as 12h, 7d or 2w, or off", text)
+	}
+	return age, nil
 }
