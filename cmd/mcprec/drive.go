@@ -276,7 +276,8 @@ func updateRecording(cmd *cobra.Command, home home, recording *session.Recording
 		if err != nil {
 			return err
 		}
-		if err := jsonl.WriteFile(recording.File, d.Events(jsonl.Each(events))); err != nil {
+		err = outfile.Replace(recording.File, func(w io.Writer) error { return session.Encode(w, d.Events(jsonl.Each(events))) })
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", recording.File)

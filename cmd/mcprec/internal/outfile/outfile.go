@@ -101,8 +101,9 @@ func special(name string) bool {
 	return err == nil && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(name), "/dev/"))
 }
 
-// Replace writes a file anew at the request of the user, and keeps the file's mode. Replace
-// follows the user's own symbolic link.
+// Replace writes a file anew at the request of the user, and keeps the file's mode and, where it
+// may, its owner. A file that is read-only stays as it is. Replace follows the user's own symbolic
+// link.
 func Replace(name string, write func(io.Writer) error) error {
 	target := name
 	if info, err := os.Lstat(name); err == nil && mayFollow(info) {
@@ -111,11 +112,30 @@ func Replace(name string, write func(io.Writer) error) error {
 		}
 	}
 	return writeFile(target, write, func(tmp string) error {
-		if info, err := os.Stat(target); err == nil {
-			_ = os.Chmod(tmp, info.Mode().Perm()) // else the mode is 0600
+		info, err := writable(target)
+		switch {
+		case err == nil:
+			_ = giveTo(tmp, info)
+			_ = os.Chmod(tmp, info.Mode().Perm())
+		case !errors.Is(err, fs.ErrNotExist): // a new file has the mode 0600
+			return err
 		}
 		return writeError(target, os.Rename(tmp, target))
 	})
+}
+
+// writable refuses a file that is read-only, to root as well.
+func writable(name string) (fs.FileInfo, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	err = errors.Join(err, f.Close())
+	if err == nil && info.Mode().Perm()&0o222 == 0 {
+		err = fmt.Errorf("write %s: it is read-only", name)
+	}
+	return info, err
 }
 
 // ErrChanged is the error for a file that is no longer what was read.
@@ -132,12 +152,8 @@ func Exchange(name string, old, content []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(target, os.O_WRONLY, 0) // a file that is read-only stays as it is
+	info, err := writable(target)
 	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	write := func(w io.Writer) error {

@@ -71,3 +71,35 @@ func TestExchange(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// Replace keeps the mode and a symbolic link, and leaves a file alone that is read-only, also as root.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "session.jsonl")
+	link := filepath.Join(dir, "link.jsonl")
+	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Chmod(file, 0o640), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+	}
+	if err := Replace(link, write("new")); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := os.Chmod(file, 0o440); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(link, write("newer")); err == nil {
+		t.Error("a read-only file was written")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || string(text) != "new" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("the folder has %v", left)
+	}
+}
