@@ -568,30 +568,50 @@ func filesOf(t *testing.T, dir string) string {
 	return list.String()
 }
 
-// TestOwnSession: a session of mcprec mcp is never told of, by its command or by its recorder.
+// TestOwnSession: a session of mcprec mcp is never told of: it is known by its command, by its
+// recorder, or by what its server said of itself.
 func TestOwnSession(t *testing.T) {
 	l := newLibrary(t)
 	hour := time.Now().Add(-time.Hour)
-	other := l.addFixture(t, "../../../../fixtures/seed.jsonl")
+	introduced := func(info string) string {
+		return `<{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":` + info + `}}`
+	}
+	itself, _ := json.Marshal(implementation("1"))
+	others := []store.SessionID{
+		l.addFixture(t, "../../../../fixtures/seed.jsonl"),
+		l.addLive(t, store.Header{Command: []string{"sh", "-c", "cd ~/mcprec && ./server mcp"}, Start: hour}, greeting),
+		l.addLive(t, store.Header{Command: []string{"mcprec", "serve", "mcp"}, Start: hour}, greeting, introduced(`{"name":"weather","version":"1"}`)),
+		l.addLive(t, store.Header{Command: []string{"./mcprec-issues"}, Start: hour}, greeting, introduced(`{"name":"mcprec","version":"1","title":"The issues of mcprec"}`)),
+		l.addLive(t, store.Header{Command: []string{"no-json"}, Start: hour}, greeting, `<{"jsonrpc":"2.0","id":1,"result":{"serverInfo":`+string(itself)+`,"x`),
+	}
 	own := []store.SessionID{
 		l.addLive(t, store.Header{Command: []string{"/usr/bin/mcprec", "mcp"}, Start: hour}, greeting),
 		l.addLive(t, store.Header{Command: []string{"npx", "-y", "@mcprec/mcprec", "mcp"}, Start: hour}, greeting),
 		l.addLive(t, store.Header{Command: []string{`C:\Tools\mcprec.EXE`, "mcp"}, Start: hour}, greeting),
+		l.addLive(t, store.Header{Command: []string{"npx", "-y", "mcprec@latest", "mcp"}, Start: hour}, greeting),
+		l.addLive(t, store.Header{Command: []string{"sh", "-c", `exec "/usr/bin/mcprec" mcp --store x`}, Start: hour}, greeting),
+		l.addLive(t, store.Header{Command: []string{"renamed", "mcp"}, Start: hour}, greeting, introduced(string(itself)), ready),
+		l.addLive(t, store.Header{URL: "http://localhost/mcp", Start: hour}, `<not JSON`, `<{"jsonrpc":"2.0","method":"notifications/message"}`, greeting, introduced(string(itself))),
 		l.addLive(t, store.Header{Command: []string{"launcher"}, Start: hour, Processes: &store.Processes{Recorder: lineage()[0]}}, greeting),
 		l.addLive(t, store.Header{Command: []string{"launcher"}, Start: hour, Processes: &store.Processes{Recorder: lineage()[1]}}, greeting),
 	}
 	client := l.connect(t)
 	everything := ask(t, client, "list_sessions", nil).text + ask(t, client, "search", map[string]any{"text": "initialize"}).text + ask(t, client, "why_stuck", nil).text
 	listed, err := client.ListResources(t.Context(), nil)
-	if err != nil || len(listed.Resources) != 1 {
+	if err != nil || len(listed.Resources) != len(others) {
 		t.Errorf("%d resources, %v", len(listed.Resources), err)
+	}
+	for _, id := range others {
+		if !strings.Contains(everything, string(id)) {
+			t.Errorf("%s is not told of:\n%s", id, everything)
+		}
 	}
 	for _, id := range own {
 		if strings.Contains(everything, string(id)) {
 			t.Errorf("%s is told of:\n%s", id, everything)
 		}
 		for _, tool := range tools() {
-			for _, args := range everyCall(id, other)[tool.name] {
+			for _, args := range everyCall(id, others[0])[tool.name] {
 				if args["session"] != nil || args["a"] != nil {
 					if s := ask(t, client, tool.name, args); !s.isError || !strings.Contains(s.text, "no session has the id") {
 						t.Errorf("%s %v: %s", tool.name, args, s.text)
@@ -603,8 +623,8 @@ func TestOwnSession(t *testing.T) {
 			t.Errorf("%s is read", id)
 		}
 	}
-	if !strings.Contains(everything, "1 of 1 session") || !strings.Contains(everything, string(other)) {
-		t.Errorf("the other session is not told of, or the own are counted:\n%s", everything)
+	if !strings.Contains(everything, "in 5 of 5 sessions") {
+		t.Errorf("its own sessions are counted:\n%s", everything)
 	}
 }
 

@@ -12,7 +12,7 @@
 //
 // The session in which the [Server] itself is recorded is never listed, counted, read or searched,
 // and neither is any other session of mcprec mcp: an agent that asks about what it asked would
-// not come to an end.
+// not come to an end. Name and title of [implementation] tell these sessions from others.
 //
 // # Data layout
 //

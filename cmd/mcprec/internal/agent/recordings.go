@@ -5,20 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // recordings are the sessions that may be told of. Their methods may be called concurrently.
 type recordings struct {
 	db      *session.Store    // open for reading only
 	lineage []store.ProcessID // this process and its ancestors
+	own     sync.Map          // [store.SessionID] to bool: whether its server said that it is mcprec mcp
 }
 
 // visible lists the sessions that may be told of, newest first. The error names parts of the store
@@ -30,10 +33,7 @@ func (r *recordings) visible(ctx context.Context, query store.Query) (list []sto
 			err = errors.Join(err, fault)
 			continue
 		}
-		isOwn := isServed(found.Command)
-		if !isOwn && found.State == store.Live {
-			isOwn = r.isRecordedBy(ctx, found)
-		}
+		isOwn := isServed(found.Command) || found.State == store.Live && r.isRecordedBy(ctx, found) || r.isIntroduced(ctx, found)
 		if !isOwn {
 			list = append(list, found)
 		}
@@ -41,17 +41,73 @@ func (r *recordings) visible(ctx context.Context, query store.Query) (list []sto
 	return list, err
 }
 
-// isServed reports whether a recorded command runs mcprec mcp, also below a launcher such as npx.
+// isServed reports whether a recorded command runs mcprec mcp, also below a launcher such as npx, or
+// below a shell.
 func isServed(command []string) bool {
-	at := slices.IndexFunc(command, func(word string) bool {
-		name := filepath.Base(strings.ReplaceAll(word, `\`, "/"))
-		return strings.TrimSuffix(strings.ToLower(name), ".exe") == "mcprec"
-	})
-	return at >= 0 && slices.Contains(command[at:], commandName)
+	words := strings.Fields(strings.Join(command, " ")) // a shell has a whole command in a word
+	for at, word := range words {
+		words[at] = strings.Trim(word, `"'`)
+	}
+	at := slices.Index(words, commandName)
+	return at > 0 && isMcprec(words[at-1])
 }
 
 // commandName is the command of mcprec that runs the Server.
 const commandName = "mcp"
+
+// isMcprec reports whether a program has the name of this one, on any system, or a package of npm.
+func isMcprec(program string) bool {
+	name := program[strings.LastIndexAny(program, `/\`)+1:]
+	name, _, _ = strings.Cut(name, "@") // the version of a package
+	return strings.TrimSuffix(strings.ToLower(name), ".exe") == implementation("").Name
+}
+
+// isIntroduced reports whether the server of a session said of itself that it is mcprec mcp. This
+// knows one whose command does not tell: below a script, under another name, or from a client's log.
+func (r *recordings) isIntroduced(ctx context.Context, found store.Session) bool {
+	known, isKnown := r.own.Load(found.ID)
+	if isKnown {
+		return known.(bool)
+	}
+	const within = 100 // events
+	for e, err := range r.db.Read(ctx, found.ID, 1, store.ReadOptions{}) {
+		if err != nil {
+			return false
+		}
+		if e.Seq > within {
+			break
+		}
+		isSaid, isOwn := introduces(e)
+		if isSaid {
+			r.own.Store(found.ID, isOwn)
+			return isOwn
+		}
+	}
+	if found.State != store.Live { // else it may be said yet
+		r.own.Store(found.ID, false)
+	}
+	return false
+}
+
+// introduces reports whether a server says in an event who it is, and whether it is mcprec mcp. Name
+// and title count: another server may have the name alone.
+func introduces(e store.Event) (isSaid, isOwn bool) {
+	if e.Kind != store.Frame || e.Dir != transport.ServerToClient {
+		return false, false
+	}
+	messages, err := transport.Frame{Bytes: e.Payload}.Messages()
+	if err != nil {
+		return false, false
+	}
+	for _, m := range messages {
+		info := transport.Member(m.Result, mcp.MemberServerInfo)
+		if info != nil {
+			own := implementation("")
+			return true, transport.MemberText(info, "name") == own.Name && transport.MemberText(info, "title") == own.Title
+		}
+	}
+	return false, false
+}
 
 // isRecordedBy reports whether the recorder of a live session is an ancestor of this process: then
 // this process serves the session, or a part of the server that does.
