@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -13,15 +11,10 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/match"
-	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/surface"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -68,6 +61,10 @@ The exit code is 0 if all is well, 1 for a finding that fails, and if nothing wa
 no fixture, a fixture without a request, a server that was asked nothing. A recording of a
 hang has findings of its own: keep it in another folder, for mcprec replay --expect.
 
+A fixture that cannot be read, or for which the server cannot be run or reached, has a finding
+that says so, and the others are judged. The exit code then is not 1 but that of the fault: 3,
+or 126 or 127 for a COMMAND that cannot be run.
+
 --accept makes what the server says now the recording, in the file of each fixture whose
 drive came to its end with findings; git shows the rest.
 
@@ -111,9 +108,10 @@ func newCI() *cobra.Command {
 
 // Rules of ci beside those of check.
 const (
-	ruleDrive   = "drive"
-	ruleNothing = "nothing-compared"
-	ruleSurface = "surface-" // and the tier
+	ruleDrive      = "drive"
+	ruleNothing    = "nothing-compared"
+	ruleIncomplete = "incomplete"
+	ruleSurface    = "surface-" // and the tier
 )
 
 // The parts of a run.
@@ -147,9 +145,10 @@ type ciFixture struct {
 	Items    int    `json:"items"`
 	Accepted bool   `json:"accepted,omitempty"`
 	findings []ciFinding
-	recorded *session.Recording
-	drive    *driveReport // nil: not driven
-	compared bool         // the surface was
+	recorded *session.Recording // nil: it cannot be read
+	drive    *driveReport       // nil: not driven
+	fault    error              // why not all could be done
+	compared bool               // the surface was
 }
 
 // ciRun is a run of ci.
@@ -175,10 +174,13 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 	wanted := process.UntilSignal(cancel)
 	names, err := session.FixturesBelow(paths)
 	for _, name := range names {
-		if err != nil || stop.Err() != nil {
+		if stop.Err() != nil {
 			break
 		}
-		err = ci.fixture(name)
+		f := &ciFixture{File: name}
+		ci.fixtures = append(ci.fixtures, f)
+		f.fault = ci.fixture(f)
+		f.judgeFault()
 	}
 	sig := wanted()
 	if err != nil {
@@ -187,9 +189,12 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 	if err := ci.report(); err != nil {
 		return err
 	}
+	fault := ci.fault()
 	switch {
 	case sig != nil:
 		return &exit.Status{Signal: sig}
+	case fault != nil:
+		return fault
 	case ci.fails():
 		return exit.ErrVerdict
 	case len(names) == 0:
@@ -212,6 +217,12 @@ func (ci *ciRun) prepare(paths []string) (err error) {
 		return exit.Usagef("--timeout %v: want a duration above 0", ci.timeout)
 	}
 	if err := ci.target.Check(ci.command); err != nil {
+		return err
+	}
+	if _, err := ci.target.Header(); err != nil {
+		return err
+	}
+	if _, err := ci.Masker(nil); err != nil {
 		return err
 	}
 	if ci.rules, err = ci.ruleFlags.rules(); err != nil {
@@ -240,13 +251,12 @@ func (ci *ciRun) open(name string) (*session.Recording, error) {
 }
 
 // fixture does all parts for one fixture.
-func (ci *ciRun) fixture(name string) error {
-	r, err := ci.open(name)
+func (ci *ciRun) fixture(f *ciFixture) error {
+	r, err := ci.open(f.File)
 	if err != nil {
 		return err
 	}
-	f := &ciFixture{File: name, recorded: r}
-	ci.fixtures = append(ci.fixtures, f)
+	f.recorded = r
 	if err := ci.check(f); err != nil {
 		return err
 	}
@@ -276,7 +286,7 @@ func (ci *ciRun) fixture(name string) error {
 // add adds a finding about an event, which in a fixture of our own form is a line.
 func (f *ciFixture) add(finding ciFinding) {
 	finding.File = f.File
-	if f.recorded.Lines {
+	if f.recorded != nil && f.recorded.Lines {
 		finding.Line = max(finding.event, 1)
 	}
 	f.findings = append(f.findings, finding)
@@ -341,25 +351,14 @@ func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
 	}
 	f.judgeDrive()
 	if ci.accept && len(f.findings) > 0 && run.End == standin.Complete {
-		f.Accepted = slices.ContainsFunc(f.findings, func(finding ciFinding) bool { return finding.Part != partCheck })
-		if f.Accepted {
-			return updateRecording(ci.cmd, ci.home, f.recorded, run.Events)
+		differs := slices.ContainsFunc(f.findings, func(finding ciFinding) bool { return finding.Part != partCheck })
+		if differs {
+			err := updateRecording(ci.cmd, ci.home, f.recorded, run.Events)
+			f.Accepted = err == nil
+			return err
 		}
 	}
 	return nil
-}
-
-// excuse makes matches of the answers whose content the surface judges.
-func (r *driveReport) excuse(answers []uint64) {
-	for i, s := range r.Steps {
-		if s.Result == match.Mismatch && s.Order == "" && slices.Contains(answers, s.Seq) {
-			r.Steps[i].Result = match.Match
-			r.Steps[i].Differences, r.Steps[i].Flags = nil, nil
-			r.Counts[match.Mismatch]--
-			r.Counts[match.Match]++
-		}
-	}
-	r.Passed = r.Explanation == "" && r.Counts[match.Match] == len(r.Steps)
 }
 
 // judgeDrive makes findings of the steps that do not match.
@@ -384,6 +383,21 @@ func (f *ciFixture) judgeDrive() {
 		}
 	}
 }
+
+// judgeFault makes a finding of why not all could be done.
+func (f *ciFixture) judgeFault() {
+	if f.fault == nil {
+		return
+	}
+	part := partDrive
+	if !f.isChecked() {
+		part = partCheck
+	}
+	f.add(ciFinding{Part: part, Rule: ruleIncomplete, Level: "error", Text: f.fault.Error()})
+}
+
+// isChecked reports whether the whole recording was read. One without a frame has no part that could fail.
+func (f *ciFixture) isChecked() bool { return f.fault == nil || f.Frames > 0 }
 
 // compare compares two surfaces, and reports whether the newer one is as whole as the older one.
 func (ci *ciRun) compare(f *ciFixture, was, is *surface.Surface) (whole bool) {
@@ -422,182 +436,12 @@ func (ci *ciRun) fails() bool {
 	return false
 }
 
-// report writes the report to standard output and to the files.
-func (ci *ciRun) report() error {
-	r := report.Report{Head: report.Head{Name: "mcprec ci", Version: version(), Rules: ciRules()}}
-	root := session.RepositoryRoot()
+// fault returns the first error of a fixture that is an exit code of its own.
+func (ci *ciRun) fault() error {
 	for _, f := range ci.fixtures {
-		r.Properties = append(r.Properties, report.Property{Name: "fixture", Value: f.File})
-		r.Sections = append(r.Sections, ci.sections(f, root)...)
-	}
-	r.Sections = append(r.Sections, report.Section{Text: func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, ci.total())
-		return err
-	}})
-	for _, file := range []struct{ name, format string }{{ci.junit, report.JUnit}, {ci.sarif, report.SARIF}} {
-		if file.name == "" {
-			continue
+		if exit.Of(f.fault).Code != exit.Fine {
+			return f.fault
 		}
-		out := outfile.File{Name: file.name, Force: true} // each run makes the report anew
-		if err := out.Write(ci.cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, file.format) }); err != nil {
-			return err
-		}
-	}
-	w, err := screenOf(ci.cmd)
-	if err != nil {
-		return err
-	}
-	w.Fit(terminal.Wrap)
-	return errors.Join(r.Write(w, ci.format), w.Flush())
-}
-
-// sections returns what ci found in a fixture: each finding, and the whole.
-func (ci *ciRun) sections(f *ciFixture, root string) (list []report.Section) {
-	for _, finding := range f.findings {
-		list = append(list, report.Section{Value: finding, Results: func() []report.Result {
-			at := report.Location{Name: fmt.Sprintf("%s#%d", f.File, finding.event), File: session.InRepository(root, f.File), Line: max(finding.Line, 1)}
-			return []report.Result{{Rule: finding.Rule, Level: finding.Level, Text: finding.Text, Events: []report.Location{at}}}
-		}})
-	}
-	return append(list, report.Section{
-		Value: f,
-		Text:  func(w io.Writer) error { return ci.text(w, f) },
-		Cases: func() []report.Case { return ci.testCases(f) },
-	})
-}
-
-// text prints a fixture: a line for each part, and its findings below it.
-func (ci *ciRun) text(w io.Writer, f *ciFixture) error {
-	fmt.Fprintln(w, terminal.Plain(f.File))
-	part := func(name, says string) {
-		fmt.Fprintf(w, "  %-8s %s\n", name, says)
-		for _, finding := range f.findings {
-			if finding.Part != name {
-				continue
-			}
-			how := map[string]terminal.Style{"error": terminal.Red, "warning": terminal.Yellow}[finding.Level]
-			where := ""
-			if finding.event > 0 {
-				where = fmt.Sprintf("#%d ", finding.event)
-			}
-			_ = terminal.PaintTo(w, how, fmt.Sprintf("    %-8s", finding.Level))
-			text := strings.ReplaceAll(finding.Text, "\n", "\n             ")
-			fmt.Fprintf(w, " %s%s: %s\n", where, finding.Rule, plainLines(text))
-		}
-	}
-	part(partCheck, phrase.Plural(f.Frames, "frame"))
-	if f.drive != nil {
-		part(partDrive, fmt.Sprintf("%s, %d as recorded", phrase.Plural(f.Steps, "step"), f.Matched))
-	}
-	switch {
-	case f.Lists > 0:
-		part(partSurface, fmt.Sprintf("%s in %s", phrase.Plural(f.Items, "item"), phrase.Plural(f.Lists, "list")))
-	case f.compared:
-		part(partSurface, "revision and capabilities; nothing is listed")
-	case f.drive != nil || ci.trusted != nil:
-		part(partSurface, "not compared: nothing is listed")
-	}
-	if f.Accepted {
-		fmt.Fprintln(w, "  accepted")
 	}
 	return nil
-}
-
-// plainLines is terminal.Plain of each line.
-func plainLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = terminal.Plain(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
-
-// total says in a line what was done and found.
-func (ci *ciRun) total() string {
-	counts := map[string]int{}
-	var done ciFixture
-	for _, f := range ci.fixtures {
-		done.Steps += f.Steps
-		done.Items += f.Items
-		for _, finding := range f.findings {
-			counts[finding.Level]++
-		}
-	}
-	parts := []string{phrase.Plural(len(ci.fixtures), "fixture")}
-	if ci.live {
-		parts = append(parts, phrase.Plural(done.Steps, "step"))
-	}
-	if ci.live || ci.trusted != nil {
-		parts = append(parts, phrase.Plural(done.Items, "item"))
-	}
-	return fmt.Sprintf("%s: %s, %s, %s", strings.Join(parts, ", "),
-		phrase.Plural(counts["error"], "error"), phrase.Plural(counts["warning"], "warning"), phrase.Plural(counts["note"], "note"))
-}
-
-// testCases returns a case for each rule of check and tier of the surface that a finding names, one
-// for a part without findings, and one for each step of the drive.
-func (ci *ciRun) testCases(f *ciFixture) (cases []report.Case) {
-	parts := []string{partCheck}
-	if f.compared {
-		parts = append(parts, partSurface)
-	}
-	for _, part := range parts {
-		byRule := map[string][]ciFinding{}
-		var rules []string
-		for _, finding := range f.findings {
-			if finding.Part == part {
-				if byRule[finding.Rule] == nil {
-					rules = append(rules, finding.Rule)
-				}
-				byRule[finding.Rule] = append(byRule[finding.Rule], finding)
-			}
-		}
-		if len(rules) == 0 {
-			cases = append(cases, report.Case{Name: part, Class: f.File})
-		}
-		for _, rule := range rules {
-			cases = append(cases, ci.testCase(f, part+" "+rule, byRule[rule]))
-		}
-	}
-	if f.drive != nil {
-		cases = append(cases, f.drive.testCases()...)
-	}
-	return cases
-}
-
-// testCase returns the case of one rule. What does not fail stands in the output of the case.
-func (ci *ciRun) testCase(f *ciFixture, name string, findings []ciFinding) report.Case {
-	c := report.Case{Name: name, Class: f.File}
-	var failed, said []string
-	for _, finding := range findings {
-		line := fmt.Sprintf("#%d %s: %s", finding.event, finding.Level, finding.Text)
-		if ci.isFailure(finding.Level) {
-			failed = append(failed, line)
-		} else {
-			said = append(said, line)
-		}
-	}
-	c.Out = strings.Join(said, "\n")
-	if len(failed) > 0 {
-		c.Failure = &report.Fault{Message: phrase.OneLine(failed[0]), Type: findings[0].Rule, Text: strings.Join(failed, "\n")}
-	}
-	return c
-}
-
-// ciRules lists the rules that a finding may name: those of check, and those of ci.
-func ciRules() (rules []report.Rule) {
-	names, worst := checkRules()
-	for _, name := range names {
-		help, _ := check.Explain(name) // every rule has one
-		rules = append(rules, report.Rule{ID: name, Title: check.Name(name), Help: help, Level: worst[name].String()})
-	}
-	of := func(id string, level order.Severity, title, help string) {
-		rules = append(rules, report.Rule{ID: id, Title: title, Help: help, Level: level.String()})
-	}
-	of(ruleDrive, order.Error, "the server answers as recorded", "The recorded client was played to the server. mcprec drive shows the difference in full.")
-	of(ruleNothing, order.Error, "something is compared", "A gate that compared nothing is no success. Record a session in which the client asks for something.")
-	of(ruleSurface+"breaking", order.Error, "a client that worked still works", "Something that the server offered is gone, is now required, or is narrower. mcprec ci --accept makes it the recording.")
-	of(ruleSurface+"risky", order.Warning, "what a model reads stays as it is", "A description, a default or an annotation is different: clients work as before, and a model may act otherwise.")
-	of(ruleSurface+"minor", order.Note, "what is offered stays as it is", "Something is new or wider than before.")
-	return rules
 }

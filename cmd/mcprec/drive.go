@@ -388,6 +388,19 @@ func (r *driveReport) mask(masker session.Masker) {
 	}
 }
 
+// excuse makes matches of the answers whose content the surface judges.
+func (r *driveReport) excuse(answers []uint64) {
+	for i, s := range r.Steps {
+		if s.Result == match.Mismatch && s.Order == "" && slices.Contains(answers, s.Seq) {
+			r.Steps[i].Result = match.Match
+			r.Steps[i].Differences, r.Steps[i].Flags = nil, nil
+			r.Counts[match.Mismatch]--
+			r.Counts[match.Match]++
+		}
+	}
+	r.Passed = r.Explanation == "" && r.Counts[match.Match] == len(r.Steps)
+}
+
 // report returns the drive in every format. With all, the text has the steps that match, too.
 func (r *driveReport) report(all bool) report.Report {
 	return report.Report{
