@@ -9,16 +9,29 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
-// FixturesBelow returns the files of the paths, and the *.jsonl below those that are folders. Folders
-// whose names begin with a dot are left out.
+// FixturesBelow returns the files of the paths, and the *.jsonl below those that are folders, each
+// once. Folders whose names begin with a dot are left out. A symbolic link to a file is a fixture,
+// and so is one that leads nowhere, so that it is not missed in silence; one to a folder is not
+// followed.
 func FixturesBelow(paths []string) (names []string, err error) {
+	seen := map[string]bool{}
+	add := func(name string) error {
+		whole, err := filepath.Abs(name)
+		if err == nil && !seen[whole] {
+			seen[whole] = true
+			names = append(names, name)
+		}
+		return err
+	}
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, &exit.Status{Code: exit.Usage, Cause: err}
 		}
 		if !info.IsDir() {
-			names = append(names, path)
+			if err := add(path); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
@@ -27,8 +40,8 @@ func FixturesBelow(paths []string) (names []string, err error) {
 				return err
 			case entry.IsDir() && name != path && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir
-			case entry.Type().IsRegular() && strings.HasSuffix(name, ".jsonl"):
-				names = append(names, name)
+			case strings.HasSuffix(name, ".jsonl") && isFixture(name, entry):
+				return add(name)
 			}
 			return nil
 		})
@@ -37,6 +50,14 @@ func FixturesBelow(paths []string) (names []string, err error) {
 		}
 	}
 	return names, nil
+}
+
+func isFixture(name string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return entry.Type().IsRegular()
+	}
+	info, err := os.Stat(name)
+	return err != nil || info.Mode().IsRegular()
 }
 
 // RepositoryRoot returns the folder above the working folder that has a .git, or the working folder.
