@@ -344,6 +344,9 @@ func TestBadArguments(t *testing.T) {
 		{"why_stuck", map[string]any{huge: "x"}, "there is no argument xxx"},
 		{"why_stuck", map[string]any{"server": "nobody"}, `no session is of a server "nobody"`},
 		{"list_sessions", map[string]any{"limit": -1}, "limit is -1; want a whole number from 1 to 100"},
+		{"list_sessions", map[string]any{"limit": json.RawMessage("5.5")}, "limit is 5.5; want a whole number from 1 to 100"},
+		{"list_sessions", map[string]any{"limit": json.RawMessage("1e400")}, "want a whole number from 1 to 100"},
+		{"list_sessions", map[string]any{"limit": json.RawMessage("0.0")}, "limit is 0.0; want a whole number from 1 to 100"},
 		{"list_sessions", map[string]any{"limit": 1e30}, "want a whole number from 1 to 100"},
 		{"list_sessions", map[string]any{"limit": "ten"}, `limit is "ten"; want a whole number`},
 		{"list_sessions", map[string]any{"state": "asleep"}, "want one of live, stuck, closed, crashed"},
@@ -377,6 +380,22 @@ func TestBadArguments(t *testing.T) {
 			s := ask(t, empty, tool.name, args)
 			if tool.name != "list_sessions" && tool.name != "search" && !s.isError {
 				t.Errorf("%s %v of an empty store: %s", tool.name, args, s.text)
+			}
+		}
+	}
+}
+
+// TestWholeNumbers: a number without a fraction is whole, however it is written, as in JSON Schema.
+func TestWholeNumbers(t *testing.T) {
+	l := newLibrary(t)
+	id := l.addFixture(t, "../../../../fixtures/seed.jsonl")
+	client := l.connect(t)
+	for tool, name := range map[string]string{"get_event": "seq", "state_at": "at"} {
+		want := ask(t, client, tool, map[string]any{"session": id, name: 10})
+		for _, number := range []string{"10.0", "1e1", "1.0E+1"} {
+			got := ask(t, client, tool, map[string]any{"session": id, name: json.RawMessage(number)})
+			if got.isError || got.text != want.text {
+				t.Errorf("%s of %s %s: %s\nwant %s", tool, name, number, got.text, want.text)
 			}
 		}
 	}

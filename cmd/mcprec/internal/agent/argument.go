@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,8 +117,8 @@ func (a arguments) set(p parameter, value any) error {
 	text, isText := value.(string)
 	switch {
 	case p.kind == aNumber && isNumber:
-		n, err := strconv.ParseUint(number.String(), 10, 64)
-		if err != nil || n < p.least || n > p.most {
+		n, isWhole := wholeNumber(number)
+		if !isWhole || n < p.least || n > p.most {
 			return fmt.Errorf("%s is %s; want a whole number from %d to %d", p.name, clip(number.String(), 40), p.least, p.most)
 		}
 		a.numbers[p.name] = n
@@ -126,6 +127,10 @@ func (a arguments) set(p parameter, value any) error {
 		return fmt.Errorf("%s is %s; want a whole number from %d to %d", p.name, shown(value), p.least, p.most)
 	case p.kind == aPoint && isNumber:
 		text = number.String()
+		n, isWhole := wholeNumber(number)
+		if isWhole {
+			text = strconv.FormatUint(n, 10)
+		}
 	case !isText:
 		return fmt.Errorf("%s is %s; want a text: %s", p.name, shown(value), p.says)
 	}
@@ -137,6 +142,21 @@ func (a arguments) set(p parameter, value any) error {
 	}
 	a.texts[p.name] = text
 	return nil
+}
+
+// wholeNumber returns the value of a number without a sign and a fraction, which 5.0 and 5e0 are, too,
+// as in JSON Schema.
+func wholeNumber(number json.Number) (n uint64, isWhole bool) {
+	n, err := strconv.ParseUint(number.String(), 10, 64)
+	if err == nil {
+		return n, true
+	}
+	const exact = 1 << 53 // above, a float has not every whole number
+	value, err := number.Float64()
+	if err != nil || value < 0 || value > exact || value != math.Trunc(value) {
+		return 0, false
+	}
+	return uint64(value), true
 }
 
 // shown returns a bad value for a message.
