@@ -200,21 +200,35 @@ func TestMCPHangsNow(t *testing.T) {
 	}
 }
 
-// TestMCPEnds: what was asked before the client closes its end is answered, and the exit code is 0.
+// TestMCPEnds: what was asked before the client's end, or before bytes that are no message, is
+// answered. An end in the middle of a message is that of a client that was killed.
 func TestMCPEnds(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command("mcprec", "mcp", "--store", t.TempDir())
 	var asked strings.Builder
 	fmt.Fprintln(&asked, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	fmt.Fprintln(&asked, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	for i := range 20 {
 		fmt.Fprintf(&asked, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_sessions"}}`+"\n", i+1)
 	}
-	cmd.Stdin = strings.NewReader(asked.String())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil || strings.Count(string(out), `"result"`) != 21 {
-		t.Errorf("%d answers, %v:\n%s", strings.Count(string(out), `"result"`), err, out)
+	for _, row := range []struct {
+		rest  string
+		code  int
+		fault string // on standard error
+	}{
+		{"", 0, ""},
+		{`{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"na`, 0, ""},
+		{"junk\n", 3, "mcprec: mcp: read message 23 of standard input: invalid character 'j' looking for beginning of value; want a JSON-RPC message on each line\n"},
+		{"{} {}\n", 3, "mcprec: mcp: read message 23 of standard input: invalid trailing data at the end of stream; want a JSON-RPC message on each line\n"},
+		{"[]\n", 3, "mcprec: mcp: read message 23 of standard input: empty batch; want a JSON-RPC message on each line\n"},
+	} {
+		cmd := exec.Command("mcprec", "mcp", "--store", t.TempDir())
+		cmd.Stdin = strings.NewReader(asked.String() + row.rest)
+		var fault bytes.Buffer
+		cmd.Stderr = &fault
+		out, err := cmd.Output()
+		if cmd.ProcessState.ExitCode() != row.code || fault.String() != row.fault || strings.Count(string(out), `"result"`) != 21 {
+			t.Errorf("%q: %v, want exit code %d; %d answers, want 21; stderr %q, want %q", row.rest, err, row.code, strings.Count(string(out), `"result"`), fault.String(), row.fault)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,8 @@ import (
 )
 
 // RunStdio serves one client, which speaks on in and hears on out, until in ends or ctx does. What
-// was asked before the end of in is answered.
+// was asked before the end of in, or before bytes that are no message, is answered; the latter are an
+// error.
 func (x *Server) RunStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	t := &lastAnswers{inner: &sdk.IOTransport{Reader: in, Writer: out}}
 	err := x.sdkServer().Run(ctx, t)
@@ -40,20 +42,31 @@ func (t *lastAnswers) Connect(ctx context.Context) (sdk.Connection, error) {
 type answering struct {
 	sdk.Connection
 	ended    *atomic.Bool
+	read     int           // messages, also a bad one; of the one goroutine that reads
 	owed     atomic.Int64  // requests without an answer
 	answered chan struct{} // has an element when an answer was written
 	close    sync.Once
 	closed   chan struct{}
 }
 
-// Read implements [sdk.Connection].
+// Read implements [sdk.Connection]. A message that the end of the input cuts is one of a client that
+// was killed: it counts as the end.
 func (c *answering) Read(ctx context.Context) (jsonrpc.Message, error) {
 	message, err := c.Connection.Read(ctx)
-	if request, ok := message.(*jsonrpc.Request); ok && err == nil && request.ID.IsValid() {
-		c.owed.Add(1)
-	}
-	if errors.Is(err, io.EOF) {
+	c.read++
+	switch {
+	case err == nil:
+		request, isRequest := message.(*jsonrpc.Request)
+		if isRequest && request.ID.IsValid() {
+			c.owed.Add(1)
+		}
+	case ctx.Err() != nil:
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = io.EOF
 		c.ended.Store(true)
+		c.wait(ctx)
+	default:
+		err = fmt.Errorf("mcp: read message %d of standard input: %w; want a JSON-RPC message on each line", c.read, err)
 		c.wait(ctx)
 	}
 	return message, err
