@@ -393,6 +393,14 @@ func (f *ciFixture) judgeFault() {
 	if !f.isChecked() {
 		part = partCheck
 	}
+	status := exit.Of(f.fault)
+	switch status.Code {
+	case exit.Fine: // of a server that closed its pipe, say
+	case exit.Usage: // the flags are right: it is the file
+		f.fault = &exit.Status{Code: exit.Data, Cause: status.Cause}
+	default:
+		f.fault = status
+	}
 	f.add(ciFinding{Part: part, Rule: ruleIncomplete, Level: "error", Text: f.fault.Error()})
 }
 
