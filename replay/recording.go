@@ -22,10 +22,11 @@ type Recording struct {
 	messages    []recordedMessage // of all frames, in order
 	byDirection [3][]int32        // per direction: indices into frames
 	delivered   []delivery
-	lost        uint64 // events that could not be stored
-	streams     bool   // a frame came on an HTTP stream
-	refusal     int    // the last HTTP status that refused a request; 0: none
-	exit        string // how the server's process ended, in words; "" if unknown
+	lost        uint64    // events that could not be stored
+	gaps        [3]uint64 // per direction: the last event that says that its frames are missing
+	streams     bool      // a frame came on an HTTP stream
+	refusal     int       // the last HTTP status that refused a request; 0: none
+	exit        string    // how the server's process ended, in words; "" if unknown
 
 	reasons map[int32]string // of cancellations, by message
 	lastAt  time.Duration    // of the last event, or now if the session goes on
@@ -117,6 +118,11 @@ func (l *loader) Apply(e store.Event) error {
 	case store.Lost:
 		info, err := store.DecodePayload[store.LostInfo](e)
 		l.lost += max(info.Frames, 1)
+		for _, dir := range directions {
+			if info.LacksFrames(dir) {
+				l.gaps[dir] = e.Seq
+			}
+		}
 		return err
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](e)
@@ -186,6 +192,9 @@ func (r *Recording) whyNothing() string {
 		return ""
 	}
 	said := "no request was answered"
+	if gap := r.gaps[transport.ServerToClient]; gap != 0 {
+		said = fmt.Sprintf("no request has an answer in the log, which lacks a message of the server (#%d)", gap)
+	}
 	if r.refusal != 0 {
 		said += fmt.Sprintf(" (HTTP status %d)", r.refusal)
 	}
@@ -261,6 +270,9 @@ func (r *Recording) unanswered() []Unanswered {
 		}
 		f, until := r.frames[m.frame], r.lastAt
 		u := Unanswered{Seq: f.seq, Call: r.callName(int32(i)), Owes: f.dir.Receiver()}
+		if gap := r.gaps[f.dir.Reverse()]; gap > f.seq {
+			u.Lost = gap
+		}
 		if by, ok := cancelled[int32(i)]; ok {
 			frame := r.frameOf(by)
 			u.Cancelled = frame.seq

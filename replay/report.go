@@ -108,13 +108,15 @@ func (v Verdict) warningText(b *strings.Builder) {
 				reason = ": " + u.Reason
 			}
 			fmt.Fprintf(b, "note: #%d %s was not answered: it was cancelled (#%d) after %s%s\n", u.Seq, u.Call, u.Cancelled, u.Waited, reason)
+		case u.Lost != 0:
+			fmt.Fprintf(b, "note: #%d %s has no answer in the log, which lacks a message of the %s behind it (#%d)\n", u.Seq, u.Call, u.Owes, u.Lost)
 		case !open:
 			fmt.Fprintf(b, "note: #%d %s was not answered in %s; nothing of the client's waits for it\n", u.Seq, u.Call, u.Waited)
 		}
 	}
 }
 
-// openText lists the requests that were neither answered nor cancelled.
+// openText lists the requests that were neither answered nor cancelled, as far as is recorded.
 func (v Verdict) openText(b *strings.Builder) {
 	open := v.open()
 	if len(open) == 0 {

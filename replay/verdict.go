@@ -11,7 +11,7 @@ const (
 	Pass = "pass"
 	Hang = "hang"
 	// Open is the verdict of [Verdict.Judged] on a recording that passes, with a request of
-	// the client that was not answered.
+	// the client that was not answered, and whose answer the recording does not lack.
 	Open = "unanswered"
 	// Nothing is the verdict of [Verdict.Judged] on a recording that passes, without an
 	// answer to any request of the client. The explanation names what came instead.
@@ -87,11 +87,14 @@ type Unanswered struct {
 	Waited    string `json:"waited"`              // a Go duration, to the end, the cancellation, or now (GoesOn)
 	Cancelled uint64 `json:"cancelled,omitempty"` // the event of the cancellation
 	Reason    string `json:"reason,omitempty"`    // of the cancellation
+	// Lost is the event behind the request that says that messages of the end that owes the
+	// answer are missing: the answer may be one of them. 0: none is missing.
+	Lost uint64 `json:"lost,omitempty"`
 }
 
 // Judged returns the verdict on the recorded session itself: if the models pass, [Open] for a
 // request of the client that was neither answered nor cancelled, or else [Nothing] if no
-// request of the client was answered.
+// request of the client was answered. A request whose answer may be lost is not open.
 func (v Verdict) Judged() Verdict {
 	switch {
 	case v.Verdict != Pass:
@@ -104,10 +107,11 @@ func (v Verdict) Judged() Verdict {
 	return v
 }
 
-// open returns the requests without a response that were not cancelled; nil if only the
+// open returns the requests without a response that were not cancelled, and whose response is
+// not among messages that the recording lacks; nil if only the
 // server has such requests, as at the end of many a healthy session.
 func (v Verdict) open() []Unanswered {
-	list := slices.DeleteFunc(slices.Clone(v.Unanswered), func(u Unanswered) bool { return u.Cancelled != 0 })
+	list := slices.DeleteFunc(slices.Clone(v.Unanswered), func(u Unanswered) bool { return u.Cancelled != 0 || u.Lost != 0 })
 	if !slices.ContainsFunc(list, func(u Unanswered) bool { return u.Owes == transport.ServerToClient.Sender() }) {
 		return nil
 	}

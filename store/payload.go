@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
@@ -201,6 +202,11 @@ type LostInfo struct {
 	// Streams are the pipes with missing bytes: "c2s", "s2c", "stderr". None: only mcprec's
 	// own events are missing.
 	Streams []string `json:"streams,omitempty"`
+}
+
+// LacksFrames reports whether frames of a direction may be among the lost events.
+func (i LostInfo) LacksFrames(dir transport.Direction) bool {
+	return i.Frames > 0 && slices.Contains(i.Streams, dir.String())
 }
 
 // NoteInfo is the payload of a Note by a recorder.

@@ -44,7 +44,8 @@ who waited for whom, and the exit code is 1, whatever the models say below.
 
 If a request of the client was neither answered nor cancelled when the recording ends,
 UNANSWERED comes before the verdict, with who owes the answer and how long the client
-waited, and the exit code is 1. Open requests of the server alone are a note. What the models
+waited, and the exit code is 1. Open requests of the server alone are a note, and so is a
+request whose answer may be among messages that the log lacks. What the models
 say follows: pass then means that a transport of this capacity is not the reason. If no
 request of the client was answered otherwise, as where HTTP refused each or the server
 died before, it says NOTHING TO REPLAY, and the exit code is 1. A verdict that --expect
@@ -59,8 +60,9 @@ explanation, summary (of a hang: the sentence that it begins with), capacity
 ({"c2s","s2c"}: recorded, taken, read), waits (a list of who, waits_for, holds, why, seq),
 cycle (the names of those that wait for each other), assumptions, changes, sequence,
 unanswered (a list of seq, call, owes, waited, cancelled: the event that
-cancelled it, reason: that it gives), warnings, hung (what was stuck in the recorded
-session, a list of shape, culprit, text; mcprec why has the rest).
+cancelled it, reason: that it gives, lost: the event of a gap that the answer may be in),
+warnings, hung (what was stuck in the recorded session, a list of shape, culprit, text;
+mcprec why has the rest).
 
 `
 

@@ -49,7 +49,7 @@ that is what may be queued.
 --format json prints one object. seq and at (a Go duration) are those of the event, now
 of a live session that of the question: until then its calls have waited; then revision, client and server (name, version, capabilities), log_level, calls
 (request, dir, id, method, target, stream, waited, token, reports, progress, total,
-message, cancelled, cut), subscriptions (uri, listen, filter, since, pending,
+message, cancelled, cut, lost), subscriptions (uri, listen, filter, since, pending,
 notified), tasks (id, by, status, message, since, told), queues (dir, stream, frames,
 first, last, delivered, blocked), streams (stream, method, path, status, since, c2s,
 s2c), of a live session lines (pipe, bytes, since, open), ended, frames, failures, lost.

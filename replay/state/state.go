@@ -23,6 +23,7 @@ type State struct {
 	frames   [3]uint64 // by direction
 	failures uint64    // error responses, and tool results that are errors
 	lost     uint64    // events not stored
+	gaps     [3]uint64 // by direction: the last event that says that its frames are missing
 	revision string
 	peers    [3]Peer // by the direction of sending
 	logLevel string
@@ -122,6 +123,11 @@ func (s *State) ApplyParsed(event store.Event, messages []transport.Message) (er
 	case store.Lost:
 		if info, err := store.DecodePayload[store.LostInfo](event); err == nil {
 			s.lost += info.Frames
+			for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+				if info.LacksFrames(dir) {
+					s.gaps[dir] = event.Seq
+				}
+			}
 		}
 	case store.Closed:
 		s.sealed = true

@@ -84,6 +84,9 @@ type Call struct {
 	Message   string          `json:"message,omitempty"`
 	Cancelled uint64          `json:"cancelled,omitempty"` // the event
 	Cut       uint64          `json:"cut,omitempty"`       // the event at the end of its HTTP exchange
+	// Lost is the event behind the request that says that messages of the other end are missing:
+	// the answer may be one of them. 0: none is missing.
+	Lost uint64 `json:"lost,omitempty"`
 
 	waited time.Duration
 }
@@ -171,10 +174,14 @@ func (s *State) View(now time.Duration) View {
 			continue
 		}
 		waited := max(now, s.at) - c.at
+		lost := s.gaps[c.dir.Reverse()]
+		if lost < c.seq {
+			lost = 0
+		}
 		v.Calls = append(v.Calls, Call{
 			Request: c.seq, Dir: c.dir.String(), ID: raw(c.rawID), Method: c.method, Target: c.target, Stream: c.stream,
 			Waited: waited.String(), Token: raw(c.rawToken), Reports: c.reports, Progress: raw(c.progress),
-			Total: raw(c.total), Message: c.message, Cancelled: c.cancelled, Cut: c.cut, waited: waited,
+			Total: raw(c.total), Message: c.message, Cancelled: c.cancelled, Cut: c.cut, Lost: lost, waited: waited,
 		})
 	}
 	for l, seqs := range s.queues.lanes {
@@ -340,6 +347,10 @@ func (c Call) String() string {
 	}
 	if c.Cut != 0 {
 		s += fmt.Sprintf(", its exchange ended as #%d", c.Cut)
+	}
+	if c.Lost != 0 {
+		dir, _ := transport.ParseDirection(c.Dir) // of a view
+		s += fmt.Sprintf(", perhaps answered: the log lacks a message of the %s behind it (#%d)", dir.Receiver(), c.Lost)
 	}
 	return s
 }

@@ -226,7 +226,7 @@ func (f *Fold) Apply(e store.Event) (err error) {
 	case store.Lost:
 		f.lost++
 		info, err := store.DecodePayload[store.LostInfo](e)
-		if err == nil && info.Frames > 0 && slices.Contains(info.Streams, s2c.String()) {
+		if err == nil && info.LacksFrames(s2c) {
 			f.gap = f.now
 		}
 	}
