@@ -147,7 +147,7 @@ func runWrap(cmd *cobra.Command, options wrapOptions, names []string) (err error
 	if len(names) == 0 && !options.all {
 		return errors.Join(w.list(servers, found.Unedited), faultOf(found))
 	}
-	chosen, err := w.choose(servers, names)
+	chosen, err := w.choose(servers, names, found.Unedited)
 	if err != nil {
 		return err
 	}
@@ -316,8 +316,7 @@ func (w *wrapping) remark(servers []clientconfig.Server, unedited []clientconfig
 		if w.undo {
 			break
 		}
-		fmt.Fprintf(errs, "mcprec: %s: %s is not edited; write there mcprec's full path as the command, and before the old command as arguments: record -l client=%s -l server=NAME --\n",
-			at.Client, shortPath(at.File), at.Client)
+		fmt.Fprintf(errs, "mcprec: %s\n", byHandAdvice(at))
 	}
 	switch {
 	case len(servers) > 0 || w.format == report.JSON:
@@ -328,9 +327,15 @@ func (w *wrapping) remark(servers []clientconfig.Server, unedited []clientconfig
 	}
 }
 
+// byHandAdvice says what to write into a file that is not edited.
+func byHandAdvice(at clientconfig.Location) string {
+	return fmt.Sprintf("%s: %s is YAML, which is not edited; write there mcprec's full path as the command, and before the old command as arguments: record -l client=%s -l server=NAME --",
+		at.Client, shortPath(at.File), at.Client)
+}
+
 // choose returns the servers that are named, or with --all those that can be edited. Each name must
-// be that of one server.
-func (w *wrapping) choose(servers []clientconfig.Server, names []string) (chosen []clientconfig.Server, err error) {
+// be that of one server. A name that none has may stand in a file that is not edited.
+func (w *wrapping) choose(servers []clientconfig.Server, names []string, unedited []clientconfig.Location) (chosen []clientconfig.Server, err error) {
 	if w.all {
 		return w.chooseAll(servers), nil
 	}
@@ -345,7 +350,11 @@ func (w *wrapping) choose(servers []clientconfig.Server, names []string) (chosen
 		case len(candidates) == 0 && w.undo:
 			return nil, exit.Usagef("no server %q is wrapped; mcprec unwrap lists those that are", name)
 		case len(candidates) == 0:
-			return nil, exit.Usagef("no client has a server %q; mcprec wrap lists them", name)
+			var advice strings.Builder
+			for _, at := range unedited {
+				advice.WriteString("\n  " + byHandAdvice(at))
+			}
+			return nil, exit.Usagef("no client has a server %q; mcprec wrap lists them%s", name, &advice)
 		case len(candidates) > 1:
 			var places strings.Builder
 			for _, s := range candidates {
