@@ -194,6 +194,24 @@ func (a *Assembler) early(n int) {
 	l.early = true
 }
 
+// noNewline is the text of a note about a frame behind which no newline came.
+const noNewline = "no newline ended event %d"
+
+// EndsWithoutNewline reports whether an event is a note that no newline ended an earlier frame, and
+// which. Such a frame is not marked Unterminated: when it got its place in the log, as the other end
+// might be answering it, its newline could still come.
+func EndsWithoutNewline(event Event) (frame uint64, ok bool) {
+	if event.Kind != Note {
+		return 0, false
+	}
+	info, err := DecodePayload[NoteInfo](event)
+	if err != nil {
+		return 0, false
+	}
+	n, err := fmt.Sscanf(info.Text, noNewline, &frame)
+	return frame, n == 1 && err == nil && info.Text == fmt.Sprintf(noNewline, frame)
+}
+
 // tellEarly notes that no newline ended a line that was taken for complete.
 func (a *Assembler) tellEarly(n int) {
 	l := &a.lines[n]
@@ -201,7 +219,7 @@ func (a *Assembler) tellEarly(n int) {
 		return
 	}
 	l.early = false
-	e := Event{Kind: Note, Payload: EncodePayload(map[string]string{"text": fmt.Sprintf("no newline ended event %d", l.frame)})}
+	e := Event{Kind: Note, Payload: EncodePayload(NoteInfo{Text: fmt.Sprintf(noNewline, l.frame)})}
 	_, e.Dir = ofPipe(n)
 	a.push(entry{event: e})
 }

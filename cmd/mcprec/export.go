@@ -128,9 +128,22 @@ func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], options exp
 	var gaps []string // the Seqs of lost events
 	var lost uint64   // bytes
 	var reason string // of the last
+	var last uint64   // the frame whose newline is not written yet, as a note may say that it had none
+	endLast := func() {
+		if last > 0 {
+			_ = w.WriteByte('\n') // the writer keeps its error
+			last = 0
+		}
+	}
 	err := session.Each(events, func(event store.Event) error {
 		stream := event.Dir.String()
 		switch event.Kind {
+		case store.Note:
+			frame, isLast := store.EndsWithoutNewline(event)
+			if isLast && frame == last {
+				last = 0
+			}
+			return nil
 		case store.Lost:
 			info, err := store.DecodePayload[store.LostInfo](event)
 			if err == nil && slices.Contains(info.Streams, options.dir) {
@@ -148,9 +161,14 @@ func writeRaw(w *bufio.Writer, events iter.Seq2[store.Event, error], options exp
 		if stream != options.dir {
 			return nil
 		}
-		_, err := w.Write(transport.AppendFrame(w.AvailableBuffer(), event.AsFrame()))
+		endLast()
+		if !event.Unterminated {
+			last = event.Seq
+		}
+		_, err := w.Write(event.Payload)
 		return err
 	})
+	endLast()
 	if gaps == nil {
 		return err
 	}
