@@ -204,6 +204,8 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 			add(w)
 		case w.until.by == "recorder" && w.until.text == BrokeOff:
 			r.Open = append(r.Open, fmt.Sprintf("%s was open when %s: how long it waited is not recorded", c.name(), BrokeOff))
+		case j.end.seq != 0 && w.until.seq == j.end.seq && w.length() < j.after:
+			r.Open = append(r.Open, fmt.Sprintf("%s was open for %v when the session ended", c.name(), phrase.Brief(w.length())))
 		}
 	}
 	for _, c := range j.calls[s2c] {
