@@ -262,8 +262,8 @@ func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unloc
 
 // holdNames keeps the databases under their names until release is called; with exchange nobody
 // else has one open meanwhile, and the caller may put another file in its place. It is needed
-// where only closed files can be exchanged. Elsewhere it does nothing: who exchanges a database
-// holds its lock, and who has waited for that lock looks whether the file still has its name.
+// where only closed files can be exchanged. Elsewhere it does nothing: a process exchanges a database
+// under its lock, and one that has waited for that lock checks whether the file still has its name.
 func (f *directory) holdNames(ctx context.Context, exchange bool) (release func(), err error) {
 	if !f.exchangesClosed {
 		return func() {}, nil

@@ -190,7 +190,7 @@ func (r *recordings) pick(ctx context.Context, list []store.Session, s span) ([]
 	}), nil
 }
 
-// isOf reports whether a session is of the server of that name, or of a part of its name.
+// isOf reports whether a session is one with the server of that name, or whose name has it as a part.
 func (r *recordings) isOf(ctx context.Context, found store.Session, server string) bool {
 	server = strings.ToLower(server)
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), server) }

@@ -18,7 +18,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
-// Comparison is two compared sessions, with what is told of them.
+// Comparison is the result for two sessions, and which of its sections are printed.
 type Comparison struct {
 	*diff.Report
 	Names [2]string // of the sessions

@@ -274,7 +274,7 @@ func (d Deletion) Text() string {
 	return byAge + ", and " + bySize + within + "," + verb
 }
 
-// Text says in a line what the budget is, what of it is used, and what went last.
+// Text returns a line with the budget, the share that is used, and the last deletion.
 func (m Memory) Text(used int64) string {
 	size := terminal.Size(used) + " used"
 	if m.Size > 0 {
