@@ -231,7 +231,7 @@ func holdDemo(t *testing.T, mcprec cmd) {
 	for _, c := range []struct{ args, want string }{
 		{"version", commitOf(version)},
 		{"demo", "HANG (proved) swallowed, capacity 0, client python-sdk@1.3"},
-		{"demo", "# Now yours: mcprec record -- YOUR SERVER"},
+		{"demo", "# Now yours: mcprec wrap "},
 	} {
 		again := *mcprec.Cmd
 		again.Args = append(slices.Clone(again.Args), c.args)
