@@ -102,6 +102,10 @@ func TestRepairClosed(t *testing.T) {
 		if err := os.WriteFile(path, harmed, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		err := s.Repair(t.Context(), true, func(Repaired) {})
+		if errors.Is(err, store.ErrNewer) { // a bit of the version: what a newer mcprec wrote is left alone
+			continue
+		}
 		repaired(t, s, logs)
 	}
 }
