@@ -259,7 +259,7 @@ func (l *log) giveUp(left []store.Part, fault error) {
 		begun[p.Seq] = e
 		switch size := uint64(len(p.Payload)); {
 		case p.Cont && !known: // the stream is unknown here
-			l.addGapStreams("c2s", "s2c", "stderr")
+			l.addGapStreams(store.AllPipes()...)
 			l.gap.Bytes += size
 		case e.Kind == store.Frame:
 			l.addGapStreams(e.Dir.String())

@@ -1,6 +1,10 @@
 package store
 
-import "github.com/mcprec/mcprec/transport"
+import (
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+)
 
 // Part is a record of a spool: an event, a stretch of one, or a chunk of a pipe.
 //
@@ -64,3 +68,6 @@ func ofPipe(n int) (Kind, transport.Direction) {
 
 // pipeNames are the names of the pipes in the Streams of a LostInfo.
 var pipeNames = [pipes]string{"c2s", "s2c", "stderr"}
+
+// AllPipes returns the Streams of a LostInfo that may stand for bytes of any pipe.
+func AllPipes() []string { return slices.Clone(pipeNames[:]) }

@@ -276,7 +276,11 @@ func sayRepaired(cmd *cobra.Command, repaired boltstore.Repaired) {
 		say("  nothing of a session was found in it")
 	}
 	for _, x := range part {
-		say("  session %s: %s saved, %d lost", x.ID, phrase.Plural(x.Saved, "event"), x.Lost)
+		atLeast := ""
+		if x.Open {
+			atLeast = "at least "
+		}
+		say("  session %s: %s saved, %s%d lost", x.ID, phrase.Plural(x.Saved, "event"), atLeast, x.Lost)
 	}
 	switch {
 	case repaired.Unknown:

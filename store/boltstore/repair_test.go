@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/storetest"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // TestDamagedSpools damages a dead spool anywhere, whole or folded in part, and
@@ -194,6 +196,45 @@ func salvaged(t *testing.T, s *Store, logs map[store.SessionID][]store.Event, pa
 		if page < 2 && id != testID(0) && (lost > 0 || len(got) != len(logs[id])) {
 			t.Errorf("page %d: session %s: %d events, %d lost", page, id, len(got), lost)
 		}
+	}
+}
+
+// TestRepairOpenEnd: where the last chunk of a session and the projection that states its end are
+// both damaged, repair says that the end is unknown, and a lost event stands for it.
+func TestRepairOpenEnd(t *testing.T) {
+	s := testStore(t, memDir(t))
+	events := testLog(1, 200, 4000, true)
+	if _, err := s.Append(t.Context(), testID(1), 0, events); err != nil {
+		t.Fatal(err)
+	}
+	key, _ := testID(1).Bytes()
+	last := uint64(0)
+	err := s.update(t.Context(), s.databasePath(key), func(tx *dbTx) error {
+		k, v := tx.ev.Cursor().Last()
+		last = binary.BigEndian.Uint64(k[16:])
+		p := bytes.Clone(tx.meta.Get(key[:]))
+		v = bytes.Clone(v)
+		p[0] ^= 1
+		v[0] ^= 1
+		return errors.Join(tx.ev.Put(bytes.Clone(k), v), tx.meta.Put(key[:], p))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []Salvaged
+	if err := s.Repair(t.Context(), false, func(r Repaired) { said = append(said, r.Sessions...) }); err != nil {
+		t.Fatal(err)
+	}
+	if want := (Salvaged{ID: testID(1), Saved: last - 1, Lost: 1, Open: true}); len(said) != 1 || said[0] != want {
+		t.Errorf("repair: %+v, want %+v", said, want)
+	}
+	got, err := readAll(s, testID(1))
+	if err != nil || uint64(len(got)) != last || last < 2 {
+		t.Fatalf("%d events, want %d: %v", len(got), last, err)
+	}
+	info, err := store.DecodePayload[store.LostInfo](got[last-1])
+	if err != nil || !info.LacksFrames(transport.ServerToClient) || !strings.Contains(info.Reason, "more events may be missing") {
+		t.Errorf("last event: %+v, %v", info, err)
 	}
 }
 

@@ -20,6 +20,7 @@ type Salvaged struct {
 	ID    store.SessionID
 	Saved uint64 // events
 	Lost  uint64 // events known to be missing
+	Open  bool   // whether events followed the last one, and how many, is unknown
 }
 
 // salvageSession makes a log of the intact events of a session.
@@ -62,6 +63,8 @@ type salvage struct {
 	found      map[uint64]store.Event
 	first      store.Event // of a spool, whose header is not masked
 	last       uint64      // the highest known Seq
+	open       bool        // last may not be the end: the projection that states it is lost
+	beyond     uint64      // the highest Seq at which a damaged chunk begins
 	cause      string
 }
 
@@ -75,6 +78,11 @@ func (g *salvage) fromScan(scan *databaseScan, path string) error {
 	if g.projection != nil && !g.projection.deleted {
 		g.last = g.projection.session.Head.Seq
 	}
+	if r := scan.sessions[g.key]; r != nil && r.last > g.last {
+		g.last = r.last
+		g.open = true // the projection is lost, or is an old one
+	}
+	g.beyond = scan.damaged[g.key]
 	g.cause = path + " is damaged"
 	return err
 }
@@ -112,8 +120,8 @@ func (g *salvage) fromSpools() error {
 	return nil
 }
 
-// log returns a complete log: a lost event stands for each missing one, and a missing header
-// is made from the projection or the id.
+// log returns a complete log: a lost event stands for each missing one, and one stands for all
+// that is missing at an unknown end. A missing header is made from the projection or the id.
 func (g *salvage) log() (events []store.Event, sum Salvaged) {
 	sum.ID = g.id
 	if len(g.found) == 0 && (g.projection == nil || g.projection.deleted) {
@@ -122,20 +130,27 @@ func (g *salvage) log() (events []store.Event, sum Salvaged) {
 	for _, seq := range slices.Sorted(maps.Keys(g.found)) {
 		g.last = max(g.last, seq)
 	}
-	lost := store.EncodePayload(store.LostInfo{Frames: 1, Reason: g.cause})
+	lost := store.LostInfo{Frames: 1, Reason: g.cause, Streams: store.AllPipes()}
 	opens := func(event store.Event) bool {
 		h, err := store.ParseHeader(event.Payload)
 		return event.Kind == store.Opened && err == nil && strings.EqualFold(string(h.ID), string(g.id))
 	}
 	var head store.Head
-	for seq := uint64(1); seq <= g.last; seq++ {
+	end := g.last
+	if g.open && g.beyond > end {
+		end++
+	}
+	for seq := uint64(1); seq <= end; seq++ {
 		e, ok := g.found[seq]
 		if seq == 1 && !(ok && opens(e)) {
 			ok = g.projection != nil
 			e = store.Event{Seq: 1, Kind: store.Opened, Payload: g.header().Encode()}
 		} else if _, err := head.Next(e); !ok || err != nil {
 			ok = false
-			e = store.Event{Seq: seq, At: head.At, Kind: store.Lost, Payload: lost}
+			if seq > g.last {
+				lost.Reason += "; more events may be missing here"
+			}
+			e = store.Event{Seq: seq, At: head.At, Kind: store.Lost, Payload: store.EncodePayload(lost)}
 		}
 		if head.Sealed { // nothing follows the end of a log
 			break
@@ -148,6 +163,7 @@ func (g *salvage) log() (events []store.Event, sum Salvaged) {
 			sum.Lost++
 		}
 	}
+	sum.Open = g.open && !head.Sealed
 	return events, sum
 }
 
@@ -186,6 +202,7 @@ type databaseScan struct {
 	used     map[uint64]bool // pages that the tree leads to
 	page     uint64          // being scanned
 	sessions map[[16]byte]*foundSession
+	damaged  map[[16]byte]uint64 // the highest first Seq in the keys of a session's damaged chunks
 	bodies   map[[32]byte]extent
 	counted  bool     // a head was found in a page in use
 	want     uint64   // number of sessions in the head
@@ -197,6 +214,7 @@ type databaseScan struct {
 type foundSession struct {
 	projection *projection
 	chunks     map[uint64]extent // by their first Seq
+	last       uint64            // the last Seq of the chunks
 }
 
 // extent is the place of a value in the file.
@@ -212,6 +230,7 @@ func scanDatabase(file *os.File) (*databaseScan, error) {
 	scan := &databaseScan{
 		file: file, size: info.Size(), pageSize: int64(pageSize),
 		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{},
+		damaged: map[[16]byte]uint64{},
 	}
 	scan.skipFree(file)
 	page := make([]byte, scan.pageSize)
@@ -338,18 +357,20 @@ func (scan *databaseScan) facts(id [16]byte, at extent) {
 
 // chunk reads a chunk and marks the pages that it fills.
 func (scan *databaseScan) chunk(key key, at extent) {
-	if at.length < chunkHead {
-		return
-	}
+	id := [16]byte(key[:])
 	c := chunk{key: key, data: scan.value(at)}
 	f, err := c.header()
-	if errors.Is(err, store.ErrNewer) {
+	switch {
+	case errors.Is(err, store.ErrNewer):
 		scan.newer = err
-	}
-	if err != nil {
+		return
+	case err != nil:
+		scan.damaged[id] = max(scan.damaged[id], binary.BigEndian.Uint64(key[16:]))
 		return
 	}
-	scan.of([16]byte(key[:])).chunks[f.first] = at
+	found := scan.of(id)
+	found.chunks[f.first] = at
+	found.last = max(found.last, f.last)
 	scan.fills(at)
 }
 

@@ -258,7 +258,7 @@ func (r *spoolReader) end() error {
 		return nil
 	}
 	reason := fmt.Sprintf(spoolDamaged+" at byte %d; what follows is kept in a file of its own", r.off)
-	lost := store.LostInfo{Frames: frames + 1, Bytes: uint64(rest), Reason: reason}
+	lost := store.LostInfo{Frames: frames + 1, Bytes: uint64(rest), Reason: reason, Streams: store.AllPipes()}
 	r.assemble.Append(store.Event{Kind: store.Lost, Payload: store.EncodePayload(lost)})
 	return nil
 }
