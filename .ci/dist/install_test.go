@@ -104,7 +104,7 @@ func TestArchive(t *testing.T) {
 	})
 	completions := filepath.Join(folder, "completions")
 	t.Run("bash", func(t *testing.T) {
-		// _init_completion is of the package bash-completion, which may not be here.
+		// This _init_completion stands in for that of the package bash-completion, which a machine may lack.
 		complete := `_init_completion() { words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=${words[cword]}; prev=${words[cword-1]}; }
 			. ./mcprec.bash; COMP_WORDS=(mcprec exp); COMP_CWORD=1; COMP_LINE="mcprec exp"; COMP_POINT=10; COMP_TYPE=9; __start_mcprec; printf '%s\n' "${COMPREPLY[@]}"`
 		c := command(t, needs(t, "bash"), "--norc", "-c", complete).in(completions)

@@ -91,7 +91,7 @@ var mayImport = map[string][]string{
 		"recorder/procstate", "replay", "replay/phrase", "replay/why"},
 	"cmd/mcprec/internal/parallel": {"replay/order", "store"},
 	// It knows files of clients and nothing of sessions.
-	"cmd/mcprec/internal/clientconfig": {"cmd/mcprec/internal/outfile", "github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", "github.com/gofrs/flock"},
+	"cmd/mcprec/internal/clientconfig": {"cmd/mcprec/internal/outfile", "cmd/mcprec/internal/process", "github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", "github.com/gofrs/flock"},
 	"cmd/mcprec/internal/process":      {"cmd/mcprec/internal/exit"},
 	"cmd/mcprec/internal/report":       nil,
 	"cmd/mcprec/internal/session": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/process", "cmd/mcprec/internal/terminal",
@@ -105,7 +105,7 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/advice": {"cmd/mcprec/internal/terminal", "replay/match"},
 	"cmd/mcprec/internal/notice": {"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "replay/match", "replay/phrase", "replay/standin"},
 
-	"cmd/mcprec/internal/agent": {"cmd/mcprec/internal/comparing", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/report",
+	"cmd/mcprec/internal/agent": {"cmd/mcprec/internal/comparing", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/process", "cmd/mcprec/internal/report",
 		"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/jsonl", "recorder/procstate",
 		"replay", "replay/check", "replay/diff", "replay/filter", "replay/order", "replay/phrase", "replay/summary", "replay/timeline", goSDK},
 	"cmd/mcprec/internal/view": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/session", "transport", "transport/mcp", "store", "store/jsonl", "store/mask",

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/store"
@@ -33,33 +34,12 @@ func (r *recordings) visible(ctx context.Context, query store.Query) (list []sto
 			err = errors.Join(err, fault)
 			continue
 		}
-		isOwn := isServed(found.Command) || found.State == store.Live && r.isRecordedBy(ctx, found) || r.isIntroduced(ctx, found)
+		isOwn := process.ServesAgents(found.Command) || found.State == store.Live && r.isRecordedBy(ctx, found) || r.isIntroduced(ctx, found)
 		if !isOwn {
 			list = append(list, found)
 		}
 	}
 	return list, err
-}
-
-// isServed reports whether a recorded command runs mcprec mcp, also below a launcher such as npx, or
-// below a shell.
-func isServed(command []string) bool {
-	words := strings.Fields(strings.Join(command, " ")) // a shell has a whole command in a word
-	for at, word := range words {
-		words[at] = strings.Trim(word, `"'`)
-	}
-	at := slices.Index(words, commandName)
-	return at > 0 && isMcprec(words[at-1])
-}
-
-// commandName is the command of mcprec that runs the Server.
-const commandName = "mcp"
-
-// isMcprec reports whether a program has the name of this one, on any system, or a package of npm.
-func isMcprec(program string) bool {
-	name := program[strings.LastIndexAny(program, `/\`)+1:]
-	name, _, _ = strings.Cut(name, "@") // the version of a package
-	return strings.TrimSuffix(strings.ToLower(name), ".exe") == implementation("").Name
 }
 
 // isIntroduced reports whether the server of a session said of itself that it is mcprec mcp. This

@@ -152,6 +152,7 @@ func TestRefused(t *testing.T) {
 		{servers, `{"mcpServers":{"s":{"url":"http://x"}}}`, "it is remote"},
 		{servers, `{"mcpServers":{"s":{"command":"mcprec","args":["record","--","x"]}}}`, "it is by hand"},
 		{servers, `{"mcpServers":{"s":{"command":"C:\\bin\\MCPREC.exe","args":["record","x"]}}}`, "it is by hand"},
+		{servers, `{"mcpServers":{"s":{"command":"a","args":["\u0000"]}}}`, "a zero byte"},
 		{servers, `{"mcpServers":{}}`, "not there any more"},
 		{servers, ` `, "not there any more"},
 		{servers, "{\"mcpServers\":{\"s\":{\"command\":\"a\",\"env\":{\"TOKEN\":\"hunter2\\q\"}}}}", "it is not JSON: see line 1, column 50"},

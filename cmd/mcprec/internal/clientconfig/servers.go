@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 )
 
 // State says whether a server is recorded.
@@ -53,11 +55,10 @@ func (s *Server) Store() string {
 	return words[at+1] // «--» at the latest
 }
 
-// IsOwn reports whether a server is that of mcprec mcp, which answers from the recordings, also behind
-// a launcher such as npx, and is not recorded.
+// IsOwn reports whether a server is that of mcprec mcp, which answers from the recordings, and is not
+// recorded.
 func (s *Server) IsOwn() bool {
-	at := slices.Index(s.Command, "mcp")
-	return s.State == Direct && at > 0 && isMcprec(s.Command[at-1])
+	return s.State == Direct && process.ServesAgents(s.Command)
 }
 
 // Find returns the servers of a location in a document. There are none if the document has not the
@@ -110,6 +111,10 @@ func serversIn(root *node, at Location) (servers []Server, err error) {
 		if counts[s.Name] > 1 {
 			s.State = Odd
 			s.Problem = fmt.Sprintf("%d servers have this name", counts[s.Name])
+		}
+		if s.State == Direct && strings.Contains(s.Name+strings.Join(s.Command, ""), "\x00") {
+			s.State = Odd
+			s.Problem = "it has a zero byte, which no command line can hold"
 		}
 		s.ByRules = rules != "" && len(root.named(rules)) > 0
 	}
@@ -214,17 +219,10 @@ func stateOf(command []string) State {
 	if hasLabel("client") && hasLabel("server") {
 		return Wrapped
 	}
-	if isMcprec(command[0]) {
+	if process.IsMcprec(command[0]) {
 		return ByHand
 	}
 	return Direct
-}
-
-// isMcprec reports whether a program has the name of this one, on any system, or a package of npm.
-func isMcprec(program string) bool {
-	name := program[strings.LastIndexAny(program, `/\\`)+1:]
-	name, _, _ = strings.Cut(name, "@") // the version of a package
-	return strings.TrimSuffix(strings.ToLower(name), ".exe") == "mcprec"
 }
 
 // afterDashes returns the index of the first word behind the «--» of a command line such as mcprec
