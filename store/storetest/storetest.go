@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of package store: every Store passes Test, and
-// every Spooler also its spool part.
+// Package storetest is the conformance suite of package store: every Store passes Test, every
+// Spooler also its spool part, and every Claimer its claim part.
 //
 // # Data layout
 //
@@ -65,7 +65,7 @@ type testCase func(*testing.T, store.Store)
 // cases are the test cases by group and name.
 var cases = map[string]map[string]testCase{
 	"append": appendCases, "read": readCases, "list": listCases, "delete": deleteCases, "spool": spoolCases,
-	"summaries": summaryCases,
+	"summaries": summaryCases, "claim": claimCases,
 }
 
 // Validate reads every session of a store and reports every broken invariant.
