@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"transport/gosdk":         {"transport", "store", "recorder", goSDK},
 	"store":                   {"transport", "store/varint"},
 	"store/varint":            nil,
+	"store/diagnosis":         nil,
 	"store/memstore":          {"store", "transport"},
 	"store/boltstore":         {"store", "store/varint", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},
 	"store/storetest":         {"store", "transport"},
