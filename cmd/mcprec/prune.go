@@ -18,7 +18,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 // worthCompacting is the share of a database that must be free before prune compacts it.
@@ -204,7 +203,7 @@ func (p *pruning) compact(size int64) error {
 	if p.limits.MaxSize != nil && len(p.labels.list()) == 0 && p.after > *p.limits.MaxSize {
 		least = 0
 	}
-	return p.db.Compact(p.cmd.Context(), least, func(c boltstore.Compacted) { p.after -= c.Before - c.After })
+	return p.db.Compact(p.cmd.Context(), least, func(c store.Compacted) { p.after -= c.Before - c.After })
 }
 
 func (p *pruning) print(w io.Writer, s retention.Removal) error {
@@ -358,7 +357,7 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 	}
 	defer closeInto(&err, db)
 	var before, after int64
-	err = db.Compact(cmd.Context(), 0, func(c boltstore.Compacted) {
+	err = db.Compact(cmd.Context(), 0, func(c store.Compacted) {
 		before, after = before+c.Before, after+c.After
 		if c.After < c.Before {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, terminal.Size(c.Before), terminal.Size(c.After))

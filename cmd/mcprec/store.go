@@ -231,7 +231,7 @@ func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 	defer closeInto(&err, db)
 	damaged := uint64(0)
 	lost := false
-	err = db.Repair(cmd.Context(), dry, func(repaired boltstore.Repaired) {
+	err = db.Repair(cmd.Context(), dry, func(repaired store.Repaired) {
 		damaged++
 		lost = lost || repaired.Lost()
 		sayRepaired(cmd, repaired)
@@ -246,7 +246,7 @@ func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 	return nil
 }
 
-func sayRepaired(cmd *cobra.Command, repaired boltstore.Repaired) {
+func sayRepaired(cmd *cobra.Command, repaired store.Repaired) {
 	say := func(format string, args ...any) { fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
 	fault, _, _ := strings.Cut(fmt.Sprint(repaired.Fault), " (") // without the advice to repair it
 	fault, _, _ = strings.Cut(fault, "; mcprec store repair ")
@@ -261,7 +261,7 @@ func sayRepaired(cmd *cobra.Command, repaired boltstore.Repaired) {
 		return
 	}
 	whole := uint64(0)
-	part := []boltstore.Salvaged(nil)
+	part := []store.Salvaged(nil)
 	for _, x := range repaired.Sessions {
 		if x.Lost == 0 {
 			whole++

@@ -143,7 +143,7 @@ func TestReleasedBodyDamaged(t *testing.T) {
 	if err := s.Verify(t.Context(), func(error) { faults++ }); err != nil || faults != 2 {
 		t.Errorf("verify: %d faults, %v", faults, err)
 	}
-	if err := s.Repair(t.Context(), false, func(Repaired) {}); err != nil {
+	if err := s.Repair(t.Context(), false, func(store.Repaired) {}); err != nil {
 		t.Fatal(err)
 	}
 	lost := 0
@@ -189,7 +189,7 @@ func TestReleasedBitFlips(t *testing.T) {
 			}
 		}
 		_ = x.Delete(t.Context(), firstImage)
-		_ = x.Repair(t.Context(), false, func(Repaired) {})
+		_ = x.Repair(t.Context(), false, func(store.Repaired) {})
 		mustVerify(t, x)
 		_ = x.Close()
 	}

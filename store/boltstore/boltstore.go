@@ -57,6 +57,13 @@ var (
 	_ store.Verifier   = (*Store)(nil)
 	_ store.Keyed      = (*Store)(nil)
 	_ store.Summarizer = (*Store)(nil)
+	_ store.Cleaner    = (*Store)(nil)
+	_ store.Tidier     = (*Store)(nil)
+	_ store.LineReader = (*Store)(nil)
+	_ store.Exclusive  = (*Store)(nil)
+	_ store.Repairer   = (*Store)(nil)
+	_ store.Compactor  = (*Store)(nil)
+	_ store.Measurer   = (*Store)(nil)
 )
 
 // Open returns the store in dir, which need not exist yet. Open touches no file.
@@ -121,7 +128,7 @@ func (s *Store) Verify(ctx context.Context, report func(error)) error {
 // and replaces the old file. Compact checks the content on the way and leaves a damaged
 // database alone. If the process dies, the old file stays. Recorders and readers go on
 // meanwhile; writers of a database wait while it is copied.
-func (s *Store) Compact(ctx context.Context, least float64, report func(Compacted)) error {
+func (s *Store) Compact(ctx context.Context, least float64, report func(store.Compacted)) error {
 	c := compaction{Store: s, least: least, report: report}
 	if err := s.call(ctx, "compact store", c.all); err != nil {
 		return err
@@ -133,7 +140,7 @@ func (s *Store) Compact(ctx context.Context, least float64, report func(Compacte
 // events behind the damage in their spools. The old files are kept. A folder, pipe or link in
 // the place of a file gets another name. With dry, Repair changes nothing and reports its
 // findings. Recorders may go on meanwhile.
-func (s *Store) Repair(ctx context.Context, dry bool, report func(Repaired)) error {
+func (s *Store) Repair(ctx context.Context, dry bool, report func(store.Repaired)) error {
 	return s.call(ctx, "repair store", repair{s, dry, report}.all)
 }
 
@@ -159,7 +166,7 @@ func (s *Store) Salvage(ctx context.Context, id store.SessionID) iter.Seq2[store
 
 // Space measures the store. Files that other processes remove meanwhile are not counted. The error
 // names the databases that cannot be read; the others are counted.
-func (s *Store) Space(ctx context.Context) (space Space, err error) {
+func (s *Store) Space(ctx context.Context) (space store.Space, err error) {
 	err = s.call(ctx, "measure store", func(ctx context.Context) error {
 		files, err := s.files()
 		faults := []error{err}
@@ -212,8 +219,8 @@ func (s *Store) Alone(ctx context.Context, f func(context.Context) error) (ran b
 
 // Usage counts the bytes of files and sessions without reading payloads. The error names files
 // that cannot be read; the rest is counted.
-func (s *Store) Usage(ctx context.Context) (Usage, error) {
-	u := Usage{Stored: map[store.SessionID]int64{}}
+func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
+	u := store.Usage{Stored: map[store.SessionID]int64{}}
 	if err := s.begin(ctx); err != nil {
 		return u, fmt.Errorf("usage of store: %w", err)
 	}
@@ -227,17 +234,17 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 		}
 		switch f.ending {
 		case ".log":
-			u.Spools.add(info.Size())
+			u.Spools.Add(info.Size())
 			u.Stored[f.id] += info.Size()
 		case ".damaged", ".renewed":
-			u.Damaged.add(info.Size())
+			u.Damaged.Add(info.Size())
 			u.Stored[f.id] += info.Size() // gone with the session
 		}
 	}
 	paths, foreign, err := s.databasePaths()
 	faults = append(append(faults, foreign...), err)
 	for _, path := range paths {
-		if err := u.addDatabase(ctx, s.databases, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := addUsage(ctx, s.databases, path, &u); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			faults = append(faults, err)
 		}
 	}
@@ -245,7 +252,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 	faults = append(faults, err)
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && strings.Contains(e.Name(), ".damaged") {
-			u.Damaged.add(info.Size())
+			u.Damaged.Add(info.Size())
 		}
 	}
 	return u, errors.Join(errors.Join(faults...), ctx.Err())

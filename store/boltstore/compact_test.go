@@ -30,7 +30,7 @@ func filled(t testing.TB, n, events, size int) (*Store, map[store.SessionID][]st
 
 func mustCompact(t testing.TB, s *Store) (before, after int64) {
 	t.Helper()
-	err := s.Compact(t.Context(), 0, func(c Compacted) {
+	err := s.Compact(t.Context(), 0, func(c store.Compacted) {
 		before, after = before+c.Before, after+c.After
 		info, err := os.Stat(c.Path)
 		if err != nil || info.Size() != c.After {
@@ -112,7 +112,7 @@ func TestCompactBeside(t *testing.T) {
 			written <- errors.Join(p.Close(), other.Delete(t.Context(), testID(25)))
 		}()
 	}, new(int)}
-	if err := s.Compact(t.Context(), 0, func(c Compacted) {
+	if err := s.Compact(t.Context(), 0, func(c store.Compacted) {
 		if c.After >= c.Before {
 			t.Errorf("from %d to %d bytes", c.Before, c.After)
 		}
@@ -176,7 +176,7 @@ func TestCompactDamaged(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err = s.Compact(context.Background(), 0, func(c Compacted) { t.Errorf("compacted: %+v", c) })
+	err = s.Compact(context.Background(), 0, func(c store.Compacted) { t.Errorf("compacted: %+v", c) })
 	if !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("damaged: %v", err)
 	}
@@ -195,7 +195,7 @@ func TestCompactEmptyFile(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Compact(t.Context(), 0, func(c Compacted) { t.Errorf("compacted: %+v", c) }); !errors.Is(err, store.ErrCorrupt) {
+	if err := s.Compact(t.Context(), 0, func(c store.Compacted) { t.Errorf("compacted: %+v", c) }); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("compact: %v", err)
 	}
 }
@@ -215,7 +215,7 @@ func TestSpace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Space{Files: usage.Size(), Spools: usage.Spools.Bytes}
+		want := store.Space{Files: usage.Size(), Spools: usage.Spools.Bytes}
 		for _, d := range usage.Databases {
 			want.Free += d.Free
 		}

@@ -84,10 +84,10 @@ func damaged(t *testing.T, fault string, rounds int, harm func(r *rand.Rand, b [
 // was said. Where the end is unknown, a lost event at the end says that.
 func repaired(t *testing.T, s *Store, logs [][]store.Event) {
 	t.Helper()
-	var all []Repaired
+	var all []store.Repaired
 	for _, dry := range []bool{true, false} {
 		found := len(all)
-		if err := s.Repair(t.Context(), dry, func(r Repaired) { all = append(all, r) }); err != nil {
+		if err := s.Repair(t.Context(), dry, func(r store.Repaired) { all = append(all, r) }); err != nil {
 			t.Fatalf("repair: %v", err)
 		}
 		if !dry && len(all) != 2*found {
@@ -95,7 +95,7 @@ func repaired(t *testing.T, s *Store, logs [][]store.Event) {
 		}
 	}
 	mustVerify(t, s)
-	missing, said := uint64(0), map[store.SessionID]Salvaged{}
+	missing, said := uint64(0), map[store.SessionID]store.Salvaged{}
 	for _, r := range all[len(all)/2:] {
 		for _, x := range r.Sessions {
 			said[x.ID] = x
@@ -372,8 +372,8 @@ func TestStale(t *testing.T) {
 		if err := s.Delete(t.Context(), testID(0)); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("page %d: delete: %v", page, err)
 		}
-		var all []Repaired
-		if err := s.Repair(t.Context(), false, func(r Repaired) { all = append(all, r) }); err != nil || len(all) != 1 || all[0].Lost() {
+		var all []store.Repaired
+		if err := s.Repair(t.Context(), false, func(r store.Repaired) { all = append(all, r) }); err != nil || len(all) != 1 || all[0].Lost() {
 			t.Errorf("page %d: repair: %+v, %v", page, all, err)
 		}
 		for i := range 3 {

@@ -60,7 +60,7 @@ func TestForeignDatabases(t *testing.T) {
 				t.Error(err)
 			}
 			said("verify", faults...)
-			err = s.Repair(t.Context(), false, func(r Repaired) { t.Errorf("repaired %+v", r) })
+			err = s.Repair(t.Context(), false, func(r store.Repaired) { t.Errorf("repaired %+v", r) })
 			said("repair", errorText(err))
 			if _, err := os.Stat(path); err != nil {
 				t.Error(err)
@@ -124,8 +124,8 @@ func TestForeignSpool(t *testing.T) {
 // TestKilledRepair holds that what a repair left that was killed goes with the next.
 func TestKilledRepair(t *testing.T) {
 	for name, next := range map[string]func(*Store) error{
-		"repair":  func(s *Store) error { return s.Repair(context.Background(), false, func(Repaired) {}) },
-		"compact": func(s *Store) error { return s.Compact(context.Background(), 0, func(Compacted) {}) },
+		"repair":  func(s *Store) error { return s.Repair(context.Background(), false, func(store.Repaired) {}) },
+		"compact": func(s *Store) error { return s.Compact(context.Background(), 0, func(store.Compacted) {}) },
 	} {
 		s := testStore(t, t.TempDir())
 		if err := startSpool(t, s, testLog(1, 5, 100, true)).Close(); err != nil {

@@ -393,7 +393,7 @@ func (tx *dbTx) removeBody(id [16]byte, hash [32]byte) error {
 }
 
 // addBodies adds to each session a share of the bodies.
-func (tx *dbTx) addBodies(usage *Usage) error {
+func (tx *dbTx) addBodies(usage *store.Usage) error {
 	if tx.bodies == nil || tx.use == nil {
 		return nil
 	}

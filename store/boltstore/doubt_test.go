@@ -170,7 +170,7 @@ func failSync(t *testing.T, sync time.Duration, d *forgetful) bool {
 	if d.drop == nil && err != nil {
 		t.Fatalf("the database has all, and Close says %v", err)
 	}
-	if err := s.Repair(t.Context(), false, func(Repaired) {}); err != nil {
+	if err := s.Repair(t.Context(), false, func(store.Repaired) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err = readAll(s, testID(1)); err == nil {
@@ -254,8 +254,8 @@ func TestLeftByRenewal(t *testing.T) {
 	if exists(t, s.spoolFile(testID(2), ".renewed")) || !exists(t, s.spoolFile(testID(1), ".renewed")) {
 		t.Error("what may be missing is removed, or what is not is kept")
 	}
-	var said []Repaired
-	if err := s.Repair(t.Context(), false, func(r Repaired) { said = append(said, r) }); err != nil || len(said) != 1 {
+	var said []store.Repaired
+	if err := s.Repair(t.Context(), false, func(r store.Repaired) { said = append(said, r) }); err != nil || len(said) != 1 {
 		t.Fatalf("repair: %+v, %v", said, err)
 	}
 	for n, sealed := range map[int]bool{1: false, 2: true} {

@@ -65,7 +65,7 @@ func TestExchangeClosed(t *testing.T) {
 	}
 	patience := s.patience
 	s.patience = 0
-	if err := s.Compact(t.Context(), 0, func(c Compacted) { t.Errorf("compacted while it is read: %+v", c) }); !errors.Is(err, store.ErrBusy) {
+	if err := s.Compact(t.Context(), 0, func(c store.Compacted) { t.Errorf("compacted while it is read: %+v", c) }); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("compacted while it is read: %v", err)
 	}
 	release()
@@ -102,7 +102,7 @@ func TestRepairClosed(t *testing.T) {
 		if err := os.WriteFile(path, harmed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Repair(t.Context(), true, func(Repaired) {})
+		err := s.Repair(t.Context(), true, func(store.Repaired) {})
 		if errors.Is(err, store.ErrNewer) { // a bit of the version: what a newer mcprec wrote is left alone
 			continue
 		}

@@ -307,7 +307,7 @@ func TestFoldMasked(t *testing.T) {
 	if err := damaged.FoldDead(t.Context()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("fold of the damaged one: %v", err)
 	}
-	if err := damaged.Repair(t.Context(), false, func(Repaired) {}); err != nil {
+	if err := damaged.Repair(t.Context(), false, func(store.Repaired) {}); err != nil {
 		t.Fatal(err)
 	}
 	masked(damaged, 20)

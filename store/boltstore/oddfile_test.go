@@ -97,7 +97,7 @@ func TestOddFiles(t *testing.T) {
 				if _, err := s.Usage(t.Context()); err != nil {
 					t.Errorf("usage: %v", err)
 				}
-				if err := s.Compact(t.Context(), 0, func(Compacted) {}); err != nil {
+				if err := s.Compact(t.Context(), 0, func(store.Compacted) {}); err != nil {
 					t.Errorf("compact: %v", err)
 				}
 				var faults []string
@@ -120,7 +120,7 @@ func TestOddFiles(t *testing.T) {
 					t.Errorf("append: %v", err)
 				}
 				repaired := 0
-				if err := s.Repair(t.Context(), false, func(r Repaired) { repaired++ }); err != nil || repaired != 1 {
+				if err := s.Repair(t.Context(), false, func(r store.Repaired) { repaired++ }); err != nil || repaired != 1 {
 					t.Errorf("repair: %d, %v", repaired, err)
 				}
 				if _, err := os.Lstat(path + ".aside"); err != nil {

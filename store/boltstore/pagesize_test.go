@@ -65,8 +65,8 @@ func TestOtherPageSize(t *testing.T) {
 					if _, err := s.Append(ctx, testID(2), 0, logs[1]); !errors.Is(err, store.ErrCorrupt) {
 						t.Errorf("append beside a damaged meta page: %v", err)
 					}
-					var found []Repaired
-					if err := s.Repair(ctx, false, func(r Repaired) { found = append(found, r) }); err != nil {
+					var found []store.Repaired
+					if err := s.Repair(ctx, false, func(r store.Repaired) { found = append(found, r) }); err != nil {
 						t.Fatal(err)
 					}
 					if len(found) != 1 || found[0].Lost() {

@@ -88,7 +88,7 @@ func TestModes(t *testing.T) {
 	if err := s.Delete(t.Context(), testID(31)); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.Compact(t.Context(), 0, func(Compacted) {})
+	_ = s.Compact(t.Context(), 0, func(store.Compacted) {})
 	onlyOurs(t, s)
 }
 
@@ -123,7 +123,7 @@ func TestLinks(t *testing.T) {
 			errs = append(errs, p.Close())
 		}
 		_, err := s.RedactionKey()
-		errs = append(errs, err, second(s.Append(t.Context(), testID(2), 0, testLog(2, 5, 10, true))), s.Compact(t.Context(), 0, func(Compacted) {}),
+		errs = append(errs, err, second(s.Append(t.Context(), testID(2), 0, testLog(2, 5, 10, true))), s.Compact(t.Context(), 0, func(store.Compacted) {}),
 			s.DeleteAll(t.Context(), []store.SessionID{testID(2)}, func(store.SessionID) {}))
 		_, err = os.Lstat(filepath.Join(s.dir, name) + ".aside") // as a lock that many need
 		refused := err == nil

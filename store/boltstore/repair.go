@@ -17,28 +17,11 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Repaired is the result for one damaged file.
-type Repaired struct {
-	Path     string
-	Fault    error      // the damage
-	Kept     string     // new name of the damaged file; "": nothing was changed
-	Sessions []Salvaged // the sessions of the file, complete or not
-	Gone     uint64     // number of sessions without a trace
-	GoneID   store.SessionID
-	Unknown  bool // the number of sessions is unknown
-	Odd      bool // a folder, a pipe or a symbolic link
-}
-
-// Lost reports whether a part could not be saved.
-func (r Repaired) Lost() bool {
-	return r.Gone > 0 || r.Unknown || slices.ContainsFunc(r.Sessions, func(x Salvaged) bool { return x.Lost > 0 })
-}
-
 // repair is a call of Repair.
 type repair struct {
 	*Store
 	dry    bool
-	report func(Repaired)
+	report func(store.Repaired)
 }
 
 // all repairs the databases, and then sessions from damaged spools.
@@ -56,7 +39,7 @@ func (s repair) odd(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r := Repaired{Path: odd.path, Fault: odd, Odd: true}
+		r := store.Repaired{Path: odd.path, Fault: odd, Odd: true}
 		if !s.dry {
 			kept, err := s.setAside(odd.path)
 			if err != nil {
@@ -95,7 +78,7 @@ func (s repair) damagedDatabases(ctx context.Context) error {
 }
 
 // database builds a new database from a damaged database and exchanges the files.
-func (s repair) database(ctx context.Context, path string) (repaired Repaired, err error) {
+func (s repair) database(ctx context.Context, path string) (repaired store.Repaired, err error) {
 	if !s.dry {
 		unlock, err := s.lockFold(ctx, true)
 		if err != nil {
@@ -112,7 +95,7 @@ func (s repair) database(ctx context.Context, path string) (repaired Repaired, e
 	if err != nil {
 		return repaired, fmt.Errorf("read %s: %w", path, err)
 	}
-	b := &rebuild{store: s.Store, scan: scan, path: path, result: Repaired{Path: path}}
+	b := &rebuild{store: s.Store, scan: scan, path: path, result: store.Repaired{Path: path}}
 	if !s.dry {
 		b.temp, err = s.emptyDatabase(path + ".repair")
 		if err != nil {
@@ -169,7 +152,7 @@ type rebuild struct {
 	scan   *databaseScan
 	path   string
 	temp   string // the new file; "" in a dry run
-	result Repaired
+	result store.Repaired
 	found  [][16]byte
 	batch  []rebuiltSession
 	size   int
@@ -303,8 +286,8 @@ func (s repair) spooled(ctx context.Context) error {
 
 // spool adds to a session the events of a file that the database lacks, and reports whether
 // there were such events.
-func (s repair) spool(ctx context.Context, id store.SessionID, path string) (repaired Repaired, gained bool, err error) {
-	repaired = Repaired{Path: path, Fault: fmt.Errorf("%s has events that its session lacks", path)}
+func (s repair) spool(ctx context.Context, id store.SessionID, path string) (repaired store.Repaired, gained bool, err error) {
+	repaired = store.Repaired{Path: path, Fault: fmt.Errorf("%s has events that its session lacks", path)}
 	key, err := id.Bytes()
 	if err != nil {
 		return repaired, false, err
@@ -335,7 +318,7 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (rep
 		return repaired, false, err
 	}
 	events, sum := g.log()
-	repaired.Sessions = []Salvaged{sum}
+	repaired.Sessions = []store.Salvaged{sum}
 	if sum.Saved <= before || s.dry {
 		return repaired, sum.Saved > before, nil
 	}

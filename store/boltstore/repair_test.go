@@ -119,7 +119,7 @@ func beginning(t *testing.T, s *Store, b []byte, events []store.Event, said stri
 func repairedSpool(t *testing.T, s *Store, b []byte, events []store.Event, said string) {
 	t.Helper()
 	for range 2 { // the second finds nothing to do
-		if err := s.Repair(t.Context(), false, func(Repaired) {}); err != nil {
+		if err := s.Repair(t.Context(), false, func(store.Repaired) {}); err != nil {
 			t.Fatalf("%s: repair: %v", said, err)
 		}
 	}
@@ -221,11 +221,11 @@ func TestRepairOpenEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said []Salvaged
-	if err := s.Repair(t.Context(), false, func(r Repaired) { said = append(said, r.Sessions...) }); err != nil {
+	var said []store.Salvaged
+	if err := s.Repair(t.Context(), false, func(r store.Repaired) { said = append(said, r.Sessions...) }); err != nil {
 		t.Fatal(err)
 	}
-	if want := (Salvaged{ID: testID(1), Saved: last - 1, Lost: 1, Open: true}); len(said) != 1 || said[0] != want {
+	if want := (store.Salvaged{ID: testID(1), Saved: last - 1, Lost: 1, Open: true}); len(said) != 1 || said[0] != want {
 		t.Errorf("repair: %+v, want %+v", said, want)
 	}
 	got, err := readAll(s, testID(1))
@@ -256,7 +256,7 @@ func TestRepairKeepsNewer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Repair(t.Context(), false, func(r Repaired) { t.Errorf("repaired %+v", r) })
+	err = s.Repair(t.Context(), false, func(r store.Repaired) { t.Errorf("repaired %+v", r) })
 	if !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("repair: %v", err)
 	}

@@ -15,14 +15,6 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Salvaged is the result for one damaged session.
-type Salvaged struct {
-	ID    store.SessionID
-	Saved uint64 // events
-	Lost  uint64 // events known to be missing
-	Open  bool   // whether events followed the last one, and how many, is unknown
-}
-
 // salvageSession makes a log of the intact events of a session.
 func salvageSession(ctx context.Context, s *Store, id store.SessionID) ([]store.Event, error) {
 	key, err := id.Bytes()
@@ -122,7 +114,7 @@ func (g *salvage) fromSpools() error {
 
 // log returns a complete log: a lost event stands for each missing one, and one stands for all
 // that is missing at an unknown end. A missing header is made from the projection or the id.
-func (g *salvage) log() (events []store.Event, sum Salvaged) {
+func (g *salvage) log() (events []store.Event, sum store.Salvaged) {
 	sum.ID = g.id
 	if len(g.found) == 0 && (g.projection == nil || g.projection.deleted) {
 		return nil, sum

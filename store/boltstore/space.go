@@ -20,17 +20,11 @@ const (
 	leastFree     = 32 << 10 // less free space is not worth a new file
 )
 
-// Compacted is the result for one database.
-type Compacted struct {
-	Path          string
-	Before, After int64 // size of the file; equal: it stays as it was
-}
-
 // compaction is one call of Compact.
 type compaction struct {
 	*Store
 	least  float64
-	report func(Compacted)
+	report func(store.Compacted)
 	faults []error // of databases that stay as they are
 }
 
@@ -75,7 +69,7 @@ const mostCopies = 3
 var errWrittenMeanwhile = fmt.Errorf("another process wrote to it while it was copied: %w", store.ErrBusy)
 
 // database compacts a database, if that makes it smaller.
-func (c *compaction) database(ctx context.Context, path string) (done Compacted, err error) {
+func (c *compaction) database(ctx context.Context, path string) (done store.Compacted, err error) {
 	for range mostCopies {
 		done, err = c.copyAndExchange(ctx, path)
 		if !errors.Is(err, errWrittenMeanwhile) {
@@ -88,7 +82,7 @@ func (c *compaction) database(ctx context.Context, path string) (done Compacted,
 // copyAndExchange copies a database and exchanges the files, if the new one is smaller. Who would
 // write to the old one waits for its lock meanwhile; but where only closed files can be
 // exchanged, the lock ends before the exchange.
-func (c *compaction) copyAndExchange(ctx context.Context, path string) (done Compacted, err error) {
+func (c *compaction) copyAndExchange(ctx context.Context, path string) (done store.Compacted, err error) {
 	var temp string
 	var copied [2]metaBytes
 	err = c.withDB(ctx, path, bolt.Options{ReadOnly: true}, func(db *bolt.DB, file *os.File) error {
@@ -96,7 +90,7 @@ func (c *compaction) copyAndExchange(ctx context.Context, path string) (done Com
 		if err != nil {
 			return err
 		}
-		done = Compacted{Path: path, Before: info.Size(), After: info.Size()}
+		done = store.Compacted{Path: path, Before: info.Size(), After: info.Size()}
 		return db.View(func(tx *bolt.Tx) error {
 			return inTx(tx, file, &dbTx{path: path}, func(tx *dbTx) error {
 				if tx.stale {
@@ -241,62 +235,14 @@ func (c *compaction) exchange(temp, path string, before int64) (after int64, err
 	return info.Size(), c.disk.syncDir(c.storeDir())
 }
 
-// Space is the disk space of a store as a whole, from the sizes of its files and the lists of free
-// pages: it costs the same however many sessions there are.
-type Space struct {
-	Files  int64 // bytes of databases and spools
-	Spools int64 // bytes of spools
-	Free   int64 // bytes of databases, for later sessions, or for compacting to return
-}
-
-// Usage is the disk space of a store.
-type Usage struct {
-	Databases []DatabaseUsage
-	Spools    FileUsage // of sessions that are live or not folded yet
-	Damaged   FileUsage // damaged databases and spools
-	// Stored is the disk space of each session, an estimate close to the space that compacting
-	// would return without it.
-	Stored map[store.SessionID]int64
-}
-
-// FileUsage counts files.
-type FileUsage struct {
-	Files int
-	Bytes int64
-}
-
-// DatabaseUsage is the disk space of one database.
-type DatabaseUsage struct {
-	Path     string
-	Bytes    int64 // of the file
-	Free     int64 // space that compacting returns
-	Sessions int
-	Deleted  int // tombstones
-	Chunks   FileUsage
-}
-
-// Size returns the bytes of databases and spools.
-func (u Usage) Size() int64 {
-	size := u.Spools.Bytes
-	for _, d := range u.Databases {
-		size += d.Bytes
-	}
-	return size
-}
-
-func (f *FileUsage) add(n int64) {
-	f.Files++
-	f.Bytes += n
-}
-
-// addDatabase counts what is in one database by the keys and the lengths of values.
-func (u *Usage) addDatabase(ctx context.Context, databases databases, path string) error {
+// addUsage counts what is in one database by the keys and the lengths of values.
+func addUsage(ctx context.Context, databases databases, path string, usage *store.Usage) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil // it is gone
 	}
-	x := DatabaseUsage{Path: path, Bytes: info.Size()}
-	defer func() { u.Databases = append(u.Databases, x) }()
+	x := store.DatabaseUsage{Path: path, Bytes: info.Size()}
+	defer func() { usage.Databases = append(usage.Databases, x) }()
 	return databases.view(ctx, path, func(tx *dbTx) error {
 		used, err := tx.used()
 		if err != nil {
@@ -313,7 +259,7 @@ func (u *Usage) addDatabase(ctx context.Context, databases databases, path strin
 				continue
 			}
 			x.Sessions++
-			u.Stored[sessionID([16]byte(k))] += int64(len(k) + len(v))
+			usage.Stored[sessionID([16]byte(k))] += int64(len(k) + len(v))
 		}
 		if err := tx.readable(bucketEv, nil, after(nil)); err != nil {
 			return err
@@ -323,9 +269,9 @@ func (u *Usage) addDatabase(ctx context.Context, databases databases, path strin
 			if len(k) != len(key{}) {
 				return damagedError(tx.path, "the key of a chunk")
 			}
-			x.Chunks.add(int64(len(v)))
-			u.Stored[sessionID([16]byte(k[:16]))] += int64(len(k) + len(v))
+			x.Chunks.Add(int64(len(v)))
+			usage.Stored[sessionID([16]byte(k[:16]))] += int64(len(k) + len(v))
 		}
-		return errors.Join(tx.addSummaries(u), tx.addBodies(u))
+		return errors.Join(tx.addSummaries(usage), tx.addBodies(usage))
 	})
 }

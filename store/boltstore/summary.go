@@ -128,7 +128,7 @@ func (tx *dbTx) copySummary(from *dbTx, key [16]byte) error {
 }
 
 // addSummaries adds the bytes of summaries to the sessions.
-func (tx *dbTx) addSummaries(u *Usage) error {
+func (tx *dbTx) addSummaries(u *store.Usage) error {
 	b := tx.boltTx.Bucket(bucketSummary)
 	if b == nil {
 		return nil

@@ -74,7 +74,7 @@ func TestSummariesFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	smaller := false
-	if err := s.Compact(context.Background(), 0, func(c Compacted) { smaller = c.After < c.Before }); err != nil || !smaller {
+	if err := s.Compact(context.Background(), 0, func(c store.Compacted) { smaller = c.After < c.Before }); err != nil || !smaller {
 		t.Fatalf("compact: smaller %t, %v", smaller, err)
 	}
 	wantSummaries(t, s, 5)
@@ -83,7 +83,7 @@ func TestSummariesFollow(t *testing.T) {
 	}
 	mustVerify(t, s)
 	flipBit(t, path, int64(os.Getpagesize()+pageHead)*8)
-	if err := s.Repair(context.Background(), false, func(Repaired) {}); err != nil {
+	if err := s.Repair(context.Background(), false, func(store.Repaired) {}); err != nil {
 		t.Fatal(err)
 	}
 	wantSummaries(t, s, 0)

@@ -61,7 +61,7 @@ type task struct {
 
 // plan returns what the budget asks for. Looking at every session for its age takes time, so that
 // is due when the oldest can have come of age, and at most 720 times in that time.
-func (b Budget) plan(now time.Time, memory Memory, space boltstore.Space) (todo task) {
+func (b Budget) plan(now time.Time, memory Memory, space store.Space) (todo task) {
 	if b.Age > 0 {
 		soonest := memory.Looked.Add(b.Age / 720)
 		todo.age = memory.Looked.After(now) || now.After(soonest) && now.After(memory.Oldest.Add(b.Age))
@@ -152,7 +152,7 @@ func (t *tidying) work(ctx context.Context) error {
 			return nil
 		case deleted > 0: // look again
 		case todo.compact:
-			return t.db.Compact(ctx, freeMark, func(boltstore.Compacted) {})
+			return t.db.Compact(ctx, freeMark, func(store.Compacted) {})
 		default:
 			return nil
 		}
@@ -218,7 +218,7 @@ func (t *tidying) delete(ctx context.Context, todo task) (deleted int, err error
 
 // List returns the sessions of a store, newest first, and the space that the store takes. If a
 // part of the store cannot be read, there is an error and no list.
-func List(ctx context.Context, db *boltstore.Store) (sessions []Session, space boltstore.Space, err error) {
+func List(ctx context.Context, db *boltstore.Store) (sessions []Session, space store.Space, err error) {
 	usage, err := db.Usage(ctx)
 	if err != nil {
 		return nil, space, err

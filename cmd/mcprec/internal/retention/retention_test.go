@@ -81,23 +81,23 @@ func TestPlan(t *testing.T) {
 	for _, c := range []struct {
 		budget Budget
 		memory Memory
-		space  boltstore.Space
+		space  store.Space
 		want   string
 	}{
-		{Budget{}, Memory{}, boltstore.Space{Files: 1 << 40}, ""},
-		{month, Memory{}, boltstore.Space{}, "age"},
-		{month, Memory{Looked: ago(2 * time.Hour), Oldest: ago(31 * day)}, boltstore.Space{}, "age"},
-		{month, Memory{Looked: ago(2 * time.Hour), Oldest: ago(29 * day)}, boltstore.Space{}, ""},
-		{month, Memory{Looked: ago(30 * time.Minute), Oldest: ago(31 * day)}, boltstore.Space{}, ""}, // soon enough in an hour
-		{month, Memory{Looked: ago(-time.Hour), Oldest: ago(29 * day)}, boltstore.Space{}, "age"},    // the clock was set back
-		{gigabyte, Memory{}, boltstore.Space{Files: 800}, ""},
-		{gigabyte, Memory{}, boltstore.Space{Files: 801}, "size"},
-		{gigabyte, Memory{}, boltstore.Space{Files: 1000, Free: 200}, ""}, // the next sessions fill it
-		{gigabyte, Memory{}, boltstore.Space{Files: 1001, Free: 201}, "compact"},
-		{gigabyte, Memory{}, boltstore.Space{Files: 1300, Free: 200}, "size compact"},
-		{gigabyte, Memory{}, boltstore.Space{Files: 500, Spools: 60}, "fold"},
-		{gigabyte, Memory{Kept: 500}, boltstore.Space{Files: 1300}, ""},
-		{gigabyte, Memory{Kept: 500}, boltstore.Space{Files: 1301}, "size"},
+		{Budget{}, Memory{}, store.Space{Files: 1 << 40}, ""},
+		{month, Memory{}, store.Space{}, "age"},
+		{month, Memory{Looked: ago(2 * time.Hour), Oldest: ago(31 * day)}, store.Space{}, "age"},
+		{month, Memory{Looked: ago(2 * time.Hour), Oldest: ago(29 * day)}, store.Space{}, ""},
+		{month, Memory{Looked: ago(30 * time.Minute), Oldest: ago(31 * day)}, store.Space{}, ""}, // soon enough in an hour
+		{month, Memory{Looked: ago(-time.Hour), Oldest: ago(29 * day)}, store.Space{}, "age"},    // the clock was set back
+		{gigabyte, Memory{}, store.Space{Files: 800}, ""},
+		{gigabyte, Memory{}, store.Space{Files: 801}, "size"},
+		{gigabyte, Memory{}, store.Space{Files: 1000, Free: 200}, ""}, // the next sessions fill it
+		{gigabyte, Memory{}, store.Space{Files: 1001, Free: 201}, "compact"},
+		{gigabyte, Memory{}, store.Space{Files: 1300, Free: 200}, "size compact"},
+		{gigabyte, Memory{}, store.Space{Files: 500, Spools: 60}, "fold"},
+		{gigabyte, Memory{Kept: 500}, store.Space{Files: 1300}, ""},
+		{gigabyte, Memory{Kept: 500}, store.Space{Files: 1301}, "size"},
 	} {
 		todo := c.budget.plan(noon, c.memory, c.space)
 		var got []string
