@@ -36,6 +36,10 @@ type Options struct {
 	// CloseBudget limits the time that closing a spool spends on its fold; a later FoldDead
 	// folds the rest. 0: 100 ms.
 	CloseBudget time.Duration
+	// Outbox keeps sessions in their spools: neither Close nor FoldDead nor the work beside a
+	// recorder folds them. Reading and listing work as always; Append folds the session that it adds
+	// to. Whoever has shipped a session elsewhere calls Release.
+	Outbox bool
 	// Mask returns a function that masks a session's events, in their order, on the way from
 	// the spool to the database. It is called for sessions whose header asks for masking, with
 	// the key of the store. nil: masked sessions wait in spools for a program with a Mask.
@@ -461,7 +465,7 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 		return err
 	}
 	for _, id := range gone {
-		for _, ending := range []string{".log", ".damaged", ".reserve", ".renewed", ".lock"} {
+		for _, ending := range []string{".log", ".damaged", ".reserve", ".renewed", shippedEnding, ".lock"} {
 			path := s.spoolFile(id, ending)
 			if _, err := regular(path); isOdd(err) {
 				continue
