@@ -264,10 +264,31 @@ func TestAssemblerOpenLines(t *testing.T) {
 	assembled(t, &a, pipeParts(t, 3, "c {}$\ns abc\ns de\nc x$\nc y$\ne ?"), false)
 	got := a.OpenLines()
 	want := []OpenLine{
-		{"s2c", transport.ServerToClient, 5, []byte("abc"), 2 * time.Second, 3 * time.Second},
-		{"stderr", transport.NoDirection, 1, []byte("?"), 6 * time.Second, 6 * time.Second}}
+		{Pipe: "s2c", Dir: transport.ServerToClient, Size: 5, Text: []byte("abc"), Since: 2 * time.Second, At: 3 * time.Second},
+		{Pipe: "stderr", Size: 1, Text: []byte("?"), Since: 6 * time.Second, At: 6 * time.Second}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestAssemblerOpenNewline holds that a message which has its place before its newline is named
+// until the newline comes.
+func TestAssemblerOpenNewline(t *testing.T) {
+	var a Assembler
+	assembled(t, &a, pipeParts(t, 99, "c {}$\ns {\"id\":1}\nc x$"), false)
+	want := []OpenLine{{Pipe: "s2c", Dir: transport.ServerToClient, Frame: 3}}
+	if got := a.OpenLines(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	mark := a.Mark(1 << 20)
+	if got := NewAssembler(mark).OpenLines(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("behind its mark: got %v, want %v", got, want)
+	}
+	if err := a.Add(Part{Event: Event{Kind: Frame, Dir: transport.ServerToClient, Payload: []byte("\n")}, Chunk: true}, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.OpenLines(); got != nil {
+		t.Errorf("with its newline: got %v, want none", got)
 	}
 }
 

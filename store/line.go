@@ -35,10 +35,12 @@ type place struct {
 }
 
 // OpenLine is an unterminated line of a pipe of a live session. It is no event, and has no
-// Seq before its end is seen.
+// Seq before its end is seen; but a complete message, which the other end may have answered, is
+// the event Frame already, and only its newline has not come: such a line has no text here.
 type OpenLine struct {
 	Pipe  string              // "c2s", "s2c" or "stderr"
 	Dir   transport.Direction // of a frame; none of standard error
+	Frame uint64              // the event of a line whose newline alone is missing; 0: the line is no event
 	Size  int64
 	Text  []byte        // as much of it as is recorded
 	Since time.Duration // when its first bytes passed
@@ -48,9 +50,13 @@ type OpenLine struct {
 // OpenLines returns the unterminated lines.
 func (a *Assembler) OpenLines() (open []OpenLine) {
 	for i := range a.lines {
-		if l := &a.lines[i]; l.size > 0 {
-			_, dir := ofPipe(i)
-			open = append(open, OpenLine{pipeNames[i], dir, l.size, l.text, l.since, l.at})
+		l := &a.lines[i]
+		_, dir := ofPipe(i)
+		switch {
+		case l.size > 0:
+			open = append(open, OpenLine{Pipe: pipeNames[i], Dir: dir, Size: l.size, Text: l.text, Since: l.since, At: l.at})
+		case l.early:
+			open = append(open, OpenLine{Pipe: pipeNames[i], Dir: dir, Frame: l.frame})
 		}
 	}
 	return open

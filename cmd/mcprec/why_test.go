@@ -204,6 +204,8 @@ func (e *stdioEnd) act(what string) {
 	switch word {
 	case "raw":
 		io.WriteString(e.out, strings.ReplaceAll(rest, `\x0a`, "\n"))
+	case "hear":
+		_, _ = io.CopyN(io.Discard, e.in, int64(len(rest)))
 	case "stderr":
 		fmt.Fprintln(os.Stderr, rest)
 	case "exit":

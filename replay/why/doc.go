@@ -18,7 +18,8 @@
 // last line of standard error, the write that blocks; the first event that ended the session.
 // What comes after that event changes no call: a server that writes its answers when its input
 // closes has kept its client waiting all the same. judge.go finds the cause of each wait, and
-// makes one finding of the waits with one cause. words.go writes the finding down.
+// makes one finding of the waits with one cause. words.go writes the finding down. newline.go opens
+// calls again whose answers lack their newlines, which the log tells only later.
 //
 // # What it refuses
 //

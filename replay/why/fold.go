@@ -65,6 +65,12 @@ type Fold struct {
 	answered   moment        // the last answer to the client
 	answersOut int           // answers to the client
 	passage    store.Passage
+
+	newest     [3]pipeFrame // the latest frame of each pipe
+	joined     [3]uint64    // the frame without a newline on whose line the next frame of the pipe begins
+	unseen     int          // calls whose answers have no newline, and which are open again
+	readsOn    bool         // an end goes on behind an answer without a newline
+	isParallel bool         // the client has had two calls open at a time
 }
 
 // frame is an event that is kept with its text.
@@ -98,7 +104,8 @@ type call struct {
 	cancelled    moment // the latest cancellation
 	acknowledged bool   // of a subscription
 	refused      bool   // an HTTP status is the answer
-	unended      moment // the answer, which has no newline
+	unended      unread // the answer, which has no newline
+	unasked      unread // the request, which has no newline
 	late         moment // the answer, which came behind the end of the session
 	notices      int    // notifications of the server before the request
 	answers      int    // answers to the client before the request
@@ -204,6 +211,8 @@ func (f *Fold) Apply(e store.Event) (err error) {
 		}
 	case store.HTTP:
 		f.onHTTP(e)
+	case store.Note:
+		f.onNote(e)
 	case store.Delivered:
 		f.stalls[side(e.Dir)] = stall{}
 	case store.Stalled:
@@ -298,6 +307,9 @@ func (f *Fold) onStalled(e store.Event) {
 // onFrame takes a frame and its messages.
 func (f *Fold) onFrame(e store.Event, messages []transport.Message, isJSON bool) {
 	heard := frame{f.now, e.Payload, e.Unterminated}
+	if e.Stream == 0 {
+		f.onPipeFrame(e)
+	}
 	if !isJSON {
 		f.noise[side(e.Dir)] = heard
 		return
@@ -321,6 +333,9 @@ func (f *Fold) onFrame(e store.Event, messages []transport.Message, isJSON bool)
 		case transport.Notification:
 			f.onNotification(e, m)
 		}
+	}
+	if last := &f.newest[side(e.Dir)]; e.Stream == 0 && last.behind != 0 {
+		f.reopen(last)
 	}
 	if f.end.seq != 0 && e.Stream == 0 {
 		return
@@ -365,9 +380,13 @@ func (f *Fold) onRequest(e store.Event, m *transport.Message) {
 		}
 	}
 	f.index.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+	if e.Stream == 0 {
+		f.newest[side(e.Dir)].asks = append(f.newest[side(e.Dir)].asks, c)
+	}
 	if e.Dir != c2s {
 		return
 	}
+	f.asksOn()
 	f.waiting++
 	if m.Method == mcp.MethodInitialize {
 		f.client = m.Params
@@ -399,7 +418,7 @@ func (f *Fold) onResponse(e store.Event, m *transport.Message) {
 	id := mcp.KeyOf(m.ID)
 	if e.Stream == 0 && (e.Unterminated || f.end.seq != 0) {
 		if c, found := f.index.Find(dir, e.Stream, id); found && e.Unterminated {
-			c.unended = f.now
+			c.unended = unread{moment: f.now}
 			return
 		} else if found {
 			c.late = f.now
@@ -407,6 +426,13 @@ func (f *Fold) onResponse(e store.Event, m *transport.Message) {
 		}
 	}
 	c, found := f.index.Answer(dir, e.Stream, id)
+	if found && c.unended.seq != 0 { // it is answered again
+		c.unended = unread{}
+		f.unseen--
+	}
+	if found && e.Stream == 0 {
+		f.newest[side(e.Dir)].answers = append(f.newest[side(e.Dir)].answers, c)
+	}
 	switch {
 	case !found && e.Dir == s2c:
 		f.orphan = frame{moment: f.now, text: m.Raw}
@@ -446,6 +472,9 @@ func (f *Fold) onNotification(e store.Event, m *transport.Message) {
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		f.ready = true
+		if f.unseen > 0 {
+			f.goOn()
+		}
 	case mcp.NotificationProgress:
 		if c, found := f.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); found && f.end.seq == 0 {
 			c.reports++
@@ -459,7 +488,10 @@ func (f *Fold) onNotification(e store.Event, m *transport.Message) {
 		id := mcp.KeyOf(timeline.CancelledID(*m))
 		if c, found := f.index.Cancel(e.Dir, id); found {
 			c.cancelled = f.now
-		} else if e.Dir == c2s && f.behind.seq != 0 && mcp.KeyOf(f.behind.call.message().ID) == id {
+			return
+		}
+		f.cancelAnswered(e, m)
+		if e.Dir == c2s && f.behind.seq != 0 && mcp.KeyOf(f.behind.call.message().ID) == id {
 			f.abandoned = f.now
 		}
 	case mcp.NotificationAcknowledged:

@@ -127,7 +127,8 @@ type judge struct {
 	*Fold
 	live  Live
 	after time.Duration
-	calls [3][]*call // without an answer, by direction, in order
+	calls [3][]*call   // without an answer, by direction, in order
+	open  [3]pipeFrame // the frames of the pipes whose newlines have not come
 }
 
 // Report says what has been stuck for longer than after, at the end of the session or, of a live
@@ -139,6 +140,7 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 			j.calls[side(c.dir)] = append(j.calls[side(c.dir)], c)
 		}
 	}
+	j.withoutNewline()
 	for _, list := range j.calls {
 		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
 	}
@@ -175,7 +177,9 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		if c.method == mcp.MethodListen && c.acknowledged {
 			continue
 		}
-		w.asks = j.firstAsk(c)
+		if j.unended(c).seq == 0 {
+			w.asks = j.firstAsk(c)
+		}
 		if w.asks != nil {
 			attached[w.asks] = true
 		}
@@ -183,7 +187,7 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		switch silent := w.until.at - w.sign.at; {
 		case c.cancelled.seq != 0 && j.asked.seq > c.cancelled.seq:
 			if w.length() >= j.after {
-				r.Open = append(r.Open, givenUp(w))
+				r.Open = append(r.Open, j.givenUp(w))
 			}
 		case w.shape == ServerEnded && j.wasAskedToEnd():
 			r.Open = append(r.Open, fmt.Sprintf("%s was open when the server ended %s", c.name(), j.howExited()))
@@ -212,10 +216,12 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		w := &wait{call: c, since: c.moment, sign: c.moment, until: j.endOf(c), shape: AsksClient, culprit: "client"}
 		if s := j.stalls[s2c]; s.seq != 0 {
 			w.shape = ClientNotReading
+		} else {
+			j.noNewline(w)
 		}
 		switch {
 		case attached[c] || c.cancelled.seq != 0:
-		case j.isPerson(c):
+		case w.shape == AsksClient && j.isPerson(c):
 			r.Open = append(r.Open, personAsked(c, w.until))
 		case w.length() >= j.after && j.behind.seq != 0 && j.behind.seq < c.seq && w.shape == AsksClient:
 			add(&wait{shape: ClientSilent, culprit: "client", since: j.behind.moment, until: w.until})
@@ -363,6 +369,7 @@ func (j *judge) blame(w *wait) {
 	case in.seq != 0:
 		w.shape = ClientNotReading
 		w.culprit = "client"
+	case j.noNewline(w):
 	case w.asks != nil:
 		w.shape = AsksClient
 		w.culprit = "client"
@@ -370,8 +377,6 @@ func (j *judge) blame(w *wait) {
 		w.shape = ServerStopped
 	case out.seq != 0:
 		w.shape = ServerNotReading
-	case c.unended.seq != 0:
-		w.shape = NoNewline
 	case j.openLine(w):
 	case c.late.seq != 0:
 		w.shape = LateAnswer
@@ -408,7 +413,7 @@ func (j *judge) blame(w *wait) {
 func (j *judge) openLine(w *wait) bool {
 	for i := range j.live.Lines {
 		l := &j.live.Lines[i]
-		if l.Pipe != s2c.String() || l.At < w.since.at {
+		if l.Pipe != s2c.String() || l.Frame != 0 || l.At < w.since.at {
 			continue
 		}
 		w.line = l
@@ -452,6 +457,9 @@ func (j *judge) silence() *wait {
 	for i := range j.live.Lines {
 		l := &j.live.Lines[i]
 		w := &wait{shape: HalfFrame, culprit: "client", line: l, since: moment{0, l.At}, until: until}
+		if json.Valid(l.Text) {
+			w.shape = NoNewline
+		}
 		if l.Pipe == c2s.String() && looksLikeMessage(l.Text) && w.length() >= j.after {
 			return w
 		}

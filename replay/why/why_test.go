@@ -27,6 +27,7 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 //	@ CAPABILITIES        the handshake; "@ old" that of 2024-11-05
 //	wait DURATION
 //	open PIPE TEXT        a line without an end
+//	newline PIPE SEQ      a message whose newline has not come yet
 //	process STATE
 //	live DURATION         the session goes on, and that long after the last event is now
 //
@@ -69,7 +70,13 @@ func readSession(t *testing.T, text string) (s session) {
 			continue
 		case sign == "open":
 			pipe, text, _ := strings.Cut(rest, " ")
-			s.live.Lines = append(s.live.Lines, store.OpenLine{Pipe: pipe, Size: int64(len(text)), Text: []byte(text), Since: at, At: at})
+			dir, _ := transport.ParseDirection(pipe)
+			s.live.Lines = append(s.live.Lines, store.OpenLine{Pipe: pipe, Dir: dir, Size: int64(len(text)), Text: []byte(text), Since: at, At: at})
+			continue
+		case sign == "newline":
+			pipe, seq, _ := strings.Cut(rest, " ")
+			dir, _ := transport.ParseDirection(pipe)
+			s.live.Lines = append(s.live.Lines, store.OpenLine{Pipe: pipe, Dir: dir, Frame: number(seq)})
 			continue
 		case sign == "process":
 			s.live.Server = why.Process{Name: "node", PID: 4711, State: rest}

@@ -155,13 +155,7 @@ func (w *words) cause() {
 		w.serverDid(c)
 		w.suggests = "the server prints to its standard output, which belongs to the protocol; logs go to standard error"
 	case NoNewline:
-		w.say("The server %s the whole message, and no newline behind it: a client that reads lines does not see it.", w.tense("has written", "had written"))
-		if first.line != nil {
-			w.show(moment{0, first.line.At}, "a whole message without its newline: %s", w.text(first.line.Text))
-		} else {
-			w.show(c.unended, "the answer, without its newline")
-		}
-		w.proves = "that the newline did not come"
+		w.noNewline()
 	case BrokenAnswer:
 		w.brokenAnswer()
 	case WrongID:
@@ -388,6 +382,10 @@ func (w *words) serverEnded() {
 		w.next = "show SESSION --filter kind:stderr"
 	}
 	w.proves = "that the server ended before it answered"
+	if lacks := w.lacks(w.first); lacks.seq != 0 {
+		w.sayLacking(lacks)
+		w.proves = "that the server ended and the newline did not come"
+	}
 }
 
 // howExited says how the server's process ended.
@@ -484,8 +482,12 @@ func (j *judge) progressOf(c *call) string {
 }
 
 // givenUp says that a call was cancelled and the session went on.
-func givenUp(w *wait) string {
-	return fmt.Sprintf("%s was given up after %v (#%d), and the session went on", w.call.name(), phrase.Brief(w.length()), w.call.cancelled.seq)
+func (j *judge) givenUp(w *wait) string {
+	text := fmt.Sprintf("%s was given up after %v (#%d), and the session went on", w.call.name(), phrase.Brief(w.length()), w.call.cancelled.seq)
+	if lacks := j.unended(w.call); lacks.seq != 0 {
+		text += fmt.Sprintf("; its answer (#%d) has no newline", lacks.seq)
+	}
+	return text
 }
 
 // silentSince says that the client is silent behind an answer, as one that is idle is.

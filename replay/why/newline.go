@@ -1,0 +1,242 @@
+package why
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// pipeFrame is the latest frame of a pipe. It may have its place in the log before its newline: a
+// later note, or an open line of a live session, then says that the newline is missing.
+type pipeFrame struct {
+	moment
+	asks    []*call // the requests in it
+	answers []*call // the calls that it answered
+	behind  uint64  // the frame without a newline before it on the same line
+}
+
+// unread is a message that an end which reads lines has not seen: it has no newline, or stands
+// behind such a message. The zero unread is none.
+type unread struct {
+	moment
+	behind uint64
+}
+
+// onNote learns that the latest frame of a pipe has no newline.
+func (f *Fold) onNote(e store.Event) {
+	frame, ok := store.EndsWithoutNewline(e)
+	last := &f.newest[side(e.Dir)]
+	if !ok || last.seq != frame {
+		return
+	}
+	f.joined[side(e.Dir)] = frame
+	f.reopen(last)
+}
+
+// onPipeFrame begins a frame of a pipe.
+func (f *Fold) onPipeFrame(e store.Event) {
+	dir := side(e.Dir)
+	f.newest[dir] = pipeFrame{moment: f.now, behind: f.joined[dir]}
+	f.joined[dir] = 0
+	if behind := f.newest[dir].behind; behind != 0 && len(bytes.TrimSpace(e.Payload)) == 0 { // "\r", and the newline
+		f.see(func(c *call) bool { return c.unended.seq == behind })
+	}
+}
+
+// reopen takes back the answers in a frame without a newline, and notes the requests in it.
+func (f *Fold) reopen(last *pipeFrame) {
+	if f.readsOn {
+		return
+	}
+	for _, c := range last.asks {
+		c.unasked = unread{last.moment, last.behind}
+	}
+	for _, c := range last.answers {
+		if f.hasSeen(c) {
+			f.readsOn = true
+			return
+		}
+	}
+	for _, c := range last.answers {
+		c.unended = unread{last.moment, last.behind}
+		f.unseen++
+		if c.dir == c2s {
+			f.waiting++
+		}
+		m := c.message()
+		f.index.Ask(c.dir, c.stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+	}
+	last.asks = nil
+	last.answers = nil
+}
+
+// hasSeen reports whether the client goes on as only one does that has read the answer to a call.
+func (f *Fold) hasSeen(c *call) bool {
+	return c.dir == c2s && c.method == mcp.MethodInitialize && f.ready
+}
+
+// goOn notes that an end goes on behind answers whose newlines are missing, as only one does that
+// reads messages without lines: nobody waits for these newlines, nor for later ones.
+func (f *Fold) goOn() {
+	f.readsOn = true
+	f.see(func(c *call) bool { return c.unended.seq != 0 })
+}
+
+// see ends the reopened calls whose answers were seen.
+func (f *Fold) see(was func(*call) bool) {
+	var seen []*call
+	for c := range f.index.Unanswered() {
+		if f.unseen > 0 && was(c) {
+			seen = append(seen, c)
+		}
+	}
+	for _, c := range seen {
+		if f.index.Drop(c.dir, mcp.KeyOf(c.message().ID), func(open *call) bool { return open == c }) {
+			f.unseen--
+			if c.dir == c2s {
+				f.waiting--
+			}
+			c.unended = unread{}
+		}
+	}
+}
+
+// asksOn notes that the client makes a call. A client that has only one call open at a time, and
+// that has had another answer since one without a newline, has seen that one.
+func (f *Fold) asksOn() {
+	open := f.waiting
+	first := uint64(0)
+	if f.unseen > 0 {
+		for c := range f.index.Unanswered() {
+			if c.unended.seq != 0 && c.dir == c2s {
+				open--
+				if first == 0 || c.unended.seq < first {
+					first = c.unended.seq
+				}
+			}
+		}
+	}
+	f.isParallel = f.isParallel || open > 0
+	if first != 0 && !f.isParallel && f.answered.seq > first {
+		f.goOn()
+	}
+}
+
+// cancelAnswered notes the cancellation of a call whose answer may have no newline.
+func (f *Fold) cancelAnswered(e store.Event, m *transport.Message) {
+	id := mcp.KeyOf(timeline.CancelledID(*m))
+	for _, c := range f.newest[side(e.Dir.Reverse())].answers {
+		if c.dir == e.Dir && mcp.KeyOf(c.message().ID) == id {
+			c.cancelled = f.now
+		}
+	}
+}
+
+// withoutNewline adds to the calls of a judge what the open lines of a live session tell: calls
+// whose answers have no newline so far.
+func (j *judge) withoutNewline() {
+	for _, l := range j.live.Lines {
+		last := j.newest[side(l.Dir)]
+		if l.Frame == 0 || last.seq != l.Frame || j.readsOn {
+			continue
+		}
+		j.open[side(l.Dir)] = last
+		for _, c := range last.answers {
+			if !j.hasSeen(c) {
+				j.calls[side(c.dir)] = append(j.calls[side(c.dir)], c)
+			}
+		}
+	}
+}
+
+// unended returns the answer to a call that has no newline.
+func (j *judge) unended(c *call) unread {
+	if c.unended.seq != 0 {
+		return c.unended
+	}
+	if last := j.open[side(c.dir.Reverse())]; slices.Contains(last.answers, c) {
+		return unread{last.moment, last.behind}
+	}
+	return unread{}
+}
+
+// unasked returns the request of a call that has no newline, unless the other end works on it.
+func (j *judge) unasked(c *call) unread {
+	switch {
+	case c.progress.seq != 0:
+		return unread{}
+	case c.unasked.seq != 0:
+		return c.unasked
+	}
+	if last := j.open[side(c.dir)]; slices.Contains(last.asks, c) {
+		return unread{last.moment, last.behind}
+	}
+	return unread{}
+}
+
+// lacking is a message that its receiver has not seen.
+type lacking struct {
+	unread
+	dir  transport.Direction
+	what string
+}
+
+// lacks finds the message without a newline for which a wait is: the answer, the request, or those
+// of the request that the server waits for; its seq is 0 if there is none.
+func (j *judge) lacks(w *wait) lacking {
+	for _, c := range []*call{w.call, w.asks} {
+		if c == nil {
+			continue
+		}
+		if answer := j.unended(c); answer.seq != 0 {
+			return lacking{answer, c.dir.Reverse(), "answer to " + label(c.message())}
+		}
+		if request := j.unasked(c); request.seq != 0 {
+			return lacking{request, c.dir, "request " + label(c.message())}
+		}
+	}
+	return lacking{}
+}
+
+// noNewline reports whether a wait is for a newline, and sets its shape and culprit.
+func (j *judge) noNewline(w *wait) bool {
+	lacks := j.lacks(w)
+	if lacks.seq == 0 {
+		return false
+	}
+	w.shape = NoNewline
+	w.culprit = lacks.dir.Sender()
+	return true
+}
+
+// noNewline says which message lacks its newline.
+func (w *words) noNewline() {
+	w.proves = "that the newline did not come"
+	if l := w.first.line; l != nil {
+		w.say("The %s %s the whole message, and no newline behind it: a %s that reads lines does not see it.",
+			l.Dir.Sender(), w.tense("has written", "had written"), l.Dir.Receiver())
+		w.show(moment{0, l.At}, "a whole message without its newline: %s", w.text(l.Text))
+		return
+	}
+	lacks := w.lacks(w.first)
+	w.sayLacking(lacks)
+	w.unknown = fmt.Sprintf("whether the %s needs the newline, as one does that reads lines", lacks.dir.Receiver())
+}
+
+// sayLacking says that a message has no newline.
+func (w *words) sayLacking(lacks lacking) {
+	seen := lacks.dir.Receiver() + " " + w.tense("has", "had") + " not seen"
+	if lacks.behind != 0 {
+		w.say("The %s's %s (#%d) stands on one line with #%d, which has no newline, so the %s it.", lacks.dir.Sender(), lacks.what, lacks.seq, lacks.behind, seen)
+		w.show(moment{seq: lacks.behind}, "a message without its newline")
+		w.show(lacks.moment, "the %s's %s, on the same line", lacks.dir.Sender(), lacks.what)
+		return
+	}
+	w.say("The %s's %s (#%d) has no newline, so the %s its end.", lacks.dir.Sender(), lacks.what, lacks.seq, seen)
+	w.show(lacks.moment, "the %s's %s, without its newline", lacks.dir.Sender(), lacks.what)
+}
