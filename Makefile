@@ -12,6 +12,8 @@ GOSDK = github.com/mcprec/mcprec/transport/gosdk
 BUNDLE = cmd/mcprec/internal/view/bundle
 # Its tests in a real browser are a module of their own, too.
 BROWSER = cmd/mcprec/internal/view/browser
+# The tests of the shared store against real servers are one as well.
+CLUSTER = store/jetstream/cluster
 INSTALLED = $(shell command -v chromium || command -v chromium-browser || command -v google-chrome-stable || command -v google-chrome)
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 # The program that makes a release is a module of its own, as well.
@@ -33,6 +35,7 @@ test: ## run the tests
 	$(GO) test $(FLAGS) ./...
 	$(NEWEST) $(FLAGS) . $(GOSDK)
 	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
+	cd $(CLUSTER) && $(GO) test $(FLAGS) .
 	cd $(BUNDLE) && $(GO) test -count=1 $(FLAGS) . # its cache does not see files of other modules
 
 # A program of a race build sleeps for a second when it ends, and the tests run thousands.
@@ -78,6 +81,7 @@ torture: ## crashes, power cuts, faults, damage, and broken builds that it must 
 	$(GO) test -count=1 -timeout 30m ./store/boltstore & \
 	$(GO) test -count=1 -timeout 30m -tags torture -run 'TestKilled|TestMutants|TestClockSteps|TestStuck|TestSlow|TestBusy|TestLate|TestFull|TestBudget|TestStrict|TestPlantedSecretsHTTP|TestMonth' ./cmd/mcprec ./cmd/mcprec/internal/retention ./recorder || status=1; \
 	wait $$! || status=1; \
+	(cd $(CLUSTER) && $(GO) test -count=1 -timeout 60m .) || status=1; \
 	awk -F'|' 'BEGIN { printf "%-58s %6s %9s  %s\n", "fault", "tried", "survived", "what happened" } \
 	  { printf "%-58s %6d %9d  %s\n", $$1, $$2, $$3, $$4 }' bin/torture; exit $$status
 
@@ -86,6 +90,7 @@ zoo: ## explore published bugs of released SDKs; downloads them once
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...
+	cd $(CLUSTER) && $(GO) test -run '^$$' -bench . -timeout 60m .
 
 golden: ## rewrite the expected outputs; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' . | xargs -n1 dirname | sort -u) -update
@@ -98,13 +103,13 @@ browser: ## test the page of mcprec view in a real browser; skips where there is
 
 tidy: ## bring every module's go.mod and go.sum up to date
 	$(GO) mod tidy
-	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod $(DIST)/go.mod; do \
+	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod $(CLUSTER)/go.mod $(DIST)/go.mod; do \
 	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
 	done
 
 lint: modules ## gofmt, go vet, staticcheck, and the modules
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(DIST); do \
+	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(DIST); do \
 	  (cd $$dir && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...); \
 	done
 	GOOS=windows $(GO) vet ./... && GOOS=darwin $(GO) vet ./...
@@ -114,7 +119,7 @@ lint: modules ## gofmt, go vet, staticcheck, and the modules
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
 	$(GO) mod tidy -diff
 	$(GO) mod verify
-	@set -e; for dir in examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(DIST); do (cd $$dir && $(GO) mod tidy -diff); done
+	@set -e; for dir in examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(DIST); do (cd $$dir && $(GO) mod tidy -diff); done
 
 reproducible: ## build HEAD twice, in two folders and with two caches: the same bytes, without C
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
