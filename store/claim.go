@@ -15,7 +15,8 @@ type Claimer interface {
 type Claim interface {
 	// Append is Store.Append for the holder of the claim. When its outcome is unknown, as after a
 	// broken connection, it may be repeated with the same events. ErrLive if another has claimed the
-	// session since: then the caller must stop.
+	// session since: then the caller must stop. ErrTooLarge if an event, or all of them together, is
+	// more than the store takes in one call.
 	Append(ctx context.Context, after uint64, events []Event) (Head, error)
 	// Release ends the claim. A session that is not sealed is Crashed from then on.
 	Release(ctx context.Context) error

@@ -238,6 +238,8 @@ var (
 	ErrNotKept = errors.New("the disk did not keep what it took")
 	// ErrBusy: another process held the store for longer than the patience.
 	ErrBusy = errors.New("busy")
+	// ErrTooLarge: the store takes no event, or no call, of this size.
+	ErrTooLarge = errors.New("larger than the store takes")
 )
 
 // ConflictError is returned by an Append that does not continue the log.
