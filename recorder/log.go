@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/recorder/outage"
@@ -15,7 +16,7 @@ import (
 // could not be written, and tells the number in the next write.
 //
 // A write is: take the turn, begin, add the parts, commit, give the turn back. The turn guards
-// all fields.
+// all fields but lost.
 type log struct {
 	turn
 	start    time.Time
@@ -29,6 +30,7 @@ type log struct {
 	ended  bool   // the end of the log is written, or waits
 	closed bool   // the spool is closed
 	sum    Summary
+	lost   atomic.Uint64 // sum.Lost for Recorder.Lost, which does not take the turn
 
 	// The current write.
 	at        time.Duration
@@ -217,6 +219,7 @@ func (l *log) lose(lost store.LostInfo, cause error) {
 	l.gap.Reason = store.RootCause(cause).Error()
 	l.addGapStreams(lost.Streams...)
 	l.sum.Lost += lost.Frames
+	l.lost.Store(l.sum.Lost)
 	l.failed = l.failed || l.strict
 }
 
@@ -276,6 +279,7 @@ func (l *log) giveUp(left []store.Part, fault error) {
 		l.broken = slices.DeleteFunc(l.broken, func(seq uint64) bool { return seq >= first })
 	}
 	l.gap.Reason = store.RootCause(fault).Error()
+	l.lost.Store(l.sum.Lost)
 	l.fail(fault)
 }
 

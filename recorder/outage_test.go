@@ -105,11 +105,17 @@ func TestFullDiskWithRoomAgain(t *testing.T) {
 				for i := range 30 {
 					p.ask(i)
 				}
+				if r.Waiting() == 0 {
+					t.Error("nothing waits for the full disk")
+				}
 				d.Full.Store(false)
 				time.Sleep(time.Second)
 				p.ask(30)
 				p.quit()
 				sum := r.Close()
+				if n := r.Waiting(); n != 0 {
+					t.Errorf("%d events wait at the end", n)
+				}
 				if n, kinds := frames(t, d); n != 31 || kinds != "opened note closed" || sum.Lost != 0 || sum.Err != nil || sum.Trouble == nil {
 					t.Errorf("%d frames, %s, summary %+v", n, kinds, sum)
 				}
@@ -154,6 +160,9 @@ func TestBudgetIsKept(t *testing.T) {
 		}
 		if n >= 501 || frames+int(lost) != 2*501 || sum.Lost != lost || sum.Frames != uint64(frames) {
 			t.Errorf("%d frames, %d lost, summary %+v", frames, lost, sum)
+		}
+		if r.Lost() != sum.Lost {
+			t.Errorf("the recorder counts %d lost, its summary %d", r.Lost(), sum.Lost)
 		}
 		if budget.Held() != 0 {
 			t.Errorf("%d bytes are held at the end", budget.Held())

@@ -111,6 +111,13 @@ func newRecorder(header store.Header) *Recorder {
 // ID returns the session's id.
 func (r *Recorder) ID() store.SessionID { return r.header.ID }
 
+// Lost returns how many frames, lines and other events could not be stored so far. It waits for
+// no disk.
+func (r *Recorder) Lost() uint64 { return r.log.lost.Load() }
+
+// Waiting returns how many events wait in memory for the disk. It waits for no disk.
+func (r *Recorder) Waiting() int { return r.log.spool.Queued() }
+
 // Tap returns a new tap for frames of the direction.
 func (r *Recorder) Tap(dir transport.Direction) *Tap {
 	return &Tap{log: r.log, kind: store.Frame, dir: dir}
@@ -174,6 +181,7 @@ func (r *Recorder) Close() Summary {
 	l.ended = l.ended || written
 	if !l.ended {
 		l.sum.Lost += uint64(len(l.unsaid))
+		l.lost.Store(l.sum.Lost)
 	}
 	if err != nil {
 		l.fail(err)

@@ -96,6 +96,16 @@ func eventsIn(parts []store.Part) (n int) {
 	return n
 }
 
+// events returns how many events wait.
+func (q *queue) events() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range q.batches {
+		n += eventsIn(q.batches[i].parts)
+	}
+	return n
+}
+
 // push queues parts during an outage; waits is false if there is no outage. push fails if there
 // is no room.
 func (q *queue) push(parts []store.Part) (waits bool, err error) {

@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Spool is a [store.Spool] around another. Like any spool, a Spool is not safe for concurrent
-// use, except for Doubt, Recovered, Told and Late.
+// use, except for Doubt, Recovered, Told, Late and Queued.
 //
 // One call of the inner spool runs at a time: while the queue is empty, of a write; otherwise, of
 // the goroutine that writes the queue.
@@ -70,6 +70,9 @@ func Direct(inner store.Spool, report func(error)) *Spool {
 
 // Unavailable is a spool that refuses every call, because of Cause.
 type Unavailable struct{ Cause error }
+
+// Queued returns how many events wait in memory for the disk.
+func (s *Spool) Queued() int { return s.queue.events() }
 
 // Write returns the cause.
 func (u Unavailable) Write([]store.Part) error { return u.Cause }

@@ -14,7 +14,8 @@
 // kind client below the session's, from request to response:
 //
 //	name        METHOD, and the tool or prompt
-//	status      error for an error and for a tool's isError, with the message
+//	status      error for an error and for a tool's isError, with the message; error
+//	            for a call without an answer, unless it is a subscription
 //	attributes  mcp.method.name, mcp.session.id, mcp.protocol.version, gen_ai.tool.name, …;
 //	            mcprec.request and mcprec.response are event numbers
 //	events      progress, cancellation; "no answer" at the session's end
@@ -23,10 +24,11 @@
 // that trace, below that span, with a link to the session's. A server's call on the HTTP
 // stream of a client's call stands below the client's. Other notifications, such as a server's
 // log, and lost events are events of the session's span. A span keeps 1000 events and counts
-// the rest.
+// the rest; a text of a notification is cut after 2 KiB.
 //
 // The JSON form has a batch a line, as the collector's file exporter writes it; a session of
-// less than 8192 calls is one line.
+// less than 8192 calls is one line. A [Builder] makes the same spans of a session that goes on,
+// one by one.
 //
 // # What it refuses
 //

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -15,19 +14,21 @@ import (
 // The JSON form of OTLP, by opentelemetry-proto's trace.proto and "JSON Protobuf Encoding" in
 // the OTLP specification: ids are hexadecimal, 64-bit numbers are strings.
 
-type traces struct {
-	ResourceSpans [1]struct {
-		Resource struct {
-			Attributes attributes `json:"attributes"`
-		} `json:"resource"`
-		ScopeSpans [1]struct {
-			Scope struct {
-				Name    string `json:"name"`
-				Version string `json:"version,omitempty"`
-			} `json:"scope"`
-			Spans []*span `json:"spans"`
-		} `json:"scopeSpans"`
-	} `json:"resourceSpans"`
+type traces[S any] struct {
+	ResourceSpans [1]resourceSpans[S] `json:"resourceSpans"`
+}
+
+type resourceSpans[S any] struct {
+	Resource struct {
+		Attributes attributes `json:"attributes"`
+	} `json:"resource"`
+	ScopeSpans [1]struct {
+		Scope struct {
+			Name    string `json:"name"`
+			Version string `json:"version,omitempty"`
+		} `json:"scope"`
+		Spans []S `json:"spans"`
+	} `json:"scopeSpans"`
 }
 
 type span struct {
@@ -126,19 +127,14 @@ const batchSpans = 8192
 // WriteJSON writes a session in the JSON form, a batch a line. version is the version of the
 // writing program.
 func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string) error {
-	s := &session{
-		version: version, root: &span{}, open: map[uint64]*call{}, streams: map[uint64]*stream{},
-	}
-	s.begin()
+	s := newSession(version)
 	flush := func() error {
-		name := cmp.Or(s.header.Label, s.server, "mcp")
-		s.batch.ResourceSpans[0].Resource.Attributes.set("service.name", stringOf(name))
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(s.batch); err != nil {
+		if err := encoder.Encode(tracesOf(s.service(), s.version, s.ended)); err != nil {
 			return fmt.Errorf("encode traces: %w", err)
 		}
-		s.begin()
+		s.ended = []*span{}
 		return nil
 	}
 	for e, err := range events {
@@ -146,7 +142,7 @@ func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string
 			return err
 		}
 		s.apply(e)
-		if len(*s.spans()) < batchSpans {
+		if len(s.ended) < batchSpans {
 			continue
 		}
 		if err := flush(); err != nil {
@@ -155,4 +151,15 @@ func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string
 	}
 	s.end()
 	return flush()
+}
+
+// tracesOf puts spans of a service below their resource.
+func tracesOf[S any](service, version string, spans []S) traces[S] {
+	var t traces[S]
+	t.ResourceSpans[0].Resource.Attributes.set("service.name", stringOf(service))
+	scope := &t.ResourceSpans[0].ScopeSpans[0]
+	scope.Scope.Name = "github.com/mcprec/mcprec"
+	scope.Scope.Version = version
+	scope.Spans = spans
+	return t
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -86,7 +89,9 @@ func spansOf(t *testing.T, text []byte) (spans []readSpan) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		spans = append(spans, traces.ResourceSpans[0].ScopeSpans[0].Spans...)
+		for _, r := range traces.ResourceSpans {
+			spans = append(spans, r.ScopeSpans[0].Spans...)
+		}
 	}
 }
 
@@ -107,10 +112,30 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// builtLive returns the spans that a Builder makes, in requests of a few spans.
+func builtLive(t *testing.T, events []store.Event) (spans []readSpan) {
+	builder := otlp.NewBuilder("0")
+	var ended []otlp.Span
+	for _, e := range events {
+		ended = append(ended, builder.Apply(e)...)
+	}
+	for list := range slices.Chunk(append(ended, builder.End()...), 3) {
+		body, err := otlp.Request("0", list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans = append(spans, spansOf(t, body)...)
+	}
+	return spans
+}
+
 func checkSession(t *testing.T, name string, events []store.Event) {
 	text := written(t, events)
 	if !bytes.Equal(text, written(t, events)) {
 		t.Errorf("%s: the same session gives two traces", name)
+	}
+	if live := builtLive(t, events); !reflect.DeepEqual(live, spansOf(t, text)) {
+		t.Errorf("%s: the spans of the live session are %v", name, live)
 	}
 	calls := timeline.NewCalls()
 	if err := timeline.Project(jsonl.Each(events), calls); err != nil {
@@ -130,7 +155,7 @@ func checkSession(t *testing.T, name string, events []store.Event) {
 	}
 	want := 0
 	for _, c := range calls.All() {
-		if c.Failure != "" {
+		if c.Failure != "" || !c.Answered() && c.Method != mcp.MethodListen {
 			want++
 		}
 	}

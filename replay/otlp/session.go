@@ -22,8 +22,8 @@ import (
 
 // session folds a session into spans.
 type session struct {
-	version string // of the program that writes
-	batch   traces // the spans that have ended and are not written
+	version string  // of the program that writes
+	ended   []*span // and not written
 
 	header   store.Header
 	trace    traceID
@@ -45,17 +45,12 @@ type stream struct {
 	refused []*call // by the response's status; a message may still answer them
 }
 
-// begin begins a batch.
-func (s *session) begin() {
-	s.batch = traces{}
-	scope := &s.batch.ResourceSpans[0].ScopeSpans[0]
-	scope.Scope.Name = "github.com/mcprec/mcprec"
-	scope.Scope.Version = s.version
-	scope.Spans = []*span{}
+func newSession(version string) *session {
+	return &session{version: version, ended: []*span{}, root: &span{}, open: map[uint64]*call{}, streams: map[uint64]*stream{}}
 }
 
-// spans returns the spans of the batch.
-func (s *session) spans() *[]*span { return &s.batch.ResourceSpans[0].ScopeSpans[0].Spans }
+// service returns the name of the service that the spans are of.
+func (s *session) service() string { return cmp.Or(s.header.Label, s.server, "mcp") }
 
 func (s *session) apply(event store.Event) {
 	s.last = event.At
@@ -155,6 +150,10 @@ func (s *session) end() {
 			continue
 		}
 		s.note(c.span, s.last, "no answer")
+		if c.method != mcp.MethodListen { // a subscription stays open, and its answer may never come
+			c.span.Attributes.set("error.type", stringOf("no_answer"))
+			c.span.Status = status{"no answer", statusError}
+		}
 		c.span.End = s.time(s.last)
 		s.finish(c)
 	}
@@ -169,7 +168,7 @@ func (s *session) end() {
 		a.set("process.command_args", value{Array: &list})
 	}
 	s.root.End = s.time(s.last)
-	*s.spans() = append(*s.spans(), s.root)
+	s.ended = append(s.ended, s.root)
 }
 
 // note adds an event to a span, and returns the event's attributes; nil if the span already
@@ -305,7 +304,7 @@ func (s *session) finish(call *call) {
 		on.call = nil
 	}
 	s.common(&call.span.Attributes)
-	*s.spans() = append(*s.spans(), call.span)
+	s.ended = append(s.ended, call.span)
 }
 
 // common sets the attributes that every span has.
@@ -365,13 +364,24 @@ func (s *session) notification(event store.Event, message transport.Message) {
 		switch number, err := strconv.ParseFloat(string(raw), 64); {
 		case raw == nil:
 		case raw[0] == '"':
-			a.set(name, stringOf(text(raw)))
+			a.set(name, stringOf(clip(text(raw))))
 		case err == nil:
 			a.set(name, value{Double: &number})
 		default:
-			a.set(name, stringOf(string(raw)))
+			a.set(name, stringOf(clip(string(raw))))
 		}
 	}
+}
+
+// maxText is how many bytes of a text of a notification an event of a span has. A span that is built
+// beside a live session stays in memory until its call has ended.
+const maxText = 2048
+
+func clip(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
 }
 
 // eventParams are the params of notifications that their events have as attributes.
