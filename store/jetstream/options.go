@@ -1,0 +1,163 @@
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options say where the store is.
+type Options struct {
+	Servers []string      // "host" or "host:port"; the port is 4222 by default
+	TLS     bool          // encrypt, and verify the certificate; servers may ask for it by themselves, too
+	User    *url.Userinfo // name and password, or a token as the name; nil: none
+	Creds   string        // a credentials file of NATS
+	CA      string        // a PEM file with the authorities to trust, in the place of the system's
+	Account string        // the account to be in; another is refused
+	Stream  string        // "": MCPREC
+	Name    string        // of the connection, in the server's lists
+	// Replicas is how many servers keep each stream that Open makes. 0: three, or one where there are no three.
+	Replicas int
+	// MaxBytes bounds the stream of chunks that Open makes; a full stream refuses appends. 0: no bound.
+	MaxBytes int64
+	// Lease is how long a claim holds its session without a word from its holder. 0: 35 seconds.
+	Lease time.Duration
+}
+
+const (
+	defaultStream = "MCPREC"
+	defaultPort   = "4222"
+	defaultLease  = 35 * time.Second
+)
+
+// streamNames are the names that are stream names, parts of subjects and parts of URLs as they stand.
+var streamNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// ParseURL reads nats://HOST[:PORT][,HOST[:PORT]…][/STREAM][?creds=FILE&account=NAME&ca=FILE&tls=true&replicas=N].
+// The scheme tls:// is nats:// with tls=true. An error does not repeat the user's password.
+func ParseURL(text string) (options Options, err error) {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found || scheme != "nats" && scheme != "tls" {
+		return options, errors.New("read the URL of the store: it does not begin with nats:// or tls://")
+	}
+	options.TLS = scheme == "tls"
+	rest, query, _ := strings.Cut(rest, "?")
+	hosts, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(hosts, '@'); at >= 0 {
+		whole, err := url.Parse("nats://" + hosts[:at+1] + "host")
+		if err != nil {
+			return options, errors.New("read the URL of the store: what stands before the @ is no user and password; write odd characters as %XX")
+		}
+		options.User = whole.User
+		hosts = hosts[at+1:]
+	}
+	for host := range strings.SplitSeq(hosts, ",") {
+		if err := checkHost(host); err != nil {
+			return options, fmt.Errorf("read the URL of the store: %w", err)
+		}
+		options.Servers = append(options.Servers, host)
+	}
+	options.Stream = strings.TrimSuffix(path, "/")
+	if options.Stream == "" {
+		options.Stream = defaultStream
+	}
+	if !streamNames.MatchString(options.Stream) {
+		return options, fmt.Errorf("read the URL of the store: stream %q: use up to 64 letters, digits, _ and -", options.Stream)
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return options, errors.New("read the URL of the store: what follows the ? has the form name=value&name=value")
+	}
+	return options, options.set(values)
+}
+
+// set takes the settings behind the ? of a URL.
+func (o *Options) set(values url.Values) (err error) {
+	for name, list := range values {
+		value := list[0]
+		switch {
+		case len(list) > 1:
+			err = errors.New("it stands there twice")
+		case name == "creds":
+			o.Creds = value
+		case name == "account":
+			o.Account = value
+		case name == "ca":
+			o.CA = value
+		case name == "tls":
+			var on bool
+			on, err = strconv.ParseBool(value)
+			o.TLS = o.TLS || on
+		case name == "replicas":
+			o.Replicas, err = strconv.Atoi(value)
+			if err == nil && (o.Replicas < 1 || o.Replicas > 5) {
+				err = errors.New("use 1, 3 or 5")
+			}
+		default:
+			err = errors.New("not known; there are creds, account, ca, tls and replicas")
+		}
+		if err != nil {
+			return fmt.Errorf("read the URL of the store: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func checkHost(host string) error {
+	if host == "" {
+		return errors.New("a host is missing: write nats://HOST/STREAM")
+	}
+	if strings.Contains(strings.TrimSuffix(host, "]"), ":") && !strings.HasSuffix(host, "]") {
+		_, port, err := net.SplitHostPort(host)
+		if err != nil {
+			return fmt.Errorf("host %q: write HOST or HOST:PORT, and IPv6 addresses in []", host)
+		}
+		if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+			return fmt.Errorf("host %q: the port is a number up to 65535", host)
+		}
+	}
+	if _, err := url.Parse("nats://" + host); err != nil {
+		return fmt.Errorf("host %q: write HOST or HOST:PORT, and IPv6 addresses in []", host)
+	}
+	return nil
+}
+
+// URL returns the place of the store, without credentials.
+func (o Options) URL() string {
+	scheme := "nats"
+	if o.TLS {
+		scheme = "tls"
+	}
+	return scheme + "://" + strings.Join(o.Servers, ",") + "/" + o.stream()
+}
+
+func (o Options) stream() string {
+	if o.Stream == "" {
+		return defaultStream
+	}
+	return o.Stream
+}
+
+func (o Options) lease() time.Duration {
+	if o.Lease == 0 {
+		return defaultLease
+	}
+	return o.Lease
+}
+
+// addresses returns the servers as nats.go wants them.
+func (o Options) addresses() string {
+	list := make([]string, len(o.Servers))
+	for i, server := range o.Servers {
+		list[i] = "nats://" + server
+		if o.TLS {
+			list[i] = "tls://" + server
+		}
+	}
+	return strings.Join(list, ",")
+}

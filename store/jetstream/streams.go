@@ -1,0 +1,138 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	api "github.com/nats-io/nats.go/jetstream"
+)
+
+// openStreams finds or makes the two streams, and says how many replicas the chunks have.
+func openStreams(ctx context.Context, l *link) (g *logs, m *meta, replicas int, err error) {
+	name := l.options.stream()
+	lower := strings.ToLower(name)
+	if !atLeast(l.conn.ConnectedServerVersion(), 2, 11) {
+		return nil, nil, 0, fmt.Errorf("the server is NATS %s; the store needs 2.11 or newer, and 2.12 for large events", l.conn.ConnectedServerVersion())
+	}
+	g = &logs{link: l, stream: name, prefix: lower + ".s."}
+	m = &meta{link: l, stream: name + "_META", prefix: lower + ".m."}
+	g.room = min(maxMessage, int(l.conn.MaxPayload())-headerRoom)
+	if g.room < minMessage {
+		return nil, nil, 0, fmt.Errorf("the server takes messages of up to %d bytes; set max_payload to %d or more", l.conn.MaxPayload(), minMessage+headerRoom)
+	}
+	chunks, err := l.findOrMake(ctx, api.StreamConfig{
+		Name: name, Description: "mcprec: the events of the sessions", Subjects: []string{g.prefix + "*"},
+		Storage: api.FileStorage, Discard: api.DiscardNew, MaxBytes: cmpOr(l.options.MaxBytes, -1),
+		AllowAtomicPublish: atLeast(l.conn.ConnectedServerVersion(), 2, 12),
+	})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	entries, err := l.findOrMake(ctx, api.StreamConfig{
+		Name: m.stream, Description: "mcprec: an entry for each session", Subjects: []string{m.prefix + ">"},
+		Storage: api.FileStorage, Discard: api.DiscardOld, MaxMsgsPerSubject: 1, AllowDirect: true,
+	})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if err := errors.Join(checkStream(chunks, g.prefix+"*", false), checkStream(entries, m.prefix+">", true)); err != nil {
+		return nil, nil, 0, err
+	}
+	g.batches = chunks.AllowAtomicPublish
+	if chunks.MaxMsgSize > 0 {
+		g.room = min(g.room, int(chunks.MaxMsgSize)-headerRoom)
+	}
+	return g, m, chunks.Replicas, nil
+}
+
+func cmpOr(value, other int64) int64 {
+	if value == 0 {
+		return other
+	}
+	return value
+}
+
+// findOrMake returns the configuration of a stream, which it makes if there is none.
+func (l *link) findOrMake(ctx context.Context, want api.StreamConfig) (found api.StreamConfig, err error) {
+	replicas := []int{l.options.Replicas}
+	if l.options.Replicas == 0 {
+		replicas = []int{3, 1}
+	}
+	err = l.retry(ctx, func(ctx context.Context) error {
+		handle, err := l.js.Stream(ctx, want.Name)
+		if err == nil {
+			found = handle.CachedInfo().Config
+		}
+		return err
+	})
+	if !errors.Is(err, api.ErrStreamNotFound) {
+		return found, wrapStream(want.Name, "find", err)
+	}
+	for _, want.Replicas = range replicas {
+		err = l.retry(ctx, func(ctx context.Context) error {
+			handle, err := l.js.CreateStream(ctx, want)
+			if errors.Is(err, api.ErrStreamNameAlreadyInUse) { // somebody else makes it now
+				handle, err = l.js.Stream(ctx, want.Name)
+			}
+			if err == nil {
+				found = handle.CachedInfo().Config
+			}
+			return err
+		})
+		if code := errorCode(err); code != codeNoPeers && code != codeNoReplicas {
+			break
+		}
+	}
+	return found, wrapStream(want.Name, "make", err)
+}
+
+func wrapStream(name, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s stream %s: %w", what, name, err)
+}
+
+// checkStream says which settings of a stream break a promise of the store, and what to change.
+func checkStream(config api.StreamConfig, subject string, entries bool) error {
+	var bad []string
+	add := func(broken bool, what, change string) {
+		if broken {
+			bad = append(bad, fmt.Sprintf("%s (%s)", what, change))
+		}
+	}
+	add(!slices.Contains(config.Subjects, subject), "it does not take "+subject, "add the subject")
+	add(config.Mirror != nil, "it is a mirror", "use the stream that it mirrors")
+	add(config.Sealed, "it is sealed", "use another stream")
+	add(config.NoAck, "it acknowledges nothing", "set no_ack to false")
+	add(config.Storage != api.FileStorage, "it keeps messages in memory", "make it with file storage")
+	add(config.Retention != api.LimitsPolicy, "it drops what was read", "set retention to limits")
+	add(config.MaxAge != 0, "it drops what is old", "set max_age to 0, and delete old sessions with mcprec")
+	if entries {
+		add(config.MaxMsgsPerSubject != 1, "it keeps old entries", "set max_msgs_per_subject to 1")
+		add(!config.AllowDirect, "it has no direct get", "set allow_direct to true")
+		add(config.MaxMsgs > 0 || config.MaxBytes > 0, "it has a limit", "set max_msgs and max_bytes to -1")
+	} else {
+		add(config.MaxMsgsPerSubject > 0, "it drops chunks of long sessions", "set max_msgs_per_subject to -1")
+		add(config.Discard != api.DiscardNew && (config.MaxBytes > 0 || config.MaxMsgs > 0), "it drops old sessions when it is full", "set discard to new")
+	}
+	if len(bad) > 0 {
+		return fmt.Errorf("stream %s is no place for sessions: %s", config.Name, strings.Join(bad, "; "))
+	}
+	return nil
+}
+
+// atLeast reports whether a server's version is at least major.minor. An unknown form passes.
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return true
+	}
+	first, err1 := strconv.Atoi(parts[0])
+	second, err2 := strconv.Atoi(parts[1])
+	return err1 != nil || err2 != nil || first > major || first == major && second >= minor
+}
