@@ -13,7 +13,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 // atMost is cobra.MaximumNArgs with the usage exit code.
@@ -43,8 +42,8 @@ func firstOf(args []string) string {
 // completeSessions completes to the ids and labels of the newest sessions, and to files.
 func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var h home
-	h.Dir, _ = cmd.Flags().GetString("store")
-	db, err := h.Open(boltstore.Options{})
+	h.Place, _ = cmd.Flags().GetString("store")
+	db, err := session.OpenAsIs(cmd.Context(), h.Home)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -80,7 +79,7 @@ func openSession(cmd *cobra.Command, home home, arg string) (*session.Session, e
 
 // openStore opens the store of a command. It must be closed.
 func openStore(cmd *cobra.Command, home home) (*session.Store, error) {
-	return session.OpenStore(home.Home, cmd.ErrOrStderr())
+	return session.OpenStore(cmd.Context(), home.Home, cmd.ErrOrStderr())
 }
 
 // closeInto closes c and joins its error to *err.

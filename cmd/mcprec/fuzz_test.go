@@ -50,7 +50,7 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"t_ns":1,"dir":"meta","format":"mcp-frames/1","transport":"http"}` + "\n" +
 		`{"t_ns":2,"dir":"client->server","x":1,"kind":"request","method":"POST","path":"/mcp","headers":{"Cookie":"a=b"},"raw":"{}"}`))
 	f.Add([]byte("\ufeff \n[]"))
-	d, err := (&session.Home{Dir: f.TempDir()}).Masker(nil)
+	d, err := (&session.Home{Place: f.TempDir()}).Masker(nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func importFile(cmd *cobra.Command, db *session.Store, name string, format forei
 		}
 		id, err := session.Save(cmd.Context(), db, events)
 		if err == nil {
-			err = retention.Keep(db.Info().Location, id, false) // it may be of any age
+			err = retention.Keep(db.Folder, id, false) // it may be of any age
 		}
 		if err != nil {
 			return err

@@ -99,9 +99,9 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/report":       nil,
 	"cmd/mcprec/internal/session": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/process", "cmd/mcprec/internal/terminal",
 		"store", "store/boltstore", "store/foreign", "store/jsonl", "store/mask", "replay/timeline", "replay/filter", "replay/phrase", "replay/state", "replay/summary", "transport", "transport/mcp"},
-	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/outfile", "cmd/mcprec/internal/terminal", "store", "store/boltstore", "replay/phrase"},
+	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/outfile", "cmd/mcprec/internal/terminal", "store", "replay/phrase"},
 	"cmd/mcprec/internal/recording": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/outfile", "cmd/mcprec/internal/process", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session",
-		"cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/boltstore", "store/jsonl", "recorder", "recorder/httptap", "recorder/outage",
+		"cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/jsonl", "recorder", "recorder/httptap", "recorder/outage",
 		"recorder/procstate", "replay/phrase", "fixtures"},
 	"cmd/mcprec/internal/driving": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "transport", "store",
 		"store/memstore", "recorder", "recorder/httptap", "replay/match", "replay/phrase", "replay/standin"},
@@ -137,7 +137,6 @@ var mayImport = map[string][]string{
 		"transport/streamable",
 		"store",
 		"store/memstore",
-		"store/boltstore",
 		"store/mask",
 		"store/jsonl",
 		"store/foreign",
@@ -218,6 +217,42 @@ func TestImports(t *testing.T) {
 		if len(by) > 1 && !slices.Contains(shared, mod) {
 			t.Errorf("module %s is imported by %v, not by one package", mod, by)
 		}
+	}
+}
+
+// TestOneOpener: one file of the command knows which kinds of stores there are, so that a command asks
+// a store for what it can do, and not for what it is.
+func TestOneOpener(t *testing.T) {
+	adapters := []string{"store/boltstore", "store/jetstream", "store/objects", "store/outbox"}
+	const opener = "internal/session/open.go"
+	seen := 0
+	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.Name() == "testdata":
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, imported := range file.Imports {
+			name, _ := strconv.Unquote(imported.Path.Value)
+			if !slices.Contains(adapters, strings.TrimPrefix(name, module+"/")) {
+				continue
+			}
+			seen++
+			if filepath.ToSlash(path) != opener {
+				t.Errorf("%s imports %s, which is for %s", path, name, opener)
+			}
+		}
+		return nil
+	})
+	if err != nil || seen == 0 {
+		t.Fatalf("%d imports of stores, %v", seen, err)
 	}
 }
 

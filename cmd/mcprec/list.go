@@ -137,11 +137,15 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 // sayBudget says what the budget of the store is and what was last deleted for it, so that nobody
 // looks in vain for a session.
 func sayBudget(cmd *cobra.Command, db *session.Store) error {
-	memory, err := retention.Recall(db.Info().Location)
+	memory, err := retention.Recall(db.Folder)
 	if err != nil || memory == (retention.Memory{}) {
 		return err // no recorder has set a budget
 	}
-	space, err := db.Space(cmd.Context())
+	measurer, err := db.Measurer()
+	if err != nil {
+		return err
+	}
+	space, err := measurer.Space(cmd.Context())
 	if err != nil {
 		return nil // the list has reported it
 	}

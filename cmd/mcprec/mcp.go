@@ -49,7 +49,7 @@ are never told of.
 }
 
 func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
-	db, err := session.OpenReadOnly(h.Home)
+	db, err := session.OpenReadOnly(cmd.Context(), h.Home)
 	if err != nil {
 		return err
 	}

@@ -93,16 +93,25 @@ func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 		return err
 	}
 	defer closeInto(&err, db)
-	p := &pruning{pruneOptions: options, cmd: cmd, db: db}
+	_, unmeasured := db.Measurer()
+	if unmeasured != nil && options.limits.MaxSize != nil {
+		return fmt.Errorf("prune --max-size: %w", unmeasured)
+	}
+	p := &pruning{pruneOptions: options, cmd: cmd, db: db, measured: unmeasured == nil}
 	again := true
 	for err == nil && again {
 		again, err = p.round()
 	}
 	w := cmd.ErrOrStderr()
-	if p.dry {
-		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", phrase.Plural(p.removed, "session"), terminal.Size(p.estimate))
-	} else {
-		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", phrase.Plural(p.removed, "session"), terminal.Size(p.before), terminal.Size(p.after))
+	switch removed := phrase.Plural(p.removed, "session"); {
+	case p.dry && !p.measured:
+		fmt.Fprintf(w, "mcprec: would remove %s\n", removed)
+	case p.dry:
+		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", removed, terminal.Size(p.estimate))
+	case !p.measured:
+		fmt.Fprintf(w, "mcprec: removed %s\n", removed)
+	default:
+		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", removed, terminal.Size(p.before), terminal.Size(p.after))
 	}
 	if p.live > 0 {
 		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", phrase.Plural(p.live, "session"))
@@ -121,6 +130,7 @@ type pruning struct {
 	pruneOptions
 	cmd           *cobra.Command
 	db            *session.Store
+	measured      bool  // the store knows what it takes; else all bytes are 0
 	before, after int64 // bytes of the store
 	removed       int
 	live, spared  int   // sessions that stay because they are live, or kept
@@ -131,7 +141,7 @@ type pruning struct {
 // gives back, so the limit of the size may need another round.
 func (p *pruning) round() (again bool, err error) {
 	ctx := p.cmd.Context()
-	sessions, space, err := retention.List(ctx, p.db.Store)
+	sessions, space, err := retention.List(ctx, p.db.Store, p.db.Folder)
 	if err != nil {
 		return false, err // sessions that cannot be read may be the ones to keep
 	}
@@ -184,7 +194,7 @@ func (p *pruning) round() (again bool, err error) {
 	had := p.removed
 	var said error
 	err = p.db.DeleteAll(ctx, ids, func(id store.SessionID) {
-		retention.Forget(p.db.Info().Location, id)
+		retention.Forget(p.db.Folder, id)
 		p.removed++
 		said = errors.Join(said, p.print(p.cmd.OutOrStdout(), by[id]))
 	})
@@ -203,7 +213,11 @@ func (p *pruning) compact(size int64) error {
 	if p.limits.MaxSize != nil && len(p.labels.list()) == 0 && p.after > *p.limits.MaxSize {
 		least = 0
 	}
-	return p.db.Compact(p.cmd.Context(), least, func(c store.Compacted) { p.after -= c.Before - c.After })
+	compactor, err := p.db.Compactor()
+	if err != nil {
+		return nil // its space is the server's
+	}
+	return compactor.Compact(p.cmd.Context(), least, func(c store.Compacted) { p.after -= c.Before - c.After })
 }
 
 func (p *pruning) print(w io.Writer, s retention.Removal) error {
@@ -215,16 +229,28 @@ func (p *pruning) print(w io.Writer, s retention.Removal) error {
 			Label  string            `json:"label"`
 			Labels map[string]string `json:"labels,omitempty"`
 			End    time.Time         `json:"end"`
-			Stored int64             `json:"stored"`
+			Stored *int64            `json:"stored,omitempty"` // left out where the store does not tell it
 			Limit  string            `json:"limit"`
-		}{s.ID, s.Label, s.Labels, end, s.Stored, s.Limit})
+		}{s.ID, s.Label, s.Labels, end, p.known(s.Stored), s.Limit})
 	}
 	ended := end.Local().Format(time.DateTime)
 	if s.Start.IsZero() {
 		ended = ""
 	}
-	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, terminal.Size(s.Stored), s.Limit, terminal.Plain(labelOf(s.Session.Session)), terminal.Plain(commandOf(s.Session.Session)))
+	stored := "-"
+	if p.measured {
+		stored = terminal.Size(s.Stored)
+	}
+	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, stored, s.Limit, terminal.Plain(labelOf(s.Session.Session)), terminal.Plain(commandOf(s.Session.Session)))
 	return err
+}
+
+// known returns a size, or nil if the store does not tell it.
+func (p *pruning) known(size int64) *int64 {
+	if !p.measured {
+		return nil
+	}
+	return &size
 }
 
 func newKeep() *cobra.Command {
@@ -252,10 +278,14 @@ it is.`,
 				return err
 			}
 			defer closeInto(&err, db)
+			folder, err := db.Keeper()
+			if err != nil {
+				return fmt.Errorf("store keep: %w", err)
+			}
 			for _, arg := range args {
 				found, err := db.Find(cmd.Context(), arg)
 				if err == nil {
-					err = retention.Keep(db.Info().Location, found.ID, off)
+					err = retention.Keep(folder, found.ID, off)
 				}
 				if err == nil {
 					_, err = fmt.Fprintln(cmd.OutOrStdout(), found.ID)
@@ -319,7 +349,7 @@ func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
 		if err := db.Delete(cmd.Context(), found.ID); err != nil {
 			return err
 		}
-		retention.Forget(db.Info().Location, found.ID)
+		retention.Forget(db.Folder, found.ID)
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), found.ID); err != nil {
 			return err
 		}
@@ -356,8 +386,12 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 		return err
 	}
 	defer closeInto(&err, db)
+	compactor, err := db.Compactor()
+	if err != nil {
+		return fmt.Errorf("store compact: %w", err)
+	}
 	var before, after int64
-	err = db.Compact(cmd.Context(), 0, func(c store.Compacted) {
+	err = compactor.Compact(cmd.Context(), 0, func(c store.Compacted) {
 		before, after = before+c.Before, after+c.After
 		if c.After < c.Before {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, terminal.Size(c.Before), terminal.Size(c.After))

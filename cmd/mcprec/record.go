@@ -14,7 +14,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 type recordOptions struct {
@@ -139,9 +138,9 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	options.Home, options.Recorder, options.Label, options.Labels = o.Home, "mcprec "+version(), o.label.text, o.label.values
 	switch o.sync {
 	case "always":
-		options.Sync = boltstore.SyncAlways
+		options.Sync = session.SyncAlways
 	case "none":
-		options.Sync = boltstore.SyncNone
+		options.Sync = session.SyncNone
 	default:
 		options.Sync, err = time.ParseDuration(o.sync)
 		if err != nil || options.Sync <= 0 {

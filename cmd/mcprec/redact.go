@@ -18,7 +18,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/mask"
 )
@@ -131,14 +130,14 @@ func storeRedacted(cmd *cobra.Command, s *session.Session, events []store.Event,
 		return fmt.Errorf("redact session %s: %w", s.ID, err)
 	}
 	if !inPlace { // a copy that somebody made, of a session that may be of any age
-		if err := retention.Keep(s.Store.Info().Location, id, false); err != nil {
+		if err := retention.Keep(s.Store.Folder, id, false); err != nil {
 			return err
 		}
 	} else {
 		if err := s.Store.Delete(ctx, s.ID); err != nil {
 			return err
 		}
-		retention.Replace(s.Store.Info().Location, s.ID, id)
+		retention.Replace(s.Store.Folder, s.ID, id)
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
 	return err
@@ -173,7 +172,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 		return err
 	}
 	if len(args) == 0 { // every session of the store
-		db, err := x.Open(boltstore.Options{})
+		db, err := session.OpenAsIs(cmd.Context(), x.Home)
 		if err != nil {
 			return err
 		}
@@ -182,7 +181,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 				x.faults = errors.Join(x.faults, err)
 				continue
 			}
-			x.session(session.Unmasked(db, s.ID))
+			x.session(db.Unmasked(s.ID))
 		}
 		empty := x.sessions == 0 && x.faults == nil
 		if x.faults = errors.Join(x.faults, db.Close()); empty {

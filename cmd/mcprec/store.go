@@ -22,7 +22,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 // storeCommands returns the commands that keep the store.
@@ -145,7 +144,7 @@ func (v *verification) fault(err error) {
 
 // store checks the store's structures and all of its sessions.
 func (v *verification) store(home home) (err error) {
-	db, err := home.Open(boltstore.Options{})
+	db, err := session.OpenAsIs(v.cmd.Context(), home.Home)
 	if err != nil {
 		return err
 	}
@@ -224,14 +223,18 @@ nothing.`,
 
 func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 	defer process.LimitMemory()()
-	db, err := home.Open(boltstore.Options{})
+	db, err := session.OpenAsIs(cmd.Context(), home.Home)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, db)
+	repairer, err := db.Repairer()
+	if err != nil {
+		return fmt.Errorf("store repair: %w", err)
+	}
 	damaged := uint64(0)
 	lost := false
-	err = db.Repair(cmd.Context(), dry, func(repaired store.Repaired) {
+	err = repairer.Repair(cmd.Context(), dry, func(repaired store.Repaired) {
 		damaged++
 		lost = lost || repaired.Lost()
 		sayRepaired(cmd, repaired)
@@ -334,9 +337,9 @@ type counts struct {
 	Events   uint64              `json:"events"`
 	Frames   uint64              `json:"frames"`
 	Lost     uint64              `json:"lost"`
-	Recorded uint64              `json:"recorded"` // bytes of frames
-	Stored   int64               `json:"stored"`
-	Oldest   *time.Time          `json:"oldest"` // start
+	Recorded uint64              `json:"recorded"`         // bytes of frames
+	Stored   *int64              `json:"stored,omitempty"` // nil: the store does not tell it
+	Oldest   *time.Time          `json:"oldest"`           // start
 	Newest   *time.Time          `json:"newest"`
 }
 
@@ -344,20 +347,42 @@ type counts struct {
 type statistics struct {
 	Store string `json:"store"`
 	counts
-	Databases     int               `json:"databases"`
-	DatabaseBytes int64             `json:"database_bytes"`
-	FreeBytes     int64             `json:"free_bytes"`
-	Removed       int               `json:"removed"` // sessions that left a tombstone
-	Chunks        int               `json:"chunks"`
-	Spools        int               `json:"spools"`
-	SpoolBytes    int64             `json:"spool_bytes"`
-	Damaged       int               `json:"damaged"` // files that repair kept
-	DamagedBytes  int64             `json:"damaged_bytes"`
-	Budget        *retention.Memory `json:"budget"` // null: no recorder has set one
-	Labels        map[string]counts `json:"labels"`
+	*diskStatistics                   // left out where the store does not tell it
+	Budget          *retention.Memory `json:"budget"` // null: no recorder has set one
+	Labels          map[string]counts `json:"labels"`
 }
 
-func (c *counts) add(session store.Session, stored int64) {
+// diskStatistics are the files of a store.
+type diskStatistics struct {
+	Databases     int   `json:"databases"`
+	DatabaseBytes int64 `json:"database_bytes"`
+	FreeBytes     int64 `json:"free_bytes"`
+	Removed       int   `json:"removed"` // sessions that left a tombstone
+	Chunks        int   `json:"chunks"`
+	Spools        int   `json:"spools"`
+	SpoolBytes    int64 `json:"spool_bytes"`
+	Damaged       int   `json:"damaged"` // files that repair kept
+	DamagedBytes  int64 `json:"damaged_bytes"`
+}
+
+// newDiskStatistics counts the files of a store.
+func newDiskStatistics(usage store.Usage) *diskStatistics {
+	x := &diskStatistics{
+		Spools: usage.Spools.Files, SpoolBytes: usage.Spools.Bytes,
+		Damaged: usage.Damaged.Files, DamagedBytes: usage.Damaged.Bytes,
+	}
+	for _, d := range usage.Databases {
+		x.Databases++
+		x.DatabaseBytes += d.Bytes
+		x.FreeBytes += d.Free
+		x.Removed += d.Deleted
+		x.Chunks += d.Chunks.Files
+	}
+	return x
+}
+
+// add counts a session. stored is nil where the store does not tell it.
+func (c *counts) add(session store.Session, stored *int64) {
 	if c.States == nil {
 		c.States = map[store.State]int{}
 	}
@@ -367,7 +392,10 @@ func (c *counts) add(session store.Session, stored int64) {
 	c.Frames += session.Frames
 	c.Lost += session.Lost
 	c.Recorded += session.Bytes
-	c.Stored += stored
+	if stored != nil {
+		sum := c.stored() + *stored
+		c.Stored = &sum
+	}
 	if session.Start.IsZero() {
 		return
 	}
@@ -379,39 +407,50 @@ func (c *counts) add(session store.Session, stored int64) {
 	}
 }
 
+// stored returns the bytes in the store, 0 where it does not tell them.
+func (c *counts) stored() int64 {
+	if c.Stored == nil {
+		return 0
+	}
+	return *c.Stored
+}
+
 func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, db)
-	usage, err := db.Usage(cmd.Context())
-	x := statistics{
-		Store: db.Info().Location, Spools: usage.Spools.Files, SpoolBytes: usage.Spools.Bytes,
-		Damaged: usage.Damaged.Files, DamagedBytes: usage.Damaged.Bytes, Labels: map[string]counts{},
-	}
+	x := statistics{Store: db.Info().Location, Labels: map[string]counts{}}
 	x.States = map[store.State]int{}
-	for _, d := range usage.Databases {
-		x.Databases++
-		x.DatabaseBytes += d.Bytes
-		x.FreeBytes += d.Free
-		x.Removed += d.Deleted
-		x.Chunks += d.Chunks.Files
+	storedOf := func(store.SessionID) *int64 { return nil }
+	measurer, unmeasured := db.Measurer()
+	if unmeasured != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: store stats: %v\n", unmeasured)
+	} else {
+		var usage store.Usage
+		usage, err = measurer.Usage(cmd.Context())
+		x.diskStatistics = newDiskStatistics(usage)
+		x.Stored = new(int64)
+		storedOf = func(id store.SessionID) *int64 {
+			stored := usage.Stored[id]
+			return &stored
+		}
 	}
 	for s, serr := range db.Sessions(cmd.Context(), store.Query{}) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts are still counted
 		} else if options.labels.of(s.Header) {
 			s.Header = db.Masker.Header(s.Header)
-			x.add(s, usage.Stored[s.ID])
+			x.add(s, storedOf(s.ID))
 			for _, label := range (&labels{s.Label, s.Labels}).list() {
 				c := x.Labels[label]
-				c.add(s, usage.Stored[s.ID])
+				c.add(s, storedOf(s.ID))
 				x.Labels[label] = c
 			}
 		}
 	}
-	budget, fault := retention.Recall(x.Store)
+	budget, fault := retention.Recall(db.Folder)
 	err = errors.Join(err, fault)
 	if budget != (retention.Memory{}) {
 		x.Budget = &budget
@@ -436,21 +475,24 @@ func (x *statistics) text(w io.Writer) error {
 		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
 	}
 	row("recorded", "%s", terminal.Size(int64(x.Recorded)))
-	row("stored", "%s in %s", terminal.Size(x.Stored), phrase.Plural(x.Chunks, "chunk"))
-	row("databases", "%d with %s, %s of it free", x.Databases, terminal.Size(x.DatabaseBytes), terminal.Size(x.FreeBytes))
-	row("spools", "%d with %s", x.Spools, terminal.Size(x.SpoolBytes))
-	if x.Budget != nil {
-		row("budget", "%s", x.Budget.Text(x.DatabaseBytes+x.SpoolBytes))
-	}
-	if x.Damaged > 0 {
-		row("damaged", "%d with %s, kept beside", x.Damaged, terminal.Size(x.DamagedBytes))
+	if disk := x.diskStatistics; disk != nil {
+		row("stored", "%s in %s", terminal.Size(x.stored()), phrase.Plural(disk.Chunks, "chunk"))
+		row("databases", "%d with %s, %s of it free", disk.Databases, terminal.Size(disk.DatabaseBytes), terminal.Size(disk.FreeBytes))
+		row("spools", "%d with %s", disk.Spools, terminal.Size(disk.SpoolBytes))
+		if x.Budget != nil {
+			row("budget", "%s", x.Budget.Text(disk.DatabaseBytes+disk.SpoolBytes))
+		}
+		if disk.Damaged > 0 {
+			row("damaged", "%d with %s, kept beside", disk.Damaged, terminal.Size(disk.DamagedBytes))
+		}
 	}
 	if len(x.Labels) == 0 {
 		return nil
 	}
 	names := slices.Collect(maps.Keys(x.Labels))
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(x.Labels[b].Stored, x.Labels[a].Stored), cmp.Compare(a, b))
+		x, y := x.Labels[a], x.Labels[b]
+		return cmp.Or(cmp.Compare(y.stored(), x.stored()), cmp.Compare(a, b))
 	})
 	const format = "%8v  %8v  %10s  %10s  %-19s  %s\n"
 	fmt.Fprintf(w, "\n"+format, "SESSIONS", "EVENTS", "RECORDED", "STORED", "NEWEST", "LABEL")
@@ -459,7 +501,11 @@ func (x *statistics) text(w io.Writer) error {
 		if c.Newest != nil {
 			newest = c.Newest.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, format, c.Sessions, c.Events, terminal.Size(int64(c.Recorded)), terminal.Size(c.Stored), newest, terminal.Plain(name))
+		stored := "-"
+		if c.Stored != nil {
+			stored = terminal.Size(*c.Stored)
+		}
+		fmt.Fprintf(w, format, c.Sessions, c.Events, terminal.Size(int64(c.Recorded)), stored, newest, terminal.Plain(name))
 	}
 	if n := len(names) - statsLabels; n > 0 {
 		fmt.Fprintf(w, "%d more with --format json\n", n)

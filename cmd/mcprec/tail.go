@@ -13,7 +13,6 @@ import (
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 type tailOptions struct {
@@ -120,7 +119,7 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 // awaitLive returns the newest live session, or waits for one. File systems have no portable
 // way to announce a new file, so it looks five times a second.
 func awaitLive(cmd *cobra.Command, home home) (id string, err error) {
-	db, err := home.Open(boltstore.Options{})
+	db, err := session.OpenAsIs(cmd.Context(), home.Home)
 	if err != nil {
 		return "", err
 	}

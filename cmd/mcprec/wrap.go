@@ -125,12 +125,11 @@ func runWrap(cmd *cobra.Command, options wrapOptions, names []string) (err error
 	case options.user && options.project:
 		return exit.Usagef("%s: --user and --project; give one of them", cmd.Name())
 	}
-	db, err := openStore(cmd, options.home)
-	if err != nil {
+	w := &wrapping{wrapOptions: options, cmd: cmd}
+	if err := w.open(); err != nil {
 		return err
 	}
-	defer closeInto(&err, db)
-	w := &wrapping{wrapOptions: options, cmd: cmd, db: db, kept: clientconfig.Originals{Folder: db.Info().Location}}
+	defer closeInto(&err, w)
 	kept, err := w.kept.List()
 	if err != nil {
 		return err
@@ -216,19 +215,51 @@ func (o *wrapOptions) only(servers []clientconfig.Server) []clientconfig.Server 
 // wrapping is one run of wrap or unwrap.
 type wrapping struct {
 	wrapOptions
-	cmd  *cobra.Command
-	db   *session.Store
-	kept clientconfig.Originals
+	cmd    *cobra.Command
+	db     *session.Store // nil for a shared store, of which nothing is needed
+	masker session.Masker
+	kept   clientconfig.Originals
+}
+
+// open opens a store in a folder, where originals are kept, and which is tidied at the end. Those of a
+// shared store are in the state folder.
+func (w *wrapping) open() (err error) {
+	isShared, err := w.IsShared()
+	switch {
+	case err != nil:
+		return err
+	case isShared:
+		if w.kept.Folder, err = session.StateFolder(); err != nil {
+			return err
+		}
+		w.masker, err = w.Masker(nil)
+		return err
+	}
+	w.db, err = openStore(w.cmd, w.home)
+	if err != nil {
+		return err
+	}
+	w.masker = w.db.Masker
+	w.kept.Folder = w.db.Folder
+	return nil
+}
+
+// Close closes the store, if it was opened.
+func (w *wrapping) Close() error {
+	if w.db == nil {
+		return nil
+	}
+	return w.db.Close()
 }
 
 // masked returns a command line for people, without its secrets.
 func (w *wrapping) masked(command []string) []string {
-	return w.db.Masker.Header(store.Header{Command: command}).Command
+	return w.masker.Header(store.Header{Command: command}).Command
 }
 
 // place returns where a server stands, for people.
 func (w *wrapping) place(s clientconfig.Server) string {
-	return fmt.Sprintf("%s %s %s", s.Client, s.Scope, terminal.PlainName(w.db.Masker.Text(s.Name)))
+	return fmt.Sprintf("%s %s %s", s.Client, s.Scope, terminal.PlainName(w.masker.Text(s.Name)))
 }
 
 // wrapLine is the stable form of a server in a client's configuration.
@@ -244,7 +275,7 @@ type wrapLine struct {
 }
 
 func (w *wrapping) line(s clientconfig.Server) wrapLine {
-	line := wrapLine{s.Client, s.Scope, w.db.Masker.Text(s.Name), s.State, s.File, nil, "", s.Problem}
+	line := wrapLine{s.Client, s.Scope, w.masker.Text(s.Name), s.State, s.File, nil, "", s.Problem}
 	command := s.Command
 	if s.State == clientconfig.Wrapped {
 		command = s.Recorded()
@@ -253,7 +284,7 @@ func (w *wrapping) line(s clientconfig.Server) wrapLine {
 		line.Command = w.masked(command)
 	}
 	if s.URL != "" {
-		line.URL = w.db.Masker.Header(store.Header{URL: s.URL}).URL
+		line.URL = w.masker.Header(store.Header{URL: s.URL}).URL
 	}
 	return line
 }
@@ -478,16 +509,16 @@ func (w *wrapping) front() (func(*clientconfig.Server) []string, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder := ""
-	if w.Dir != "" || os.Getenv("MCPREC_HOME") != "" || filepath.IsAbs(os.Getenv("XDG_STATE_HOME")) {
-		if folder, err = filepath.Abs(w.db.Info().Location); err != nil {
+	place := ""
+	if w.Place != "" || os.Getenv("MCPREC_HOME") != "" || filepath.IsAbs(os.Getenv("XDG_STATE_HOME")) {
+		if place, err = w.Absolute(); err != nil {
 			return nil, err
 		}
 	}
 	return func(s *clientconfig.Server) []string {
 		words := []string{program, "record"}
-		if folder != "" && !s.OwnHome {
-			words = append(words, "--store", folder)
+		if place != "" && !s.OwnHome {
+			words = append(words, "--store", place)
 		}
 		return append(words, "-l", "client="+s.Client, "-l", "server="+s.Name, "--")
 	}, nil

@@ -112,7 +112,7 @@ func (l *library) addHung(t *testing.T) store.SessionID {
 // connect starts a Server over the library, and a client of the official SDK.
 func (l *library) connect(t *testing.T) *sdk.ClientSession {
 	t.Helper()
-	db, err := session.OpenReadOnly(session.Home{Dir: l.dir})
+	db, err := session.OpenReadOnly(t.Context(), session.Home{Place: l.dir})
 	if err != nil {
 		t.Fatal(err)
 	}

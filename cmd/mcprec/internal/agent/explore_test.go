@@ -25,7 +25,7 @@ func TestExplored(t *testing.T) {
 	// schedule.
 	ask(t, l.connect(t), "get_event", map[string]any{"session": fixture, "seq": 5})
 	explore.Explore(t, explore.Plan{Schedules: 300, Workers: runtime.GOMAXPROCS(0), Setup: func(r *explore.Run) {
-		db, err := session.OpenReadOnly(session.Home{Dir: l.dir})
+		db, err := session.OpenReadOnly(t.Context(), session.Home{Place: l.dir})
 		if err != nil {
 			panic(err)
 		}

@@ -30,7 +30,6 @@ import (
 	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -69,9 +68,9 @@ type Remote struct {
 type recording struct {
 	Options
 	std    process.Streams
-	db     *boltstore.Store // nil without a store, in an unrecorded session
-	fail   func()           // ends the session, with --strict
-	failed atomic.Bool      // fail was called
+	db     *session.Store // nil without a store, in an unrecorded session
+	fail   func()         // ends the session, with --strict
+	failed atomic.Bool    // fail was called
 
 	attended bool // with a target: a person sees standard error
 }
@@ -149,7 +148,7 @@ func Command(std process.Streams, options Options, command []string) error {
 // start opens the store and begins the session. Without a store the session
 // goes on unrecorded, and stderr says so.
 func (r *recording) start(command []string, processes *store.Processes) *recorder.Recorder {
-	db, err := r.Home.Open(boltstore.Options{Sync: r.Sync})
+	db, err := session.OpenRecorder(context.Background(), r.Home, session.RecordOptions{Sync: r.Sync})
 	if err != nil {
 		return r.unrecorded(err)
 	}
@@ -285,10 +284,10 @@ func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole boo
 		r.say("recorded session %s: %s", sum.ID, amount)
 	}
 	if sum.Err == nil {
-		session.KeepSummary(ctx, r.db, sum.ID)
+		r.db.KeepSummary(ctx, sum.ID)
 	}
 	if d, err := r.Home.Masker(r.db); err == nil && r.Verbose && r.Stuck != nil {
-		s := session.Unmasked(r.db, sum.ID)
+		s := r.db.Unmasked(sum.ID)
 		s.Masker = d
 		for _, text := range r.Stuck(ctx, s) {
 			r.say("%s", text)

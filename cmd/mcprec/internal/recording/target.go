@@ -17,11 +17,11 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 // Target stands before a remote server and records its sessions, until the context is
@@ -46,7 +46,7 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", options.Listen, err)
 	}
-	r.db, err = r.Home.Open(boltstore.Options{Sync: r.Sync})
+	r.db, err = session.OpenRecorder(ctx, r.Home, session.RecordOptions{Sync: r.Sync})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

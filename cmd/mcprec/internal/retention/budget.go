@@ -15,7 +15,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 // Budget is how much a store may hold, and for how long.
@@ -77,12 +76,22 @@ func (b Budget) plan(now time.Time, memory Memory, space store.Space) (todo task
 
 func share(size int64, mark float64) int64 { return int64(float64(size) * mark) }
 
+// Store is a store that can be kept within a budget. It is in a folder.
+type Store interface {
+	store.Store
+	store.Cleaner
+	store.Compactor
+	store.Exclusive
+	store.Measurer
+	store.Tidier
+}
+
 // Enforce deletes the sessions beyond the budget, oldest first, and returns what it deleted. If
 // another process is at it, Enforce leaves the work to it. first tells that nothing had ever been
 // deleted in this store. An unreadable part of the store may hold what is to stay, so nothing is
 // deleted then. After patience (0: any time) Enforce leaves the rest of the deleting to a later
 // call, as does a call that is interrupted.
-func (b Budget) Enforce(ctx context.Context, db *boltstore.Store, now time.Time, patience time.Duration) (gone Deletion, first bool, err error) {
+func (b Budget) Enforce(ctx context.Context, db Store, now time.Time, patience time.Duration) (gone Deletion, first bool, err error) {
 	t := &tidying{budget: b, db: db, now: now, patience: patience, begun: time.Now()}
 	t.gone = Deletion{Budget: b, Day: now.Local().Format(time.DateOnly)}
 	_, err = db.Alone(ctx, func(ctx context.Context) error {
@@ -109,7 +118,7 @@ func (b Budget) Enforce(ctx context.Context, db *boltstore.Store, now time.Time,
 // tidying is one call of Enforce, while no other process is at it.
 type tidying struct {
 	budget   Budget
-	db       *boltstore.Store
+	db       Store
 	now      time.Time
 	patience time.Duration
 	begun    time.Time
@@ -166,7 +175,7 @@ const deleteStep = 100
 
 // delete deletes the sessions that the task is about, as far as the time allows.
 func (t *tidying) delete(ctx context.Context, todo task) (deleted int, err error) {
-	sessions, space, err := List(ctx, t.db)
+	sessions, space, err := List(ctx, t.db, t.db.Info().Location)
 	if err != nil {
 		return 0, err
 	}
@@ -216,18 +225,21 @@ func (t *tidying) delete(ctx context.Context, todo task) (deleted int, err error
 	return deleted, nil
 }
 
-// List returns the sessions of a store, newest first, and the space that the store takes. If a
-// part of the store cannot be read, there is an error and no list.
-func List(ctx context.Context, db *boltstore.Store) (sessions []Session, space store.Space, err error) {
-	usage, err := db.Usage(ctx)
-	if err != nil {
-		return nil, space, err
+// List returns the sessions of a store, newest first, and the space that the store takes, both
+// without sizes if the store is no store.Measurer. folder is where the sessions are marked that are
+// kept; "": nowhere. If a part of the store cannot be read, there is an error and no list.
+func List(ctx context.Context, db store.Store, folder string) (sessions []Session, space store.Space, err error) {
+	var usage store.Usage
+	if measurer, ok := db.(store.Measurer); ok {
+		if usage, err = measurer.Usage(ctx); err != nil {
+			return nil, space, err
+		}
 	}
 	space.Files = usage.Size()
 	for _, d := range usage.Databases {
 		space.Free += d.Free
 	}
-	kept, err := keptIDs(db.Info().Location)
+	kept, err := keptIDs(folder)
 	if err != nil {
 		return nil, space, err
 	}
@@ -306,9 +318,12 @@ func days(age time.Duration) string {
 	return age.String()
 }
 
-// Recall reads what a store remembers of its budget. In a store without a budget it is zero. What
+// Recall reads what the store in dir remembers of its budget. In a store without a budget it is zero. What
 // cannot be read for its content is taken as forgotten: the next recorder writes it anew.
 func Recall(dir string) (memory Memory, err error) {
+	if dir == "" {
+		return Memory{}, nil
+	}
 	text, err := os.ReadFile(filepath.Join(dir, memoryName))
 	if errors.Is(err, os.ErrNotExist) {
 		return Memory{}, nil

@@ -9,8 +9,12 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Keep keeps a session of the store in dir: no limit removes it. With off it may go again.
+// Keep keeps a session of the store in dir: no limit removes it. With off it may go again. Where dir is
+// "" there is no budget, and Keep does nothing.
 func Keep(dir string, id store.SessionID, off bool) error {
+	if dir == "" {
+		return nil
+	}
 	path := keepPath(dir, id)
 	if off {
 		err := os.Remove(path)
@@ -33,6 +37,9 @@ func keepPath(dir string, id store.SessionID) string { return filepath.Join(dir,
 
 // keptIDs returns the ids in the folder keep.
 func keptIDs(dir string) (map[store.SessionID]bool, error) {
+	if dir == "" {
+		return nil, nil
+	}
 	entries, err := os.ReadDir(filepath.Join(dir, "keep"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -48,6 +55,9 @@ func keptIDs(dir string) (map[store.SessionID]bool, error) {
 // folder keep, and the files that older releases kept to answer mcprec state sooner, which hold
 // payloads.
 func Forget(dir string, id store.SessionID) {
+	if dir == "" {
+		return
+	}
 	names, _ := filepath.Glob(filepath.Join(dir, "cache", string(id)+".*"))
 	for _, name := range append(names, keepPath(dir, id)) {
 		_ = os.Remove(name)
@@ -56,6 +66,9 @@ func Forget(dir string, id store.SessionID) {
 
 // Replace has a session kept in the place of a removed one, if that was kept.
 func Replace(dir string, removed, id store.SessionID) {
+	if dir == "" {
+		return
+	}
 	_ = os.Rename(keepPath(dir, removed), keepPath(dir, id))
 	Forget(dir, removed)
 }

@@ -211,7 +211,7 @@ func TestMonth(t *testing.T) {
 			t.Errorf("session %d: the files have %d bytes", n, space.Files)
 		}
 	}
-	sessions, _, err := List(t.Context(), db)
+	sessions, _, err := List(t.Context(), db, db.Info().Location)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestLargest(t *testing.T) {
 		if _, _, err := budget.Enforce(t.Context(), db, noon.Add(time.Hour), 0); err != nil {
 			t.Fatal(err)
 		}
-		sessions, space, err := List(t.Context(), db)
+		sessions, space, err := List(t.Context(), db, db.Info().Location)
 		if err != nil || len(sessions) != 1 || !strings.HasSuffix(string(sessions[0].ID), want) || space.Files > 1_500_000 {
 			t.Errorf("after session %d: %d sessions, %+v, %v", n, len(sessions), space, err)
 		}

@@ -31,7 +31,7 @@ func TestDefaultFolder(t *testing.T) {
 		"windows, no user":     {"windows", "", map[string]string{"LOCALAPPDATA": at("local")}, at("local", "mcprec")},
 		"no user, but a state": {"linux", "", map[string]string{"XDG_STATE_HOME": at("state")}, at("state", "mcprec")},
 	} {
-		if got := defaultFolder(c.system, func(name string) string { return c.env[name] }, c.user); got != c.want {
+		if got := defaultPlace(c.system, func(name string) string { return c.env[name] }, c.user); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
@@ -100,13 +99,13 @@ func oneOf(s *Session, err error) ([]*Session, error) { return []*Session{s}, er
 
 // openStored opens the session of the store that find returns.
 func openStored(ctx context.Context, home Home, errs io.Writer, find func(*Store) (store.Session, error)) (*Session, error) {
-	db, err := OpenStore(home, errs)
+	db, err := OpenStore(ctx, home, errs)
 	if err != nil {
 		return nil, err
 	}
 	found, err := find(db)
 	if err != nil {
-		return nil, errors.Join(err, db.Odd(), db.Store.Close())
+		return nil, errors.Join(err, db.tidier().Odd(), db.Store.Close())
 	}
 	return db.Session(found), nil
 }
@@ -126,16 +125,16 @@ func OpenDamaged(ctx context.Context, home Home, arg string, in io.Reader, errs 
 		s.salvage = true
 		return s, nil
 	}
-	db, err := OpenStore(home, errs)
+	db, err := OpenStore(ctx, home, errs)
 	if err != nil {
 		return nil, err
 	}
 	return &Session{Name: "session " + string(id), ID: id, Store: db, salvage: true, Masker: db.Masker}, nil
 }
 
-// Unmasked returns a session of an open store, with the zero Masker.
-func Unmasked(db *boltstore.Store, id store.SessionID) *Session {
-	return &Session{Name: "session " + string(id), ID: id, Store: &Store{Store: db}}
+// Unmasked returns a session of the store, with the zero Masker.
+func (db *Store) Unmasked(id store.SessionID) *Session {
+	return &Session{Name: "session " + string(id), ID: id, Store: db}
 }
 
 // IsPath reports whether an argument is a path: ids have neither dots nor slashes.
@@ -183,7 +182,7 @@ func (s *Session) Events(ctx context.Context, from uint64, options store.ReadOpt
 // fixture it yields all.
 func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {
 	if s.salvage {
-		return s.Store.Salvage(ctx, s.ID)
+		return s.Store.salvage(ctx, s.ID)
 	}
 	if s.Store != nil {
 		return s.Store.Read(ctx, s.ID, from, options)

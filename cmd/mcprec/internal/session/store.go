@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,116 +16,40 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
-// Home is where a command's store is, and how its secrets are masked.
-type Home struct {
-	Dir     string // "" is $MCPREC_HOME, or else the state folder
-	Secrets Secrets
-}
-
-// path returns the store's folder and does not create it.
-func (h *Home) path() (string, error) {
-	if h.Dir != "" {
-		return h.Dir, nil
-	}
-	user, err := os.UserHomeDir()
-	if folder := defaultFolder(runtime.GOOS, os.Getenv, user); folder != "" {
-		return folder, nil
-	}
-	return "", fmt.Errorf("find the store: %v; set MCPREC_HOME", err)
-}
-
-// UsualFolder returns the store's folder where neither a flag nor a variable of the user's own names
-// another, or "".
-func UsualFolder() string {
-	user, _ := os.UserHomeDir() // else it is empty
-	env := func(name string) string {
-		if name == "MCPREC_HOME" || name == "XDG_STATE_HOME" {
-			return ""
-		}
-		return os.Getenv(name)
-	}
-	return defaultFolder(runtime.GOOS, env, user)
-}
-
-// defaultFolder returns the store's folder on a system, as the environment has it, or "" if nothing
-// says where it is: user is the folder of the user, or "".
-func defaultFolder(system string, env func(string) string, user string) string {
-	if dir := env("MCPREC_HOME"); dir != "" {
-		return dir
-	}
-	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "mcprec")
-	}
-	// Not the roaming folder, which Windows copies from machine to machine.
-	if dir := env("LOCALAPPDATA"); system == "windows" && dir != "" {
-		return filepath.Join(dir, "mcprec")
-	}
-	if user == "" {
-		return ""
-	}
-	return filepath.Join(user, ".local", "state", "mcprec")
-}
-
-// Open opens the store.
-func (h *Home) Open(options boltstore.Options) (*boltstore.Store, error) {
-	dir, err := h.path()
-	if err != nil {
-		return nil, err
-	}
-	options.Mask = maskFold
-	return boltstore.Open(dir, options)
-}
-
-// Store is a store that Close tidies.
+// Store is an open store of any kind that Close tidies. What it can do beside store.Store is in
+// abilities.go.
 type Store struct {
-	*boltstore.Store
-	Masker   Masker    // masks output
-	errs     io.Writer // for faults on closing
-	readOnly bool
+	store.Store
+	Masker Masker // masks output
+	Folder string // where the store's files are, and what commands keep beside them; "" for a shared store
+	place  place
+	errs   io.Writer // for faults on closing
+	asIs   bool      // Close tidies nothing, and no summary is kept
 }
 
-// OpenStore opens the store. Faults on closing are written to errs.
-func OpenStore(home Home, errs io.Writer) (*Store, error) {
-	db, err := home.Open(boltstore.Options{})
-	if err != nil {
-		return nil, err
+// Info describes the store. Its location shows no credentials.
+func (db *Store) Info() store.Info {
+	info := db.Store.Info()
+	if db.Folder == "" {
+		info.Location = db.place.String()
 	}
-	d, err := home.Masker(db)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &Store{Store: db, Masker: d, errs: errs}, nil
-}
-
-// OpenReadOnly opens the store for a reader that must not change it: no key is made, no summary
-// is kept, and Close tidies nothing.
-func OpenReadOnly(home Home) (*Store, error) {
-	db, err := home.Open(boltstore.Options{})
-	if err != nil {
-		return nil, err
-	}
-	d, err := home.Masker(nil)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &Store{Store: db, Masker: d, readOnly: true}, nil
+	return info
 }
 
 // Close moves the spools of dead recorders into the databases, as far as that is quick, and
 // closes the store. If the moving fails, the command does not: the spools are still there and
-// still read. A store that is open for reading only is closed as it is.
+// still read. A store that was opened as it is is closed as it is.
 func (db *Store) Close() error {
-	if db.readOnly {
+	if db.asIs {
 		return db.Store.Close()
 	}
 	defer process.LimitMemory()()
-	if err := db.Exposed(); err != nil {
+	if err := db.tidier().Exposed(); err != nil {
 		fmt.Fprintf(db.errs, "mcprec: %v\n", err)
 	}
-	if err := db.FoldDead(context.Background()); err != nil {
+	if err := db.tidier().FoldDead(context.Background()); err != nil {
 		fmt.Fprintf(db.errs, "mcprec: tidying the store: %v\n", err)
 	}
 	return db.Store.Close()

@@ -9,20 +9,19 @@ import (
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/boltstore"
 )
 
 // Summaries returns a summary of each session of a listing. A missing summary is made from the
 // session's events, and kept if the session has ended and the store may be changed. An error names
 // the sessions without one.
 func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[store.SessionID]summary.Summary, error) {
-	kept, err := db.Store.Summaries(ctx, sessions)
+	kept, err := db.summarizer().Summaries(ctx, sessions)
 	faults := []error{err}
 	found := make(map[store.SessionID]summary.Summary, len(sessions))
 	var made []store.Summary
 	keep := func() {
 		// What cannot be kept, as in a store that is read-only, is made again.
-		_ = db.KeepSummaries(ctx, made)
+		_ = db.summarizer().KeepSummaries(ctx, made)
 		made = made[:0]
 	}
 	for _, s := range sessions {
@@ -31,7 +30,7 @@ func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[s
 			found[s.ID] = x
 			continue
 		}
-		mayKeep := !db.readOnly && s.State != store.Live && !errors.Is(err, store.ErrNewer) // a newer mcprec uses the store, too
+		mayKeep := !db.asIs && s.State != store.Live && !errors.Is(err, store.ErrNewer) // a newer mcprec uses the store, too
 		if x, err = summarize(ctx, db.Store, s); err != nil {
 			faults = append(faults, err)
 			continue
@@ -73,16 +72,19 @@ const (
 )
 
 // KeepSummary makes and keeps the summary of a session that has just ended, if it is not large.
-func KeepSummary(ctx context.Context, db *boltstore.Store, id store.SessionID) {
+func (db *Store) KeepSummary(ctx context.Context, id store.SessionID) {
+	if db.summarizer() == (noSummaries{}) {
+		return
+	}
 	ctx, stop := context.WithTimeout(ctx, summaryBudget)
 	defer stop()
 	head, err := db.Head(ctx, id)
 	if err != nil || !head.Sealed || head.Seq > summaryEvents {
 		return
 	}
-	x, err := summarize(ctx, db, store.Session{Header: store.Header{ID: id}, Head: head, State: store.Ended})
+	x, err := summarize(ctx, db.Store, store.Session{Header: store.Header{ID: id}, Head: head, State: store.Ended})
 	if err == nil {
-		_ = db.KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: x.Encode()}})
+		_ = db.summarizer().KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: x.Encode()}})
 	}
 }
 

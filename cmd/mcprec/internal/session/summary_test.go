@@ -30,7 +30,7 @@ func oneCall(n int, sealed bool) []store.Event {
 // made and not kept, and the end of a recording keeps its own.
 func TestSummaries(t *testing.T) {
 	ctx := context.Background()
-	db, err := OpenStore(Home{Dir: t.TempDir()}, io.Discard)
+	db, err := OpenStore(t.Context(), Home{Place: t.TempDir()}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestSummaries(t *testing.T) {
 	// kept returns the version of the summary that a session has in the store, or -1.
 	kept := func(n int) int {
 		t.Helper()
-		found, err := db.Store.Summaries(ctx, list())
+		found, err := db.summarizer().Summaries(ctx, list())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,12 +70,12 @@ func TestSummaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n == old || n == newer {
-			if err := db.KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: []byte{version, 1, 2}}}); err != nil {
+			if err := db.summarizer().KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: []byte{version, 1, 2}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if n == ended {
-			KeepSummary(ctx, db.Store, id)
+			db.KeepSummary(ctx, id)
 		}
 	}
 	events := oneCall(live, false)

@@ -23,8 +23,8 @@ const manyEvents = 200_000
 // manyStored returns a store with a long session: calls with progress, of which some overlap.
 func manyStored(b *testing.B) (home session.Home, id string) {
 	b.Helper()
-	home.Dir = b.TempDir()
-	db, err := boltstore.Open(home.Dir, boltstore.Options{Sync: boltstore.SyncNone})
+	home.Place = b.TempDir()
+	db, err := boltstore.Open(home.Place, boltstore.Options{Sync: boltstore.SyncNone})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the goldens")
 // openFixture opens a session of a file.
 func openFixture(t *testing.T, path string) *session.Session {
 	t.Helper()
-	s, err := session.Open(t.Context(), session.Home{Dir: t.TempDir()}, path, strings.NewReader(""), io.Discard)
+	s, err := session.Open(t.Context(), session.Home{Place: t.TempDir()}, path, strings.NewReader(""), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,8 +192,8 @@ func TestListenOnlyHere(t *testing.T) {
 
 // TestLive: a session that is being recorded grows on the page, and ends.
 func TestLive(t *testing.T) {
-	home := session.Home{Dir: t.TempDir()}
-	db, err := boltstore.Open(home.Dir, boltstore.Options{})
+	home := session.Home{Place: t.TempDir()}
+	db, err := boltstore.Open(home.Place, boltstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,8 +439,8 @@ func (l *fixtureList) Open(_ context.Context, id string) (*session.Session, erro
 // TestSpreadSecret: a secret that stands in many lines of standard error is masked in each, wherever
 // the page begins to read.
 func TestSpreadSecret(t *testing.T) {
-	home := session.Home{Dir: t.TempDir()}
-	db, err := boltstore.Open(home.Dir, boltstore.Options{})
+	home := session.Home{Place: t.TempDir()}
+	db, err := boltstore.Open(home.Place, boltstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,142 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+)
+
+// This file alone knows which kinds of stores there are. All else of the command asks a [Store] for
+// what it can do.
+
+// Values of RecordOptions.Sync beside a duration.
+const (
+	SyncAlways = boltstore.SyncAlways // before a frame is passed on
+	SyncNone   = boltstore.SyncNone   // only when the session has ended
+)
+
+// RecordOptions configures a store that is recorded into.
+type RecordOptions struct {
+	Sync time.Duration // how soon frames are on the disk; 0: 50 ms
+}
+
+// OpenStore opens the store. Faults on closing are written to errs.
+func OpenStore(ctx context.Context, home Home, errs io.Writer) (*Store, error) {
+	db, err := OpenAsIs(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	db.errs = errs
+	db.asIs = false
+	return db.masked(home, db)
+}
+
+// OpenReadOnly opens the store for a reader that must not change it: no key is made, no summary
+// is kept, and Close tidies nothing.
+func OpenReadOnly(ctx context.Context, home Home) (*Store, error) {
+	db, err := OpenAsIs(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	return db.masked(home, nil)
+}
+
+// OpenAsIs opens the store for a caller that masks what leaves it. No summary is kept, and Close
+// tidies nothing.
+func OpenAsIs(ctx context.Context, home Home) (*Store, error) {
+	p, err := home.place()
+	if err != nil {
+		return nil, err
+	}
+	if p.folder != "" {
+		return openFolder(p, RecordOptions{})
+	}
+	db, err := openShared(ctx, p)
+	if err != nil {
+		return nil, p.hidden(err)
+	}
+	return &Store{Store: db, place: p, asIs: true}, nil
+}
+
+// OpenRecorder opens the store that sessions are recorded into, as OpenAsIs: a folder, or the outbox of
+// a shared store.
+func OpenRecorder(ctx context.Context, home Home, options RecordOptions) (*Store, error) {
+	p, err := home.place()
+	if err != nil {
+		return nil, err
+	}
+	if p.folder != "" {
+		return openFolder(p, options)
+	}
+	if err := p.recordable(); err != nil {
+		return nil, err
+	}
+	db, err := openOutbox(ctx, p, options)
+	if err != nil {
+		return nil, p.hidden(err)
+	}
+	return &Store{Store: db, place: p, asIs: true}, nil
+}
+
+// CheckRecordable returns an error if the place of the store is wrong, or is one that nothing can be
+// recorded into. It opens nothing.
+func CheckRecordable(home Home) error {
+	p, err := home.place()
+	if err != nil {
+		return err
+	}
+	return p.recordable()
+}
+
+func (p place) recordable() error {
+	if p.scheme == bucketScheme {
+		return exit.Usagef("%s cannot be recorded into: record to a folder, then mcprec store archive", p)
+	}
+	return nil
+}
+
+func openFolder(p place, options RecordOptions) (*Store, error) {
+	db, err := boltstore.Open(p.folder, boltstore.Options{Sync: options.Sync, Mask: maskFold})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{Store: db, Folder: db.Info().Location, place: p, asIs: true}, nil
+}
+
+// openShared opens a shared store.
+func openShared(_ context.Context, p place) (store.Store, error) {
+	return nil, exit.Usagef("%s: %s:// is not built in yet", p, p.scheme)
+}
+
+// openOutbox opens the outbox of a shared store.
+func openOutbox(ctx context.Context, p place, _ RecordOptions) (store.Store, error) {
+	return openShared(ctx, p)
+}
+
+// readKey returns the key for placeholders of a store that is not open, if it has one. What is shown
+// of a shared store has the placeholders of the state folder.
+func readKey(p place) ([]byte, error) {
+	folder := p.folder
+	if folder == "" {
+		var err error
+		if folder, err = StateFolder(); err != nil {
+			return nil, err
+		}
+	}
+	return boltstore.ReadKey(folder)
+}
+
+// masked sets the masker of a store, with the key of keyed, and closes the store if that fails.
+func (db *Store) masked(home Home, keyed store.Store) (*Store, error) {
+	masker, err := home.Masker(keyed)
+	if err != nil {
+		return nil, errors.Join(err, db.Store.Close())
+	}
+	db.Masker = masker
+	return db, nil
+}
