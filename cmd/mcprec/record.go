@@ -156,6 +156,11 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	if o.rec.Mask && o.Secrets.Show {
 		return exit.Usagef("--mask and --secrets; give one of them")
 	}
+	if o.Place != "" { // a wrong variable must not keep a client from its server
+		if err := session.CheckRecordable(o.Home); err != nil {
+			return err
+		}
+	}
 	for _, warning := range o.warnings {
 		fmt.Fprintf(std.Err, "mcprec: %s\n", warning)
 	}

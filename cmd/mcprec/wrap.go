@@ -229,6 +229,9 @@ func (w *wrapping) open() (err error) {
 	case err != nil:
 		return err
 	case isShared:
+		if err := session.CheckRecordable(w.Home); err != nil && !w.undo {
+			return err
+		}
 		if w.kept.Folder, err = session.StateFolder(); err != nil {
 			return err
 		}

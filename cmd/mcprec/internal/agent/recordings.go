@@ -97,7 +97,12 @@ func (r *recordings) isRecordedBy(ctx context.Context, live store.Session) bool 
 			return false
 		}
 		header, err := store.ParseHeader(e.Payload)
-		return err == nil && header.Processes != nil && slices.Contains(r.lineage, header.Processes.Recorder)
+		if err != nil || header.Processes == nil {
+			return false
+		}
+		// In a shared store another machine may have a process of the same number.
+		recorder := header.Processes.Recorder
+		return slices.Contains(r.lineage, recorder) && (r.db.Folder != "" || recorder.Birth != "")
 	}
 	return false
 }

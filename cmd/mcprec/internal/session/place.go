@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -133,21 +132,18 @@ var (
 	bucketParameters = []string{"endpoint", "region"}
 )
 
-// urlStart is how a URL begins. A single letter before the colon is a drive of Windows.
-var urlStart = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+)://`)
-
 // wanted is the form of a place, for errors.
 const wanted = "want a folder, nats://HOST/STREAM or s3://BUCKET/PREFIX"
 
 // parsePlace reads a folder or the URL of a shared store. Its errors show no credentials.
 func parsePlace(text string) (place, error) {
-	start := urlStart.FindStringSubmatch(text)
-	if start == nil {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found || len(scheme) < 2 || !consistsOf(scheme, letters+digits+"+.-") { // one letter is a drive of Windows
 		return place{folder: text}, nil
 	}
-	p := place{scheme: strings.ToLower(start[1])}
-	rest, query, _ := strings.Cut(text[len(start[0]):], "?")
-	shown := start[0] + rest[strings.LastIndexByte(rest, '@')+1:]
+	p := place{scheme: strings.ToLower(scheme)}
+	rest, query, _ := strings.Cut(rest, "?")
+	shown := scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 	fail := func(format string, args ...any) (place, error) {
 		return place{}, exit.Usagef("the store %s: %s", shown, fmt.Sprintf(format, args...))
 	}
@@ -171,11 +167,15 @@ func parsePlace(text string) (place, error) {
 			return fail("%s is no parameter of %s://; want one of %s", name, p.scheme, strings.Join(allowed, ", "))
 		}
 	}
+	const badUser = "the user and the password before the @ are not written as in a URL; a / is %%2F there"
+	if strings.Contains(path, "@") {
+		return fail(badUser)
+	}
 	var hosts []string
 	for _, host := range strings.Split(authority, ",") {
 		if at := strings.LastIndexByte(host, '@'); at >= 0 {
 			if p.user, err = parseUser(host[:at]); err != nil {
-				return fail("the user and the password before the @ are not written as in a URL")
+				return fail(badUser)
 			}
 			host = host[at+1:]
 		}
@@ -184,7 +184,7 @@ func parsePlace(text string) (place, error) {
 	if p.scheme == bucketScheme {
 		p.name = hosts[0]
 		p.prefix = path
-		if len(hosts) > 1 || !bucketName.MatchString(p.name) {
+		if len(p.name) < 3 || !consistsOf(p.name, letters+digits+"-.") {
 			return fail("%q is not the name of a bucket; want s3://BUCKET/PREFIX", strings.Join(hosts, ","))
 		}
 		return p, nil
@@ -199,18 +199,20 @@ func parsePlace(text string) (place, error) {
 	switch {
 	case path == "":
 		return fail("which stream? Want nats://HOST/STREAM, such as %s://%s/MCPREC", p.scheme, strings.Join(hosts, ","))
-	case !streamName.MatchString(path):
+	case !consistsOf(path, letters+digits+"-_"):
 		return fail("%q is not the name of a stream: want letters, digits, - and _", path)
 	}
 	return p, nil
 }
 
-// bucketName and streamName are the forms of these names. A stream has its name in subjects, whose
-// tokens a dot separates.
-var (
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	streamName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+const (
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits  = "0123456789"
 )
+
+// consistsOf reports whether a text has the characters of a set and no others. It stands for regular
+// expressions, which would be compiled whenever mcprec starts.
+func consistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
 // parseUser reads what stands before the @.
 func parseUser(text string) (*url.Userinfo, error) {
@@ -234,7 +236,7 @@ func isHost(text string) bool {
 		_, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
 		return err == nil && strings.HasSuffix(host, "]")
 	}
-	return host != "" && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
+	return consistsOf(host, letters+digits+".-_")
 }
 
 // String returns the place for messages: without credentials and parameters.
@@ -286,6 +288,9 @@ func OutboxFolder(text string) (string, error) {
 	p, err := parsePlace(text)
 	if err != nil {
 		return "", err
+	}
+	if len(p.hosts) == 0 {
+		return "", fmt.Errorf("the store %s has no outbox", p)
 	}
 	state, err := StateFolder()
 	if err != nil {
