@@ -25,7 +25,8 @@ type Cluster struct {
 
 // Needs is what mcprec's adapter asks of a cluster.
 type Needs struct {
-	MaxMessage int64         `json:"max_message"`  // bytes of the largest message that it sends, headers included
+	MinMessage int64         `json:"min_message"`  // bytes that a message must be able to have, headers included
+	MaxMessage int64         `json:"max_message"`  // bytes of the largest message that it sends
 	HoldBack   time.Duration `json:"hold_back_ns"` // how long an outbox keeps what was acknowledged
 }
 
@@ -42,16 +43,15 @@ type Server struct {
 
 // Account is the account of the credentials: what it may use, and uses. A limit of -1 is none.
 type Account struct {
-	Storage         int64 `json:"storage"`
-	MaxStorage      int64 `json:"max_storage"`
-	Streams         int64 `json:"streams"`
-	MaxStreams      int64 `json:"max_streams"`
-	MaxBytesNeeded  bool  `json:"max_bytes_required"` // a stream without a limit is refused
-	MaxStreamBytes  int64 `json:"max_stream_bytes"`   // of one stream; 0 and -1: no limit
-	MaxConsumers    int64 `json:"max_consumers"`
-	Consumers       int64 `json:"consumers"`
-	MaxAckPending   int64 `json:"max_ack_pending"`
-	ReplicationTier bool  `json:"tiered"` // the limits hold for each number of replicas by itself
+	Storage        int64 `json:"storage"`
+	MaxStorage     int64 `json:"max_storage"`
+	Streams        int64 `json:"streams"`
+	MaxStreams     int64 `json:"max_streams"`
+	MaxBytesNeeded bool  `json:"max_bytes_required"` // a stream without a limit is refused
+	MaxStreamBytes int64 `json:"max_stream_bytes"`   // of one stream; 0 and -1: no limit
+	MaxConsumers   int64 `json:"max_consumers"`
+	Consumers      int64 `json:"consumers"`
+	Tiered         bool  `json:"tiered"` // the limits hold for each number of replicas by itself
 }
 
 // Stream is one of the two streams of a store.
@@ -112,7 +112,9 @@ const (
 	ReadStream     Action = "read a stream's state"
 	GetMessage     Action = "get a message"
 	Consume        Action = "make a consumer"
+	ListSessions   Action = "list the sessions"
 	Purge          Action = "purge a session"
+	Receive        Action = "receive answers"
 )
 
 // Monitor is what the monitoring addresses of servers say.
@@ -185,7 +187,7 @@ func (c *Cluster) reachable(found *findings) bool {
 		case server.Fault == "":
 			if major, minor, ok := release(server.Version); ok && (major < 2 || major == 2 && minor < 12) {
 				found.add(Error, "version", fmt.Sprintf("server %s is nats-server %s", server.label(), server.Version),
-					"an event larger than a message goes as an atomic batch, which an older server than 2.12 does not know: recordings with such an event stop there",
+					"an event larger than a message goes as an atomic batch, which a server before 2.12 does not know: such an event is cut. Before 2.11 nothing is stored at all",
 					"upgrade it to 2.12 or later")
 			}
 		case !reached:
@@ -244,10 +246,14 @@ func (c *Cluster) protection(found *findings) {
 }
 
 func (c *Cluster) payload(found *findings) {
-	if c.MaxPayload > 0 && c.MaxPayload < c.Needs.MaxMessage {
+	switch {
+	case c.MaxPayload <= 0:
+	case c.MaxPayload < c.Needs.MinMessage:
 		found.add(Error, "max_payload", fmt.Sprintf("the servers take messages of at most %s", size(c.MaxPayload)),
-			fmt.Sprintf("mcprec sends messages of up to %s: larger ones are refused, and their sessions stay in the outbox", size(c.Needs.MaxMessage)),
-			"set max_payload: 1MB, which is the default, on every server")
+			fmt.Sprintf("mcprec needs %s, and refuses these servers", size(c.Needs.MinMessage)), "set max_payload: 1MB, which is the default, on every server")
+	case c.MaxPayload < c.Needs.MaxMessage:
+		found.add(Note, "max_payload", fmt.Sprintf("the servers take messages of at most %s", size(c.MaxPayload)),
+			fmt.Sprintf("mcprec sends messages of up to %s where it may; smaller ones are slower", size(c.Needs.MaxMessage)), "set max_payload: 1MB, which is the default, on every server")
 	}
 }
 
@@ -284,16 +290,26 @@ func (c *Cluster) permissions(found *findings) {
 		PublishSummary: {Error, "a recorder with these credentials cannot claim a session, and ships nothing. For someone who only reads this is right"},
 		ReadStream:     {Error, "neither a recorder nor a reader finds the store"},
 		GetMessage:     {Error, "a recorder cannot ask what has arrived, and its outbox is never emptied; nobody reads a session"},
-		Consume:        {Warning, "list, show, tail and why do not work with these credentials. For a recorder this is right"},
+		Consume:        {Warning, "show, tail and why do not work with these credentials. For a recorder this is right"},
+		ListSessions:   {Warning, "list does not work with these credentials. For a recorder this is right"},
+		Receive:        {Error, "neither a recorder nor a reader hears what the server answers"},
 		Purge:          {Note, "rm, prune and archive --delete do not work with these credentials. For a recorder this is right"},
 	}
+	subjects := map[Action][]string{}
+	var denied []Action
 	for _, permission := range c.Permissions {
-		if !permission.Denied {
-			continue
+		if permission.Denied {
+			subjects[permission.Action] = append(subjects[permission.Action], permission.Subject)
+			denied = append(denied, permission.Action)
 		}
-		need := needs[permission.Action]
-		found.add(need.severity, "permission", fmt.Sprintf("these credentials may not %s (%s)", permission.Action, permission.Subject),
-			need.without, "allow the user to publish to that subject, and to subscribe to _INBOX.>")
+	}
+	for _, action := range slices.Compact(slices.Sorted(slices.Values(denied))) {
+		verb := "publish"
+		if action == Receive {
+			verb = "subscribe"
+		}
+		found.add(needs[action].severity, "permission", fmt.Sprintf("these credentials may not %s (%s)", action, strings.Join(subjects[action], ", ")),
+			needs[action].without, "allow the user to "+verb+" to "+strings.Join(subjects[action], " and "))
 	}
 }
 

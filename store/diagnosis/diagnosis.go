@@ -60,6 +60,15 @@ func Worst(list []Finding) (worst Severity) {
 	return worst
 }
 
+// Merge returns the findings of several lists in one, the gravest first.
+func Merge(lists ...[]Finding) []Finding {
+	merged := findings{} // which is no null in JSON
+	for _, list := range lists {
+		merged = append(merged, list...)
+	}
+	return merged.sorted()
+}
+
 func rank(severity Severity) int { return slices.Index([]Severity{Error, Warning, Note}, severity) }
 
 // findings collects what the rules find.

@@ -12,10 +12,12 @@ import (
 func well() *Cluster {
 	stream := func(name, subjects string, isSessions bool, perSubject int64) Stream {
 		return Stream{Name: name, Sessions: isSessions, Storage: "file", Replicas: 3, Retention: "limits", Discard: "new",
-			AtomicPublish: isSessions, MaxMessage: -1, MaxBytes: 100 << 30, Bytes: 1 << 30, MaxMessages: -1, MaxPerSubject: perSubject,
+			AtomicPublish: isSessions, AllowDirect: !isSessions, MaxMessage: -1, MaxBytes: 100 << 30, Bytes: 1 << 30, MaxMessages: -1, MaxPerSubject: perSubject,
 			Subjects: []string{subjects}, Wanted: subjects, Clustered: true, Leader: "n1",
 			Followers: []Follower{{Name: "n2", Current: true}, {Name: "n3", Current: true}}}
 	}
+	entries := stream("MCPREC_META", "mcprec.m.>", false, 1)
+	entries.Discard, entries.MaxBytes = "old", -1
 	server := func(name string) Server {
 		return Server{Address: name + ".example:4222", Name: name, Version: "2.15.2", TLS: true, Named: true, RoundTrip: time.Millisecond}
 	}
@@ -23,11 +25,11 @@ func well() *Cluster {
 		Address: "nats://n1.example,n2.example,n3.example/MCPREC", Credentials: true, JetStream: true, MaxPayload: 1 << 20,
 		Servers:     []Server{server("n1"), server("n2"), server("n3")},
 		Account:     &Account{Storage: 1 << 30, MaxStorage: -1, MaxStreams: -1},
-		Streams:     []Stream{stream("MCPREC", "mcprec.s.*", true, -1), stream("MCPREC_META", "mcprec.m.*", false, 1)},
+		Streams:     []Stream{stream("MCPREC", "mcprec.s.*", true, -1), entries},
 		Permissions: []Permission{{Action: PublishEvents, Subject: "mcprec.s.*"}, {Action: Purge, Subject: "$JS.API.STREAM.PURGE.MCPREC"}},
 		Clock:       &Clock{Ahead: 20 * time.Millisecond, Latency: time.Millisecond},
 		Monitor:     &Monitor{Servers: []MonitoredServer{{Address: "http://n1.example:8222", Name: "n1", SyncAlways: true, ClusterSize: 3}}},
-		Needs:       Needs{MaxMessage: 600 << 10, HoldBack: 5 * time.Minute},
+		Needs:       Needs{MinMessage: 20 << 10, MaxMessage: 600 << 10, HoldBack: 5 * time.Minute},
 	}
 }
 
@@ -68,7 +70,8 @@ func TestCluster(t *testing.T) {
 		{"no TLS on this machine, by name", func(c *Cluster) { c.Servers[0].Address, c.Servers[0].TLS = "localhost:4222", false }, ""},
 		{"no TLS on this machine, version 6", func(c *Cluster) { c.Servers[0].Address, c.Servers[0].TLS = "[::1]:4222", false }, ""},
 		{"no credentials", func(c *Cluster) { c.Credentials = false }, "warning credentials: the servers let this machine in"},
-		{"small messages", func(c *Cluster) { c.MaxPayload = 64 << 10 }, "error max_payload: the servers take messages of at most 64 KiB"},
+		{"very small messages", func(c *Cluster) { c.MaxPayload = 8 << 10 }, "error max_payload: the servers take messages of at most 8 KiB"},
+		{"small messages", func(c *Cluster) { c.MaxPayload = 64 << 10 }, "note max_payload: the servers take messages of at most 64 KiB"},
 
 		{"no stream yet", sessions(func(s *Stream) { *s = Stream{Name: "MCPREC", Missing: true} }), "note stream: there is no stream MCPREC yet"},
 		{"a stream that does not answer", sessions(func(s *Stream) { s.Fault = "timeout" }), "error stream: stream MCPREC does not answer: timeout"},
@@ -83,18 +86,18 @@ func TestCluster(t *testing.T) {
 		{"interest", sessions(func(s *Stream) { s.Retention = "interest" }), "error retention: stream MCPREC has the retention interest"},
 		{"discard old", sessions(func(s *Stream) { s.Discard = "old" }), "error discard: stream MCPREC discards its oldest"},
 		{"few messages a session", sessions(func(s *Stream) { s.MaxPerSubject = 10 }), "error max_per_subject: stream MCPREC keeps 10 messages of a session"},
-		{"many messages about a session", meta(func(s *Stream) { s.MaxPerSubject = -1 }), "warning max_per_subject: stream MCPREC_META keeps older"},
-		{"a maximal age", sessions(func(s *Stream) { s.MaxAge = 24 * time.Hour }), "warning max_age: stream MCPREC deletes messages after 24h"},
-		{"a small maximal age", sessions(func(s *Stream) { s.MaxAge = time.Minute }), "error max_age: stream MCPREC deletes messages after 1m"},
+		{"many messages about a session", meta(func(s *Stream) { s.MaxPerSubject = -1 }), "error max_per_subject: stream MCPREC_META keeps older"},
+		{"a maximal age", sessions(func(s *Stream) { s.MaxAge = 24 * time.Hour }), "error max_age: stream MCPREC deletes messages after 24h"},
+		{"a limit of the entries", meta(func(s *Stream) { s.MaxBytes = 1 << 30 }), "error limits: stream MCPREC_META has a limit"},
+		{"discard old without a limit", sessions(func(s *Stream) { s.Discard, s.MaxBytes = "old", -1 }), "warning max_bytes: stream MCPREC has no limit"},
 		{"no purge", sessions(func(s *Stream) { s.DenyPurge = true }), "note deny_purge: stream MCPREC cannot be purged"},
 		{"sealed", sessions(func(s *Stream) { s.Sealed = true }), "error sealed: stream MCPREC is sealed"},
 		{"a mirror", sessions(func(s *Stream) { s.Mirror, s.Subjects = true, nil }), "error mirror: stream MCPREC is a mirror"},
 		{"other subjects", sessions(func(s *Stream) { s.Subjects = []string{"other.*"} }), "error subjects: stream MCPREC takes other.*"},
 		{"small messages in a stream", sessions(func(s *Stream) { s.MaxMessage = 1 << 10 }), "error max_message: stream MCPREC takes messages of at most 1 KiB"},
 		{"no atomic batches", sessions(func(s *Stream) { s.AtomicPublish = false }), "error atomic_publish: stream MCPREC does not allow"},
-		{"direct reads", meta(func(s *Stream) { s.AllowDirect = true }), "warning allow_direct: any replica of stream MCPREC_META"},
+		{"no direct reads", meta(func(s *Stream) { s.AllowDirect = false }), "error allow_direct: stream MCPREC_META has no direct get"},
 		{"no limit", sessions(func(s *Stream) { s.MaxBytes = -1 }), "warning max_bytes: stream MCPREC has no limit"},
-		{"no limit of the summaries", meta(func(s *Stream) { s.MaxBytes = -1 }), ""},
 		{"fairly full", sessions(func(s *Stream) { s.Bytes = 80 << 30 }), "warning room: stream MCPREC has 80 GiB of 100 GiB"},
 		{"nearly full", sessions(func(s *Stream) { s.Bytes = 95 << 30 }), "error room: stream MCPREC has 95 GiB of 100 GiB"},
 		{"full of messages", sessions(func(s *Stream) { s.MaxMessages, s.Messages = 10, 10 }), "error room: stream MCPREC has 10 of 10 messages"},
@@ -103,6 +106,8 @@ func TestCluster(t *testing.T) {
 		{"no publishing", deny(PublishEvents), "error permission: these credentials may not publish events (s)"},
 		{"no getting", deny(GetMessage), "error permission: these credentials may not get a message (s)"},
 		{"no consumers", deny(Consume), "warning permission: these credentials may not make a consumer"},
+		{"no answers", deny(Receive), "error permission: these credentials may not receive answers"},
+		{"no purging in either stream", func(c *Cluster) { deny(Purge)(c); deny(Purge)(c) }, "note permission: these credentials may not purge a session (s, s)"},
 		{"no purging", deny(Purge), "note permission: these credentials may not purge a session"},
 
 		{"no monitoring", func(c *Cluster) { c.Monitor = nil }, "note sync_interval: how soon the servers write to the disk is not known"},

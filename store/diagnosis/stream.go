@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // stream applies the rules for one stream.
@@ -33,7 +32,7 @@ func (c *Cluster) replicas(found *findings, stream *Stream) {
 	switch {
 	case stream.Storage != "file" && stream.Storage != "":
 		found.add(Error, "storage", fmt.Sprintf("stream %s is kept in %s", stream.Name, stream.Storage),
-			"every session is gone when its servers restart", "make it anew with --storage file: a stream cannot be changed so")
+			"every session would be gone when its servers restart; mcprec refuses the stream", "make it anew with --storage file: a stream cannot be changed so")
 	case stream.Replicas < 3 && servers >= 3:
 		found.add(Error, "replicas", fmt.Sprintf("stream %s has %s in a cluster of %d servers", stream.Name, copies(stream.Replicas), servers),
 			lossOf(stream.Replicas), edit+" --replicas 3")
@@ -85,30 +84,29 @@ func (s *Stream) keeping(found *findings) {
 	edit := "nats stream edit " + s.Name
 	if s.Retention != "limits" && s.Retention != "" {
 		found.add(Error, "retention", fmt.Sprintf("stream %s has the retention %s", s.Name, s.Retention),
-			"the server deletes what a reader has read", "make it anew with --retention limits: a stream cannot be changed so")
+			"the server would delete what a reader has read; mcprec refuses the stream", "make it anew with --retention limits: a stream cannot be changed so")
 	}
-	if s.Discard == "old" {
+	limited := s.MaxBytes > 0 || s.MaxMessages > 0
+	switch {
+	case s.Sessions && s.Discard == "old" && limited:
 		found.add(Error, "discard", fmt.Sprintf("stream %s discards its oldest messages when it is full", s.Name),
-			"the beginnings of sessions go, without a word; with discard new a recorder keeps in its outbox what finds no room", edit+" --discard new")
+			"the beginnings of sessions would go without a word, and mcprec refuses the stream; with discard new a recorder keeps in its outbox what finds no room", edit+" --discard new")
+	case !s.Sessions && limited:
+		found.add(Error, "limits", fmt.Sprintf("stream %s has a limit", s.Name),
+			"sessions would be gone from the lists when it is full; mcprec refuses the stream. An entry has some hundred bytes", edit+" --max-bytes=-1 --max-msgs=-1")
 	}
 	switch {
 	case s.Sessions && s.MaxPerSubject > 0:
 		found.add(Error, "max_per_subject", fmt.Sprintf("stream %s keeps %s of a session", s.Name, plural(int(s.MaxPerSubject), "message")),
-			"the beginning of a longer session is lost, or its rest is refused", edit+" --max-msgs-per-subject=-1")
+			"of a longer session the beginning would be lost, or the rest refused; mcprec refuses the stream", edit+" --max-msgs-per-subject=-1")
 	case !s.Sessions && s.MaxPerSubject != 1:
-		found.add(Warning, "max_per_subject", fmt.Sprintf("stream %s keeps older messages about a session", s.Name),
-			"it should keep the last one only; the others take room and are never read", edit+" --max-msgs-per-subject 1")
+		found.add(Error, "max_per_subject", fmt.Sprintf("stream %s keeps older entries of a session", s.Name),
+			"it must keep the last one only; mcprec refuses the stream", edit+" --max-msgs-per-subject=1")
 	}
 	if s.MaxAge > 0 {
-		severity, why := Warning, "messages go by their own age: of a session that was recorded for longer, the beginning goes first"
-		if s.MaxAge < 10*time.Minute {
-			severity, why = Error, "sessions go while they are recorded"
-		}
-		if !s.Sessions {
-			why = "what is known of a session goes before or after the session itself"
-		}
-		found.add(severity, "max_age", fmt.Sprintf("stream %s deletes messages after %v", s.Name, s.MaxAge),
-			why, edit+" --max-age=0s, and delete whole sessions: mcprec store prune --older-than 30d, or store archive --delete")
+		found.add(Error, "max_age", fmt.Sprintf("stream %s deletes messages after %v", s.Name, s.MaxAge),
+			"messages would go by their own age, and of a long session the beginning first; mcprec refuses the stream",
+			edit+" --max-age=0s, and delete whole sessions: mcprec store prune --older-than 30d, or store archive --delete")
 	}
 	if s.DenyPurge {
 		found.add(Note, "deny_purge", fmt.Sprintf("stream %s cannot be purged", s.Name), "rm, prune and archive --delete do not work; no limit of a session's age can be kept", "")
@@ -128,25 +126,26 @@ func (s *Stream) taking(found *findings, needs Needs) {
 		found.add(Error, "subjects", fmt.Sprintf("stream %s takes %s", s.Name, strings.Join(s.Subjects, ", ")),
 			fmt.Sprintf("mcprec publishes to %s, which nobody keeps", s.Wanted), edit+" --subjects '"+s.Wanted+"'")
 	}
-	if s.MaxMessage > 0 && s.MaxMessage < needs.MaxMessage {
+	if s.MaxMessage > 0 && s.MaxMessage < needs.MinMessage {
 		found.add(Error, "max_message", fmt.Sprintf("stream %s takes messages of at most %s", s.Name, size(s.MaxMessage)),
-			fmt.Sprintf("mcprec sends messages of up to %s: larger ones are refused, and their sessions stay in the outbox", size(needs.MaxMessage)),
-			edit+" --max-msg-size=-1")
+			fmt.Sprintf("mcprec needs %s: what it sends is refused, and stays in the outbox", size(needs.MinMessage)), edit+" --max-msg-size=-1")
 	}
 	if s.Sessions && !s.AtomicPublish {
 		found.add(Error, "atomic_publish", fmt.Sprintf("stream %s does not allow atomic batches", s.Name),
-			"an event larger than a message goes as one: a session with such an event stops there", edit+" --allow-batch")
+			"an event larger than a message goes as one: such an event is cut", edit+" --allow-batch")
 	}
-	if s.AllowDirect {
-		found.add(Warning, "allow_direct", fmt.Sprintf("any replica of stream %s answers a question for a message", s.Name),
-			"a replica may know less than what was acknowledged: a reader may see a session shorter than it is", edit+" --no-allow-direct")
+	if !s.Sessions && !s.AllowDirect {
+		found.add(Error, "allow_direct", fmt.Sprintf("stream %s has no direct get", s.Name), "lists are read by it; mcprec refuses the stream", edit+" --allow-direct")
 	}
 }
 
 // room says how full the stream is.
 func (s *Stream) room(found *findings) {
 	edit := "nats stream edit " + s.Name
-	if s.Sessions && s.MaxBytes <= 0 {
+	if !s.Sessions {
+		return
+	}
+	if s.MaxBytes <= 0 {
 		found.add(Warning, "max_bytes", fmt.Sprintf("stream %s has no limit", s.Name),
 			"it grows until the disk of a server is full, and then every stream of that server stops", edit+" --max-bytes=…, somewhat less than the smallest disk; and delete sessions by a timer (mcprec store prune)")
 	}

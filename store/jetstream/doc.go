@@ -46,7 +46,7 @@
 // options.go is the URL, link.go the connection and what its errors mean, streams.go makes and checks
 // the two streams, message.go the header of a message, logs.go the stream of chunks, entry.go and
 // meta.go the entries, store.go the Store with appending and deleting, claim.go claims, read.go reading
-// and following, list.go listing and summaries.
+// and following, list.go listing and summaries, inspect.go what mcprec store doctor asks.
 //
 // # What it refuses to do
 //

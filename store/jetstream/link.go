@@ -62,24 +62,8 @@ func dial(ctx context.Context, options Options) (*link, error) {
 			}
 		}),
 	}
-	if options.TLS {
-		settings = append(settings, nats.Secure())
-	}
-	if options.CA != "" {
-		settings = append(settings, nats.RootCAs(options.CA))
-	}
-	if options.Creds != "" {
-		settings = append(settings, nats.UserCredentials(options.Creds))
-	}
-	if user := options.User; user != nil {
-		if password, ok := user.Password(); ok {
-			settings = append(settings, nats.UserInfo(user.Username(), password))
-		} else {
-			settings = append(settings, nats.Token(user.Username()))
-		}
-	}
 	var err error
-	l.conn, err = nats.Connect(options.addresses(), settings...)
+	l.conn, err = nats.Connect(options.addresses(), append(settings, options.protection()...)...)
 	if err != nil {
 		return nil, explainDial(err, options)
 	}
@@ -89,6 +73,27 @@ func dial(ctx context.Context, options Options) (*link, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// protection returns the settings of TLS and of the user.
+func (o Options) protection() (settings []nats.Option) {
+	if o.TLS {
+		settings = append(settings, nats.Secure())
+	}
+	if o.CA != "" {
+		settings = append(settings, nats.RootCAs(o.CA))
+	}
+	if o.Creds != "" {
+		settings = append(settings, nats.UserCredentials(o.Creds))
+	}
+	if user := o.User; user != nil {
+		if password, ok := user.Password(); ok {
+			settings = append(settings, nats.UserInfo(user.Username(), password))
+		} else {
+			settings = append(settings, nats.Token(user.Username()))
+		}
+	}
+	return settings
 }
 
 // explainDial says what a failure to connect means.

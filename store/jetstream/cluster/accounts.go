@@ -54,7 +54,7 @@ func newAccounts(t testing.TB, c *Cluster, dir string) *Accounts {
 	systemClaims := jwt.NewAccountClaims(systemKey)
 	systemClaims.Name = "SYS"
 	a.systemJWT = a.text(systemClaims.Encode(a.operator))
-	a.systemCreds = a.credentials("system", system)
+	a.systemCreds = a.credentials("system", system, jwt.Permissions{})
 
 	a.tenant, a.tenantKey = a.key(nkeys.CreateAccount())
 	a.claims = jwt.NewAccountClaims(a.tenantKey)
@@ -84,14 +84,21 @@ func (a *Accounts) text(text string, err error) string {
 // AddUser makes a user of the tenant and returns the path of a file with the user's credentials.
 func (a *Accounts) AddUser(name string) string {
 	a.t.Helper()
-	return a.credentials(name, a.tenant)
+	return a.credentials(name, a.tenant, jwt.Permissions{})
 }
 
-func (a *Accounts) credentials(name string, account nkeys.KeyPair) string {
+// AddUserWith is AddUser for a user with permissions.
+func (a *Accounts) AddUserWith(name string, permissions jwt.Permissions) string {
+	a.t.Helper()
+	return a.credentials(name, a.tenant, permissions)
+}
+
+func (a *Accounts) credentials(name string, account nkeys.KeyPair, permissions jwt.Permissions) string {
 	a.t.Helper()
 	user, userKey := a.key(nkeys.CreateUser())
 	claims := jwt.NewUserClaims(userKey)
 	claims.Name = name
+	claims.Permissions = permissions
 	seed, err := user.Seed()
 	if err != nil {
 		a.t.Fatal(err)
