@@ -25,7 +25,7 @@ const goSDK = "github.com/modelcontextprotocol/go-sdk"
 
 // shared are the modules that two packages may import. Zstd is two things: a form of the store's
 // own, and a coding that peers choose. A file lock keeps the living spools of the store, and two
-// mcprec from editing a client's configuration at once. The SDK is what an adapter is for, and what
+// mcprec from editing a client's configuration at once; mcprec store doctor tries whether locks work. The SDK is what an adapter is for, and what
 // mcprec mcp is made with.
 var shared = []string{"github.com/klauspost/compress", "github.com/gofrs/flock", goSDK}
 
@@ -98,15 +98,16 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/process":      {"cmd/mcprec/internal/exit"},
 	"cmd/mcprec/internal/report":       nil,
 	"cmd/mcprec/internal/session": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/process", "cmd/mcprec/internal/terminal",
-		"store", "store/boltstore", "store/foreign", "store/jsonl", "store/mask", "replay/timeline", "replay/filter", "replay/phrase", "replay/state", "replay/summary", "transport", "transport/mcp"},
+		"store", "store/boltstore", "store/diagnosis", "store/foreign", "store/jetstream", "store/jsonl", "store/mask", "replay/timeline", "replay/filter", "replay/phrase", "replay/state", "replay/summary", "transport", "transport/mcp"},
 	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/outfile", "cmd/mcprec/internal/terminal", "store", "replay/phrase"},
 	"cmd/mcprec/internal/recording": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/outfile", "cmd/mcprec/internal/process", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session",
 		"cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/jsonl", "recorder", "recorder/httptap", "recorder/outage",
 		"recorder/procstate", "replay/phrase", "fixtures"},
 	"cmd/mcprec/internal/driving": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "transport", "store",
 		"store/memstore", "recorder", "recorder/httptap", "replay/match", "replay/phrase", "replay/standin"},
-	"cmd/mcprec/internal/advice": {"cmd/mcprec/internal/terminal", "replay/match"},
-	"cmd/mcprec/internal/notice": {"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "replay/match", "replay/phrase", "replay/standin"},
+	"cmd/mcprec/internal/advice":  {"cmd/mcprec/internal/terminal", "replay/match"},
+	"cmd/mcprec/internal/sharing": {"cmd/mcprec/internal/retention", "cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "store/diagnosis", "replay/phrase", "github.com/gofrs/flock"},
+	"cmd/mcprec/internal/notice":  {"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "replay/match", "replay/phrase", "replay/standin"},
 
 	"cmd/mcprec/internal/agent": {"cmd/mcprec/internal/comparing", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/process", "cmd/mcprec/internal/report",
 		"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/jsonl", "recorder/procstate",
@@ -131,6 +132,7 @@ var mayImport = map[string][]string{
 		"cmd/mcprec/internal/report",
 		"cmd/mcprec/internal/retention",
 		"cmd/mcprec/internal/session",
+		"cmd/mcprec/internal/sharing",
 		"cmd/mcprec/internal/terminal",
 		"cmd/mcprec/internal/view",
 		"transport",

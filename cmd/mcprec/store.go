@@ -19,6 +19,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/sharing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -29,10 +30,15 @@ func storeCommands() []*cobra.Command {
 	return []*cobra.Command{newVerify(), newRepair(), newCompact(), newPrune(), newKeep(), newStats()}
 }
 
+// sharingCommands returns the commands for a store that several machines share.
+func sharingCommands() []*cobra.Command {
+	return []*cobra.Command{newDoctor()}
+}
+
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store COMMAND",
-		Short: "Keep the store: verify, repair, compact, prune, keep, stats",
+		Short: "Keep the store: verify, repair, compact, prune, keep, stats, doctor",
 		Example: `  mcprec store stats
   mcprec store verify
   mcprec store prune --older-than 30d --dry-run`,
@@ -45,6 +51,7 @@ func newStore() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(storeCommands()...)
+	cmd.AddCommand(sharingCommands()...)
 	return cmd
 }
 
@@ -511,4 +518,52 @@ func (x *statistics) text(w io.Writer) error {
 		fmt.Fprintf(w, "%d more with --format json\n", n)
 	}
 	return nil
+}
+
+func newDoctor() *cobra.Command {
+	var h home
+	var monitor []string
+	var format string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is wrong with where the store is, and what to change",
+		Long: `doctor looks at where the store is, not at the sessions in it (mcprec store verify does).
+It says what it found, why it matters, and what to change.
+
+  an error     events are lost, or will be; or something that mcprec needs does not work
+  a warning    it works, and will not when something else fails; or others can see it
+  a note       good to know
+
+Of a nats:// store it asks each server: the version, JetStream, TLS, how far away it is and by how
+much the clocks differ; of the streams how many replicas they have and whether these follow, how
+full they are, and every setting by which events are lost; of the credentials what they may do.
+Nothing changes: what is tried is refused by the server for another reason. How soon the servers
+write to the disk an ordinary account may not ask; --monitor names the monitoring addresses of
+servers (http_port), which say it.
+
+Of an s3:// store it tries to list, put, get and delete, with an object that it removes again, and
+whether a second put over it is refused. Of a folder it looks at rights, the file system, the room
+on the disk, and whether locks work. What waits on this machine for shared stores it says, too.
+
+--format json prints one object: store; cluster, bucket or folder with the facts; outboxes;
+findings, each with severity, rule, found, why and change.`,
+		Example: `  mcprec store doctor
+  mcprec store doctor --store 'nats://n1,n2,n3/MCPREC?creds=team.creds' --monitor http://n1:8222
+  mcprec store doctor --store 's3://recordings/mcp?endpoint=https://minio.example' --format json`,
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, h, monitor, format) },
+	}
+	h.addFlags(cmd)
+	cmd.Flags().StringArrayVar(&monitor, "monitor", nil, "the monitoring `URL` of a NATS server, as http://host:8222; may be repeated")
+	addChoice(cmd, &format, "format", "text or json", "text", "json")
+	return cmd
+}
+
+func runDoctor(cmd *cobra.Command, home home, monitor []string, format string) error {
+	found, err := sharing.Diagnose(cmd.Context(), home.Home, monitor)
+	if err != nil {
+		return err
+	}
+	return printReport(cmd, format, single(found.Passed(), found, found.Text))
 }

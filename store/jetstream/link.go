@@ -45,7 +45,8 @@ func dial(ctx context.Context, options Options) (*link, error) {
 	l := &link{options: options}
 	timeout := dialTime
 	if deadline, ok := ctx.Deadline(); ok {
-		timeout = max(min(timeout, time.Until(deadline)), time.Millisecond)
+		each := time.Until(deadline) / time.Duration(len(options.Servers)) // one after the other is asked
+		timeout = max(min(timeout, each), time.Millisecond)
 	}
 	settings := []nats.Option{
 		nats.Name(options.Name), nats.Timeout(timeout), nats.MaxReconnects(-1),

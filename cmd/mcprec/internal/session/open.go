@@ -9,6 +9,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/diagnosis"
+	"github.com/mcprec/mcprec/store/jetstream"
 )
 
 // This file alone knows which kinds of stores there are. All else of the command asks a [Store] for
@@ -108,9 +110,62 @@ func openFolder(p place, options RecordOptions) (*Store, error) {
 	return &Store{Store: db, Folder: db.Info().Location, place: p, asIs: true}, nil
 }
 
+// openIn is how long opening a shared store may take: a reader that waits longer takes it for hung.
+const openIn = 5 * time.Second
+
+// holdBack is how long a recorder's machine keeps what a shared store has acknowledged.
+const holdBack = 5 * time.Minute
+
 // openShared opens a shared store.
-func openShared(_ context.Context, p place) (store.Store, error) {
-	return nil, exit.Usagef("%s: %s:// is not built in yet", p, p.scheme)
+func openShared(ctx context.Context, p place) (store.Store, error) {
+	ctx, stop := context.WithTimeout(ctx, openIn)
+	defer stop()
+	if p.scheme == bucketScheme {
+		return nil, exit.Usagef("%s: %s:// is not built in yet", p, p.scheme)
+	}
+	options, err := p.cluster()
+	if err != nil {
+		return nil, err
+	}
+	return jetstream.Open(ctx, options)
+}
+
+// cluster returns the options of a store in NATS JetStream.
+func (p place) cluster() (jetstream.Options, error) {
+	options, err := jetstream.ParseURL(p.whole())
+	options.Name = "mcprec"
+	return options, err
+}
+
+// Facts are what can be learned of where a store is. One of them is there.
+type Facts struct {
+	Place   string // without credentials
+	Folder  string // of a store in a folder: it has no further facts here
+	Cluster *diagnosis.Cluster
+}
+
+// Inspect gathers the facts of a store that may not answer. monitor are the monitoring URLs of NATS
+// servers.
+func Inspect(ctx context.Context, home Home, monitor []string) (Facts, error) {
+	p, err := home.place()
+	if err != nil {
+		return Facts{}, err
+	}
+	facts := Facts{Place: p.String()}
+	switch p.scheme {
+	case "":
+		facts.Folder = p.folder
+	case natsScheme, tlsScheme:
+		options, err := p.cluster()
+		if err != nil {
+			return facts, p.hidden(err)
+		}
+		facts.Cluster = jetstream.Inspect(ctx, options, monitor)
+		facts.Cluster.Needs.HoldBack = holdBack
+	default:
+		_, err = openShared(ctx, p)
+	}
+	return facts, err
 }
 
 // openOutbox opens the outbox of a shared store.
