@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
@@ -69,7 +70,7 @@ passed on, and record ends at once if a signal asked for it, else when that outp
 been silent for 250 ms. While the client is there and the other process still reads
 what it says, the session goes on.
 
-` + targetHelp + `mcprec help masking says what becomes of secrets, mcprec help storage where sessions are
+` + targetHelp + observersHelp + `mcprec help masking says what becomes of secrets, mcprec help storage where sessions are
 kept and what happens when the disk fails or is full.`,
 		Example: `  mcprec record -- npx -y @modelcontextprotocol/server-everything
   mcprec record --label nightly -o session.jsonl -- ./server --stdio
@@ -109,6 +110,8 @@ kept and what happens when the disk fails or is full.`,
 	completeWords(cmd, "keep-age", "off", "7d", "30d", "26w")
 	f.BoolVar(&o.rec.Strict, "strict", false, "end the session rather than let something pass unrecorded")
 	addRemoteFlags(cmd, &o.rec.Remote, "target", "record the HTTP server whose MCP endpoint is `URL`", "with --target: the `ADDRESS` for clients")
+	f.StringVar(&o.rec.Metrics, "metrics", "", "tell a Prometheus server on this machine at `ADDRESS`, such as 127.0.0.1:9464,\nhow the recording goes; with port 0 stderr says which port it is")
+	f.StringVar(&o.rec.OTLP, "otlp", "", "send each call as a span to the OpenTelemetry collector at `URL`, such as\nhttp://localhost:4318, with the headers of $OTEL_EXPORTER_OTLP_HEADERS")
 	f.BoolVar(&o.rec.Split, "split", false, "with --target: give each exchange without a session id a recording of its own")
 	return cmd
 }
@@ -129,6 +132,15 @@ URL. Where URL cannot be reached or breaks off, the client's connection is close
 stderr says why. Each MCP session becomes a recording of its own, which ends a few seconds
 after the session, so that it has what comes late; requests without a session id share one
 recording. Headers with credentials pass, and are not recorded. An interrupt ends it.
+
+`
+
+const observersHelp = `--metrics and --otlp tell others what is recorded, beside the session, which waits for
+neither. --metrics answers only on this machine, with numbers and no text of a session: live
+and stuck sessions, frames, what is lost or waits, open calls; if the port is taken, stderr
+says so and the session goes on. --otlp sends the spans of mcprec export --format otlp,
+masked, within a second after each call has ended; those that the collector does not take
+are dropped, and stderr says at the end how many.
 
 `
 
@@ -165,6 +177,7 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 		fmt.Fprintf(std.Err, "mcprec: %s\n", warning)
 	}
 	options.Stuck = stuckIn
+	options.StuckAfter = explain.StuckAfter
 	if o.rec.Target != "" {
 		return recording.Target(ctx, std, options)
 	}

@@ -51,6 +51,7 @@ type Options struct {
 	Mask   bool // keep no secrets
 	Strict bool // end the session rather than pass a frame unrecorded
 	Budget retention.Budget
+	Observers
 
 	Remote      // of a server over HTTP
 	Split  bool // each exchange without a session id is a recording
@@ -73,6 +74,7 @@ type recording struct {
 	failed atomic.Bool    // fail was called
 
 	attended bool // with a target: a person sees standard error
+	observers
 }
 
 // newRecording checks the options, and limits the memory of the process.
@@ -108,6 +110,9 @@ func Command(std process.Streams, options Options, command []string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.observe(); err != nil {
+		return err
+	}
 	process.KeepPipeErrors()
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, process.ForwardedSignals()...)
@@ -130,6 +135,7 @@ func Command(std process.Streams, options Options, command []string) error {
 		r.say("recording session %s; a client is to speak on standard input, here the keyboard; ^D ends it", rec.ID())
 	}
 	endTidying := r.tidyBeside()
+	endFollowing := r.follow(rec)
 	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
 	if err != nil {
 		return err
@@ -139,7 +145,7 @@ func Command(std process.Streams, options Options, command []string) error {
 		s = &exit.Status{Code: exit.Lost}
 	}
 	rec.Seal()
-	if !r.finishUnderSignals(rec, signals, endTidying) && s.Code == exit.Fine && s.Signal == nil {
+	if !r.finishUnderSignals(rec, signals, endFollowing, endTidying) && s.Code == exit.Fine && s.Signal == nil {
 		s.Code = exit.Lost
 	}
 	return s
@@ -215,12 +221,14 @@ var errGivenUp = errors.New("given up at a second signal")
 // recorded and written. Everything is in the spool by now, and the next mcprec can do the
 // rest, so a signal ends the work. But no other process writes the file of --out: only a second
 // signal gives the file up, with a message.
-func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os.Signal, endTidying func()) (whole bool) {
+func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os.Signal, endFollowing, endTidying func()) (whole bool) {
 	ctx, giveUp := context.WithCancelCause(context.Background())
 	defer giveUp(nil)
 	finished := make(chan bool, 1)
 	go func() {
 		sum := rec.Close()
+		endFollowing()
+		r.endObserving()
 		whole := r.report(ctx, sum)
 		if r.db == nil || errors.Is(sum.Err, outage.ErrNoAnswer) { // closing the store would wait for the disk
 			finished <- false

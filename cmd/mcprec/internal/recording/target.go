@@ -42,6 +42,10 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	case target.Path == "":
 		target.Path = "/"
 	}
+	if err := r.observe(); err != nil {
+		return err
+	}
+	defer r.endObserving()
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", options.Listen, err)
@@ -68,27 +72,35 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 // sessions, and reports whether all was recorded.
 func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listener net.Listener, target *url.URL) (whole bool, err error) {
 	var faulty atomic.Bool
-	var tidying sync.WaitGroup
-	defer tidying.Wait()
+	var ending sync.WaitGroup // what sessions leave to do at their end
+	defer ending.Wait()
 	defer r.tidyBeside()()
+	var following sync.Map // what ends the observers of a session, by its id
 	header := r.header()
 	header.URL = target.String()
 	tap := httptap.New(httptap.Options{
 		Open: func(header store.Header) *recorder.Recorder {
 			rec, err := recorder.New(context.Background(), r.db, header, r.options()...)
 			if err != nil {
-				return r.unrecorded(err)
+				rec = r.unrecorded(err)
+				_, end := r.count(rec)
+				following.Store(rec.ID(), end)
+				return rec
 			}
+			following.Store(rec.ID(), r.follow(rec))
 			if r.attended {
 				r.say("session %s begins", rec.ID())
 			}
 			return rec
 		},
 		Done: func(sum recorder.Summary) {
+			if end, ok := following.LoadAndDelete(sum.ID); ok {
+				ending.Go(end.(func()))
+			}
 			if !r.report(context.Background(), sum) {
 				faulty.Store(true)
 			}
-			tidying.Go(func() { r.tidy(tidyPatience) })
+			ending.Go(func() { r.tidy(tidyPatience) })
 		},
 		Path: target.Path, Split: r.Split, Together: r.Join, Header: header,
 	})
