@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +45,13 @@ func firstOf(args []string) string {
 func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var h home
 	h.Place, _ = cmd.Flags().GetString("store")
-	db, err := session.OpenAsIs(cmd.Context(), h.Home)
+	ctx := cmd.Context()
+	if isShared, _ := h.IsShared(); isShared { // a shell waits for the answer, and a server may be down
+		patient, stop := context.WithTimeout(ctx, 3*time.Second)
+		defer stop()
+		ctx = patient
+	}
+	db, err := session.OpenAsIs(ctx, h.Home)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -54,7 +62,7 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 	}
 	var ids []cobra.Completion
 	seen := map[string]bool{}
-	for s, err := range db.Sessions(cmd.Context(), store.Query{Newest: true, Limit: 200}) {
+	for s, err := range db.Sessions(ctx, store.Query{Newest: true, Limit: 200}) {
 		if err != nil {
 			continue
 		}

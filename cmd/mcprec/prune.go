@@ -95,7 +95,7 @@ func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 	defer closeInto(&err, db)
 	_, unmeasured := db.Measurer()
 	if unmeasured != nil && options.limits.MaxSize != nil {
-		return fmt.Errorf("prune --max-size: %w", unmeasured)
+		return exit.Usagef("prune --max-size: %w", unmeasured)
 	}
 	p := &pruning{pruneOptions: options, cmd: cmd, db: db, measured: unmeasured == nil}
 	again := true
@@ -280,7 +280,7 @@ it is.`,
 			defer closeInto(&err, db)
 			folder, err := db.Keeper()
 			if err != nil {
-				return fmt.Errorf("store keep: %w", err)
+				return exit.Usagef("store keep: %w", err)
 			}
 			for _, arg := range args {
 				found, err := db.Find(cmd.Context(), arg)
@@ -388,7 +388,7 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 	defer closeInto(&err, db)
 	compactor, err := db.Compactor()
 	if err != nil {
-		return fmt.Errorf("store compact: %w", err)
+		return exit.Usagef("store compact: %w", err)
 	}
 	var before, after int64
 	err = compactor.Compact(cmd.Context(), 0, func(c store.Compacted) {

@@ -237,7 +237,7 @@ func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 	defer closeInto(&err, db)
 	repairer, err := db.Repairer()
 	if err != nil {
-		return fmt.Errorf("store repair: %w", err)
+		return exit.Usagef("store repair: %w", err)
 	}
 	damaged := uint64(0)
 	lost := false

@@ -12,9 +12,14 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
+// callID returns the id of a session of oneCall.
+func callID(n int) store.SessionID {
+	return store.SessionID(fmt.Sprintf("0000000%d-0000-4000-8000-000000000000", n))
+}
+
 // oneCall returns the log of a session with a call of a tool, sealed or not.
 func oneCall(n int, sealed bool) []store.Event {
-	id := store.SessionID(fmt.Sprintf("0000000%d-0000-4000-8000-000000000000", n))
+	id := callID(n)
 	events := []store.Event{
 		{Seq: 1, Kind: store.Opened, Payload: store.Header{ID: id, Start: time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC), Transport: "stdio"}.Encode()},
 		{Seq: 2, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search"}}`)},
