@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -35,15 +34,19 @@ const (
 	defaultLease  = 35 * time.Second
 )
 
-// streamNames are the names that are stream names, parts of subjects and parts of URLs as they stand.
-var streamNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// isStreamName reports whether a text is a stream name, a part of a subject and a part of a URL as it
+// stands. A regular expression would be compiled whenever a program with this package starts.
+func isStreamName(text string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return text != "" && len(text) <= 64 && strings.Trim(text, letters) == ""
+}
 
 // ParseURL reads nats://HOST[:PORT][,HOST[:PORT]…][/STREAM][?creds=FILE&account=NAME&ca=FILE&tls=true&replicas=N].
 // The scheme tls:// is nats:// with tls=true. An error does not repeat the user's password.
 func ParseURL(text string) (options Options, err error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || scheme != "nats" && scheme != "tls" {
-		return options, errors.New("read the URL of the store: it does not begin with nats:// or tls://")
+		return options, errors.New("it does not begin with nats:// or tls://")
 	}
 	options.TLS = scheme == "tls"
 	rest, query, _ := strings.Cut(rest, "?")
@@ -51,14 +54,14 @@ func ParseURL(text string) (options Options, err error) {
 	if at := strings.LastIndexByte(hosts, '@'); at >= 0 {
 		whole, err := url.Parse("nats://" + hosts[:at+1] + "host")
 		if err != nil {
-			return options, errors.New("read the URL of the store: what stands before the @ is no user and password; write odd characters as %XX")
+			return options, errors.New("what stands before the @ is no user and password; write odd characters as %XX")
 		}
 		options.User = whole.User
 		hosts = hosts[at+1:]
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
 		if err := checkHost(host); err != nil {
-			return options, fmt.Errorf("read the URL of the store: %w", err)
+			return options, fmt.Errorf("%w", err)
 		}
 		options.Servers = append(options.Servers, host)
 	}
@@ -66,12 +69,12 @@ func ParseURL(text string) (options Options, err error) {
 	if options.Stream == "" {
 		options.Stream = defaultStream
 	}
-	if !streamNames.MatchString(options.Stream) {
-		return options, fmt.Errorf("read the URL of the store: stream %q: use up to 64 letters, digits, _ and -", options.Stream)
+	if !isStreamName(options.Stream) {
+		return options, fmt.Errorf("stream %q: use up to 64 letters, digits, _ and -", options.Stream)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return options, errors.New("read the URL of the store: what follows the ? has the form name=value&name=value")
+		return options, errors.New("what follows the ? has the form name=value&name=value")
 	}
 	return options, options.set(values)
 }
@@ -102,7 +105,7 @@ func (o *Options) set(values url.Values) (err error) {
 			err = errors.New("not known; there are creds, account, ca, tls and replicas")
 		}
 		if err != nil {
-			return fmt.Errorf("read the URL of the store: %s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil

@@ -16,6 +16,26 @@ import (
 // This file alone knows which kinds of stores there are. All else of the command asks a [Store] for
 // what it can do.
 
+// place is where a store is: a folder, or a shared store that a URL names.
+type place struct {
+	folder   string            // "" for a shared store
+	text     string            // the URL as it was given
+	location string            // the folder, or the URL without credentials and parameters
+	stream   jetstream.Options // of nats://; without servers for the others
+	bucket   bucket            // of s3://
+}
+
+// bucket is what the URL of a bucket says.
+type bucket struct{ name, prefix, endpoint, region string }
+
+// readStream reads the URL of a store in NATS JetStream.
+func (p *place) readStream() (err error) {
+	p.stream, err = jetstream.ParseURL(p.text)
+	p.stream.Name = "mcprec"
+	p.location = p.stream.URL()
+	return err
+}
+
 // Values of RecordOptions.Sync beside a duration.
 const (
 	SyncAlways = boltstore.SyncAlways // before a frame is passed on
@@ -96,7 +116,7 @@ func CheckRecordable(home Home) error {
 }
 
 func (p place) recordable() error {
-	if p.scheme == bucketScheme {
+	if p.bucket != (bucket{}) {
 		return exit.Usagef("%s cannot be recorded into: record to a folder, then mcprec store archive", p)
 	}
 	return nil
@@ -120,21 +140,10 @@ const holdBack = 5 * time.Minute
 func openShared(ctx context.Context, p place) (store.Store, error) {
 	ctx, stop := context.WithTimeout(ctx, openIn)
 	defer stop()
-	if p.scheme == bucketScheme {
-		return nil, exit.Usagef("%s: %s:// is not built in yet", p, p.scheme)
+	if p.bucket != (bucket{}) {
+		return nil, exit.Usagef("%s: s3:// is not built in yet", p)
 	}
-	options, err := p.cluster()
-	if err != nil {
-		return nil, err
-	}
-	return jetstream.Open(ctx, options)
-}
-
-// cluster returns the options of a store in NATS JetStream.
-func (p place) cluster() (jetstream.Options, error) {
-	options, err := jetstream.ParseURL(p.whole())
-	options.Name = "mcprec"
-	return options, err
+	return jetstream.Open(ctx, p.stream)
 }
 
 // Facts are what can be learned of where a store is. One of them is there.
@@ -151,16 +160,11 @@ func Inspect(ctx context.Context, home Home, monitor []string) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	facts := Facts{Place: p.String()}
-	switch p.scheme {
-	case "":
-		facts.Folder = p.folder
-	case natsScheme, tlsScheme:
-		options, err := p.cluster()
-		if err != nil {
-			return facts, p.hidden(err)
-		}
-		facts.Cluster = jetstream.Inspect(ctx, options, monitor)
+	facts := Facts{Place: p.String(), Folder: p.folder}
+	switch {
+	case p.folder != "":
+	case len(p.stream.Servers) > 0:
+		facts.Cluster = jetstream.Inspect(ctx, p.stream, monitor)
 		facts.Cluster.Needs.HoldBack = holdBack
 	default:
 		_, err = openShared(ctx, p)
@@ -169,8 +173,8 @@ func Inspect(ctx context.Context, home Home, monitor []string) (Facts, error) {
 }
 
 // openOutbox opens the outbox of a shared store.
-func openOutbox(ctx context.Context, p place, _ RecordOptions) (store.Store, error) {
-	return openShared(ctx, p)
+func openOutbox(_ context.Context, p place, _ RecordOptions) (store.Store, error) {
+	return nil, exit.Usagef("%s: recording into a shared store is not built in yet", p)
 }
 
 // readKey returns the key for placeholders of a store that is not open, if it has one. What is shown

@@ -2,14 +2,13 @@ package session
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
@@ -49,16 +48,24 @@ func (h *Home) Absolute() (string, error) {
 	if p.folder != "" {
 		return filepath.Abs(p.folder)
 	}
+	before, query, _ := strings.Cut(p.text, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return "", err // unreachable: it was read before
+	}
 	for _, name := range []string{"ca", "creds"} {
-		if path := p.query.Get(name); path != "" {
+		if path := values.Get(name); path != "" {
 			whole, err := filepath.Abs(path)
 			if err != nil {
 				return "", err
 			}
-			p.query.Set(name, whole)
+			values.Set(name, whole)
 		}
 	}
-	return p.whole(), nil
+	if len(values) == 0 {
+		return before, nil
+	}
+	return before + "?" + values.Encode(), nil
 }
 
 // UsualFolder returns the store's folder where neither a flag nor a variable of the user's own names
@@ -107,31 +114,6 @@ func defaultPlace(system string, env func(string) string, user string) string {
 	return filepath.Join(user, ".local", "state", "mcprec")
 }
 
-// place is where a store is: a folder, or a shared store that a URL names. The other fields are
-// those of the URL.
-type place struct {
-	folder string // "" for a shared store
-	scheme string // natsScheme, tlsScheme or bucketScheme
-	user   *url.Userinfo
-	hosts  []string // HOST or HOST:PORT of NATS servers
-	name   string   // of the stream, or of the bucket
-	prefix string   // of the names in the bucket, without slashes around it
-	query  url.Values
-}
-
-// The schemes of shared stores.
-const (
-	natsScheme   = "nats"
-	tlsScheme    = "tls" // NATS over TLS
-	bucketScheme = "s3"
-)
-
-// The parameters that a URL may have.
-var (
-	streamParameters = []string{"account", "ca", "creds", "tls"}
-	bucketParameters = []string{"endpoint", "region"}
-)
-
 // wanted is the form of a place, for errors.
 const wanted = "want a folder, nats://HOST/STREAM or s3://BUCKET/PREFIX"
 
@@ -139,70 +121,52 @@ const wanted = "want a folder, nats://HOST/STREAM or s3://BUCKET/PREFIX"
 func parsePlace(text string) (place, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || len(scheme) < 2 || !consistsOf(scheme, letters+digits+"+.-") { // one letter is a drive of Windows
-		return place{folder: text}, nil
+		return place{folder: text, location: text}, nil
 	}
-	p := place{scheme: strings.ToLower(scheme)}
-	rest, query, _ := strings.Cut(rest, "?")
-	shown := scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
-	fail := func(format string, args ...any) (place, error) {
-		return place{}, exit.Usagef("the store %s: %s", shown, fmt.Sprintf(format, args...))
-	}
-	authority, path, _ := strings.Cut(rest, "/")
-	path = strings.Trim(path, "/")
-	var allowed []string
-	switch p.scheme {
-	case natsScheme, tlsScheme:
-		allowed = streamParameters
-	case bucketScheme:
-		allowed = bucketParameters
-	default:
-		return fail("no store has the scheme %s://; %s", p.scheme, wanted)
-	}
+	scheme = strings.ToLower(scheme)
+	p := place{text: scheme + "://" + rest}
+	before, _, _ := strings.Cut(rest, "?")
+	authority, path, _ := strings.Cut(before, "/")
 	var err error
-	if p.query, err = url.ParseQuery(query); err != nil {
-		return fail("what follows the ? is not NAME=VALUE, with & between several")
-	}
-	for name := range p.query {
-		if !slices.Contains(allowed, name) {
-			return fail("%s is no parameter of %s://; want one of %s", name, p.scheme, strings.Join(allowed, ", "))
-		}
-	}
-	const badUser = "the user and the password before the @ are not written as in a URL; a / is %%2F there"
-	if strings.Contains(path, "@") {
-		return fail(badUser)
-	}
-	var hosts []string
-	for _, host := range strings.Split(authority, ",") {
-		if at := strings.LastIndexByte(host, '@'); at >= 0 {
-			if p.user, err = parseUser(host[:at]); err != nil {
-				return fail(badUser)
-			}
-			host = host[at+1:]
-		}
-		hosts = append(hosts, strings.ToLower(host))
-	}
-	if p.scheme == bucketScheme {
-		p.name = hosts[0]
-		p.prefix = path
-		if len(p.name) < 3 || !consistsOf(p.name, letters+digits+"-.") {
-			return fail("%q is not the name of a bucket; want s3://BUCKET/PREFIX", strings.Join(hosts, ","))
-		}
-		return p, nil
-	}
-	for _, host := range hosts {
-		if !isHost(host) {
-			return fail("%q is not HOST or HOST:PORT; want nats://HOST/STREAM", host)
-		}
-	}
-	p.hosts = hosts
-	p.name = path
 	switch {
-	case path == "":
-		return fail("which stream? Want nats://HOST/STREAM, such as %s://%s/MCPREC", p.scheme, strings.Join(hosts, ","))
-	case !consistsOf(path, letters+digits+"-_"):
-		return fail("%q is not the name of a stream: want letters, digits, - and _", path)
+	case strings.Contains(path, "@"):
+		err = errors.New("the user and the password before the @ are not written as in a URL; a / is %2F there")
+	case scheme == "nats" || scheme == "tls":
+		err = p.readStream()
+	case scheme == "s3":
+		err = p.readBucket(authority, path)
+	default:
+		err = fmt.Errorf("no store has the scheme %s://; %s", scheme, wanted)
+	}
+	if err != nil {
+		shown := scheme + "://" + before[strings.LastIndexByte(before, '@')+1:]
+		return place{}, exit.Usagef("the store %s: %w", shown, err)
 	}
 	return p, nil
+}
+
+// readBucket reads BUCKET/PREFIX?endpoint=URL&region=R.
+func (p *place) readBucket(authority, path string) error {
+	_, query, _ := strings.Cut(p.text, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return errors.New("what follows the ? has the form name=value&name=value")
+	}
+	for name := range values {
+		if name != "endpoint" && name != "region" {
+			return fmt.Errorf("%s: not known; there are endpoint and region", name)
+		}
+	}
+	endpoint := values.Get("endpoint")
+	if strings.Contains(authority+endpoint, "@") {
+		return errors.New("credentials do not stand in the URL: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	}
+	if len(authority) < 3 || !consistsOf(authority, letters+digits+"-.") {
+		return fmt.Errorf("%q is not the name of a bucket; want s3://BUCKET/PREFIX", authority)
+	}
+	p.bucket = bucket{authority, strings.Trim(path, "/"), endpoint, values.Get("region")}
+	p.location = strings.TrimSuffix("s3://"+p.bucket.name+"/"+p.bucket.prefix, "/")
+	return nil
 }
 
 const (
@@ -214,68 +178,24 @@ const (
 // expressions, which would be compiled whenever mcprec starts.
 func consistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
-// parseUser reads what stands before the @.
-func parseUser(text string) (*url.Userinfo, error) {
-	parsed, err := url.Parse("x://" + text + "@host")
-	if err != nil {
-		return nil, err
-	}
-	return parsed.User, nil
-}
-
-// isHost reports whether a text is a host, with or without a port.
-func isHost(text string) bool {
-	host, port := text, ""
-	if colon := strings.LastIndexByte(text, ':'); colon > strings.LastIndexByte(text, ']') {
-		host, port = text[:colon], text[colon+1:]
-		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return false
-		}
-	}
-	if inner, isLiteral := strings.CutPrefix(host, "["); isLiteral {
-		_, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
-		return err == nil && strings.HasSuffix(host, "]")
-	}
-	return consistsOf(host, letters+digits+".-_")
-}
-
 // String returns the place for messages: without credentials and parameters.
-func (p place) String() string {
-	if p.folder != "" {
-		return p.folder
-	}
-	if p.scheme == bucketScheme {
-		return strings.TrimSuffix(p.scheme+"://"+p.name+"/"+p.prefix, "/")
-	}
-	return p.scheme + "://" + strings.Join(p.hosts, ",") + "/" + p.name
-}
-
-// whole returns the URL, with credentials and parameters.
-func (p place) whole() string {
-	text := strings.TrimPrefix(p.String(), p.scheme+"://")
-	if p.user != nil {
-		text = p.user.String() + "@" + text
-	}
-	if len(p.query) > 0 {
-		text += "?" + p.query.Encode()
-	}
-	return p.scheme + "://" + text
-}
+func (p place) String() string { return p.location }
 
 // hidden returns an error of the place, whose text has no password.
 func (p place) hidden(err error) error {
-	if err == nil || p.user == nil {
+	user := p.stream.User
+	if err == nil || user == nil {
 		return err
 	}
-	secret, ok := p.user.Password()
+	secret, ok := user.Password()
 	if !ok {
-		secret = p.user.Username() // a token stands alone
+		secret = user.Username() // a token stands alone
 	}
 	if secret == "" {
 		return err
 	}
 	text := err.Error()
-	for _, form := range []string{p.user.String(), url.QueryEscape(secret), url.PathEscape(secret), secret} {
+	for _, form := range []string{user.String(), url.QueryEscape(secret), url.PathEscape(secret), secret} {
 		text = strings.ReplaceAll(text, form, "xxxxx")
 	}
 	return maskedError{err, text}
@@ -289,7 +209,7 @@ func OutboxFolder(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(p.hosts) == 0 {
+	if len(p.stream.Servers) == 0 {
 		return "", fmt.Errorf("the store %s has no outbox", p)
 	}
 	state, err := StateFolder()
@@ -301,22 +221,23 @@ func OutboxFolder(text string) (string, error) {
 
 // outboxName returns the name of an outbox's folder.
 func (p place) outboxName() string {
-	hosts := slices.Clone(p.hosts)
-	for i, host := range hosts {
+	hosts := make([]string, len(p.stream.Servers))
+	for i, host := range p.stream.Servers {
+		hosts[i] = strings.ToLower(host)
 		if strings.LastIndexByte(host, ':') <= strings.LastIndexByte(host, ']') {
-			hosts[i] = host + ":4222" // the port that NATS has if none is named
+			hosts[i] += ":4222" // the port that NATS has if none is named
 		}
 	}
-	user := ""
-	if p.user != nil {
-		if _, hasPassword := p.user.Password(); hasPassword { // else it is a token
-			user = p.user.Username()
+	name := ""
+	if user := p.stream.User; user != nil {
+		if _, hasPassword := user.Password(); hasPassword { // else it is a token
+			name = user.Username()
 		}
 	}
-	identity := strings.Join([]string{strings.Join(hosts, ","), p.name, p.query.Get("account"), p.query.Get("creds"), user}, "\n")
-	first, _, _ := strings.Cut(p.hosts[0], ":")
-	if strings.HasPrefix(p.hosts[0], "[") {
-		first = strings.NewReplacer("[", "", "]", "", ":", "_").Replace(p.hosts[0])
+	identity := strings.Join([]string{strings.Join(hosts, ","), p.stream.Stream, p.stream.Account, p.stream.Creds, name}, "\n")
+	first, _, _ := strings.Cut(hosts[0], ":")
+	if strings.HasPrefix(hosts[0], "[") {
+		first = strings.NewReplacer("[", "", "]", "", ":", "_").Replace(hosts[0])
 	}
-	return fmt.Sprintf("%s-%s-%.4x", first, p.name, sha256.Sum256([]byte(identity)))
+	return fmt.Sprintf("%s-%s-%.4x", first, p.stream.Stream, sha256.Sum256([]byte(identity)))
 }

@@ -12,6 +12,7 @@ import (
 
 // TestPlace: which texts are folders, which are URLs of shared stores, and what is shown of them.
 func TestPlace(t *testing.T) {
+	const badUser = "the user and the password before the @ are not written as in a URL; a / is %2F there"
 	for text, want := range map[string]string{
 		`store`:            `store`,
 		`/var/lib/mcprec`:  `/var/lib/mcprec`,
@@ -21,30 +22,28 @@ func TestPlace(t *testing.T) {
 		`nats:/host/store`: `nats:/host/store`,
 		`./nats://h/S`:     `./nats://h/S`,
 
-		"nats://host/MCPREC":                                 "nats://host/MCPREC",
-		"NATS://Host:4222/Team_1-a/":                         "nats://host:4222/Team_1-a",
-		"nats://a:1,b,[::1]:4222/S":                          "nats://a:1,b,[::1]:4222/S",
-		"tls://me:hunter2@a,me:hunter2@b/S?account=X":        "tls://a,b/S",
-		"nats://hunter2@host/S?creds=hunter2&ca=f&tls=true":  "nats://host/S",
-		"s3://bucket":                                        "s3://bucket",
-		"s3://me:hunter2@bucket/a/b/?region=r":               "s3://bucket/a/b",
-		"s3://bucket/a?endpoint=http://localhost:1&region=r": "s3://bucket/a",
+		"nats://host/TEAM":                  "nats://host/TEAM",
+		"NATS://host:4222/Team_1-a/":        "nats://host:4222/Team_1-a",
+		"nats://a:1,b,[::1]:4222/S":         "nats://a:1,b,[::1]:4222/S",
+		"tls://me:hunter2@a,b/S?account=X":  "tls://a,b/S",
+		"nats://hunter2@host/S?creds=hunt":  "nats://host/S",
+		"nats://host":                       "nats://host/MCPREC",
+		"s3://bucket":                       "s3://bucket",
+		"s3://bucket/a/b/?region=r":         "s3://bucket/a/b",
+		"s3://bucket/a?endpoint=http://h:1": "s3://bucket/a",
 
-		"http://me:hunter2@host/S":  "the store http://host/S: no store has the scheme http://; want a folder, nats://HOST/STREAM or s3://BUCKET/PREFIX",
-		"nats://me:hunter2@host":    "the store nats://host: which stream? Want nats://HOST/STREAM, such as nats://host/MCPREC",
-		"nats://host/":              "the store nats://host/: which stream? Want nats://HOST/STREAM, such as nats://host/MCPREC",
-		"nats:///S":                 `the store nats:///S: "" is not HOST or HOST:PORT; want nats://HOST/STREAM`,
-		"nats://a,/S":               `the store nats://a,/S: "" is not HOST or HOST:PORT; want nats://HOST/STREAM`,
-		"nats://host:x/S":           `the store nats://host:x/S: "host:x" is not HOST or HOST:PORT; want nats://HOST/STREAM`,
-		"nats://[::1/S":             `the store nats://[::1/S: "[::1" is not HOST or HOST:PORT; want nats://HOST/STREAM`,
-		"nats://host/a.b":           `the store nats://host/a.b: "a.b" is not the name of a stream: want letters, digits, - and _`,
-		"nats://host/a/b":           `the store nats://host/a/b: "a/b" is not the name of a stream: want letters, digits, - and _`,
-		"nats://host/S?user=x":      "the store nats://host/S: user is no parameter of nats://; want one of account, ca, creds, tls",
-		"nats://host/S?creds=%zz":   "the store nats://host/S: what follows the ? is not NAME=VALUE, with & between several",
-		"nats://hun%zzter2@host/S":  "the store nats://host/S: the user and the password before the @ are not written as in a URL; a / is %2F there",
-		"nats://me:hunt/er2@host/S": "the store nats://host/S: the user and the password before the @ are not written as in a URL; a / is %2F there",
-		"s3:///a":                   `the store s3:///a: "" is not the name of a bucket; want s3://BUCKET/PREFIX`,
-		"s3://a,b/c":                `the store s3://a,b/c: "a,b" is not the name of a bucket; want s3://BUCKET/PREFIX`,
+		"http://me:hunter2@host/S":              "the store http://host/S: no store has the scheme http://; want a folder, nats://HOST/STREAM or s3://BUCKET/PREFIX",
+		"nats://me:hunter2@/S":                  "the store nats:///S: a host is missing: write nats://HOST/STREAM",
+		"nats://me:hunter2@host/a.b":            `the store nats://host/a.b: stream "a.b": use up to 64 letters, digits, _ and -`,
+		"nats://host/S?user=hunter2":            "the store nats://host/S: user: not known; there are creds, account, ca, tls and replicas",
+		"nats://hun%zzter2@host/S":              "the store nats://host/S: what stands before the @ is no user and password; write odd characters as %XX",
+		"nats://me:hunt/er2@host/S":             "the store nats://host/S: " + badUser,
+		"s3:///a":                               `the store s3:///a: "" is not the name of a bucket; want s3://BUCKET/PREFIX`,
+		"s3://a,b/c":                            `the store s3://a,b/c: "a,b" is not the name of a bucket; want s3://BUCKET/PREFIX`,
+		"s3://bucket?creds=hunter2":             "the store s3://bucket: creds: not known; there are endpoint and region",
+		"s3://bucket?region=%zz":                "the store s3://bucket: what follows the ? has the form name=value&name=value",
+		"s3://me:hunter2@bucket/a":              "the store s3://bucket/a: credentials do not stand in the URL: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+		"s3://bucket?endpoint=http://hunter2@h": "the store s3://bucket: credentials do not stand in the URL: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 	} {
 		p, err := parsePlace(text)
 		got := p.String()
@@ -130,7 +129,7 @@ func TestOutboxFolder(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s…", text, folder, err, want)
 		}
 	}
-	for _, text := range []string{"folder", "s3://bucket/prefix", "nats://host"} {
+	for _, text := range []string{"folder", "s3://bucket/prefix", "nats://"} {
 		if folder, err := OutboxFolder(text); err == nil {
 			t.Errorf("%s has the outbox %s", text, folder)
 		}
