@@ -17,9 +17,9 @@ import (
 
 const (
 	dialTime    = 5 * time.Second // for connecting to one server
-	requestTime = 2 * time.Second // for one answer; a new leader is elected in about as long
+	requestTime = 2 * time.Second // for one answer
 	publishTime = 4 * time.Second
-	patience    = 5 * time.Second // with a stream without a leader
+	patience    = 15 * time.Second // with streams without a leader: an election takes four to nine
 )
 
 // link is a connection to the servers. It reconnects by itself.

@@ -43,6 +43,7 @@ func Test(t *testing.T, open func(t *testing.T) store.Store, options ...Option) 
 	}
 	for group, cases := range cases {
 		t.Run(group, func(t *testing.T) {
+			u.needs(t, group)
 			for name, run := range cases {
 				t.Run(name, func(t *testing.T) {
 					s := u.open(t)
@@ -57,6 +58,23 @@ func Test(t *testing.T, open func(t *testing.T) store.Store, options ...Option) 
 		})
 	}
 	t.Run("reopen", u.testReopen)
+}
+
+// needs skips a group of cases that a store has not the ability for.
+func (u *suite) needs(t *testing.T, group string) {
+	if group != "spool" && group != "claim" {
+		return
+	}
+	s := u.open(t)
+	_, spools := s.(store.Spooler)
+	_, claims := s.(store.Claimer)
+	wantErr(t, "close", nil, s.Close())
+	if group == "spool" && !spools {
+		t.Skip("the store takes no live sessions")
+	}
+	if group == "claim" && !claims {
+		t.Skip("the store has no claims")
+	}
 }
 
 // testCase is a test with a store of its own.

@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"errors"
+	"flag"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,7 +13,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func TestMain(m *testing.M) { os.Exit(Main(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// The tests wait for elections more than they compute: many at once on few processors.
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(Main(m))
+}
 
 // testStream makes a stream with a replica on each node.
 func testStream(t *testing.T, c *Cluster, js jetstream.JetStream) jetstream.Stream {

@@ -3,7 +3,6 @@ package cluster
 import (
 	"testing"
 
-	"github.com/mcprec/mcprec/store/storetest"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -44,7 +43,7 @@ func TestPowerOfServer(t *testing.T) {
 			if always != (left == count) {
 				t.Errorf("%d of %d acknowledged messages are left", left, count)
 			}
-			storetest.Tell(t, "power cut of a nats-server, sync "+name, 1, "it loses what it had acknowledged, unless it syncs always")
+			tell(t, "power cut of a nats-server, sync "+name, 1, "it loses what it had acknowledged, unless it syncs always")
 		})
 	}
 }

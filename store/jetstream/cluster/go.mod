@@ -8,7 +8,8 @@ replace github.com/mcprec/mcprec => ../../..
 tool github.com/nats-io/nats-server/v2
 
 require (
-	github.com/mcprec/mcprec v0.0.0-00010101000000-000000000000
+	github.com/google/uuid v1.6.0
+	github.com/mcprec/mcprec v0.1.0
 	github.com/nats-io/jwt/v2 v2.8.2
 	github.com/nats-io/nats.go v1.53.1
 	github.com/nats-io/nkeys v0.4.16

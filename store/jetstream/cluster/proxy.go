@@ -18,6 +18,7 @@ type Proxy struct {
 	changed chan struct{} // closed and made anew when what stands below changes
 	target  string
 	conns   map[net.Conn]bool // both ends of each connection
+	stuck   map[net.Conn]bool // those that FreezeOpen has frozen
 	cut     bool
 	frozen  bool
 	rate    int // bytes a second in each direction of a connection; 0: as fast as it goes
@@ -31,7 +32,7 @@ func newProxy(t testing.TB) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: listener, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
+	p := &Proxy{listener: listener, changed: make(chan struct{}), conns: map[net.Conn]bool{}, stuck: map[net.Conn]bool{}}
 	p.running.Go(p.accept)
 	t.Cleanup(func() {
 		p.change(func() {
@@ -58,6 +59,15 @@ func (p *Proxy) Cut() {
 // Freeze lets no byte through and closes nothing, as a firewall that has forgotten the connection.
 // New connections are accepted and stay silent. After Heal the bytes that wait go on.
 func (p *Proxy) Freeze() { p.change(func() { p.frozen = true }) }
+
+// FreezeOpen freezes the connections that are open now, for ever. New ones are well.
+func (p *Proxy) FreezeOpen() {
+	p.change(func() {
+		for conn := range p.conns {
+			p.stuck[conn] = true
+		}
+	})
+}
 
 // Slow limits each connection to some bytes a second in each direction.
 func (p *Proxy) Slow(bytesPerSecond int) { p.change(func() { p.rate = bytesPerSecond }) }
@@ -145,6 +155,8 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Lock()
 	delete(p.conns, client)
 	delete(p.conns, server)
+	delete(p.stuck, client)
+	delete(p.stuck, server)
 	p.mu.Unlock()
 }
 
@@ -193,7 +205,7 @@ func (p *Proxy) hold(from net.Conn, count int, upward bool) bool {
 		time.Sleep(time.Duration(count) * time.Second / time.Duration(rate))
 		p.mu.Lock()
 	}
-	for p.frozen && !p.closed && p.conns[from] {
+	for (p.frozen || p.stuck[from]) && !p.closed && p.conns[from] {
 		changed := p.changed
 		p.mu.Unlock()
 		<-changed

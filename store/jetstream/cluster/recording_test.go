@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/storetest"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// torture asks for the long forms of the tests.
+var torture = storetest.Torture()
+
+// tell adds a line to the table of make torture.
+var tell = storetest.Tell
+
+// recording is a session that a test records, with all that it has written.
+type recording struct {
+	id     store.SessionID
+	spool  store.Spool
+	events []store.Event   // whose Write has returned without an error
+	took   []time.Duration // for each Write
+	began  time.Time
+	random *rand.Rand
+}
+
+// newRecording makes a session with its first event.
+func newRecording(t testing.TB) *recording {
+	t.Helper()
+	id, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recording{id: store.SessionID(id.String()), began: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
+	header := store.Header{ID: r.id, Start: r.began.UTC(), Transport: "stdio", Command: []string{"server"}}
+	r.events = []store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}
+	return r
+}
+
+// record starts a session in the store of a recorder.
+func record(t testing.TB, spooler store.Spooler) *recording {
+	t.Helper()
+	r := newRecording(t)
+	var err error
+	r.spool, err = spooler.Spool(t.Context(), r.events[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// frame makes the next event: a call or an answer with a text of some size.
+func (r *recording) frame(size int) store.Event {
+	seq := uint64(len(r.events) + 1)
+	dir := transport.ClientToServer
+	if seq%2 == 1 {
+		dir = transport.ServerToClient
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"`, seq)
+	for text.Len() < size {
+		fmt.Fprintf(&text, "line %d of file %x, ", text.Len(), r.random.Uint32())
+	}
+	text.WriteString(`"}]}}`)
+	return store.Event{Seq: seq, At: time.Since(r.began), Kind: store.Frame, Dir: dir, Payload: text.Bytes()}
+}
+
+// write records an event.
+func (r *recording) write(event store.Event) error {
+	began := time.Now()
+	// The spool may change nothing, and keep nothing of the caller's.
+	event.Payload = bytes.Clone(event.Payload)
+	err := r.spool.Write([]store.Part{{Event: event}})
+	r.took = append(r.took, time.Since(began))
+	if err == nil {
+		r.events = append(r.events, event)
+	}
+	return err
+}
+
+// writeFrames records some frames without a pause.
+func (r *recording) writeFrames(t testing.TB, count, size int) {
+	t.Helper()
+	for range count {
+		if err := r.write(r.frame(size)); err != nil {
+			t.Fatalf("session %s: event %d: %v", r.id, len(r.events)+1, err)
+		}
+	}
+}
+
+// end seals the session and closes its spool.
+func (r *recording) end(t testing.TB) {
+	t.Helper()
+	closed := store.Event{Seq: uint64(len(r.events) + 1), At: time.Since(r.began), Kind: store.Closed,
+		Payload: store.EncodePayload(store.ClosedInfo{Frames: uint64(len(r.events) - 1)})}
+	if err := r.write(closed); err != nil {
+		t.Errorf("session %s: %v", r.id, err)
+	}
+	if err := r.spool.Close(); err != nil {
+		t.Errorf("session %s: close: %v", r.id, err)
+	}
+}
+
+// seq returns the Seq of the last event.
+func (r *recording) seq() uint64 { return uint64(len(r.events)) }
+
+// compare holds that a store has exactly the events that were recorded, once and in their order.
+func compare(t testing.TB, s store.Store, recorded ...*recording) {
+	t.Helper()
+	for _, r := range recorded {
+		count := 0
+		for event, err := range s.Read(t.Context(), r.id, 0, store.ReadOptions{}) {
+			if err != nil {
+				t.Errorf("session %s: after %d events: %v", r.id, count, err)
+				break
+			}
+			if count >= len(r.events) || !event.Equal(r.events[count]) {
+				t.Errorf("session %s: event %d of the store (Seq %d) is not the one that was recorded", r.id, count+1, event.Seq)
+				break
+			}
+			count++
+		}
+		if count != len(r.events) {
+			t.Errorf("session %s: the store has %d of %d events", r.id, count, len(r.events))
+		}
+	}
+}
+
+// arrived waits until a store has all events of the sessions.
+func arrived(t testing.TB, s store.Store, recorded ...*recording) {
+	t.Helper()
+	for _, r := range recorded {
+		wait(t, "session "+string(r.id)+" is in the shared store", func() error {
+			head, err := s.Head(t.Context(), r.id)
+			if err == nil && head.Seq < r.seq() {
+				err = fmt.Errorf("it ends at event %d of %d", head.Seq, r.seq())
+			}
+			return err
+		})
+	}
+}
+
+// durations tells the median, the 99th percentile and the longest Write of sessions.
+func durations(recorded []*recording) string {
+	var all []time.Duration
+	for _, r := range recorded {
+		all = append(all, r.took...)
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("p50 %v, p99 %v, at most %v", all[len(all)/2], all[len(all)*99/100], all[len(all)-1])
+}
