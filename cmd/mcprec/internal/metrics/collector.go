@@ -24,11 +24,11 @@ type Collector struct {
 	label    string
 	stuck    time.Duration // what lasts as long is stuck
 	now      func() time.Time
-	outbox   func() Outbox // nil without a shared store
 
-	mu   sync.Mutex // guards the fields below, and is held for no reading or writing
-	live map[*Session]bool
-	sums counts // of the sessions that have ended, and the number of all
+	mu     sync.Mutex // guards the fields below, and is held for no reading or writing
+	live   map[*Session]bool
+	sums   counts        // of the sessions that have ended, and the number of all
+	outbox func() Outbox // nil without a shared store
 }
 
 // counts are what sessions add up to.
@@ -46,8 +46,12 @@ func NewCollector(recorder, label string, stuck time.Duration) *Collector {
 	return &Collector{recorder: recorder, label: label, stuck: stuck, now: time.Now, live: map[*Session]bool{}}
 }
 
-// Ship has the Collector tell of an outbox. Call it before the server begins.
-func (c *Collector) Ship(outbox func() Outbox) { c.outbox = outbox }
+// Ship has the Collector tell of an outbox.
+func (c *Collector) Ship(outbox func() Outbox) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.outbox = outbox
+}
 
 // Session begins a session.
 func (c *Collector) Session(recorder Recorder) *Session {
@@ -67,6 +71,7 @@ func (c *Collector) Snapshot() Snapshot {
 	for s := range c.live {
 		live = append(live, s)
 	}
+	outbox := c.outbox
 	c.mu.Unlock()
 	shot := Snapshot{Recorder: c.recorder, Label: c.label, Live: len(live), Begun: all.begun, Held: outage.Shared.Held()}
 	for _, s := range live {
@@ -80,9 +85,9 @@ func (c *Collector) Snapshot() Snapshot {
 	shot.Frames = all.frames
 	shot.Bytes = all.bytes
 	shot.Lost = all.lost
-	if c.outbox != nil {
-		outbox := c.outbox()
-		shot.Outbox = &outbox
+	if outbox != nil {
+		waits := outbox()
+		shot.Outbox = &waits
 	}
 	return shot
 }

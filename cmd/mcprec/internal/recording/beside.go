@@ -88,9 +88,12 @@ func (r *recording) follow(rec *recorder.Recorder) (end func()) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		err := r.tell(ctx, r.db.Read(ctx, rec.ID(), 1, store.ReadOptions{Follow: true}), counted)
-		if err != nil && ctx.Err() == nil {
-			r.say("session %s: %v; metrics and spans of what follows are missing", rec.ID(), err)
+		err := r.tell(r.db.Read(ctx, rec.ID(), 1, store.ReadOptions{Follow: true}), counted)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			r.say("session %s: it ended before all of it was read for %s", rec.ID(), r.purpose())
+		case err != nil:
+			r.say("session %s: %v; what follows is missing in %s", rec.ID(), err, r.purpose())
 		}
 	}()
 	return func() {
@@ -109,8 +112,19 @@ func (r *recording) follow(rec *recorder.Recorder) (end func()) {
 	}
 }
 
+// purpose says what the events are read for.
+func (r *recording) purpose() string {
+	switch {
+	case r.spans == nil:
+		return "the metrics"
+	case r.counts == nil:
+		return "the spans; mcprec export --format otlp writes them"
+	}
+	return "the metrics and the spans; mcprec export --format otlp writes the spans"
+}
+
 // tell gives the events of a session to the observers.
-func (r *recording) tell(ctx context.Context, events iter.Seq2[store.Event, error], counted *metrics.Session) error {
+func (r *recording) tell(events iter.Seq2[store.Event, error], counted *metrics.Session) error {
 	counting := func(yield func(store.Event, error) bool) {
 		for e, err := range events {
 			if err == nil && counted != nil {
@@ -129,8 +143,11 @@ func (r *recording) tell(ctx context.Context, events iter.Seq2[store.Event, erro
 		return errors.Join(err, r.each(counting, func(store.Event) {}))
 	}
 	session := r.spans.Session()
-	defer session.End()
-	return r.each(masker.Events(counting), session.Apply)
+	err = r.each(masker.Events(counting), session.Apply)
+	if err == nil { // else calls without an answer may have one that was not read
+		session.End()
+	}
+	return err
 }
 
 // each calls f with the events of a session, to its end.
