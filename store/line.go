@@ -215,8 +215,11 @@ func EndsWithoutNewline(event Event) (frame uint64, ok bool) {
 		return 0, false
 	}
 	n, err := fmt.Sscanf(info.Text, noNewline, &frame)
-	return frame, n == 1 && err == nil && info.Text == fmt.Sprintf(noNewline, frame)
+	return frame, n == 1 && err == nil && info == WithoutNewline(frame)
 }
+
+// WithoutNewline returns the note that no newline ended a frame; see [EndsWithoutNewline].
+func WithoutNewline(frame uint64) NoteInfo { return NoteInfo{Text: fmt.Sprintf(noNewline, frame)} }
 
 // tellEarly notes that no newline ended a line that was taken for complete.
 func (a *Assembler) tellEarly(n int) {
@@ -225,7 +228,7 @@ func (a *Assembler) tellEarly(n int) {
 		return
 	}
 	l.early = false
-	e := Event{Kind: Note, Payload: EncodePayload(NoteInfo{Text: fmt.Sprintf(noNewline, l.frame)})}
+	e := Event{Kind: Note, Payload: EncodePayload(WithoutNewline(l.frame))}
 	_, e.Dir = ofPipe(n)
 	a.push(entry{event: e})
 }

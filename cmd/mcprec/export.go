@@ -305,7 +305,8 @@ func (n *filteredLog) take(event store.Event, fits bool) (list []store.Event) {
 		}
 	case store.Lost:
 	default:
-		if !fits {
+		_, aboutFrame := store.EndsWithoutNewline(event) // it goes with its frame
+		if !fits && !aboutFrame {
 			return nil
 		}
 	}
@@ -327,9 +328,15 @@ func (n *filteredLog) add(event store.Event, was uint64) store.Event {
 }
 
 // renumber changes the Seqs that an event names. It returns false if the frame of a delivered
-// event was left out.
+// event, or of a note that no newline ended it, was left out.
 func (n *filteredLog) renumber(event store.Event) (store.Event, bool) {
 	switch event.Kind {
+	case store.Note:
+		if frame, ok := store.EndsWithoutNewline(event); ok {
+			now := n.now(frame)
+			event.Payload = store.EncodePayload(store.WithoutNewline(now))
+			return event, now != 0
+		}
 	case store.Delivered:
 		info, err := store.DecodePayload[store.DeliveredInfo](event)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // TestNarrowed: whatever is selected of a session is a session, with the selected
@@ -83,4 +84,34 @@ func narrowedFault(t *testing.T, events []store.Event, expr string) string {
 		return fmt.Sprintf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	return ""
+}
+
+// TestNarrowedNote: the note that no newline ended a frame goes with the frame, and names it.
+func TestNarrowedNote(t *testing.T) {
+	header := store.Header{ID: "0190aaaa-0000-7000-8000-000000000001", Transport: "stdio"}
+	events := []store.Event{
+		{Seq: 1, Kind: store.Opened, Payload: header.Encode()},
+		{Seq: 2, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)},
+		{Seq: 3, Kind: store.Frame, Dir: transport.ServerToClient, Payload: []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)},
+		{Seq: 4, Kind: store.Note, Dir: transport.ServerToClient, Payload: store.EncodePayload(store.WithoutNewline(3))},
+	}
+	for expr, want := range map[string][]uint64{"dir:s2c": {2}, "dir:c2s": nil} {
+		o := exportOptions{filterFlag: filterFlag{expr}}
+		var err error
+		if o.fits, err = filter.Parse(expr); err != nil {
+			t.Fatal(err)
+		}
+		var got []uint64
+		for e, err := range filterEvents(jsonl.Each(events), o) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if frame, ok := store.EndsWithoutNewline(e); ok {
+				got = append(got, frame)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: notes about %d, want %d", expr, got, want)
+		}
+	}
 }
