@@ -33,6 +33,7 @@ func Reopen(reopen func(t *testing.T, s store.Store) store.Store) Option {
 type suite struct {
 	open   func(t *testing.T) store.Store
 	reopen func(t *testing.T, s store.Store) store.Store
+	sealed bool // the store takes whole sealed sessions only
 }
 
 // Test runs the suite; open returns a new, empty store for each case.
@@ -45,6 +46,9 @@ func Test(t *testing.T, open func(t *testing.T) store.Store, options ...Option) 
 		t.Run(group, func(t *testing.T) {
 			u.needs(t, group)
 			for name, run := range cases {
+				if u.sealed && !takesSealed(group, name) {
+					continue
+				}
 				t.Run(name, func(t *testing.T) {
 					s := u.open(t)
 					run(t, s)
@@ -57,7 +61,9 @@ func Test(t *testing.T, open func(t *testing.T) store.Store, options ...Option) 
 			}
 		})
 	}
-	t.Run("reopen", u.testReopen)
+	if !u.sealed {
+		t.Run("reopen", u.testReopen)
+	}
 }
 
 // needs skips a group of cases that a store has not the ability for.
@@ -83,7 +89,7 @@ type testCase func(*testing.T, store.Store)
 // cases are the test cases by group and name.
 var cases = map[string]map[string]testCase{
 	"append": appendCases, "read": readCases, "list": listCases, "delete": deleteCases, "spool": spoolCases,
-	"summaries": summaryCases, "claim": claimCases,
+	"summaries": summaryCases, "claim": claimCases, "sealed": sealedCases,
 }
 
 // Validate reads every session of a store and reports every broken invariant.
