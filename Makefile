@@ -16,6 +16,8 @@ BROWSER = cmd/mcprec/internal/view/browser
 CLUSTER = store/jetstream/cluster
 INSTALLED = $(shell command -v chromium || command -v chromium-browser || command -v google-chrome-stable || command -v google-chrome)
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
+# The tests of store/objects against a server of S3 are a module of their own, because of the server.
+OBJECTS = store/objects/server
 # The program that makes a release is a module of its own, as well.
 DIST = .ci/dist
 # The same commit and the same Go make the same bytes, wherever they are built: no
@@ -36,6 +38,7 @@ test: ## run the tests
 	$(NEWEST) $(FLAGS) . $(GOSDK)
 	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
 	cd $(CLUSTER) && $(GO) test $(FLAGS) .
+	cd $(OBJECTS) && $(GO) test $(FLAGS) .
 	cd $(BUNDLE) && $(GO) test -count=1 $(FLAGS) . # its cache does not see files of other modules
 
 # A program of a race build sleeps for a second when it ends, and the tests run thousands.
@@ -103,13 +106,13 @@ browser: ## test the page of mcprec view in a real browser; skips where there is
 
 tidy: ## bring every module's go.mod and go.sum up to date
 	$(GO) mod tidy
-	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod $(CLUSTER)/go.mod $(DIST)/go.mod; do \
+	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod $(CLUSTER)/go.mod $(OBJECTS)/go.mod $(DIST)/go.mod; do \
 	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
 	done
 
 lint: modules ## gofmt, go vet, staticcheck, and the modules
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(DIST); do \
+	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(OBJECTS) $(DIST); do \
 	  (cd $$dir && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...); \
 	done
 	GOOS=windows $(GO) vet ./... && GOOS=darwin $(GO) vet ./...
@@ -119,7 +122,7 @@ lint: modules ## gofmt, go vet, staticcheck, and the modules
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
 	$(GO) mod tidy -diff
 	$(GO) mod verify
-	@set -e; for dir in examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(DIST); do (cd $$dir && $(GO) mod tidy -diff); done
+	@set -e; for dir in examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(OBJECTS) $(DIST); do (cd $$dir && $(GO) mod tidy -diff); done
 
 reproducible: ## build HEAD twice, in two folders and with two caches: the same bytes, without C
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
