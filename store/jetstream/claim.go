@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,41 +15,6 @@ const (
 	refreshAtOnce  = 16              // entries that are written at the same time
 	refreshesLease = 3.5             // refreshes in the time of a lease
 )
-
-// Claim makes the caller the only writer of a session.
-func (s *Store) Claim(ctx context.Context, id store.SessionID) (store.Claim, error) {
-	canonical, err := s.begin(id)
-	if err != nil {
-		return nil, fmt.Errorf("claim session %s: %w", id, err)
-	}
-	defer s.calls.Done()
-	for tries := 1; ; tries++ {
-		c, err := s.claimOnce(ctx, canonical)
-		if err == nil {
-			s.claims.add(c)
-			return c, nil
-		}
-		if !errors.Is(err, errMoved) || tries == maxTries {
-			return nil, fmt.Errorf("claim session %s: %w", id, err)
-		}
-	}
-}
-
-func (s *Store) claimOnce(ctx context.Context, id store.SessionID) (*claim, error) {
-	e, end, err := s.writable(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	c := &claim{s: s, id: id, token: rand.Text(), writing: make(chan struct{}, 1), known: true}
-	e.held = true
-	e.lease = s.options.lease()
-	c.wrote = time.Now()
-	if c.end, err = s.settleable(ctx, &e, end, c.token); err != nil {
-		return nil, err
-	}
-	c.entry = e
-	return c, nil
-}
 
 // claim is the right to write a session. One goroutine appends and releases; the store's refresher
 // writes the entry beside it.
@@ -108,6 +72,11 @@ func (c *claim) appendOnce(ctx context.Context, after uint64, events []store.Eve
 	fresh, err := c.s.fresh(ctx, c.end, after, events)
 	if err != nil || len(fresh) == 0 {
 		return err
+	}
+	if fresh[0].Seq == 1 {
+		if err := c.s.meta.markIrregular(ctx, fresh[0]); err != nil {
+			return err
+		}
 	}
 	c.known = false
 	end, err := c.s.logs.append(ctx, c.end, fresh, c.token)
@@ -264,7 +233,7 @@ func (c *claim) release(ctx context.Context) error {
 	c.entry.held = false
 	e := c.entry
 	c.mu.Unlock()
-	if err := c.s.findOpening(ctx, &e, c.end); err != nil {
+	if err := findOpening(ctx, c.s.logs, &e, c.end); err != nil {
 		return err
 	}
 	c.mu.Lock()

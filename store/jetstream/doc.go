@@ -34,8 +34,10 @@
 // In the stream MCPREC_META each session has an entry under "mcprec.m.<session id>", of which the server
 // keeps the newest: the header, counts and head of the session, who holds it, and whether the head is
 // final ("settled"; entry.go). A listing reads the entries, and asks for the last message of sessions that
-// are not settled. A session's summary is beside its entry, under "mcprec.m.<session id>.summary". The
-// entry of a deleted session stays, as its tombstone.
+// are not settled. A session's summary is beside its entry, under "mcprec.m.<session id>.summary", and a mark
+// is there, ".irregular", if the id does not tell about when the session began: with it a listing of the
+// newest sessions reads the names of all entries, and few entries. The entry of a deleted session stays,
+// as its tombstone.
 //
 // Whoever writes to a session first makes its entry unsettled, and settles it last. Whoever finds an
 // unsettled entry that nobody holds puts a fence first, so that a write on its way from a dead or slow
@@ -45,8 +47,8 @@
 //
 // options.go is the URL, link.go the connection and what its errors mean, streams.go makes and checks
 // the two streams, message.go the header of a message, logs.go the stream of chunks, entry.go and
-// meta.go the entries, store.go the Store with appending and deleting, claim.go claims, read.go reading
-// and following, list.go listing and summaries, inspect.go what mcprec store doctor asks.
+// meta.go the entries, store.go the Store, append.go appending and claiming, claim.go what a claim does,
+// read.go reading and following, list.go listing, summary.go summaries, inspect.go what mcprec store doctor asks.
 //
 // # What it refuses to do
 //

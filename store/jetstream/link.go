@@ -117,7 +117,7 @@ func explainDial(err error, options Options) error {
 // or ctx ends. Each call has its own time.
 func (l *link) retry(ctx context.Context, call func(ctx context.Context) error) error {
 	began := time.Now()
-	for pause := 20 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -134,10 +134,19 @@ func (l *link) retry(ctx context.Context, call func(ctx context.Context) error) 
 		case time.Since(began) > patience:
 			return fmt.Errorf("JetStream does not answer: %w", explain(err))
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		_ = pause(ctx, wait)
+	}
+}
+
+// pause waits, or returns the error of ctx.
+func pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
 }
 

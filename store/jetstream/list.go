@@ -3,264 +3,276 @@ package jetstream
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	api "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/varint"
 )
 
-const looksAtOnce = 32 // sessions that are asked about at the same time
+const (
+	looksAtOnce = 32   // sessions that are asked about at the same time
+	manyFetches = 5000 // from so many entries on, reading all of them costs less
+)
 
-// Sessions yields the sessions of the query: the entries, and of those that are not settled the last
-// message.
-func (s *Store) Sessions(ctx context.Context, query store.Query) iter.Seq2[store.Session, error] {
-	return func(yield func(store.Session, error) bool) {
-		ctx, cancel := s.untilClose(ctx)
-		defer cancel()
-		err := s.closing.Err()
-		if err != nil {
-			err = store.ErrClosed
-		} else {
-			err = s.list(ctx, query, yield)
-		}
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(store.Session{}, fmt.Errorf("list sessions: %w", endError(ctx, err)))
-		}
-	}
+// lister makes one listing.
+type lister struct {
+	s     *Store
+	query store.Query
+	now   time.Time // of the leader, when the listing began
+	last  uint64    // newest sequence of the entries then
 }
 
-// listed is an entry of a listing that is not read whole yet.
+// listed is a session of a listing, or what is wrong with it.
 type listed struct {
-	id    store.SessionID
 	entry entry
-	text  []byte // of the header
+	text  []byte // of the header, which is read late
 	err   error
 	none  bool // there is no such session
 }
 
-func (s *Store) list(ctx context.Context, query store.Query, yield func(store.Session, error) bool) error {
-	now, last, err := s.meta.now(ctx)
+// run yields the sessions of the query.
+func (l *lister) run(ctx context.Context, yield func(store.Session, error) bool) (err error) {
+	l.query.Prefix = strings.ToLower(l.query.Prefix)
+	l.now, l.last, err = l.s.meta.now(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := s.entries(ctx, query, last)
+	found, err := l.find(ctx)
 	if err != nil {
 		return err
 	}
-	// The start of a session without a header is not known yet.
-	var unknown []*listed
+	if l.query.Limit > 0 && len(found) > l.query.Limit {
+		found = found[:l.query.Limit]
+	}
 	for i := range found {
-		if !found[i].entry.opened && found[i].err == nil {
-			unknown = append(unknown, &found[i])
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-	}
-	s.complete(ctx, unknown, now)
-	found = slices.DeleteFunc(found, func(x listed) bool { return x.none })
-	slices.SortFunc(found, func(a, b listed) int {
-		order := cmp.Or(a.entry.session.Start.Compare(b.entry.session.Start), cmp.Compare(a.id, b.id))
-		if query.Newest {
-			return -order
-		}
-		return order
-	})
-	// Entries may be of sessions that never began, so the limit is reached step by step.
-	left := query.Limit
-	for len(found) > 0 && (query.Limit == 0 || left > 0) {
-		step := found
-		if query.Limit > 0 {
-			step = found[:min(left, len(found))]
-		}
-		found = found[len(step):]
-		pointers := make([]*listed, len(step))
-		for i := range step {
-			pointers[i] = &step[i]
-		}
-		s.complete(ctx, pointers, now)
-		for _, x := range step {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if x.none {
-				continue
-			}
-			left--
-			if !yield(x.entry.session, x.err) {
-				return errStopped
-			}
+		if !yield(found[i].entry.session, found[i].err) {
+			return errStopped
 		}
 	}
 	return nil
 }
 
-// entries reads the entries of the query's sessions, with tombstones left out.
-func (s *Store) entries(ctx context.Context, query store.Query, last uint64) ([]listed, error) {
+// find returns the sessions in order, at least as many as the query wants.
+func (l *lister) find(ctx context.Context) ([]listed, error) {
+	if l.query.Prefix == "" && l.query.Limit == 0 {
+		return l.all(ctx)
+	}
+	if id, err := store.ParseSessionID(l.query.Prefix); err == nil {
+		return l.fetch(ctx, []store.SessionID{id})
+	}
+	names, err := l.s.meta.names(ctx, "*")
+	if err != nil {
+		return nil, err
+	}
+	irregular, err := l.s.meta.names(ctx, "*."+irregularMark)
+	if err != nil {
+		return nil, err
+	}
+	other := func(id store.SessionID) bool { return !strings.HasPrefix(string(id), l.query.Prefix) }
+	names = slices.DeleteFunc(names, other)
+	irregular = slices.DeleteFunc(irregular, other)
+	wanted := l.query.Limit
+	if wanted == 0 {
+		wanted = len(names)
+	}
+	switch {
+	case wanted+len(irregular) > manyFetches:
+		return l.all(ctx)
+	case wanted == len(names):
+		return l.fetch(ctx, names)
+	}
+	return l.first(ctx, names, irregular)
+}
+
+// first returns the first sessions of the query's order, at least query.Limit of them, and reads few
+// others: the ids of regular sessions tell about when they began.
+func (l *lister) first(ctx context.Context, names, irregular []store.SessionID) ([]listed, error) {
+	slices.Sort(irregular)
+	names = slices.DeleteFunc(names, func(id store.SessionID) bool {
+		_, found := slices.BinarySearch(irregular, id)
+		return found
+	})
+	slices.Sort(names)
+	if l.query.Newest {
+		slices.Reverse(names)
+	}
+	found, err := l.fetch(ctx, irregular)
+	for size := l.query.Limit + l.query.Limit/4 + 16; err == nil && len(names) > 0; size = 64 {
+		if len(found) >= l.query.Limit && l.surelyBefore(&found[l.query.Limit-1], names[0]) {
+			break
+		}
+		step := names[:min(size, len(names))]
+		names = names[len(step):]
+		var more []listed
+		more, err = l.fetch(ctx, step)
+		found = append(found, more...)
+		slices.SortFunc(found, l.order)
+	}
+	return found, err
+}
+
+// surelyBefore reports whether a session stands before any regular session with the id or a later
+// one of the query's order.
+func (l *lister) surelyBefore(x *listed, id store.SessionID) bool {
+	began, _ := idTime(id)
+	if l.query.Newest {
+		return x.entry.session.Start.After(began.Add(startSpan))
+	}
+	return x.entry.session.Start.Before(began.Add(-startSpan))
+}
+
+// order compares two sessions of the listing.
+func (l *lister) order(a, b listed) int {
+	order := cmp.Or(a.entry.session.Start.Compare(b.entry.session.Start), cmp.Compare(a.entry.session.ID, b.entry.session.ID))
+	if l.query.Newest {
+		return -order
+	}
+	return order
+}
+
+// all reads every entry.
+func (l *lister) all(ctx context.Context) ([]listed, error) {
 	var found []listed
 	places := map[store.SessionID]int{}
-	prefix := strings.ToLower(query.Prefix)
-	err := s.meta.scan(ctx, s.meta.prefix+"*", last, func(msg *nats.Msg, seq uint64) {
-		id := s.meta.sessionOf(msg.Header.Get(api.SubjectHeader))
-		if !strings.HasPrefix(string(id), prefix) {
+	err := l.s.meta.scan(ctx, l.s.meta.prefix+"*", l.last, func(msg *nats.Msg, seq uint64) {
+		id := l.s.meta.sessionOf(msg.Header.Get(api.SubjectHeader))
+		if !strings.HasPrefix(string(id), l.query.Prefix) {
 			return
 		}
-		x := listed{id: id}
-		x.entry, x.text, x.err = decodeEntry(id, msg.Data)
-		x.entry.seq = seq
-		if x.entry.held && !x.entry.settled {
-			x.entry.time, _ = time.Parse(time.RFC3339Nano, msg.Header.Get(api.TimeStampHeaer))
-		}
 		if at, ok := places[id]; ok {
-			found[at] = x
+			found[at] = listedOf(id, msg)
 			return
 		}
 		places[id] = len(found)
-		found = append(found, x)
+		found = append(found, listedOf(id, msg))
 	})
-	return slices.DeleteFunc(found, func(x listed) bool {
-		return x.err == nil && (x.entry.deleted || x.entry.settled && x.entry.session.Head.Seq == 0)
-	}), err
-}
-
-// complete reads what a listing tells of each session, at a time of the servers.
-func (s *Store) complete(ctx context.Context, list []*listed, now time.Time) {
-	inParallel(list, looksAtOnce, func(x *listed) {
-		if x.err == nil {
-			x.err = s.completeOne(ctx, x, now)
-		}
-	})
-}
-
-func (s *Store) completeOne(ctx context.Context, x *listed, now time.Time) error {
-	e := &x.entry
-	if e.opened && e.session.Version == 0 {
-		if err := e.takeHeader(x.text); err != nil {
-			return err
-		}
-		x.text = nil
-	}
-	if e.settled && e.opened {
-		e.session.State = e.session.Head.State(false)
-		return nil
-	}
-	end, err := s.logs.last(ctx, x.id)
 	if err != nil {
-		return fmt.Errorf("session %s: %w", x.id, err)
+		return nil, err
 	}
-	if end.session.Head.Seq == 0 {
+	return l.complete(ctx, found), nil
+}
+
+// fetch reads the entries of some sessions.
+func (l *lister) fetch(ctx context.Context, ids []store.SessionID) ([]listed, error) {
+	subjects := make([]string, len(ids))
+	for i, id := range ids {
+		subjects[i] = l.s.meta.prefix + string(id)
+	}
+	found := make([]listed, 0, len(ids))
+	err := l.s.meta.newest(ctx, subjects, l.last, func(msg *nats.Msg) {
+		found = append(found, listedOf(l.s.meta.sessionOf(msg.Header.Get(api.SubjectHeader)), msg))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l.complete(ctx, found), nil
+}
+
+// listedOf reads the message of an entry.
+func listedOf(id store.SessionID, msg *nats.Msg) (x listed) {
+	x.entry, x.text, x.err = decodeEntry(id, msg.Data)
+	x.entry.session.ID = id
+	if x.err == nil && x.entry.held {
+		x.entry.time, x.err = time.Parse(time.RFC3339Nano, msg.Header.Get(api.TimeStampHeaer))
+	}
+	return x
+}
+
+// complete finds out what the entries do not tell, leaves out what is no session, and orders the rest.
+func (l *lister) complete(ctx context.Context, found []listed) []listed {
+	var unsettled []*listed
+	for i := range found {
+		x := &found[i]
+		e := &x.entry
+		switch {
+		case x.err != nil:
+		case e.deleted, e.settled && e.session.Head.Seq == 0:
+			x.none = true
+		case e.settled && e.opened:
+			x.err = e.takeHeader(x.text)
+			x.text = nil
+			e.session.State = e.session.Head.State(false)
+		default:
+			unsettled = append(unsettled, x)
+		}
+	}
+	inParallel(unsettled, looksAtOnce, func(x *listed) {
+		if err := l.look(ctx, x); err != nil {
+			x.err = fmt.Errorf("session %s: %w", x.entry.session.ID, err)
+		}
+	})
+	found = slices.DeleteFunc(found, func(x listed) bool { return x.none })
+	slices.SortFunc(found, l.order)
+	return found
+}
+
+// look asks for the end of the log of a session whose entry does not tell it.
+func (l *lister) look(ctx context.Context, x *listed) error {
+	e := &x.entry
+	if err := e.takeHeader(x.text); err != nil {
+		return err
+	}
+	end, err := l.s.logs.last(ctx, e.session.ID)
+	switch {
+	case err != nil:
+		return err
+	case end.session.Head.Seq == 0:
 		x.none = true
 		return nil
 	}
 	e.session = withCounts(e.session, end.session)
-	if err := s.findOpening(ctx, e, end); err != nil {
-		return fmt.Errorf("session %s: %w", x.id, err)
-	}
-	e.session.State = e.session.Head.State(!e.settled && e.liveAt(now))
-	return nil
+	e.session.State = e.session.Head.State(e.liveAt(l.now))
+	return findOpening(ctx, l.s.logs, e, end)
 }
 
-func (m *meta) summarySubject(id store.SessionID) string { return m.prefix + string(id) + ".summary" }
+// A session is regular if its id is of version 7 and tells its start, within startSpan. The first
+// sessions of an order are found by their ids alone, because only a regular session has no mark
+// beside its entry. Recorders make regular sessions; imported ones may be irregular.
+const (
+	startSpan     = 10 * time.Second
+	irregularMark = "irregular"
+)
 
-// KeepSummaries keeps summaries of sessions with exactly these heads.
-func (s *Store) KeepSummaries(ctx context.Context, list []store.Summary) error {
-	var mu sync.Mutex
-	var problems []error
-	inParallel(list, looksAtOnce, func(x store.Summary) {
-		if err := s.keepSummary(ctx, x); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			problems = append(problems, err)
-		}
-	})
-	if len(problems) > 0 {
-		return fmt.Errorf("keep summaries: %w", problems[0])
-	}
-	return nil
+// isRegular reports whether a session that began at start is regular.
+func isRegular(id store.SessionID, start time.Time) bool {
+	began, ok := idTime(id)
+	return ok && start.Sub(began).Abs() <= startSpan
 }
 
-func (s *Store) keepSummary(ctx context.Context, x store.Summary) error {
-	id, err := s.begin(x.ID)
+// idTime returns the time in an id of version 7.
+func idTime(id store.SessionID) (time.Time, bool) {
+	if len(id) < 15 || id[14] != '7' {
+		return time.Time{}, false
+	}
+	milliseconds, err := strconv.ParseInt(string(id[:8]+id[9:13]), 16, 64)
+	return time.UnixMilli(milliseconds), err == nil
+}
+
+// markIrregular puts the mark beside the entry of an irregular session. It is there before the first
+// event.
+func (m *meta) markIrregular(ctx context.Context, opening store.Event) error {
+	header, err := store.ParseHeader(opening.Payload)
 	if err != nil {
 		return err
 	}
-	defer s.calls.Done()
-	end, err := s.logs.last(ctx, id)
-	if err != nil || end.session.Head != x.Head {
-		return err
-	}
-	data := binary.AppendUvarint([]byte{entryVersion}, x.Head.Seq)
-	data = append(data, x.Head.Chain[:]...)
-	data = append(data, x.Data...)
-	return s.link.retry(ctx, func(ctx context.Context) error {
-		_, err := s.link.js.Publish(ctx, s.meta.summarySubject(id), data, api.WithRetryAttempts(0))
-		return err
-	})
-}
-
-// Summaries returns the summaries that the sessions have.
-func (s *Store) Summaries(ctx context.Context, sessions []store.Session) (map[store.SessionID][]byte, error) {
-	ctx, cancel := s.untilClose(ctx)
-	defer cancel()
-	kept := map[store.SessionID][]byte{}
-	heads := map[store.SessionID]store.Head{}
-	for _, x := range sessions {
-		heads[x.ID] = x.Head
-	}
-	for part := range slices.Chunk(sessions, manySubjects) {
-		subjects := make([]string, len(part))
-		for i, x := range part {
-			subjects[i] = s.meta.summarySubject(x.ID)
-		}
-		err := s.meta.newest(ctx, subjects, func(msg *nats.Msg) {
-			id := s.meta.sessionOf(msg.Header.Get(api.SubjectHeader))
-			if data, ok := summaryOf(heads[id], msg.Data); ok {
-				kept[id] = data
-			}
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read summaries: %w", endError(ctx, err))
-		}
-	}
-	return kept, nil
-}
-
-// summaryOf reads a summary, if it is of this head.
-func summaryOf(head store.Head, data []byte) ([]byte, bool) {
-	if len(data) == 0 || data[0] != entryVersion || head.Seq == 0 {
-		return nil, false
-	}
-	reader := varint.NewReader(data[1:])
-	seq := reader.Uint()
-	chain := reader.Take(uint64(len(head.Chain)))
-	if seq != head.Seq || string(chain) != string(head.Chain[:]) {
-		return nil, false
-	}
-	return slices.Clone(reader.Rest()), true
-}
-
-const manySubjects = 1000 // in a request for the newest messages; the server takes 1024
-
-// newest calls each for the newest message of each subject that has one. The answering server may
-// lag behind.
-func (m *meta) newest(ctx context.Context, subjects []string, each func(msg *nats.Msg)) error {
-	request, err := json.Marshal(map[string]any{"multi_last": subjects, "max_bytes": 1 << 30})
-	if err != nil {
+	id, err := store.ParseSessionID(string(header.ID))
+	if err != nil || isRegular(id, header.Start) {
 		return err
 	}
 	return m.retry(ctx, func(ctx context.Context) error {
-		_, err := m.direct(ctx, request, func(msg *nats.Msg) error {
-			each(msg)
-			return nil
-		})
+		_, err := m.js.Publish(ctx, m.prefix+string(id)+"."+irregularMark, nil, api.WithRetryAttempts(0))
 		return err
 	})
 }
+
+var errBehind = errors.New("a server of the stream of entries stays behind its leader")

@@ -94,11 +94,11 @@ func (g *logs) append(ctx context.Context, end place, events []store.Event, writ
 	}
 	switch {
 	case len(messages) > maxBatch:
-		return end, fmt.Errorf("%d events are %d messages of %d kB; one append takes %d messages: append them in several steps",
-			len(events), len(messages), g.room>>10, maxBatch)
+		return end, fmt.Errorf("%d events are %d messages of %d KiB, and one append has %d at most: %w",
+			len(events), len(messages), g.room>>10, maxBatch, store.ErrTooLarge)
 	case len(messages) > 1 && !g.batches:
-		return end, fmt.Errorf("%d events need %d messages, and the stream takes no atomic batches: use NATS server 2.12 or newer, and switch them on: nats stream edit %s --allow-batch",
-			len(events), len(messages), g.stream)
+		return end, fmt.Errorf("%d events need %d messages, and the stream takes no atomic batches: use NATS server 2.12 or newer, and set allow_atomic of stream %s to true: %w",
+			len(events), len(messages), g.stream, store.ErrTooLarge)
 	}
 	return g.send(ctx, end, next, messages)
 }
@@ -183,10 +183,8 @@ func (g *logs) send(ctx context.Context, end, next place, messages []*nats.Msg) 
 		// The message is not there, and if it comes after all, this one is refused. The server may
 		// remember the id of a message that it has lost.
 		messages[0].Header.Del(api.MsgIDHeader)
-		select {
-		case <-ctx.Done():
-			return end, fmt.Errorf("%w: %w", errUnknown, ctx.Err())
-		case <-time.After(resendAfter):
+		if err := pause(ctx, resendAfter); err != nil {
+			return end, fmt.Errorf("%w: %w", errUnknown, err)
 		}
 	}
 }

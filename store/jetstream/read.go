@@ -21,45 +21,13 @@ const (
 	consumerIdle = 30 * time.Second // until the server forgets a consumer
 )
 
-// Read yields the events from Seq `from`.
-func (s *Store) Read(ctx context.Context, id store.SessionID, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {
-	return func(yield func(store.Event, error) bool) {
-		canonical, err := s.begin(id)
-		if err == nil {
-			s.calls.Done() // Close does not wait for a caller that handles events
-			err = s.read(ctx, canonical, max(from, 1), options, yield)
-		}
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(store.Event{}, fmt.Errorf("read session %s: %w", id, err))
-		}
-	}
-}
-
 // errStopped: the caller wants no more events.
 var errStopped = errors.New("stopped")
 
-func (s *Store) read(ctx context.Context, id store.SessionID, from uint64, options store.ReadOptions, yield func(store.Event, error) bool) error {
-	ctx, cancel := s.untilClose(ctx)
-	defer cancel()
-	end, err := s.logs.last(ctx, id)
-	if err == nil && end.session.Head.Seq == 0 {
-		err = store.ErrNotFound
-	}
-	if err != nil {
-		return endError(ctx, err)
-	}
-	r := &reader{s: s, id: id, from: from, yield: yield}
-	defer r.stop()
-	if err := r.until(ctx, end); err != nil || !options.Follow {
-		return endError(ctx, err)
-	}
-	return endError(ctx, r.follow(ctx, end))
-}
-
-// events yields the events from Seq `from` up to end.
-func (s *Store) events(ctx context.Context, end place, from uint64) iter.Seq2[store.Event, error] {
+// events yields the events of a session from Seq `from` up to end.
+func (g *logs) events(ctx context.Context, end place, from uint64) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
-		r := &reader{s: s, id: end.session.ID, from: from, yield: yield}
+		r := &reader{logs: g, id: end.session.ID, from: from, yield: yield}
 		defer r.stop()
 		if err := r.until(ctx, end); err != nil && !errors.Is(err, errStopped) {
 			yield(store.Event{}, err)
@@ -69,7 +37,8 @@ func (s *Store) events(ctx context.Context, end place, from uint64) iter.Seq2[st
 
 // reader reads the messages of a session in order.
 type reader struct {
-	s     *Store
+	logs  *logs
+	meta  *meta // for following
 	id    store.SessionID
 	yield func(store.Event, error) bool
 	from  uint64 // the next event to yield
@@ -81,6 +50,22 @@ type reader struct {
 
 	stopConsumer func()
 	consumer     api.MessagesContext // nil: none was made
+}
+
+// run yields the events up to the end of the log, and with follow those that come.
+func (r *reader) run(ctx context.Context, follow bool) error {
+	defer r.stop()
+	end, err := r.logs.last(ctx, r.id)
+	if err == nil && end.session.Head.Seq == 0 {
+		err = store.ErrNotFound
+	}
+	if err == nil {
+		err = r.until(ctx, end)
+	}
+	if err == nil && follow {
+		err = r.follow(ctx, end)
+	}
+	return err
 }
 
 // until takes the messages up to end.
@@ -99,7 +84,7 @@ func (r *reader) until(ctx context.Context, end place) error {
 		}
 	}
 	for range fewGets {
-		msg, err := r.s.logs.next(ctx, r.id, r.seq+1)
+		msg, err := r.logs.next(ctx, r.id, r.seq+1)
 		if err == nil && msg.seq == 0 {
 			err = r.gone(ctx)
 		}
@@ -126,7 +111,7 @@ func (r *reader) until(ctx context.Context, end place) error {
 
 // gone says why messages that were there are missing.
 func (r *reader) gone(ctx context.Context) error {
-	end, err := r.s.logs.last(ctx, r.id)
+	end, err := r.logs.last(ctx, r.id)
 	switch {
 	case err != nil:
 		return err
@@ -138,7 +123,7 @@ func (r *reader) gone(ctx context.Context) error {
 
 // stillThere returns an error if the message that a consumer does not send is missing.
 func (r *reader) stillThere(ctx context.Context) error {
-	msg, err := r.s.logs.next(ctx, r.id, r.seq+1)
+	msg, err := r.logs.next(ctx, r.id, r.seq+1)
 	if err != nil || msg.seq != 0 {
 		return err
 	}
@@ -151,7 +136,7 @@ func (r *reader) find(ctx context.Context, end place) error {
 	low, high := uint64(1), end.seq // the message has a sequence from low to high
 	for low < high {
 		middle := low + (high-low)/2
-		msg, err := r.s.logs.next(ctx, r.id, middle)
+		msg, err := r.logs.next(ctx, r.id, middle)
 		switch {
 		case err != nil:
 			return err
@@ -240,7 +225,7 @@ func (r *reader) receive(ctx context.Context, wait time.Duration) (place, error)
 		return place{}, nil
 	case err != nil:
 		r.stop() // another consumer may do better
-		return place{}, r.s.link.retry(ctx, func(context.Context) error {
+		return place{}, r.logs.retry(ctx, func(context.Context) error {
 			if temporary(err) || errors.Is(err, api.ErrNoHeartbeat) || errors.Is(err, api.ErrMsgIteratorClosed) || errors.Is(err, api.ErrConsumerDeleted) {
 				return nil
 			}
@@ -262,7 +247,7 @@ func (r *reader) receive(ctx context.Context, wait time.Duration) (place, error)
 
 // consume makes an ordered consumer of the messages behind r.seq.
 func (r *reader) consume(ctx context.Context) error {
-	g := r.s.logs
+	g := r.logs
 	var consumer api.Consumer
 	err := g.retry(ctx, func(ctx context.Context) (err error) {
 		consumer, err = g.js.OrderedConsumer(ctx, g.stream, api.OrderedConsumerConfig{
@@ -315,7 +300,7 @@ func (r *reader) follow(ctx context.Context, end place) error {
 			}
 			looked = time.Now()
 			if !live {
-				end, err := r.s.logs.last(ctx, r.id)
+				end, err := r.logs.last(ctx, r.id)
 				if err != nil || end.seq <= r.seq {
 					return err
 				}
@@ -339,9 +324,9 @@ func (r *reader) follow(ctx context.Context, end place) error {
 
 // live reports whether a claim holds the session.
 func (r *reader) live(ctx context.Context) (bool, error) {
-	e, err := r.s.meta.entry(ctx, r.id)
+	e, err := r.meta.entry(ctx, r.id)
 	if err != nil {
 		return false, err
 	}
-	return r.s.meta.live(ctx, e)
+	return r.meta.live(ctx, e)
 }
