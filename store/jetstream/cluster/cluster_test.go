@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -14,6 +15,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if task := os.Getenv(recorderEnv); task != "" {
+		if err := runRecorder(task); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	// The tests wait for elections more than they compute: many at once on few processors.
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

@@ -95,12 +95,16 @@ func (r *recording) writeFrames(t testing.TB, count, size int) {
 	}
 }
 
+// seal writes the last event.
+func (r *recording) seal() error {
+	return r.write(store.Event{Seq: r.seq() + 1, At: time.Since(r.began), Kind: store.Closed,
+		Payload: store.EncodePayload(store.ClosedInfo{Frames: r.seq() - 1})})
+}
+
 // end seals the session and closes its spool.
 func (r *recording) end(t testing.TB) {
 	t.Helper()
-	closed := store.Event{Seq: uint64(len(r.events) + 1), At: time.Since(r.began), Kind: store.Closed,
-		Payload: store.EncodePayload(store.ClosedInfo{Frames: uint64(len(r.events) - 1)})}
-	if err := r.write(closed); err != nil {
+	if err := r.seal(); err != nil {
 		t.Errorf("session %s: %v", r.id, err)
 	}
 	if err := r.spool.Close(); err != nil {
