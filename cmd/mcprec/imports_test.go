@@ -229,7 +229,7 @@ func TestImports(t *testing.T) {
 // TestOneOpener: one file of the command knows which kinds of stores there are, so that a command asks
 // a store for what it can do, and not for what it is.
 func TestOneOpener(t *testing.T) {
-	adapters := []string{"store/boltstore", "store/jetstream", "store/objects", "store/outbox"}
+	adapters := []string{"store/boltstore", "store/jetstream", "store/objects"}
 	const opener = "internal/session/open.go"
 	seen := 0
 	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {

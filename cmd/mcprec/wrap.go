@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/clientconfig"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -508,7 +508,7 @@ func (w *wrapping) orTry(edit clientconfig.Edit) clientconfig.Edit {
 
 // front returns the function for the words before a server's command.
 func (w *wrapping) front() (func(*clientconfig.Server) []string, error) {
-	program, err := installedPath()
+	program, err := process.InstalledPath()
 	if err != nil {
 		return nil, err
 	}
@@ -525,30 +525,6 @@ func (w *wrapping) front() (func(*clientconfig.Server) []string, error) {
 		}
 		return append(words, "-l", "client="+s.Client, "-l", "server="+s.Name, "--")
 	}, nil
-}
-
-// installedPath returns the path of this program as it was called, which may be a link that is kept
-// when the program is replaced by a newer one.
-func installedPath() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
-	}
-	if called, err := exec.LookPath(os.Args[0]); err == nil {
-		called, err := filepath.Abs(called)
-		a, faultA := os.Stat(called)
-		b, faultB := os.Stat(self)
-		if errors.Join(err, faultA, faultB) == nil && os.SameFile(a, b) {
-			self = called
-		}
-	}
-	caches := []string{"go-build", "_npx", "dlx", "bunx-"} // of go run, npx, pnpm dlx, bunx
-	for _, step := range strings.Split(filepath.ToSlash(self), "/") {
-		if slices.ContainsFunc(caches, func(cache string) bool { return strings.HasPrefix(step, cache) }) {
-			return "", exit.Usagef("this mcprec is %s, which goes away again; install it, and run it from there", self)
-		}
-	}
-	return self, nil
 }
 
 // print prints the servers that were edited, with --dry-run also their command lines, masked.
