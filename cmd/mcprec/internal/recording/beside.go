@@ -66,6 +66,21 @@ func (r *recording) observe() error {
 	return nil
 }
 
+// observeOutbox has the metrics tell of the outbox of a shared store.
+func (r *recording) observeOutbox() {
+	box := r.db.Outbox()
+	if r.counts == nil || box == nil {
+		return
+	}
+	r.counts.Ship(func() metrics.Outbox {
+		s := box.Stats()
+		return metrics.Outbox{
+			Connected: s.Connected, Events: s.EventsWaiting, Bytes: s.BytesWaiting, Left: s.BytesLeft, Oldest: s.OldestWaiting,
+			Shipped: s.EventsShipped, Acknowledged: s.EventsAcknowledged, Failed: s.Retries, Refused: s.Refused,
+		}
+	})
+}
+
 // followPatience is how long the end of a session waits for the observers to read its last events.
 const followPatience = time.Second
 

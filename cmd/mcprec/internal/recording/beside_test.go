@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -8,8 +9,13 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/metrics"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/spans"
+	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/memstore"
+	"github.com/mcprec/mcprec/store/outbox"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -51,5 +57,59 @@ func TestTell(t *testing.T) {
 		if shot := r.counts.Snapshot(); shot.Events != 2 || shot.Open.C2S != 1 {
 			t.Errorf("ended by %v: %+v", end, shot)
 		}
+	}
+}
+
+// TestObserveOutbox: the metrics tell what waits for a shared store, and that nothing does when it
+// has all.
+func TestObserveOutbox(t *testing.T) {
+	local, err := boltstore.Open(t.TempDir(), boltstore.Options{Outbox: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reachable := make(chan struct{})
+	shared := memstore.New()
+	box := outbox.New(local, func(ctx context.Context) (outbox.Shared, error) {
+		select {
+		case <-reachable:
+			return shared, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}, outbox.Options{})
+	r := &recording{db: &session.Store{Store: box}}
+	r.counts = metrics.NewCollector("mcprec", "", time.Second)
+	r.observeOutbox()
+	rec, err := recorder.New(t.Context(), box, store.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := r.follow(rec)
+	rec.Record(store.Note, transport.NoDirection, store.NoteInfo{Text: "x"})
+	await := func(is func(metrics.Snapshot) bool) {
+		t.Helper()
+		for {
+			shot := r.counts.Snapshot()
+			if shot.Outbox == nil {
+				t.Fatal("the metrics tell of no outbox")
+			}
+			if is(shot) {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	await(func(s metrics.Snapshot) bool {
+		return s.Outbox.Events == 2 && !s.Outbox.Connected && s.Events == 2 && s.Live == 1
+	})
+	close(reachable)
+	await(func(s metrics.Snapshot) bool {
+		return s.Outbox.Acknowledged == 2 && s.Outbox.Events == 0 && s.Outbox.Connected
+	})
+	rec.Close()
+	end()
+	await(func(s metrics.Snapshot) bool { return s.Outbox.Acknowledged == 3 && s.Events == 3 && s.Live == 0 })
+	if err := box.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -167,6 +167,7 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 		return r.unrecorded(errors.Join(err, db.Close()))
 	}
 	r.db = db
+	r.observeOutbox()
 	return rec
 }
 

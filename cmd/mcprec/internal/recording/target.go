@@ -54,6 +54,7 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	r.observeOutbox()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, process.EndSignals()...)
 	defer signal.Stop(signals)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/diagnosis"
 	"github.com/mcprec/mcprec/store/jetstream"
+	"github.com/mcprec/mcprec/store/outbox"
 )
 
 // This file alone knows which kinds of stores there are. All else of the command asks a [Store] for
@@ -170,6 +171,12 @@ func Inspect(ctx context.Context, home Home, monitor []string) (Facts, error) {
 		_, err = openShared(ctx, p)
 	}
 	return facts, err
+}
+
+// Outbox returns the outbox that is recorded into, or nil.
+func (db *Store) Outbox() *outbox.Outbox {
+	box, _ := db.Store.(*outbox.Outbox)
+	return box
 }
 
 // openOutbox opens the outbox of a shared store.
