@@ -321,17 +321,39 @@ const keySize = 32
 const keyName = "redact.key"
 
 // RedactionKey returns the key in the file redact.key; the first caller makes it. The file
-// gets the name when complete, and never changes.
+// gets the name when complete, and changes by UseKey only.
 func (f *directory) RedactionKey() ([]byte, error) {
 	path := filepath.Join(f.dir, keyName)
 	key, err := readKey(path)
 	if err == nil || !errors.Is(err, os.ErrNotExist) {
 		return key, err
 	}
-	if err := f.makeKey(path); err != nil {
+	key = make([]byte, keySize)
+	_, err = rand.Read(key)
+	if err == nil {
+		err = f.writeKey(path, key, false)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("make key %s: %w", path, err)
 	}
 	return readKey(path)
+}
+
+// UseKey keeps a key for placeholders in the place of the store's own. What is masked from then on has
+// the placeholders of every store with that key.
+func (f *directory) UseKey(key []byte) error {
+	path := filepath.Join(f.dir, keyName)
+	if len(key) != keySize {
+		return fmt.Errorf("keep key %s: not %d bytes", path, keySize)
+	}
+	held, err := readKey(path)
+	if err == nil && bytes.Equal(held, key) {
+		return nil
+	}
+	if err := f.writeKey(path, key, true); err != nil {
+		return fmt.Errorf("keep key %s: %w", path, err)
+	}
+	return nil
 }
 
 // ReadKey returns the key of the store in a folder, if there is a key.
@@ -364,13 +386,9 @@ func parseKey(text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// makeKey makes a key file unless another process is first.
-func (f *directory) makeKey(path string) error {
+// writeKey writes a key file, unless there is one and it is not to be replaced.
+func (f *directory) writeKey(path string, key []byte, replace bool) error {
 	if err := makeFolder(f.dir); err != nil {
-		return err
-	}
-	key := make([]byte, keySize)
-	if _, err := rand.Read(key); err != nil {
 		return err
 	}
 	temp, err := os.CreateTemp(f.dir, ".redact-key-*") // 0600
@@ -384,8 +402,14 @@ func (f *directory) makeKey(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
-		return os.Rename(temp.Name(), path) // a filesystem without links
+	if !replace {
+		err = os.Link(temp.Name(), path)
+	}
+	if replace || err != nil && !errors.Is(err, os.ErrExist) { // a filesystem without links
+		err = os.Rename(temp.Name(), path)
+		if err != nil {
+			return err
+		}
 	}
 	return syncDir(f.dir)
 }
