@@ -22,16 +22,24 @@ type recordOptions struct {
 	rec      recording.Options
 	label    labels
 	sync     string
-	frame    string   // --max-frame
-	size     string   // --keep-size
-	age      string   // --keep-age
-	warnings []string // about the environment
+	frame    string    // --max-frame
+	size     string    // --keep-size
+	age      string    // --keep-age
+	waiting  [2]string // --outbox-session and --outbox-total
+	warnings []string  // about the environment
 }
 
 // newRecordOptions returns the values of record's flags where none is given, also for serve. A
 // variable that is wrong is a warning: it must not keep a client from its server.
 func newRecordOptions() recordOptions {
-	o := recordOptions{sync: "50ms", frame: "0", size: "2GiB", age: "30d"}
+	o := recordOptions{sync: "50ms", frame: "0", size: "2GiB", age: "30d", waiting: [2]string{"1GiB", "10GiB"}}
+	if path := os.Getenv("MCPREC_MASK_KEY_FILE"); path != "" {
+		if _, err := session.ReadMaskKey(path); err != nil {
+			o.warnings = append(o.warnings, fmt.Sprintf("MCPREC_MASK_KEY_FILE: %v; it is not used", err))
+		} else {
+			o.rec.KeyFile = path
+		}
+	}
 	if size := os.Getenv("MCPREC_KEEP_SIZE"); size != "" {
 		if _, err := parseKeepSize(size); err != nil {
 			o.warnings = append(o.warnings, fmt.Sprintf("MCPREC_KEEP_SIZE is %v; it is not used, and the default is %s", err, o.size))
@@ -106,6 +114,9 @@ kept and what happens when the disk fails or is full.`,
 	}
 	f.StringVar(&o.size, "keep-size", o.size, "delete the oldest sessions so that the store takes at most `SIZE`; off\nlets it grow; the default is $MCPREC_KEEP_SIZE where that is set")
 	f.StringVar(&o.age, "keep-age", o.age, "delete sessions that ended longer than `DURATION` ago, as 12h, 7d or 2w; off\nkeeps them; the default is $MCPREC_KEEP_AGE where that is set")
+	f.StringVar(&o.rec.KeyFile, "mask-key-file", o.rec.KeyFile, "mask what goes to a nats:// store with the key in `FILE`, that of a team; without\nit each machine has its own, and equal secrets have other placeholders on\nanother machine; the default is $MCPREC_MASK_KEY_FILE where that is set")
+	f.StringVar(&o.waiting[0], "outbox-session", o.waiting[0], "keep at most `SIZE` of a session while a nats:// store cannot be reached; what\nfinds no room is counted as lost")
+	f.StringVar(&o.waiting[1], "outbox-total", o.waiting[1], "the same `SIZE` for all sessions of this machine")
 	completeWords(cmd, "keep-size", "off", "500MB", "2GiB", "10GiB")
 	completeWords(cmd, "keep-age", "off", "7d", "30d", "26w")
 	f.BoolVar(&o.rec.Strict, "strict", false, "end the session rather than let something pass unrecorded")
@@ -164,6 +175,12 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	}
 	if options.Budget, err = o.budget(); err != nil {
 		return err
+	}
+	for i, limit := range []*int64{&options.SessionLimit, &options.TotalLimit} {
+		*limit, err = parseSize(o.waiting[i])
+		if err != nil || *limit == 0 {
+			return exit.Usagef("--outbox-%s: %q: want a size such as 500MB or 2GiB", []string{"session", "total"}[i], o.waiting[i])
+		}
 	}
 	if o.rec.Mask && o.Secrets.Show {
 		return exit.Usagef("--mask and --secrets; give one of them")

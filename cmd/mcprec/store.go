@@ -32,13 +32,13 @@ func storeCommands() []*cobra.Command {
 
 // sharingCommands returns the commands for a store that several machines share.
 func sharingCommands() []*cobra.Command {
-	return []*cobra.Command{newDoctor()}
+	return []*cobra.Command{newFlush(), newDoctor()}
 }
 
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store COMMAND",
-		Short: "Keep the store: verify, repair, compact, prune, keep, stats, doctor",
+		Short: "Keep the store: verify, repair, compact, prune, keep, stats, flush, doctor",
 		Example: `  mcprec store stats
   mcprec store verify
   mcprec store prune --older-than 30d --dry-run`,
@@ -566,4 +566,58 @@ func runDoctor(cmd *cobra.Command, home home, monitor []string, format string) e
 		return err
 	}
 	return printReport(cmd, format, single(found.Passed(), found, found.Text))
+}
+
+func newFlush() *cobra.Command {
+	var h home
+	var o sharing.FlushOptions
+	cmd := &cobra.Command{
+		Use:   "flush",
+		Short: "Send what recorders that ended have left for a shared store",
+		Long: `flush sends to a nats:// store what waits for it on this machine: the sessions of
+recorders that died, or that ended while the store could not be reached. Without --store, and where
+MCPREC_HOME names no shared store, it does so for each store that this machine has recorded for.
+Sessions that are being recorded send themselves. A recorder does the same beside its session; so
+flush is for a machine on which nothing is recorded any more, and for a timer.
+
+  sent    the store has acknowledged all of it. It stays here for five minutes, in case the
+          servers lose it in a power cut
+  held    it was sent before, and stays for the rest of these minutes
+  freed   the store still shows it, and it is gone from here
+  waits   it could not be sent, or not all of it
+  kept    it cannot be sent: the line says why. mcprec show --store DIR reads it here, where
+          DIR is the folder below outbox in the state folder
+
+--wait goes on until everything is freed or kept: before a machine is switched off. flush exits with
+1 if something waits or is kept, and with 3 if the store cannot be reached.
+
+--format json prints an object a line: store, id, fate, sent (events), bytes, left_ns, error.`,
+		Example: `  mcprec store flush
+  mcprec store flush --wait --store 'nats://n1,n2,n3/MCPREC?creds=team.creds'`,
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runFlush(cmd, h, o) },
+	}
+	h.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.Wait, "wait", false, "go on until nothing is held back")
+	cmd.Flags().StringVar(&o.KeyFile, "mask-key-file", "", "mask with the key in `FILE`; the default is the one that was recorded with")
+	addChoice(cmd, &o.Format, "format", "text or json", "text", "json")
+	return cmd
+}
+
+func runFlush(cmd *cobra.Command, home home, options sharing.FlushOptions) error {
+	if cmd.Flags().Changed("store") {
+		isShared, err := home.IsShared()
+		if err == nil && !isShared {
+			err = exit.Usagef("store flush: %s is a folder: nothing waits for it; want nats://HOST/STREAM", home.Place)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	left, err := sharing.Flush(cmd.Context(), home.Home, cmd.Flags().Changed("store"), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if err == nil && left {
+		return exit.ErrVerdict
+	}
+	return err
 }

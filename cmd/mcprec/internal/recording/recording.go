@@ -51,6 +51,7 @@ type Options struct {
 	Mask   bool // keep no secrets
 	Strict bool // end the session rather than pass a frame unrecorded
 	Budget retention.Budget
+	Sending
 	Observers
 
 	Remote      // of a server over HTTP
@@ -91,6 +92,11 @@ func newRecording(std process.Streams, options Options) (*recording, error) {
 	if len(rules.Keys)+len(rules.Patterns)+len(rules.Pointers) > 0 { // the built-in rules take time to read
 		if _, err := rules.Rules(); err != nil {
 			return nil, err
+		}
+	}
+	if options.KeyFile != "" {
+		if _, err := session.ReadMaskKey(options.KeyFile); err != nil {
+			return nil, exit.Usagef("--mask-key-file: %w", err)
 		}
 	}
 	// Within about 64 MiB, whatever disk and peers do: mcprec itself takes some more than the heap,
@@ -135,6 +141,7 @@ func Command(std process.Streams, options Options, command []string) error {
 		r.say("recording session %s; a client is to speak on standard input, here the keyboard; ^D ends it", rec.ID())
 	}
 	endTidying := r.tidyBeside()
+	endSending := r.sendBeside()
 	endFollowing := r.follow(rec)
 	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
 	if err != nil {
@@ -145,7 +152,7 @@ func Command(std process.Streams, options Options, command []string) error {
 		s = &exit.Status{Code: exit.Lost}
 	}
 	rec.Seal()
-	if !r.finishUnderSignals(rec, signals, endFollowing, endTidying) && s.Code == exit.Fine && s.Signal == nil {
+	if !r.finishUnderSignals(rec, signals, endFollowing, func() { endSending(); endTidying() }) && s.Code == exit.Fine && s.Signal == nil {
 		s.Code = exit.Lost
 	}
 	return s
@@ -154,7 +161,7 @@ func Command(std process.Streams, options Options, command []string) error {
 // start opens the store and begins the session. Without a store the session
 // goes on unrecorded, and stderr says so.
 func (r *recording) start(command []string, processes *store.Processes) *recorder.Recorder {
-	db, err := session.OpenRecorder(context.Background(), r.Home, session.RecordOptions{Sync: r.Sync})
+	db, err := r.openStore()
 	if err != nil {
 		return r.unrecorded(err)
 	}
@@ -173,7 +180,10 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 
 func (r *recording) header() store.Header {
 	h := store.Header{Label: r.Label, Labels: r.Labels, Recorder: r.Recorder}
-	if r.Mask {
+	switch shared, _ := r.Home.IsShared(); { // of a place that is wrong there is no recording
+	case shared: // for whoever sends the session
+		h.Masked = r.Home.Secrets.ShippedRules()
+	case r.Mask:
 		h.Masked = &r.Home.Secrets.MaskRules
 	}
 	return h
@@ -240,7 +250,7 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 		}
 		endTidying()
 		r.tidy(tidyPatience)
-		if err := r.db.Close(); err != nil {
+		if err := r.closeStore("session " + string(rec.ID()) + ": "); err != nil {
 			r.say("%v", err)
 			whole = false
 		}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
@@ -50,7 +49,7 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", options.Listen, err)
 	}
-	r.db, err = session.OpenRecorder(ctx, r.Home, session.RecordOptions{Sync: r.Sync})
+	r.db, err = r.openStore()
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -62,7 +61,7 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	defer end()
 	r.fail = end
 	whole, err := r.proxy(ctx, signals, listener, target)
-	err = errors.Join(err, r.db.Close())
+	err = errors.Join(err, r.closeStore(""))
 	if err == nil && !whole {
 		return &exit.Status{Code: exit.Lost}
 	}
@@ -76,6 +75,7 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 	var ending sync.WaitGroup // what sessions leave to do at their end
 	defer ending.Wait()
 	defer r.tidyBeside()()
+	defer r.sendBeside()()
 	var following sync.Map // what ends the observers of a session, by its id
 	header := r.header()
 	header.URL = target.String()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/diagnosis"
@@ -46,6 +47,10 @@ const (
 // RecordOptions configures a store that is recorded into.
 type RecordOptions struct {
 	Sync time.Duration // how soon frames are on the disk; 0: 50 ms
+	// Of a shared store only:
+	KeyFile                  string      // has the key of a team for placeholders; "": the machine's own
+	SessionLimit, TotalLimit int64       // bytes of a session, and of all, that may wait; 0: 1 GiB and 10 GiB
+	Trouble                  func(error) // is told why a session is not sent any further; nil: nobody is
 }
 
 // OpenStore opens the store. Faults on closing are written to errs.
@@ -88,7 +93,7 @@ func OpenAsIs(ctx context.Context, home Home) (*Store, error) {
 
 // OpenRecorder opens the store that sessions are recorded into, as OpenAsIs: a folder, or the outbox of
 // a shared store.
-func OpenRecorder(ctx context.Context, home Home, options RecordOptions) (*Store, error) {
+func OpenRecorder(home Home, options RecordOptions) (*Store, error) {
 	p, err := home.place()
 	if err != nil {
 		return nil, err
@@ -99,7 +104,7 @@ func OpenRecorder(ctx context.Context, home Home, options RecordOptions) (*Store
 	if err := p.recordable(); err != nil {
 		return nil, err
 	}
-	db, err := openOutbox(ctx, p, options)
+	db, err := openOutbox(p, options)
 	if err != nil {
 		return nil, p.hidden(err)
 	}
@@ -179,9 +184,64 @@ func (db *Store) Outbox() *outbox.Outbox {
 	return box
 }
 
-// openOutbox opens the outbox of a shared store.
-func openOutbox(_ context.Context, p place, _ RecordOptions) (store.Store, error) {
-	return nil, exit.Usagef("%s: recording into a shared store is not built in yet", p)
+// openOutbox opens the outbox of a shared store. Its connection is opened when there is something to send.
+func openOutbox(p place, options RecordOptions) (*outbox.Outbox, error) {
+	team, err := readTeamKey(options.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := OutboxFolder(p.text)
+	if err != nil {
+		return nil, err
+	}
+	local, err := boltstore.Open(folder, boltstore.Options{Sync: options.Sync, Outbox: true})
+	if err != nil {
+		return nil, err
+	}
+	key, err := shippingKey(local, folder, team)
+	if err == nil {
+		err = p.keepURL(folder)
+	}
+	if err != nil {
+		return nil, errors.Join(err, local.Close())
+	}
+	open := func(ctx context.Context) (outbox.Shared, error) {
+		db, err := openShared(ctx, p)
+		if err != nil {
+			return nil, p.hidden(err)
+		}
+		return db.(outbox.Shared), nil // a store that is recorded into takes claims
+	}
+	return outbox.New(local, open, outbox.Options{
+		Target:       p.String(),
+		Mask:         func(header store.Header) (func(store.Event) store.Event, error) { return maskShipped(key, header) },
+		Summarize:    func() outbox.Summary { return shippedSummary{summary.NewFold()} },
+		SessionLimit: options.SessionLimit, TotalLimit: options.TotalLimit, HoldBack: holdBack, Trouble: options.Trouble,
+	}), nil
+}
+
+// shippingKey returns the key for placeholders of what leaves an outbox: that of the team, else the one
+// that the outbox has used before, else the machine's, which is that of the state folder. The outbox
+// keeps it, for those who send later what is left.
+func shippingKey(local *boltstore.Store, folder string, team []byte) ([]byte, error) {
+	if team == nil {
+		if key, err := boltstore.ReadKey(folder); err == nil {
+			return key, nil
+		}
+		state, err := StateFolder()
+		if err != nil {
+			return nil, err
+		}
+		machine, err := boltstore.Open(state, boltstore.Options{})
+		if err != nil {
+			return nil, err
+		}
+		team, err = machine.RedactionKey()
+		if err = errors.Join(err, machine.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return team, local.UseKey(team)
 }
 
 // readKey returns the key for placeholders of a store that is not open, if it has one. What is shown

@@ -228,13 +228,17 @@ func (p place) outboxName() string {
 			hosts[i] += ":4222" // the port that NATS has if none is named
 		}
 	}
+	creds := p.stream.Creds
+	if whole, err := filepath.Abs(creds); err == nil && creds != "" {
+		creds = whole // the same from every folder
+	}
 	name := ""
 	if user := p.stream.User; user != nil {
 		if _, hasPassword := user.Password(); hasPassword { // else it is a token
 			name = user.Username()
 		}
 	}
-	identity := strings.Join([]string{strings.Join(hosts, ","), p.stream.Stream, p.stream.Account, p.stream.Creds, name}, "\n")
+	identity := strings.Join([]string{strings.Join(hosts, ","), p.stream.Stream, p.stream.Account, creds, name}, "\n")
 	first, _, _ := strings.Cut(hosts[0], ":")
 	if strings.HasPrefix(hosts[0], "[") {
 		first = strings.NewReplacer("[", "", "]", "", ":", "_").Replace(hosts[0])

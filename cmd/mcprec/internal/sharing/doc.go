@@ -5,5 +5,6 @@
 // # Source files
 //
 //	diagnosis.go   the report of mcprec store doctor
-//	folder.go      the facts of a store in a folder
+//	folder.go      the facts of a store in a folder; disk_*.go its file system
+//	flush.go       what waits on this machine is sent
 package sharing
