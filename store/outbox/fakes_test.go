@@ -135,6 +135,7 @@ const (
 	hangs   fault = "hangs"   // nothing is done until the caller gives up
 	late    fault = "late"    // it is done, and the caller gives up before the answer
 	taken   fault = "taken"   // another has the claim
+	gone    fault = "gone"    // the place of all sessions is missing there
 	broken  fault = "broken"  // the connection is broken: every further call of it fails, too
 )
 
@@ -202,6 +203,8 @@ func (s *sharedServer) call(ctx context.Context, c *connectionTo, name string, r
 		return ctx.Err()
 	case taken:
 		return store.ErrLive
+	case gone:
+		return store.ErrNotFound
 	}
 	return run(ctx)
 }

@@ -121,6 +121,41 @@ func TestFlushShorter(t *testing.T) {
 	}
 }
 
+// TestShorterTwice: a flush that ends in the middle of appending again leaves no complete session.
+func TestShorterTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		local := newLocal()
+		events := testLog(1, 300, true)
+		record(t, local, events)
+		o := New(local, server.open, Options{Uptime: func() (string, time.Duration) { return "", 0 }})
+		for _, want := range []Fate{Sent, Waits, Sent, Freed} {
+			found, err := flushAll(t, o)
+			if got := found[testID(1)]; err != nil || got.Fate != want {
+				t.Errorf("flushed %+v, %v; want %s", got, err, want)
+			}
+			if want == Sent || want == Freed {
+				wantShared(t, server.now(), testID(1), events)
+			}
+			<-time.After(time.Hour)
+			switch {
+			case want == Sent && server.fault == nil:
+				server.shorten(t, 100)
+				appends := 0
+				server.setFault(func(call string) fault {
+					if call == "append" {
+						appends++
+					}
+					return map[bool]fault{true: refuses}[appends > 1 && call == "append"]
+				})
+			case want == Waits:
+				server.setFault(func(string) fault { return works })
+			}
+		}
+		mustClose(t, o)
+	})
+}
+
 // TestLiveShorter: the same while the session is recorded.
 func TestLiveShorter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +203,7 @@ func TestConflictShorter(t *testing.T) {
 	})
 }
 
-// TestFlushNothing: sessions of live recorders are left alone, and a session that has no event goes.
+// TestFlushLive: sessions of live recorders are left alone, and those that this process still ships.
 func TestFlushLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
@@ -185,7 +220,14 @@ func TestFlushLive(t *testing.T) {
 		if _, err := server.now().Head(t.Context(), testID(1)); err == nil {
 			t.Error("another recorder's live session is shipped")
 		}
+		<-time.After(time.Second)
+		server.setFault(func(call string) fault { return map[string]fault{"append": refuses}[call] })
+		mustWrite(t, own, testLog(2, 9, true)[1:]...)
 		mustClose(t, own)
+		<-time.After(time.Second)
+		if found, err := flushAll(t, o); len(found) > 0 || err != nil {
+			t.Errorf("flushed what is still shipped: %v, %v", found, err)
+		}
 		mustClose(t, p)
 		mustClose(t, o)
 	})
@@ -223,7 +265,7 @@ func TestFlushAlone(t *testing.T) {
 // TestFlushFaults: a flush ends in a while, whatever the shared store does, and the next one goes on.
 func TestFlushFaults(t *testing.T) {
 	for name, call := range map[string]string{"open": "open", "claim": "claim", "head": "head", "append": "append"} {
-		for _, kind := range []fault{refuses, hangs, broken, late, forgets} {
+		for _, kind := range []fault{refuses, hangs, broken, late, forgets, gone} {
 			t.Run(name+" "+string(kind), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					server := newServer()
@@ -257,7 +299,8 @@ func TestFlushFaults(t *testing.T) {
 							t.Errorf("session %s: %+v", id, got)
 						}
 					}
-					if waits == 0 && kind != late && kind != forgets && !(call == "open" && kind == broken) {
+					passes := kind == late || kind == forgets || call == "open" && kind == broken || call == "head" && kind == gone
+					if waits == 0 && !passes {
 						t.Errorf("flushed %+v", found)
 					}
 					server.setFault(nil)
@@ -418,14 +461,18 @@ func TestDeletedLater(t *testing.T) {
 	})
 }
 
-// TestLocalShorter: after a power cut the shared store may have more than the disk.
-func TestLocalShorter(t *testing.T) {
+// TestSharedDiffers: after a power cut the shared store may have more than the disk. Another recording
+// under the same id is left as it is.
+func TestSharedDiffers(t *testing.T) {
 	for name, c := range map[string]struct {
 		shared []store.Event
 		fate   Fate
 	}{
-		"more":          {testLog(1, 120, false), Sent},
-		"more, another": {otherLog(1, 120), Kept},
+		"more":              {testLog(1, 120, false), Sent},
+		"more, another":     {otherLog(1, 120), Kept},
+		"another":           {otherLog(1, 100), Kept},
+		"another, shorter":  {otherLog(1, 50), Kept},
+		"another beginning": {otherLog(1, 2), Kept},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -134,6 +134,9 @@ func TestFaults(t *testing.T) {
 				if got := o.Stats(); got.EventsWaiting != 0 || got.BytesWaiting != 0 || (got.Retries > 0) != (plan != nil && name != "release refused") {
 					t.Errorf("stats %+v", got)
 				}
+				if _, err := server.store.Claim(t.Context(), testID(1)); err != nil {
+					t.Errorf("the claim is not released: %v", err)
+				}
 				mustClose(t, o)
 			})
 		})
@@ -314,6 +317,10 @@ func TestStopped(t *testing.T) {
 				o := New(local, server.open, Options{Trouble: told.add})
 				events := testLog(1, 200, true)
 				p := mustSpool(t, o, events[0])
+				synctest.Wait()
+				if list := told.told(); len(list) != 1 {
+					t.Errorf("trouble at the start: %q", list)
+				}
 				for _, e := range events[1:] {
 					mustWrite(t, p, e)
 					<-time.After(time.Second)
