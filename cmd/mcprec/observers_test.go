@@ -42,13 +42,17 @@ func newSpanCollector(t *testing.T) *spanCollector {
 	return c
 }
 
-// spansIn returns the spans of lines in the JSON form of OTLP.
+// spansIn returns the spans of lines in the JSON form of OTLP, with their resource and scope.
 func spansIn(t *testing.T, text string) (spans []map[string]any) {
 	d := json.NewDecoder(strings.NewReader(text))
 	for {
 		var traces struct {
 			ResourceSpans []struct {
-				ScopeSpans []struct{ Spans []map[string]any }
+				Resource   any
+				ScopeSpans []struct {
+					Scope any
+					Spans []map[string]any
+				}
 			}
 		}
 		if err := d.Decode(&traces); err == io.EOF {
@@ -58,7 +62,10 @@ func spansIn(t *testing.T, text string) (spans []map[string]any) {
 			return spans
 		}
 		for _, r := range traces.ResourceSpans {
-			spans = append(spans, r.ScopeSpans[0].Spans...)
+			for _, span := range r.ScopeSpans[0].Spans {
+				span["of"] = []any{r.Resource, r.ScopeSpans[0].Scope}
+				spans = append(spans, span)
+			}
 		}
 	}
 }

@@ -195,6 +195,7 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	}
 	options.Stuck = stuckIn
 	options.StuckAfter = explain.StuckAfter
+	options.Release = release
 	if o.rec.Target != "" {
 		return recording.Target(ctx, std, options)
 	}

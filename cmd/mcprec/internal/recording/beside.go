@@ -20,6 +20,7 @@ type Observers struct {
 	Metrics    string        // the address for a Prometheus server; "": there is none
 	StuckAfter time.Duration // for the metrics: what has been open as long is stuck
 	OTLP       string        // the URL of a collector of spans; "": there is none
+	Release    string        // the version that the spans name
 }
 
 // observers are those of a run of record. The zero observers are none.
@@ -47,7 +48,7 @@ func (r *recording) observe() error {
 	}
 	if r.OTLP != "" {
 		r.sentTo = target.URL.Redacted()
-		r.spans = spans.New(target, r.Recorder, func(err error) {
+		r.spans = spans.New(target, r.Release, func(err error) {
 			r.say("%s takes no spans: %v; the session goes on, and its spans wait for a while", r.sentTo, err)
 		})
 	}

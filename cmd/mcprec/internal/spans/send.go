@@ -181,6 +181,9 @@ func (x *Exporter) post(ctx context.Context, body []byte) (after time.Duration, 
 	}
 	request.Header = x.target.Header.Clone()
 	request.Header.Set("Content-Type", mcp.MediaJSON)
+	if request.Header.Get("User-Agent") == "" {
+		request.Header.Set("User-Agent", "mcprec/"+x.version)
+	}
 	response, err := x.client.Do(request)
 	if err != nil {
 		var fault *url.Error

@@ -46,7 +46,12 @@ func newCollector(t *testing.T, script ...func(http.ResponseWriter, *http.Reques
 		}
 		var request struct {
 			ResourceSpans []struct {
-				ScopeSpans []struct{ Spans []struct{ Name string } }
+				ScopeSpans []struct {
+					Spans []struct {
+						Name   string
+						Status struct{ Code int }
+					}
+				}
 			}
 		}
 		if err := json.Unmarshal(body, &request); err != nil {
@@ -54,7 +59,7 @@ func newCollector(t *testing.T, script ...func(http.ResponseWriter, *http.Reques
 		}
 		for _, r := range request.ResourceSpans {
 			for _, s := range r.ScopeSpans[0].Spans {
-				c.spans = append(c.spans, s.Name)
+				c.spans = append(c.spans, strings.TrimSuffix(fmt.Sprint(s.Name, " ", s.Status.Code), " 0"))
 			}
 		}
 		fmt.Fprint(w, "{}")
@@ -107,10 +112,10 @@ func TestSends(t *testing.T) {
 	<-c.took // before the end of the session
 	s.End()
 	sum := x.Close(time.Minute)
-	if want := []string{"call/0", "call/1", "open", "mcp session"}; !slices.Equal(c.spans, want) || sum != (Summary{Sent: 4}) {
+	if want := []string{"call/0", "call/1", "open 2", "mcp session"}; !slices.Equal(c.spans, want) || sum != (Summary{Sent: 4}) {
 		t.Errorf("the collector took %q, %+v", c.spans, sum)
 	}
-	if h := c.header; h.Get("Authorization") != "Basic eA==" || h.Get("X-Key") != "v=1" || h.Get("Content-Type") != "application/json" {
+	if h := c.header; h.Get("Authorization") != "Basic eA==" || h.Get("X-Key") != "v=1" || h.Get("User-Agent") != "mcprec/0" || h.Get("Content-Type") != "application/json" {
 		t.Errorf("headers %v", h)
 	}
 }
