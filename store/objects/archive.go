@@ -201,7 +201,9 @@ func isOfBucket(err error) bool {
 // session does the step for one session, and reports whether the original is gone.
 func (a *archive) session(ctx context.Context, session store.Session, step Step) (deleted bool, err error) {
 	if step == Copy {
-		if err := a.copy(ctx, session); err != nil {
+		err := a.copy(ctx, session)
+		origin := originError{}
+		if err != nil && !(errors.As(err, &origin) && errors.Is(err, store.ErrNotFound)) { // see below
 			return false, err
 		}
 	}
@@ -212,18 +214,21 @@ func (a *archive) session(ctx context.Context, session store.Session, step Step)
 		return false, nil
 	}
 	err = a.from.Delete(ctx, session.ID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // another archive may have deleted it
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // another archive may have copied and deleted it
 		return false, originError{err}
 	}
 	return true, nil
 }
 
 // copy puts the session. If an earlier run has put the events and not the summary, perhaps masked with
-// another key, copy only writes the summary.
+// another key, copy only writes the summary; and it puts events that are gone again.
 func (a *archive) copy(ctx context.Context, session store.Session) error {
 	at, err := a.to.find(ctx, session.ID)
-	if err == nil && at.session == nil {
-		return a.to.RestoreSummary(ctx, session.ID)
+	if err == nil {
+		_, err = a.to.bucket.size(ctx, sessionKey(at.day, at.id))
+		if err == nil && at.session == nil {
+			return a.to.RestoreSummary(ctx, session.ID)
+		}
 	}
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return err

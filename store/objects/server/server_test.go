@@ -109,7 +109,8 @@ func keyOf(r *http.Request) string {
 // put changes an object behind the store's back.
 func (s *server) put(t testing.TB, key string, data []byte) {
 	t.Helper()
-	if _, err := s.data.PutObject(bucket, key, map[string]string{}, bytes.NewReader(data), int64(len(data)), nil); err != nil {
+	meta := map[string]string{"Last-Modified": noon.Format(http.TimeFormat)}
+	if _, err := s.data.PutObject(bucket, key, meta, bytes.NewReader(data), int64(len(data)), nil); err != nil {
 		t.Fatal(err)
 	}
 }
