@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	maxQueued = 2048    // spans that wait; the default of OpenTelemetry's SDKs
+	maxQueued = 8192    // spans that wait
 	maxHeld   = 4 << 20 // bytes that they take
 	maxBatch  = 512     // spans of a request
 )
