@@ -32,6 +32,14 @@ type LineReader interface {
 	OpenLines(ctx context.Context, id SessionID) ([]OpenLine, error)
 }
 
+// Putter is a store that takes a sealed session as a whole, and none in parts.
+type Putter interface {
+	// Put stores a sealed session. The same session again is accepted; for another one with the id the
+	// error is a *ConflictError, and for a deleted one ErrExists. summary is called after the last
+	// event, and returns the bytes for Summarizer; nil: there are none.
+	Put(ctx context.Context, id SessionID, events iter.Seq2[Event, error], summary func() []byte) (Head, error)
+}
+
 // Exclusive is a store in which one process at a time may do the work that is for all.
 type Exclusive interface {
 	// Alone runs f unless another process, or another call, runs its own by Alone just now: then

@@ -100,7 +100,7 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/process":      {"cmd/mcprec/internal/exit"},
 	"cmd/mcprec/internal/report":       nil,
 	"cmd/mcprec/internal/session": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/process", "cmd/mcprec/internal/terminal",
-		"store", "store/boltstore", "store/diagnosis", "store/foreign", "store/jetstream", "store/jsonl", "store/mask", "store/outbox", "replay/timeline", "replay/filter", "replay/phrase", "replay/state", "replay/summary", "transport", "transport/mcp"},
+		"store", "store/boltstore", "store/diagnosis", "store/foreign", "store/jetstream", "store/jsonl", "store/mask", "store/objects", "store/outbox", "replay/timeline", "replay/filter", "replay/phrase", "replay/state", "replay/summary", "transport", "transport/mcp"},
 	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/outfile", "cmd/mcprec/internal/terminal", "store", "replay/phrase"},
 	"cmd/mcprec/internal/recording": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/outfile", "cmd/mcprec/internal/process", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session",
 		"cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/jsonl", "recorder", "recorder/httptap", "recorder/outage",

@@ -42,6 +42,7 @@ var (
 	_ store.Summarizer = (*Store)(nil)
 	_ store.Verifier   = (*Store)(nil)
 	_ store.Cleaner    = (*Store)(nil)
+	_ store.Putter     = (*Store)(nil)
 )
 
 // The content types of objects.

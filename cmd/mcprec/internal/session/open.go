@@ -12,6 +12,7 @@ import (
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/diagnosis"
 	"github.com/mcprec/mcprec/store/jetstream"
+	"github.com/mcprec/mcprec/store/objects"
 	"github.com/mcprec/mcprec/store/outbox"
 )
 
@@ -24,11 +25,8 @@ type place struct {
 	text     string            // the URL as it was given
 	location string            // the folder, or the URL without credentials and parameters
 	stream   jetstream.Options // of nats://; without servers for the others
-	bucket   bucket            // of s3://
+	bucket   objects.Options   // of s3://
 }
-
-// bucket is what the URL of a bucket says.
-type bucket struct{ name, prefix, endpoint, region string }
 
 // readStream reads the URL of a store in NATS JetStream.
 func (p *place) readStream() (err error) {
@@ -122,7 +120,7 @@ func CheckRecordable(home Home) error {
 }
 
 func (p place) recordable() error {
-	if p.bucket != (bucket{}) {
+	if p.bucket.Bucket != "" {
 		return exit.Usagef("%s cannot be recorded into: record to a folder, then mcprec store archive", p)
 	}
 	return nil
@@ -146,8 +144,8 @@ const holdBack = 5 * time.Minute
 func openShared(ctx context.Context, p place) (store.Store, error) {
 	ctx, stop := context.WithTimeout(ctx, openIn)
 	defer stop()
-	if p.bucket != (bucket{}) {
-		return nil, exit.Usagef("%s: s3:// is not built in yet", p)
+	if p.bucket.Bucket != "" {
+		return objects.Open(ctx, p.bucket)
 	}
 	return jetstream.Open(ctx, p.stream)
 }

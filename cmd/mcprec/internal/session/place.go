@@ -164,8 +164,11 @@ func (p *place) readBucket(authority, path string) error {
 	if len(authority) < 3 || !consistsOf(authority, letters+digits+"-.") {
 		return fmt.Errorf("%q is not the name of a bucket; want s3://BUCKET/PREFIX", authority)
 	}
-	p.bucket = bucket{authority, strings.Trim(path, "/"), endpoint, values.Get("region")}
-	p.location = strings.TrimSuffix("s3://"+p.bucket.name+"/"+p.bucket.prefix, "/")
+	p.bucket.Bucket = authority
+	p.bucket.Prefix = strings.Trim(path, "/")
+	p.bucket.Endpoint = endpoint
+	p.bucket.Region = values.Get("region")
+	p.location = strings.TrimSuffix("s3://"+authority+"/"+p.bucket.Prefix, "/")
 	return nil
 }
 

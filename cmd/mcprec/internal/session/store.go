@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // Store is an open store of any kind that Close tidies. What it can do beside store.Store is in
@@ -190,7 +191,8 @@ func ParseAge(s string) (time.Duration, error) {
 // importBatch is how many bytes of payload one Append takes.
 const importBatch = 4 << 20
 
-// Save stores the events of a session, at most importBatch bytes at once.
+// Save stores the events of a session, at most importBatch bytes at once, or as a whole where the store
+// takes no parts.
 func Save(ctx context.Context, db store.Store, events []store.Event) (store.SessionID, error) {
 	header, err := store.ParseHeader(events[0].Payload)
 	if err != nil {
@@ -199,6 +201,13 @@ func Save(ctx context.Context, db store.Store, events []store.Event) (store.Sess
 	id, err := store.ParseSessionID(string(header.ID))
 	if err != nil {
 		return "", err
+	}
+	if opened, ok := db.(*Store); ok {
+		db = opened.Store
+	}
+	if putter, ok := db.(store.Putter); ok {
+		_, err := putter.Put(ctx, id, jsonl.Each(events), nil)
+		return id, err
 	}
 	for len(events) > 0 {
 		n, size := 0, 0
