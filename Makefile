@@ -81,7 +81,7 @@ soak: ## the long forms of the tests: a million pings, a million schedules, …
 
 torture: ## crashes, power cuts, faults, damage, and broken builds that it must find
 	@mkdir -p bin; : >bin/torture; export MCPREC_TORTURE=$(CURDIR)/bin/torture; status=0; \
-	$(GO) test -count=1 -timeout 30m ./store/boltstore & \
+	$(GO) test -count=1 -timeout 30m ./store/boltstore ./store/outbox & \
 	$(GO) test -count=1 -timeout 30m -tags torture -run 'TestKilled|TestMutants|TestClockSteps|TestStuck|TestSlow|TestBusy|TestLate|TestFull|TestBudget|TestStrict|TestPlantedSecretsHTTP|TestMonth' ./cmd/mcprec ./cmd/mcprec/internal/retention ./recorder || status=1; \
 	wait $$! || status=1; \
 	(cd $(CLUSTER) && $(GO) test -count=1 -timeout 60m .) || status=1; \

@@ -330,7 +330,10 @@ func wantShared(t testing.TB, s store.Store, id store.SessionID, want []store.Ev
 	}
 	for i := range min(len(got), len(want)) {
 		if !got[i].Equal(want[i]) {
-			t.Fatalf("the shared store has as event %d\n%.300v\nand not\n%.300v", want[i].Seq, got[i], want[i])
+			show := func(e store.Event) string {
+				return fmt.Sprintf("%d %v %s %s, stream %d, cut %d, %d bytes, %.100q", e.Seq, e.At, e.Kind, e.Dir, e.Stream, e.Cut, len(e.Payload), e.Payload)
+			}
+			t.Fatalf("the shared store has\n%s\nand not\n%s", show(got[i]), show(want[i]))
 		}
 	}
 	if len(got) != len(want) {
