@@ -1,9 +1,14 @@
 package cluster
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/outbox"
 )
 
 // TestPowerOfServer holds what the outbox's hold-back is for: a node that syncs as it does by default
@@ -44,6 +49,84 @@ func TestPowerOfServer(t *testing.T) {
 				t.Errorf("%d of %d acknowledged messages are left", left, count)
 			}
 			tell(t, "power cut of a nats-server, sync "+name, 1, "it loses what it had acknowledged, unless it syncs always")
+		})
+	}
+}
+
+// TestPowerCut cuts the power of a cluster that syncs as it does by default, one node or all three of
+// them at once, after it has acknowledged whole sessions and the half of one that is still live. What
+// the outbox still holds arrives again; a session whose spool went at once, without a hold-back, is
+// lost.
+func TestPowerCut(t *testing.T) {
+	for name, nodes := range map[string]int{"one": 1, "three": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var disks []*Disk
+			var folders []string
+			for range nodes {
+				disk := NewDisk(t)
+				disks = append(disks, disk)
+				folders = append(folders, disk.Dir)
+			}
+			c := Start(t, Options{Nodes: nodes, Folders: folders})
+			url := c.URL(stream, "")
+			reader := openStore(t, c.DirectURL(stream, "")) // makes the streams
+			c.WaitCurrent(stream)
+			for _, disk := range disks {
+				disk.Sync()
+			}
+
+			careless := openOutbox(t, t.TempDir(), url, outbox.Options{HoldBack: time.Nanosecond})
+			gone := record(t, careless)
+			gone.writeFrames(t, 200, 2000)
+			gone.end(t)
+			acknowledged(t, careless)
+			flush(t, careless, outbox.Freed)
+
+			dir := t.TempDir()
+			careful := openOutbox(t, dir, url, outbox.Options{})
+			held := record(t, careful)
+			held.writeFrames(t, 200, 2000)
+			held.end(t)
+			live := record(t, careful)
+			live.writeFrames(t, 200, 2000)
+			acknowledged(t, careful)
+			compare(t, reader, gone, held, live)
+			flush(t, careful, outbox.Held)
+
+			for _, disk := range disks {
+				disk.CutPower()
+			}
+			for i, disk := range disks {
+				c.Nodes[i].Kill()
+				disk.Restore()
+			}
+			for _, node := range c.Nodes {
+				node.Start()
+			}
+			c.WaitCurrent(stream)
+			var lost store.Head
+			wait(t, "the store answers", func() (err error) {
+				lost, err = reader.Head(t.Context(), gone.id)
+				if errors.Is(err, store.ErrNotFound) {
+					return nil
+				}
+				return err
+			})
+			if lost.Seq == gone.seq() {
+				t.Error("the power cut has lost nothing: this test shows nothing")
+			}
+
+			live.writeFrames(t, 200, 2000)
+			live.end(t)
+			acknowledged(t, careful)
+			if err := careful.Close(); err != nil {
+				t.Error(err)
+			}
+			later := openOutbox(t, dir, url, outbox.Options{HoldBack: time.Nanosecond})
+			flush(t, later, outbox.Freed)
+			compare(t, reader, held, live)
+			tell(t, "power cut of "+name+" with the default sync_interval", 3, "with hold-back all arrives again; without it a session was lost")
 		})
 	}
 }
