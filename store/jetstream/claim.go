@@ -28,6 +28,7 @@ type claim struct {
 	known    bool  // end is where the log ends
 	released bool
 
+	before  entry         // the session's entry when it was claimed
 	writing chan struct{} // holds a value while the entry is being written
 
 	mu    sync.Mutex
@@ -121,13 +122,26 @@ func (c *claim) moved(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.writer == c.token {
+	switch {
+	case e.writer == c.token:
+		return errMoved
+	case c.rolledBack(e):
+		if err := c.write(ctx); err != nil {
+			return err
+		}
 		return errMoved
 	}
 	c.mu.Lock()
 	c.lost = true
 	c.mu.Unlock()
 	return c.look(ctx)
+}
+
+// rolledBack reports whether the session's entry is the one from before the claim again: the servers
+// have lost what they had acknowledged, in a power cut, and the session is nobody else's. The claim's
+// entry can be written again, in that place only.
+func (c *claim) rolledBack(now entry) bool {
+	return now.seq == c.before.seq && now.writer == c.before.writer
 }
 
 // appended tells the entry of new events. The first and the last event of a session are written at
@@ -188,13 +202,14 @@ func (c *claim) write(ctx context.Context) error {
 			return err
 		}
 		c.mu.Lock()
-		if now.writer == c.token {
+		own := now.writer == c.token || c.rolledBack(now)
+		if own {
 			c.entry.seq = now.seq
 		} else {
 			c.lost = true
 		}
 		c.mu.Unlock()
-		if now.writer != c.token {
+		if !own {
 			return store.ErrLive
 		}
 	}
