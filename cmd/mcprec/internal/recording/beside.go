@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/metrics"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/spans"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -23,57 +24,62 @@ type Observers struct {
 	Release    string        // the version that the spans name
 }
 
-// observers are those of a run of record. The zero observers are none.
+// observers are those of a run of record. They read what is recorded, and nothing waits for them.
 type observers struct {
-	counts *metrics.Collector
+	home   session.Home
+	db     *session.Store                   // nil without a store
+	say    func(format string, args ...any) // on standard error
+	isLoud bool                             // say also what goes well
+	counts *metrics.Collector               // nil without metrics
 	server *metrics.Server
-	spans  *spans.Exporter
-	sentTo string // the URL of the collector of spans, without a password
+	spans  *spans.Exporter // nil without spans
+	sentTo string          // the URL of the collector of spans, without a password
 }
 
 // observe begins what the options ask for. A port that is taken is reported, and the sessions go on.
-func (r *recording) observe() error {
+func observe(options Options, say func(format string, args ...any)) (*observers, error) {
+	o := &observers{home: options.Home, say: say, isLoud: options.Verbose}
 	var address metrics.Address
 	var target spans.Target
 	var err error
-	if r.Metrics != "" {
-		if address, err = metrics.ParseAddress(r.Metrics); err != nil {
-			return exit.Usagef("--metrics %v", err)
+	if options.Metrics != "" {
+		if address, err = metrics.ParseAddress(options.Metrics); err != nil {
+			return nil, exit.Usagef("--metrics %v", err)
 		}
 	}
-	if r.OTLP != "" {
-		if target, err = spans.ParseTarget(r.OTLP, os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
-			return exit.Usagef("--otlp: %v", err)
+	if options.OTLP != "" {
+		if target, err = spans.ParseTarget(options.OTLP, os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
+			return nil, exit.Usagef("--otlp: %v", err)
 		}
-	}
-	if r.OTLP != "" {
-		r.sentTo = target.URL.Redacted()
-		r.spans = spans.New(target, r.Release, func(err error) {
-			r.say("%s takes no spans: %v; the session goes on, and its spans wait for a while", r.sentTo, err)
+		o.sentTo = target.URL.Redacted()
+		o.spans = spans.New(target, options.Release, func(err error) {
+			say("%s takes no spans: %v; the session goes on, and its spans wait for a while", o.sentTo, err)
 		})
 	}
-	if r.Metrics == "" {
-		return nil
+	if options.Metrics == "" {
+		return o, nil
 	}
-	r.counts = metrics.NewCollector(r.Recorder, r.Label, r.StuckAfter)
-	r.server, err = metrics.Listen(address, r.counts.Snapshot)
-	switch {
-	case err != nil:
-		r.counts = nil
-		r.say("--metrics %s: %v; the session goes on without metrics", r.Metrics, err)
-	case address.AnyPort() || r.Verbose:
-		r.say("metrics: %s", r.server.URL())
+	counts := metrics.NewCollector(options.Recorder, options.Label, options.StuckAfter)
+	o.server, err = metrics.Listen(address, counts.Snapshot)
+	if err != nil {
+		say("--metrics %s: %v; the session goes on without metrics", options.Metrics, err)
+		return o, nil
 	}
-	return nil
+	o.counts = counts
+	if address.AnyPort() || o.isLoud {
+		say("metrics: %s", o.server.URL())
+	}
+	return o, nil
 }
 
-// observeOutbox has the metrics tell of the outbox of a shared store.
-func (r *recording) observeOutbox() {
-	box := r.db.Outbox()
-	if r.counts == nil || box == nil {
+// setStore sets the store that the sessions are in, before the first of them.
+func (o *observers) setStore(db *session.Store) {
+	o.db = db
+	box := db.Outbox()
+	if o.counts == nil || box == nil {
 		return
 	}
-	r.counts.Ship(func() metrics.Outbox {
+	o.counts.Ship(func() metrics.Outbox {
 		s := box.Stats()
 		return metrics.Outbox{
 			Connected: s.Connected, Events: s.EventsWaiting, Bytes: s.BytesWaiting, Left: s.BytesLeft, Oldest: s.OldestWaiting,
@@ -86,30 +92,30 @@ func (r *recording) observeOutbox() {
 const followPatience = time.Second
 
 // count tells the metrics of a recorder, until the caller calls end; it returns nil without metrics.
-func (r *recording) count(rec *recorder.Recorder) (counted *metrics.Session, end func()) {
-	if r.counts == nil {
+func (o *observers) count(rec *recorder.Recorder) (counted *metrics.Session, end func()) {
+	if o.counts == nil {
 		return nil, func() {}
 	}
-	counted = r.counts.Session(rec)
+	counted = o.counts.Session(rec)
 	return counted, counted.End
 }
 
 // follow tells the observers of a session, until the caller calls end.
-func (r *recording) follow(rec *recorder.Recorder) (end func()) {
-	counted, endCounting := r.count(rec)
-	if r.db == nil || counted == nil && r.spans == nil { // without a store what is lost is counted
+func (o *observers) follow(rec *recorder.Recorder) (end func()) {
+	counted, endCounting := o.count(rec)
+	if o.db == nil || counted == nil && o.spans == nil { // without a store what is lost is counted
 		return endCounting
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		err := r.tell(r.db.Read(ctx, rec.ID(), 1, store.ReadOptions{Follow: true}), counted)
+		err := o.tell(o.db.Read(ctx, rec.ID(), 1, store.ReadOptions{Follow: true}), counted)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			r.say("session %s: it ended before all of it was read for %s", rec.ID(), r.purpose())
+			o.say("session %s: it ended before all of it was read for %s", rec.ID(), o.purpose())
 		case err != nil:
-			r.say("session %s: %v; what follows is missing in %s", rec.ID(), err, r.purpose())
+			o.say("session %s: %v; what follows is missing in %s", rec.ID(), err, o.purpose())
 		}
 	}()
 	return func() {
@@ -129,18 +135,18 @@ func (r *recording) follow(rec *recorder.Recorder) (end func()) {
 }
 
 // purpose says what the events are read for.
-func (r *recording) purpose() string {
+func (o *observers) purpose() string {
 	switch {
-	case r.spans == nil:
+	case o.spans == nil:
 		return "the metrics"
-	case r.counts == nil:
+	case o.counts == nil:
 		return "the spans; mcprec export --format otlp writes them"
 	}
 	return "the metrics and the spans; mcprec export --format otlp writes the spans"
 }
 
 // tell gives the events of a session to the observers.
-func (r *recording) tell(events iter.Seq2[store.Event, error], counted *metrics.Session) error {
+func (o *observers) tell(events iter.Seq2[store.Event, error], counted *metrics.Session) error {
 	counting := func(yield func(store.Event, error) bool) {
 		for e, err := range events {
 			if err == nil && counted != nil {
@@ -151,23 +157,23 @@ func (r *recording) tell(events iter.Seq2[store.Event, error], counted *metrics.
 			}
 		}
 	}
-	if r.spans == nil {
-		return r.each(counting, func(store.Event) {})
+	if o.spans == nil {
+		return each(counting, func(store.Event) {})
 	}
-	masker, err := r.Home.Masker(r.db)
+	masker, err := o.home.Masker(o.db)
 	if err != nil {
-		return errors.Join(err, r.each(counting, func(store.Event) {}))
+		return errors.Join(err, each(counting, func(store.Event) {}))
 	}
-	session := r.spans.Session()
-	err = r.each(masker.Events(counting), session.Apply)
+	traced := o.spans.Session()
+	err = each(masker.Events(counting), traced.Apply)
 	if err == nil { // else calls without an answer may have one that was not read
-		session.End()
+		traced.End()
 	}
 	return err
 }
 
 // each calls f with the events of a session, to its end.
-func (r *recording) each(events iter.Seq2[store.Event, error], f func(store.Event)) error {
+func each(events iter.Seq2[store.Event, error], f func(store.Event)) error {
 	for e, err := range events {
 		if err != nil {
 			return err
@@ -183,20 +189,20 @@ func (r *recording) each(events iter.Seq2[store.Event, error], f func(store.Even
 // spansPatience is how long the end of a recorder waits for the collector to take the last spans.
 const spansPatience = time.Second
 
-// endObserving ends the observers, when all sessions have ended, and reports the spans that the
+// end ends the observers, when all sessions have ended, and reports the spans that the
 // collector did not take.
-func (r *recording) endObserving() {
-	if r.server != nil {
-		r.server.Close()
+func (o *observers) end() {
+	if o.server != nil {
+		o.server.Close()
 	}
-	if r.spans == nil {
+	if o.spans == nil {
 		return
 	}
-	sum := r.spans.Close(spansPatience)
+	sum := o.spans.Close(spansPatience)
 	switch {
 	case sum.Dropped > 0:
-		r.say("%s %s not sent to %s: %v; mcprec export --format otlp writes them", phrase.Plural(sum.Dropped, "span"), phrase.Agree(sum.Dropped, "was", "were"), r.sentTo, sum.Err)
-	case r.Verbose:
-		r.say("sent %s to %s", phrase.Plural(sum.Sent, "span"), r.sentTo)
+		o.say("%s %s not sent to %s: %v; mcprec export --format otlp writes them", phrase.Plural(sum.Dropped, "span"), phrase.Agree(sum.Dropped, "was", "were"), o.sentTo, sum.Err)
+	case o.isLoud:
+		o.say("sent %s to %s", phrase.Plural(sum.Sent, "span"), o.sentTo)
 	}
 }

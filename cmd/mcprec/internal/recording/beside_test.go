@@ -36,12 +36,12 @@ func TestTell(t *testing.T) {
 	}
 	fault := errors.New("no such chunk")
 	for _, end := range []error{nil, fault} {
-		r := &recording{}
-		r.Home.Secrets.Show = true
-		r.counts = metrics.NewCollector("mcprec", "", time.Second)
-		r.spans = spans.New(target, "0", nil)
-		counted := r.counts.Session(nothingLost{})
-		err := r.tell(func(yield func(store.Event, error) bool) {
+		o := &observers{}
+		o.home.Secrets.Show = true
+		o.counts = metrics.NewCollector("mcprec", "", time.Second)
+		o.spans = spans.New(target, "0", nil)
+		counted := o.counts.Session(nothingLost{})
+		err := o.tell(func(yield func(store.Event, error) bool) {
 			header := store.Header{ID: "0190aaaa-0000-7000-8000-000000000001", Start: time.Now()}
 			_ = yield(store.Event{Seq: 1, Kind: store.Opened, Payload: header.Encode()}, nil) &&
 				yield(store.Event{Seq: 2, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)}, nil) &&
@@ -51,10 +51,10 @@ func TestTell(t *testing.T) {
 		if end != nil {
 			want = spans.Summary{}
 		}
-		if sum := r.spans.Close(time.Minute); err != end || sum != want {
+		if sum := o.spans.Close(time.Minute); err != end || sum != want {
 			t.Errorf("ended by %v: %v, %+v", end, err, sum)
 		}
-		if shot := r.counts.Snapshot(); shot.Events != 2 || shot.Open.C2S != 1 {
+		if shot := o.counts.Snapshot(); shot.Events != 2 || shot.Open.C2S != 1 {
 			t.Errorf("ended by %v: %+v", end, shot)
 		}
 	}
@@ -77,19 +77,19 @@ func TestObserveOutbox(t *testing.T) {
 			return nil, ctx.Err()
 		}
 	}, outbox.Options{})
-	r := &recording{db: &session.Store{Store: box}}
-	r.counts = metrics.NewCollector("mcprec", "", time.Second)
-	r.observeOutbox()
+	o := &observers{}
+	o.counts = metrics.NewCollector("mcprec", "", time.Second)
+	o.setStore(&session.Store{Store: box})
 	rec, err := recorder.New(t.Context(), box, store.Header{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := r.follow(rec)
+	end := o.follow(rec)
 	rec.Record(store.Note, transport.NoDirection, store.NoteInfo{Text: "x"})
 	await := func(is func(metrics.Snapshot) bool) {
 		t.Helper()
 		for {
-			shot := r.counts.Snapshot()
+			shot := o.counts.Snapshot()
 			if shot.Outbox == nil {
 				t.Fatal("the metrics tell of no outbox")
 			}

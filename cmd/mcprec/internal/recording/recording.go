@@ -75,7 +75,7 @@ type recording struct {
 	failed atomic.Bool    // fail was called
 
 	attended bool // with a target: a person sees standard error
-	observers
+	beside   *observers
 }
 
 // newRecording checks the options, and limits the memory of the process.
@@ -116,7 +116,7 @@ func Command(std process.Streams, options Options, command []string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.observe(); err != nil {
+	if r.beside, err = observe(options, r.say); err != nil {
 		return err
 	}
 	process.KeepPipeErrors()
@@ -142,7 +142,7 @@ func Command(std process.Streams, options Options, command []string) error {
 	}
 	endTidying := r.tidyBeside()
 	endSending := r.sendBeside()
-	endFollowing := r.follow(rec)
+	endFollowing := r.beside.follow(rec)
 	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 		return r.unrecorded(errors.Join(err, db.Close()))
 	}
 	r.db = db
-	r.observeOutbox()
+	r.beside.setStore(db)
 	return rec
 }
 
@@ -239,7 +239,7 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 	go func() {
 		sum := rec.Close()
 		endFollowing()
-		r.endObserving()
+		r.beside.end()
 		whole := r.report(ctx, sum)
 		if r.db == nil || errors.Is(sum.Err, outage.ErrNoAnswer) { // closing the store would wait for the disk
 			finished <- false

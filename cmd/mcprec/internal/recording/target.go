@@ -41,10 +41,10 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	case target.Path == "":
 		target.Path = "/"
 	}
-	if err := r.observe(); err != nil {
+	if r.beside, err = observe(r.Options, r.say); err != nil {
 		return err
 	}
-	defer r.endObserving()
+	defer r.beside.end()
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", options.Listen, err)
@@ -53,7 +53,7 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	r.observeOutbox()
+	r.beside.setStore(r.db)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, process.EndSignals()...)
 	defer signal.Stop(signals)
@@ -84,11 +84,11 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 			rec, err := recorder.New(context.Background(), r.db, header, r.options()...)
 			if err != nil {
 				rec = r.unrecorded(err)
-				_, end := r.count(rec)
+				_, end := r.beside.count(rec)
 				following.Store(rec.ID(), end)
 				return rec
 			}
-			following.Store(rec.ID(), r.follow(rec))
+			following.Store(rec.ID(), r.beside.follow(rec))
 			if r.attended {
 				r.say("session %s begins", rec.ID())
 			}
