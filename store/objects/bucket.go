@@ -82,7 +82,7 @@ func newBucket(options Options) (*bucket, error) {
 			region = os.Getenv(name)
 		}
 	}
-	b.client, err = minio.NewCore(address.Host, &minio.Options{Creds: keys, Secure: !isPlain, Region: region, Transport: b.transport})
+	b.client, err = minio.NewCore(address.Host, &minio.Options{Creds: keys, Secure: !isPlain, Region: region, Transport: refusals{b.transport}})
 	if err != nil {
 		return nil, fmt.Errorf("endpoint %s: %w", b.endpoint, err)
 	}
@@ -187,7 +187,7 @@ func (b *bucket) list(ctx context.Context, prefix string, nested bool) iter.Seq2
 			}
 		}
 		if cause := context.Cause(ctx); cause != nil {
-			yield("", cause)
+			yield("", b.fault(ctx, cause))
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (b *bucket) check(ctx context.Context) error {
 	for object := range listing {
 		return b.fault(ctx, object.Err)
 	}
-	return context.Cause(ctx)
+	return b.fault(ctx, context.Cause(ctx))
 }
 
 // download reads an object from its beginning to its end. After a broken connection it asks for the

@@ -38,19 +38,19 @@ func (b *bucket) fault(ctx context.Context, err error) error {
 		return nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return cause
+		if !isRefusedCertificate(cause) {
+			return cause
+		}
+		err = cause
 	}
 	response := minio.ErrorResponse{}
 	if errors.As(err, &response) {
 		return b.answer(response)
 	}
-	certificate := (*tls.CertificateVerificationError)(nil)
-	wrongHost := x509.HostnameError{}
-	unknown := x509.UnknownAuthorityError{}
 	noTLS := tls.RecordHeaderError{}
 	network := net.Error(nil)
 	switch {
-	case errors.As(err, &certificate), errors.As(err, &wrongHost), errors.As(err, &unknown):
+	case isRefusedCertificate(err):
 		return fmt.Errorf("the certificate of %s is refused: %w; name your authority's file in SSL_CERT_FILE", b.endpoint, store.RootCause(err))
 	case errors.As(err, &noTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("%s does not speak TLS: write endpoint=http://… if that is meant (%w)", b.endpoint, store.RootCause(err))
@@ -58,6 +58,36 @@ func (b *bucket) fault(ctx context.Context, err error) error {
 		return fmt.Errorf("%s cannot be reached: %w", b.endpoint, store.RootCause(err))
 	}
 	return err
+}
+
+// isRefusedCertificate reports whether an error says that a certificate does not verify.
+func isRefusedCertificate(err error) bool {
+	certificate := (*tls.CertificateVerificationError)(nil)
+	wrongHost := x509.HostnameError{}
+	unknown := x509.UnknownAuthorityError{}
+	return errors.As(err, &certificate) || errors.As(err, &wrongHost) || errors.As(err, &unknown)
+}
+
+// stopKey is the key of the function in a context that ends a call with a cause.
+type stopKey struct{}
+
+// stoppable returns a context whose call a refused certificate ends at once. The client would repeat the
+// request ten times.
+func stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, stop := context.WithCancelCause(ctx)
+	return context.WithValue(ctx, stopKey{}, stop), stop
+}
+
+// refusals ends the calls of refused certificates.
+type refusals struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (r refusals) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.RoundTripper.RoundTrip(request)
+	if stop, ok := request.Context().Value(stopKey{}).(context.CancelCauseFunc); ok && isRefusedCertificate(err) {
+		stop(err)
+	}
+	return response, err
 }
 
 // answer says an error response in plain words.

@@ -56,6 +56,8 @@ var errWhole = errors.New("a bucket takes a sealed session whole: record into a 
 
 // Open asks the server for one key, which shows that the bucket can be read.
 func Open(ctx context.Context, options Options) (*Store, error) {
+	ctx, stop := stoppable(ctx)
+	defer stop(nil)
 	b, err := newBucket(options)
 	if err == nil {
 		err = b.check(ctx)
@@ -94,7 +96,7 @@ func (s *Store) begin(ctx context.Context, yields bool) (_ context.Context, end 
 	if s.closed {
 		return nil, nil, store.ErrClosed
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := stoppable(ctx)
 	if !yields {
 		s.calls.Add(1)
 		return ctx, func() { cancel(nil); s.calls.Done() }, nil

@@ -167,6 +167,9 @@ func TestArchiveInterrupted(t *testing.T) {
 		if ids, faults := listed(t, to, store.Query{}); len(ids) != 4 || len(faults) > 0 {
 			t.Fatalf("after a stop at request %d: archived %v, %v", stop, ids, faults)
 		}
+		if err := to.Verify(t.Context(), func(err error) { t.Errorf("after a stop at request %d: %v", stop, err) }); err != nil {
+			t.Fatal(err)
+		}
 		if finished {
 			t.Logf("an archive of four sessions has %d requests", requests.Load())
 			return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -338,8 +339,17 @@ func TestOpenFaults(t *testing.T) {
 	clock.Start()
 	fails("clock", "set the clock", objects.Options{Bucket: bucket, Endpoint: clock.URL})
 	secure := start(t)
+	var connections atomic.Int64
+	secure.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
 	secure.StartTLS()
 	fails("certificate", "SSL_CERT_FILE", objects.Options{Bucket: bucket, Endpoint: secure.URL})
+	if n := connections.Load(); n != 1 {
+		t.Errorf("a refused certificate was tried %d times", n)
+	}
 	authority := filepath.Join(t.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
 	if err := os.WriteFile(authority, text, 0o600); err != nil {
