@@ -31,7 +31,7 @@ func topics() []topic {
 		{"matching", "when two messages are the same: --match, --ignore, --normalize", func(*cobra.Command) string { return matchingTopic + normalizerHelp() }},
 		{"masking", "which secrets are masked, and how to show or remove them", plain(maskingTopic)},
 		{"storage", "where sessions are kept, and what happens when the disk fails", plain(storageTopic)},
-		{"sharing", "one store for many machines: nats://", plain(sharingTopic)},
+		{"sharing", "one store for many machines: nats://, and an archive in a bucket: s3://", plain(sharingTopic)},
 		{"exit", "the exit codes", plain(exitTopic)},
 	}
 }
@@ -314,15 +314,20 @@ const sharingTopic = `--store and MCPREC_HOME take a folder, or the address of a
 
   nats://HOST[:PORT][,HOST…]/STREAM   NATS JetStream: recorders write, anyone reads, also a
                                       session that is live; tls:// is the same over TLS
+  s3://BUCKET[/PREFIX]                an archive of sessions that have ended
 
   ?creds=FILE     a file of NATS credentials
   ?account=NAME   the account that these must be of
   ?ca=FILE        the certificates of the authority that signed the servers'
+  ?endpoint=URL   of a bucket that is not at AWS; credentials are those of the environment
+  ?region=R       of a bucket
 
   mcprec record --store nats://n1,n2,n3/MCPREC -- SERVER ARG
   export MCPREC_HOME='nats://n1,n2,n3/MCPREC?creds=team.creds'
   mcprec list; mcprec why --all; mcprec tail -f; mcprec view      on any machine
   mcprec store flush                       send what recorders that died left on this machine
+  mcprec store archive --to s3://recordings/mcp --older-than 1d --delete
+  mcprec list --store s3://recordings/mcp
   mcprec store doctor                      what is wrong with the store, and what to change
 
 A recorder writes to a folder of its own machine first, the outbox, and what is there is sent
@@ -337,7 +342,8 @@ its own; record --mask-key-file FILE takes that of a team: 32 bytes in hex or ba
 openssl rand -hex 32 prints. Who has the key can find out whether a secret that he guesses is
 the one behind a placeholder.
 
-Who may read and write is for the server to say, by accounts and permissions.
+Who may read and write is for the server to say, by accounts and permissions, or by the rights
+of the bucket. docs/shared-store.md has a cluster to copy.
 `
 
 // formatsTopic lists the words of --format by command, and those of export with what they are.

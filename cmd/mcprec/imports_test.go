@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 	"store/boltstore":         {"store", "store/chunk", "store/varint", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},
 	"store/jetstream":         {"store", "store/chunk", "store/diagnosis", "store/varint", "github.com/nats-io/nats.go"},
 	"store/outbox":            {"store"},
-	"store/objects":           {"transport/mcp", "store", "store/jsonl", "github.com/minio/minio-go", "github.com/klauspost/compress"},
+	"store/objects":           {"transport/mcp", "store", "store/diagnosis", "store/jsonl", "github.com/minio/minio-go", "github.com/klauspost/compress"},
 	"store/storetest":         {"store", "transport"},
 	"store/mask":              {"transport/mcp", "store", "transport"},
 	"store/httpevent":         {"transport/mcp", "store", "transport/streamable"},

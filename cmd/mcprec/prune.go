@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -357,46 +358,217 @@ func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
 	return nil
 }
 
-func newCompact() *cobra.Command {
-	var h home
-	cmd := &cobra.Command{
-		Use:   "compact",
-		Short: "Give the space of removed sessions back to the disk",
-		Long: `compact writes each database of the store that has free space anew, without it, and
-checks every event on the way. The new file takes the old one's place at once, when it
-is whole and on the disk: who interrupts compact, or loses power, has the old one.
-What was removed is then in none of the store's files. A damaged database stays as it
-is; see mcprec store repair.
+// statsLabels is how many labels the text lists: the largest ones.
+const statsLabels = 20
 
-Recorders and readers go on meanwhile; commands that remove or import sessions wait. There
-must be room for the largest database once more.`,
-		Example:           "  mcprec store compact",
+type statsOptions struct {
+	home
+	labels labels
+	format string
+}
+
+func newStats() *cobra.Command {
+	var o statsOptions
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count what is in the store and what it takes on the disk",
+		Long: `stats counts the sessions of the store, in all and by label: events, bytes of frames
+as they passed (recorded), and what they take in the store (stored). It says how much
+of the databases is free, which mcprec store compact gives back, how many spools there
+are: files of live sessions, and of those that ended and are not yet moved; and what the
+budget of the store is (mcprec help storage), with what was last deleted for it.
+
+With --label only the sessions with that label are counted.`,
+		Example:           "  mcprec store stats\n  mcprec store stats --label env=ci --format json",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runCompact(cmd, h) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
 	}
-	h.addFlags(cmd)
+	o.addMaskFlags(cmd)
+	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd
 }
 
-func runCompact(cmd *cobra.Command, home home) (err error) {
-	defer process.LimitMemory()()
-	db, err := openStore(cmd, home.unmasked())
+// counts are the totals of some sessions.
+type counts struct {
+	Sessions int                 `json:"sessions"`
+	States   map[store.State]int `json:"states"`
+	Events   uint64              `json:"events"`
+	Frames   uint64              `json:"frames"`
+	Lost     uint64              `json:"lost"`
+	Recorded uint64              `json:"recorded"`         // bytes of frames
+	Stored   *int64              `json:"stored,omitempty"` // nil: the store does not tell it
+	Oldest   *time.Time          `json:"oldest"`           // start
+	Newest   *time.Time          `json:"newest"`
+}
+
+// statistics is the stable form of stats --format json.
+type statistics struct {
+	Store string `json:"store"`
+	counts
+	*diskStatistics                   // left out where the store does not tell it
+	Budget          *retention.Memory `json:"budget"` // null: no recorder has set one
+	Labels          map[string]counts `json:"labels"`
+}
+
+// diskStatistics are the files of a store.
+type diskStatistics struct {
+	Databases     int   `json:"databases"`
+	DatabaseBytes int64 `json:"database_bytes"`
+	FreeBytes     int64 `json:"free_bytes"`
+	Removed       int   `json:"removed"` // sessions that left a tombstone
+	Chunks        int   `json:"chunks"`
+	Spools        int   `json:"spools"`
+	SpoolBytes    int64 `json:"spool_bytes"`
+	Damaged       int   `json:"damaged"` // files that repair kept
+	DamagedBytes  int64 `json:"damaged_bytes"`
+}
+
+// newDiskStatistics counts the files of a store.
+func newDiskStatistics(usage store.Usage) *diskStatistics {
+	x := &diskStatistics{
+		Spools: usage.Spools.Files, SpoolBytes: usage.Spools.Bytes,
+		Damaged: usage.Damaged.Files, DamagedBytes: usage.Damaged.Bytes,
+	}
+	for _, d := range usage.Databases {
+		x.Databases++
+		x.DatabaseBytes += d.Bytes
+		x.FreeBytes += d.Free
+		x.Removed += d.Deleted
+		x.Chunks += d.Chunks.Files
+	}
+	return x
+}
+
+// add counts a session. stored is nil where the store does not tell it.
+func (c *counts) add(session store.Session, stored *int64) {
+	if c.States == nil {
+		c.States = map[store.State]int{}
+	}
+	c.Sessions++
+	c.States[session.State]++
+	c.Events += session.Head.Seq
+	c.Frames += session.Frames
+	c.Lost += session.Lost
+	c.Recorded += session.Bytes
+	if stored != nil {
+		sum := c.stored() + *stored
+		c.Stored = &sum
+	}
+	if session.Start.IsZero() {
+		return
+	}
+	if c.Oldest == nil || session.Start.Before(*c.Oldest) {
+		c.Oldest = &session.Start
+	}
+	if c.Newest == nil || session.Start.After(*c.Newest) {
+		c.Newest = &session.Start
+	}
+}
+
+// stored returns the bytes in the store, 0 where it does not tell them.
+func (c *counts) stored() int64 {
+	if c.Stored == nil {
+		return 0
+	}
+	return *c.Stored
+}
+
+func runStats(cmd *cobra.Command, options statsOptions) (err error) {
+	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, db)
-	compactor, err := db.Compactor()
-	if err != nil {
-		return exit.Usagef("store compact: %w", err)
-	}
-	var before, after int64
-	err = compactor.Compact(cmd.Context(), 0, func(c store.Compacted) {
-		before, after = before+c.Before, after+c.After
-		if c.After < c.Before {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, terminal.Size(c.Before), terminal.Size(c.After))
+	x := statistics{Store: db.Info().Location, Labels: map[string]counts{}}
+	x.States = map[store.State]int{}
+	storedOf := func(store.SessionID) *int64 { return nil }
+	measurer, unmeasured := db.Measurer()
+	if unmeasured != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: store stats: %v\n", unmeasured)
+	} else {
+		var usage store.Usage
+		usage, err = measurer.Usage(cmd.Context())
+		x.diskStatistics = newDiskStatistics(usage)
+		x.Stored = new(int64)
+		storedOf = func(id store.SessionID) *int64 {
+			stored := usage.Stored[id]
+			return &stored
 		}
+	}
+	for s, serr := range db.Sessions(cmd.Context(), store.Query{}) {
+		if serr != nil {
+			err = errors.Join(err, serr) // the other parts are still counted
+		} else if options.labels.of(s.Header) {
+			s.Header = db.Masker.Header(s.Header)
+			x.add(s, storedOf(s.ID))
+			for _, label := range (&labels{s.Label, s.Labels}).list() {
+				c := x.Labels[label]
+				c.add(s, storedOf(s.ID))
+				x.Labels[label] = c
+			}
+		}
+	}
+	budget, fault := retention.Recall(db.Folder)
+	err = errors.Join(err, fault)
+	if budget != (retention.Memory{}) {
+		x.Budget = &budget
+	}
+	if options.format == "json" {
+		return errors.Join(err, report.NewEncoder(cmd.OutOrStdout()).Encode(x))
+	}
+	if wanted := options.labels.String(); wanted != "" && x.Sessions == 0 && err == nil {
+		return exit.Usagef("no session has the label %s in %s", wanted, x.Store)
+	}
+	return errors.Join(err, x.text(cmd.OutOrStdout()))
+}
+
+func (x *statistics) text(w io.Writer) error {
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("store", "%s", terminal.Plain(x.Store))
+	row("sessions", "%d: %d closed, %d live, %d crashed", x.Sessions, x.States[store.Ended], x.States[store.Live], x.States[store.Crashed])
+	row("events", "%d, %d of them frames, %d lost", x.Events, x.Frames, x.Lost)
+	if x.Oldest != nil {
+		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
+	}
+	row("recorded", "%s", terminal.Size(int64(x.Recorded)))
+	if disk := x.diskStatistics; disk != nil {
+		row("stored", "%s in %s", terminal.Size(x.stored()), phrase.Plural(disk.Chunks, "chunk"))
+		row("databases", "%d with %s, %s of it free", disk.Databases, terminal.Size(disk.DatabaseBytes), terminal.Size(disk.FreeBytes))
+		row("spools", "%d with %s", disk.Spools, terminal.Size(disk.SpoolBytes))
+		if x.Budget != nil {
+			row("budget", "%s", x.Budget.Text(disk.DatabaseBytes+disk.SpoolBytes))
+		}
+		if disk.Damaged > 0 {
+			row("damaged", "%d with %s, kept beside", disk.Damaged, terminal.Size(disk.DamagedBytes))
+		}
+	}
+	if len(x.Labels) == 0 {
+		return nil
+	}
+	names := slices.Collect(maps.Keys(x.Labels))
+	slices.SortFunc(names, func(a, b string) int {
+		x, y := x.Labels[a], x.Labels[b]
+		return cmp.Or(cmp.Compare(y.stored(), x.stored()), cmp.Compare(a, b))
 	})
-	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", terminal.Size(before-after), terminal.Size(after))
-	return err
+	const format = "%8v  %8v  %10s  %10s  %-19s  %s\n"
+	fmt.Fprintf(w, "\n"+format, "SESSIONS", "EVENTS", "RECORDED", "STORED", "NEWEST", "LABEL")
+	for _, name := range names[:min(len(names), statsLabels)] {
+		c, newest := x.Labels[name], ""
+		if c.Newest != nil {
+			newest = c.Newest.Local().Format(time.DateTime)
+		}
+		stored := "-"
+		if c.Stored != nil {
+			stored = terminal.Size(*c.Stored)
+		}
+		fmt.Fprintf(w, format, c.Sessions, c.Events, terminal.Size(int64(c.Recorded)), stored, newest, terminal.Plain(name))
+	}
+	if n := len(names) - statsLabels; n > 0 {
+		fmt.Fprintf(w, "%d more with --format json\n", n)
+	}
+	return nil
 }

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +12,6 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/sharing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -32,13 +26,13 @@ func storeCommands() []*cobra.Command {
 
 // sharingCommands returns the commands for a store that several machines share.
 func sharingCommands() []*cobra.Command {
-	return []*cobra.Command{newFlush(), newDoctor()}
+	return []*cobra.Command{newFlush(), newArchive(), newDoctor()}
 }
 
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store COMMAND",
-		Short: "Keep the store: verify, repair, compact, prune, keep, stats, flush, doctor",
+		Short: "Keep the store: verify, repair, compact, prune, keep, stats, flush, archive, doctor",
 		Example: `  mcprec store stats
   mcprec store verify
   mcprec store prune --older-than 30d --dry-run`,
@@ -305,219 +299,48 @@ func sayRepaired(cmd *cobra.Command, repaired store.Repaired) {
 	}
 }
 
-// statsLabels is how many labels the text lists: the largest ones.
-const statsLabels = 20
-
-type statsOptions struct {
-	home
-	labels labels
-	format string
-}
-
-func newStats() *cobra.Command {
-	var o statsOptions
+func newCompact() *cobra.Command {
+	var h home
 	cmd := &cobra.Command{
-		Use:   "stats",
-		Short: "Count what is in the store and what it takes on the disk",
-		Long: `stats counts the sessions of the store, in all and by label: events, bytes of frames
-as they passed (recorded), and what they take in the store (stored). It says how much
-of the databases is free, which mcprec store compact gives back, how many spools there
-are: files of live sessions, and of those that ended and are not yet moved; and what the
-budget of the store is (mcprec help storage), with what was last deleted for it.
+		Use:   "compact",
+		Short: "Give the space of removed sessions back to the disk",
+		Long: `compact writes each database of the store that has free space anew, without it, and
+checks every event on the way. The new file takes the old one's place at once, when it
+is whole and on the disk: who interrupts compact, or loses power, has the old one.
+What was removed is then in none of the store's files. A damaged database stays as it
+is; see mcprec store repair.
 
-With --label only the sessions with that label are counted.`,
-		Example:           "  mcprec store stats\n  mcprec store stats --label env=ci --format json",
+Recorders and readers go on meanwhile; commands that remove or import sessions wait. There
+must be room for the largest database once more.`,
+		Example:           "  mcprec store compact",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runCompact(cmd, h) },
 	}
-	o.addMaskFlags(cmd)
-	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	h.addFlags(cmd)
 	return cmd
 }
 
-// counts are the totals of some sessions.
-type counts struct {
-	Sessions int                 `json:"sessions"`
-	States   map[store.State]int `json:"states"`
-	Events   uint64              `json:"events"`
-	Frames   uint64              `json:"frames"`
-	Lost     uint64              `json:"lost"`
-	Recorded uint64              `json:"recorded"`         // bytes of frames
-	Stored   *int64              `json:"stored,omitempty"` // nil: the store does not tell it
-	Oldest   *time.Time          `json:"oldest"`           // start
-	Newest   *time.Time          `json:"newest"`
-}
-
-// statistics is the stable form of stats --format json.
-type statistics struct {
-	Store string `json:"store"`
-	counts
-	*diskStatistics                   // left out where the store does not tell it
-	Budget          *retention.Memory `json:"budget"` // null: no recorder has set one
-	Labels          map[string]counts `json:"labels"`
-}
-
-// diskStatistics are the files of a store.
-type diskStatistics struct {
-	Databases     int   `json:"databases"`
-	DatabaseBytes int64 `json:"database_bytes"`
-	FreeBytes     int64 `json:"free_bytes"`
-	Removed       int   `json:"removed"` // sessions that left a tombstone
-	Chunks        int   `json:"chunks"`
-	Spools        int   `json:"spools"`
-	SpoolBytes    int64 `json:"spool_bytes"`
-	Damaged       int   `json:"damaged"` // files that repair kept
-	DamagedBytes  int64 `json:"damaged_bytes"`
-}
-
-// newDiskStatistics counts the files of a store.
-func newDiskStatistics(usage store.Usage) *diskStatistics {
-	x := &diskStatistics{
-		Spools: usage.Spools.Files, SpoolBytes: usage.Spools.Bytes,
-		Damaged: usage.Damaged.Files, DamagedBytes: usage.Damaged.Bytes,
-	}
-	for _, d := range usage.Databases {
-		x.Databases++
-		x.DatabaseBytes += d.Bytes
-		x.FreeBytes += d.Free
-		x.Removed += d.Deleted
-		x.Chunks += d.Chunks.Files
-	}
-	return x
-}
-
-// add counts a session. stored is nil where the store does not tell it.
-func (c *counts) add(session store.Session, stored *int64) {
-	if c.States == nil {
-		c.States = map[store.State]int{}
-	}
-	c.Sessions++
-	c.States[session.State]++
-	c.Events += session.Head.Seq
-	c.Frames += session.Frames
-	c.Lost += session.Lost
-	c.Recorded += session.Bytes
-	if stored != nil {
-		sum := c.stored() + *stored
-		c.Stored = &sum
-	}
-	if session.Start.IsZero() {
-		return
-	}
-	if c.Oldest == nil || session.Start.Before(*c.Oldest) {
-		c.Oldest = &session.Start
-	}
-	if c.Newest == nil || session.Start.After(*c.Newest) {
-		c.Newest = &session.Start
-	}
-}
-
-// stored returns the bytes in the store, 0 where it does not tell them.
-func (c *counts) stored() int64 {
-	if c.Stored == nil {
-		return 0
-	}
-	return *c.Stored
-}
-
-func runStats(cmd *cobra.Command, options statsOptions) (err error) {
-	db, err := openStore(cmd, options.home)
+func runCompact(cmd *cobra.Command, home home) (err error) {
+	defer process.LimitMemory()()
+	db, err := openStore(cmd, home.unmasked())
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, db)
-	x := statistics{Store: db.Info().Location, Labels: map[string]counts{}}
-	x.States = map[store.State]int{}
-	storedOf := func(store.SessionID) *int64 { return nil }
-	measurer, unmeasured := db.Measurer()
-	if unmeasured != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: store stats: %v\n", unmeasured)
-	} else {
-		var usage store.Usage
-		usage, err = measurer.Usage(cmd.Context())
-		x.diskStatistics = newDiskStatistics(usage)
-		x.Stored = new(int64)
-		storedOf = func(id store.SessionID) *int64 {
-			stored := usage.Stored[id]
-			return &stored
+	compactor, err := db.Compactor()
+	if err != nil {
+		return exit.Usagef("store compact: %w", err)
+	}
+	var before, after int64
+	err = compactor.Compact(cmd.Context(), 0, func(c store.Compacted) {
+		before, after = before+c.Before, after+c.After
+		if c.After < c.Before {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, terminal.Size(c.Before), terminal.Size(c.After))
 		}
-	}
-	for s, serr := range db.Sessions(cmd.Context(), store.Query{}) {
-		if serr != nil {
-			err = errors.Join(err, serr) // the other parts are still counted
-		} else if options.labels.of(s.Header) {
-			s.Header = db.Masker.Header(s.Header)
-			x.add(s, storedOf(s.ID))
-			for _, label := range (&labels{s.Label, s.Labels}).list() {
-				c := x.Labels[label]
-				c.add(s, storedOf(s.ID))
-				x.Labels[label] = c
-			}
-		}
-	}
-	budget, fault := retention.Recall(db.Folder)
-	err = errors.Join(err, fault)
-	if budget != (retention.Memory{}) {
-		x.Budget = &budget
-	}
-	if options.format == "json" {
-		return errors.Join(err, report.NewEncoder(cmd.OutOrStdout()).Encode(x))
-	}
-	if wanted := options.labels.String(); wanted != "" && x.Sessions == 0 && err == nil {
-		return exit.Usagef("no session has the label %s in %s", wanted, x.Store)
-	}
-	return errors.Join(err, x.text(cmd.OutOrStdout()))
-}
-
-func (x *statistics) text(w io.Writer) error {
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	row("store", "%s", terminal.Plain(x.Store))
-	row("sessions", "%d: %d closed, %d live, %d crashed", x.Sessions, x.States[store.Ended], x.States[store.Live], x.States[store.Crashed])
-	row("events", "%d, %d of them frames, %d lost", x.Events, x.Frames, x.Lost)
-	if x.Oldest != nil {
-		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
-	}
-	row("recorded", "%s", terminal.Size(int64(x.Recorded)))
-	if disk := x.diskStatistics; disk != nil {
-		row("stored", "%s in %s", terminal.Size(x.stored()), phrase.Plural(disk.Chunks, "chunk"))
-		row("databases", "%d with %s, %s of it free", disk.Databases, terminal.Size(disk.DatabaseBytes), terminal.Size(disk.FreeBytes))
-		row("spools", "%d with %s", disk.Spools, terminal.Size(disk.SpoolBytes))
-		if x.Budget != nil {
-			row("budget", "%s", x.Budget.Text(disk.DatabaseBytes+disk.SpoolBytes))
-		}
-		if disk.Damaged > 0 {
-			row("damaged", "%d with %s, kept beside", disk.Damaged, terminal.Size(disk.DamagedBytes))
-		}
-	}
-	if len(x.Labels) == 0 {
-		return nil
-	}
-	names := slices.Collect(maps.Keys(x.Labels))
-	slices.SortFunc(names, func(a, b string) int {
-		x, y := x.Labels[a], x.Labels[b]
-		return cmp.Or(cmp.Compare(y.stored(), x.stored()), cmp.Compare(a, b))
 	})
-	const format = "%8v  %8v  %10s  %10s  %-19s  %s\n"
-	fmt.Fprintf(w, "\n"+format, "SESSIONS", "EVENTS", "RECORDED", "STORED", "NEWEST", "LABEL")
-	for _, name := range names[:min(len(names), statsLabels)] {
-		c, newest := x.Labels[name], ""
-		if c.Newest != nil {
-			newest = c.Newest.Local().Format(time.DateTime)
-		}
-		stored := "-"
-		if c.Stored != nil {
-			stored = terminal.Size(*c.Stored)
-		}
-		fmt.Fprintf(w, format, c.Sessions, c.Events, terminal.Size(int64(c.Recorded)), stored, newest, terminal.Plain(name))
-	}
-	if n := len(names) - statsLabels; n > 0 {
-		fmt.Fprintf(w, "%d more with --format json\n", n)
-	}
-	return nil
+	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", terminal.Size(before-after), terminal.Size(after))
+	return err
 }
 
 func newDoctor() *cobra.Command {
@@ -618,6 +441,70 @@ func runFlush(cmd *cobra.Command, home home, options sharing.FlushOptions) error
 	left, err := sharing.Flush(cmd.Context(), home.Home, cmd.Flags().Changed("store"), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err == nil && left {
 		return exit.ErrVerdict
+	}
+	return err
+}
+
+func newArchive() *cobra.Command {
+	var h home
+	var o sharing.ArchiveOptions
+	older := ""
+	cmd := &cobra.Command{
+		Use:   "archive --to s3://BUCKET[/PREFIX]",
+		Short: "Copy sessions that have ended into a bucket",
+		Long: `archive copies sessions of the store that have come to their end into a bucket of S3 or
+of a server that speaks as it does, an object each, with a small summary beside it. What is there
+stays as it is: archive may be interrupted and repeated, and several machines may archive into one
+bucket. Each copy is read again to its end; only then, with --delete, the session goes from the
+store. Sessions that are kept (mcprec store keep) are copied and stay. Those whose recorder died
+are left: their ends may still come.
+
+The bucket is a store that every command reads: mcprec list --store s3://BUCKET/PREFIX. The address
+takes ?endpoint=URL and ?region=R; credentials are those of the environment (AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY), of ~/.aws or of the machine's role. How long sessions stay there is for the
+bucket's lifecycle rules to say.
+
+Secrets are masked in the copies, for good, unless --secrets is given: mcprec help masking.
+
+It exits with 3 if a session could not be copied, or not be read again; the others are.
+
+--format json prints an object a line: id, start, label, bytes, copied, deleted, error.`,
+		Example: `  mcprec store archive --to s3://recordings/mcp --older-than 1d --dry-run
+  mcprec store archive --to 's3://recordings/mcp?endpoint=https://minio.example' --older-than 1d --delete`,
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runArchive(cmd, h, o, older) },
+	}
+	h.addMaskFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.To.Place, "to", "", "the bucket, as s3://BUCKET/PREFIX?endpoint=`URL`")
+	f.StringVar(&older, "older-than", "", "only sessions that ended longer than `DURATION` ago, as 12h, 7d or 2w")
+	f.BoolVar(&o.Rules.Delete, "delete", false, "delete from the store what is whole in the bucket")
+	f.BoolVar(&o.Rules.DryRun, "dry-run", false, "only list what would be copied and deleted")
+	addChoice(cmd, &o.Format, "format", "text or json", "text", "json")
+	return cmd
+}
+
+func runArchive(cmd *cobra.Command, home home, options sharing.ArchiveOptions, older string) (err error) {
+	if options.To.Place == "" {
+		return exit.Usagef("store archive: where to? Use --to s3://BUCKET/PREFIX")
+	}
+	options.Rules.Before = time.Now()
+	if older != "" {
+		age, err := session.ParseAge(older)
+		if err != nil {
+			return exit.Usagef("--older-than %v", err)
+		}
+		options.Rules.Before = options.Rules.Before.Add(-age)
+	}
+	db, err := openStore(cmd, home)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db)
+	failed, err := sharing.Archive(cmd.Context(), db, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if err == nil && failed > 0 {
+		return &exit.Status{Code: exit.Data}
 	}
 	return err
 }

@@ -32,7 +32,8 @@
 //
 // store.go opens and closes a store, and puts and deletes sessions; read.go reads them; list.go lists them;
 // layout.go names the objects; summary.go has the summary object; bucket.go and upload.go talk to the
-// server; fault.go says its errors in plain words; archive.go copies sessions from another store.
+// server; fault.go says its errors in plain words; archive.go copies sessions from another store;
+// inspect.go is what mcprec store doctor asks, with a probe object v1/doctor/<random>.json that it removes.
 //
 // # What it refuses to do
 //

@@ -72,3 +72,9 @@ func Replace(dir string, removed, id store.SessionID) {
 	_ = os.Rename(keepPath(dir, removed), keepPath(dir, id))
 	Forget(dir, removed)
 }
+
+// Kept returns a function that reports whether a session of the store in a folder is kept.
+func Kept(folder string) (func(store.Session) bool, error) {
+	kept, err := keptIDs(folder)
+	return func(session store.Session) bool { return kept[session.ID] || isLabelled(session.Header) }, err
+}

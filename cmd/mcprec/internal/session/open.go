@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
+	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
@@ -155,6 +157,7 @@ type Facts struct {
 	Place   string // without credentials
 	Folder  string // of a store in a folder: it has no further facts here
 	Cluster *diagnosis.Cluster
+	Bucket  *diagnosis.Bucket
 }
 
 // Inspect gathers the facts of a store that may not answer. monitor are the monitoring URLs of NATS
@@ -171,9 +174,108 @@ func Inspect(ctx context.Context, home Home, monitor []string) (Facts, error) {
 		facts.Cluster = jetstream.Inspect(ctx, p.stream, monitor)
 		facts.Cluster.Needs.HoldBack = holdBack
 	default:
-		_, err = openShared(ctx, p)
+		facts.Bucket = objects.Inspect(ctx, p.bucket)
+		facts.Bucket.Address = facts.Place
 	}
-	return facts, err
+	return facts, nil
+}
+
+// ArchiveRules say which sessions Archive copies, and how.
+type ArchiveRules struct {
+	Before time.Time // sessions that ended before
+	Delete bool      // those that are whole in the archive go from the store
+	DryRun bool      // nothing is changed
+	// Stays reports whether a session stays in the store whatever Delete says; nil: none does.
+	Stays func(store.Session) bool
+}
+
+// Archived is what became of a session, or with a dry run what would.
+type Archived struct {
+	Session store.Session // of the store
+	Copied  bool          // by this archive; false: the bucket had it
+	Deleted bool          // from the store
+	Err     error
+}
+
+// Archive copies sealed sessions of the store into the bucket that `to` names, masked by the rules of `to`
+// and with the key of the store, and reports each.
+func (db *Store) Archive(ctx context.Context, to Home, rules ArchiveRules, report func(Archived)) error {
+	p, err := to.place()
+	if err != nil {
+		return err
+	}
+	if p.bucket.Bucket == "" {
+		return exit.Usagef("%s is no bucket: want s3://BUCKET/PREFIX", p)
+	}
+	opening, stop := context.WithTimeout(ctx, openIn)
+	defer stop()
+	bucket, err := objects.Open(opening, p.bucket)
+	if err != nil {
+		return err
+	}
+	from := &staying{Store: db.Store, stays: rules.Stays}
+	err = objects.Archive(ctx, from, bucket, objects.ArchiveOptions{
+		Rule: objects.Rule{Before: rules.Before, Delete: rules.Delete}, DryRun: rules.DryRun,
+		Mask: func(header store.Header) (func(store.Event) store.Event, error) {
+			return db.Masker.Of(header).InOrder(), nil
+		},
+		Summary: func() (apply func(store.Event) error, encode func() []byte) {
+			fold := shippedSummary{summary.NewFold()}
+			return fold.Apply, fold.Data
+		},
+		Report: func(archived objects.Archived) {
+			done := Archived{Session: archived.Session, Copied: archived.Step == objects.Copy, Deleted: archived.Deleted, Err: archived.Err}
+			if rules.DryRun && rules.Delete {
+				done.Deleted = rules.Stays == nil || !rules.Stays(archived.Session)
+			}
+			if errors.Is(done.Err, errStays) {
+				done.Err = nil
+			}
+			report(done)
+		},
+	})
+	return errors.Join(err, bucket.Close())
+}
+
+// errStays: the session is not deleted, because it is to stay.
+var errStays = errors.New("it is kept")
+
+// staying is a store from which some sessions are not deleted.
+type staying struct {
+	store.Store
+	mutex sync.Mutex
+	stays func(store.Session) bool
+	kept  map[store.SessionID]bool
+}
+
+// Sessions lists the sessions, and remembers which stay.
+func (s *staying) Sessions(ctx context.Context, query store.Query) iter.Seq2[store.Session, error] {
+	return func(yield func(store.Session, error) bool) {
+		for found, err := range s.Store.Sessions(ctx, query) {
+			if err == nil && s.stays != nil && s.stays(found) {
+				s.mutex.Lock()
+				if s.kept == nil {
+					s.kept = map[store.SessionID]bool{}
+				}
+				s.kept[found.ID] = true
+				s.mutex.Unlock()
+			}
+			if !yield(found, err) {
+				return
+			}
+		}
+	}
+}
+
+// Delete deletes a session that is not to stay.
+func (s *staying) Delete(ctx context.Context, id store.SessionID) error {
+	s.mutex.Lock()
+	kept := s.kept[id]
+	s.mutex.Unlock()
+	if kept {
+		return errStays
+	}
+	return s.Store.Delete(ctx, id)
 }
 
 // Outbox returns the outbox that is recorded into, or nil.

@@ -31,7 +31,7 @@ func Diagnose(ctx context.Context, home session.Home, monitor []string) (*Diagno
 	if err != nil {
 		return nil, err
 	}
-	found := &Diagnosis{Store: facts.Place, Cluster: facts.Cluster, Outboxes: []*diagnosis.Outbox{}}
+	found := &Diagnosis{Store: facts.Place, Cluster: facts.Cluster, Bucket: facts.Bucket, Outboxes: []*diagnosis.Outbox{}}
 	if facts.Folder != "" {
 		found.Folder = Folder(facts.Folder)
 	}

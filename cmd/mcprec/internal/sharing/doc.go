@@ -7,4 +7,5 @@
 //	diagnosis.go   the report of mcprec store doctor
 //	folder.go      the facts of a store in a folder; disk_*.go its file system
 //	flush.go       what waits on this machine is sent
+//	archive.go     sessions that have ended are copied into a bucket
 package sharing
