@@ -99,13 +99,7 @@ func (s *Store) settleable(ctx context.Context, e *entry, end place, token strin
 	if e.seq, err = s.meta.put(ctx, *e); err != nil || !left {
 		return end, err
 	}
-	for {
-		next, err := s.logs.fence(ctx, end, token)
-		if !errors.Is(err, errMoved) {
-			return next, err
-		}
-		end = next
-	}
+	return s.logs.fence(ctx, end, token)
 }
 
 // settle tells in the session's entry that the log ends at end, and nobody writes.

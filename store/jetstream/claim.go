@@ -235,11 +235,18 @@ func (c *claim) Release(ctx context.Context) error {
 }
 
 func (c *claim) release(ctx context.Context) error {
-	if err := c.look(ctx); errors.Is(err, store.ErrLive) {
+	inDoubt := !c.known
+	err := c.look(ctx)
+	if err == nil && inDoubt { // an append may still be on its way
+		c.known = false
+		c.end, err = c.s.logs.fence(ctx, c.end, c.token)
+		c.known = err == nil
+	}
+	if errors.Is(err, store.ErrLive) {
 		c.released = true
 		c.s.claims.remove(c)
-		return err
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	c.mu.Lock()

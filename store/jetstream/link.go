@@ -164,7 +164,7 @@ const (
 	codeNotLeader      = 10009
 	codeNoPeers        = 10005 // too few servers for the replicas
 	codeNoReplicas     = 10074 // more than one replica without a cluster
-	codeNoAtomic       = 10174 // atomic publish is disabled
+	codeStoreFailed    = 10077 // for example because the stream is full
 	codeIncomplete     = 10176 // a batch lacks messages
 	codeDuplicate      = 10201 // a batch has a message that is stored
 	codeTooManyBatches = 10210
@@ -199,6 +199,8 @@ func explain(err error) error {
 		return store.ErrClosed
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, api.ErrNoStreamResponse):
 		return fmt.Errorf("no leader, or JetStream is off (%w)", err)
+	case errorCode(err) == codeStoreFailed && strings.Contains(err.Error(), "maximum"):
+		return fmt.Errorf("the stream is full: delete sessions, or raise its limits (%w)", err)
 	case errors.Is(err, api.ErrJetStreamNotEnabled):
 		return fmt.Errorf("the NATS server runs without JetStream; start it with -js, or with a jetstream block in its configuration")
 	case errors.Is(err, api.ErrJetStreamNotEnabledForAccount):

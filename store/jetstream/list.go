@@ -100,7 +100,8 @@ func (l *lister) first(ctx context.Context, names, irregular []store.SessionID) 
 	slices.Sort(irregular)
 	names = slices.DeleteFunc(names, func(id store.SessionID) bool {
 		_, found := slices.BinarySearch(irregular, id)
-		return found
+		_, regular := idTime(id)
+		return found || !regular // without a mark it has not begun, or was deleted
 	})
 	slices.Sort(names)
 	if l.query.Newest {

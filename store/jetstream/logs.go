@@ -54,26 +54,28 @@ func (g *logs) ask(ctx context.Context, id store.SessionID, request getRequest) 
 	return parsePlace(id, msg)
 }
 
-// purge removes the messages of a session.
-func (g *logs) purge(ctx context.Context, id store.SessionID) error {
-	return g.purgeSubject(ctx, g.stream, g.prefix+string(id))
-}
-
-func (l *link) purgeSubject(ctx context.Context, stream, subject string) error {
+// purge removes the messages that match a subject, but for the newest `keep`.
+func (l *link) purge(ctx context.Context, stream, subject string, keep uint64) error {
 	return l.retry(ctx, func(ctx context.Context) error {
 		handle, err := l.js.Stream(ctx, stream)
 		if err != nil {
 			return err
 		}
-		return handle.Purge(ctx, api.WithPurgeSubject(subject))
+		return handle.Purge(ctx, api.WithPurgeSubject(subject), api.WithPurgeKeep(keep))
 	})
 }
 
 // fence puts a message without events behind the session's last one, so that no message can follow
-// that was made before.
+// that was made before. Messages that come first are found. It returns the new end.
 func (g *logs) fence(ctx context.Context, end place, writer string) (place, error) {
-	mark := place{first: end.session.Head.Seq + 1, part: 1, parts: 1, writer: writer, session: end.session}
-	return g.send(ctx, end, mark, []*nats.Msg{g.message(&mark, nil)})
+	for {
+		mark := place{first: end.session.Head.Seq + 1, part: 1, parts: 1, writer: writer, session: end.session}
+		next, err := g.send(ctx, end, mark, []*nats.Msg{g.message(&mark, nil)})
+		if !errors.Is(err, errMoved) {
+			return next, err
+		}
+		end = next
+	}
 }
 
 // message makes the message of a part of a chunk.
@@ -178,7 +180,7 @@ func (g *logs) send(ctx context.Context, end, next place, messages []*nats.Msg) 
 		case now.seq != end.seq:
 			return now, errMoved
 		case time.Since(began) > resendFor:
-			return end, err
+			return end, fmt.Errorf("%w: JetStream does not take it: %w", errUnknown, explain(err))
 		}
 		// The message is not there, and if it comes after all, this one is refused. The server may
 		// remember the id of a message that it has lost.

@@ -59,7 +59,7 @@ func (m *meta) put(ctx context.Context, e entry) (seq uint64, err error) {
 		case found != nil && found.Seq != e.seq, found == nil && e.seq != 0:
 			return 0, errMoved
 		case time.Since(began) > resendFor:
-			return 0, err
+			return 0, fmt.Errorf("%w: JetStream does not take it: %w", errUnknown, explain(err))
 		}
 		if err := pause(ctx, resendAfter); err != nil {
 			return 0, fmt.Errorf("%w: %w", errUnknown, err)

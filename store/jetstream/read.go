@@ -163,6 +163,9 @@ func (r *reader) take(ctx context.Context, msg place) error {
 		}
 		r.next = msg.first
 	}
+	if msg.isFence() && msg.first < r.next && msg.session.Head.Seq == 0 {
+		return fmt.Errorf("deleted while it was read: %w", store.ErrNotFound)
+	}
 	if msg.first != r.next || msg.part != r.part+1 {
 		return fmt.Errorf("expected event %d, found event %d: %w", r.next, msg.first, store.ErrCorrupt)
 	}

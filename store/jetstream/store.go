@@ -231,34 +231,52 @@ func (s *Store) delete(ctx context.Context, id store.SessionID) error {
 	for range maxTries {
 		e, end, err := s.writable(ctx, id)
 		if errors.Is(err, store.ErrExists) { // an earlier call may have been cut short
-			if end, err = s.logs.last(ctx, id); err == nil && end.seq == 0 {
+			if end, err = s.logs.last(ctx, id); err == nil && end.session.Head.Seq == 0 {
 				return store.ErrNotFound
 			}
-			return errors.Join(err, s.purge(ctx, id))
+		} else {
+			if err == nil && end.session.Head.Seq == 0 {
+				err = store.ErrNotFound
+			}
+			if err != nil {
+				return err
+			}
+			grave := entry{seq: e.seq, deleted: true, settled: true, writer: rand.Text(), session: store.Session{Header: store.Header{ID: id}}}
+			_, err = s.meta.put(ctx, grave)
 		}
-		if err == nil && end.session.Head.Seq == 0 {
-			err = store.ErrNotFound
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+			return s.purge(ctx, end, e.settled && !e.deleted)
+		case !errors.Is(err, errMoved):
 			return err
 		}
-		grave := entry{seq: e.seq, deleted: true, settled: true, writer: rand.Text(), session: store.Session{Header: store.Header{ID: id}}}
-		_, err = s.meta.put(ctx, grave)
-		if errors.Is(err, errMoved) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		return s.purge(ctx, id)
 	}
 	return errMoved
 }
 
-// purge removes what a deleted session leaves besides its tombstone.
-func (s *Store) purge(ctx context.Context, id store.SessionID) error {
-	if err := s.logs.purge(ctx, id); err != nil {
-		return err
+// purge removes what a deleted session leaves besides its tombstone. Of the log stays a fence in front
+// of its first event: an append that is still on its way from a holder of long ago would begin the log anew.
+func (s *Store) purge(ctx context.Context, end place, settled bool) (err error) {
+	id := end.session.ID
+	token := rand.Text()
+	subject := s.logs.prefix + string(id)
+	if !settled {
+		end, err = s.logs.fence(ctx, end, token)
 	}
-	return s.meta.purgeSubject(ctx, s.meta.stream, s.meta.prefix+string(id)+".*")
+	if err == nil {
+		end.session = store.Session{Header: store.Header{ID: id}}
+		_, err = s.logs.fence(ctx, end, token)
+	}
+	if errorCode(err) == codeStoreFailed { // a full stream has no room for a fence
+		if err = s.link.purge(ctx, s.logs.stream, subject, 0); err == nil {
+			_, err = s.logs.fence(ctx, place{session: store.Session{Header: store.Header{ID: id}}}, token)
+		}
+	}
+	if err == nil {
+		err = s.link.purge(ctx, s.logs.stream, subject, 1)
+	}
+	if err == nil {
+		err = s.link.purge(ctx, s.meta.stream, s.meta.prefix+string(id)+".*", 0)
+	}
+	return err
 }
