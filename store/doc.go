@@ -21,6 +21,10 @@
 // request. An event in several parts, such as a long HTTP body, has the place of the first
 // part.
 //
+// Store is what every store can do. What only some can is an optional interface each: those about
+// sessions and their keys are beside Store (store.go), those about files, space and faults in abilities.go,
+// and writing from several machines in claim.go.
+//
 // # Concurrency
 //
 // A [Store] may be used by many goroutines, and by many processes if the engine says so; a

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/outbox"
 )
 
 // What a store in a folder can do and a shared store cannot, and what to do instead: the end of a
@@ -111,6 +112,12 @@ type noSummaries struct{}
 func (noSummaries) KeepSummaries(context.Context, []store.Summary) error { return nil }
 func (noSummaries) Summaries(context.Context, []store.Session) (map[store.SessionID][]byte, error) {
 	return nil, nil
+}
+
+// Outbox returns the outbox that is recorded into, or nil.
+func (db *Store) Outbox() *outbox.Outbox {
+	box, _ := db.Store.(*outbox.Outbox)
+	return box
 }
 
 // Verify checks the store's own structures, where it has such.

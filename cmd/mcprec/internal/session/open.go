@@ -61,7 +61,7 @@ func OpenStore(ctx context.Context, home Home, errs io.Writer) (*Store, error) {
 	}
 	db.errs = errs
 	db.asIs = false
-	return db.masked(home, db)
+	return withMasker(db, home, db)
 }
 
 // OpenReadOnly opens the store for a reader that must not change it: no key is made, no summary
@@ -71,7 +71,7 @@ func OpenReadOnly(ctx context.Context, home Home) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db.masked(home, nil)
+	return withMasker(db, home, nil)
 }
 
 // OpenAsIs opens the store for a caller that masks what leaves it. No summary is kept, and Close
@@ -278,12 +278,6 @@ func (s *staying) Delete(ctx context.Context, id store.SessionID) error {
 	return s.Store.Delete(ctx, id)
 }
 
-// Outbox returns the outbox that is recorded into, or nil.
-func (db *Store) Outbox() *outbox.Outbox {
-	box, _ := db.Store.(*outbox.Outbox)
-	return box
-}
-
 // openOutbox opens the outbox of a shared store. Its connection is opened when there is something to send.
 func openOutbox(p place, options RecordOptions) (*outbox.Outbox, error) {
 	team, err := readTeamKey(options.KeyFile)
@@ -357,8 +351,8 @@ func readKey(p place) ([]byte, error) {
 	return boltstore.ReadKey(folder)
 }
 
-// masked sets the masker of a store, with the key of keyed, and closes the store if that fails.
-func (db *Store) masked(home Home, keyed store.Store) (*Store, error) {
+// withMasker sets the masker of a store, with the key of keyed, and closes the store if that fails.
+func withMasker(db *Store, home Home, keyed store.Store) (*Store, error) {
 	masker, err := home.Masker(keyed)
 	if err != nil {
 		return nil, errors.Join(err, db.Store.Close())

@@ -2,6 +2,25 @@
 // masked. A [Session] is a log in the store, in a fixture, or in a file of another recorder, and
 // yields events through a [Masker]. Closing a [Store] tidies the files of dead recorders. The
 // package reads no flags, and prints only faults on closing.
+//
+// A store is in a folder, or a shared one that a URL names. Only open.go knows the kinds of stores. What
+// not every store can do is an optional interface of package store, which abilities.go asks for, once
+// each: what is missing is done in another way, or is an error that says whose it is to do.
+//
+// # Source files
+//
+//	place.go       where the store is: a folder or a URL, and the folder of an outbox
+//	open.go        opens the store of a place
+//	store.go       the open Store: finding sessions, labels, saving
+//	abilities.go   what only some stores can do
+//	outbox.go      the masking of what goes to a shared store, and the keys for it
+//	summary.go     summaries, and which sessions have an event
+//	session.go     the Session: opening an argument, reading, choosing events
+//	several.go     files with several sessions
+//	recording.go   a whole session in memory
+//	entries.go, events.go, state.go   what is read of a session
+//	mask.go        the Masker
+//	folder.go      fixtures below folders
 package session
 
 import (
@@ -130,11 +149,6 @@ func OpenDamaged(ctx context.Context, home Home, arg string, in io.Reader, errs 
 		return nil, err
 	}
 	return &Session{Name: "session " + string(id), ID: id, Store: db, salvage: true, Masker: db.Masker}, nil
-}
-
-// Unmasked returns a session of the store, with the zero Masker.
-func (db *Store) Unmasked(id store.SessionID) *Session {
-	return &Session{Name: "session " + string(id), ID: id, Store: db}
 }
 
 // IsPath reports whether an argument is a path: ids have neither dots nor slashes.
