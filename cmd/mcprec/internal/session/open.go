@@ -319,23 +319,58 @@ func openOutbox(p place, options RecordOptions) (*outbox.Outbox, error) {
 // keeps it, for those who send later what is left.
 func shippingKey(local *boltstore.Store, folder string, team []byte) ([]byte, error) {
 	if team == nil {
-		if key, err := boltstore.ReadKey(folder); err == nil {
+		key, err := boltstore.ReadKey(folder)
+		if err == nil {
 			return key, nil
 		}
-		state, err := StateFolder()
+		team, err = machineKey()
 		if err != nil {
-			return nil, err
-		}
-		machine, err := boltstore.Open(state, boltstore.Options{})
-		if err != nil {
-			return nil, err
-		}
-		team, err = machine.RedactionKey()
-		if err = errors.Join(err, machine.Close()); err != nil {
 			return nil, err
 		}
 	}
 	return team, local.UseKey(team)
+}
+
+// machineKey returns the machine's key for placeholders, and makes it if need be.
+func machineKey() ([]byte, error) {
+	state, err := StateFolder()
+	if err != nil {
+		return nil, err
+	}
+	machine, err := boltstore.Open(state, boltstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	key, err := machine.RedactionKey()
+	return key, errors.Join(err, machine.Close())
+}
+
+// maskedFor returns the events of a session as the store is to have them: masked for a shared store, with
+// the key of this machine's recorders, and as they are for a folder.
+func (db *Store) maskedFor(header store.Header, events []store.Event) ([]store.Event, error) {
+	if db.Folder != "" {
+		return events, nil
+	}
+	var key []byte
+	folder, err := OutboxFolder(db.place.text) // a bucket has none
+	if err == nil {
+		key, err = boltstore.ReadKey(folder)
+	}
+	if err != nil {
+		key, err = machineKey()
+	}
+	if err != nil {
+		return nil, err
+	}
+	mask, err := maskShipped(key, header)
+	if err != nil {
+		return nil, err
+	}
+	masked := make([]store.Event, len(events))
+	for i, event := range events {
+		masked[i] = mask(event)
+	}
+	return masked, nil
 }
 
 // readKey returns the key for placeholders of a store that is not open, if it has one. What is shown

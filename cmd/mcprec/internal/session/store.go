@@ -197,7 +197,7 @@ func ParseAge(s string) (time.Duration, error) {
 const importBatch = 4 << 20
 
 // Save stores the events of a session, at most importBatch bytes at once, or as a whole where the store
-// takes no parts.
+// takes no parts. What goes to a shared store is masked.
 func Save(ctx context.Context, db store.Store, events []store.Event) (store.SessionID, error) {
 	header, err := store.ParseHeader(events[0].Payload)
 	if err != nil {
@@ -208,6 +208,10 @@ func Save(ctx context.Context, db store.Store, events []store.Event) (store.Sess
 		return "", err
 	}
 	if opened, ok := db.(*Store); ok {
+		events, err = opened.maskedFor(header, events)
+		if err != nil {
+			return "", err
+		}
 		db = opened.Store
 	}
 	if putter, ok := db.(store.Putter); ok {
