@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // openFolder opens an outbox in a folder on the way to a server.
@@ -68,6 +71,73 @@ func TestFolder(t *testing.T) {
 	if got := o.Stats(); got.EventsAcknowledged != 5 || got.BytesWaiting != 0 || got.Retries != 0 {
 		t.Errorf("stats %+v", got)
 	}
+}
+
+// nowhere is a connection that takes every frame.
+type nowhere struct{ transport.Conn }
+
+func (nowhere) Write(context.Context, transport.Frame) error { return nil }
+
+// TestRecorderFull records past a full outbox: the session goes on, the log tells what is lost, and when
+// there is room again recording goes on, too.
+func TestRecorderFull(t *testing.T) {
+	server := newServer()
+	server.setFault(func(call string) fault { return map[string]fault{"append": refuses}[call] })
+	o := openFolder(t, server, Options{SessionLimit: 8 << 20, Target: "nats://example"})
+	told := make(chan error, 1)
+	r, err := recorder.New(t.Context(), o, store.Header{ID: testID(1), Transport: "memory"}, recorder.Trouble(func(err error) { told <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := r.Conn(nowhere{}, transport.ClientToServer)
+	frame := func(size int) {
+		t.Helper()
+		if err := conn.Write(t.Context(), transport.Frame{Bytes: bytes.Repeat([]byte("7"), size)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 40 { // fewer than 8 have room in the outbox, and fewer than 24 in memory
+		frame(1 << 20)
+	}
+	if err := <-told; !strings.HasPrefix(err.Error(), "the outbox is full: ") || !strings.HasSuffix(err.Error(), " MiB wait for nats://example") {
+		t.Errorf("told %v", err)
+	}
+	server.setFault(nil)
+	written := uint64(40)
+	for last := 0; last != 100; written++ { // until what waits in memory has found room
+		frame(100)
+		time.Sleep(time.Millisecond)
+		for e := range o.Read(t.Context(), testID(1), 1, store.ReadOptions{}) {
+			if e.Kind == store.Frame {
+				last = len(e.Payload)
+			}
+		}
+	}
+	sum := r.Close()
+	shipped(t, server, testID(1))
+	if sum.Lost < 40-8-24 || sum.Frames+sum.Lost != written {
+		t.Errorf("summary %+v", sum)
+	}
+	var events []store.Event
+	var lost store.LostInfo
+	for e, err := range o.Read(t.Context(), testID(1), 1, store.ReadOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+		if info, err := store.DecodePayload[store.LostInfo](e); e.Kind == store.Lost && err == nil {
+			lost.Frames += info.Frames // there may be several gaps
+			lost.Reason = info.Reason
+		}
+	}
+	if lost.Frames != sum.Lost || !strings.HasPrefix(lost.Reason, "the outbox is full: ") {
+		t.Errorf("the log tells %+v as lost", lost)
+	}
+	wantShared(t, server.now(), testID(1), events)
+	if got := o.Stats(); got.Refused == 0 || got.Lost != sum.Lost {
+		t.Errorf("stats %+v", got)
+	}
+	mustClose(t, o)
 }
 
 // noSpool is a spool that does nothing.
