@@ -185,9 +185,9 @@ func TestSlowLink(t *testing.T) {
 	tell(t, "a link of 100 kB a second", 1, "no write waits; all arrives once")
 }
 
-// TestFullStream fills the stream of chunks, and holds that recording goes on and that all is there
+// TestOutboxFullStream fills the stream of chunks, and holds that recording goes on and that all is there
 // when the stream has room again.
-func TestFullStream(t *testing.T) {
+func TestOutboxFullStream(t *testing.T) {
 	t.Parallel()
 	c := Start(t, Options{})
 	_, js := c.Connect()
