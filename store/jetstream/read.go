@@ -17,6 +17,7 @@ import (
 const (
 	fewGets      = 6                // messages that are asked for one by one; a consumer costs about as much
 	readAhead    = 4 << 20          // bytes that a consumer sends ahead
+	consumerWait = time.Second      // for a message that is there
 	lookEach     = time.Second      // how often a follower looks whether the session is live
 	consumerIdle = 30 * time.Second // until the server forgets a consumer
 )
@@ -84,10 +85,7 @@ func (r *reader) until(ctx context.Context, end place) error {
 		}
 	}
 	for range fewGets {
-		msg, err := r.logs.next(ctx, r.id, r.seq+1)
-		if err == nil && msg.seq == 0 {
-			err = r.gone(ctx)
-		}
+		msg, err := r.ask(ctx)
 		if err == nil {
 			err = r.take(ctx, msg)
 		}
@@ -96,10 +94,11 @@ func (r *reader) until(ctx context.Context, end place) error {
 		}
 	}
 	for r.seq < end.seq {
-		msg, err := r.receive(ctx, requestTime)
+		msg, err := r.receive(ctx, consumerWait)
 		if err == nil && msg.seq == 0 {
-			err = r.stillThere(ctx)
-		} else if err == nil {
+			msg, err = r.ask(ctx)
+		}
+		if err == nil {
 			err = r.take(ctx, msg)
 		}
 		if err != nil {
@@ -107,6 +106,17 @@ func (r *reader) until(ctx context.Context, end place) error {
 		}
 	}
 	return nil
+}
+
+// ask asks the leader for the next message, which is there. A consumer that has not sent it is given
+// up: its server may have missed the request, or lags behind.
+func (r *reader) ask(ctx context.Context) (place, error) {
+	r.stop()
+	msg, err := r.logs.next(ctx, r.id, r.seq+1)
+	if err == nil && msg.seq == 0 {
+		err = r.gone(ctx)
+	}
+	return msg, err
 }
 
 // gone says why messages that were there are missing.
@@ -119,15 +129,6 @@ func (r *reader) gone(ctx context.Context) error {
 		return fmt.Errorf("deleted while it was read: %w", store.ErrNotFound)
 	}
 	return fmt.Errorf("messages behind event %d are missing: %w", max(r.next, 1)-1, store.ErrCorrupt)
-}
-
-// stillThere returns an error if the message that a consumer does not send is missing.
-func (r *reader) stillThere(ctx context.Context) error {
-	msg, err := r.logs.next(ctx, r.id, r.seq+1)
-	if err != nil || msg.seq != 0 {
-		return err
-	}
-	return r.gone(ctx)
 }
 
 // find sets the reader in front of the first message whose last event is r.from or later, by
@@ -311,6 +312,12 @@ func (r *reader) follow(ctx context.Context, end place) error {
 			}
 		}
 		msg, err := r.receive(ctx, lookEach)
+		if err == nil && msg.seq == 0 {
+			msg, err = r.logs.next(ctx, r.id, r.seq+1)
+			if err == nil && msg.seq != 0 {
+				r.stop() // the consumer has missed it
+			}
+		}
 		switch {
 		case err != nil:
 			return err

@@ -125,8 +125,8 @@ func TestUnfitStreams(t *testing.T) {
 	}
 }
 
-// TestFullStream fills a stream, and holds that the error says so.
-func TestFullStream(t *testing.T) {
+// TestNoRoom fills a stream, and holds that the error says so.
+func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	c := Start(t, Options{})
 	options, err := jetstream.ParseURL(c.DirectURL(stream, ""))
