@@ -122,8 +122,8 @@ func sameLog(head, ours, acknowledged store.Head) bool {
 	return same(ours) || same(acknowledged)
 }
 
-// resumption of half-full: an outbox that was full takes events again when this part of the limit is
-// free, to keep one gap from becoming many.
+// roomPart is the part of a limit, an eighth, that must be free before an outbox that was full takes
+// events again, to keep one gap from becoming many.
 const roomPart = 8
 
 // room reports whether so many bytes may wait below the limit; full says that the last ones might
@@ -161,12 +161,13 @@ func (s *state) judge(elapsed, holdBack time.Duration) (verdict, time.Duration) 
 	return toLook, 0
 }
 
-// mayGo reports whether the shared store shows a session that it has acknowledged as complete.
+// mayGo reports whether head, which the shared store shows, is the end that it has acknowledged of a
+// complete session.
 func (s *state) mayGo(head store.Head) bool {
 	return s.Complete && head.Seq == uint64(s.Head.Seq) && head.Chain == [32]byte(s.Head.Chain)
 }
 
-// reading of a size for people.
+// sizeText returns a number of bytes for people.
 func sizeText(bytes int64) string {
 	for _, unit := range []struct {
 		size int64

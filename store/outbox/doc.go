@@ -38,6 +38,9 @@
 //	                                   stays until it is deleted
 //	too much waits                     Write refuses, as if the disk were full, until an eighth of the
 //	                                   limit is free; the log's own last events are still written
+//	the disk has lost the newest       if the shared store has more, and the last event here is equal,
+//	events in a power cut              the session counts as complete; if that event was cut off, it is
+//	                                   taken for another recording's
 //	the local spool cannot be read     shipping stops in this process
 //	no mask can be made                shipping stops in this process: nothing leaves unmasked
 //
