@@ -187,3 +187,26 @@ func (o *Outbox) free(ctx context.Context, result *Flushed) {
 		result.Err = nil
 	}
 }
+
+// Left is what an outbox still has of a session.
+type Left struct {
+	ID       store.SessionID
+	Bytes    int64  // that it takes here
+	Live     bool   // its recorder sends it
+	Complete bool   // the shared store has acknowledged all of it, and it is held back
+	Stopped  string // why nobody sends it any more; "": somebody will
+}
+
+// Look lists what is left in the outbox, and sends nothing. The error names what cannot be read; the
+// rest is listed.
+func (o *Outbox) Look(ctx context.Context) (list []Left, err error) {
+	waiting, err := o.local.Waiting(ctx)
+	faults := []error{err}
+	for _, info := range waiting {
+		data, err := o.local.ShippedState(info.ID)
+		faults = append(faults, err)
+		known := parseState(data)
+		list = append(list, Left{ID: info.ID, Bytes: info.Bytes, Live: info.Live, Complete: known.Complete, Stopped: known.Stopped})
+	}
+	return list, errors.Join(faults...)
+}

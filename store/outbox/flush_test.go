@@ -581,3 +581,29 @@ func TestFullOfOthers(t *testing.T) {
 		wantShared(t, server.now(), testID(2), events)
 	})
 }
+
+// TestLook: what is left is told before and after it was sent, and looking sends nothing.
+func TestLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		local := newLocal()
+		record(t, local, testLog(1, 300, true))
+		o := New(local, server.open, Options{})
+		look := func(complete bool) {
+			t.Helper()
+			list, err := o.Look(t.Context())
+			if err != nil || len(list) != 1 || list[0].ID != testID(1) || list[0].Complete != complete || list[0].Live || list[0].Stopped != "" {
+				t.Errorf("left are %+v, %v; want complete %v", list, err, complete)
+			}
+		}
+		look(false)
+		look(false)
+		if _, err := flushAll(t, o); err != nil {
+			t.Fatal(err)
+		}
+		look(true)
+		if err := o.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -35,8 +36,73 @@ func Diagnose(ctx context.Context, home session.Home, monitor []string) (*Diagno
 	if facts.Folder != "" {
 		found.Folder = Folder(facts.Folder)
 	}
+	isShared, err := home.IsShared()
+	if err != nil {
+		return nil, err
+	}
+	homes := []session.Home{home}
+	if !isShared {
+		places, err := session.Outboxes()
+		if err != nil {
+			return nil, err
+		}
+		homes = homes[:0]
+		for _, place := range places {
+			homes = append(homes, session.Home{Place: place})
+		}
+	}
+	for _, home := range homes {
+		outbox, err := lookAt(ctx, home)
+		if err != nil {
+			return nil, err
+		}
+		if outbox != nil {
+			found.Outboxes = append(found.Outboxes, outbox)
+		}
+	}
 	found.Judge()
 	return found, nil
+}
+
+// lookAt gathers the facts of the outbox for a shared store; nil: this machine has none.
+func lookAt(ctx context.Context, home session.Home) (*diagnosis.Outbox, error) {
+	place, err := home.Absolute()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := session.OutboxFolder(place)
+	if err != nil { // a bucket has no outbox
+		return nil, nil
+	}
+	if _, err := os.Stat(folder); err != nil {
+		return nil, nil
+	}
+	db, err := session.OpenRecorder(home, session.RecordOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() // nothing was sent
+	facts := &diagnosis.Outbox{Address: db.Info().Location, Path: folder}
+	_, _, facts.Free = disk(folder)
+	left, err := db.Outbox().Look(ctx)
+	if err != nil {
+		facts.Problems = append(facts.Problems, err.Error())
+	}
+	for _, session := range left {
+		facts.Bytes += session.Bytes
+		switch {
+		case session.Stopped != "":
+			facts.Problems = append(facts.Problems, session.Stopped)
+		case session.Live:
+			facts.Live++
+		case !session.Complete:
+			facts.Dead++
+		}
+		if !session.Complete {
+			facts.Sessions++
+		}
+	}
+	return facts, nil
 }
 
 // Judge fills in the findings.
@@ -73,7 +139,8 @@ func (d *Diagnosis) Text(w io.Writer) error {
 		folderText(out, d.Folder)
 	}
 	for _, outbox := range d.Outboxes {
-		row(out, "outbox", "%s: %s, %s", outbox.Path, phrase.Plural(outbox.Sessions, "session"), terminal.Size(outbox.Bytes))
+		row(out, "outbox", "for %s: %s %s, %s on the disk", outbox.Address, phrase.Plural(outbox.Sessions, "session"),
+			phrase.Agree(outbox.Sessions, "waits", "wait"), terminal.Size(outbox.Bytes))
 	}
 	counts := map[diagnosis.Severity]int{}
 	for _, finding := range d.Findings {

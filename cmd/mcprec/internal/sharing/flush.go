@@ -158,7 +158,10 @@ func (f *flushing) report(flushed outbox.Flushed) {
 	case outbox.Freed:
 		says = "the shared store has it"
 	}
-	if flushed.Err != nil {
+	switch {
+	case errors.Is(flushed.Err, store.ErrLive):
+		says = "its recorder may still live, for all that the shared store knows; it will know in half a minute"
+	case flushed.Err != nil:
 		says = store.RootCause(flushed.Err).Error()
 	}
 	fmt.Fprintf(f.out, "%s  %-5s  %s\n", flushed.ID, flushed.Fate, terminal.Plain(says))
