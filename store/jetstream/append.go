@@ -46,8 +46,12 @@ func (s *Store) appendOnce(ctx context.Context, id store.SessionID, token string
 	if _, err := count(end.session, fresh); err != nil { // before anything is written
 		return end.session.Head, err
 	}
+	before := end.session.Head
 	if end, err = s.settleable(ctx, &e, end, token); err != nil {
 		return end.session.Head, err
+	}
+	if end.session.Head != before { // the fence came behind another's events
+		return end.session.Head, errMoved
 	}
 	if len(fresh) > 0 {
 		if fresh[0].Seq == 1 {
