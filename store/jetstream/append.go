@@ -92,8 +92,8 @@ func (s *Store) writable(ctx context.Context, id store.SessionID) (e entry, end 
 	return e, end, err
 }
 
-// settleable makes the entry unsettled, for the writer with the token, and puts a fence if the entry
-// was that of another writer who has not settled it. It returns the new end of the log.
+// settleable makes the entry unsettled, for the writer with the token. It puts a fence if another
+// writer left the entry unsettled, and returns the new end of the log.
 func (s *Store) settleable(ctx context.Context, e *entry, end place, token string) (place, error) {
 	left := !e.settled && (e.seq != 0 || end.seq != 0)
 	e.settled = false

@@ -32,7 +32,7 @@ type claim struct {
 	writing chan struct{} // holds a value while the entry is being written
 
 	mu    sync.Mutex
-	entry entry     // as it is to be written next; seq is of the one in the stream
+	entry entry     // the next form; its seq is that of the form in the stream
 	dirty bool      // events were appended since
 	wrote time.Time // when it was written, by this machine's clock
 	lost  bool      // another has the session

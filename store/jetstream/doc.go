@@ -39,9 +39,9 @@
 // newest sessions reads the names of all entries, and few entries. The entry of a deleted session stays,
 // as its tombstone.
 //
-// Whoever writes to a session first makes its entry unsettled, and settles it last. Whoever finds an
-// unsettled entry that nobody holds puts a fence first, so that a write on its way from a dead or slow
-// writer comes too late.
+// A writer makes the session's entry unsettled first, and settles it last. A writer that finds an
+// unsettled entry without a holder puts a fence first, so that a message on its way from a dead or slow
+// writer comes too late. Of a deleted session a fence stays, too, for the same reason.
 //
 // # Files
 //

@@ -31,7 +31,7 @@ type inspected struct {
 // Inspect gathers what can be learned of a store. Every server of the options is asked by itself, and
 // those that they name, too. Nothing in the store changes: what tries a permission is a request that the
 // server refuses for another reason. monitor are the monitoring URLs of servers, as http://host:8222,
-// which say what an ordinary account may not know. What does not answer is told by the facts.
+// which say what an ordinary account may not know. The facts name a server that does not answer.
 func Inspect(ctx context.Context, options Options, monitor []string) *diagnosis.Cluster {
 	facts := &diagnosis.Cluster{
 		Address: options.URL(),

@@ -138,7 +138,7 @@ func (s *Store) untilClose(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// endError returns the error of a call that yields: Close is told as such.
+// endError returns the error of a call that yields; after Close it is store.ErrClosed.
 func endError(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), store.ErrClosed) {
 		return store.ErrClosed

@@ -73,7 +73,7 @@ func (m *meta) summaries(ctx context.Context, sessions []store.Session) (map[sto
 	return kept, err
 }
 
-// summaryOf reads a summary, if it is of this head.
+// summaryOf returns the summary in data if its head is this one.
 func summaryOf(head store.Head, data []byte) ([]byte, bool) {
 	if len(data) == 0 || data[0] != summaryVersion || head.Seq == 0 {
 		return nil, false
