@@ -354,7 +354,7 @@ func (c *Cluster) syncing(found *findings) {
 func (c *Cluster) clock(found *findings) {
 	if off := c.Clock.off(); off > 5*time.Second {
 		found.add(Warning, "clock", fmt.Sprintf("this machine's clock is %v %s the server's", off.Round(time.Second), c.Clock.side()),
-			"sessions of this machine have the wrong start in lists, and --since and --older-than count from it; what is live is told by the server's clock alone",
+			"sessions of this machine have the wrong start in lists, and why is wrong by as much about how long a live session waits; --since and --older-than count from it. Whether a session is live, only the server's clock says",
 			"let this machine keep its time, as with chrony or systemd-timesyncd")
 	}
 }

@@ -11,7 +11,7 @@
 // # Data layout
 //
 // The facts are plain values with JSON names, for mcprec store doctor --format json. Addresses in
-// them have no credentials: whoever gathers the facts leaves those out.
+// them have no credentials: the adapters leave those out.
 //
 // # What it refuses to do
 //

@@ -33,97 +33,105 @@ func well() *Cluster {
 	}
 }
 
-// TestCluster: each case spoils one thing, and one rule names it.
-func TestCluster(t *testing.T) {
-	sessions := func(change func(*Stream)) func(*Cluster) {
-		return func(c *Cluster) { change(&c.Streams[0]) }
+// sessions, meta and deny make a case of a change to the stream of the events, to that of the entries, and
+// of a denied permission.
+func sessions(change func(*Stream)) func(*Cluster) {
+	return func(c *Cluster) { change(&c.Streams[0]) }
+}
+
+func meta(change func(*Stream)) func(*Cluster) {
+	return func(c *Cluster) { change(&c.Streams[1]) }
+}
+
+func deny(action Action) func(*Cluster) {
+	return func(c *Cluster) {
+		c.Permissions = append(c.Permissions, Permission{Action: action, Subject: "s", Denied: true})
 	}
-	meta := func(change func(*Stream)) func(*Cluster) {
-		return func(c *Cluster) { change(&c.Streams[1]) }
-	}
-	deny := func(action Action) func(*Cluster) {
-		return func(c *Cluster) {
-			c.Permissions = append(c.Permissions, Permission{Action: action, Subject: "s", Denied: true})
+}
+
+// clusterCases each spoil one thing.
+var clusterCases = []struct {
+	name  string
+	spoil func(*Cluster)
+	want  string // severity, rule and a part of what was found; "" for nothing
+}{
+	{"nothing is wrong", func(*Cluster) {}, ""},
+	{"no server answers", func(c *Cluster) {
+		for i := range c.Servers {
+			c.Servers[i].Fault = "connection refused"
 		}
-	}
-	for _, test := range []struct {
-		name  string
-		spoil func(*Cluster)
-		want  string // severity, rule and a part of what was found; "" for nothing
-	}{
-		{"nothing is wrong", func(*Cluster) {}, ""},
-		{"no server answers", func(c *Cluster) {
-			for i := range c.Servers {
-				c.Servers[i].Fault = "connection refused"
-			}
-			c.Servers = c.Servers[:1]
-		}, "error server: server n1.example:4222 does not answer: connection refused"},
-		{"one server of three is down", func(c *Cluster) { c.Servers[2].Fault = "timeout" }, "warning server: server n3.example:4222 does not answer"},
-		{"a server that others name is not to be reached", func(c *Cluster) {
-			c.Servers[2].Fault, c.Servers[2].Named = "timeout", false
-		}, "note server: server n3.example:4222, which the others name, cannot be reached"},
-		{"an old server", func(c *Cluster) { c.Servers[1].Version = "2.11.9" }, "error version: server n2 (n2.example:4222) is nats-server 2.11.9"},
-		{"a server of the next major version", func(c *Cluster) { c.Servers[1].Version = "3.0.0" }, ""},
-		{"JetStream is off", func(c *Cluster) { c.JetStream, c.Fault = false, "not enabled for account" }, "error jetstream: JetStream does not answer: not enabled for account"},
-		{"no TLS", func(c *Cluster) { c.Servers[0].TLS = false }, "warning tls: the connection to n1.example:4222 is not encrypted"},
-		{"no TLS on this machine", func(c *Cluster) { c.Servers[0].Address, c.Servers[0].TLS = "127.0.0.1:4222", false }, ""},
-		{"no TLS on this machine, by name", func(c *Cluster) { c.Servers[0].Address, c.Servers[0].TLS = "localhost:4222", false }, ""},
-		{"no TLS on this machine, version 6", func(c *Cluster) { c.Servers[0].Address, c.Servers[0].TLS = "[::1]:4222", false }, ""},
-		{"no credentials", func(c *Cluster) { c.Credentials = false }, "warning credentials: the servers let this machine in"},
-		{"very small messages", func(c *Cluster) { c.MaxPayload = 8 << 10 }, "error max_payload: the servers take messages of at most 8 KiB"},
-		{"small messages", func(c *Cluster) { c.MaxPayload = 64 << 10 }, "note max_payload: the servers take messages of at most 64 KiB"},
+		c.Servers = c.Servers[:1]
+	}, "error server: server n1.example:4222 does not answer: connection refused"},
+	{"one server of three is down", func(c *Cluster) { c.Servers[2].Fault = "timeout" }, "warning server: server n3.example:4222 does not answer"},
+	{"a server that others name is not to be reached", func(c *Cluster) {
+		c.Servers[2].Fault, c.Servers[2].Named = "timeout", false
+	}, "note server: server n3.example:4222, which the others name, cannot be reached"},
+	{"an old server", func(c *Cluster) { c.Servers[1].Version = "2.11.9" }, "error version: server n2 (n2.example:4222) is nats-server 2.11.9"},
+	{"a server of the next major version", func(c *Cluster) { c.Servers[1].Version = "3.0.0" }, ""},
+	{"JetStream is off", func(c *Cluster) { c.JetStream, c.Fault = false, "not enabled for account" }, "error jetstream: JetStream does not answer: not enabled for account"},
+	{"no TLS", func(c *Cluster) { c.Servers[0].TLS = false }, "warning tls: the connection to n1.example:4222 is not encrypted"},
+	{"no TLS on this machine", func(c *Cluster) { c.Servers[0].Address, c.Servers[0].TLS = "127.0.0.1:4222", false }, ""},
+	{"no TLS on this machine, by name", func(c *Cluster) { c.Servers[0].Address, c.Servers[0].TLS = "localhost:4222", false }, ""},
+	{"no TLS on this machine, version 6", func(c *Cluster) { c.Servers[0].Address, c.Servers[0].TLS = "[::1]:4222", false }, ""},
+	{"no credentials", func(c *Cluster) { c.Credentials = false }, "warning credentials: the servers let this machine in"},
+	{"very small messages", func(c *Cluster) { c.MaxPayload = 8 << 10 }, "error max_payload: the servers take messages of at most 8 KiB"},
+	{"small messages", func(c *Cluster) { c.MaxPayload = 64 << 10 }, "note max_payload: the servers take messages of at most 64 KiB"},
 
-		{"no stream yet", sessions(func(s *Stream) { *s = Stream{Name: "MCPREC", Missing: true} }), "note stream: there is no stream MCPREC yet"},
-		{"a stream that does not answer", sessions(func(s *Stream) { s.Fault = "timeout" }), "error stream: stream MCPREC does not answer: timeout"},
-		{"one copy in a cluster", sessions(func(s *Stream) { s.Replicas, s.Followers = 1, nil }), "error replicas: stream MCPREC has one copy in a cluster of 3 servers"},
-		{"one copy of the summaries", meta(func(s *Stream) { s.Replicas, s.Followers = 1, nil }), "error replicas: stream MCPREC_META has one copy"},
-		{"two replicas in a cluster", sessions(func(s *Stream) { s.Replicas = 2 }), "error replicas: stream MCPREC has 2 replicas in a cluster of 3 servers"},
-		{"four replicas", sessions(func(s *Stream) { s.Replicas = 4 }), "note replicas: stream MCPREC has 4 replicas"},
-		{"in memory", sessions(func(s *Stream) { s.Storage = "memory" }), "error storage: stream MCPREC is kept in memory"},
-		{"no leader", sessions(func(s *Stream) { s.Leader = "" }), "error leader: stream MCPREC has no leader"},
-		{"a follower is down", sessions(func(s *Stream) { s.Followers[0].Offline = true }), "warning followers: replica n2 of stream MCPREC is offline"},
-		{"a follower is behind", sessions(func(s *Stream) { s.Followers[1].Current, s.Followers[1].Lag = false, 7 }), "warning followers: replica n3 of stream MCPREC is 7 operations behind"},
-		{"interest", sessions(func(s *Stream) { s.Retention = "interest" }), "error retention: stream MCPREC has the retention interest"},
-		{"discard old", sessions(func(s *Stream) { s.Discard = "old" }), "error discard: stream MCPREC discards its oldest"},
-		{"few messages a session", sessions(func(s *Stream) { s.MaxPerSubject = 10 }), "error max_per_subject: stream MCPREC keeps 10 messages of a session"},
-		{"many messages about a session", meta(func(s *Stream) { s.MaxPerSubject = -1 }), "error max_per_subject: stream MCPREC_META keeps older"},
-		{"a maximal age", sessions(func(s *Stream) { s.MaxAge = 24 * time.Hour }), "error max_age: stream MCPREC deletes messages after 24h"},
-		{"a limit of the entries", meta(func(s *Stream) { s.MaxBytes = 1 << 30 }), "error limits: stream MCPREC_META has a limit"},
-		{"discard old without a limit", sessions(func(s *Stream) { s.Discard, s.MaxBytes = "old", -1 }), "warning max_bytes: stream MCPREC has no limit"},
-		{"no purge", sessions(func(s *Stream) { s.DenyPurge = true }), "note deny_purge: stream MCPREC cannot be purged"},
-		{"sealed", sessions(func(s *Stream) { s.Sealed = true }), "error sealed: stream MCPREC is sealed"},
-		{"a mirror", sessions(func(s *Stream) { s.Mirror, s.Subjects = true, nil }), "error mirror: stream MCPREC is a mirror"},
-		{"other subjects", sessions(func(s *Stream) { s.Subjects = []string{"other.*"} }), "error subjects: stream MCPREC takes other.*"},
-		{"small messages in a stream", sessions(func(s *Stream) { s.MaxMessage = 1 << 10 }), "error max_message: stream MCPREC takes messages of at most 1 KiB"},
-		{"no atomic batches", sessions(func(s *Stream) { s.AtomicPublish = false }), "error atomic_publish: stream MCPREC does not allow"},
-		{"no direct reads", meta(func(s *Stream) { s.AllowDirect = false }), "error allow_direct: stream MCPREC_META has no direct get"},
-		{"no limit", sessions(func(s *Stream) { s.MaxBytes = -1 }), "warning max_bytes: stream MCPREC has no limit"},
-		{"fairly full", sessions(func(s *Stream) { s.Bytes = 80 << 30 }), "warning room: stream MCPREC has 80 GiB of 100 GiB"},
-		{"nearly full", sessions(func(s *Stream) { s.Bytes = 95 << 30 }), "error room: stream MCPREC has 95 GiB of 100 GiB"},
-		{"full of messages", sessions(func(s *Stream) { s.MaxMessages, s.Messages = 10, 10 }), "error room: stream MCPREC has 10 of 10 messages"},
+	{"no stream yet", sessions(func(s *Stream) { *s = Stream{Name: "MCPREC", Missing: true} }), "note stream: there is no stream MCPREC yet"},
+	{"a stream that does not answer", sessions(func(s *Stream) { s.Fault = "timeout" }), "error stream: stream MCPREC does not answer: timeout"},
+	{"one copy in a cluster", sessions(func(s *Stream) { s.Replicas, s.Followers = 1, nil }), "error replicas: stream MCPREC has one copy in a cluster of 3 servers"},
+	{"one copy of the summaries", meta(func(s *Stream) { s.Replicas, s.Followers = 1, nil }), "error replicas: stream MCPREC_META has one copy"},
+	{"two replicas in a cluster", sessions(func(s *Stream) { s.Replicas = 2 }), "error replicas: stream MCPREC has 2 replicas in a cluster of 3 servers"},
+	{"four replicas", sessions(func(s *Stream) { s.Replicas = 4 }), "note replicas: stream MCPREC has 4 replicas"},
+	{"in memory", sessions(func(s *Stream) { s.Storage = "memory" }), "error storage: stream MCPREC is kept in memory"},
+	{"no leader", sessions(func(s *Stream) { s.Leader = "" }), "error leader: stream MCPREC has no leader"},
+	{"a follower is down", sessions(func(s *Stream) { s.Followers[0].Offline = true }), "warning followers: replica n2 of stream MCPREC is offline"},
+	{"a follower is behind", sessions(func(s *Stream) { s.Followers[1].Current, s.Followers[1].Lag = false, 7 }), "warning followers: replica n3 of stream MCPREC is 7 operations behind"},
+	{"interest", sessions(func(s *Stream) { s.Retention = "interest" }), "error retention: stream MCPREC has the retention interest"},
+	{"discard old", sessions(func(s *Stream) { s.Discard = "old" }), "error discard: stream MCPREC discards its oldest"},
+	{"few messages a session", sessions(func(s *Stream) { s.MaxPerSubject = 10 }), "error max_per_subject: stream MCPREC keeps 10 messages of a session"},
+	{"many messages about a session", meta(func(s *Stream) { s.MaxPerSubject = -1 }), "error max_per_subject: stream MCPREC_META keeps older"},
+	{"a maximal age", sessions(func(s *Stream) { s.MaxAge = 24 * time.Hour }), "error max_age: stream MCPREC deletes messages after 24h"},
+	{"a limit of the entries", meta(func(s *Stream) { s.MaxBytes = 1 << 30 }), "error limits: stream MCPREC_META has a limit"},
+	{"discard old without a limit", sessions(func(s *Stream) { s.Discard, s.MaxBytes = "old", -1 }), "warning max_bytes: stream MCPREC has no limit"},
+	{"no purge", sessions(func(s *Stream) { s.DenyPurge = true }), "note deny_purge: stream MCPREC cannot be purged"},
+	{"sealed", sessions(func(s *Stream) { s.Sealed = true }), "error sealed: stream MCPREC is sealed"},
+	{"a mirror", sessions(func(s *Stream) { s.Mirror, s.Subjects = true, nil }), "error mirror: stream MCPREC is a mirror"},
+	{"other subjects", sessions(func(s *Stream) { s.Subjects = []string{"other.*"} }), "error subjects: stream MCPREC takes other.*"},
+	{"small messages in a stream", sessions(func(s *Stream) { s.MaxMessage = 1 << 10 }), "error max_message: stream MCPREC takes messages of at most 1 KiB"},
+	{"no atomic batches", sessions(func(s *Stream) { s.AtomicPublish = false }), "error atomic_publish: stream MCPREC does not allow"},
+	{"no direct reads", meta(func(s *Stream) { s.AllowDirect = false }), "error allow_direct: stream MCPREC_META has no direct get"},
+	{"no limit", sessions(func(s *Stream) { s.MaxBytes = -1 }), "warning max_bytes: stream MCPREC has no limit"},
+	{"fairly full", sessions(func(s *Stream) { s.Bytes = 80 << 30 }), "warning room: stream MCPREC has 80 GiB of 100 GiB"},
+	{"nearly full", sessions(func(s *Stream) { s.Bytes = 95 << 30 }), "error room: stream MCPREC has 95 GiB of 100 GiB"},
+	{"full of messages", sessions(func(s *Stream) { s.MaxMessages, s.Messages = 10, 10 }), "error room: stream MCPREC has 10 of 10 messages"},
 
-		{"an account that is nearly full", func(c *Cluster) { c.Account.MaxStorage = 1100 << 20 }, "warning account: the account uses 1 GiB of 1.1 GiB"},
-		{"no publishing", deny(PublishEvents), "error permission: these credentials may not publish events (s)"},
-		{"no getting", deny(GetMessage), "error permission: these credentials may not get a message (s)"},
-		{"no consumers", deny(Consume), "warning permission: these credentials may not make a consumer"},
-		{"no answers", deny(Receive), "error permission: these credentials may not receive answers"},
-		{"no purging in either stream", func(c *Cluster) { deny(Purge)(c); deny(Purge)(c) }, "note permission: these credentials may not purge a session (s, s)"},
-		{"no purging", deny(Purge), "note permission: these credentials may not purge a session"},
+	{"an account that is nearly full", func(c *Cluster) { c.Account.MaxStorage = 1100 << 20 }, "warning account: the account uses 1 GiB of 1.1 GiB"},
+	{"no publishing", deny(PublishEvents), "error permission: these credentials may not publish events (s)"},
+	{"no getting", deny(GetMessage), "error permission: these credentials may not get a message (s)"},
+	{"no consumers", deny(Consume), "warning permission: these credentials may not make a consumer"},
+	{"no answers", deny(Receive), "error permission: these credentials may not receive answers"},
+	{"no purging in either stream", func(c *Cluster) { deny(Purge)(c); deny(Purge)(c) }, "note permission: these credentials may not purge a session (s, s)"},
+	{"no purging", deny(Purge), "note permission: these credentials may not purge a session"},
 
-		{"no monitoring", func(c *Cluster) { c.Monitor = nil }, "note sync_interval: how soon the servers write to the disk is not known"},
-		{"monitoring that says nothing", func(c *Cluster) { c.Monitor.Servers[0].Fault = "timeout" }, "warning monitor: the monitoring address http://n1.example:8222 says nothing"},
-		{"the default of syncing", func(c *Cluster) {
-			c.Monitor.Servers[0].SyncAlways, c.Monitor.Servers[0].SyncInterval = false, 2*time.Minute
-		}, "note sync_interval: server n1 writes to the disk every 2m"},
-		{"syncing later than the hold-back", func(c *Cluster) {
-			c.Monitor.Servers[0].SyncAlways, c.Monitor.Servers[0].SyncInterval = false, 10*time.Minute
-		}, "error sync_interval: server n1 writes to the disk every 10m"},
-		{"a server without room", func(c *Cluster) { c.Monitor.Servers[0].MaxStorage, c.Monitor.Servers[0].Storage = 100, 90 }, "warning disk: JetStream on server n1 uses 90 B of 100 B"},
-		{"a clock that is ahead", func(c *Cluster) { c.Clock.Ahead = time.Hour }, "warning clock: this machine's clock is 1h0m0s ahead of the server's"},
-		{"a clock that is behind", func(c *Cluster) { c.Clock.Ahead = -time.Hour }, "warning clock: this machine's clock is 1h0m0s behind the server's"},
-		{"a slow answer is no wrong clock", func(c *Cluster) { c.Clock = &Clock{Ahead: 8 * time.Second, Latency: 8 * time.Second} }, ""},
-		{"far away", func(c *Cluster) { c.Servers[0].RoundTrip = 300 * time.Millisecond }, "note round_trip: server n1 (n1.example:4222) is 300ms away"},
-	} {
+	{"no monitoring", func(c *Cluster) { c.Monitor = nil }, "note sync_interval: how soon the servers write to the disk is not known"},
+	{"monitoring that says nothing", func(c *Cluster) { c.Monitor.Servers[0].Fault = "timeout" }, "warning monitor: the monitoring address http://n1.example:8222 says nothing"},
+	{"the default of syncing", func(c *Cluster) {
+		c.Monitor.Servers[0].SyncAlways, c.Monitor.Servers[0].SyncInterval = false, 2*time.Minute
+	}, "note sync_interval: server n1 writes to the disk every 2m"},
+	{"syncing later than the hold-back", func(c *Cluster) {
+		c.Monitor.Servers[0].SyncAlways, c.Monitor.Servers[0].SyncInterval = false, 10*time.Minute
+	}, "error sync_interval: server n1 writes to the disk every 10m"},
+	{"a server without room", func(c *Cluster) { c.Monitor.Servers[0].MaxStorage, c.Monitor.Servers[0].Storage = 100, 90 }, "warning disk: JetStream on server n1 uses 90 B of 100 B"},
+	{"a clock that is ahead", func(c *Cluster) { c.Clock.Ahead = time.Hour }, "warning clock: this machine's clock is 1h0m0s ahead of the server's"},
+	{"a clock that is behind", func(c *Cluster) { c.Clock.Ahead = -time.Hour }, "warning clock: this machine's clock is 1h0m0s behind the server's"},
+	{"a slow answer is no wrong clock", func(c *Cluster) { c.Clock = &Clock{Ahead: 8 * time.Second, Latency: 8 * time.Second} }, ""},
+	{"far away", func(c *Cluster) { c.Servers[0].RoundTrip = 300 * time.Millisecond }, "note round_trip: server n1 (n1.example:4222) is 300ms away"},
+}
+
+// TestCluster: one rule names what a case spoils.
+func TestCluster(t *testing.T) {
+	for _, test := range clusterCases {
 		t.Run(test.name, func(t *testing.T) {
 			cluster := well()
 			test.spoil(cluster)

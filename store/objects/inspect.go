@@ -32,7 +32,7 @@ func Inspect(ctx context.Context, options Options) *diagnosis.Bucket {
 		return facts
 	}
 	facts.Host, facts.TLS = address.Host, address.Scheme == "https"
-	facts.Clock, facts.RoundTrip, err = b.compareClocks(ctx)
+	facts.Clock, facts.RoundTrip, err = compareClocks(ctx, b)
 	if err != nil {
 		facts.Fault = err.Error()
 		return facts
@@ -76,7 +76,7 @@ func Inspect(ctx context.Context, options Options) *diagnosis.Bucket {
 
 // compareClocks asks the server for anything, and compares its date with the time here. The date has
 // whole seconds.
-func (b *bucket) compareClocks(ctx context.Context) (clock *diagnosis.Clock, took time.Duration, err error) {
+func compareClocks(ctx context.Context, b *bucket) (clock *diagnosis.Clock, took time.Duration, err error) {
 	ctx, stop := context.WithTimeout(ctx, inspectIn)
 	defer stop()
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, b.endpoint, nil)

@@ -81,9 +81,64 @@ func (m *machine) must(store string, args ...string) string {
 	return got.out
 }
 
+// answerCases are command lines. {1} to {7} stand for the ids of sessions. Where a command names the store,
+// {store} stands for that.
+var answerCases = []struct {
+	line  string
+	names bool // the store is named in what is printed
+}{
+	{line: "list"},
+	{line: "list --wide"},
+	{line: "list --format json"},
+	{line: "list --wide --format json -n 3"},
+	{line: "list --filter tool:count"},
+	{line: "list --filter status:pending"},
+	{line: "list --stuck", names: true},
+	{line: "list seed"},
+	{line: "list nothing-is-called-so", names: true},
+	{line: "show {1}"},
+	{line: "show"},
+	{line: "show --format json {2}"},
+	{line: "show --body 5 {1}"},
+	{line: "show --http {5}"},
+	{line: "show --filter status:pending {6}"},
+	{line: "show --format sequence {1}"},
+	{line: "tail {1}"},
+	{line: "tail -n 3 --format json {2}"},
+	{line: "tail -f {1}"},
+	{line: "why"},
+	{line: "why {6}"},
+	{line: "why --format json {2}"},
+	{line: "why --all"},
+	{line: "tools"},
+	{line: "tools --format json"},
+	{line: "servers"},
+	{line: "servers --format json"},
+	{line: "check {1}"},
+	{line: "check --format json {2}"},
+	{line: "check --all"},
+	{line: "check --all --format json"},
+	{line: "state {1}"},
+	{line: "state --format json {4}"},
+	{line: "diff {1} {6}"},
+	{line: "diff --format json {1} {2}"},
+	{line: "bisect --expr failures>0 {1}"},
+	{line: "capacity {1}"},
+	{line: "replay {1}"},
+	{line: "replay --client inbox:0 --format json {6}"},
+	{line: "explore --schedules 5 --format json {2}"},
+	{line: "export {1}"},
+	{line: "export --secrets {4}"},
+	{line: "export -T raw --dir c2s --secrets {3}"},
+	{line: "export -T har {5}"},
+	{line: "export -T otlp {1}"},
+	{line: "redact --scan"},
+	{line: "store verify"},
+	{line: "show nothing-is-called-so", names: true},
+}
+
 // TestSameAnswers: a folder and a shared store with the same sessions answer each command that reads
-// with the same bytes. {1} to {3} stand for the ids of sessions. Where a command names the
-// store, {store} stands for that.
+// with the same bytes.
 func TestSameAnswers(t *testing.T) {
 	fixtures := []string{"seed", "crossing", "gosdk-1061", "memory-2025-06-18", "mcpgo-976-listen", "pysdk-594", "progress-2026-07-28"}
 	here := newMachine(t)
@@ -98,59 +153,7 @@ func TestSameAnswers(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	for _, test := range []struct {
-		line  string
-		names bool // the store is named in what is printed
-	}{
-		{line: "list"},
-		{line: "list --wide"},
-		{line: "list --format json"},
-		{line: "list --wide --format json -n 3"},
-		{line: "list --filter tool:count"},
-		{line: "list --filter status:pending"},
-		{line: "list --stuck", names: true},
-		{line: "list seed"},
-		{line: "list nothing-is-called-so", names: true},
-		{line: "show {1}"},
-		{line: "show"},
-		{line: "show --format json {2}"},
-		{line: "show --body 5 {1}"},
-		{line: "show --http {5}"},
-		{line: "show --filter status:pending {6}"},
-		{line: "show --format sequence {1}"},
-		{line: "tail {1}"},
-		{line: "tail -n 3 --format json {2}"},
-		{line: "tail -f {1}"},
-		{line: "why"},
-		{line: "why {6}"},
-		{line: "why --format json {2}"},
-		{line: "why --all"},
-		{line: "tools"},
-		{line: "tools --format json"},
-		{line: "servers"},
-		{line: "servers --format json"},
-		{line: "check {1}"},
-		{line: "check --format json {2}"},
-		{line: "check --all"},
-		{line: "check --all --format json"},
-		{line: "state {1}"},
-		{line: "state --format json {4}"},
-		{line: "diff {1} {6}"},
-		{line: "diff --format json {1} {2}"},
-		{line: "bisect --expr failures>0 {1}"},
-		{line: "capacity {1}"},
-		{line: "replay {1}"},
-		{line: "replay --client inbox:0 --format json {6}"},
-		{line: "explore --schedules 5 --format json {2}"},
-		{line: "export {1}"},
-		{line: "export --secrets {4}"},
-		{line: "export -T raw --dir c2s --secrets {3}"},
-		{line: "export -T har {5}"},
-		{line: "export -T otlp {1}"},
-		{line: "redact --scan"},
-		{line: "store verify"},
-		{line: "show nothing-is-called-so", names: true},
-	} {
+	for _, test := range answerCases {
 		t.Run(test.line, func(t *testing.T) {
 			line := test.line
 			for i, id := range ids {

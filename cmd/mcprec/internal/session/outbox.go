@@ -97,8 +97,8 @@ func readTeamKey(path string) ([]byte, error) {
 }
 
 // ShippedRules returns the rules by which a session for a shared store is masked: those of the flags. An
-// environment variable that is not set here has no value to mask, and is left out, so that whoever
-// ships the session later must not have it either.
+// environment variable that is not set here has no value to mask. It is left out, so that another process
+// can send the session without that variable.
 func (o *Secrets) ShippedRules() *store.MaskRules {
 	rules := o.MaskRules
 	rules.Env = slices.DeleteFunc(slices.Clone(rules.Env), func(name string) bool { return os.Getenv(name) == "" })

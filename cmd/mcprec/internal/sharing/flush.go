@@ -24,8 +24,9 @@ type FlushOptions struct {
 
 // Flush sends what dead recorders have left on this machine, and frees what may go, for the store of
 // home, or, if that is in a folder and isNamed is false, for each shared store that this machine has
-// recorded for. It reports each session to out, and what was done to errs. left says that a session waits
-// or is kept although the stores answer. The error is of a store that does not, or of this machine.
+// recorded for. It reports each session to out, and a total to errs. left is true if a session waits or
+// is kept although its store answers. An error names a store without an answer, or a fault of this
+// machine.
 func Flush(ctx context.Context, home session.Home, isNamed bool, options FlushOptions, out, errs io.Writer) (left bool, err error) {
 	isShared, err := home.IsShared()
 	if err != nil {
