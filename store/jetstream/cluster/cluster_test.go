@@ -15,12 +15,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if task := os.Getenv(recorderEnv); task != "" {
-		if err := runRecorder(task); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for variable, run := range map[string]func(task string) error{recorderEnv: runRecorder, shipperEnv: runShipper} {
+		if task := os.Getenv(variable); task != "" {
+			if err := run(task); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	flag.Parse()
 	// The tests wait for elections more than they compute: many at once on few processors.

@@ -50,9 +50,7 @@ func runRecorder(text string) error {
 	target.Lease = lease
 	o := outbox.New(local, func(ctx context.Context) (outbox.Shared, error) { return jetstream.Open(ctx, target) },
 		outbox.Options{Target: target.URL(), CloseBudget: patience, Trouble: func(err error) { fmt.Fprintln(os.Stderr, "trouble:", err) }})
-	r := &recording{id: task.ID, began: time.Now(), random: rand.New(rand.NewPCG(3, 4))}
-	header := store.Header{ID: r.id, Start: r.began.UTC(), Transport: "stdio", Command: []string{"server"}}
-	r.events = []store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}
+	r := newSession(task.ID)
 	if r.spool, err = o.Spool(context.Background(), r.events[0]); err != nil {
 		return err
 	}
@@ -78,13 +76,14 @@ func startRecorder(t testing.TB, task recorderTask) (process *exec.Cmd, said <-c
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startBinary(t, os.Args[0], string(text))
+	return startBinary(t, os.Args[0], recorderEnv, string(text))
 }
 
-func startBinary(t testing.TB, binary, task string) (process *exec.Cmd, said <-chan uint64) {
+// startBinary starts a test binary as something else than its tests, as a variable says.
+func startBinary(t testing.TB, binary, variable, task string) (process *exec.Cmd, said <-chan uint64) {
 	t.Helper()
 	process = exec.Command(binary)
-	process.Env = append(os.Environ(), recorderEnv+"="+task)
+	process.Env = append(os.Environ(), variable+"="+task)
 	process.Stderr = os.Stderr
 	process.SysProcAttr = diesWithParent()
 	out, err := process.StdoutPipe()

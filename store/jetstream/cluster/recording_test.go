@@ -26,19 +26,20 @@ type recording struct {
 	id     store.SessionID
 	spool  store.Spool
 	events []store.Event   // whose Write has returned without an error
+	before uint64          // events before them that are forgotten
 	took   []time.Duration // for each Write
 	began  time.Time
 	random *rand.Rand
 }
 
+// newID returns a new session id.
+func newID() store.SessionID { return store.SessionID(uuid.Must(uuid.NewV7()).String()) }
+
 // newRecording makes a session with its first event.
-func newRecording(t testing.TB) *recording {
-	t.Helper()
-	id, err := uuid.NewV7()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &recording{id: store.SessionID(id.String()), began: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
+func newRecording(testing.TB) *recording { return newSession(newID()) }
+
+func newSession(id store.SessionID) *recording {
+	r := &recording{id: id, began: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
 	header := store.Header{ID: r.id, Start: r.began.UTC(), Transport: "stdio", Command: []string{"server"}}
 	r.events = []store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}
 	return r
@@ -58,7 +59,7 @@ func record(t testing.TB, spooler store.Spooler) *recording {
 
 // frame makes the next event: a call or an answer with a text of some size.
 func (r *recording) frame(size int) store.Event {
-	seq := uint64(len(r.events) + 1)
+	seq := r.seq() + 1
 	dir := transport.ClientToServer
 	if seq%2 == 1 {
 		dir = transport.ServerToClient
@@ -113,7 +114,14 @@ func (r *recording) end(t testing.TB) {
 }
 
 // seq returns the Seq of the last event.
-func (r *recording) seq() uint64 { return uint64(len(r.events)) }
+func (r *recording) seq() uint64 { return r.before + uint64(len(r.events)) }
+
+// forget drops the events so far, to save memory. The session cannot be compared then.
+func (r *recording) forget() {
+	r.before = r.seq()
+	r.events = nil
+	r.took = nil
+}
 
 // compare holds that a store has exactly the events that were recorded, once and in their order.
 func compare(t testing.TB, s store.Store, recorded ...*recording) {
