@@ -39,6 +39,9 @@ type Process struct {
 // String describes the process for a sentence.
 func (p Process) String() string {
 	s := fmt.Sprintf("(%s, %d) is %s", clip(p.Name), p.PID, p.State)
+	if p.Name == "" { // a process that is gone
+		s = fmt.Sprintf("(%d) is %s", p.PID, p.State)
+	}
 	if p.Doing != "" {
 		s += ", " + p.Doing
 	}

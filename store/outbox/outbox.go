@@ -57,7 +57,8 @@ type Options struct {
 	SessionLimit, TotalLimit int64
 	// HoldBack is how long a complete session stays here after its last acknowledgement. 0: 5 min.
 	HoldBack time.Duration
-	// CloseBudget is how long Close waits for the shared store. 0: 1 s.
+	// CloseBudget is how long Close waits for the shared store, and half of it more for calls that
+	// end late. 0: 1 s; clients of MCP give a server two seconds to end before they kill it.
 	CloseBudget time.Duration
 	// Trouble is called when the shipping of a session stops for good, or an event is cut; nil: it is
 	// only counted. It is not called on the way of a write.
@@ -66,6 +67,9 @@ type Options struct {
 	// known. nil: the system's.
 	Uptime func() (boot string, uptime time.Duration)
 }
+
+// lastCalls is how long calls may take that give claims back when CloseBudget is over.
+func (o Options) lastCalls() time.Duration { return o.CloseBudget / 2 }
 
 // Outbox is a local store whose sessions go to a shared one. The methods are safe for concurrent use.
 type Outbox struct {
@@ -384,7 +388,7 @@ func (o *Outbox) Close() error {
 	case <-budget.C:
 	}
 	o.cancel()
-	grace := time.NewTimer(o.options.CloseBudget)
+	grace := time.NewTimer(o.options.lastCalls())
 	defer grace.Stop()
 	unlinked := make(chan error, 1)
 	go func() {

@@ -187,7 +187,7 @@ func TestClose(t *testing.T) {
 		"quick":        {nil, 0, true},
 		"down":         {func(string) fault { return refuses }, 0, false},
 		"hangs":        {func(string) fault { return hangs }, time.Second, false},
-		"release hang": {func(call string) fault { return map[string]fault{"release": hangs}[call] }, 2 * time.Second, true},
+		"release hang": {func(call string) fault { return map[string]fault{"release": hangs}[call] }, 1500 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,6 +213,30 @@ func TestClose(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCloseDeaf holds that a close leaves an adapter behind that does not hear it, before a client that
+// gives its server two seconds kills it.
+func TestCloseDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		open := func(context.Context) (Shared, error) {
+			<-released
+			return nil, errors.New("no server")
+		}
+		o := New(newLocal(), open, Options{})
+		p := mustSpool(t, o, testLog(1, 1, false)[0])
+		mustClose(t, p)
+		began := time.Now()
+		if err := o.Close(); err == nil || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("close: %v", err)
+		}
+		if took := time.Since(began); took > 1500*time.Millisecond {
+			t.Errorf("close took %v", took)
+		}
+		close(released)
+		synctest.Wait()
+	})
 }
 
 // TestMask holds that nothing leaves unmasked, and that a summary is made of the masked events.

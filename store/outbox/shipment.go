@@ -42,7 +42,7 @@ var errLeft = errors.New("left to a later flush")
 const saveEvery = 5 * time.Second
 
 // releaseTime is how long the last calls of a shipment may take, together. When the budget of a Close
-// is over they get half of it more.
+// is over they get half of Options.lastCalls more.
 const releaseTime = 10 * time.Second
 
 // shipment is the way of one session from the local store into the shared one. One goroutine runs
@@ -104,7 +104,7 @@ func (s *shipment) run(ctx context.Context) error {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	defer context.AfterFunc(s.outbox.ctx, func() { time.AfterFunc(s.outbox.options.CloseBudget/2, cancel) })()
+	defer context.AfterFunc(s.outbox.ctx, func() { time.AfterFunc(s.outbox.options.lastCalls()/2, cancel) })()
 	if fault := s.claim.Release(last); fault != nil {
 		s.outbox.note(fault)
 	} else if keeper, ok := s.shared.(store.Summarizer); ok && err == nil && summary != nil {

@@ -2,6 +2,9 @@ package recording
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,6 +81,17 @@ func silence(stats outbox.Stats) string {
 	return stats.Target + " takes nothing: " + stats.LastError.Error()
 }
 
+// waiting says what waits for a shared store, the last error of sending it, and what sends it later.
+func waiting(stats outbox.Stats) string {
+	text := fmt.Sprintf("%s %s in the outbox for %s", phrase.Plural(stats.EventsWaiting, "event"),
+		phrase.Agree(stats.EventsWaiting, "waits", "wait"), stats.Target)
+	if stats.LastError != nil && !errors.Is(stats.LastError, context.Canceled) { // that is the close's own
+		last := strings.TrimPrefix(stats.LastError.Error(), "connect to "+stats.Target+": ")
+		text += " (last error: " + strings.TrimPrefix(last, "open "+stats.Target+": ") + ")"
+	}
+	return text + "; mcprec store flush sends " + phrase.Agree(stats.EventsWaiting, "it", "them")
+}
+
 // closeStore closes the store. What still waits for a shared store is no loss: stderr says what sends
 // it. of begins that sentence, such as "session ID: ".
 func (r *recording) closeStore(of string) error {
@@ -89,8 +103,7 @@ func (r *recording) closeStore(of string) error {
 	stats := box.Stats()
 	switch {
 	case stats.EventsWaiting > 0:
-		r.say("%s%s %s in the outbox for %s; mcprec store flush sends %s", of, phrase.Plural(stats.EventsWaiting, "event"),
-			phrase.Agree(stats.EventsWaiting, "waits", "wait"), stats.Target, phrase.Agree(stats.EventsWaiting, "it", "them"))
+		r.say("%s%s", of, waiting(stats))
 	case err != nil:
 		r.say("%v", err)
 	}

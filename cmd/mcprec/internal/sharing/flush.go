@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -163,7 +164,9 @@ func (f *flushing) report(flushed outbox.Flushed) {
 	case errors.Is(flushed.Err, store.ErrLive):
 		says = "its recorder may still live, for all that the shared store knows; it will know in half a minute"
 	case flushed.Err != nil:
-		says = store.RootCause(flushed.Err).Error()
+		says = strings.TrimPrefix(flushed.Err.Error(), "session "+string(flushed.ID)+" is not shipped: ")
+		says = strings.TrimPrefix(says, "connect to "+f.target+": ")
+		says = strings.TrimPrefix(says, "open "+f.target+": ")
 	}
 	fmt.Fprintf(f.out, "%s  %-5s  %s\n", flushed.ID, flushed.Fate, terminal.Plain(says))
 }
