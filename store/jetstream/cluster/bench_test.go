@@ -194,18 +194,24 @@ func BenchmarkList(b *testing.B) {
 // recordersEnv is how long BenchmarkRecorders records: a duration.
 const recordersEnv = "MCPREC_RECORDERS_FOR"
 
+func recordersFor(b *testing.B) time.Duration {
+	text := os.Getenv(recordersEnv)
+	if text == "" {
+		return 30 * time.Second
+	}
+	length, err := time.ParseDuration(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return length
+}
+
 // BenchmarkRecorders has 300 recorders, each with an outbox and a connection of its own, in one
 // process with three nodes beside it. Each records two events of 2 kB a second. It compares every
 // event at the end.
 func BenchmarkRecorders(b *testing.B) {
 	const recorders = 300
-	length := 30 * time.Second
-	if text := os.Getenv(recordersEnv); text != "" {
-		var err error
-		if length, err = time.ParseDuration(text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	length := recordersFor(b)
 	c := Start(b, Options{Nodes: 3})
 	url := c.DirectURL(stream, "")
 	reader := openStore(b, url)
