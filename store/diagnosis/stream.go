@@ -64,7 +64,7 @@ func (s *Stream) members(found *findings) {
 	if s.Clustered && s.Leader == "" {
 		found.add(Error, "leader", fmt.Sprintf("stream %s has no leader", s.Name),
 			"nothing can be written to it, and nothing read; recorders keep what they have in their outboxes",
-			"start its other servers: a majority must be up")
+			"look again after ten seconds, which an election takes at most; else start its other servers: a majority must be up")
 		return
 	}
 	for _, follower := range s.Followers {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	dialTime    = 5 * time.Second // for connecting to one server
+	dialTime    = 5 * time.Second // for connecting to one server, and with a deadline to any of them
 	requestTime = 2 * time.Second // for one answer
 	publishTime = 4 * time.Second
 	patience    = 15 * time.Second // with streams without a leader: an election takes four to nine
@@ -45,8 +45,8 @@ func dial(ctx context.Context, options Options) (*link, error) {
 	l := &link{options: options}
 	timeout := dialTime
 	if deadline, ok := ctx.Deadline(); ok {
-		each := time.Until(deadline) / time.Duration(len(options.Servers)) // one after the other is asked
-		timeout = max(min(timeout, each), time.Millisecond)
+		all := min(dialTime, time.Until(deadline))
+		timeout = max(all/time.Duration(len(options.Servers)), time.Millisecond) // one after the other is asked
 	}
 	settings := []nats.Option{
 		nats.Name(options.Name), nats.Timeout(timeout), nats.MaxReconnects(-1),
@@ -118,15 +118,15 @@ func explainDial(err error, options Options) error {
 func (l *link) retry(ctx context.Context, call func(ctx context.Context) error) error {
 	began := time.Now()
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return late(ctx)
 		}
 		once, cancel := context.WithTimeout(ctx, requestTime)
 		err := call(once)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return late(ctx)
 		case err == nil || !temporary(err):
 			return explain(err)
 		case l.deniedSince(began) != nil:
@@ -136,6 +136,14 @@ func (l *link) retry(ctx context.Context, call func(ctx context.Context) error) 
 		}
 		_ = pause(ctx, wait)
 	}
+}
+
+// late returns the error of a context that is done, and what that says of the servers.
+func late(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("JetStream does not answer, as while a leader is elected: %w", ctx.Err())
+	}
+	return ctx.Err()
 }
 
 // pause waits, or returns the error of ctx.

@@ -136,15 +136,24 @@ func openFolder(p place, options RecordOptions) (*Store, error) {
 	return &Store{Store: db, Folder: db.Info().Location, place: p, asIs: true}, nil
 }
 
-// openIn is how long opening a shared store may take: a reader that waits longer takes it for hung.
-const openIn = 5 * time.Second
+const (
+	// openIn is how long opening a bucket may take: a reader that waits longer takes it for hung.
+	openIn = 5 * time.Second
+	// electedIn is how long opening streams may take. Servers that do not answer take five seconds of it;
+	// the rest is for the election of a leader, which takes four to nine.
+	electedIn = 15 * time.Second
+)
 
 // holdBack is how long a recorder's machine keeps what a shared store has acknowledged.
 const holdBack = 5 * time.Minute
 
 // openShared opens a shared store.
 func openShared(ctx context.Context, p place) (store.Store, error) {
-	ctx, stop := context.WithTimeout(ctx, openIn)
+	patience := electedIn
+	if p.bucket.Bucket != "" {
+		patience = openIn
+	}
+	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	if p.bucket.Bucket != "" {
 		return objects.Open(ctx, p.bucket)
