@@ -81,3 +81,30 @@ func TestKilledNodes(t *testing.T) {
 		kills, events, len(recorded), retries, calm, storm)
 	tell(t, "SIGKILL of a node of three under six recorders", kills, "each event is there once, in order; no write waits")
 }
+
+// TestTwoNodesDown stops two nodes of three, and holds that a session goes on and that all of it is there
+// when they are back.
+func TestTwoNodesDown(t *testing.T) {
+	t.Parallel()
+	c := Start(t, Options{Nodes: 3})
+	o := openOutbox(t, t.TempDir(), c.URL(stream, ""), outbox.Options{})
+	r := record(t, o)
+	r.writeFrames(t, 100, 2000)
+	acknowledged(t, o)
+	c.Nodes[0].Kill()
+	c.Nodes[1].Kill()
+	within(t, "recording without a majority of the nodes", func() { r.writeFrames(t, 1000, 2000) })
+	wait(t, "the outbox says that nothing is taken", func() error {
+		if stats := o.Stats(); stats.LastError == nil || stats.EventsWaiting == 0 {
+			return errors.New("no error")
+		}
+		return nil
+	})
+	c.Nodes[0].Start()
+	c.Nodes[1].Start()
+	r.end(t)
+	reader := openStore(t, c.DirectURL(stream, ""))
+	arrived(t, reader, r)
+	compare(t, reader, r)
+	tell(t, "two nodes of three down for a while", 1, "no write waits; all arrives once when they are back")
+}

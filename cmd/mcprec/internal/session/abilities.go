@@ -18,7 +18,7 @@ const (
 	toSalvage = "cannot be salvaged from here; it is the server's to repair"
 	toCompact = "cannot be compacted from here; it is the server's to compact"
 	toMeasure = "cannot be measured from here; its size is the server's to limit"
-	toKeep    = "has no budget from which a session can be kept; what goes is the server's to say"
+	toKeep    = "has no budget from which a session can be kept; record with --label keep what store prune is to spare"
 )
 
 // cannot returns the error of a command that needs what the store lacks.

@@ -41,7 +41,7 @@ func TestBare(t *testing.T) {
 	const want = `nats://host/TEAM cannot be repaired from here; it is the server's to repair
 nats://host/TEAM cannot be compacted from here; it is the server's to compact
 nats://host/TEAM cannot be measured from here; its size is the server's to limit
-nats://host/TEAM has no budget from which a session can be kept; what goes is the server's to say
+nats://host/TEAM has no budget from which a session can be kept; record with --label keep what store prune is to spare
 nats://host/TEAM cannot be recorded into from here
 nats://host/TEAM cannot be salvaged from here; it is the server's to repair
 `
