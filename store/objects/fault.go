@@ -37,11 +37,14 @@ func (b *bucket) fault(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		if !isRefusedCertificate(cause) {
-			return cause
-		}
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+	case isRefusedCertificate(cause):
 		err = cause
+	case errors.Is(cause, context.DeadlineExceeded):
+		return fmt.Errorf("%s does not answer: %w", b.endpoint, cause)
+	default:
+		return cause
 	}
 	response := minio.ErrorResponse{}
 	if errors.As(err, &response) {

@@ -50,6 +50,12 @@ func TestFault(t *testing.T) {
 	if got := b.fault(ctx, errors.New("any")); got != store.ErrClosed {
 		t.Errorf("after the end of the context: %v", got)
 	}
+	ctx, stop = context.WithCancelCause(t.Context())
+	stop(context.DeadlineExceeded)
+	got := (&bucket{endpoint: "https://s3.example"}).fault(ctx, errors.New("any"))
+	if !errors.Is(got, context.DeadlineExceeded) || !strings.Contains(got.Error(), "https://s3.example does not answer") {
+		t.Errorf("after the time for a call: %v", got)
+	}
 }
 
 // TestOptions: which endpoints are taken. No server is asked.
