@@ -398,7 +398,8 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// TestRulesChanged: a session goes on behind what was masked by other rules.
+// TestRulesChanged: a session goes on behind what was masked by other rules or with another key, also
+// where a killed process has not noted all that was acknowledged.
 func TestRulesChanged(t *testing.T) {
 	masked := func(by string) func(store.Header) (func(store.Event) store.Event, error) {
 		return func(store.Header) (func(store.Event) store.Event, error) {
@@ -410,34 +411,49 @@ func TestRulesChanged(t *testing.T) {
 			}, nil
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
-		local := newLocal()
-		events := testLog(1, 200, true)
-		o := New(local, server.open, Options{Mask: masked("old")})
-		p := mustSpool(t, o, events[0])
-		mustWrite(t, p, events[1:100]...)
-		<-time.After(time.Minute)
-		server.setFault(func(string) fault { return refuses })
-		mustWrite(t, p, events[100:]...)
-		mustClose(t, p)
-		mustClose(t, o)
-		server.setFault(nil)
-		<-time.After(time.Minute)
-		o = New(local, server.open, Options{Mask: masked("new")})
-		found, err := flushAll(t, o)
-		if got := found[testID(1)]; err != nil || got.Fate != Sent || got.Sent != 100 {
-			t.Errorf("flushed %+v, %v", got, err)
-		}
-		for i := 1; i < 199; i++ {
-			events[i].Payload = []byte("old")
-			if i >= 100 {
-				events[i].Payload = []byte("new")
-			}
-		}
-		wantShared(t, server.now(), testID(1), events)
-		mustClose(t, o)
-	})
+	for name, noted := range map[string]int{"all noted": 100, "half noted": 50} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer()
+				local := newLocal()
+				events := testLog(1, 200, true)
+				o := New(local, server.open, Options{Mask: masked("old")})
+				p := mustSpool(t, o, events[0])
+				mustWrite(t, p, events[1:noted]...)
+				<-time.After(time.Minute)
+				state, err := local.ShippedState(testID(1))
+				if seq := parseState(state).Head.Seq; err != nil || seq == 0 || seq > uint64(noted) {
+					t.Fatalf("state %s, %v", state, err)
+				}
+				mustWrite(t, p, events[noted:100]...)
+				<-time.After(time.Minute)
+				server.setFault(func(string) fault { return refuses })
+				mustWrite(t, p, events[100:]...)
+				mustClose(t, p)
+				mustClose(t, o)
+				server.setFault(nil)
+				if noted < 100 {
+					if err := local.KeepShippedState(testID(1), state); err != nil {
+						t.Error(err)
+					}
+				}
+				<-time.After(time.Minute)
+				o = New(local, server.open, Options{Mask: masked("new")})
+				found, err := flushAll(t, o)
+				if got := found[testID(1)]; err != nil || got.Fate != Sent || got.Sent != 100 {
+					t.Errorf("flushed %+v, %v", got, err)
+				}
+				for i := 1; i < 199; i++ {
+					events[i].Payload = []byte("old")
+					if i >= 100 {
+						events[i].Payload = []byte("new")
+					}
+				}
+				wantShared(t, server.now(), testID(1), events)
+				mustClose(t, o)
+			})
+		})
+	}
 }
 
 // TestDeletedLater: somebody deletes a complete session in the shared store, and the spool goes too.

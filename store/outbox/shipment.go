@@ -299,7 +299,7 @@ func (s *shipment) gather(ctx context.Context) error {
 			case !ok:
 				s.ended = true
 			case x.event.Seq <= s.resume.Seq:
-				if err := s.skip(x); err != nil {
+				if err := s.skip(ctx, x); err != nil {
 					return err
 				}
 			case size.takes(len(x.event.Payload)):
@@ -318,7 +318,7 @@ func (s *shipment) gather(ctx context.Context) error {
 }
 
 // skip passes an event that the shared log has. At the end of that log the two must be the same.
-func (s *shipment) skip(x item) error {
+func (s *shipment) skip(ctx context.Context, x item) error {
 	head, err := s.head.Next(x.event)
 	if err != nil {
 		return &localError{err}
@@ -330,11 +330,39 @@ func (s *shipment) skip(x item) error {
 		return nil
 	}
 	if !sameLog(s.resume, head, s.state.Head.head()) {
-		return &store.ConflictError{ID: s.id, Head: s.resume}
+		switch isOurs, err := s.hasAcknowledged(ctx); {
+		case err != nil:
+			s.restart() // to ask again
+			return err
+		case !isOurs:
+			return &store.ConflictError{ID: s.id, Head: s.resume}
+		}
 	}
 	s.head = s.resume
 	s.acknowledged()
 	return nil
+}
+
+// hasAcknowledged reports whether the shared log begins with what it acknowledged to a process before
+// this one. Then it is the same recording, which was masked with another key or by other rules.
+func (s *shipment) hasAcknowledged(ctx context.Context) (bool, error) {
+	known := s.state.Head.head()
+	if known.Seq == 0 || known.Seq > s.resume.Seq {
+		return false, nil
+	}
+	var head store.Head
+	for event, err := range s.shared.Read(ctx, s.id, 1, store.ReadOptions{}) {
+		if err == nil {
+			head, err = head.Next(event)
+		}
+		if err != nil {
+			return false, fmt.Errorf("compare with the shared store: %w", err)
+		}
+		if head.Seq == known.Seq {
+			break
+		}
+	}
+	return head == known, nil
 }
 
 // checkLast checks the shared log, which is longer than the local one, by the last local event: after
