@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -107,6 +108,8 @@ func explainDial(err error, options Options) error {
 		return fmt.Errorf("the NATS server at %s refuses the user (%w): give a credentials file with creds=FILE", servers, err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("the NATS server at %s offers no TLS, which the store's URL asks for", servers)
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission): // of a file
+		return fmt.Errorf("read what creds=FILE and ca=FILE of the store's URL name: %w", err)
 	case strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:"):
 		return fmt.Errorf("the certificate of the NATS server at %s does not verify: %w; name its authority with ca=FILE", servers, err)
 	}
@@ -173,6 +176,7 @@ const (
 	codeNoPeers        = 10005 // too few servers for the replicas
 	codeNoReplicas     = 10074 // more than one replica without a cluster
 	codeStoreFailed    = 10077 // for example because the stream is full
+	codeOverlap        = 10065 // another stream has these subjects
 	codeIncomplete     = 10176 // a batch lacks messages
 	codeDuplicate      = 10201 // a batch has a message that is stored
 	codeTooManyBatches = 10210
@@ -209,6 +213,8 @@ func explain(err error) error {
 		return fmt.Errorf("no leader, or JetStream is off (%w)", err)
 	case errorCode(err) == codeStoreFailed && strings.Contains(err.Error(), "maximum"):
 		return fmt.Errorf("the stream is full: delete sessions, or raise its limits (%w)", err)
+	case errorCode(err) == codeOverlap:
+		return fmt.Errorf("another stream has its subjects: the names of two stores must differ in more than upper and lower case (%w)", err)
 	case errors.Is(err, api.ErrJetStreamNotEnabled):
 		return fmt.Errorf("the NATS server runs without JetStream; start it with -js, or with a jetstream block in its configuration")
 	case errors.Is(err, api.ErrJetStreamNotEnabledForAccount):

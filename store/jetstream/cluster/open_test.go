@@ -68,7 +68,12 @@ func TestCertificates(t *testing.T) {
 	// A server that asks for TLS gets it, and is verified all the same.
 	wantText(t, "an unknown authority", openError(t, strings.Replace(short, "tls://", "nats://", 1)), "does not verify", "ca=FILE")
 
+	wantText(t, "no file of an authority", openError(t, short+"?ca=absent.pem"), "ca=FILE", "absent.pem")
+
 	plain := Start(t, Options{})
+	openStore(t, plain.DirectURL(stream, ""))
+	wantText(t, "a name in other letters", openError(t, plain.DirectURL(strings.ToLower(stream), "")), "upper and lower case")
+	wantText(t, "no file of credentials", openError(t, plain.DirectURL(stream, "absent.creds")), "creds=FILE", "absent.creds")
 	wantText(t, "a server without TLS", openError(t, strings.Replace(plain.DirectURL(stream, ""), "nats://", "tls://", 1)), "offers no TLS")
 }
 
