@@ -26,7 +26,7 @@ type Tidier interface {
 	Odd() error
 }
 
-// LineReader is a store that shows what of a live session is no event yet.
+// LineReader is a store that shows the bytes of a live session that are no event yet.
 type LineReader interface {
 	// OpenLines returns the unterminated lines of a live session.
 	OpenLines(ctx context.Context, id SessionID) ([]OpenLine, error)

@@ -38,7 +38,7 @@ type Options struct {
 	CloseBudget time.Duration
 	// Outbox keeps sessions in their spools: neither Close nor FoldDead nor the work beside a
 	// recorder folds them. Reading and listing work as always; Append folds the session that it adds
-	// to. Whoever has shipped a session elsewhere calls Release.
+	// to. Release removes a session that has been shipped.
 	Outbox bool
 	// Mask returns a function that masks a session's events, in their order, on the way from
 	// the spool to the database. It is called for sessions whose header asks for masking, with

@@ -156,7 +156,7 @@ func (s *Store) damageOf(id store.SessionID, key [16]byte) error {
 
 const shippedEnding = ".shipped"
 
-// KeepShippedState keeps a few bytes beside the spool of a session, for whoever ships the outbox, in
+// KeepShippedState keeps a few bytes beside the spool of a session, for the shipping of the outbox, in
 // the place of earlier ones. They are durable on return, and go with the session.
 func (s *Store) KeepShippedState(id store.SessionID, data []byte) error {
 	return s.call(context.Background(), fmt.Sprintf("keep shipped state of session %s", id), func(context.Context) error {

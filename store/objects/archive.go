@@ -186,7 +186,7 @@ type originError struct{ error }
 
 func (e originError) Unwrap() error { return e.error }
 
-// isOfBucket reports whether an error is of the bucket as a whole, so that no session can be copied.
+// isOfBucket reports whether an error concerns the whole bucket, so that no session can be copied.
 func isOfBucket(err error) bool {
 	conflict := (*store.ConflictError)(nil)
 	origin := originError{}

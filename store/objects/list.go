@@ -252,7 +252,7 @@ func enough(entries []entry, day string, limit int) int {
 	return n
 }
 
-// load reads sessions for a listing. The error is of the bucket; faults are of single sessions.
+// load reads sessions for a listing. The error concerns the whole bucket, and each fault a session.
 func (s *Store) load(ctx context.Context, day string, entries []entry) (found []store.Session, faults []error, err error) {
 	loaded := make([]*store.Session, len(entries))
 	failed := make([]error, len(entries))

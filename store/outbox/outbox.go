@@ -167,7 +167,7 @@ func (o *Outbox) note(err error) {
 	o.lastAt = time.Now()
 }
 
-// session counts what one session of this process has written, and what of it is acknowledged. The
+// session counts the bytes that one session of this process has written, and those acknowledged. The
 // recorder and the shipment change it.
 type session struct {
 	id       store.SessionID
@@ -456,7 +456,7 @@ func (o *Outbox) Stats() Stats {
 // link is the connection to the shared store, which shipments and flushes share.
 type link struct {
 	open    func(context.Context) (Shared, error)
-	turn    chan struct{} // who has put something into it may use the fields below
+	turn    chan struct{} // holds an element while somebody uses the fields below
 	shared  Shared        // nil: there is no connection
 	number  int           // of the connection
 	isOpen  atomic.Bool

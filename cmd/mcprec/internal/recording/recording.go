@@ -181,7 +181,7 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 func (r *recording) header() store.Header {
 	h := store.Header{Label: r.Label, Labels: r.Labels, Recorder: r.Recorder}
 	switch shared, _ := r.Home.IsShared(); { // of a place that is wrong there is no recording
-	case shared: // for whoever sends the session
+	case shared: // a later flush masks by them as well
 		h.Masked = r.Home.Secrets.ShippedRules()
 	case r.Mask:
 		h.Masked = &r.Home.Secrets.MaskRules
