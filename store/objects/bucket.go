@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -32,6 +33,8 @@ type bucket struct {
 	prefix    string // "" or with a slash at the end
 	endpoint  string // for errors: with its scheme
 	anonymous bool   // no credentials were found
+
+	unreachable atomic.Pointer[error] // why the last request found no connection; nil: it found one
 }
 
 // maxSmall is the most bytes of an object that is read into memory: summaries and marks.
@@ -82,7 +85,7 @@ func newBucket(options Options) (*bucket, error) {
 			region = os.Getenv(name)
 		}
 	}
-	b.client, err = minio.NewCore(address.Host, &minio.Options{Creds: keys, Secure: !isPlain, Region: region, Transport: refusals{b.transport}})
+	b.client, err = minio.NewCore(address.Host, &minio.Options{Creds: keys, Secure: !isPlain, Region: region, Transport: refusals{b.transport, b}})
 	if err != nil {
 		return nil, fmt.Errorf("endpoint %s: %w", b.endpoint, err)
 	}

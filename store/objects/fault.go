@@ -42,6 +42,9 @@ func (b *bucket) fault(ctx context.Context, err error) error {
 	case isRefusedCertificate(cause):
 		err = cause
 	case errors.Is(cause, context.DeadlineExceeded):
+		if refused := b.unreachable.Load(); refused != nil {
+			return fmt.Errorf("%s cannot be reached: %w (%w)", b.endpoint, store.RootCause(*refused), cause)
+		}
 		return fmt.Errorf("%s does not answer: %w", b.endpoint, cause)
 	default:
 		return cause
@@ -81,14 +84,23 @@ func stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	return context.WithValue(ctx, stopKey{}, stop), stop
 }
 
-// refusals ends the calls of refused certificates.
-type refusals struct{ http.RoundTripper }
+// refusals ends the calls of refused certificates, and notes whether connections are refused: the client
+// tries for a while, and may tell no more than that the time was up.
+type refusals struct {
+	http.RoundTripper
+	bucket *bucket
+}
 
 // RoundTrip implements http.RoundTripper.
 func (r refusals) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.RoundTripper.RoundTrip(request)
 	if stop, ok := request.Context().Value(stopKey{}).(context.CancelCauseFunc); ok && isRefusedCertificate(err) {
 		stop(err)
+	}
+	if network := net.Error(nil); err == nil {
+		r.bucket.unreachable.Store(nil)
+	} else if errors.As(err, &network) && !network.Timeout() && request.Context().Err() == nil {
+		r.bucket.unreachable.Store(&err)
 	}
 	return response, err
 }

@@ -56,6 +56,12 @@ func TestFault(t *testing.T) {
 	if !errors.Is(got, context.DeadlineExceeded) || !strings.Contains(got.Error(), "https://s3.example does not answer") {
 		t.Errorf("after the time for a call: %v", got)
 	}
+	b = &bucket{endpoint: "https://s3.example"}
+	refused := error(&net.OpError{Op: "dial", Err: errors.New("refused")})
+	b.unreachable.Store(&refused)
+	if got := b.fault(ctx, errors.New("any")); !strings.Contains(got.Error(), "https://s3.example cannot be reached: refused") {
+		t.Errorf("after the time for a call without a connection: %v", got)
+	}
 }
 
 // TestOptions: which endpoints are taken. No server is asked.
