@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jetstream"
@@ -114,7 +116,7 @@ func BenchmarkShip(b *testing.B) {
 }
 
 // BenchmarkList lists the newest 100 of 50,000 sessions, and reads the heads and the events of 200 that
-// are live.
+// are live. The others began a minute apart: ids do not tell the order of those that began within seconds.
 func BenchmarkList(b *testing.B) {
 	const sessions, live, writers = 50_000, 200, 16
 	c := Start(b, Options{})
@@ -123,8 +125,8 @@ func BenchmarkList(b *testing.B) {
 	var filling sync.WaitGroup
 	for w := range writers {
 		filling.Go(func() {
-			for range sessions / writers {
-				r := newSession(newID())
+			for i := range sessions / writers {
+				r := sessionOf(began.Add(-time.Duration(i*writers+w+1) * time.Minute))
 				r.events = append(r.events, r.frame(500))
 				if _, err := shared.Append(b.Context(), r.id, 0, r.events); err != nil {
 					b.Errorf("writer %d: %v", w, err)
@@ -355,4 +357,17 @@ func runShipper(text string) error {
 	fmt.Println(kilobytes)
 	fmt.Println(used.Nanoseconds() / int64(task.Sessions*task.Events))
 	return o.Close()
+}
+
+// sessionOf makes a session that began at a time, which its id tells.
+func sessionOf(began time.Time) *recording {
+	number := uuid.Must(uuid.NewV7())
+	milliseconds := began.UnixMilli()
+	for at := range 6 {
+		number[at] = byte(milliseconds >> (8 * (5 - at)))
+	}
+	r := newSession(store.SessionID(number.String()))
+	header := store.Header{ID: r.id, Start: began.UTC(), Transport: "stdio", Command: []string{"server"}}
+	r.events = []store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}
+	return r
 }
