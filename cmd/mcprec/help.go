@@ -322,6 +322,7 @@ const sharingTopic = `--store and MCPREC_HOME take a folder, or the address of a
   ?endpoint=URL   of a bucket that is not at AWS; credentials are those of the environment
   ?region=R       of a bucket
 
+  mcprec store make --store nats://n1,n2,n3/MCPREC               make its streams
   mcprec record --store nats://n1,n2,n3/MCPREC -- SERVER ARG
   export MCPREC_HOME='nats://n1,n2,n3/MCPREC?creds=team.creds'
   mcprec list; mcprec why --all; mcprec tail -f; mcprec view      on any machine

@@ -26,13 +26,13 @@ func storeCommands() []*cobra.Command {
 
 // sharingCommands returns the commands for a store that several machines share.
 func sharingCommands() []*cobra.Command {
-	return []*cobra.Command{newFlush(), newArchive(), newDoctor()}
+	return []*cobra.Command{newMake(), newFlush(), newArchive(), newDoctor()}
 }
 
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store COMMAND",
-		Short: "Keep the store: verify, repair, compact, prune, keep, stats, flush, archive, doctor",
+		Short: "Keep the store: verify, repair, compact, prune, keep, stats, make, flush, archive, doctor",
 		Example: `  mcprec store stats
   mcprec store verify
   mcprec store prune --older-than 30d --dry-run`,
@@ -389,6 +389,37 @@ func runDoctor(cmd *cobra.Command, home home, monitor []string, format string) e
 		return err
 	}
 	return printReport(cmd, format, single(found.Passed(), found, found.Text))
+}
+
+func newMake() *cobra.Command {
+	var h home
+	var maxBytes *int64
+	cmd := &cobra.Command{
+		Use:   "make",
+		Short: "Make the streams of a shared store",
+		Long: `make makes the two streams of a nats:// store, unless they exist. A recorder whose
+credentials allow it does the same, without a bound; readers never do, so that a mistyped name is an
+error. How many servers keep a copy the address says (?replicas=1); without that three do, or one
+where there are no three.`,
+		Example: `  mcprec store make --store nats://127.0.0.1/MCPREC
+  mcprec store make --store 'nats://n1,n2,n3/MCPREC?creds=keeper.creds' --max-bytes 110GB`,
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			bound := int64(0)
+			if maxBytes != nil {
+				bound = *maxBytes
+			}
+			place, err := session.MakeStreams(cmd.Context(), h.Home, bound)
+			if err == nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is ready\n", terminal.Plain(place))
+			}
+			return err
+		},
+	}
+	h.addFlags(cmd)
+	addParsed(cmd, &maxBytes, "max-bytes", "the `SIZE` of events that each server keeps at most, as 110GB: what comes then waits\non the recorders' machines; the default is no bound", parseSize)
+	return cmd
 }
 
 func newFlush() *cobra.Command {

@@ -22,8 +22,11 @@ type Options struct {
 	Name    string        // of the connection, in the server's lists
 	// Replicas is how many servers keep each stream that Open makes. 0: three, or one where there are no three.
 	Replicas int
-	// MaxBytes bounds the stream of chunks that Open makes; a full stream refuses appends. 0: no bound.
+	// MaxBytes bounds the stream of chunks that Open makes; a full stream refuses appends. A stream that
+	// exists with another bound is refused. 0: no bound for a new stream, any for one that exists.
 	MaxBytes int64
+	// MustExist makes Open refuse a store without streams, which it makes otherwise.
+	MustExist bool
 	// Lease is how long a claim holds its session without a word from its holder. 0: 35 seconds.
 	Lease time.Duration
 }

@@ -42,6 +42,9 @@ func openStreams(ctx context.Context, l *link) (g *logs, m *meta, replicas int, 
 	if err := errors.Join(checkStream(chunks, g.prefix+"*", false), checkStream(entries, m.prefix+">", true)); err != nil {
 		return nil, nil, 0, err
 	}
+	if bound := l.options.MaxBytes; bound != 0 && chunks.MaxBytes != bound {
+		return nil, nil, 0, fmt.Errorf("stream %s exists with max_bytes %d, and not %d: change it with nats stream edit %[1]s --max-bytes=%[3]d", name, chunks.MaxBytes, bound)
+	}
 	g.batches = chunks.AllowAtomicPublish
 	if chunks.MaxMsgSize > 0 {
 		g.room = min(g.room, int(chunks.MaxMsgSize)-headerRoom)
@@ -71,6 +74,9 @@ func (l *link) findOrMake(ctx context.Context, want api.StreamConfig) (found api
 	})
 	if !errors.Is(err, api.ErrStreamNotFound) {
 		return found, wrapStream(want.Name, "find", err)
+	}
+	if l.options.MustExist {
+		return found, fmt.Errorf("there is no stream %s: correct the name, or make it (mcprec store make; a recorder does, too)", want.Name)
 	}
 	for _, want.Replicas = range replicas {
 		err = l.retry(ctx, func(ctx context.Context) error {

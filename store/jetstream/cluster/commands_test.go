@@ -144,6 +144,13 @@ func TestSameAnswers(t *testing.T) {
 	here := newMachine(t)
 	cluster := Start(t, Options{Nodes: 3})
 	shared := cluster.URL("MCPREC", "")
+	if got := here.run(shared, "list"); got.code == 0 || !strings.Contains(got.errs, "there is no stream MCPREC: ") {
+		t.Errorf("list of a store that nobody has made: exit status %d, %s%s", got.code, got.out, got.errs)
+	}
+	here.must(shared, "store", "make")
+	if got := here.run(shared, "store", "make", "--max-bytes", "1GB"); got.code == 0 || !strings.Contains(got.errs, "exists with max_bytes -1") {
+		t.Errorf("a bound for a stream that exists without: exit status %d, %s%s", got.code, got.out, got.errs)
+	}
 	var ids []string
 	for _, fixture := range fixtures {
 		file := filepath.Join("..", "..", "..", "fixtures", fixture+".jsonl")

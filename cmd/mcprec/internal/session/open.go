@@ -84,11 +84,30 @@ func OpenAsIs(ctx context.Context, home Home) (*Store, error) {
 	if p.folder != "" {
 		return openFolder(p, RecordOptions{})
 	}
+	p.stream.MustExist = true // a reader that mistypes a name is told so
 	db, err := openShared(ctx, p)
 	if err != nil {
 		return nil, p.hidden(err)
 	}
 	return &Store{Store: db, place: p, asIs: true}, nil
+}
+
+// MakeStreams makes the streams of a shared store, unless they exist, and returns where it is. maxBytes
+// bounds the events that each server keeps; 0: no bound.
+func MakeStreams(ctx context.Context, home Home, maxBytes int64) (place string, err error) {
+	p, err := home.place()
+	if err != nil {
+		return "", err
+	}
+	if len(p.stream.Servers) == 0 {
+		return "", exit.Usagef("%s has no streams: want nats://HOST/STREAM", p)
+	}
+	p.stream.MaxBytes = maxBytes
+	db, err := openShared(ctx, p)
+	if err != nil {
+		return "", p.hidden(err)
+	}
+	return p.String(), db.Close()
 }
 
 // OpenRecorder opens the store that sessions are recorded into, as OpenAsIs: a folder, or the outbox of
