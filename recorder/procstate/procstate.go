@@ -23,6 +23,8 @@ package procstate
 
 import "github.com/mcprec/mcprec/store"
 
+const maxDepth = 8 // of a tree of processes
+
 // State is how a process stands.
 type State string
 
@@ -47,7 +49,7 @@ type Process struct {
 	// Files are what its descriptors 0, 1 and 2 are, such as "pipe:[4711]"; two processes with
 	// the same text have the same pipe. "": closed, or not shown.
 	Files    [3]string
-	Children []Process
+	Children []Process // of a [Tree]
 }
 
 // Call is a system call in which a thread waits.
@@ -59,9 +61,13 @@ type Call struct {
 	File string // what the descriptor is
 }
 
-// Of returns the state of a process and of its descendants. A process is Gone if it has ended,
-// although another one may have its number.
-func Of(id store.ProcessID) Process { return of(id) }
+// Of returns the state of a process without its Children. A process is Gone if it has ended, although
+// another one may have its number.
+func Of(id store.ProcessID) Process { return of(id, 0) }
+
+// Tree returns the state of a process and of its descendants. It costs a millisecond for each ten of
+// them: ask it of a server, and not of a client, which may be the parent of everything.
+func Tree(id store.ProcessID) Process { return of(id, maxDepth) }
 
 // Identify returns the name for ever of a process that lives now. Its Birth is "" where the
 // system tells none.

@@ -12,10 +12,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-const (
-	maxDepth   = 8  // of a tree of processes
-	maxThreads = 64 // of a process that are looked at
-)
+const maxThreads = 64 // of a process that are looked at
 
 // machine names this boot and the namespace in which process numbers count; "" if unknown.
 func machine() string {
@@ -42,7 +39,8 @@ func birth(pid int) string {
 	return here + "." + s.start
 }
 
-func of(id store.ProcessID) Process {
+// of returns the state of a process and of its descendants, down to a depth.
+func of(id store.ProcessID, depth int) Process {
 	here := machine()
 	begun := strings.LastIndexByte(id.Birth, '.')
 	if here == "" || id.PID <= 0 || begun < 0 || id.Birth[:begun] != here {
@@ -52,7 +50,7 @@ func of(id store.ProcessID) Process {
 	if !ok || s.start != id.Birth[begun+1:] {
 		return Process{PID: id.PID, State: Gone}
 	}
-	return describe(id.PID, s, maxDepth)
+	return describe(id.PID, s, depth)
 }
 
 // stat is what /proc/PID/stat tells.
@@ -121,10 +119,13 @@ func describe(pid int, stat stat, depth int) Process {
 		if c, ok := callOf(pid, thread); ok && i < maxThreads && !slices.Contains(p.Calls, c) {
 			p.Calls = append(p.Calls, c)
 		}
+		if depth == 0 {
+			continue
+		}
 		children, _ := os.ReadFile(thread + "/children")
 		for _, text := range strings.Fields(string(children)) {
 			child, err := strconv.Atoi(text)
-			if err != nil || depth == 0 {
+			if err != nil {
 				continue
 			}
 			if s, ok := readStat(child); ok {

@@ -38,7 +38,7 @@ func start(t *testing.T, script string) (*exec.Cmd, store.ProcessID, io.WriteClo
 func await(t *testing.T, id store.ProcessID, what string, is func(Process) bool) Process {
 	t.Helper()
 	for {
-		p := Of(id)
+		p := Tree(id)
 		if is(p) {
 			return p
 		}
@@ -111,6 +111,9 @@ func TestTree(t *testing.T) {
 		if len(child.Children) == 0 {
 			break
 		}
+	}
+	if alone := Of(id); len(alone.Children) > 0 {
+		t.Errorf("Of describes children: %+v", alone)
 	}
 }
 

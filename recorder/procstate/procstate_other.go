@@ -8,7 +8,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-func of(id store.ProcessID) Process { return Process{PID: id.PID, State: Unknown} }
+func of(id store.ProcessID, _ int) Process { return Process{PID: id.PID, State: Unknown} }
 
 func birth(int) string { return "" }
 

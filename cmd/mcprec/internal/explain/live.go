@@ -36,7 +36,7 @@ func Live(ctx context.Context, s *session.Session, header store.Header) (live wh
 		return live, nil
 	}
 	if header.Processes != nil {
-		live.Server = standOf(serverOf(procstate.Of(header.Processes.Server)))
+		live.Server = standOf(serverOf(procstate.Tree(header.Processes.Server)))
 		live.Client = standOf(procstate.Of(header.Processes.Client))
 	}
 	live.Lines, err = s.Store.OpenLines(ctx, s.ID)
