@@ -573,9 +573,13 @@ func (w *wrapping) advise(done []clientconfig.Server) {
 		fmt.Fprintf(errs, "; when it hangs, ask mcprec why; mcprec unwrap undoes this")
 	}
 	fmt.Fprintln(errs)
-	if !w.undo {
-		warn(errs, done)
+	if w.undo {
+		return
 	}
+	if w.ShowsPassword() {
+		fmt.Fprintln(errs, "mcprec: the store's password stands in the configuration now, and in every list of processes; a file of credentials does not: nats://HOST/STREAM?creds=FILE")
+	}
+	warn(errs, done)
 }
 
 // warn says of each edited file what its owner should know.

@@ -38,6 +38,12 @@ func (h *Home) IsShared() (bool, error) {
 	return err == nil && p.folder == "", err
 }
 
+// ShowsPassword reports whether the URL of the store has a password or a token in it.
+func (h *Home) ShowsPassword() bool {
+	p, err := h.place()
+	return err == nil && p.stream.User != nil
+}
+
 // Absolute returns the place as another process is to be told it: a folder, or a file that a URL
 // names, has its whole path. The credentials of a URL stand in it.
 func (h *Home) Absolute() (string, error) {
