@@ -88,7 +88,7 @@ torture: ## crashes, power cuts, faults, damage, and broken builds that it must 
 	awk -F'|' 'BEGIN { printf "%-58s %6s %9s  %s\n", "fault", "tried", "survived", "what happened" } \
 	  { printf "%-58s %6d %9d  %s\n", $$1, $$2, $$3, $$4 }' bin/torture; exit $$status
 
-zoo: ## explore published bugs of released SDKs; downloads them once
+zoo: ## explore bugs of released SDKs, published ones and those of docs/bugs; downloads them once
 	@$(GO) run ./examples/zoo/table
 
 bench: ## run the benchmarks: ratios, side by side in one run
@@ -106,7 +106,7 @@ browser: ## test the page of mcprec view in a real browser; skips where there is
 
 tidy: ## bring every module's go.mod and go.sum up to date
 	$(GO) mod tidy
-	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod $(CLUSTER)/go.mod $(OBJECTS)/go.mod $(DIST)/go.mod; do \
+	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod docs/bugs/go.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod $(CLUSTER)/go.mod $(OBJECTS)/go.mod $(DIST)/go.mod; do \
 	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
 	done
 
@@ -115,6 +115,7 @@ lint: modules ## gofmt, go vet, staticcheck, and the modules
 	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(OBJECTS) $(DIST); do \
 	  (cd $$dir && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...); \
 	done
+	cd docs/bugs && $(GO) vet ./... # what they show is of deprecated features, too
 	GOOS=windows $(GO) vet ./... && GOOS=darwin $(GO) vet ./...
 	$(GO) vet ./.ci/skips && $(GO) test ./.ci/skips
 	cd $(DIST) && $(GO) vet -tags install . && $(GO) test .
@@ -122,7 +123,7 @@ lint: modules ## gofmt, go vet, staticcheck, and the modules
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
 	$(GO) mod tidy -diff
 	$(GO) mod verify
-	@set -e; for dir in examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(OBJECTS) $(DIST); do (cd $$dir && $(GO) mod tidy -diff); done
+	@set -e; for dir in examples/gosdk transport/mcpgo docs/bugs $(BUNDLE) $(BROWSER) $(CLUSTER) $(OBJECTS) $(DIST); do (cd $$dir && $(GO) mod tidy -diff); done
 
 reproducible: ## build HEAD twice, in two folders and with two caches: the same bytes, without C
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \

@@ -36,6 +36,7 @@ func TestDoubleClose(t *testing.T) {
 			"v1.8.0": {Session: "gosdk-double-close", Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
 				`tools/call "greet"`, "ping", "operation close client", "operation close server",
 				"in mcp.(*ClientSession).Close", "in mcp.(*ServerSession).Close"}},
+			"v1.8.0+fix": {},
 		},
 	}.Run(t)
 }

@@ -57,7 +57,7 @@ func (l line) print(out io.Writer) {
 }
 
 func printCells(out io.Writer, cells ...any) {
-	fmt.Fprintf(out, "%-36s %-19s %-23s %9s  %-16s %-13s %s\n", cells...)
+	fmt.Fprintf(out, "%-36s %-19s %-23s %9s  %-17s %-13s %s\n", cells...)
 }
 
 func orDash(s string) string {

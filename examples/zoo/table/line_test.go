@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,6 +24,7 @@ func TestLines(t *testing.T) {
 	}{
 		{"both", []zoo.Row{hang}, []zoo.Row{pass}, true, "b sdk@v1.0.0 hang lock 3 sdk@v1.1.0 pass yes"},
 		{"never fixed", []zoo.Row{hang}, nil, false, "b sdk@v1.0.0 hang lock 3 - - yes"},
+		{"no patch", []zoo.Row{hang}, []zoo.Row{{Bug: "b"}}, true, "b sdk@v1.0.0 hang lock 3 - - yes"},
 		{"fixed is not", []zoo.Row{hang}, []zoo.Row{other}, true, "b sdk@v1.0.0 hang lock 3 sdk@v1.1.0 stall NO: want hang lock, pass"},
 		{"report is wrong", []zoo.Row{failed}, []zoo.Row{pass}, true, "b sdk@v1.0.0 hang lock 3 sdk@v1.1.0 pass NO: want hang lock, pass"},
 		{"fixed ended early", []zoo.Row{hang}, nil, true, "b sdk@v1.0.0 hang lock 3 - - NO: want hang lock, -"},
@@ -35,5 +39,25 @@ func TestLines(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestFixes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fixed.txt")
+	for text, want := range map[string]string{
+		"# why\n\nexample.org/sdk\na/fix.patch\nb/fix.patch\n": "example.org/sdk [a/fix.patch b/fix.patch]",
+		"example.org/sdk\n": "no patch",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		sdk, patches, err := readFixes(path)
+		got := fmt.Sprint(sdk, " ", patches)
+		if err != nil {
+			got = "no patch"
+		}
+		if got != want {
+			t.Errorf("fixed.txt %q gives %s (%v), want %s", text, got, err, want)
+		}
 	}
 }

@@ -1,0 +1,335 @@
+package gosdk180
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcprec/mcprec/examples/zoo"
+	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/gosdk"
+)
+
+// The cases of this file are of revision 2026-07-28, in which a subscription is a request
+// that stays open, subscriptions/listen. mcprec found them; the reports are in docs/bugs.
+
+const uri = "mem://a"
+
+// TestResubscribe: docs/bugs/gosdk-resubscribe-is-lost. The end of the first listen deletes
+// the entry of the second one.
+func TestResubscribe(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk resubscribe is lost",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Schedules: 600, Setup: func(r *explore.Run) {
+			s := subscribe(r, nil)
+			r.Op("subscribe", func(ctx context.Context) error {
+				s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+				s.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
+				return s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+			}).After("connect")
+			r.Op("update", func(ctx context.Context) error {
+				first, second := false, false
+				for m := range s.wrote { // all that the server has to say to the three
+					first = first || string(m.ID) == "2"
+					second = second || m.Method == "notifications/subscriptions/acknowledged" && strings.Contains(string(m.Params), `subscriptionId":3`)
+					if first && second {
+						break
+					}
+				}
+				s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+				<-s.updated
+				return nil
+			}).After("connect")
+			s.closeLast(r)
+		}},
+		Want: map[string]zoo.Want{
+			"v1.8.0":     {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{"operation update", "subscriptions/listen"}},
+			"v1.8.0+fix": {},
+		},
+	}.Run(t)
+}
+
+// TestSubscribeTooEarly: docs/bugs/gosdk-subscribe-returns-too-early.
+func TestSubscribeTooEarly(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk Subscribe returns too early",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Capacities: []explore.Capacity{{C2S: 1, S2C: 1}}, Setup: func(r *explore.Run) {
+			s := subscribe(r, nil)
+			r.Op("subscribe", func(ctx context.Context) error {
+				if err := s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
+					return err
+				}
+				s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+				<-s.updated
+				return nil
+			}).After("connect")
+			s.closeLast(r)
+		}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{"operation subscribe"}}},
+	}.Run(t)
+}
+
+// TestUnsubscribe: docs/bugs/gosdk-unsubscribe-stops-list-changed, fixed after v1.8.0.
+func TestUnsubscribe(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk 1275 Unsubscribe ends all",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
+			changed := make(chan bool, 9)
+			s := subscribe(r, &mcp.ClientOptions{
+				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
+			})
+			ended := make(chan bool, 2)
+			s.server.AddReceivingMiddleware(after("subscriptions/listen", ended))
+			r.Op("subscribe", func(ctx context.Context) error {
+				s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+				s.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
+				<-ended
+				s.server.RemoveTools("greet")
+				<-changed
+				return nil
+			}).After("connect")
+			s.closeLast(r)
+		}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{"operation subscribe"}}},
+	}.Run(t)
+}
+
+// TestUpdatedFirst: docs/bugs/gosdk-updated-before-acknowledged.
+func TestUpdatedFirst(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk updated before acknowledged",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Schedules: 600, Setup: func(r *explore.Run) {
+			s := subscribe(r, nil)
+			r.Op("subscribe", func(ctx context.Context) error {
+				return s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+			}).After("connect")
+			r.Op("update", func(ctx context.Context) error {
+				return s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+			}).After("connect")
+			s.closeLast(r)
+		}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Illegal, Category: "P7", Says: []string{"notifications/resources/updated", "acknowledge"}}},
+	}.Run(t)
+}
+
+// TestQueuedListen: docs/bugs/gosdk-server-close-vs-queued-listen. The listen is behind the
+// cancellation of a call, and a middleware that takes its time.
+func TestQueuedListen(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk Close with a queued listen",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
+			s := subscribe(r, nil)
+			s.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					time.Sleep(time.Second) // notifications are handled one by one
+					return next(ctx, method, req)
+				}
+			})
+			r.Op("subscribe", func(ctx context.Context) error {
+				calling, stop := context.WithCancel(ctx)
+				stop()
+				s.session.CallTool(calling, &mcp.CallToolParams{Name: "greet"})
+				s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+				return nil
+			}).After("connect")
+			r.Op("close server", func(context.Context) error { s.serverSession.Close(); return nil }).After("connect")
+		}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"operation close server", "in mcp.(*ServerSession).Close", "mcp.(*Server).subscriptionsListen"}}},
+	}.Run(t)
+}
+
+// TestStaleList: docs/bugs/gosdk-stale-list-cache. The server has made its list, and sends
+// it when the client knows that the list is old.
+func TestStaleList(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk stale list in the cache",
+		SDK:  mcp.NewClient,
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
+			changed, made := make(chan bool), make(chan bool)
+			s := subscribe(r, &mcp.ClientOptions{
+				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { close(changed) },
+			})
+			acknowledged := make(chan bool, 1)
+			s.client.AddReceivingMiddleware(after("notifications/subscriptions/acknowledged", acknowledged))
+			s.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					result, err := next(ctx, method, req)
+					if method == "tools/list" && made != nil {
+						close(made)
+						made = nil
+						<-changed
+					}
+					return result, err
+				}
+			})
+			r.Op("change", func(context.Context) error { <-made; s.server.RemoveTools("greet"); return nil }).After("connect")
+			r.Op("list", func(ctx context.Context) error {
+				<-acknowledged
+				if _, err := s.session.ListTools(ctx, nil); err != nil {
+					return err
+				}
+				<-changed
+				listed, err := s.session.ListTools(ctx, nil)
+				if err == nil && len(listed.Tools) > 0 {
+					err = fmt.Errorf("the server has no tools, and ListTools gives %d", len(listed.Tools))
+				}
+				return err
+			}).After("connect")
+			s.closeLast(r)
+		}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.CheckFailed, Says: []string{"the server has no tools, and ListTools gives 1"}}},
+	}.Run(t)
+}
+
+// TestConnectDeadline: docs/bugs/gosdk-connect-ignores-context. The server answers
+// server/discover, and reads no more.
+func TestConnectDeadline(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk Connect ignores its context",
+		SDK:  mcp.NewClient,
+		Plan: explore.Plan{Capacities: []explore.Capacity{{}}, Setup: func(r *explore.Run) {
+			r.Go(func(ctx context.Context) {
+				answer(ctx, r.Server(), `{"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"silent","version":"1"}}`)
+				<-ctx.Done()
+			})
+			r.Op("connect", func(ctx context.Context) error {
+				ctx, stop := context.WithTimeout(ctx, time.Second)
+				defer stop()
+				client := newClient(&mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {}})
+				client.Connect(ctx, gosdk.Transport(r.Client()), nil)
+				return nil
+			})
+		}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.Swallowed, Says: []string{"operation connect", "mcp.(*Client).Connect"}}},
+	}.Run(t)
+}
+
+// TestServerPings: docs/bugs/gosdk-server-keepalive-pings-2026.
+func TestServerPings(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk server pings 2026-07-28",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
+			server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{KeepAlive: time.Minute})
+			if _, err := server.Connect(r.Context(), gosdk.Transport(r.Server()), nil); err != nil {
+				panic(err)
+			}
+			r.Op("stay", func(ctx context.Context) error {
+				session, err := newClient(nil).Connect(ctx, gosdk.Transport(r.Client()), nil)
+				if err != nil {
+					return err
+				}
+				time.Sleep(time.Hour)
+				return session.Close()
+			})
+		}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Illegal, Category: "P5", Says: []string{"ping"}}},
+	}.Run(t)
+}
+
+// TestStuckClient: docs/bugs/gosdk-stuck-client-starves-others, fixed after v1.8.0. One
+// client reads nothing, and another hears no change of the tools.
+func TestStuckClient(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk 1227 stuck client starves",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Setup: func(r *explore.Run) {
+			server := newServer()
+			stuck, _ := mcp.NewInMemoryTransports()
+			if _, err := server.Connect(r.Context(), stuck, nil); err != nil {
+				panic(err)
+			}
+			changed := make(chan bool, 1)
+			s := connect(r, server, newClient(&mcp.ClientOptions{
+				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
+			}))
+			r.Op("change", func(context.Context) error { server.RemoveTools("greet"); <-changed; return nil }).After("connect")
+			r.Op("close", func(context.Context) error { return s.client.Close() }).AfterAll()
+		}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation change"}}},
+	}.Run(t)
+}
+
+// subscribed is a server with a resource, and a client of revision 2026-07-28.
+type subscribed struct {
+	server        *mcp.Server
+	serverSession *mcp.ServerSession
+	client        *mcp.Client
+	session       *mcp.ClientSession // from the operation "connect" on
+	updated       chan bool
+	wrote         chan transport.Message // what the server has written
+}
+
+// subscribe adds the operation "connect".
+func subscribe(r *explore.Run, opts *mcp.ClientOptions) *subscribed {
+	s := &subscribed{updated: make(chan bool, 9), wrote: make(chan transport.Message, 99)}
+	s.server = mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		SetCacheable:       func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs = 3_600_000 },
+	})
+	s.server.AddTool(&mcp.Tool{Name: "greet", InputSchema: map[string]any{"type": "object"}},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
+	s.server.AddResource(&mcp.Resource{URI: uri, Name: "a"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{}, nil
+	})
+	if opts == nil {
+		opts = &mcp.ClientOptions{}
+	}
+	opts.ResourceUpdatedHandler = func(context.Context, *mcp.ResourceUpdatedNotificationRequest) { s.updated <- true }
+	s.client = newClient(opts)
+	var err error
+	if s.serverSession, err = s.server.Connect(r.Context(), gosdk.Transport(&watched{r.Server(), s.wrote}), nil); err != nil {
+		panic(err)
+	}
+	r.Op("connect", func(ctx context.Context) (err error) {
+		s.session, err = s.client.Connect(ctx, gosdk.Transport(r.Client()), nil)
+		return err
+	})
+	return s
+}
+
+// closeLast closes the client behind all else: a goroutine of each listen would be left.
+func (s *subscribed) closeLast(r *explore.Run) {
+	r.Op("close", func(context.Context) error { return s.session.Close() }).AfterAll()
+}
+
+// after is a middleware that says when it has handled a message of the method.
+func after(method string, handled chan<- bool) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, m string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, m, req)
+			if strings.EqualFold(m, method) {
+				handled <- true
+			}
+			return result, err
+		}
+	}
+}
+
+// watched is a Conn that tells what was written to it.
+type watched struct {
+	transport.Conn
+	wrote chan<- transport.Message
+}
+
+func (w *watched) Write(ctx context.Context, f transport.Frame) error {
+	err := w.Conn.Write(ctx, f)
+	if messages, bad := f.Messages(); err == nil && bad == nil {
+		w.wrote <- messages[0]
+	}
+	return err
+}
