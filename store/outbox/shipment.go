@@ -398,7 +398,8 @@ func (s *shipment) send(ctx context.Context) error {
 		events[i] = x.event
 		payloads += len(x.event.Payload)
 		bytes += x.bytes
-		if info, err := store.DecodePayload[store.LostInfo](x.event); x.event.Kind == store.Lost && err == nil {
+		if x.event.Kind == store.Lost {
+			info, _ := store.DecodePayload[store.LostInfo](x.event) // it only counts
 			lost += info.Frames
 		}
 	}
