@@ -173,8 +173,24 @@ func (j *judge) recent() (list []string) {
 
 // waits lists what is stuck, and adds to the report what is open and is not.
 func (j *judge) waits(r *Report) (waits []*wait) {
-	attached := map[*call]bool{} // requests of the server in another wait
-	add := func(w *wait) { waits = append(waits, w) }
+	waits, asked := j.clientWaits(r)
+	waits = slices.Concat(waits, j.serverWaits(r, asked), j.inputWaits(r), j.responseWaits())
+	if len(waits) > 0 {
+		return waits
+	}
+	if silence := j.silence(); silence != nil {
+		return []*wait{silence}
+	}
+	if j.mayBeSilent(j.endOfSession()) {
+		r.Open = append(r.Open, j.silentSince())
+	}
+	return nil
+}
+
+// clientWaits lists the calls of the client that are stuck. asked are the server's requests that it waits
+// for behind one of these calls.
+func (j *judge) clientWaits(r *Report) (waits []*wait, asked map[*call]bool) {
+	asked = map[*call]bool{}
 	for _, c := range j.calls[c2s] {
 		w := &wait{call: c, since: c.moment, sign: c.sign(), until: j.endOf(c)}
 		if c.method == mcp.MethodListen && c.acknowledged {
@@ -184,7 +200,7 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 			w.asks = j.firstAsk(c)
 		}
 		if w.asks != nil {
-			attached[w.asks] = true
+			asked[w.asks] = true
 		}
 		j.blame(w)
 		switch silent := w.until.at - w.sign.at; {
@@ -195,26 +211,31 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		case w.shape == ServerEnded && j.wasAskedToEnd():
 			r.Open = append(r.Open, fmt.Sprintf("%s was open when the server ended %s", c.name(), j.howExited()))
 		case w.shape == ServerEnded:
-			add(w)
+			waits = append(waits, w)
 		case w.shape == StreamCut && j.endOfSession().at-w.until.at < j.after:
 			r.Open = append(r.Open, fmt.Sprintf("%s was open when %s", c.name(), w.until.text))
 		case w.shape == StreamCut:
-			add(w)
+			waits = append(waits, w)
 		case w.asks != nil && j.isPerson(w.asks) && w.shape == AsksClient:
 			r.Open = append(r.Open, personAsked(w.asks, w.until))
 		case w.shape == NoAnswer && j.gap.seq > c.seq:
 			r.Open = append(r.Open, fmt.Sprintf("%s has no answer in the log, which lacks a message of the server behind it (#%d)", c.name(), j.gap.seq))
 		case w.shape == NoAnswer && j.isBehind(c):
 		case w.shape == AsksClient && w.until.at-w.asks.at >= j.after, w.shape != AsksClient && silent >= j.after:
-			add(w)
+			waits = append(waits, w)
 		case w.shape == ClientNotReading && w.until.at-j.stalls[s2c].since >= j.after: // the server goes on
-			add(w)
+			waits = append(waits, w)
 		case w.until.by == "recorder" && w.until.text == BrokeOff:
 			r.Open = append(r.Open, fmt.Sprintf("%s was open when %s: how long it waited is not recorded", c.name(), BrokeOff))
 		case j.end.seq != 0 && w.until.seq == j.end.seq && w.length() < j.after:
 			r.Open = append(r.Open, fmt.Sprintf("%s was open for %v when the session ended", c.name(), phrase.Brief(w.length())))
 		}
 	}
+	return waits, asked
+}
+
+// serverWaits lists the requests of the server that are stuck and stand behind no call.
+func (j *judge) serverWaits(r *Report, asked map[*call]bool) (waits []*wait) {
 	for _, c := range j.calls[s2c] {
 		w := &wait{call: c, since: c.moment, sign: c.moment, until: j.endOf(c), shape: AsksClient, culprit: "client"}
 		if s := j.stalls[s2c]; s.seq != 0 {
@@ -223,15 +244,20 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 			j.noNewline(w)
 		}
 		switch {
-		case attached[c] || c.cancelled.seq != 0:
+		case asked[c] || c.cancelled.seq != 0:
 		case w.shape == AsksClient && j.isPerson(c):
 			r.Open = append(r.Open, personAsked(c, w.until))
 		case w.length() >= j.after && j.behind.seq != 0 && j.behind.seq < c.seq && w.shape == AsksClient:
-			add(&wait{shape: ClientSilent, culprit: "client", since: j.behind.moment, until: w.until})
+			waits = append(waits, &wait{shape: ClientSilent, culprit: "client", since: j.behind.moment, until: w.until})
 		case w.length() >= j.after:
-			add(w)
+			waits = append(waits, w)
 		}
 	}
+	return waits
+}
+
+// inputWaits lists the calls that the client has to repeat with an input, and has not.
+func (j *judge) inputWaits(r *Report) (waits []*wait) {
 	for i := range j.inputs {
 		in := &j.inputs[i]
 		w := &wait{shape: InputMissing, culprit: "client", call: in.call, input: in, since: in.moment, until: j.endOfSession()}
@@ -239,22 +265,21 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		case slices.Contains(in.wanted, mcp.MethodElicit) && j.declares(in.call, "elicitation"):
 			r.Open = append(r.Open, personWanted(w))
 		case w.length() >= j.after:
-			add(w)
+			waits = append(waits, w)
 		}
 	}
+	return waits
+}
+
+// responseWaits lists the HTTP requests that nothing answers.
+func (j *judge) responseWaits() (waits []*wait) {
 	exchanges := slices.AppendSeq(slices.Clone(j.unheard), maps.Values(j.exchanges))
 	slices.SortFunc(exchanges, func(a, b *exchange) int { return cmp.Compare(a.sent.seq, b.sent.seq) })
 	for _, x := range exchanges {
 		w := &wait{shape: NoResponse, culprit: "server", post: x, since: x.sent, until: j.endOfExchange(x)}
 		if x.posted != "" && x.answered.seq == 0 && w.length() >= j.after {
-			add(w)
+			waits = append(waits, w)
 		}
-	}
-	if silence := j.silence(); len(waits) == 0 && silence != nil {
-		add(silence)
-	}
-	if len(waits) == 0 && j.mayBeSilent(j.endOfSession()) {
-		r.Open = append(r.Open, j.silentSince())
 	}
 	return waits
 }

@@ -235,7 +235,7 @@ func (c *Cluster) protection(found *findings) {
 	}
 	if len(open) > 0 {
 		found.add(Warning, "tls", fmt.Sprintf("the connection to %s is not encrypted", strings.Join(open, ", ")),
-			"whoever can listen on the network reads what is recorded, and the credentials if they are a password",
+			"anybody who can listen on the network can read what is recorded, and a password too",
 			"give the servers a certificate (tls { … }), and use tls:// or &tls=true in the address")
 	}
 	if far && !c.Credentials {

@@ -49,7 +49,7 @@ func (b *Bucket) Findings() []Finding {
 		found.add(Note, "probe", "the probe object "+b.Probe+" is still there", "these credentials may put, and not delete", "remove it by hand")
 	}
 	if !b.TLS && !isLocal(b.Host) {
-		found.add(Warning, "tls", "the connection to "+b.Host+" is not encrypted", "whoever can listen on the network reads what is archived", "use an https:// endpoint")
+		found.add(Warning, "tls", "the connection to "+b.Host+" is not encrypted", "anybody who can listen on the network can read what is archived", "use an https:// endpoint")
 	}
 	switch off := b.Clock.off(); {
 	case off > 14*time.Minute:
