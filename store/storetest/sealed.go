@@ -153,30 +153,7 @@ var sealedCases = map[string]testCase{
 		for _, i := range []int{5, 0, 9, 3, 7, 1, 2, 8, 6, 4} {
 			mustAppend(t, s, 0, log(i, 2+i, true))
 		}
-		for _, c := range []struct {
-			q    store.Query
-			want []int
-		}{
-			{store.Query{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-			{store.Query{Newest: true}, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
-			{store.Query{Limit: 3}, []int{0, 1, 2}},
-			{store.Query{Limit: 4, Newest: true}, []int{9, 8, 7, 6}},
-			{store.Query{Prefix: string(newID(4))}, []int{4}},
-			{store.Query{Prefix: string(newID(4)[:13])}, []int{4}},
-			{store.Query{Prefix: string(newID(4)[:4]), Limit: 2}, []int{0, 1}},
-			{store.Query{Prefix: "ffff"}, nil},
-		} {
-			var got []int
-			for _, x := range list(t, s, c.q) {
-				got = append(got, int(x.Head.Seq)-2)
-			}
-			if !slices.Equal(got, c.want) {
-				t.Errorf("%+v: sessions %v, want %v", c.q, got, c.want)
-			}
-		}
-		for range s.Sessions(t.Context(), store.Query{}) {
-			break
-		}
+		checkQueries(t, s)
 	},
 	"owned": func(t *testing.T, s store.Store) {
 		mustAppend(t, s, 0, log(1, 5, true))
