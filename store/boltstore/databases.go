@@ -29,12 +29,14 @@ func (d databases) databasePath(key [16]byte) string {
 	return filepath.Join(d.storeDir(), databaseName(key)+".db")
 }
 
-// databaseName returns the name of a session's database.
+// databaseName returns the name of a session's database: the month in a version 7 id, such as "202611".
 func databaseName(key [16]byte) string {
-	if key[6]>>4 != 7 {
+	const lastYear = 9999 // with four digits
+	start := startOf(key)
+	if key[6]>>4 != 7 || start.Year() > lastYear {
 		return "other"
 	}
-	return startOf(key).Format("200601")
+	return start.Format("200601")
 }
 
 // startOf returns the time in a version 7 id.

@@ -168,6 +168,17 @@ var listCases = map[string]testCase{
 		want.State = store.Ended
 		wantSession(t, s, want)
 	},
+	// An id tells a time that no calendar has, or none at all.
+	"ids": func(t *testing.T, s store.Store) {
+		for _, id := range []store.SessionID{"ffffffff-ffff-7000-8000-000000000001", "0b6e1a05-60a1-4a2c-9a10-2f6f3b1c9d11"} {
+			h := store.Header{ID: id, Start: start(1), Transport: "stdio"}
+			events := []store.Event{{Seq: 1, Kind: store.Opened, Payload: h.Encode()}, frame(2)}
+			h, _ = store.ParseHeader(events[0].Payload)
+			mustAppend(t, s, 0, events)
+			wantEvents(t, s, id, 0, events)
+			wantSession(t, s, store.Session{Header: h, Head: headOf(events), Frames: 1, Bytes: uint64(len(events[1].Payload)), State: store.Crashed})
+		}
+	},
 	// Every known field of a header is listed and unknown fields stay in
 	// the event.
 	"header": func(t *testing.T, s store.Store) {
