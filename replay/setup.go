@@ -157,14 +157,17 @@ const (
 	// BlockedHandler: every request was answered and no frame is on its way, but the handler
 	// of a notification, in the user's own code, has not returned.
 	BlockedHandler = "blocked handler"
+	// Pool: as many handlers of one kind as an end runs at once stand at one place, and none
+	// has begun for a request that the end has read.
+	Pool = "pool"
 	// Lock: a part waits for a mutex whose holder waits for ever.
 	Lock = "lock"
 	// TimerOnly: no hang but a failed check, after a timer alone had ended an operation.
-	TimerOnly = "timer only"
+	TimerOnly = "after a timer"
 )
 
 // categories are the words that may follow "hang" in an expectation.
-var categories = []string{HeadOn, Swallowed, NeverSent, LostAnswer, Mutual, BlockedHandler, Lock, TimerOnly}
+var categories = []string{HeadOn, Swallowed, NeverSent, LostAnswer, Mutual, BlockedHandler, Pool, Lock, TimerOnly}
 
 // Expectation is the verdict that a recording must have under a setup.
 type Expectation struct {

@@ -28,9 +28,10 @@ func CategoryTerms() []Term {
 		{Mutual, "each end works at a request of the other, and waits for its own to the other"},
 		{NeverSent, "what is waited for was not sent, or is not in the recording"},
 		{LostAnswer, "all was read, both ends rest, and a call has no answer"},
-		{BlockedHandler, "the handler of a notification has not returned"},
+		{BlockedHandler, "the handler of a notification or of a listen has not returned"},
+		{Pool, "handlers stand at one place, and a request was read for which none has begun"},
 		{Lock, "a goroutine waits for a mutex whose holder waits for ever"},
-		{TimerOnly, "of a failed check: a timer alone has ended an operation"},
+		{TimerOnly, "of a failed check: an operation returned only because a timer fired"},
 	}
 }
 

@@ -293,7 +293,7 @@ show the hang, the token to play the file with is printed instead.
 
 --format json prints one object: verdict (pass, hang, panic, leak, diverged,
 undecided), category (of a hang: head-on, swallowed, mutual call, never sent, lost answer,
-blocked handler, lock, timer only), explanation, summary (of a hang: which ends would
+blocked handler, pool, lock, after a timer), explanation, summary (of a hang: which ends would
 hang so), level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
 (what each capacity gave: capacity, verdict, schedules, and of --strategy exhaustive
 classes and all: whether these are all there are), slack (that in words), boundary

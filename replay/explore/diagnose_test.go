@@ -161,7 +161,7 @@ func TestCategories(t *testing.T) {
 		"a call each way": {unanswered, LostAnswer, []string{
 			`operation call waits for the response to tools/call "x" by call#1`,
 			`the server owes the response to tools/call "x" by call#1, and nothing is on its way`,
-		}, []string{"nor does the client answer ping by ask#1", "operation close", "it signed no request; read and answered by nobody"}},
+		}, []string{"nor does the client answer ping by ask#1", "operation close", "it has sent no request itself; read and answered by nobody"}},
 		"a call written without a context": {unsigned, LostAnswer, nil, []string{"the client read the response to ping#1 at step", "but operation call did not get it"}},
 		"a question in the reader": {inner, Swallowed, []string{
 			`operation call waits for the response to tools/call "x" by call#1`,

@@ -247,8 +247,7 @@ func (r *Run) enabled(steps []gate.Step) []gate.Step {
 }
 
 func (r *Run) release(step gate.Step) {
-	r.tracer.SeeHandlers()
-	r.tracer.SeeCloses(len(r.steps))
+	r.tracer.See(len(r.steps))
 	r.steps = append(r.steps, step)
 	if !r.periodic.recurs(step, r.byName) {
 		if r.woken && !r.finished() {
@@ -272,7 +271,7 @@ func (r *Run) release(step gate.Step) {
 
 // rest lets time pass when no step is enabled, and reports whether a frame or a call came.
 func (r *Run) rest() bool {
-	r.tracer.SeeHandlers()
+	r.tracer.See(len(r.steps))
 	r.gate.Lock()
 	r.periodic.rests++
 	returned := r.returned

@@ -72,6 +72,7 @@ const (
 	LostAnswer     = replay.LostAnswer
 	NeverSent      = replay.NeverSent
 	BlockedHandler = replay.BlockedHandler
+	Pool           = replay.Pool
 	Lock           = replay.Lock
 	TimerOnly      = replay.TimerOnly
 )

@@ -143,7 +143,7 @@ func doubleClose(r *explore.Run) {
 func TestExploreDoubleClose(t *testing.T) {
 	found(t, doubleClose, explore.LostAnswer,
 		"mcp.(*ClientSession).Close to return", "mcp.(*ServerSession).Close to return", "doubleClose.func1 explore_test.go",
-		"read and answered by nobody: response to ping by call#1", "response to ping by ask#1")
+		"the server's Close waits for the response to ping by ask#1", "the client's Close waits for the response to ping by call#1  <- cycle")
 }
 
 // ignoredDeadline is a client whose Connect has a deadline, and a server that answers its
@@ -214,10 +214,10 @@ func TestExploreClose(t *testing.T) {
 		"during sampling": {closeDuringSampling, explore.LostAnswer, []string{
 			"waits for  mcp.(*ClientSession).Close to return",
 			`its end waits for the response to tools/call "count" by call#1, and owes the response to sampling/createMessage#1`,
-			"the client's end is closing since step ",
-		}, []string{"waits for  response to sampling", "it signed no request"}},
+			", has not answered it, and is closing since step ", "the client's Close waits for the response to tools/call",
+		}, []string{"waits for  response to sampling", "it has sent no request"}},
 		"in a handler": {closeInHandler, explore.BlockedHandler, []string{
-			"the handler of notifications/tools/list_changed stands in mcp.(*ClientSession).Close, called at explore_test.go:",
+			"the handler of notifications/tools/list_changed stands at [chan receive] jsonrpc2.(*Connection).wait conn.go:",
 			"the client's end is closing since step ",
 			"operation wait stands at [chan receive]", "the last frame that was read: ",
 		}, []string{"waits, but has no request open and no frame on its way"}},

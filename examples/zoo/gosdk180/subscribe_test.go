@@ -49,7 +49,7 @@ func TestResubscribe(t *testing.T) {
 			s.closeLast(r)
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0":     {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{"operation update", "subscriptions/listen"}},
+			"v1.8.0":     {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation update", "subscriptions/listen"}},
 			"v1.8.0+fix": {},
 		},
 	}.Run(t)
@@ -72,7 +72,7 @@ func TestSubscribeTooEarly(t *testing.T) {
 			}).After("connect")
 			s.closeLast(r)
 		}},
-		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{"operation subscribe"}}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation subscribe"}}},
 	}.Run(t)
 }
 
@@ -98,7 +98,7 @@ func TestUnsubscribe(t *testing.T) {
 			}).After("connect")
 			s.closeLast(r)
 		}},
-		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{"operation subscribe"}}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation subscribe"}}},
 	}.Run(t)
 }
 
@@ -144,7 +144,7 @@ func TestQueuedListen(t *testing.T) {
 			}).After("connect")
 			r.Op("close server", func(context.Context) error { s.serverSession.Close(); return nil }).After("connect")
 		}},
-		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.BlockedHandler, Says: []string{
 			"operation close server", "in mcp.(*ServerSession).Close", "mcp.(*Server).subscriptionsListen"}}},
 	}.Run(t)
 }

@@ -25,8 +25,8 @@ import (
 // TestNestedCalls: docs/bugs/mcpgo-nested-calls-exhaust-workers, found by mcprec. Five
 // tools ask the client's model, which calls a sixth.
 func TestNestedCalls(t *testing.T) {
-	nested(t, "mcp-go five nested calls", 5, zoo.Want{Verdict: explore.Stall, Category: explore.Mutual,
-		Says: []string{`tools/call "lookup"`, "sampling/createMessage", "RequestSampling"}})
+	nested(t, "mcp-go five nested calls", 5, zoo.Want{Verdict: explore.Stall, Category: explore.Pool,
+		Says: []string{`tools/call "lookup"`, "no handler has begun for it: the 5 that have", "RequestSampling", "<- cycle"}})
 }
 
 // TestFourNestedCalls is no bug, but the same with a worker left.

@@ -47,6 +47,16 @@ func (c *Call) Open() bool { return c.Response == nil || c.Response.Given == 0 }
 // Owed reports whether the request was read and no response offered.
 func (c *Call) Owed() bool { return c.Request.Given > 0 && c.Response == nil && !c.Cancelled }
 
+// Method returns the method of the request.
+func (c *Call) Method() string {
+	for _, m := range c.Request.Messages() {
+		if m.Kind() == transport.Request && mcp.Same(m.ID, c.id) {
+			return m.Method
+		}
+	}
+	return ""
+}
+
 // Messages returns the message of the request and that of the response, which must be
 // there. Either frame may be a batch.
 func (c *Call) Messages() (request, response transport.Message) {

@@ -15,9 +15,10 @@ type chain struct {
 	parts  []any // passed: *Operation, *gate.Call, *gate.Lane (its reader)
 	links  []string
 	cyclic bool
-	nested bool   // // an end sent a request while it handled a request
-	stuck  bool   // a reader that has not come back is on the way
-	ends   string // the fate of the request at the end of the chain, if it is seen
+	nested bool     // an end sent a request while it handled a request
+	stuck  bool     // a reader that has not come back is on the way
+	ends   string   // the fate of the request at the end of the chain, if it is seen
+	closed []string // what closing ends on the way owe, and wait for
 }
 
 // chainOf follows an operation.
@@ -93,6 +94,12 @@ func (k *chain) call(call *gate.Call) {
 // debt ends a chain at an owed response. An open call of the owing end, on the way here, may
 // hold the response up.
 func (k *chain) debt(call *gate.Call, owes string, dir transport.Direction) {
+	if p := k.pool; p != nil && call == p.next {
+		if k.link(call, fmt.Sprintf("%s: no handler has begun for it, and %d stand at %v", owes, len(p.calls), p.place)) {
+			k.call(p.calls[0])
+		}
+		return
+	}
 	within := func(own *gate.Call) bool { // the handler waits for the call: the writer is no operation, and still stands there
 		if k.blind {
 			return true
@@ -108,6 +115,7 @@ func (k *chain) debt(call *gate.Call, owes string, dir transport.Direction) {
 		}
 	}
 	worker := k.all.Place(k.worker(call))
+	closing := k.closing(dir)
 	switch {
 	case slices.Contains(k.parts, any(k.Gate.Lane(dir))):
 		k.link(call, owes+", which only the "+dir.Receiver()+"'s reader can read")
@@ -115,11 +123,31 @@ func (k *chain) debt(call *gate.Call, owes string, dir transport.Direction) {
 	case worker.At != "":
 		k.link(call, owes+": the goroutine that took it up stands at "+worker.String())
 		k.ends = fmt.Sprintf("and the goroutine that took it up stands at %v", worker)
+	case closing != nil:
+		if k.link(call, owes+", and "+closing.String()) {
+			k.throughClose(call, closing)
+		}
 	case k.nested && k.Gate.Lane(dir.Reverse()).Readers() > 0:
 		k.link(call, owes+": the "+dir.Sender()+"'s reader is back at its Read, and nobody answers")
 		k.ends = "and is back at its Read: it does not answer"
 	default:
 		k.link(call, owes+", and nothing is on its way")
+	}
+}
+
+// throughClose follows a closing end that owes a response to a call: Close waits for the end's own
+// calls.
+func (k *chain) throughClose(call *gate.Call, closing *closer) {
+	end := closing.dir.Sender()
+	text := fmt.Sprintf("the %s read %s at step %d, has not answered it, and %v", end, call.Name, call.Request.Given, closing)
+	own := k.awaitedBy(closing)
+	if own == nil {
+		k.closed = append(k.closed, text)
+		return
+	}
+	k.closed = append(k.closed, text+": that waits for the response to "+own.Name)
+	if k.link(closing, fmt.Sprintf("the %s's Close waits for the response to %s", end, own.Name)) {
+		k.call(own)
 	}
 }
 
@@ -188,7 +216,7 @@ func (d *diagnosis) offeredSince(lane *gate.Lane, step int) *gate.Flight {
 
 // mutual reports whether the chain goes round by open calls alone, one asked
 // within another.
-func (k *chain) mutual() bool { return k.cyclic && k.nested && !k.stuck }
+func (k *chain) mutual() bool { return k.cyclic && k.nested && !k.stuck && len(k.closed) == 0 }
 
 // calls are the chain's, in order.
 func (k *chain) calls() (list []*gate.Call) {

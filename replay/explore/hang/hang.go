@@ -70,6 +70,8 @@ type diagnosis struct {
 	alone   bool            // a single end is live
 	awaited map[string]bool // names of the unreturned operations
 	quit    [2]bool         // by lane: the goroutine that was given the last frame has ended
+	closers []closer        // the one that has been closing for longest comes first
+	pool    *pool           // or nil
 
 	waits []Wait
 	chain *chain
@@ -98,6 +100,13 @@ func Diagnose(scene Scene) Diagnosis {
 		own := l.Before.Parent != 0 && l.Before.Parent == l.Holder.Parent && l.Before.ID != l.Holder.ID
 		d.quit[i] = len(d.all) > 0 && l.Holder.ID != 0 && d.all.Find(l.Holder.ID).Text == "" && !own
 	}
+	if len(d.all) > 0 {
+		d.closers = scene.Tracer.closersIn(d.all, scene.Steps)
+		for i := range d.closers { // the periodic traffic at the end does not count
+			d.closers[i].since = min(d.closers[i].since, scene.Still)
+		}
+	}
+	d.pool = d.usedUpPool()
 	result.Category, result.Why = d.blame(d.explain())
 	result.Waits = d.waits
 	if d.chain != nil {
@@ -106,8 +115,10 @@ func Diagnose(scene Scene) Diagnosis {
 			result.Chain[len(result.Chain)-1] += "  <- cycle"
 		}
 	}
-	if len(d.all) > 0 {
-		result.Closing = scene.Tracer.closing(d.all, scene.Steps, scene.Still)
+	for _, c := range d.closers {
+		if note := fmt.Sprintf("the %s's end %v", c.dir.Sender(), &c); !strings.Contains(result.Why, c.String()) {
+			result.Closing = append(result.Closing, note)
+		}
 	}
 	return result
 }
@@ -146,6 +157,7 @@ func (d *diagnosis) explain() (category, why string) {
 		}
 		d.waits = append(d.waits, w)
 	}
+	d.waits = append(d.waits, d.closeWaits()...)
 	for _, l := range d.Gate.Lanes {
 		if w, ok := d.readerWait(l); ok {
 			d.waits = append(d.waits, w)
@@ -157,6 +169,9 @@ func (d *diagnosis) explain() (category, why string) {
 	if c2s, s2c := d.Gate.Lanes[0], d.Gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
 		return replay.HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
 			c2s.Waiting[0].Name, s2c.Waiting[0].Name)
+	}
+	if d.pool != nil && slices.Contains(calls, d.pool.next) {
+		return replay.Pool, d.pool.String()
 	}
 	if d.chain != nil && d.chain.mutual() {
 		outer, inner := calls[len(calls)-2], calls[len(calls)-1]
@@ -172,6 +187,9 @@ func (d *diagnosis) explain() (category, why string) {
 
 // lostWhy completes the sentence on a response that was not sent, or has another id.
 func (d *diagnosis) lostWhy(why string) string {
+	if k := d.chain; k != nil && len(k.closed) > 0 {
+		return strings.Join(k.closed, "; ")
+	}
 	if k := d.chain; k != nil && k.ends != "" && !k.cyclic && !k.stuck { // the last call is read and not answered
 		calls := k.calls()
 		inner := calls[len(calls)-1]
@@ -217,12 +235,19 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 	for _, l := range d.Gate.Lanes {
 		for _, f := range l.Waiting {
 			if d.wrote(op, f) {
-				w := Wait{Who: who, WaitsFor: "the Write of " + f.Name, Why: l.Where(f)}
-				return behind(l), []Wait{w}, d.behindWhy(l, who, f.Name), true
+				w := Wait{Who: who, WaitsFor: "the Write of " + f.Name, Why: l.Where(f), BlockedAt: at.String()}
+				why := d.behindWhy(l, who, f.Name)
+				if f.Op == "" && !d.blind {
+					other := "that Write has another context than " + who + ", so no deadline of " + op.Name + " ends it"
+					w.Why += "; " + other
+					why += "; " + other
+				}
+				return behind(l), []Wait{w}, why, true
 			}
 		}
 	}
 	calls, signed := d.callsOf(op)
+	closes, inClose := d.closes(op)
 	for _, c := range calls {
 		if !c.Open() {
 			continue
@@ -230,10 +255,10 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 		category, w, why := d.callWait(who, c)
 		own := Wait{Who: who, WaitsFor: "response to " + c.Name, Why: "it has not been read", BlockedAt: at.String()}
 		if !signed {
-			own.Why = "it signed no request; of those that no waiting operation signed, this one is open"
+			own.Why = "it has sent no request itself; this one is open, and no other operation waits for it"
 		}
-		if !signed && at.Closes() {
-			own.WaitsFor, own.Why = at.Entry+" to return", d.closeWhy(at.Entry)
+		if !signed && inClose {
+			own = closes
 		}
 		return category, []Wait{own, w}, why, signed
 	}
@@ -242,6 +267,12 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 		category, w, why = d.unsigned(who, at)
 	} else {
 		category, w, why = d.answered(op, calls, at)
+	}
+	if inClose {
+		w = closes
+		if category == replay.NeverSent {
+			why = fmt.Sprintf("%s stands at %s: %s", who, w.BlockedAt, w.Why)
+		}
 	}
 	return category, []Wait{w}, why, len(calls) > 0
 }
@@ -255,16 +286,13 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 	}
 	open := d.unanswered()
 	if len(open) > 0 {
-		w.Why = "it signed no request; read and answered by nobody: " + strings.Join(open, ", ")
+		w.Why = "it has sent no request itself; read and answered by nobody: " + strings.Join(open, ", ")
 		return replay.LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
 	}
 	w.Why = "no request of it is open, and nothing is in the transport for it"
 	stands := "waits (to see where, follow the token)"
 	if at.At != "" {
 		stands = "stands at " + at.String()
-	}
-	if at.Closes() {
-		w.Why = d.closeWhy(at.Entry)
 	}
 	last := "it has written no frame"
 	var read *gate.Flight
@@ -299,10 +327,13 @@ func (d *diagnosis) unanswered() (open []string) {
 
 // callsOf returns the requests of an operation; if there are none, the open requests that no
 // waiting operation signed: a session may sign its requests with the operation that created
-// the session.
+// the session. A listen that was read stays open, and nobody waits for its response.
 func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
 	var own, unsigned []*gate.Call
 	for _, c := range d.Gate.Names.Calls {
+		if c.Listen && c.Request.Given > 0 {
+			continue
+		}
 		if d.wrote(op, c.Request) {
 			own = append(own, c)
 		} else if c.Open() && (c.Request.Op == "" || !d.awaited[c.Request.Op]) {
@@ -375,6 +406,10 @@ func (d *diagnosis) debtWait(call *gate.Call) Wait {
 	if inner := d.askedSince(d.Gate.Lane(f.Dir.Reverse()), f.Given); inner != nil {
 		w.Why += "; it has asked " + inner.Name + " since"
 		w.BlockedAt = d.asker(inner)
+	}
+	if d.pool != nil && call == d.pool.next {
+		w.Why += "; no handler has begun for it"
+		w.BlockedAt = d.pool.place.String()
 	}
 	if w.BlockedAt == "" {
 		w.BlockedAt = d.all.Place(d.worker(call)).String()
@@ -449,46 +484,6 @@ func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
 	// Some SDKs read each frame on a goroutine of its own, which ends.
 	w.BlockedAt = cmp.Or(d.all.Place(l.Holder.ID).String(), d.all.Place(l.Holder.Parent).String())
 	return w, true
-}
-
-// closeWhy says which calls are open at the end that a library's Close closes. Close may
-// wait for calls and handlers before it closes the Conn, unseen by the gate.
-func (d *diagnosis) closeWhy(function string) string {
-	dir := closedEnd(function)
-	var waits, owes []string
-	for _, c := range d.Gate.Names.Calls {
-		switch {
-		case c.Cancelled || c.Listen || c.Request.Taken == 0:
-		case c.Request.Dir == dir && c.Open():
-			waits = append(waits, "the response to "+c.Name)
-		case c.Request.Dir == dir.Reverse() && c.Owed():
-			owes = append(owes, "the response to "+c.Name)
-		}
-	}
-	switch {
-	case dir == transport.NoDirection:
-		return "it closes an end, which may wait for what is open there"
-	case len(waits)+len(owes) == 0:
-		return "no request is open at its end: it waits for code there, such as a handler that has not returned"
-	case len(owes) == 0:
-		return "its end waits for " + strings.Join(waits, ", ")
-	case len(waits) == 0:
-		return "its end owes " + strings.Join(owes, ", ")
-	}
-	return "its end waits for " + strings.Join(waits, ", ") + ", and owes " + strings.Join(owes, ", ")
-}
-
-// closedEnd returns the sending direction of the end that a function closes, by its name, as
-// in mcp.(*ClientSession).Close; NoDirection if the name has neither role or both.
-func closedEnd(function string) transport.Direction {
-	name := strings.ToLower(function)
-	switch client, server := strings.Contains(name, "client"), strings.Contains(name, "server"); {
-	case client && !server:
-		return transport.ClientToServer
-	case server && !client:
-		return transport.ServerToClient
-	}
-	return transport.NoDirection
 }
 
 // answered explains an operation with all responses read: a response did not reach the

@@ -2,6 +2,7 @@ package hang
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -21,7 +22,8 @@ type Tracer struct {
 	Goroutines func() map[string]int
 
 	handed   *gate.Flight             // the last step gave it to a live end
-	handlers map[int]*gate.Flight     // by goroutine, the frame that a handler was called for
+	handlers map[int]*gate.Flight     // by goroutine, the frame that a handler was called for, or nil
+	began    map[*gate.Flight]int     // the step at which a handler was first seen at work on a frame
 	closers  map[int]int              // by goroutine, the step since which it stands in a Close
 	stances  map[*gate.Call]*stance   // when the response was given
 	pickups  map[*gate.Flight]*pickup // of requests, at their give
@@ -40,21 +42,80 @@ type pickup struct {
 	next   map[int]bool // all goroutines when the next frame was given; nil before
 }
 
-// SeeHandlers notes the handlers that have not returned, at rest after a frame was given: a
-// new handler was called for this frame.
-func (t *Tracer) SeeHandlers() {
-	if t == nil || t.handed == nil {
+// See notes, at rest after so many steps, the handlers that have not returned and the
+// goroutines that stand in a Close.
+func (t *Tracer) See(step int) {
+	const most = 1000 // looks where no frame was given
+	if t == nil || t.handed == nil && step > most {
 		return
 	}
+	all := stacks.Take()
+	t.seeHandlers(all, step)
+	if step > 0 && step < most {
+		t.closersIn(all, step)
+	}
+}
+
+// seeHandlers notes which frame each handler was called for.
+func (t *Tracer) seeHandlers(all stacks.Dump, step int) {
 	still := map[int]*gate.Flight{}
-	for _, h := range t.handlersIn(stacks.Take()) {
-		still[h.Goroutine] = t.handed
-		if was, known := t.handlers[h.Goroutine]; known {
-			still[h.Goroutine] = was
+	for _, h := range t.handlersIn(all) {
+		f, known := t.handlers[h.Goroutine]
+		if !known || f != nil && t.answered(f) { // a goroutine of a pool may have gone on to the next request
+			f = t.begins(dispatcher(all.Find(h.Goroutine)))
+			if f != nil {
+				if t.began == nil {
+					t.began = map[*gate.Flight]int{}
+				}
+				t.began[f] = max(step, 1)
+			}
 		}
+		still[h.Goroutine] = f
 	}
 	t.handlers = still
 	t.handed = nil
+}
+
+// begins returns the frame that a new handler was called for: the frame that was just given,
+// or else the first open request without a handler; nil if there is neither. The handler is of
+// the end that sends in a direction, or of either end.
+func (t *Tracer) begins(dir transport.Direction) *gate.Flight {
+	of := func(f *gate.Flight) bool {
+		return (dir == transport.NoDirection || f.Dir == dir.Reverse()) && t.began[f] == 0
+	}
+	if t.handed != nil && of(t.handed) {
+		return t.handed
+	}
+	for _, c := range t.Gate.Names.Calls {
+		if f := c.Request; f.Given > 0 && c.Response == nil && t.Live(f.Dir.Reverse()) && of(f) {
+			return f
+		}
+	}
+	return nil
+}
+
+// dispatcher returns the direction in which the end sends that called a handler, by the names
+// of the library's functions below the handler; NoDirection if they name neither role or both.
+func dispatcher(goroutine stacks.Goroutine) transport.Direction {
+	dir := transport.NoDirection
+	for _, call := range goroutine.Calls() {
+		if !call.Library {
+			break
+		}
+		switch role := closedEnd(path.Base(call.Function)); {
+		case role == transport.NoDirection || role == dir:
+		case dir == transport.NoDirection:
+			dir = role
+		default:
+			return transport.NoDirection
+		}
+	}
+	return dir
+}
+
+// answered reports whether a frame is a request with a response.
+func (t *Tracer) answered(flight *gate.Flight) bool {
+	return slices.ContainsFunc(t.Gate.Names.Calls, func(c *gate.Call) bool { return c.Request == flight && c.Response != nil })
 }
 
 // handlersIn finds the handlers of the run in a dump. An operation is no handler.
@@ -75,43 +136,6 @@ func (t *Tracer) operates(goroutine int) bool {
 		}
 	}
 	return false
-}
-
-// SeeCloses notes which goroutines of the run stand in a Close, after so many steps.
-func (t *Tracer) SeeCloses(step int) {
-	const most = 1000 // looks
-	if t != nil && step > 0 && step < most {
-		t.seeCloses(stacks.Take(), step)
-	}
-}
-
-func (t *Tracer) seeCloses(all stacks.Dump, step int) {
-	still := map[int]int{}
-	for _, g := range t.Own(all) {
-		if !g.Place().Closes() {
-			continue
-		}
-		still[g.ID] = step
-		if since := t.closers[g.ID]; since > 0 {
-			still[g.ID] = since
-		}
-	}
-	t.closers = still
-}
-
-// closing says which end is closing, since which step, and by which code. The periodic
-// traffic after step still does not count.
-func (t *Tracer) closing(all stacks.Dump, steps, still int) (notes []string) {
-	t.seeCloses(all, steps)
-	for _, g := range t.Own(all) {
-		p := g.Place()
-		dir := closedEnd(p.Entry)
-		if since := t.closers[g.ID]; since > 0 && dir != transport.NoDirection {
-			notes = append(notes, fmt.Sprintf("the %s's end is closing since step %d, in %s, called by %s",
-				dir.Sender(), min(since, still), p.Entry, strings.Join(p.From, ", by ")))
-		}
-	}
-	return notes
 }
 
 // BeforeGive looks at the goroutines that a frame may wake, before the step is released: a
@@ -183,11 +207,20 @@ func (d *diagnosis) wentOn(op *Operation, call *gate.Call) bool {
 	return !slices.Equal(then.operation, now.operation)
 }
 
-// worker returns the goroutine that took up a request, or 0: a descendant of the reader,
-// started between the request and the next frame, that does not wait for a frame.
+// worker returns the goroutine that took up a request, or 0: the goroutine of its handler, or a
+// descendant of the reader, started between the request and the next frame, that does not wait
+// for a frame.
 func (d *diagnosis) worker(call *gate.Call) int {
 	if d.Tracer == nil || len(d.all) == 0 {
 		return 0
+	}
+	for id, f := range d.Tracer.handlers {
+		if f != call.Request {
+			continue
+		}
+		if h, ok := d.all.Find(id).Handler(); ok {
+			return h.Goroutine
+		}
 	}
 	p := d.Tracer.pickups[call.Request]
 	if p == nil || p.reader.ID == 0 {
@@ -232,29 +265,43 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 	blocked := slices.DeleteFunc(d.Tracer.handlersIn(d.all), func(h stacks.Handler) bool { return frames[h.Goroutine] == nil })
 	slices.SortFunc(blocked, func(a, b stacks.Handler) int { return frames[a.Goroutine].Given - frames[b.Goroutine].Given })
 	var said []string
+	listen := func(f *gate.Flight) bool {
+		return slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool { return c.Request == f && c.Listen })
+	}
+	blocked = slices.DeleteFunc(blocked, func(h stacks.Handler) bool { // a listen stays open until its end closes
+		f := frames[h.Goroutine]
+		return d.closing(f.Dir.Reverse()) == nil && listen(f)
+	})
+	quiet := !slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
+	for _, l := range d.Gate.Lanes {
+		quiet = quiet && len(l.Waiting)+len(l.Queue) == 0
+	}
 	for _, h := range blocked[:min(len(blocked), shown)] {
+		f := frames[h.Goroutine]
+		if category == replay.NeverSent && (!isRequest(f) || listen(f)) && quiet {
+			category = replay.BlockedHandler
+		}
 		if strings.Contains(why, h.Place.String()) {
 			continue
 		}
-		f := frames[h.Goroutine]
 		name := "the handler of " + f.Name
 		if i := slices.IndexFunc(f.Messages(), func(m transport.Message) bool { return m.Kind() == transport.Notification }); i >= 0 {
 			name = "the handler of " + gate.Clip(f.Messages()[i].Method)
 		}
 		if h.Place.Entry != "" {
-			said = append(said, fmt.Sprintf("%s stands in %s, called at %s", name, h.Place.Entry, h.Line))
+			said = append(said, fmt.Sprintf("%s stands at [%s] %s, in %s, called at %s",
+				name, h.Place.State, h.Place.At, h.Place.Entry, h.Line))
 		} else {
 			said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.Line, h.Place.State, name))
 		}
 		d.waits = append(d.waits, Wait{Who: name, BlockedAt: h.Place.String(),
 			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, f.Given)})
-		quiet := !slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
-		for _, l := range d.Gate.Lanes {
-			quiet = quiet && len(l.Waiting)+len(l.Queue) == 0
-		}
-		if category == replay.NeverSent && !isRequest(f) && quiet {
-			category = replay.BlockedHandler
+	}
+	said = append(said, why)
+	for _, c := range d.closers {
+		if !strings.Contains(strings.Join(said, "; "), c.function) {
+			said = append(said, fmt.Sprintf("the %s's end %v: %s", c.dir.Sender(), &c, d.closeWhy(c.dir)))
 		}
 	}
-	return category, strings.Join(append(said, why), "; ")
+	return category, strings.Join(said, "; ")
 }

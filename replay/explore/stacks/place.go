@@ -1,7 +1,9 @@
 package stacks
 
 import (
+	"fmt"
 	"iter"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,16 +119,24 @@ func (g Goroutine) Trim() string {
 	return text
 }
 
-// Trim returns the trimmed stacks, sorted. Goroutines of recorded ends are left out, and
-// goroutines with hidden frames alone.
+// Trim returns the trimmed stacks, sorted; a stack of several goroutines comes once, with
+// their number. Goroutines of recorded ends are left out, and goroutines with hidden frames
+// alone.
 func (d Dump) Trim() []string {
-	var list []string
+	count := map[string]int{}
 	for _, g := range d {
 		if trimmed := g.Trim(); strings.Contains(trimmed, "\n") && !g.Recorded() {
-			list = append(list, trimmed)
+			count[trimmed]++
 		}
 	}
-	slices.Sort(list)
+	var list []string
+	for _, trimmed := range slices.Sorted(maps.Keys(count)) {
+		if n := count[trimmed]; n > 1 {
+			head, frames, _ := strings.Cut(trimmed, "\n")
+			trimmed = fmt.Sprintf("%s, %d goroutines\n%s", head, n, frames)
+		}
+		list = append(list, trimmed)
+	}
 	return list
 }
 
@@ -211,9 +221,9 @@ func (p Place) String() string {
 	return text
 }
 
-// Closes reports whether the place is in a library's Close that the caller's own code called.
-func (p Place) Closes() bool {
-	return strings.HasSuffix(p.Entry, ".Close") || strings.HasSuffix(p.Entry, ".Shutdown") || strings.HasSuffix(p.Entry, ".Stop")
+// IsClose reports whether a function is a Close, Shutdown or Stop by its name.
+func IsClose(function string) bool {
+	return strings.HasSuffix(function, ".Close") || strings.HasSuffix(function, ".Shutdown") || strings.HasSuffix(function, ".Stop")
 }
 
 // Call is a line of the code under test or of a library at which a goroutine stands, or
