@@ -127,6 +127,35 @@ func TestCancelQueued(t *testing.T) {
 	}.Run(t)
 }
 
+// TestUnasked: docs/bugs/mcpgo-stdio-ignores-subscriptions. A client of revision 2026-07-28
+// has subscribed to prompts, and the server tells it of tools.
+func TestUnasked(t *testing.T) {
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	zoo.Case{
+		Name: "mcp-go stdio tells unasked",
+		SDK:  server.NewStdioServer,
+		Plan: explore.Plan{Engine: explore.Settle, Schedules: 6, Shrink: -1, Setup: func(r *explore.Run) {
+			s := server.NewMCPServer("unasked", "1", server.WithToolCapabilities(true), server.WithPromptCapabilities(true))
+			r.Go(func(ctx context.Context) { mcpgo.Serve(ctx, server.NewStdioServer(s), r.Server()) })
+			r.Op("client", func(ctx context.Context) error {
+				c := &rawClient{ctx, r.Client()}
+				c.say(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}`)
+				c.answerTo("1")
+				c.say(`{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"promptsListChanged":true},` + meta + `}}`)
+				c.notified("notifications/subscriptions/acknowledged")
+				s.AddTool(mcp.NewTool("new"), nil)
+				c.say(`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{` + meta + `}}`)
+				c.answerTo("3")
+				s.AddPrompt(mcp.NewPrompt("new"), nil)
+				c.notified("notifications/prompts/list_changed")
+				c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+				return nil
+			})
+		}},
+		Want: map[string]zoo.Want{"v1.2.1": {Verdict: explore.Illegal, Category: "P7", Says: []string{"notifications/tools/list_changed"}}},
+	}.Run(t)
+}
+
 // rawClient is a client by hand. What goes wrong ends its operation as a panic.
 type rawClient struct {
 	ctx  context.Context
@@ -147,6 +176,19 @@ func (c *rawClient) answerTo(id string) {
 			panic(err)
 		}
 		if messages, err := f.Messages(); err == nil && messages[0].Method == "" && string(messages[0].ID) == id {
+			return
+		}
+	}
+}
+
+// notified reads to the notification of the method.
+func (c *rawClient) notified(method string) {
+	for {
+		f, err := c.conn.Read(c.ctx)
+		if err != nil {
+			panic(err)
+		}
+		if messages, err := f.Messages(); err == nil && messages[0].Method == method {
 			return
 		}
 	}

@@ -87,6 +87,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(serverVariable) {
 	case "by hand":
 		serve(conn)
+	case "long", "chatty":
+		quick(conn, os.Getenv(serverVariable))
 	case "the SDK's":
 		echo()
 	case "recorded":

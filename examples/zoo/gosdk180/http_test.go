@@ -1,0 +1,123 @@
+package gosdk180
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcprec/mcprec/examples/zoo"
+	"github.com/mcprec/mcprec/replay/explore"
+)
+
+// The cases of this file are over Streamable HTTP, which does not pass the gate: the engine
+// gives them a bubble, in which hours pass at once, and orders nothing but operations. The
+// reports are in docs/bugs.
+
+// TestResumeTwice: docs/bugs/gosdk-resume-forgets-last-event-id. The server lets the client
+// come back twice before the tool is done.
+func TestResumeTwice(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk resume forgets its event",
+		SDK:  mcp.NewClient,
+		Plan: explore.Plan{Schedules: 3, Setup: func(r *explore.Run) {
+			server := newServer()
+			server.AddTool(&mcp.Tool{Name: "work", InputSchema: map[string]any{"type": "object"}},
+				func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					for range 2 {
+						req.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: time.Second})
+						time.Sleep(time.Minute)
+					}
+					return &mcp.CallToolResult{}, nil
+				})
+			web := over(server, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
+			r.Op("call", func(ctx context.Context) error {
+				session, err := newClient(nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: "http://zoo/mcp", HTTPClient: web},
+					&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+				if err != nil {
+					return err
+				}
+				_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "work"})
+				session.Close() // its DELETE may be late: not what this is about
+				return err
+			})
+		}},
+		Want: map[string]zoo.Want{
+			"v1.8.0":     {Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{"request terminated without response"}},
+			"v1.8.0+fix": {},
+		},
+	}.Run(t)
+}
+
+// TestSessionTimeout: docs/bugs/gosdk-session-timeout-cannot-close. The client is gone
+// while a tool asks its user.
+func TestSessionTimeout(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk SessionTimeout cannot close",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{Schedules: 3, Setup: func(r *explore.Run) {
+			server := newServer()
+			server.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}},
+				func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "sure?", RequestedSchema: map[string]any{"type": "object"}})
+					return &mcp.CallToolResult{}, err
+				})
+			web := over(server, &mcp.StreamableHTTPOptions{SessionTimeout: time.Minute})
+			network := &cable{RoundTripper: web.Transport}
+			calling, gone := context.WithCancel(r.Context())
+			client := newClient(&mcp.ClientOptions{
+				ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					network.cut.Store(true)
+					gone()
+					<-ctx.Done()
+					return nil, ctx.Err()
+				},
+			})
+			r.Op("leave", func(ctx context.Context) error {
+				session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: "http://zoo/mcp", HTTPClient: &http.Client{Transport: network}},
+					&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+				if err != nil {
+					return err
+				}
+				session.CallTool(calling, &mcp.CallToolParams{Name: "ask"})
+				return nil
+			})
+			r.Op("look", func(context.Context) error {
+				time.Sleep(10 * time.Hour)
+				for range server.Sessions() {
+					return errors.New("the client went 10 hours ago, the timeout is a minute, and its session is still there")
+				}
+				return nil
+			}).After("leave")
+		}},
+		Want: map[string]zoo.Want{
+			"v1.8.0": {Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{
+				"its session is still there", "mcp.(*ServerSession).Close", "mcp.(*ServerSession).Elicit"}},
+			"v1.8.0+fix": {},
+		},
+	}.Run(t)
+}
+
+// over returns a client of the server's handler.
+func over(server *mcp.Server, opts *mcp.StreamableHTTPOptions) *http.Client {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, opts)
+	return &http.Client{Transport: zoo.Web{Handler: handler}}
+}
+
+// cable is a network that can be cut.
+type cable struct {
+	http.RoundTripper
+	cut atomic.Bool
+}
+
+func (c *cable) RoundTrip(req *http.Request) (*http.Response, error) {
+	if c.cut.Load() {
+		return nil, fmt.Errorf("no network to %s", req.URL)
+	}
+	return c.RoundTripper.RoundTrip(req)
+}
