@@ -278,7 +278,8 @@ func TestLeak(t *testing.T) {
 	r := Search(t, Plan{Schedules: 6, Setup: func(r *Run) {
 		r.Go(func(context.Context) { <-make(chan int) })
 	}})
-	if r.Verdict != Leak || r.Schedules != 1 || len(r.Stacks) != 1 || !strings.Contains(r.Explanation, "Is a session left open? Close it in an operation with AfterAll") ||
+	if r.Verdict != Leak || r.Schedules != 1 || len(r.Stacks) != 1 || r.Shrunk.Held != verifications ||
+		!strings.Contains(r.Explanation, "goroutines are left that nothing ends: [chan receive] explore.TestLeak") || !strings.Contains(r.Explanation, "Is a session left open? Close it in an operation with AfterAll") ||
 		len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "goroutines were left in 6 of 6 schedules") {
 		t.Error(r.Text())
 	}
@@ -309,6 +310,24 @@ func TestLeakGoesOn(t *testing.T) {
 		if !slices.ContainsFunc(r.Notes, func(note string) bool { return strings.HasPrefix(note, "goroutines were left in ") }) {
 			t.Errorf("no note of the leak:\n%s", r.Text())
 		}
+	}
+}
+
+// A leak that takes an order is made as simple as other failures, and followed.
+func TestLeakShrinks(t *testing.T) {
+	r := Search(t, Plan{Setup: func(r *Run) {
+		order := ""
+		for _, name := range []string{"a", "b", "c", "d"} {
+			r.Op(name, func(context.Context) error {
+				if order += name; name == "a" && strings.Contains(order, "d") {
+					go func() { <-make(chan int) }()
+				}
+				return nil
+			})
+		}
+	}})
+	if r.Verdict != Leak || r.Schedules == 1 || r.Shrunk.From < 2 || r.Shrunk.To != 1 || r.Shrunk.Held != verifications {
+		t.Errorf("from %d to %d, held %d of %d times\n%s", r.Shrunk.From, r.Shrunk.To, r.Shrunk.Held, r.Shrunk.Verified, r.Text())
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *search) exhaust(exhaustive exhaustive) Report {
 	}
 	switch {
 	case failed == nil && s.leaks.runs > 0, failed != nil && leaksAlone(failed):
-		return s.report(s.leaks.first, s.leaks.at)
+		return s.leak()
 	case failed != nil:
 		report := s.report(failed, done)
 		s.judge(&report, failed, func(i, most int) Tried {

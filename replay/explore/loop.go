@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -373,9 +374,20 @@ func (r *Run) leaked(left []string) {
 		r.why = r.within + " has not returned: what waits for the other end belongs into an operation or a goroutine"
 	case r.verdict == Pass:
 		r.verdict = Leak
-		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends. " +
-			"Is a session left open? Close it in an operation with AfterAll"
+		r.leaks = innermost(left)
+		r.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends: " +
+			strings.Join(r.leaks, ", ") + ". Is a session left open? Close it in an operation with AfterAll"
 	}
+}
+
+// innermost lists where trimmed stacks stand: the state, the function and file:line of each.
+func innermost(trimmed []string) (list []string) {
+	for _, stack := range trimmed {
+		state, frames, _ := strings.Cut(stack, "\n  ")
+		first, _, _ := strings.Cut(frames, "\n")
+		list = append(list, state+" "+first)
+	}
+	return list
 }
 
 // judgeRules fails a run in which a live end broke a rule of the protocol, or owes a

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay"
@@ -21,6 +22,10 @@ const aftermath = time.Minute
 
 // verifications is how often the token of a report is followed before it is printed.
 const verifications = 20
+
+// mostLeaking is how many runs may be made to shrink a failure that leaves goroutines behind:
+// they stay in the process.
+const mostLeaking = 60
 
 // reduction searches for the schedule that fails in the same way with the fewest deviations
 // from eager.
@@ -40,10 +45,10 @@ type reduction struct {
 // freeze every time.
 func shrinks(run *Run) bool {
 	switch run.verdict {
-	case Pass, Undecided, Diverged, Leak:
+	case Pass, Undecided, Diverged:
 		return false
 	}
-	return !run.froze && !costly(run)
+	return !run.froze && !costly(run) && (run.verdict != Leak || leaksAlone(run))
 }
 
 // costly reports whether a run was too expensive for another like it: the run was given up,
@@ -58,13 +63,16 @@ func (s *search) reduce(failed *Run) *reduction {
 		search: s, failed: failed, want: fingerprint(failed), left: s.plan.Shrink,
 		token: failed.asToken(), best: failed, limits: s.limits,
 	}
+	if failed.stuck {
+		d.left = min(d.left, mostLeaking)
+	}
 	if !d.limits.until.IsZero() {
 		d.limits = d.limits.within(time.Until(d.limits.until) / 2)
 	}
 	if !shrinks(failed) || d.token.Deviations() == 0 || d.left <= 0 {
 		return d
 	}
-	if _, ok := d.puttingOff(nil); ok {
+	if d.puttingOff(nil) {
 		return d
 	}
 	order := released(failed)
@@ -72,13 +80,14 @@ func (s *search) reduce(failed *Run) *reduction {
 	if d.token.Deviations() == 1 {
 		return d
 	}
-	whole, ok := d.puttingOff(order)
-	if !ok {
+	whole := schedule.NewReplayed(order)
+	if !d.fails(whole) {
 		return d
 	}
+	order = whole.Order()
 	passed := slices.DeleteFunc(slices.Clone(order), func(h uint32) bool { return !whole.Overtaken[h] })
 	if len(passed) < len(order) {
-		if _, ok := d.puttingOff(passed); ok {
+		if d.puttingOff(passed) {
 			order = passed
 		}
 	}
@@ -86,8 +95,7 @@ func (s *search) reduce(failed *Run) *reduction {
 		if len(order) == 0 { // was tried
 			return false
 		}
-		_, ok := d.puttingOff(order)
-		return ok
+		return d.puttingOff(order)
 	})
 	return d
 }
@@ -103,19 +111,22 @@ func released(run *Run) []uint32 {
 
 // puttingOff runs eager with the steps put off, and reports whether it fails in the same
 // way.
-func (d *reduction) puttingOff(order []uint32) (*schedule.Delayed, bool) {
+func (d *reduction) puttingOff(order []uint32) bool { return d.fails(schedule.NewDelayed(order)) }
+
+// fails runs a schedule with steps put off, keeps its token if that is simpler, and reports
+// whether it fails in the same way.
+func (d *reduction) fails(l *schedule.Delayed) bool {
 	if d.left <= 0 || d.limits.ended() != "" {
-		return nil, false
+		return false
 	}
 	d.left--
 	d.runs++
-	l := schedule.NewDelayed(order)
 	r := d.runLate(d.failed, d.failed.capacity, l)
 	if costly(r) {
 		d.left = 0
 	}
 	if r.froze || fingerprint(r) != d.want {
-		return l, false
+		return false
 	}
 	// Of the tokens with the fewest deviations the one with the fewest steps is kept.
 	held := schedule.Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.Holds(len(released(r)))}
@@ -127,7 +138,7 @@ func (d *reduction) puttingOff(order []uint32) (*schedule.Delayed, bool) {
 			d.best = r
 		}
 	}
-	return l, true
+	return true
 }
 
 // runLate runs a plan with steps put off at the level of a failed run. The run may have more
@@ -247,6 +258,8 @@ func fingerprint(run *Run) string {
 		return text + ": " + anonymous(run.err.Error())
 	case run.verdict == Panic:
 		return text + ": " + anonymous(run.why)
+	case run.verdict == Leak:
+		return text + ": " + anonymous(strings.Join(run.leaks, ", "))
 	}
 	return text
 }

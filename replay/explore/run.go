@@ -87,12 +87,13 @@ type outcome struct {
 	shape     string         // of a hang, see fingerprint
 	about     []*gate.Flight // the frames of a hang
 	err       error
-	late      bool // a timer alone ended an operation
-	cut       bool // the chooser ended it
-	stuck     bool // goroutines were left
-	froze     bool // the run was given up
-	busy      bool // the run was given up while a peer computed
-	retry     bool // undecided in a bubble, and real time may tell
+	late      bool     // a timer alone ended an operation
+	cut       bool     // the chooser ended it
+	stuck     bool     // goroutines were left
+	leaks     []string // where the goroutines of a leak stand
+	froze     bool     // the run was given up
+	busy      bool     // the run was given up while a peer computed
+	retry     bool     // undecided in a bubble, and real time may tell
 	stacks    []string
 	stood     []*Operation // unreturned operations
 	waits     []hang.Wait

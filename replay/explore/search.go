@@ -184,7 +184,7 @@ func (s *search) explore() Report {
 		})
 		return report
 	case s.leaks.runs > 0:
-		return s.report(s.leaks.first, s.leaks.at)
+		return s.leak()
 	}
 	var passed []Tried
 	for i := range min(n, done) {
@@ -299,6 +299,18 @@ func (s *search) fails(run *Run) bool {
 		s.leaks.at = s.done
 	}
 	return s.leaks.runs == s.plan.mostLeaks
+}
+
+// leak reports the first run that left goroutines behind, with a simpler schedule. Other
+// capacities are not tried: every run of a leak leaves more behind.
+func (s *search) leak() Report {
+	run := s.leaks.first
+	report := s.report(run, s.leaks.at)
+	s.limits = s.limits.within(aftermath)
+	if !costly(run) && s.limits.ended() == "" {
+		s.confirm(&report, run)
+	}
+	return report
 }
 
 // leaksAlone reports whether a run came to its end and left goroutines behind.

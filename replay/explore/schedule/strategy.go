@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/transport"
@@ -166,6 +167,7 @@ type Delayed struct {
 	order []uint32       // hashes of the put-off steps
 	rank  map[uint32]int // by hash: the index in order
 	since map[uint32]int // by hash: the step at which it was first enabled
+	grows bool           // a step that is not in order is put off behind all that are
 }
 
 // NewDelayed puts off the steps with these hashes.
@@ -177,8 +179,29 @@ func NewDelayed(order []uint32) *Delayed {
 	return d
 }
 
+// NewReplayed puts off every step: the steps of a run, in the run's order, and behind these
+// every other step. A run may end with steps enabled that it never released. Without grows
+// they would come first.
+func NewReplayed(order []uint32) *Delayed {
+	d := NewDelayed(slices.Clone(order))
+	d.grows = true
+	return d
+}
+
+// Order returns the hashes of the put-off steps, with those that came later.
+func (d *Delayed) Order() []uint32 { return d.order }
+
 // Choose is the Chooser.
 func (d *Delayed) Choose(at int, enabled []gate.Step) int {
+	if d.grows {
+		for _, s := range enabled {
+			h := uint32(s.Hash())
+			if _, off := d.rank[h]; !off {
+				d.rank[h] = len(d.order)
+				d.order = append(d.order, h)
+			}
+		}
+	}
 	best := -1
 	rank := len(d.order)
 	for i, s := range enabled {
