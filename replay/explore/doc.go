@@ -14,6 +14,9 @@
 //		}})
 //	}
 //
+// A message that an end must receive is awaited with [Run.ClientMustReceive] or
+// [Run.ServerMustReceive], without a timer of the test's own.
+//
 // A failure prints a [Token]. With the token in [Plan.Token] the test runs that schedule
 // alone: it fails before the fix, and passes or diverges after. A run that follows a token
 // makes the same choices or says where it diverged.
@@ -71,6 +74,7 @@
 //	search, exhaustive             the runs of a search, in their order; all orders
 //	run, loop                      a schedule: its operations and peers; its steps and verdict
 //	engine, freeze                 what keeps a run still; standstills that stacks show
+//	expected                       messages that an end must receive
 //	answers                        answers that change with the order
 //	reduce                         smaller schedules and sessions that fail alike
 //	nearest                        the steps of a failing schedule, and of the nearest passing one

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -268,6 +269,9 @@ func (r *Run) release(step gate.Step) {
 	r.gate.Round = len(r.steps)
 	r.tracer.BeforeGive(step)
 	r.gate.Release(step)
+	if len(r.expected) > 0 && step.Flight != nil && r.gate.Gives(step) {
+		r.receive(step.Flight)
+	}
 }
 
 // rest lets time pass when no step is enabled, and reports whether a frame or a call came.
@@ -321,15 +325,23 @@ func (r *Run) stand() {
 	}
 	notePeriodic(r)
 	r.verdict = word
+	missing := r.missing()
 	d := r.diagnose()
 	for _, note := range d.Closing {
 		r.note(note)
 	}
 	r.category = d.Category
 	r.why = d.Why
-	if doubt != "" {
+	switch {
+	case doubt != "":
 		r.category = ""
 		r.why = doubt
+	case missing != nil:
+		r.verdict = CheckFailed
+		r.category, r.why = missing.explain()
+		r.err = errors.New(r.why)
+		r.waits = slices.DeleteFunc(r.waits, func(wait hang.Wait) bool { return wait.Why == r.why })
+		r.note(fmt.Sprintf("nothing came in %s", r.passed()))
 	}
 	for _, h := range r.recorded {
 		for _, note := range h.Unsaid() {
@@ -349,7 +361,10 @@ func (r *Run) diagnose() hang.Diagnosis {
 	for _, op := range r.unfinished() {
 		facts := &hang.Operation{Name: op.name, Started: op.started || op.played, Goroutine: op.goroutine}
 		if before := op.heldBy(); before != nil {
-			facts.After = before.name
+			facts.After = before.phrase()
+		}
+		if op.expected != nil {
+			_, facts.Missing = op.expected.explain()
 		}
 		s.Operations = append(s.Operations, facts)
 	}

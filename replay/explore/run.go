@@ -52,6 +52,7 @@ type Run struct {
 	cancel   context.CancelFunc
 	ops      []*Operation
 	byName   map[string]*Operation
+	expected []*Expected
 	recorded []*halves.Recorded
 	modeled  []*halves.Modeled
 	returned int // operations
@@ -117,6 +118,7 @@ type Operation struct {
 	err       error
 	after     []*Operation // operations that must return first
 	last      bool         // after every other operation
+	expected  *Expected    // the operation stands for this message, or nil
 }
 
 // breakage is a panic of a goroutine that this package started.
@@ -171,6 +173,14 @@ func (op *Operation) After(names ...string) *Operation {
 func (op *Operation) AfterAll() *Operation {
 	op.last = true
 	return op
+}
+
+// phrase names the operation in a sentence.
+func (op *Operation) phrase() string {
+	if op.expected != nil {
+		return "that " + op.name
+	}
+	return "operation " + op.name
 }
 
 // heldBy returns an operation that must return first, or nil.
@@ -287,7 +297,7 @@ func (r *Run) unfinished() []*Operation {
 	for _, op := range r.ops {
 		switch {
 		case op.done:
-		case op.behind || op.played && !op.started:
+		case op.behind || op.played && !op.started && op.expected == nil:
 			behind = append(behind, op)
 		default:
 			ops = append(ops, op)

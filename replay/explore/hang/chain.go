@@ -24,7 +24,7 @@ type chain struct {
 // chainOf follows an operation.
 func (d *diagnosis) chainOf(op *Operation) *chain {
 	k := &chain{diagnosis: d}
-	if op.After != "" {
+	if op.After != "" || op.Missing != "" {
 		return k
 	}
 	if c := d.openCall(op); c != nil && c.Request.Taken > 0 && c.Open() {

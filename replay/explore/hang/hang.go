@@ -27,9 +27,10 @@ type Wait struct {
 // Operation is an operation of the run that has not returned.
 type Operation struct {
 	Name      string
-	After     string // the operation that must return first, or ""
+	After     string // what must happen first, such as operation call, or ""
 	Started   bool
-	Goroutine int // its number, in a traced run
+	Goroutine int    // its number, in a traced run
+	Missing   string // the operation stands for this message that an end must receive, or ""
 }
 
 // Scene is a run at rest, also during the diagnosis.
@@ -226,7 +227,10 @@ func (d *diagnosis) lostWhy(why string) string {
 func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why string, sure bool) {
 	who := "operation " + op.Name
 	if op.After != "" {
-		return "", []Wait{{Who: who, WaitsFor: "operation " + op.After, Why: "it comes after that one"}}, "", true
+		return "", []Wait{{Who: who, WaitsFor: op.After, Why: "it comes after that one"}}, "", true
+	}
+	if op.Missing != "" {
+		return "", []Wait{{Who: op.Name, Why: op.Missing}}, "", true
 	}
 	if !op.Started {
 		return "", []Wait{{Who: who, Why: "it has not been started"}}, "", true
@@ -535,7 +539,7 @@ func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) 
 	}
 	for _, op := range d.Operations {
 		c := d.openCall(op)
-		if c == nil {
+		if c == nil || op.Missing != "" {
 			continue
 		}
 		about = append(about, c.Request)

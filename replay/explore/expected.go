@@ -1,0 +1,164 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Expected is a message that an end must receive in every schedule. The run waits for it as for
+// an operation. If the run comes to rest without the message, the check has failed: no timer of
+// the test's own is needed, and none decides.
+type Expected struct {
+	op     *Operation
+	dir    transport.Direction
+	method string
+	target string // "": any
+	since  []*Operation
+}
+
+// ClientMustReceive adds a message that the client must read: a notification, or a request of
+// the server.
+//
+//	r.Op("update", func(ctx context.Context) error { return server.ResourceUpdated(ctx, uri) })
+//	r.ClientMustReceive("notifications/resources/updated").Since("update")
+//
+// An operation with AfterAll comes after the message. Only Setup may call it.
+func (r *Run) ClientMustReceive(method string) *Expected {
+	return r.mustReceive(transport.ServerToClient, method)
+}
+
+// ServerMustReceive adds a message that the server must read; see [Run.ClientMustReceive].
+func (r *Run) ServerMustReceive(method string) *Expected {
+	return r.mustReceive(transport.ClientToServer, method)
+}
+
+func (r *Run) mustReceive(dir transport.Direction, method string) *Expected {
+	name := fmt.Sprintf("the %s receives %s", dir.Receiver(), method)
+	for n := 2; r.byName[name] != nil; n++ {
+		name = fmt.Sprintf("the %s receives %s, number %d", dir.Receiver(), method, n)
+	}
+	e := &Expected{op: r.Op(name, nil), dir: dir, method: method}
+	e.op.played = true
+	e.op.expected = e
+	r.expected = append(r.expected, e)
+	return e
+}
+
+// Since lets only messages count that are read after the named operations, added before, have
+// begun. A message may have been sent before: it tells the receiver as well.
+func (e *Expected) Since(names ...string) *Expected {
+	for _, name := range names {
+		op := e.op.run.byName[name]
+		if op == nil || op == e.op {
+			panic(fmt.Sprintf("explore: %s: there is no operation %s before it", e.op.name, name))
+		}
+		e.since = append(e.since, op)
+	}
+	return e
+}
+
+// About lets only messages about a tool, a prompt or a resource count, by its name or URI.
+func (e *Expected) About(target string) *Expected {
+	e.target = target
+	return e
+}
+
+// notBegun returns an operation of Since that has not begun, or nil.
+func (e *Expected) notBegun() *Operation {
+	for _, op := range e.since {
+		if !op.started {
+			return op
+		}
+	}
+	return nil
+}
+
+// is reports whether a frame has the message.
+func (e *Expected) is(flight *gate.Flight) bool {
+	for _, m := range flight.Messages() {
+		target, _ := timeline.Target(m)
+		if m.Kind() != transport.Response && m.Method == e.method && (e.target == "" || e.target == target) {
+			return true
+		}
+	}
+	return false
+}
+
+// receive notes the expected messages of a frame that was just given. The gate is locked.
+func (r *Run) receive(flight *gate.Flight) {
+	for _, e := range r.expected {
+		if flight.Dir != e.dir || !e.is(flight) {
+			continue
+		}
+		if e.notBegun() == nil && !e.op.done {
+			e.op.done = true
+			r.returned++
+		}
+	}
+}
+
+// missing returns an expected message without which the run stands still, or nil if an
+// operation stands too. The gate is locked.
+func (r *Run) missing() (missing *Expected) {
+	for _, op := range r.ops {
+		switch {
+		case op.done || op.heldBy() != nil || op.played && !op.started && op.expected == nil:
+		case op.expected == nil:
+			return nil
+		case missing == nil:
+			missing = op.expected
+		}
+	}
+	return missing
+}
+
+// explain says where the message is, or that it was not sent. The gate is locked.
+func (e *Expected) explain() (category, why string) {
+	what := e.method
+	if e.target != "" {
+		what += fmt.Sprintf(" %q", e.target)
+	}
+	why = fmt.Sprintf("the %s must receive %s", e.dir.Receiver(), what)
+	if len(e.since) > 0 {
+		var names []string
+		for _, op := range e.since {
+			names = append(names, fmt.Sprintf("operation %s began", op.name))
+		}
+		why += ", after " + strings.Join(names, " and ")
+	}
+	if op := e.notBegun(); op != nil {
+		return "", why + ": operation " + op.name + " has not begun"
+	}
+	lane := e.op.run.gate.Lane(e.dir)
+	for _, f := range append(lane.Queue[:len(lane.Queue):len(lane.Queue)], lane.Waiting...) {
+		if !e.is(f) {
+			continue
+		}
+		why += fmt.Sprintf(": it is %s", lane.Where(f))
+		if lane.Last != nil && lane.Readers() == 0 {
+			return replay.Swallowed, why + fmt.Sprintf("; the %s's reader took %s at step %d and has not come back",
+				e.dir.Receiver(), lane.Last.Name, lane.Last.Given)
+		}
+		return replay.NeverSent, why
+	}
+	before := e.op.run.lastRead(e)
+	if before == 0 {
+		return replay.NeverSent, why + fmt.Sprintf(": the %s has sent none", e.dir.Sender())
+	}
+	return replay.NeverSent, why + fmt.Sprintf(": the %s has sent none since; the last was read at step %d", e.dir.Sender(), before)
+}
+
+// lastRead returns the step at which the message was last read, or 0.
+func (r *Run) lastRead(e *Expected) int {
+	for i := len(r.steps) - 1; i >= 0; i-- {
+		if s := r.steps[i]; s.Dir == e.dir && s.Flight != nil && s.Flight.Given == i+1 && e.is(s.Flight) {
+			return i + 1
+		}
+	}
+	return 0
+}
