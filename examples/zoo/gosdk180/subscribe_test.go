@@ -35,16 +35,16 @@ func TestResubscribe(t *testing.T) {
 			}).After("connect")
 			r.Op("update", func(ctx context.Context) error {
 				first, second := false, false
-				for m := range s.wrote { // all that the server has to say to the three
+				for !first || !second { // all that the server has to say to the three
+					m, err := next(ctx, s.wrote)
+					if err != nil {
+						return err
+					}
 					first = first || string(m.ID) == "2"
 					second = second || m.Method == "notifications/subscriptions/acknowledged" && strings.Contains(string(m.Params), `subscriptionId":3`)
-					if first && second {
-						break
-					}
 				}
 				s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
-				<-s.updated
-				return nil
+				return hear(ctx, s.updated)
 			}).After("connect")
 			s.closeLast(r)
 		}},
@@ -67,8 +67,7 @@ func TestSubscribeTooEarly(t *testing.T) {
 					return err
 				}
 				s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
-				<-s.updated
-				return nil
+				return hear(ctx, s.updated)
 			}).After("connect")
 			s.closeLast(r)
 		}},
@@ -93,8 +92,7 @@ func TestUnsubscribe(t *testing.T) {
 				s.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
 				<-ended
 				s.server.RemoveTools("greet")
-				<-changed
-				return nil
+				return hear(ctx, changed)
 			}).After("connect")
 			s.closeLast(r)
 		}},
@@ -230,7 +228,7 @@ func TestServerPings(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				time.Sleep(time.Hour)
+				time.Sleep(3 * time.Minute)
 				return session.Close()
 			})
 		}},
@@ -254,7 +252,7 @@ func TestStuckClient(t *testing.T) {
 			s := connect(r, server, newClient(&mcp.ClientOptions{
 				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
 			}))
-			r.Op("change", func(context.Context) error { server.RemoveTools("greet"); <-changed; return nil }).After("connect")
+			r.Op("change", func(ctx context.Context) error { server.RemoveTools("greet"); return hear(ctx, changed) }).After("connect")
 			r.Op("close", func(context.Context) error { return s.client.Close() }).AfterAll()
 		}},
 		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation change"}}},
@@ -302,9 +300,31 @@ func subscribe(r *explore.Run, opts *mcp.ClientOptions) *subscribed {
 	return s
 }
 
-// closeLast closes the client behind all else: a goroutine of each listen would be left.
+// closeLast closes the client behind all else, or at the end of a run that hangs: a
+// goroutine of each listen would be left.
 func (s *subscribed) closeLast(r *explore.Run) {
 	r.Op("close", func(context.Context) error { return s.session.Close() }).AfterAll()
+	r.Go(func(ctx context.Context) {
+		<-ctx.Done()
+		if s.session != nil {
+			s.session.Close()
+		}
+	})
+}
+
+// hear waits for a notification until the run is over.
+func hear(ctx context.Context, heard <-chan bool) error {
+	_, err := next(ctx, heard)
+	return err
+}
+
+func next[T any](ctx context.Context, from <-chan T) (value T, err error) {
+	select {
+	case value = <-from:
+		return value, nil
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
 }
 
 // after is a middleware that says when it has handled a message of the method.

@@ -25,7 +25,7 @@ func TestResumeTwice(t *testing.T) {
 	zoo.Case{
 		Name: "go-sdk resume forgets its event",
 		SDK:  mcp.NewClient,
-		Plan: explore.Plan{Schedules: 3, Setup: func(r *explore.Run) {
+		Plan: explore.Plan{Capacities: []explore.Capacity{{}}, Schedules: 1, Shrink: -1, Setup: func(r *explore.Run) {
 			server := newServer()
 			server.AddTool(&mcp.Tool{Name: "work", InputSchema: map[string]any{"type": "object"}},
 				func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -60,7 +60,7 @@ func TestSessionTimeout(t *testing.T) {
 	zoo.Case{
 		Name: "go-sdk SessionTimeout cannot close",
 		SDK:  mcp.NewServer,
-		Plan: explore.Plan{Schedules: 3, Setup: func(r *explore.Run) {
+		Plan: explore.Plan{Capacities: []explore.Capacity{{}}, Schedules: 1, Shrink: -1, Setup: func(r *explore.Run) {
 			server := newServer()
 			server.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}},
 				func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -71,11 +71,11 @@ func TestSessionTimeout(t *testing.T) {
 			network := &cable{RoundTripper: web.Transport}
 			calling, gone := context.WithCancel(r.Context())
 			client := newClient(&mcp.ClientOptions{
-				ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					network.cut.Store(true)
 					gone()
-					<-ctx.Done()
-					return nil, ctx.Err()
+					<-r.Context().Done()
+					return nil, r.Context().Err()
 				},
 			})
 			r.Op("leave", func(ctx context.Context) error {
