@@ -93,7 +93,7 @@ func TestFlush(t *testing.T) {
 // TestFlushShorter: what a server has lost after it was acknowledged is appended again, wherever its
 // log ends.
 func TestFlushShorter(t *testing.T) {
-	for _, left := range []int{0, 1, 63, 64, 150, 299} {
+	for _, left := range []int{0, 1, batchEvents - 1, batchEvents, 270, 299} {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer()
 			local := newLocal()
@@ -126,7 +126,7 @@ func TestShorterTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		local := newLocal()
-		events := testLog(1, 300, true)
+		events := testLog(1, 2*batchEvents, true)
 		record(t, local, events)
 		o := New(local, server.open, Options{Uptime: func() (string, time.Duration) { return "", 0 }})
 		for _, want := range []Fate{Sent, Waits, Sent, Freed} {
@@ -140,7 +140,7 @@ func TestShorterTwice(t *testing.T) {
 			<-time.After(time.Hour)
 			switch {
 			case want == Sent && server.fault == nil:
-				server.shorten(t, 100)
+				server.shorten(t, batchEvents/2)
 				appends := 0
 				server.setFault(func(call string) fault {
 					if call == "append" {
@@ -271,7 +271,7 @@ func TestFlushFaults(t *testing.T) {
 					server := newServer()
 					local := newLocal()
 					for i := range 3 {
-						record(t, local, testLog(i, 100, true))
+						record(t, local, testLog(i, batchEvents+36, true))
 					}
 					n := 0
 					server.setFault(func(name string) fault {
@@ -309,7 +309,7 @@ func TestFlushFaults(t *testing.T) {
 						t.Errorf("flush: %v", err)
 					}
 					for i := range 3 {
-						wantShared(t, server.now(), testID(i), testLog(i, 100, true))
+						wantShared(t, server.now(), testID(i), testLog(i, batchEvents+36, true))
 						if !local.state(testID(i)).Complete && !slices.Contains(local.released, testID(i)) {
 							t.Errorf("session %d is not complete", i)
 						}

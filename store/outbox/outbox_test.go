@@ -41,7 +41,9 @@ func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		o := New(newLocal(), server.open, Options{})
-		events := testLog(1, 300, true)
+		const small = 4 + 2*batchEvents + 1 // events before the large one
+		const all = small + 2 + 2*batchEvents + 37
+		events := testLog(1, all, true)
 		p := mustSpool(t, o, events[0])
 		appends := 0
 		pass := func(d time.Duration, want int, upto int) {
@@ -63,20 +65,20 @@ func TestBatches(t *testing.T) {
 		mustWrite(t, p, events[3:4]...)
 		pass(49*time.Millisecond, 0, 1)
 		pass(time.Millisecond, 1, 4)
-		mustWrite(t, p, events[4:4+2*batchEvents+1]...)
-		pass(0, 2, 4+2*batchEvents)
-		pass(time.Hour, 1, 4+2*batchEvents+1)
-		large := events[133]
+		mustWrite(t, p, events[4:small]...)
+		pass(0, 2, small-1)
+		pass(time.Hour, 1, small)
+		large := events[small]
 		large.Payload = bytes.Repeat([]byte("x"), batchBytes)
-		events[133] = large
-		mustWrite(t, p, events[133:135]...)
-		pass(0, 1, 134)
-		pass(time.Second, 1, 135)
-		mustWrite(t, p, events[135:]...)
+		events[small] = large
+		mustWrite(t, p, events[small:small+2]...)
+		pass(0, 1, small+1)
+		pass(time.Second, 1, small+2)
+		mustWrite(t, p, events[small+2:]...)
 		mustClose(t, p)
-		pass(0, 3, 300) // the end of a log leaves at once
+		pass(0, 3, all) // the end of a log leaves at once
 		mustClose(t, o)
-		if got := o.Stats(); got.EventsAcknowledged != 300 || got.EventsWaiting != 0 || got.BytesWaiting != 0 || got.Retries != 0 {
+		if got := o.Stats(); got.EventsAcknowledged != all || got.EventsWaiting != 0 || got.BytesWaiting != 0 || got.Retries != 0 {
 			t.Errorf("stats %+v", got)
 		}
 	})
