@@ -126,6 +126,7 @@ func (r *Run) session() {
 	defer r.gate.Unlock()
 	r.judgePanic()
 	r.broken = breaches(r)
+	r.unheeded = append(hang.Unheeded(r.gate, r.live), r.tracer.Cancelled()...)
 	if r.verdict != Pass {
 		r.gate.Admit()
 		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.record()

@@ -273,8 +273,12 @@ func (r Report) failureText(b *strings.Builder) {
 		writeList(b, "who waits for whom", []string{strings.Join(r.Chain, "\n-> ")}, 1)
 	}
 	var broken []string
-	for _, v := range r.Broken {
-		broken = append(broken, fmt.Sprintf("step %d, %s\n  %v", v.Step, v.Frame, v))
+	for i, v := range r.Broken {
+		text := fmt.Sprintf("step %d, %s\n  %v", v.Step, v.Frame, v)
+		if i == 0 && len(v.Code) > 0 {
+			text += "\n  written at\n    " + strings.Join(v.Code, "\n    ")
+		}
+		broken = append(broken, text)
 	}
 	writeList(b, "rules broken", broken, 5)
 	if r.Slack != "" {

@@ -100,6 +100,7 @@ type outcome struct {
 	waits     []hang.Wait
 	chain     []string
 	broken    []gate.Breach // rules, by live ends
+	unheeded  []string      // cancellations that a live end read, and went on
 	sequence  []string
 	recording []store.Event
 	schedule  []ScheduleStep // of a run that failed, or keeps them

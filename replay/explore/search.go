@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/halves"
+	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/order"
@@ -27,7 +28,8 @@ type search struct {
 	seen    *schedule.Tally
 	begin   time.Time
 	done    int             // schedules
-	warned  map[string]bool // rules with a note
+	warned  map[string]bool // rules and cancellations with a note
+	looked  int             // runs repeated to see whether cancelled work goes on
 	answers comparison
 	parser  gate.Parser
 	skipped halves.Skipped
@@ -203,7 +205,7 @@ func (s *search) report(run *Run, schedules int) Report {
 		Level: run.level, Engine: run.kind, Capacity: run.capacity, Schedules: schedules, Steps: len(run.steps),
 		Waits: run.waits, Sequence: run.sequence, Stacks: run.stacks,
 		Token: run.asToken().String(), Events: run.recording,
-		Coverage: s.seen.Coverage(), Leaked: run.stuck, Busy: run.busy, Notes: slices.Clone(run.notes), Err: run.err,
+		Coverage: s.seen.Coverage(), Leaked: run.stuck, Busy: run.busy, Notes: slices.Concat(run.notes, run.unheeded), Err: run.err,
 	}
 	if run.follower != nil {
 		report.Choices = run.follower.Turns
@@ -367,6 +369,7 @@ func (s *search) remark(run *Run) {
 			s.notes = append(s.notes, note+", at "+run.capacity.String())
 		}
 	}
+	s.remarkCancelled(run)
 	for _, b := range run.broken {
 		if key := b.Rule + b.Title; b.Severity == order.Warning && !s.warned[key] {
 			if s.warned == nil {
@@ -374,6 +377,26 @@ func (s *search) remark(run *Run) {
 			}
 			s.warned[key] = true
 			s.notes = append(s.notes, b.String())
+		}
+	}
+}
+
+// remarkCancelled keeps a note of each kind of request that an end went on with after it had read
+// the cancellation. Where no result tells, a run is made again to look at the stacks.
+func (s *search) remarkCancelled(run *Run) {
+	const mostLooks = 3
+	notes := run.unheeded
+	if run.verdict == Pass && !run.cut && s.looked < mostLooks && hang.Undone(run.gate, run.live) {
+		s.looked++
+		notes = append(slices.Clone(notes), s.rerun(run.asToken(), true).unheeded...)
+	}
+	for _, note := range notes {
+		if key := anonymous(note); !s.warned[key] {
+			if s.warned == nil {
+				s.warned = map[string]bool{}
+			}
+			s.warned[key] = true
+			s.notes = append(s.notes, note+", at "+run.capacity.String())
 		}
 	}
 }

@@ -214,7 +214,7 @@ func TestExploreClose(t *testing.T) {
 		"during sampling": {closeDuringSampling, explore.LostAnswer, []string{
 			"waits for  mcp.(*ClientSession).Close to return",
 			`its end waits for the response to tools/call "count" by call#1, and owes the response to sampling/createMessage#1`,
-			", has not answered it, and is closing since step ", "the client's Close waits for the response to tools/call",
+			"the client read sampling/createMessage#1 at step ", "its handler has returned, but no response was written; the client's end is closing since step ", "the client's Close waits for the response to tools/call",
 		}, []string{"waits for  response to sampling", "it has sent no request"}},
 		"in a handler": {closeInHandler, explore.BlockedHandler, []string{
 			"the handler of notifications/tools/list_changed stands at [chan receive] jsonrpc2.(*Connection).wait conn.go:",

@@ -37,6 +37,8 @@ type Call struct {
 	Response  *Flight
 	Cancelled bool // the sender sent a cancellation
 	Listen    bool // the request stays open, and need not be answered
+	// Cancellation is the frame of the first cancellation, or nil.
+	Cancellation *Flight
 
 	id json.RawMessage
 }
@@ -165,6 +167,9 @@ func (n *Namer) notification(flight *Flight, message *transport.Message, about s
 		c = n.index.Named(flight.Dir, mcp.KeyOf(transport.Member(message.Params, mcp.MemberRequestID)))
 		if c != nil {
 			c.Cancelled = true
+			if c.Cancellation == nil {
+				c.Cancellation = flight
+			}
 		}
 	default:
 		return about

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"io"
+	"path"
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/order"
@@ -110,6 +111,9 @@ type Breach struct {
 	order.Violation
 	Frame string `json:"frame"` // its content name, with its direction
 	Step  int    `json:"step"`  // of its take
+	// Code is where the frame was written, in a traced gate: function and file:line of the
+	// writer's goroutine, the innermost first.
+	Code []string `json:"code,omitempty"`
 }
 
 // Steps appends the steps that may be released: points, then kinds in their order, client
@@ -207,7 +211,7 @@ func (g *Gate) take(lane *Lane, flight *Flight) {
 	lane.Queue = append(lane.Queue, flight)
 	if g.options.Rules != nil {
 		for _, v := range g.options.Rules.Send(flight.Dir, flight.said.Parsed, flight.known) {
-			g.Breaches = append(g.Breaches, Breach{v, flight.Dir.String() + " " + flight.Name, flight.Taken})
+			g.Breaches = append(g.Breaches, Breach{v, flight.Dir.String() + " " + flight.Name, flight.Taken, flight.code()})
 		}
 	}
 	if lane.Cap == 0 { // hand to hand
@@ -216,6 +220,14 @@ func (g *Gate) take(lane *Lane, flight *Flight) {
 	if !g.options.Split {
 		lane.ack(flight)
 	}
+}
+
+// code lists where the frame was written, the innermost function first.
+func (f *Flight) code() (list []string) {
+	for _, call := range slices.Backward(f.Wrote[:max(len(f.Wrote)-1, 0)]) { // the last is the look itself
+		list = append(list, path.Base(call.Function)+" "+call.Line)
+	}
+	return list
 }
 
 // give hands the first queued frame to the reader that waits longest, and tells the rules.

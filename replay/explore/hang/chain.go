@@ -139,13 +139,18 @@ func (k *chain) debt(call *gate.Call, owes string, dir transport.Direction) {
 // calls.
 func (k *chain) throughClose(call *gate.Call, closing *closer) {
 	end := closing.dir.Sender()
-	text := fmt.Sprintf("the %s read %s at step %d, has not answered it, and %v", end, call.Name, call.Request.Given, closing)
+	text := fmt.Sprintf("the %s read %s at step %d and has not answered it", end, call.Name, call.Request.Given)
+	if k.handlerReturned(call) {
+		text = fmt.Sprintf("the %s read %s at step %d, and its handler has returned, but no response was written",
+			end, call.Name, call.Request.Given)
+	}
+	text += fmt.Sprintf("; the %s's end %v", end, closing)
 	own := k.awaitedBy(closing)
 	if own == nil {
 		k.closed = append(k.closed, text)
 		return
 	}
-	k.closed = append(k.closed, text+": that waits for the response to "+own.Name)
+	k.closed = append(k.closed, text+", and that waits for the response to "+own.Name)
 	if k.link(closing, fmt.Sprintf("the %s's Close waits for the response to %s", end, own.Name)) {
 		k.call(own)
 	}

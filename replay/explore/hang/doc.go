@@ -13,6 +13,7 @@
 //
 //	hang     the scene, the category, and what each operation waits for
 //	chain    the chain of waits
+//	cancelled  work that goes on after its cancellation
 //	closing  the ends that are closing, and what their Close waits for
 //	pool     handlers that are all taken
 //	trace    what the stacks of a traced run add

@@ -189,7 +189,7 @@ func (d *diagnosis) explain() (category, why string) {
 // lostWhy completes the sentence on a response that was not sent, or has another id.
 func (d *diagnosis) lostWhy(why string) string {
 	if k := d.chain; k != nil && len(k.closed) > 0 {
-		return strings.Join(k.closed, "; ")
+		return strings.Join(k.closed, ". And ")
 	}
 	if k := d.chain; k != nil && k.ends != "" && !k.cyclic && !k.stuck { // the last call is read and not answered
 		calls := k.calls()
@@ -411,6 +411,9 @@ func (d *diagnosis) debtWait(call *gate.Call) Wait {
 		w.Why += "; it has asked " + inner.Name + " since"
 		w.BlockedAt = d.asker(inner)
 	}
+	if d.handlerReturned(call) {
+		w.Why += "; its handler has returned since, and no response was written"
+	}
 	if d.pool != nil && call == d.pool.next {
 		w.Why += "; no handler has begun for it"
 		w.BlockedAt = d.pool.place.String()
@@ -419,6 +422,12 @@ func (d *diagnosis) debtWait(call *gate.Call) Wait {
 		w.BlockedAt = d.all.Place(d.worker(call)).String()
 	}
 	return w
+}
+
+// handlerReturned reports whether a handler was seen at work on a request without response,
+// and is not there any more.
+func (d *diagnosis) handlerReturned(call *gate.Call) bool {
+	return d.Tracer != nil && len(d.all) > 0 && d.Tracer.began[call.Request] > 0 && d.worker(call) == 0
 }
 
 // asker says where the sender of a request stands, or the sender's parent.

@@ -297,7 +297,11 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		d.waits = append(d.waits, Wait{Who: name, BlockedAt: h.Place.String(),
 			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, f.Given)})
 	}
-	said = append(said, why)
+	if d.chain != nil && len(d.chain.closed) > 0 { // the cause comes first
+		said = slices.Insert(said, 0, why)
+	} else {
+		said = append(said, why)
+	}
 	for _, c := range d.closers {
 		if !strings.Contains(strings.Join(said, "; "), c.function) {
 			said = append(said, fmt.Sprintf("the %s's end %v: %s", c.dir.Sender(), &c, d.closeWhy(c.dir)))
