@@ -43,13 +43,13 @@ func TestResubscribe(t *testing.T) {
 					first = first || string(m.ID) == "2"
 					second = second || m.Method == "notifications/subscriptions/acknowledged" && strings.Contains(string(m.Params), `subscriptionId":3`)
 				}
-				s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
-				return hear(ctx, s.updated)
+				return s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 			}).After("connect")
+			r.ClientMustReceive("notifications/resources/updated").Since("update")
 			s.closeLast(r)
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0":     {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation update", "subscriptions/listen"}},
+			"v1.8.0":     {Verdict: explore.CheckFailed, Category: explore.NeverSent, Says: []string{"the client must receive notifications/resources/updated", "subscriptions/listen"}},
 			"v1.8.0+fix": {},
 		},
 	}.Run(t)
@@ -63,15 +63,15 @@ func TestSubscribeTooEarly(t *testing.T) {
 		Plan: explore.Plan{Capacities: []explore.Capacity{{C2S: 1, S2C: 1}}, Setup: func(r *explore.Run) {
 			s := subscribe(r, nil)
 			r.Op("subscribe", func(ctx context.Context) error {
-				if err := s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
-					return err
-				}
-				s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
-				return hear(ctx, s.updated)
+				return s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
 			}).After("connect")
+			r.Op("update", func(ctx context.Context) error {
+				return s.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+			}).After("subscribe")
+			r.ClientMustReceive("notifications/resources/updated").Since("update")
 			s.closeLast(r)
 		}},
-		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation subscribe"}}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.CheckFailed, Category: explore.NeverSent, Says: []string{"the client must receive notifications/resources/updated"}}},
 	}.Run(t)
 }
 
@@ -81,22 +81,19 @@ func TestUnsubscribe(t *testing.T) {
 		Name: "go-sdk 1275 Unsubscribe ends all",
 		SDK:  mcp.NewServer,
 		Plan: explore.Plan{Setup: func(r *explore.Run) {
-			changed := make(chan bool, 9)
-			s := subscribe(r, &mcp.ClientOptions{
-				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
-			})
+			s := subscribe(r, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {}})
 			ended := make(chan bool, 2)
 			s.server.AddReceivingMiddleware(after("subscriptions/listen", ended))
 			r.Op("subscribe", func(ctx context.Context) error {
 				s.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
 				s.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
-				<-ended
-				s.server.RemoveTools("greet")
-				return hear(ctx, changed)
+				return hear(ctx, ended)
 			}).After("connect")
+			r.Op("change", func(context.Context) error { s.server.RemoveTools("greet"); return nil }).After("subscribe")
+			r.ClientMustReceive("notifications/tools/list_changed").Since("change")
 			s.closeLast(r)
 		}},
-		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation subscribe"}}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.CheckFailed, Category: explore.NeverSent, Says: []string{"the client must receive notifications/tools/list_changed"}}},
 	}.Run(t)
 }
 
@@ -248,14 +245,12 @@ func TestStuckClient(t *testing.T) {
 			if _, err := server.Connect(r.Context(), stuck, nil); err != nil {
 				panic(err)
 			}
-			changed := make(chan bool, 1)
-			s := connect(r, server, newClient(&mcp.ClientOptions{
-				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
-			}))
-			r.Op("change", func(ctx context.Context) error { server.RemoveTools("greet"); return hear(ctx, changed) }).After("connect")
+			s := connect(r, server, newClient(&mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {}}))
+			r.Op("change", func(context.Context) error { server.RemoveTools("greet"); return nil }).After("connect")
+			r.ClientMustReceive("notifications/tools/list_changed").Since("change")
 			r.Op("close", func(context.Context) error { return s.client.Close() }).AfterAll()
 		}},
-		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.Hang, Category: explore.NeverSent, Says: []string{"operation change"}}},
+		Want: map[string]zoo.Want{"v1.8.0": {Verdict: explore.CheckFailed, Category: explore.NeverSent, Says: []string{"the client must receive notifications/tools/list_changed"}}},
 	}.Run(t)
 }
 
@@ -264,14 +259,13 @@ type subscribed struct {
 	server        *mcp.Server
 	serverSession *mcp.ServerSession
 	client        *mcp.Client
-	session       *mcp.ClientSession // from the operation "connect" on
-	updated       chan bool
+	session       *mcp.ClientSession     // from the operation "connect" on
 	wrote         chan transport.Message // what the server has written
 }
 
 // subscribe adds the operation "connect".
 func subscribe(r *explore.Run, opts *mcp.ClientOptions) *subscribed {
-	s := &subscribed{updated: make(chan bool, 9), wrote: make(chan transport.Message, 99)}
+	s := &subscribed{wrote: make(chan transport.Message, 99)}
 	s.server = mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
@@ -287,7 +281,7 @@ func subscribe(r *explore.Run, opts *mcp.ClientOptions) *subscribed {
 	if opts == nil {
 		opts = &mcp.ClientOptions{}
 	}
-	opts.ResourceUpdatedHandler = func(context.Context, *mcp.ResourceUpdatedNotificationRequest) { s.updated <- true }
+	opts.ResourceUpdatedHandler = func(context.Context, *mcp.ResourceUpdatedNotificationRequest) {}
 	s.client = newClient(opts)
 	var err error
 	if s.serverSession, err = s.server.Connect(r.Context(), gosdk.Transport(&watched{r.Server(), s.wrote}), nil); err != nil {
