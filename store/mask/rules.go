@@ -21,6 +21,7 @@ type ruleTable struct {
 	words    map[string]map[string]bool // sets of words, by their names
 	patterns map[string]func() *regexp.Regexp
 	keywords [1 << 15][]keyword         // by hash3: words to find in a text
+	hashes   [1 << 15 / 64]uint64       // a bit for each hash3 that has keywords
 	fields   map[string]map[string]zone // by the kind of payload and JSON pointer
 }
 
@@ -80,6 +81,8 @@ func (t *ruleTable) add(line string) {
 				p.back, _ = strconv.Atoi(value) // the table is part of the program
 			case "accept":
 				p.accept = accepting[value]
+			case "digits":
+				p.digits, _ = strconv.Atoi(value)
 			}
 		}
 		words, pattern, _ := strings.Cut(rest, " : ")
@@ -106,8 +109,13 @@ func (t *ruleTable) keyword(rule, word string, phrase *phrase) {
 	first := hash3(padded[0], padded[1], padded[2])
 	for h := first; h < first+1<<(5*max(0, 3-len(word))); h++ {
 		t.keywords[h] = append(t.keywords[h], keyword{word, rule, phrase})
+		t.hashes[h/64] |= 1 << (h % 64)
 	}
 }
+
+// begins reports whether words have this hash3. It looks at 4 KiB, which stay in the processor's first
+// cache, where the table of the words does not.
+func (t *ruleTable) begins(hash int) bool { return t.hashes[hash/64]&(1<<(hash%64)) != 0 }
 
 // accepting are the functions that rules.txt names with accept=.
 var accepting = map[string]func(t *ruleTable, secret string) bool{

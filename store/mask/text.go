@@ -21,7 +21,11 @@ func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
 // text returns the edits of a text by the built-in rules.
 func (m *Masker) text(data []byte) (edits []edit) {
 	for i := 0; i+3 <= len(data); i++ {
-		for _, k := range m.rules.keywords[hash3(data[i], data[i+1], data[i+2])] {
+		hash := hash3(data[i], data[i+1], data[i+2])
+		if !m.rules.begins(hash) {
+			continue
+		}
+		for _, k := range m.rules.keywords[hash] {
 			if i+len(k.word) > len(data) || !bytes.EqualFold(data[i:i+len(k.word)], []byte(k.word)) {
 				continue
 			}
@@ -76,11 +80,15 @@ type phrase struct {
 	accept  func(t *ruleTable, secret string) bool // nil: any
 	back    int                                    // how far before the word the pattern may begin
 	long    bool                                   // it may go on to the end of the text
+	digits  int                                    // at least so many stand at the word, in groups
 }
 
 // find looks for the phrase around a word. A phrase that begins before the word begins in the
 // same run of bytes without a blank.
 func (p *phrase) find(t *ruleTable, data []byte, at int) (from, to int) {
+	if p.digits > 0 && !hasDigits(data[at:], p.digits) {
+		return 0, 0
+	}
 	begin, most := at, 1
 	if p.back > 0 {
 		begin = max(0, at-p.back)
@@ -99,6 +107,21 @@ func (p *phrase) find(t *ruleTable, data []byte, at int) (from, to int) {
 		}
 	}
 	return 0, 0
+}
+
+// hasDigits reports whether a text begins with so many digits, with blanks and hyphens between them.
+func hasDigits(data []byte, want int) bool {
+	for _, c := range data {
+		switch {
+		case c >= '0' && c <= '9':
+			if want--; want == 0 {
+				return true
+			}
+		case c != ' ' && c != '-':
+			return false
+		}
+	}
+	return false
 }
 
 // afterEscape reports whether the letter before i belongs to an escape (\n) or a colour.
