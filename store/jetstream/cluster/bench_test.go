@@ -19,6 +19,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jetstream"
+	"github.com/mcprec/mcprec/store/mask"
 	"github.com/mcprec/mcprec/store/outbox"
 )
 
@@ -90,29 +91,42 @@ func processorTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkShip ships 2 kB events at three replicas, from one recorder process with eight sessions.
+// BenchmarkShip ships 2 kB events at three replicas, from one recorder process with eight sessions: masked,
+// as mcprec record does, and as they are.
 func BenchmarkShip(b *testing.B) {
-	c := Start(b, Options{Nodes: 3})
-	openStore(b, c.DirectURL(stream, "")) // makes the streams
-	task, err := json.Marshal(shipTask{Folder: b.TempDir(), URL: c.DirectURL(stream, ""), Sessions: 8, Events: 25_000})
-	if err != nil {
-		b.Fatal(err)
+	const sessions, events = 8, 25_000
+	for name, masked := range map[string]bool{"masked": true, "plain": false} {
+		b.Run(name, func(b *testing.B) {
+			c := Start(b, Options{Nodes: 3})
+			openStore(b, c.DirectURL(stream, "")) // makes the streams
+			task, err := json.Marshal(shipTask{Folder: b.TempDir(), URL: c.DirectURL(stream, ""), Sessions: sessions, Events: events, Masked: masked})
+			if err != nil {
+				b.Fatal(err)
+			}
+			before := nodesUsed(c)
+			process, said := startBinary(b, os.Args[0], shipperEnv, string(task))
+			rate, memory, used := <-said, <-said, <-said
+			if err := process.Wait(); err != nil {
+				b.Fatal(err)
+			}
+			state := c.WaitCurrent(stream)
+			b.ReportMetric(float64(rate), "events/s")
+			b.ReportMetric(float64(memory)/1024, "recorder-MiB")
+			b.ReportMetric(float64(used)/1000, "recorder-cpu-us/event")
+			b.ReportMetric((nodesUsed(c)-before).Seconds()*1e6/(sessions*events), "nodes-cpu-us/event")
+			b.ReportMetric(float64(state.Bytes)/(sessions*events), "stored-B/event")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
-	process, said := startBinary(b, os.Args[0], shipperEnv, string(task))
-	rate, memory, used := <-said, <-said, <-said
-	if err := process.Wait(); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(rate), "events/s")
-	b.ReportMetric(float64(memory)/1024, "recorder-MiB")
-	b.ReportMetric(float64(used)/1000, "recorder-cpu-us/event")
-	state := c.WaitCurrent(stream)
-	b.ReportMetric(float64(state.Bytes)/(8*25_000), "stored-B/event")
+}
+
+// nodesUsed returns the processor time that the nodes have used.
+func nodesUsed(c *Cluster) (sum time.Duration) {
 	for _, node := range c.Nodes {
-		memory, processor := node.Usage()
-		b.Logf("node %s: %d MiB, %v of processor time", node.Name, memory>>20, processor)
+		_, used := node.Usage()
+		sum += used
 	}
-	b.ReportMetric(0, "ns/op")
+	return sum
 }
 
 // BenchmarkList lists the newest 100 of 50,000 sessions, and reads the heads and the events of 200 that
@@ -227,13 +241,9 @@ func BenchmarkRecorders(b *testing.B) {
 	for _, o := range outboxes {
 		acknowledged(b, o)
 	}
-	usage := func() (node, own time.Duration) {
-		for _, n := range c.Nodes {
-			_, used := n.Usage()
-			node += used
-		}
+	usage := func() (nodes, own time.Duration) {
 		_, own = Usage(b, os.Getpid())
-		return node, own
+		return nodesUsed(c), own
 	}
 	nodesBefore, ownBefore := usage()
 	before := c.WaitCurrent(stream)
@@ -290,6 +300,7 @@ type shipTask struct {
 	Folder, URL string
 	Sessions    int
 	Events      int // in each
+	Masked      bool
 }
 
 // runShipper records with the shared store out of reach, and ships then.
@@ -307,6 +318,16 @@ func runShipper(text string) error {
 		return err
 	}
 	within := make(chan struct{}) // closed when the shared store is in reach
+	options := outbox.Options{Target: target.URL(), CloseBudget: patience}
+	if task.Masked {
+		options.Mask = func(header store.Header) (func(store.Event) store.Event, error) {
+			masker, err := mask.New(make([]byte, 32), mask.Rules{})
+			if err != nil {
+				return nil, err
+			}
+			return masker.Of(header).Session().Event, nil
+		}
+	}
 	o := outbox.New(local, func(ctx context.Context) (outbox.Shared, error) {
 		select {
 		case <-within:
@@ -314,7 +335,7 @@ func runShipper(text string) error {
 			return nil, ctx.Err()
 		}
 		return jetstream.Open(ctx, target)
-	}, outbox.Options{Target: target.URL(), CloseBudget: patience})
+	}, options)
 	for range task.Sessions {
 		r := newSession(newID())
 		if r.spool, err = o.Spool(context.Background(), r.events[0]); err != nil {
