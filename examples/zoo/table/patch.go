@@ -16,8 +16,8 @@ import (
 // SDK's module with the patches that the file fixed.txt of dir names, and a go.mod that
 // takes it. It returns the path of that go.mod.
 //
-// Both are in the folder bin/zoo, so that the go command's cache knows them the next
-// time, and a test can be run by hand with this go.mod.
+// Both are in the folder mcprec-zoo of the user's cache, so that the go command knows
+// them the next time, and no tool takes them for the project's.
 func patched(dir string) (modfile string, err error) {
 	sdk, patches, err := readFixes(filepath.Join(dir, "fixed.txt"))
 	if err != nil {
@@ -31,8 +31,12 @@ func patched(dir string) (modfile string, err error) {
 	if err != nil {
 		return "", err
 	}
-	bin := filepath.Join(top, "bin", "zoo")
-	fixed := filepath.Join(bin, filepath.Base(place)+zoo.Patched)
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	cache = filepath.Join(cache, "mcprec-zoo")
+	fixed := filepath.Join(cache, filepath.Base(place)+zoo.Patched)
 	if err := copyModule(fixed, place); err != nil {
 		return "", err
 	}
@@ -41,7 +45,7 @@ func patched(dir string) (modfile string, err error) {
 			return "", err
 		}
 	}
-	modfile = filepath.Join(bin, filepath.Base(dir)+".mod")
+	modfile = filepath.Join(cache, filepath.Base(dir)+".mod")
 	for from, to := range map[string]string{"go.mod": modfile, "go.sum": strings.TrimSuffix(modfile, ".mod") + ".sum"} {
 		text, err := os.ReadFile(filepath.Join(dir, from))
 		if err != nil {
