@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"replay/surface":          {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
 	"replay/diff":             {"transport", "transport/mcp", "store", "replay/timeline", "replay/match", "replay/phrase"},
 	"replay/explore":          {"transport", "transport/mcp", "store", "replay", "replay/timeline", "replay/match", "replay/order", "replay/explore/gate", "replay/explore/halves", "replay/explore/schedule", "replay/explore/hang", "replay/explore/stacks", "replay/explore/shrink", "replay/phrase"},
+	"replay/external/quiet":   nil,
 	"replay/explore/gate":     {"transport", "transport/mcp", "replay/timeline", "replay/order", "replay/explore/stacks", "replay/phrase"},
 	"replay/explore/schedule": {"transport", "replay", "replay/explore/gate", "replay/phrase"},
 	"replay/explore/stacks":   {"replay/phrase"},

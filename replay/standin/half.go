@@ -260,6 +260,14 @@ func (h *half) Place(n int) (place, first int) {
 	return -1, h.written
 }
 
+// Seq returns the event number of frame n, counted as for Wrote; 0: it is not of the recording.
+func (h *half) Seq(n int) uint64 {
+	if f := h.out[n]; f != nil {
+		return f.seq
+	}
+	return 0
+}
+
 // Verdicts returns the verdict on each message of the live end, as if the session ended now:
 // in recorded order, extra messages where they came.
 func (h *half) Verdicts() []match.StepVerdict {

@@ -1,0 +1,166 @@
+//go:build amd64 || arm64
+
+package quiet
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// goEnv makes the test binary a Go program that does what its value says.
+const goEnv = "MCPREC_QUIET_PROGRAM"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(goEnv) {
+	case "":
+		os.Exit(m.Run())
+	case "timer":
+		time.Sleep(time.Hour)
+	case "read":
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+	}
+}
+
+// start starts a command with pipes to this test, and returns a Watcher of it.
+func start(t *testing.T, cmd *exec.Cmd) (w *Watcher, in, out *os.File) {
+	t.Helper()
+	theirIn, in := pipe(t)
+	out, theirOut := pipe(t)
+	if cmd.Stdin == nil {
+		cmd.Stdin = theirIn
+	}
+	cmd.Stdout = theirOut
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	ours := []string{Name(int(in.Fd())), Name(int(out.Fd()))}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
+	_ = theirIn.Close()
+	_ = theirOut.Close()
+	w, err := Watch(cmd.Process.Pid, ours...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	return w, in, out
+}
+
+func pipe(t *testing.T) (reader, writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = reader.Close(); _ = writer.Close() })
+	return reader, writer
+}
+
+// await looks until the processes are in a state.
+func await(t *testing.T, w *Watcher, want State) Look {
+	t.Helper()
+	for {
+		look := w.Look()
+		if look.State == want {
+			return look
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("state %d never came: %d, %v", want, look.State, look)
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+}
+
+// TestStates holds what is said of programs that wait in different ways.
+func TestStates(t *testing.T) {
+	sh := func(script string) *exec.Cmd { return exec.Command("sh", "-c", script) }
+	program := func(does string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), goEnv+"="+does)
+		return cmd
+	}
+	for name, test := range map[string]struct {
+		cmd  *exec.Cmd
+		want State
+	}{
+		"reads":                 {exec.Command("cat"), Asleep},
+		"a pipe inside":         {sh("cat | cat; :"), Asleep},
+		"waits for its child":   {sh("cat; :"), Asleep},
+		"sleeps":                {exec.Command("sleep", "1000"), Timed},
+		"a child sleeps":        {sh("sleep 1000 & cat"), Timed},
+		"is not read":           {exec.Command("cat", "/dev/zero"), Full},
+		"runs":                  {sh("while :; do :; done"), Busy},
+		"a Go program reads":    {program("read"), Asleep},
+		"a Go program's timer":  {program("timer"), Timed},
+		"has ended, not waited": {sh("exit 3"), Gone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, _, _ := start(t, test.cmd)
+			look := await(t, w, test.want)
+			if test.want == Timed && (look.Timer <= 0 || look.Timer > time.Hour) {
+				t.Errorf("the timer is in %v", look.Timer)
+			}
+			if test.want == Asleep && (look.Timer >= 0 || len(look.Outside) > 0 || look.Threads == 0) {
+				t.Errorf("%+v", look)
+			}
+		})
+	}
+}
+
+// TestOutside holds that a pipe is named whose other end somebody else has.
+func TestOutside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fifo, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = fifo.Close() }()
+	w, _, _ := start(t, exec.Command("cat", path))
+	look := await(t, w, Outside)
+	if !slices.Equal(look.Outside, []string{path}) || !strings.Contains(look.String(), path) {
+		t.Errorf("%v", look)
+	}
+}
+
+// TestNeverTooEarly holds that a program which has an answer to give is never taken for one that sleeps.
+func TestNeverTooEarly(t *testing.T) {
+	for name, cmd := range map[string]*exec.Cmd{
+		"one process":  exec.Command("cat"),
+		"two":          exec.Command("sh", "-c", "cat | cat; :"),
+		"with a timer": exec.Command("sh", "-c", "while read -r line; do sleep 0.001; echo \"$line\"; done"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, in, out := start(t, cmd)
+			await(t, w, Asleep)
+			for range 200 {
+				if _, err := io.WriteString(in, "a question\n"); err != nil {
+					t.Fatal(err)
+				}
+				await(t, w, Asleep)
+				if err := syscall.SetNonblock(int(out.Fd()), true); err != nil {
+					t.Fatal(err)
+				}
+				line := make([]byte, 100)
+				count, err := syscall.Read(int(out.Fd()), line)
+				if err != nil || string(line[:count]) != "a question\n" {
+					t.Fatalf("asleep, and the answer is %q (%v)", line[:max(count, 0)], err)
+				}
+			}
+		})
+	}
+}

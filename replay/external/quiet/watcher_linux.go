@@ -1,0 +1,390 @@
+//go:build amd64 || arm64
+
+package quiet
+
+import (
+	"debug/buildinfo"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// call is a kind of system call in which a thread sleeps.
+type call int
+
+const (
+	other  call = iota
+	epoll       // epoll_wait(fd, events, count, timeout in ms)
+	epoll2      // epoll_pwait2(fd, events, count, *timespec)
+	poll        // poll(*fds, count, timeout in ms)
+	ppoll       // ppoll(*fds, count, *timespec)
+	futex       // futex(word, operation, value, *timespec)
+	sleep       // nanosleep(*timespec)
+	clock       // clock_nanosleep(clock, flags, *timespec)
+	read        // read(fd, …)
+	write       // write(fd, …)
+	child       // for a child, which is looked at itself
+	signal      // for a signal
+)
+
+// calls are the kinds of system calls by their numbers.
+var calls = map[uint64]call{
+	syscall.SYS_EPOLL_PWAIT: epoll, epollPwait2: epoll2, syscall.SYS_PPOLL: ppoll, syscall.SYS_FUTEX: futex,
+	syscall.SYS_NANOSLEEP: sleep, syscall.SYS_CLOCK_NANOSLEEP: clock,
+	syscall.SYS_READ: read, syscall.SYS_READV: read, syscall.SYS_WRITE: write, syscall.SYS_WRITEV: write,
+	syscall.SYS_WAIT4: child, syscall.SYS_WAITID: child, syscall.SYS_RT_SIGTIMEDWAIT: signal, syscall.SYS_RT_SIGSUSPEND: signal,
+}
+
+// epollPwait2 has the same number on all machines.
+const epollPwait2 = 441
+
+// Watcher looks at a process and at all that it has started. It is not safe for concurrent use.
+type Watcher struct {
+	pid  int
+	ours map[string]bool     // names of descriptors that the caller holds an end of
+	open map[string]*os.File // of /proc, by path
+	page []byte
+	isGo map[int]bool // by process: whether it is a Go program
+}
+
+// Supported returns nil: this system shows what threads wait for.
+func Supported() error { return nil }
+
+// Watch returns a Watcher of the process pid. ours are the names of the pipes and sockets between it and
+// the caller, as [Name] returns them, for both ends.
+func Watch(pid int, ours ...string) (*Watcher, error) {
+	w := &Watcher{pid: pid, ours: map[string]bool{}, open: map[string]*os.File{}, page: make([]byte, 16<<10), isGo: map[int]bool{}}
+	for _, name := range ours {
+		w.ours[name] = true
+	}
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%[1]d/syscall", pid)); err != nil {
+		return nil, fmt.Errorf("look at process %d: the kernel does not show its system calls: %w", pid, err)
+	}
+	return w, nil
+}
+
+// Name returns the name of a descriptor of this process, such as "pipe:[4711]". Both ends of a pipe have
+// the same.
+func Name(fd int) string { return nameOf(os.Getpid(), fd) }
+
+func nameOf(pid, fd int) string {
+	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	return name
+}
+
+// Close closes the open files.
+func (w *Watcher) Close() {
+	for path, file := range w.open {
+		_ = file.Close()
+		delete(w.open, path)
+	}
+}
+
+// Look looks at every thread twice.
+func (w *Watcher) Look() Look {
+	first := w.pass()
+	if first.State == Busy {
+		return first.Look
+	}
+	second := w.pass()
+	if !slices.Equal(first.threads, second.threads) {
+		second.State = Busy
+	}
+	return second.Look
+}
+
+// pass is one look at every thread.
+type pass struct {
+	Look
+	threads []string // how each one sleeps, and how long it has run
+	full    bool
+}
+
+func (w *Watcher) pass() *pass {
+	p := &pass{Look: Look{Timer: -1}}
+	tree := w.tree()
+	for _, pid := range tree {
+		for _, dir := range tasks(pid) {
+			t := w.thread(dir)
+			if t.state == 'Z' || t.state == 'X' {
+				continue
+			}
+			p.Threads++
+			if t.state != 'S' || len(t.args) < 7 {
+				p.State = Busy
+				return p
+			}
+			p.threads = append(p.threads, t.signature)
+			w.judge(p, tree, pid, t.args)
+		}
+	}
+	slices.Sort(p.Outside)
+	p.Outside = slices.Compact(p.Outside)
+	switch {
+	case p.Threads == 0:
+		p.State = Gone
+	case p.full:
+		p.State = Full
+	case len(p.Outside) > 0:
+		p.State = Outside
+	case p.Timer >= 0:
+		p.State = Timed
+	default:
+		p.State = Asleep
+	}
+	return p
+}
+
+// judge notes what can wake a thread that sleeps in a call: args are its number and its arguments.
+func (w *Watcher) judge(p *pass, tree []int, pid int, args []uint64) {
+	timer := func(left time.Duration) {
+		if left >= 0 && (p.Timer < 0 || left < p.Timer) {
+			p.Timer = left
+		}
+	}
+	milliseconds := func(value uint64) { timer(time.Duration(int32(value)) * time.Millisecond) }
+	outside := func(names ...string) {
+		for _, name := range names {
+			if !w.ours[name] && !isInside(tree, name) {
+				p.Outside = append(p.Outside, name)
+			}
+		}
+	}
+	switch kind := calls[args[0]]; kind {
+	case epoll, epoll2:
+		if kind == epoll {
+			milliseconds(args[4])
+		} else {
+			timer(timeout(pid, args[4], false))
+		}
+		outside(watchedBy(pid, int(args[1]))...)
+	case poll, ppoll:
+		if kind == poll {
+			milliseconds(args[3])
+		} else {
+			timer(timeout(pid, args[3], false))
+		}
+		outside(polled(pid, args[1], args[2])...)
+	case futex:
+		if w.runsGo(pid) {
+			break // the runtime's own watch, at most a minute: a Go program's timers are in its epoll call
+		}
+		const operation, waitBitset, lockPI = 0x7f, 9, 6
+		isAbsolute := args[2]&operation == waitBitset || args[2]&operation == lockPI
+		timer(timeout(pid, args[4], isAbsolute))
+	case sleep:
+		timer(timeout(pid, args[1], false))
+	case clock:
+		timer(timeout(pid, args[3], args[2] != 0))
+	case read:
+		outside(nameOf(pid, int(args[1])))
+	case write:
+		if name := nameOf(pid, int(args[1])); w.ours[name] {
+			p.full = true
+		} else {
+			outside(name)
+		}
+	case child, signal:
+	default:
+		p.Outside = append(p.Outside, fmt.Sprintf("system call %d", args[0]))
+	}
+}
+
+// runsGo reports whether a process is a Go program.
+func (w *Watcher) runsGo(pid int) bool {
+	known, isKnown := w.isGo[pid]
+	if !isKnown {
+		_, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid))
+		known = err == nil
+		w.isGo[pid] = known
+	}
+	return known
+}
+
+// thread is what /proc tells of a thread.
+type thread struct {
+	state     byte
+	args      []uint64 // the number of the system call and its six arguments
+	signature string
+}
+
+func (w *Watcher) thread(dir string) thread {
+	stat := w.read(dir + "/stat")
+	end := strings.LastIndexByte(stat, ')')
+	if end < 0 || end+2 >= len(stat) {
+		return thread{state: 'X'}
+	}
+	t := thread{state: stat[end+2]}
+	sleeping := w.read(dir + "/syscall")
+	for _, field := range strings.Fields(sleeping) {
+		value, err := strconv.ParseUint(field, 0, 64)
+		if err != nil {
+			break // "running"
+		}
+		t.args = append(t.args, value)
+	}
+	t.signature = dir + " " + sleeping + w.read(dir+"/schedstat")
+	return t
+}
+
+// tree returns the process and all that it has started.
+func (w *Watcher) tree() []int {
+	list := []int{w.pid}
+	for i := 0; i < len(list); i++ {
+		for _, dir := range tasks(list[i]) {
+			for _, field := range strings.Fields(w.read(dir + "/children")) {
+				if pid, err := strconv.Atoi(field); err == nil {
+					list = append(list, pid)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// read returns what a file of /proc has now, and keeps it open.
+func (w *Watcher) read(path string) string {
+	for range 2 { // the number of a thread may have gone to another one
+		file := w.open[path]
+		if file == nil {
+			var err error
+			if file, err = os.Open(path); err != nil {
+				return ""
+			}
+			w.open[path] = file
+		}
+		count, err := file.ReadAt(w.page, 0)
+		if err == nil || errors.Is(err, io.EOF) {
+			return string(w.page[:count])
+		}
+		_ = file.Close()
+		delete(w.open, path)
+	}
+	return ""
+}
+
+// tasks returns the folders of a process's threads.
+func tasks(pid int) []string {
+	dir := fmt.Sprintf("/proc/%d/task", pid)
+	entries, _ := os.ReadDir(dir)
+	list := make([]string, len(entries))
+	for i, entry := range entries {
+		list[i] = dir + "/" + entry.Name()
+	}
+	return list
+}
+
+// watchedBy returns the names of what an epoll instance watches.
+func watchedBy(pid, fd int) (names []string) {
+	info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
+	for line := range strings.Lines(string(info)) {
+		rest, found := strings.CutPrefix(line, "tfd:")
+		fields := strings.Fields(rest)
+		if !found || len(fields) == 0 {
+			continue
+		}
+		if watched, err := strconv.Atoi(fields[0]); err == nil {
+			names = append(names, nameOf(pid, watched))
+		}
+	}
+	return names
+}
+
+// polled returns the names of what a thread polls: an array of struct pollfd.
+func polled(pid int, address, count uint64) (names []string) {
+	const size = 8
+	data := memory(pid, address, int(min(count, 1024))*size)
+	for ; len(data) >= size; data = data[size:] {
+		if fd := int32(binary.NativeEndian.Uint32(data)); fd >= 0 {
+			names = append(names, nameOf(pid, int(fd)))
+		}
+	}
+	return names
+}
+
+// isInside reports whether both ends of what a descriptor is are in the tree.
+func isInside(tree []int, name string) bool {
+	if strings.HasPrefix(name, "anon_inode:[eventfd") || strings.HasPrefix(name, "anon_inode:[eventpoll") {
+		return true
+	}
+	if !strings.HasPrefix(name, "pipe:") {
+		return false
+	}
+	reads, writes := false, false
+	for _, pid := range tree {
+		entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		for _, entry := range entries {
+			fd, err := strconv.Atoi(entry.Name())
+			if err != nil || nameOf(pid, fd) != name {
+				continue
+			}
+			writable := canWrite(pid, fd)
+			reads = reads || !writable
+			writes = writes || writable
+		}
+	}
+	return reads && writes
+}
+
+// canWrite reports whether a descriptor of a pipe is its writing end.
+func canWrite(pid, fd int) bool {
+	info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
+	_, rest, _ := strings.Cut(string(info), "flags:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return false
+	}
+	flags, _ := strconv.ParseUint(fields[0], 8, 64)
+	return flags&syscall.O_ACCMODE != syscall.O_RDONLY
+}
+
+// memory returns some bytes of a process's memory, or nil.
+func memory(pid int, address uint64, size int) []byte {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }()
+	data := make([]byte, size)
+	if _, err := file.ReadAt(data, int64(address)); err != nil {
+		return nil
+	}
+	return data
+}
+
+// timeout returns how long a struct timespec at an address lets a call wait: negative without one. An
+// absolute one is of the monotonic clock, or of the real one, which is far ahead of it.
+func timeout(pid int, address uint64, isAbsolute bool) time.Duration {
+	if address == 0 {
+		return -1
+	}
+	data := memory(pid, address, 16)
+	if data == nil {
+		return 0 // there is one, and it is not known
+	}
+	seconds, nanoseconds := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
+	left := time.Duration(seconds)*time.Second + time.Duration(nanoseconds)
+	if !isAbsolute {
+		return left
+	}
+	const years = 20 * 365 * 24 * time.Hour
+	if left > years {
+		return max(0, left-time.Duration(time.Now().UnixNano()))
+	}
+	return max(0, left-uptime())
+}
+
+// uptime is the monotonic clock, as far as /proc tells it.
+func uptime() time.Duration {
+	data, _ := os.ReadFile("/proc/uptime")
+	text, _, _ := strings.Cut(string(data), " ")
+	seconds, _ := strconv.ParseFloat(text, 64)
+	return time.Duration(seconds * float64(time.Second))
+}
