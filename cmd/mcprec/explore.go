@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
+	"github.com/mcprec/mcprec/replay/external"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -32,6 +35,7 @@ import (
 type exploreOptions struct {
 	home
 	models     modelFlags
+	process    serverOptions
 	token      string
 	strategy   string
 	format     string
@@ -47,21 +51,39 @@ type exploreOptions struct {
 func newExplore() *cobra.Command {
 	var o exploreOptions
 	cmd := &cobra.Command{
-		Use:   "explore [SESSION]",
+		Use:   "explore [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Play a session in many orders of delivery and prove the hang",
 		Long:  exploreHelp,
 		Example: `  mcprec explore --client python-sdk@1.3
   mcprec explore --level L1 --client inbox:1 -o smallest.jsonl
   mcprec explore --client rigid --server rigid --capacity 0 --capacity c2s=1 fixtures/crossing.jsonl
-  mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.L0.a.eager`,
-		Args:              atMost(1),
+  mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.L0.a.eager
+  mcprec explore SESSION -- node dist/index.js`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
+				return exit.Usagef("explore: want one session, and a server's command behind --: mcprec explore SESSION -- COMMAND [ARG]...")
+			}
+			return nil
+		},
 		ValidArgsFunction: completeSessions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runExplore(cmd, o, firstOf(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own, command := beforeDash(cmd, args)
+			if len(command) > 0 {
+				return runExploreServer(cmd, o, firstOf(own), command)
+			}
+			for _, name := range []string{"env", "dir"} {
+				if o.chosen(name) {
+					return exit.Usagef("--%s is for a server process: mcprec explore SESSION -- COMMAND [ARG]...", name)
+				}
+			}
+			return runExplore(cmd, o, firstOf(own))
+		},
 	}
 	o.addMaskFlags(cmd)
 	f := cmd.Flags()
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
 	o.models.addFlags(cmd, "free", "")
+	o.process.addFlags(cmd)
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
 	names := namesOf(strategies, func(strategy strategy) string { return strategy.name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
@@ -280,6 +302,27 @@ mcprec help models has the models of an end. At
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
+With -- COMMAND a real server, in any language, stands in the place of the models (Linux, over
+stdio). The recorded client plays to a fresh process in each schedule: it joins frames in one
+write, splits one, cancels, stops reading, keeps its answers back, or ends its output early. After
+each write the server is left alone until the kernel shows that all of its threads sleep. What is
+found was seen in three processes, and is one of these:
+
+  HANG              a request has no answer, and nothing but mcprec could have moved the server
+  SUSPECT           the same, but it had a timer, or waited for something outside, which is named
+  DIED              it ended by itself, or not with status 0
+  LOST              it ended when the client did, without an answer that it owed
+  LINGERS           it goes on after the end of its input
+  NOT SERIALISABLE  calls in one write were answered as no order of them explains
+
+It is no proof: mcprec does not see into the server. --schedules is 100 then, about a second
+each. %DIR in COMMAND and in --env stands for a folder that each process has for itself: a server
+that keeps something must keep it there. --dir FOLDER puts a copy of FOLDER there, and in what
+the client sends its path becomes that of the copy. --token plays one schedule again. --format json prints one object:
+findings (a list of kind, certain: false of a SUSPECT, requests (event, what), stand, detail, choices,
+token, held, of), played, planned, ended, frames, requests, not_held, unstable (the requests whose
+answers differ by themselves), took_ns.
+
 --budget ends the search after a time, and so does an interrupt (^C): the report then has
 what was found so far, and how many schedules were run. Where it was none, that is
 undecided.
@@ -401,4 +444,90 @@ func inOrderOf(run, session []store.Event) []store.Event {
 		events[i].At = 0
 	}
 	return events
+}
+
+// serverOptions are the flags of explore for a server process.
+type serverOptions struct {
+	env    []string
+	folder string
+}
+
+func (s *serverOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&s.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the server; may be repeated")
+	f.StringVar(&s.folder, "dir", "", "with COMMAND: give each process a copy of this `FOLDER`, which takes its\nplace in what the client sends")
+}
+
+// notOfServers are the flags of explore that say something about models, of which a process has none.
+var notOfServers = []string{"client", "server", "capacity", "strategy", "level", "out"}
+
+// runExploreServer explores a server process.
+func runExploreServer(cmd *cobra.Command, o exploreOptions, arg string, command []string) (err error) {
+	for _, name := range notOfServers {
+		if o.chosen(name) {
+			return exit.Usagef("--%s is about models of the ends; a server process is what it is: leave it out", name)
+		}
+	}
+	if o.token != "" && !external.IsToken(o.token) {
+		return exit.Usagef("--token %s is of a model; with a server process it begins with x1", o.token)
+	}
+	if o.token != "" {
+		if _, err := external.ParseToken(o.token); err != nil {
+			return exit.Usagef("--%v", err)
+		}
+	}
+	switch {
+	case o.schedules < 1:
+		return exit.Usagef("--schedules %d: want 1 or more", o.schedules)
+	case o.budget < 0:
+		return exit.Usagef("--budget %v: want 0 or more", o.budget)
+	}
+	for _, setting := range o.process.env {
+		if name, _, found := strings.Cut(setting, "="); !found || name == "" {
+			return exit.Usagef("--env %s: want NAME=VALUE", setting)
+		}
+	}
+	server := external.Server{Command: command, Env: o.process.env}
+	if o.process.folder != "" {
+		if server.Folder, err = filepath.Abs(o.process.folder); err != nil {
+			return err
+		}
+		if info, err := os.Stat(server.Folder); err != nil || !info.IsDir() {
+			return exit.Usagef("--dir %s: there is no such folder", o.process.folder)
+		}
+	}
+	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), command, "")
+	if err != nil {
+		return err
+	}
+	if !recorded.HasRequests() {
+		return exit.Usagef("explore %s: its client asked for nothing; name another session", recorded.Name)
+	}
+	if !o.chosen("schedules") {
+		o.schedules = 100 // each is a process, and takes about a second
+	}
+	stop, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	line := terminal.NewProgress(cmd.ErrOrStderr())
+	wanted := process.UntilSignal(cancel)
+	found, err := external.Explore(server, recorded.Events, external.Options{
+		Schedules: o.schedules, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),
+		Progress: func(done, total int, elapsed time.Duration) {
+			line.Draw(elapsed, func() string {
+				return fmt.Sprintf("explore: %d of %d schedules in %v; ^C ends it with a report", done, total, elapsed.Round(time.Second))
+			})
+		},
+	})
+	line.Erase()
+	sig := wanted()
+	if err != nil {
+		return recorded.Masker.Fault(err)
+	}
+	for i := range found.Findings {
+		found.Findings[i].Detail = recorded.Masker.Text(found.Findings[i].Detail)
+	}
+	if err := printVerdict(cmd, o.format, found, found.Passed()); sig == nil || !errors.Is(err, exit.ErrVerdict) && err != nil {
+		return err
+	}
+	return &exit.Status{Code: exit.Verdict, Signal: sig}
 }

@@ -1,0 +1,196 @@
+package external
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Choice is what the client does otherwise than the plain one, at its frame of the event number First.
+// Last is the frame at which it ends, where it is about several.
+type Choice struct {
+	Kind        Kind
+	First, Last uint64
+	At          int      // the byte of a Split
+	Frames      []uint64 // of an Order
+}
+
+// Kind is a kind of choice. Its value is its word in tokens.
+type Kind string
+
+// The kinds of choices.
+const (
+	Join       Kind = "join"   // First to Last go out in one write
+	Split      Kind = "split"  // First goes out in two writes
+	Ahead      Kind = "ahead"  // the client does not wait for the answer to First
+	Unread     Kind = "unread" // the client reads nothing from First until Last has gone out
+	Hold       Kind = "hold"   // the client answers no question from First until Last has gone out
+	Cancel     Kind = "cancel" // the client cancels First in the same write
+	LateCancel Kind = "later"  // the client cancels First when the server is at rest, if it is unanswered
+	End        Kind = "end"    // the client ends its output behind First
+	Order      Kind = "order"  // Frames go out in this order
+)
+
+// Schedule is a play: the choices that differ from the plain client's.
+type Schedule []Choice
+
+// tokenHead begins a token, with the version of its form.
+const tokenHead = "x1"
+
+// Token returns the schedule as one word.
+func (s Schedule) Token() string {
+	words := []string{tokenHead}
+	for _, c := range s {
+		word := string(c.Kind) + strconv.FormatUint(c.First, 10)
+		switch c.Kind {
+		case Join, Unread, Hold:
+			word += "-" + strconv.FormatUint(c.Last, 10)
+		case Split:
+			word += "@" + strconv.Itoa(c.At)
+		case Order:
+			word = string(Order)
+			for i, frame := range c.Frames {
+				word += strings.Repeat("-", min(i, 1)) + strconv.FormatUint(frame, 10)
+			}
+		}
+		words = append(words, word)
+	}
+	if len(s) == 0 {
+		words = append(words, "plain")
+	}
+	return strings.Join(words, ".")
+}
+
+// IsToken reports whether a text begins as a token of this package.
+func IsToken(text string) bool { return strings.HasPrefix(text, tokenHead+".") }
+
+// ParseToken is the inverse of Schedule.Token.
+func ParseToken(text string) (Schedule, error) {
+	rest, found := strings.CutPrefix(text, tokenHead+".")
+	if !found {
+		return nil, fmt.Errorf("token %q: it does not begin with %s.", text, tokenHead)
+	}
+	var s Schedule
+	if rest == "plain" {
+		return s, nil
+	}
+	for word := range strings.SplitSeq(rest, ".") {
+		digits := strings.IndexAny(word, "0123456789")
+		if digits < 0 {
+			return nil, fmt.Errorf("token %q: %q has no number", text, word)
+		}
+		c := Choice{Kind: Kind(word[:digits])}
+		var numbers []uint64
+		for part := range strings.FieldsFuncSeq(word[digits:], func(r rune) bool { return r == '-' || r == '@' }) {
+			number, err := strconv.ParseUint(part, 10, 63)
+			if err != nil {
+				return nil, fmt.Errorf("token %q: %q is no number", text, part)
+			}
+			numbers = append(numbers, number)
+		}
+		want := 1
+		switch c.Kind {
+		case Join, Unread, Hold, Split:
+			want = 2
+		case Order:
+			want = len(numbers)
+			c.Frames = numbers
+		case Ahead, Cancel, LateCancel, End:
+		default:
+			return nil, fmt.Errorf("token %q: there is no choice %q", text, c.Kind)
+		}
+		if len(numbers) != want || want == 0 {
+			return nil, fmt.Errorf("token %q: %q has %d numbers, want %d", text, word, len(numbers), want)
+		}
+		switch c.Kind {
+		case Order:
+			c.First, c.Last = slices.Min(numbers), slices.Max(numbers)
+		case Split:
+			c.First, c.Last, c.At = numbers[0], numbers[0], int(numbers[1])
+		default:
+			c.First, c.Last = numbers[0], numbers[len(numbers)-1]
+		}
+		s = append(s, c)
+	}
+	return s, nil
+}
+
+// frame is a frame of the recorded client as the plain play has sent it.
+type frame struct {
+	seq       uint64
+	id        json.RawMessage // of a request
+	what      string          // such as "tools/call echo"
+	isRequest bool            // and is answered
+	isHello   bool            // initialize, which nobody may cancel
+	size      int             // in bytes
+	beside    []uint64        // it, and the frames that could have gone out with it, in order
+	asks      bool            // a question of the server came before the next frame
+}
+
+// list returns the schedules to try beside the plain one, the simple ones first: each choice alone, in
+// turns by kind, then two and three at random.
+func list(frames []frame, count int, random *rand.Rand) (schedules []Schedule) {
+	single := singles(frames)
+	for round := 0; ; round++ {
+		isAny := false
+		for _, choices := range single {
+			if round < len(choices) {
+				isAny = true
+				schedules = append(schedules, Schedule{choices[round]})
+			}
+		}
+		if !isAny || len(schedules) >= count {
+			break
+		}
+	}
+	all := slices.Concat(single...)
+	seen := map[string]bool{}
+	for tries := 0; len(schedules) < count && len(all) > 1 && tries < 20*count; tries++ {
+		s := Schedule{}
+		for range 2 + random.IntN(2) {
+			s = append(s, all[random.IntN(len(all))])
+		}
+		slices.SortFunc(s, func(a, b Choice) int {
+			return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Last, b.Last))
+		})
+		isTwice := slices.ContainsFunc(s[1:], func(c Choice) bool { return c.Kind == s[0].Kind && c.First == s[0].First })
+		if token := s.Token(); !seen[token] && !isTwice {
+			seen[token] = true
+			schedules = append(schedules, s)
+		}
+	}
+	return schedules[:min(count, len(schedules))]
+}
+
+// singles returns the choices that can be made alone, by kind.
+func singles(frames []frame) [][]Choice {
+	sizes := []int{2, 3, 6} // of a burst
+	joins := make([][]Choice, len(sizes))
+	var ends, cancels, splits, holds, unread []Choice
+	for i, f := range frames {
+		for j, size := range sizes {
+			if len(f.beside) >= size {
+				joins[j] = append(joins[j], Choice{Kind: Join, First: f.seq, Last: f.beside[size-1]})
+			}
+		}
+		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
+		if f.isRequest && !f.isHello {
+			cancels = append(cancels, Choice{Kind: Cancel, First: f.seq, Last: f.seq}, Choice{Kind: LateCancel, First: f.seq, Last: f.seq})
+		}
+		if f.size > 1 {
+			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.size / 2})
+		}
+		last := frames[min(i+3, len(frames)-1)].seq
+		if f.asks {
+			holds = append(holds, Choice{Kind: Hold, First: f.seq, Last: last})
+		}
+		if f.isRequest && !f.isHello {
+			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: last})
+		}
+	}
+	return append(joins, ends, cancels, splits, holds, unread)
+}

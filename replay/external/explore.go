@@ -1,0 +1,338 @@
+package external
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/external/quiet"
+	"github.com/mcprec/mcprec/store"
+)
+
+// Fault is a kind of finding.
+type Fault string
+
+// The kinds of findings.
+const (
+	Hang      Fault = "hang"             // a request is not answered, and the server is at rest
+	Died      Fault = "died"             // the server ended by itself, or not with status 0
+	Lost      Fault = "lost"             // a request that was read before the end of the input is never answered
+	Lingers   Fault = "lingers"          // the server goes on after the end of its input
+	NotSerial Fault = "not serialisable" // no order of the calls explains the answers to a burst of them
+)
+
+// Options say how to search.
+type Options struct {
+	Schedules int
+	Seed      uint64
+	Budget    time.Duration   // 0: none
+	Token     string          // of the one schedule to play; "": search
+	Stop      <-chan struct{} // ends the search, with a report; it may be nil
+	Progress  func(done, total int, elapsed time.Duration)
+}
+
+// times is how many fresh processes must show a finding.
+const times = 3
+
+// mostFindings ends a search: who has these has enough to do.
+const mostFindings = 5
+
+// explorer is one search.
+type explorer struct {
+	Options
+	server   Server
+	events   []store.Event
+	began    time.Time
+	plain    play
+	unstable map[uint64]bool
+	told     map[string]bool // what was found, or did not hold
+	report   Report
+}
+
+// Explore plays the client's half of a session to processes of a server, in many orders.
+func Explore(server Server, events []store.Event, options Options) (Report, error) {
+	if err := quiet.Supported(); err != nil {
+		return Report{}, fmt.Errorf("explore a server process: %w", err)
+	}
+	x := &explorer{Options: options, server: server, events: events, began: time.Now(), unstable: map[uint64]bool{}, told: map[string]bool{}}
+	err := x.run()
+	x.report.Took = time.Since(x.began)
+	return x.report, err
+}
+
+func (x *explorer) run() error {
+	if x.Token != "" {
+		schedule, err := ParseToken(x.Token)
+		if err != nil {
+			return err
+		}
+		if len(schedule) == 0 {
+			_, err = x.playPlain()
+			return err
+		}
+		x.report.Planned = 1
+	}
+	if goesOn, err := x.playPlain(); err != nil || !goesOn {
+		return err
+	}
+	schedules := list(x.plain.frames, max(0, x.Schedules-1), rand.New(rand.NewPCG(x.Seed, 0)))
+	if x.Token != "" {
+		schedule, _ := ParseToken(x.Token)
+		schedules = []Schedule{schedule}
+	}
+	x.report.Planned = len(schedules) + 1
+	for _, schedule := range schedules {
+		if x.isOver() {
+			break
+		}
+		if err := x.try(schedule); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *explorer) isOver() bool {
+	select {
+	case <-x.Stop:
+		x.report.Ended = "interrupted"
+		return true
+	default:
+	}
+	switch {
+	case x.Budget > 0 && time.Since(x.began) > x.Budget:
+		x.report.Ended = "time"
+		return true
+	case len(x.report.Findings) >= mostFindings:
+		x.report.Ended = "findings"
+		return true
+	}
+	return false
+}
+
+// playPlain plays without a choice, twice: what differs then is the server's own whim. It reports whether
+// a search makes sense.
+func (x *explorer) playPlain() (goesOn bool, err error) {
+	if x.plain, err = x.play(nil); err != nil {
+		return false, err
+	}
+	for _, f := range x.plain.frames {
+		x.report.Frames++
+		if f.isRequest {
+			x.report.Requests++
+		}
+	}
+	if found := x.plain.found; found != nil {
+		if err := x.confirm(nil, x.plain); err != nil {
+			return false, err
+		}
+		if found.kind != Lingers {
+			return false, nil
+		}
+	}
+	return true, x.steady()
+}
+
+// steady plays plainly once more, and notes which answers are not the same again.
+func (x *explorer) steady() error {
+	again, err := playOnce(x.server, x.events, nil, searching)
+	for seq, answer := range x.plain.answers {
+		if again.answers[seq] != answer {
+			x.unstable[seq] = true
+		}
+	}
+	x.report.Unstable = slices.Sorted(maps.Keys(x.unstable))
+	return err
+}
+
+// play plays a schedule of the search.
+func (x *explorer) play(schedule Schedule) (play, error) {
+	played, err := playOnce(x.server, x.events, schedule, searching)
+	x.report.Played++
+	if x.Progress != nil {
+		x.Progress(x.report.Played, x.report.Planned, time.Since(x.began))
+	}
+	return played, err
+}
+
+// try plays a schedule, and confirms what it finds.
+func (x *explorer) try(schedule Schedule) error {
+	played, err := x.play(schedule)
+	if err != nil {
+		return err
+	}
+	isKnown := played.found != nil && x.told[x.keyOf(played.found)]
+	switch {
+	case isKnown:
+		return nil
+	case played.found != nil:
+		return x.confirm(schedule, played)
+	case same(played.answers, x.plain.answers, x.unstable):
+		return nil
+	}
+	return x.serialise(schedule, played)
+}
+
+// keyOf tells findings apart: the same calls show one bug in many schedules.
+func (x *explorer) keyOf(found *fault) string {
+	if found.kind == Lingers || found.kind == Died {
+		return string(found.kind)
+	}
+	words := []string{string(found.kind)}
+	for _, seq := range found.events {
+		words = append(words, x.what(seq))
+	}
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), "\n")
+}
+
+// what names the frame of an event.
+func (x *explorer) what(seq uint64) string {
+	for _, f := range x.plain.frames {
+		if f.seq == seq {
+			return f.what
+		}
+	}
+	return ""
+}
+
+// confirm plays a schedule with a fault in fresh processes, patiently, and adds the finding if all of them
+// show it.
+func (x *explorer) confirm(schedule Schedule, first play) error {
+	kind := first.found.kind
+	held, last := 1, first.found
+	for range times - 1 {
+		played, err := playOnce(x.server, x.events, schedule, confirming)
+		if err != nil {
+			return err
+		}
+		if played.found != nil && played.found.kind == kind {
+			held++
+			last = played.found
+		}
+	}
+	x.told[x.keyOf(first.found)] = true
+	wasMoving := first.found.look.State == quiet.Timed || first.found.look.State == quiet.Outside
+	if held < times && wasMoving {
+		return nil // it only took its time
+	}
+	if held < times {
+		x.report.NotHeld = append(x.report.NotHeld, fmt.Sprintf("%s, %d of %d processes: %s", kind, held, times, schedule.Token()))
+		return nil
+	}
+	x.add(schedule, last, held)
+	return nil
+}
+
+// serialise looks for an order of the calls of a burst that explains its answers.
+func (x *explorer) serialise(schedule Schedule, played play) error {
+	burst := len(schedule) == 1 && schedule[0].Kind == Join
+	if !burst {
+		return nil
+	}
+	var calls []uint64
+	for _, f := range x.plain.frames {
+		if f.seq >= schedule[0].First && f.seq <= schedule[0].Last && f.isRequest {
+			calls = append(calls, f.seq)
+		}
+	}
+	found := &fault{kind: NotSerial, events: calls}
+	if x.told[x.keyOf(found)] {
+		return nil
+	}
+	orders, ok, err := newSerial(x.server, x.events, calls, x.unstable)
+	if err != nil || !ok || orders.explains(played.answers) {
+		return err
+	}
+	if err := x.steady(); err != nil { // a clock in an answer differs by now
+		return err
+	}
+	held := 1
+	for range times - 1 {
+		again, err := playOnce(x.server, x.events, schedule, searching)
+		if err != nil {
+			return err
+		}
+		if again.found == nil && !orders.explains(again.answers) {
+			held++
+		}
+	}
+	x.told[x.keyOf(found)] = true
+	if held < times || orders.explains(played.answers) {
+		return nil // answers that vary by themselves
+	}
+	found.detail = x.difference(played.answers, orders)
+	x.add(schedule, found, held)
+	return nil
+}
+
+// difference shows an answer of the burst that no order gives, or else the first that differs.
+func (x *explorer) difference(answers map[uint64]string, orders *serial) string {
+	for _, isAlone := range []bool{true, false} {
+		for _, f := range x.plain.frames {
+			answer, isThere := answers[f.seq]
+			inOrder := orders.outcomes[0][f.seq]
+			isNowhere := !slices.ContainsFunc(orders.outcomes, func(outcome map[uint64]string) bool { return outcome[f.seq] == answer })
+			if isThere && !x.unstable[f.seq] && answer != inOrder && (isNowhere || !isAlone) {
+				return fmt.Sprintf("%s (#%d) is answered by\n    %s\n  and in the recorded order by\n    %s", f.what, f.seq, clip(answer), clip(inOrder))
+			}
+		}
+	}
+	return ""
+}
+
+func clip(text string) string {
+	const most = 300
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}
+
+// add adds a confirmed finding to the report.
+func (x *explorer) add(schedule Schedule, found *fault, held int) {
+	f := Finding{Kind: found.kind, Token: schedule.Token(), Held: held, Of: times, Detail: found.detail, Choices: []string{}, Requests: []Request{}}
+	for _, seq := range found.events {
+		f.Requests = append(f.Requests, Request{Event: seq, What: x.what(seq)})
+	}
+	for _, c := range schedule {
+		f.Choices = append(f.Choices, x.words(c))
+	}
+	f.Certain = found.look.State == quiet.Asleep || found.look.State == quiet.Full || found.look.State == quiet.Gone || found.kind == NotSerial
+	if found.kind == Hang || found.kind == Lingers {
+		f.Stand = found.look.String()
+	}
+	x.report.Findings = append(x.report.Findings, f)
+}
+
+// words says what a choice does.
+func (x *explorer) words(c Choice) string {
+	first, last := x.name(c.First), x.name(c.Last)
+	switch c.Kind {
+	case Join:
+		return fmt.Sprintf("%s to %s go out in one write", first, last)
+	case Split:
+		return fmt.Sprintf("%s goes out in two writes, split at byte %d", first, c.At)
+	case Ahead:
+		return fmt.Sprintf("the client does not wait for the answer to %s", first)
+	case Unread:
+		return fmt.Sprintf("the client reads nothing from %s until %s has gone out", first, last)
+	case Hold:
+		return fmt.Sprintf("the client answers no question from %s until %s has gone out", first, last)
+	case Cancel:
+		return fmt.Sprintf("the client cancels %s in the same write", first)
+	case LateCancel:
+		return fmt.Sprintf("the client cancels %s when the server is at rest", first)
+	case End:
+		return fmt.Sprintf("the client ends its output right behind %s", first)
+	}
+	return c.Schedule().Token()
+}
+
+// Schedule returns the schedule of this choice alone.
+func (c Choice) Schedule() Schedule { return Schedule{c} }
+
+func (x *explorer) name(seq uint64) string { return fmt.Sprintf("%s (#%d)", x.what(seq), seq) }

@@ -1,0 +1,206 @@
+//go:build amd64 || arm64
+
+package external
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// serverEnv makes the test binary a server with the fault that its value names.
+const serverEnv = "MCPREC_EXTERNAL_SERVER"
+
+func TestMain(m *testing.M) {
+	if fault := os.Getenv(serverEnv); fault != "" {
+		os.Exit(serve(fault))
+	}
+	os.Exit(m.Run())
+}
+
+// serve is a counter as an MCP server: the tool add counts, get tells the count.
+func serve(fault string) (status int) {
+	count := 0
+	page := make([]byte, 1<<20)
+	answer := func(m transport.Message, result string) {
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+	var rest []byte
+	for {
+		size, err := os.Stdin.Read(page)
+		if err != nil {
+			return atEnd(fault)
+		}
+		rest = append(rest, page[:size]...)
+		last := bytes.LastIndexByte(rest, '\n') + 1
+		messages := messagesIn(rest[:last])
+		rest = rest[last:]
+		before := count
+		for i, m := range messages {
+			switch m.Method {
+			case "initialize":
+				answer(m, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}`)
+			case "notifications/initialized":
+				if fault == "asks" {
+					fmt.Println(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+				}
+			case "notifications/cancelled":
+				if fault == "dies" {
+					fmt.Fprintln(os.Stderr, "boom")
+					return 3
+				}
+			case "tools/call":
+				if i > 0 && messages[i-1].Method == "tools/call" && fault == "drops" {
+					continue
+				}
+				if fault == "late" {
+					go func() { time.Sleep(20 * time.Millisecond); answer(m, `{}`) }()
+					continue
+				}
+				if fault == "loses" {
+					count = before // as if each had read the count first
+				}
+				if timeline.TargetOf(m) == "add" {
+					count++
+				}
+				answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, count))
+			}
+		}
+	}
+}
+
+func messagesIn(data []byte) (list []transport.Message) {
+	for line := range bytes.Lines(data) {
+		list = append(list, timeline.MessagesOf(transport.Frame{Bytes: bytes.TrimSpace(line)})...)
+	}
+	return list
+}
+
+// atEnd is what a server does at the end of its input.
+func atEnd(fault string) (status int) {
+	switch fault {
+	case "lingers":
+		reader, writer, err := os.Pipe() // both ends are its own: nothing comes
+		if err == nil {
+			_, _ = io.Copy(io.Discard, reader)
+			_ = writer.Close()
+		}
+	case "lingers on a timer":
+		time.Sleep(time.Hour)
+	}
+	return 0
+}
+
+// session is a recorded session of a client with the counter.
+func session() (events []store.Event) {
+	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191af", Transport: "stdio"}
+	events = append(events, store.Event{Seq: 1, Kind: store.Opened, Payload: header.Encode()})
+	say := func(dir transport.Direction, format string, args ...any) {
+		seq := uint64(len(events) + 1)
+		events = append(events, store.Event{Seq: seq, At: time.Duration(seq) * time.Millisecond, Kind: store.Frame, Dir: dir, Payload: fmt.Appendf(nil, format, args...)})
+	}
+	c2s, s2c := transport.ClientToServer, transport.ServerToClient
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	count := 0
+	for id, tool := range []string{"add", "add", "get", "add"} {
+		if tool == "add" {
+			count++
+		}
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, id+1, tool)
+		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%d"}]}}`, id+1, count)
+	}
+	return events
+}
+
+// counter is the counter with a fault.
+func counter(fault string) Server {
+	return Server{Command: []string{os.Args[0]}, Env: []string{serverEnv + "=" + fault}}
+}
+
+// TestFaults holds what is found of servers with a fault each, and that the token shows it again.
+func TestFaults(t *testing.T) {
+	for fault, want := range map[string]struct {
+		kind      Fault
+		isCertain bool
+		says      string
+	}{
+		"drops":              {Hang, true, "HANG (external): no answer to tools/call add (#7); all "},
+		"loses":              {NotSerial, true, "NOT SERIALISABLE: no order of these calls explains the answers: tools/call add (#5), tools/call add (#7)"},
+		"dies":               {Died, true, "DIED: the server ended: exit status 3: boom"},
+		"late":               {Lost, true, "LOST: the client ended its output behind a request, and the server ended without an answer to tools/call add (#5)"},
+		"lingers":            {Lingers, true, "LINGERS after the end of its input: all "},
+		"lingers on a timer": {Lingers, false, "SUSPECT, lingers after the end of its input: all "},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			report, err := Explore(counter(fault), session(), Options{Schedules: 30})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Kind == want.kind })
+			if at < 0 {
+				t.Fatalf("found:\n%s", report.Text())
+			}
+			found := report.Findings[at]
+			if found.Certain != want.isCertain || found.Held != times || !strings.Contains(report.Text(), want.says) {
+				t.Errorf("found:\n%s", report.Text())
+			}
+			again, err := Explore(counter(fault), session(), Options{Token: found.Token})
+			if err != nil || !slices.ContainsFunc(again.Findings, func(f Finding) bool { return f.Kind == want.kind && f.Token == found.Token }) {
+				t.Errorf("the token %s shows %v\n%s", found.Token, err, again.Text())
+			}
+		})
+	}
+}
+
+// TestHealthy holds that nothing is found of servers without a fault.
+func TestHealthy(t *testing.T) {
+	for _, kind := range []string{"healthy", "asks"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			report, err := Explore(counter(kind), session(), Options{Schedules: 60})
+			if err != nil || !report.Passed() || len(report.NotHeld) > 0 || report.Played < 40 {
+				t.Errorf("%v, found:\n%s", err, report.Text())
+			}
+		})
+	}
+}
+
+// TestFolder holds that each process has a copy of the folder, and that the client speaks of that one.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	events := session()
+	events[4].Payload = bytes.Replace(events[4].Payload, []byte(`"arguments":{}`), fmt.Appendf(nil, `"arguments":{"path":%q}`, dir+"/file"), 1)
+	script := `read -r hello; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; read -r ready
+while read -r line; do path=${line#*\"path\":\"}; id=${line#*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%,*},\"result\":{\"text\":\"$(cat "${path%%\"*}" 2>/dev/null) $1\"}}"; done`
+	played, err := playOnce(Server{Command: []string{"sh", "-c", script, "sh", folderMark}, Folder: dir}, events, nil, searching)
+	if err != nil || played.found != nil || played.answers[5] != `{"text":"text %DIR"}` {
+		t.Errorf("%v %+v %q", err, played.found, played.answers)
+	}
+}
+
+// TestStart holds what is said of a command that does not start, or ends at once.
+func TestStart(t *testing.T) {
+	if _, err := Explore(Server{Command: []string{"/no/such/program"}}, session(), Options{Schedules: 1}); err == nil || !strings.Contains(err.Error(), "start /no/such/program") {
+		t.Errorf("%v", err)
+	}
+	report, err := Explore(Server{Command: []string{"sh", "-c", "echo no >&2; exit 4"}}, session(), Options{Schedules: 9})
+	if err != nil || len(report.Findings) != 1 || report.Findings[0].Kind != Died || report.Findings[0].Detail != "exit status 4: no" {
+		t.Errorf("%v\n%s", err, report.Text())
+	}
+}

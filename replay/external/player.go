@@ -1,0 +1,526 @@
+package external
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/external/quiet"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/standin"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Server says how the server under test is started.
+type Server struct {
+	Command []string
+	Env     []string // NAME=VALUE, beside the environment of this process
+	// Folder is copied for each process. The copy takes the place of its path in the client's frames.
+	Folder string // "": each process has an empty folder
+}
+
+// folderMark stands in the command and in the environment for the folder of the process.
+const folderMark = "%DIR"
+
+// inFolder returns texts with the folder of a process in them.
+func (s Server) inFolder(texts []string, dir string) []string {
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i] = strings.ReplaceAll(text, folderMark, dir)
+	}
+	return list
+}
+
+// patience is how long a play waits for what is not at rest.
+type patience struct {
+	running time.Duration // for one that runs on
+	timer   time.Duration // for a timer; a later one is not waited for
+	outside time.Duration // for something outside
+}
+
+var (
+	// searching is short: what looks stuck is looked at again.
+	searching = patience{running: 15 * time.Second, timer: 2500 * time.Millisecond, outside: 2500 * time.Millisecond}
+	// confirming outlasts the timers of an idle runtime: that of V8 for its memory takes 8 s, several times.
+	confirming = patience{running: 30 * time.Second, timer: 30 * time.Second, outside: 10 * time.Second}
+)
+
+// play is what came of a schedule.
+type play struct {
+	found   *fault            // nil: nothing is wrong
+	answers map[uint64]string // by the event of the request, without ids and folders
+	frames  []frame           // as they went out
+}
+
+// fault is what a play has found.
+type fault struct {
+	kind   Fault
+	events []uint64 // the requests that it is about
+	look   quiet.Look
+	detail string
+}
+
+// sending is a frame that the client may send now.
+type sending struct {
+	number int    // as the driver counts
+	seq    uint64 // of the recorded event; 0: an unrecorded answer
+	frame  transport.Frame
+}
+
+// player plays one schedule to one process.
+type player struct {
+	schedule Schedule
+	patience patience
+	dir      string // the folder of the process
+	recorded string // the path that it takes the place of
+	driver   *standin.Driver
+	process  *process
+	dropped  map[mcp.Key]bool // requests to which no answer is owed
+
+	number  int               // frames that the driver has returned
+	ready   []sending         // the client's own
+	kept    []sending         // answers that are held
+	open    map[mcp.Key]frame // requests without an answer
+	ahead   map[mcp.Key]bool  // of these, those that are not waited for
+	until   uint64            // nothing is read until this frame has gone out; 0: all is read
+	holding uint64            // no question is answered until this frame has gone out
+	asked   bool              // the server has asked something since the last frame
+	play    play
+}
+
+// playOnce starts a process, plays the schedule and ends the process.
+func playOnce(server Server, events []store.Event, schedule Schedule, patience patience) (play, error) {
+	dir, err := os.MkdirTemp("", "mcprec-explore-")
+	if err != nil {
+		return play{}, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return play{}, err
+	}
+	if server.Folder != "" {
+		if err := os.CopyFS(dir, os.DirFS(server.Folder)); err != nil {
+			return play{}, fmt.Errorf("copy %s for a process: %w", server.Folder, err)
+		}
+	}
+	process, err := startProcess(server, dir)
+	if err != nil {
+		return play{}, err
+	}
+	defer process.kill()
+	driver := standin.NewDriver(events, match.Rules{By: match.ByMethod})
+	driver.AllowReorder()
+	p := &player{
+		schedule: schedule, patience: patience, dir: dir, recorded: server.Folder, driver: driver, process: process,
+		dropped: cancelledIn(events), open: map[mcp.Key]frame{}, ahead: map[mcp.Key]bool{}, play: play{answers: map[uint64]string{}},
+	}
+	p.run()
+	return p.play, nil
+}
+
+// cancelledIn returns the requests that the recorded client gave up, or that are answered when a stream
+// ends.
+func cancelledIn(events []store.Event) map[mcp.Key]bool {
+	list := map[mcp.Key]bool{}
+	for _, e := range events {
+		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
+			continue
+		}
+		for _, m := range timeline.MessagesOf(e.AsFrame()) {
+			if id := timeline.CancelledID(m); id != nil {
+				list[mcp.KeyOf(id)] = true
+			}
+			if m.Method == mcp.MethodListen {
+				list[mcp.KeyOf(m.ID)] = true
+			}
+		}
+	}
+	return list
+}
+
+// run plays the schedule to its end, or to the first fault.
+func (p *player) run() {
+	p.take(p.driver.Start())
+	for {
+		if p.rest() {
+			return
+		}
+		chunk := p.next()
+		if len(chunk) == 0 && p.resume() {
+			continue
+		}
+		if len(chunk) == 0 && p.driver.Waiting() {
+			p.take(p.driver.GiveUpWaiting())
+			chunk = p.next()
+		}
+		if len(chunk) == 0 {
+			break
+		}
+		if isEnd := p.send(chunk); isEnd {
+			p.end(true)
+			return
+		}
+	}
+	p.end(false)
+}
+
+// resume reads and answers again after the last frame, and reports whether anything was held up.
+func (p *player) resume() bool {
+	wasHeld := p.process.unread || p.holding != 0
+	p.process.unread = false
+	p.until = 0
+	p.release()
+	clear(p.ahead)
+	return wasHeld
+}
+
+// take takes frames that the driver has returned. Answers go out at once, unless they are held.
+func (p *player) take(frames []transport.Frame) {
+	for _, f := range frames {
+		s := sending{p.number, p.driver.Seq(p.number), f}
+		p.number++
+		switch {
+		case !isAnswer(f):
+			p.ready = append(p.ready, s)
+		case p.holding != 0:
+			p.kept = append(p.kept, s)
+		default:
+			p.write([]sending{s}, nil)
+		}
+	}
+}
+
+func isAnswer(f transport.Frame) bool {
+	messages := timeline.MessagesOf(f)
+	return len(messages) > 0 && messages[0].Kind() == transport.Response
+}
+
+// release sends the answers that were held.
+func (p *player) release() {
+	p.holding = 0
+	kept := p.kept
+	p.kept = nil
+	for _, s := range kept {
+		p.write([]sending{s}, nil)
+	}
+}
+
+// next returns the frames of the next write, and takes them from those that are ready.
+func (p *player) next() (chunk []sending) {
+	if len(p.ready) == 0 {
+		return nil
+	}
+	rank := map[uint64]uint64{}
+	for _, c := range p.schedule {
+		if c.Kind == Order {
+			for i, seq := range slices.Sorted(slices.Values(c.Frames)) {
+				rank[c.Frames[i]] = seq
+			}
+		}
+	}
+	place := func(s sending) uint64 {
+		if r := rank[s.seq]; r != 0 {
+			return r
+		}
+		return s.seq
+	}
+	sorted := func() []sending {
+		slices.SortStableFunc(p.ready, func(a, b sending) int { return cmp.Compare(place(a), place(b)) })
+		return p.ready
+	}
+	first := sorted()[0].seq
+	last := first
+	for _, c := range p.schedule {
+		if c.Kind == Join && c.First == first {
+			last = max(last, c.Last)
+		}
+	}
+	for len(p.ready) > 0 && (len(chunk) == 0 || last != first && p.ready[0].seq <= last) {
+		s := p.ready[0]
+		p.ready = p.ready[1:]
+		chunk = append(chunk, s)
+		p.take(p.driver.Wrote(s.number)) // others may follow it in the same write
+		sorted()
+	}
+	return chunk
+}
+
+// send sends frames in one write, or where the schedule splits it in two, with what the schedule has at
+// them. It reports whether the client ends its output behind them.
+func (p *player) send(chunk []sending) (isEnd bool) {
+	var behind []byte
+	var splits []int
+	for i, s := range chunk {
+		about := p.describe(s)
+		if i == 0 {
+			about.beside = []uint64{s.seq}
+			for _, other := range p.ready {
+				about.beside = append(about.beside, other.seq)
+			}
+		}
+		p.play.frames = append(p.play.frames, about)
+		for _, c := range p.schedule {
+			if c.First != s.seq {
+				continue
+			}
+			switch c.Kind {
+			case Split:
+				splits = append(splits, c.At)
+			case Ahead:
+				p.ahead[p.idOf(s)] = true
+			case Unread:
+				p.process.unread = true
+				p.until = c.Last
+			case Hold:
+				p.holding = c.Last
+			case Cancel:
+				behind = append(behind, p.cancel(s)...)
+			case End:
+				isEnd = true
+			}
+		}
+	}
+	p.asked = false
+	p.write(chunk, behind, splits...)
+	for _, s := range chunk {
+		if p.until != 0 && s.seq >= p.until {
+			p.until = 0
+			p.process.unread = false
+		}
+		if p.holding != 0 && s.seq >= p.holding {
+			p.release()
+		}
+	}
+	return isEnd
+}
+
+// describe notes what a frame is, and what it asks.
+func (p *player) describe(s sending) frame {
+	about := frame{seq: s.seq, size: len(s.frame.Bytes)}
+	for _, m := range timeline.MessagesOf(s.frame) {
+		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m))
+		about.isHello = m.Method == mcp.MethodInitialize
+		if m.Kind() == transport.Request && !p.dropped[mcp.KeyOf(m.ID)] {
+			about.isRequest = true
+			about.id = m.ID
+			p.open[mcp.KeyOf(m.ID)] = about
+		}
+	}
+	return about
+}
+
+func (p *player) idOf(s sending) mcp.Key {
+	for _, m := range timeline.MessagesOf(s.frame) {
+		return mcp.KeyOf(m.ID)
+	}
+	return mcp.Key("")
+}
+
+// cancel returns the line that cancels a request, to which no answer is owed from now on.
+func (p *player) cancel(s sending) []byte {
+	for _, m := range timeline.MessagesOf(s.frame) {
+		if m.Kind() == transport.Request && m.Method != mcp.MethodInitialize {
+			delete(p.open, mcp.KeyOf(m.ID))
+			return cancellation(m.ID)
+		}
+	}
+	return nil
+}
+
+func cancellation(id json.RawMessage) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%s}}`+"\n", mcp.NotificationCancelled, id)
+}
+
+// write writes frames as lines, with more behind them: in one write, or in several with the server at rest
+// between them.
+func (p *player) write(chunk []sending, behind []byte, splits ...int) {
+	var data []byte
+	for _, s := range chunk {
+		line := s.frame.Bytes
+		if p.recorded != "" {
+			line = bytes.ReplaceAll(line, []byte(p.recorded), []byte(p.dir))
+		}
+		data = append(append(data, line...), '\n')
+	}
+	data = append(data, behind...)
+	done := 0
+	for _, at := range splits {
+		if at > done && at < len(data) {
+			p.process.write(data[done:at])
+			done = at
+			_, _ = p.process.settle(p.patience)
+		}
+	}
+	p.process.write(data[done:])
+}
+
+// rest waits until nothing more comes by itself: the server is at rest, and has answered what the client
+// waits for. It reports whether the play ends here, with a fault.
+func (p *player) rest() (isOver bool) {
+	began := time.Now()
+	for {
+		look, isMoved := p.process.settle(p.patience)
+		if isMoved {
+			p.hear()
+			continue
+		}
+		p.cancelLate()
+		if look.State == quiet.Gone {
+			p.fail(Died, look, p.process.status)
+			return true
+		}
+		if !p.waits() {
+			return false
+		}
+		if !p.mayMove(look, time.Since(began)) {
+			p.fail(Hang, look, "")
+			return true
+		}
+		time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
+	}
+}
+
+// mayMove reports whether a server at rest is worth waiting for.
+func (p *player) mayMove(look quiet.Look, waited time.Duration) bool {
+	switch look.State {
+	case quiet.Timed:
+		return look.Timer <= p.patience.timer && waited < p.patience.running
+	case quiet.Outside:
+		return waited < p.patience.outside
+	}
+	return false
+}
+
+// waits reports whether the client waits for an answer.
+func (p *player) waits() bool {
+	if p.process.unread || len(p.kept) > 0 {
+		return false
+	}
+	for id := range p.open {
+		if !p.ahead[id] {
+			return true
+		}
+	}
+	return false
+}
+
+// cancelLate cancels the requests that the schedule cancels when the server is at rest.
+func (p *player) cancelLate() {
+	for _, c := range p.schedule {
+		if c.Kind != LateCancel {
+			continue
+		}
+		for id, about := range p.open {
+			if about.seq == c.First {
+				delete(p.open, id)
+				p.process.write(cancellation(about.id))
+			}
+		}
+	}
+}
+
+// hear takes what the server has said.
+func (p *player) hear() {
+	lines := p.process.lines
+	p.process.lines = nil
+	for _, line := range lines {
+		f := transport.Frame{Bytes: line}
+		for _, m := range timeline.MessagesOf(f) {
+			switch m.Kind() {
+			case transport.Response:
+				id := mcp.KeyOf(m.ID)
+				if about, isOpen := p.open[id]; isOpen {
+					p.play.answers[about.seq] = p.canonical(m)
+					delete(p.open, id)
+				}
+			case transport.Request:
+				p.asked = true
+				if last := len(p.play.frames) - 1; last >= 0 {
+					p.play.frames[last].asks = true
+				}
+			}
+		}
+		p.take(p.driver.Receive(f))
+	}
+}
+
+// canonical returns an answer for comparison: without its id, and with the folder's mark.
+func (p *player) canonical(m transport.Message) string {
+	body := m.Result
+	if m.Error != nil {
+		body = m.Error
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err == nil {
+		if data, err := json.Marshal(value); err == nil {
+			body = data
+		}
+	}
+	return strings.ReplaceAll(string(body), p.dir, folderMark)
+}
+
+// end ends the client's output, early or when all is said, and hears the server out.
+func (p *player) end(isEarly bool) {
+	for began := time.Now(); p.process.untaken() > 0; { // what was written goes first
+		look, isMoved := p.process.settle(p.patience)
+		if isMoved {
+			p.hear()
+			continue
+		}
+		if look.State == quiet.Gone || p.process.untaken() == 0 {
+			break
+		}
+		if !p.mayMove(look, time.Since(began)) {
+			p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", p.process.untaken()))
+			return
+		}
+	}
+	p.process.endInput()
+	p.asked = false
+	began := time.Now()
+	for {
+		look, isMoved := p.process.settle(p.patience)
+		if isMoved {
+			p.hear()
+			continue
+		}
+		if look.State == quiet.Gone {
+			break
+		}
+		if !p.mayMove(look, time.Since(began)) {
+			p.fail(Lingers, look, "")
+			return
+		}
+		time.Sleep(500 * time.Microsecond)
+	}
+	p.hear()
+	switch {
+	case isEarly && len(p.open) > 0 && !p.asked: // a question cannot be answered any more
+		p.fail(Lost, quiet.Look{State: quiet.Gone}, "")
+	case p.process.status != "":
+		p.fail(Died, quiet.Look{State: quiet.Gone}, p.process.status)
+	}
+}
+
+func (p *player) fail(kind Fault, look quiet.Look, detail string) {
+	found := &fault{kind: kind, look: look, detail: detail}
+	for _, about := range p.open {
+		found.events = append(found.events, about.seq)
+	}
+	slices.Sort(found.events)
+	if kind == Died {
+		if text := p.process.stderr(); text != "" {
+			found.detail = strings.TrimSpace(found.detail + ": " + text)
+		}
+	}
+	p.play.found = found
+}

@@ -1,0 +1,68 @@
+package external
+
+import (
+	"slices"
+
+	"github.com/mcprec/mcprec/store"
+)
+
+// mostSerial is how many calls a burst may have whose orders are all played.
+const mostSerial = 3
+
+// serial tells whether some order of the calls, one after the other, gives the answers that a burst of
+// them gave.
+type serial struct {
+	server   Server
+	events   []store.Event
+	unstable map[uint64]bool     // answers that differ between two plain plays
+	outcomes []map[uint64]string // the answers of each order
+}
+
+// newSerial plays the calls of a burst in every order, each in a fresh process. ok is false if there are
+// too many of them, or an order does not come to its end.
+func newSerial(server Server, events []store.Event, calls []uint64, unstable map[uint64]bool) (s *serial, ok bool, err error) {
+	if len(calls) < 2 || len(calls) > mostSerial {
+		return nil, false, nil
+	}
+	s = &serial{server: server, events: events, unstable: unstable}
+	for _, order := range permutations(calls) {
+		played, err := playOnce(server, events, Schedule{{Kind: Order, First: slices.Min(calls), Last: slices.Max(calls), Frames: order}}, searching)
+		if err != nil || played.found != nil && played.found.kind != Lingers {
+			return nil, false, err
+		}
+		s.outcomes = append(s.outcomes, played.answers)
+	}
+	return s, true, nil
+}
+
+// explains reports whether the answers are those of some order.
+func (s *serial) explains(answers map[uint64]string) bool {
+	return slices.ContainsFunc(s.outcomes, func(outcome map[uint64]string) bool { return same(outcome, answers, s.unstable) })
+}
+
+// same reports whether two plays have the same answers, apart from those that are unstable.
+func same(a, b map[uint64]string, unstable map[uint64]bool) bool {
+	differ := func(a, b map[uint64]string) bool {
+		for seq, answer := range a {
+			if other, isThere := b[seq]; !unstable[seq] && (!isThere || other != answer) {
+				return true
+			}
+		}
+		return false
+	}
+	return !differ(a, b) && !differ(b, a)
+}
+
+// permutations returns the orders of a list, its own first.
+func permutations(list []uint64) (orders [][]uint64) {
+	if len(list) <= 1 {
+		return [][]uint64{slices.Clone(list)}
+	}
+	for i, first := range list {
+		rest := slices.Concat(list[:i], list[i+1:])
+		for _, order := range permutations(rest) {
+			orders = append(orders, append([]uint64{first}, order...))
+		}
+	}
+	return orders
+}
