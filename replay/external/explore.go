@@ -202,6 +202,10 @@ func (x *explorer) what(seq uint64) string {
 // confirm plays a schedule with a fault in fresh processes, patiently, and adds the finding if all of them
 // show it.
 func (x *explorer) confirm(schedule Schedule, first play) error {
+	schedule, first, err := x.simplify(schedule, first)
+	if err != nil {
+		return err
+	}
 	kind := first.found.kind
 	held, last := 1, first.found
 	for range times - 1 {
@@ -225,6 +229,23 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 	}
 	x.add(schedule, last, held)
 	return nil
+}
+
+// simplify takes away each choice that the fault does not need.
+func (x *explorer) simplify(schedule Schedule, first play) (Schedule, play, error) {
+	for i := 0; len(schedule) > 1 && i < len(schedule); {
+		fewer := slices.Delete(slices.Clone(schedule), i, i+1)
+		played, err := playOnce(x.server, x.events, fewer, searching)
+		if err != nil {
+			return nil, play{}, err
+		}
+		if played.found != nil && x.keyOf(played.found) == x.keyOf(first.found) {
+			schedule, first = fewer, played
+		} else {
+			i++
+		}
+	}
+	return schedule, first, nil
 }
 
 // serialise looks for an order of the calls of a burst that explains its answers.

@@ -485,7 +485,8 @@ func (p *player) end(isEarly bool) {
 		}
 	}
 	p.process.endInput()
-	p.asked = false
+	p.process.unread = false
+	p.asked = len(p.kept) > 0
 	began := time.Now()
 	for {
 		look, isMoved := p.process.settle(p.patience)
