@@ -34,7 +34,8 @@
 // The release is not taken from a setting but from the SDK's code in the test
 // binary. A failure's token is followed once more and must give the same. What a
 // report must name (the frame, who holds it, who waits, which capacities are
-// safe) is part of what is wanted.
+// safe) is part of what is wanted, and what it says of the cause is in testdata:
+// go test -update rewrites that.
 //
 // # What it leaves out
 //
@@ -112,6 +113,7 @@ func (c Case) Run(t *testing.T) {
 	}
 	if r.Verdict != explore.Pass {
 		want.compare(t, r)
+		golden(t, version, r)
 		want.keep(t, c.Name+", "+module, r)
 		c.again(t, r)
 		row.Measured = c.measure(t, r)

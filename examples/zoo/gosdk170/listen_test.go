@@ -43,7 +43,7 @@ func TestCloseWithListen(t *testing.T) {
 			r.Op("close server", func(context.Context) error { return session.Close() }).After("connect")
 		}},
 		Want: map[string]zoo.Want{
-			"v1.7.0": {Session: "gosdk-1160", Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.7.0": {Session: "gosdk-1160", Verdict: explore.Hang, Category: explore.BlockedHandler, Says: []string{
 				"operation close server", "the server owes the response to subscriptions/listen#1", "in mcp.(*ServerSession).Close"}},
 			"v1.8.0": {},
 		},

@@ -41,6 +41,14 @@ func (d *diagnosis) chainOf(op *Operation) *chain {
 			}
 		}
 	}
+	if c, ok := closerIn(d.all.Find(op.Goroutine)); ok {
+		k.link(op, "operation "+op.Name+" is in "+c.function)
+		if own := d.awaitedBy(&c); own != nil {
+			k.call(own)
+		} else if listen := d.listenAt(c.dir); listen != nil {
+			k.debt(listen, "the "+c.dir.Sender()+" owes the response to "+listen.Name, c.dir)
+		}
+	}
 	return k
 }
 

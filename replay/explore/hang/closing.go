@@ -100,12 +100,14 @@ func (d *diagnosis) closeWhy(dir transport.Direction) string {
 	if dir == transport.NoDirection {
 		return "it closes an end, which may wait for what is open there"
 	}
-	var waits, owes []string
+	var waits, owes, cancelled []string
 	for _, c := range d.Gate.Names.Calls {
 		worker := d.all.Place(d.worker(c)).String()
 		switch f := c.Request; {
 		case f.Dir == dir && f.Taken > 0 && c.Open() && !c.Cancelled && !c.Listen:
 			waits = append(waits, "the response to "+c.Name)
+		case f.Dir == dir && f.Taken > 0 && c.Open() && !c.Listen:
+			cancelled = append(cancelled, c.Name)
 		case f.Dir == dir.Reverse() && f.Given > 0 && c.Response == nil && worker != "":
 			owes = append(owes, fmt.Sprintf("the response to %s, whose handler stands at %s", c.Name, worker))
 		case f.Dir == dir.Reverse() && c.Owed() && !c.Listen:
@@ -113,6 +115,8 @@ func (d *diagnosis) closeWhy(dir transport.Direction) string {
 		}
 	}
 	switch {
+	case len(waits)+len(owes) == 0 && len(cancelled) > 0:
+		return "no request is open at its end but what was cancelled, " + strings.Join(cancelled, ", ") + ", and no response has come"
 	case len(waits)+len(owes) == 0:
 		return "no request is open at its end: it waits for code there, such as a handler that has not returned"
 	case len(owes) == 0:
@@ -127,6 +131,16 @@ func (d *diagnosis) closeWhy(dir transport.Direction) string {
 func (d *diagnosis) awaitedBy(closing *closer) *gate.Call {
 	for _, c := range d.Gate.Names.Calls {
 		if c.Request.Dir == closing.dir && c.Request.Taken > 0 && c.Open() && !c.Cancelled && !c.Listen {
+			return c
+		}
+	}
+	return nil
+}
+
+// listenAt returns a listen whose handler stands at the end that sends in a direction, or nil.
+func (d *diagnosis) listenAt(dir transport.Direction) *gate.Call {
+	for _, c := range d.Gate.Names.Calls {
+		if c.Listen && c.Request.Dir == dir.Reverse() && c.Request.Given > 0 && c.Response == nil && d.worker(c) != 0 {
 			return c
 		}
 	}

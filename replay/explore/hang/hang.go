@@ -275,7 +275,14 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 	if inClose {
 		w = closes
 		if category == replay.NeverSent {
-			why = fmt.Sprintf("%s stands at %s: %s", who, w.BlockedAt, w.Why)
+			why = fmt.Sprintf("%s stands at %s", who, w.BlockedAt)
+			if function := strings.TrimSuffix(w.WaitsFor, " to return"); !strings.Contains(why, function) {
+				why += ", in " + function
+			}
+			why += ": " + w.Why
+			if c, ok := closerIn(d.all.Find(op.Goroutine)); ok && d.listenAt(c.dir) != nil {
+				category = replay.BlockedHandler
+			}
 		}
 	}
 	return category, []Wait{w}, why, len(calls) > 0

@@ -113,6 +113,13 @@ func dispatcher(goroutine stacks.Goroutine) transport.Direction {
 	return dir
 }
 
+// handles reports whether a goroutine was started by the end that reads a request, by the names
+// of the library's functions.
+func handles(goroutine stacks.Goroutine, call *gate.Call) bool {
+	dir := dispatcher(goroutine)
+	return dir != transport.NoDirection && dir == call.Request.Dir.Reverse()
+}
+
 // answered reports whether a frame is a request with a response.
 func (t *Tracer) answered(flight *gate.Flight) bool {
 	return slices.ContainsFunc(t.Gate.Names.Calls, func(c *gate.Call) bool { return c.Request == flight && c.Response != nil })
@@ -243,7 +250,8 @@ func (d *diagnosis) worker(call *gate.Call) int {
 		switch {
 		case ancestor == p.reader.ID:
 			return g.ID
-		case ancestor == 0 && d.alone && g.Bubble != "" && g.Bubble == byID[p.reader.ID].Bubble:
+		case ancestor == 0 && g.Bubble != "" && g.Bubble == byID[p.reader.ID].Bubble &&
+			(d.alone || handles(g, call)):
 			likely = append(likely, g.ID)
 		}
 
