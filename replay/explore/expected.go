@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay"
@@ -117,20 +118,25 @@ func (r *Run) missing() (missing *Expected) {
 	return missing
 }
 
-// explain says where the message is, or that it was not sent. The gate is locked.
-func (e *Expected) explain() (category, why string) {
-	what := e.method
+// String says what must be received: the same in every schedule.
+func (e *Expected) String() string {
+	text := fmt.Sprintf("the %s must receive %s", e.dir.Receiver(), e.method)
 	if e.target != "" {
-		what += fmt.Sprintf(" %q", e.target)
+		text += fmt.Sprintf(" %q", e.target)
 	}
-	why = fmt.Sprintf("the %s must receive %s", e.dir.Receiver(), what)
 	if len(e.since) > 0 {
 		var names []string
 		for _, op := range e.since {
 			names = append(names, fmt.Sprintf("operation %s began", op.name))
 		}
-		why += ", after " + strings.Join(names, " and ")
+		text += ", after " + strings.Join(names, " and ")
 	}
+	return text
+}
+
+// explain says where the message is, or that it was not sent. The gate is locked.
+func (e *Expected) explain() (category, why string) {
+	why = e.String()
 	if op := e.notBegun(); op != nil {
 		return "", why + ": operation " + op.name + " has not begun"
 	}
@@ -146,11 +152,46 @@ func (e *Expected) explain() (category, why string) {
 		}
 		return replay.NeverSent, why
 	}
-	before := e.op.run.lastRead(e)
-	if before == 0 {
-		return replay.NeverSent, why + fmt.Sprintf(": the %s has sent none", e.dir.Sender())
+	why += fmt.Sprintf(": the %s has sent none", e.dir.Sender())
+	if before := e.op.run.lastRead(e); before > 0 {
+		why += fmt.Sprintf(" since; the last was read at step %d", before)
 	}
-	return replay.NeverSent, why + fmt.Sprintf(": the %s has sent none since; the last was read at step %d", e.dir.Sender(), before)
+	return replay.NeverSent, why + e.subscriptions()
+}
+
+// subscriptions says which requests of the receiver had been sent and not read when the
+// operations of Since began, and which listens are open. Either may be why no message came.
+func (e *Expected) subscriptions() (text string) {
+	r := e.op.run
+	var late, open []string
+	for _, c := range r.gate.Names.Calls {
+		f := c.Request
+		if f.Dir == e.dir || c.Cancelled {
+			continue
+		}
+		if i := slices.IndexFunc(e.since, func(op *Operation) bool {
+			began := r.startOf(op)
+			return f.Round < began && (f.Given == 0 || f.Given > began)
+		}); i >= 0 {
+			late = append(late, fmt.Sprintf("when operation %s began, at step %d, %s had been sent and not been read",
+				e.since[i].name, r.startOf(e.since[i]), c.Name))
+		}
+		if c.Listen && f.Given > 0 && c.Response == nil {
+			open = append(open, c.Name)
+		}
+	}
+	for _, l := range late {
+		text += "; " + l
+	}
+	if len(open) > 0 {
+		text += "; open at the " + e.dir.Sender() + ": " + strings.Join(open, ", ")
+	}
+	return text
+}
+
+// startOf returns the step at which an operation began, or 0.
+func (r *Run) startOf(op *Operation) int {
+	return 1 + slices.IndexFunc(r.steps, func(s gate.Step) bool { return s.Kind == gate.Start && s.What == op.name })
 }
 
 // lastRead returns the step at which the message was last read, or 0.

@@ -72,6 +72,23 @@ func TestMustReceive(t *testing.T) {
 			})
 			r.ClientMustReceive(updated).Since("update")
 		}, CheckFailed, Swallowed, []string{"the client's reader took notifications/message#1 at step", "explore.TestMustReceive.func"}},
+		"the subscription comes late": {func(r *Run) {
+			client, server := pair(r)
+			subscribed := false
+			server.request = func(context.Context, transport.Message) { subscribed = true }
+			r.Op("subscribe", func(ctx context.Context) error {
+				go func() { _ = client.send(r.ctx, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`) }()
+				return nil
+			})
+			r.Op("update", func(ctx context.Context) error {
+				if subscribed {
+					return server.tell(ctx, updated)
+				}
+				return nil
+			}).After("subscribe")
+			r.ClientMustReceive(updated).Since("update")
+		}, CheckFailed, NeverSent, []string{
+			"; when operation update began, at step 2, subscriptions/listen#1 had been sent and not been read; open at the server: subscriptions/listen#1"}},
 		"an operation hangs": {func(r *Run) {
 			client, server := pair(r)
 			server.request = func(context.Context, transport.Message) {}

@@ -340,7 +340,7 @@ func (r *Run) stand() {
 	case missing != nil:
 		r.verdict = CheckFailed
 		r.category, r.why = missing.explain()
-		r.err = errors.New(r.why)
+		r.err = errors.New(missing.String())
 		r.waits = slices.DeleteFunc(r.waits, func(wait hang.Wait) bool { return wait.Why == r.why })
 		r.note(fmt.Sprintf("nothing came in %s", r.passed()))
 	}
