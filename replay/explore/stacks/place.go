@@ -99,7 +99,8 @@ func (g Goroutine) peerFrames() iter.Seq2[string, string] {
 		for function, file := range g.frames() {
 			dir, base := filepath.Split(function)
 			name, _, _ := strings.Cut(base, ".")
-			standard := strings.Contains(file, "/src/"+dir+name+"/")
+			standard := strings.Contains(file, "/src/"+dir+name+"/") ||
+				dir == "" && strings.Contains(file, "/src/runtime/") // such as time.Sleep
 			if !hidden(function) && !between(function) && !standard && !yield(function, file) {
 				return
 			}

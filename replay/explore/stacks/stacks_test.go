@@ -72,6 +72,11 @@ app.run()
 	app/main.go:3
 example.org/sdk.serve()
 	example.org/sdk@v1.8.0/serve.go:1`,
+		"[sleep] app.run main.go:3": `goroutine 7 [sleep]:
+time.Sleep(0x1)
+	/usr/local/go/src/runtime/time.go:361 +0x1
+app.run()
+	app/main.go:3`,
 		"": `goroutine 7 [running]:
 created by example.org/app.main in goroutine 1
 	/home/me/app/main.go:5 +0x3`,
