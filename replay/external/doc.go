@@ -10,9 +10,9 @@
 // kernel. So what runs side by side in the server is what one write brought, and a schedule can be played
 // again by its [Token].
 //
-// Every finding was seen in several fresh processes, with the same token each time. A hang is told as one
-// only if nothing but mcprec could have moved the server; if it had a timer, or waited for something
-// outside, the finding is suspected, and names that.
+// Every finding was seen in several fresh processes, with the same token each time. A finding is called a
+// hang only if nothing but mcprec could have moved the server. A server with a timer, or one that waits
+// for something outside, is a suspect, and the finding names the timer or the descriptor.
 //
 // # Data layout
 //

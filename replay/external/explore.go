@@ -37,7 +37,7 @@ type Options struct {
 // times is how many fresh processes must show a finding.
 const times = 3
 
-// mostFindings ends a search: who has these has enough to do.
+// mostFindings is how many findings end a search: they are enough to begin with.
 const mostFindings = 5
 
 // explorer is one search.

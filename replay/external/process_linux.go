@@ -80,7 +80,7 @@ func (p *process) start(server Server, dir string) (err error) {
 		p.kill()
 		return err
 	}
-	return nil // one that has ended already is told by settle
+	return nil // settle notices a server that has ended already
 }
 
 // pipe returns their end and our end, which does not block.

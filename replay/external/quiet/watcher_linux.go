@@ -359,8 +359,9 @@ func memory(pid int, address uint64, size int) []byte {
 	return data
 }
 
-// timeout returns how long a struct timespec at an address lets a call wait: negative without one. An
-// absolute one is of the monotonic clock, or of the real one, which is far ahead of it.
+// timeout returns how long the struct timespec at an address lets a call wait; a negative time means that
+// there is no limit. An absolute time counts from the start of the machine (CLOCK_MONOTONIC) or from 1970
+// (CLOCK_REALTIME): the second is always far greater.
 func timeout(pid int, address uint64, isAbsolute bool) time.Duration {
 	if address == 0 {
 		return -1
