@@ -132,7 +132,7 @@ func (r *Run) session() {
 		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.record()
 	}
 	if r.verdict != Pass || r.keeps {
-		r.schedule = r.scheduleSteps()
+		r.schedule = scheduleSteps(r)
 	}
 }
 

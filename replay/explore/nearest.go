@@ -58,7 +58,7 @@ type ScheduleStep struct {
 func (s ScheduleStep) same(other ScheduleStep) bool { return s.Op == other.Op && s.Name == other.Name }
 
 // scheduleSteps lists the steps of the run with their effects. The gate is locked.
-func (r *Run) scheduleSteps() []ScheduleStep {
+func scheduleSteps(r *Run) []ScheduleStep {
 	steps := r.shown()
 	offers := map[int][]*gate.Flight{} // by the number of steps before
 	offer := func(f *gate.Flight) {

@@ -107,7 +107,7 @@ func Diagnose(scene Scene) Diagnosis {
 			d.closers[i].since = min(d.closers[i].since, scene.Still)
 		}
 	}
-	d.pool = d.usedUpPool()
+	d.pool = usedUpPool(d)
 	result.Category, result.Why = d.blame(d.explain())
 	result.Waits = d.waits
 	if d.chain != nil {

@@ -19,7 +19,7 @@ type pool struct {
 
 // usedUpPool finds a pool in the stacks of a traced run, or nil. An end that closes may refuse
 // to begin, and has no pool.
-func (d *diagnosis) usedUpPool() *pool {
+func usedUpPool(d *diagnosis) *pool {
 	if d.Tracer == nil || len(d.all) == 0 {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (d *diagnosis) usedUpPool() *pool {
 		if !next.Owed() || next.Listen || d.Tracer.began[next.Request] > 0 || d.worker(next) != 0 || d.closing(next.Request.Dir.Reverse()) != nil {
 			continue
 		}
-		if p := d.poolBefore(next); p != nil {
+		if p := poolBefore(d, next); p != nil {
 			return p
 		}
 	}
@@ -35,7 +35,7 @@ func (d *diagnosis) usedUpPool() *pool {
 }
 
 // poolBefore finds handlers of earlier requests like next that stand at one place.
-func (d *diagnosis) poolBefore(next *gate.Call) *pool {
+func poolBefore(d *diagnosis, next *gate.Call) *pool {
 	const fewest = 2 // a single handler at a time is a queue
 	handlers := d.Tracer.handlersIn(d.all)
 	var p pool

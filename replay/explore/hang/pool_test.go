@@ -48,7 +48,7 @@ func TestPool(t *testing.T) {
 			}
 		}
 		got := ""
-		if p := d.usedUpPool(); p != nil {
+		if p := usedUpPool(d); p != nil {
 			got = p.next.Name
 		}
 		if got != test.want {
