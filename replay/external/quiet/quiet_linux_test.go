@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 		time.Sleep(time.Hour)
 	case "read":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
+	case "launcher":
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		_ = syscall.Exec("/bin/sh", []string{"sh", "-c", "echo up; read -r line"}, os.Environ())
 	}
 }
 
@@ -162,5 +165,25 @@ func TestNeverTooEarly(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLauncher holds that a program in the place of a Go program that has started it is no Go program: the
+// timers in its futex calls are its own.
+func TestLauncher(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), goEnv+"=launcher")
+	w, in, out := start(t, cmd)
+	if !w.runsGo(cmd.Process.Pid) {
+		t.Error("the launcher is not known as a Go program")
+	}
+	if _, err := io.WriteString(in, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if w.runsGo(cmd.Process.Pid) {
+		t.Error("the shell is taken for a Go program")
 	}
 }

@@ -51,7 +51,7 @@ type Watcher struct {
 	ours map[string]bool     // names of descriptors that the caller holds an end of
 	open map[string]*os.File // of /proc, by path
 	page []byte
-	isGo map[int]bool // by process: whether it is a Go program
+	isGo map[string]bool // by the file of a program: whether it is a Go program
 }
 
 // Supported returns nil: this system shows what threads wait for.
@@ -60,7 +60,7 @@ func Supported() error { return nil }
 // Watch returns a Watcher of the process pid. ours are the names of the pipes and sockets between it and
 // the caller, as [Name] returns them, for both ends.
 func Watch(pid int, ours ...string) (*Watcher, error) {
-	w := &Watcher{pid: pid, ours: map[string]bool{}, open: map[string]*os.File{}, page: make([]byte, 16<<10), isGo: map[int]bool{}}
+	w := &Watcher{pid: pid, ours: map[string]bool{}, open: map[string]*os.File{}, page: make([]byte, 16<<10), isGo: map[string]bool{}}
 	for _, name := range ours {
 		w.ours[name] = true
 	}
@@ -199,11 +199,13 @@ func (w *Watcher) judge(p *pass, tree []int, pid int, args []uint64) {
 
 // runsGo reports whether a process is a Go program.
 func (w *Watcher) runsGo(pid int) bool {
-	known, isKnown := w.isGo[pid]
+	link := fmt.Sprintf("/proc/%d/exe", pid)
+	program, _ := os.Readlink(link) // another one since a launcher has replaced itself
+	known, isKnown := w.isGo[program]
 	if !isKnown {
-		_, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid))
+		_, err := buildinfo.ReadFile(link)
 		known = err == nil
-		w.isGo[pid] = known
+		w.isGo[program] = known
 	}
 	return known
 }
