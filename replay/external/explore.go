@@ -46,6 +46,7 @@ type explorer struct {
 	server   Server
 	events   []store.Event
 	began    time.Time
+	patience patience // of the search
 	plain    play
 	unstable map[uint64]bool
 	told     map[string]bool // what was found, or did not hold
@@ -57,10 +58,17 @@ func Explore(server Server, events []store.Event, options Options) (Report, erro
 	if err := quiet.Supported(); err != nil {
 		return Report{}, fmt.Errorf("explore a server process: %w", err)
 	}
-	x := &explorer{Options: options, server: server, events: events, began: time.Now(), unstable: map[uint64]bool{}, told: map[string]bool{}}
+	x := newExplorer(server, events, options)
 	err := x.run()
 	x.report.Took = time.Since(x.began)
 	return x.report, err
+}
+
+func newExplorer(server Server, events []store.Event, options Options) *explorer {
+	return &explorer{
+		Options: options, server: server, events: events, began: time.Now(), patience: searching,
+		unstable: map[uint64]bool{}, told: map[string]bool{},
+	}
 }
 
 func (x *explorer) run() error {
@@ -81,6 +89,9 @@ func (x *explorer) run() error {
 	schedules := list(x.plain.frames, max(0, x.Schedules-1), rand.New(rand.NewPCG(x.Seed, 0)))
 	if x.Token != "" {
 		schedule, _ := ParseToken(x.Token)
+		if err := x.knows(schedule); err != nil {
+			return err
+		}
 		schedules = []Schedule{schedule}
 	}
 	x.report.Planned = len(schedules) + 1
@@ -90,6 +101,23 @@ func (x *explorer) run() error {
 		}
 		if err := x.try(schedule); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// knows returns an error if a schedule names a frame that the plain client does not send: such a choice
+// would change nothing, and the play would say nothing of the schedule.
+func (x *explorer) knows(schedule Schedule) error {
+	var sent []uint64
+	for _, f := range x.plain.frames {
+		sent = append(sent, f.seq)
+	}
+	for _, c := range schedule {
+		for _, seq := range append([]uint64{c.First, c.Last}, c.Frames...) {
+			if !slices.Contains(sent, seq) {
+				return fmt.Errorf("token %s: the client sends no frame #%d in this session; it sends %v", schedule.Token(), seq, sent)
+			}
 		}
 	}
 	return nil
@@ -114,10 +142,22 @@ func (x *explorer) isOver() bool {
 }
 
 // playPlain plays without a choice, twice: what differs then is the server's own whim. It reports whether
-// a search makes sense.
+// a search makes sense. A fault that does not hold was the server's slowness, and the play is not whole:
+// it is played again.
 func (x *explorer) playPlain() (goesOn bool, err error) {
-	if x.plain, err = x.play(nil); err != nil {
-		return false, err
+	for range times {
+		if x.plain, err = x.play(nil); err != nil {
+			return false, err
+		}
+		if x.plain.found == nil {
+			break
+		}
+		if err := x.confirm(nil, x.plain); err != nil {
+			return false, err
+		}
+		if len(x.report.Findings) > 0 || x.plain.found.kind == Lingers {
+			break
+		}
 	}
 	for _, f := range x.plain.frames {
 		x.report.Frames++
@@ -125,20 +165,18 @@ func (x *explorer) playPlain() (goesOn bool, err error) {
 			x.report.Requests++
 		}
 	}
-	if found := x.plain.found; found != nil {
-		if err := x.confirm(nil, x.plain); err != nil {
-			return false, err
-		}
-		if found.kind != Lingers {
-			return false, nil
-		}
+	switch found := x.plain.found; {
+	case found == nil || found.kind == Lingers:
+		return true, x.steady()
+	case len(x.report.Findings) == 0:
+		return false, fmt.Errorf("the recorded order does not come to the same end each time: %s in some processes, and not in others", found.kind)
 	}
-	return true, x.steady()
+	return false, nil
 }
 
 // steady plays plainly once more, and notes which answers are not the same again.
 func (x *explorer) steady() error {
-	again, err := playOnce(x.server, x.events, nil, searching)
+	again, err := playOnce(x.server, x.events, nil, x.patience)
 	for seq, answer := range x.plain.answers {
 		if again.answers[seq] != answer {
 			x.unstable[seq] = true
@@ -150,7 +188,7 @@ func (x *explorer) steady() error {
 
 // play plays a schedule of the search.
 func (x *explorer) play(schedule Schedule) (play, error) {
-	played, err := playOnce(x.server, x.events, schedule, searching)
+	played, err := playOnce(x.server, x.events, schedule, x.patience)
 	x.report.Played++
 	if x.Progress != nil {
 		x.Progress(x.report.Played, x.report.Planned, time.Since(x.began))
@@ -164,12 +202,11 @@ func (x *explorer) try(schedule Schedule) error {
 	if err != nil {
 		return err
 	}
-	isKnown := played.found != nil && x.told[x.keyOf(played.found)]
 	switch {
-	case isKnown:
-		return nil
-	case played.found != nil:
+	case played.found != nil && !x.told[x.keyOf(played.found)]:
 		return x.confirm(schedule, played)
+	case !played.isWhole():
+		return nil // a known finding
 	case same(played.answers, x.plain.answers, x.unstable):
 		return nil
 	}
@@ -218,11 +255,12 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 			last = played.found
 		}
 	}
-	x.told[x.keyOf(first.found)] = true
 	wasMoving := first.found.look.State == quiet.Timed || first.found.look.State == quiet.Outside
-	if held < times && wasMoving {
-		return nil // it only took its time
+	if held < times && wasMoving && x.patience != confirming {
+		x.patience = confirming // it only took its time, and is given it from now on
+		return nil
 	}
+	x.told[x.keyOf(first.found)] = true
 	if held < times {
 		x.report.NotHeld = append(x.report.NotHeld, fmt.Sprintf("%s, %d of %d processes: %s", kind, held, times, schedule.Token()))
 		return nil
@@ -235,7 +273,7 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 func (x *explorer) simplify(schedule Schedule, first play) (Schedule, play, error) {
 	for i := 0; len(schedule) > 1 && i < len(schedule); {
 		fewer := slices.Delete(slices.Clone(schedule), i, i+1)
-		played, err := playOnce(x.server, x.events, fewer, searching)
+		played, err := playOnce(x.server, x.events, fewer, x.patience)
 		if err != nil {
 			return nil, play{}, err
 		}
@@ -264,7 +302,7 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	if x.told[x.keyOf(found)] {
 		return nil
 	}
-	orders, ok, err := newSerial(x.server, x.events, calls, x.unstable)
+	orders, ok, err := newSerial(x.server, x.events, calls, x.unstable, x.patience)
 	if err != nil || !ok || orders.explains(played.answers) {
 		return err
 	}
@@ -273,11 +311,11 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	}
 	held := 1
 	for range times - 1 {
-		again, err := playOnce(x.server, x.events, schedule, searching)
+		again, err := playOnce(x.server, x.events, schedule, x.patience)
 		if err != nil {
 			return err
 		}
-		if again.found == nil && !orders.explains(again.answers) {
+		if again.isWhole() && !orders.explains(again.answers) {
 			held++
 		}
 	}

@@ -67,7 +67,10 @@ func serve(fault string) (status int) {
 					go func() { time.Sleep(20 * time.Millisecond); answer(m, `{}`) }()
 					continue
 				}
-				if fault == "loses" {
+				if fault == "slow" && timeline.TargetOf(m) == "get" {
+					time.Sleep(300 * time.Millisecond)
+				}
+				if strings.HasPrefix(fault, "loses") {
 					count = before // as if each had read the count first
 				}
 				if timeline.TargetOf(m) == "add" {
@@ -89,7 +92,7 @@ func messagesIn(data []byte) (list []transport.Message) {
 // atEnd is what a server does at the end of its input.
 func atEnd(fault string) (status int) {
 	switch fault {
-	case "lingers":
+	case "lingers", "loses and lingers":
 		reader, writer, err := os.Pipe() // both ends are its own: nothing comes
 		if err == nil {
 			_, _ = io.Copy(io.Discard, reader)
@@ -175,6 +178,41 @@ func TestHealthy(t *testing.T) {
 				t.Errorf("%v, found:\n%s", err, report.Text())
 			}
 		})
+	}
+}
+
+// TestSlow holds that a server which takes longer than the search waits at first is explored all the same.
+func TestSlow(t *testing.T) {
+	x := newExplorer(counter("slow"), session(), Options{Schedules: 6})
+	x.patience.timer = time.Millisecond
+	if err := x.run(); err != nil || !x.report.Passed() || len(x.report.NotHeld) > 0 || x.report.Requests != 5 || x.report.Planned != 6 || x.report.Played < 6 {
+		t.Errorf("%v, found:\n%s", err, x.report.Text())
+	}
+}
+
+// TestLingeringLosesToo holds that a server which always goes on after the end is still compared with the
+// orders of its calls.
+func TestLingeringLosesToo(t *testing.T) {
+	report, err := Explore(counter("loses and lingers"), session(), Options{Schedules: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []Fault
+	for _, f := range report.Findings {
+		kinds = append(kinds, f.Kind)
+	}
+	if !slices.Contains(kinds, Lingers) || !slices.Contains(kinds, NotSerial) {
+		t.Errorf("found:\n%s", report.Text())
+	}
+}
+
+// TestForeignToken holds that a token of another session is refused: it would change nothing.
+func TestForeignToken(t *testing.T) {
+	for _, token := range []string{"x1.join5-70", "x1.order5-7-70", "x1.end6"} {
+		report, err := Explore(counter("healthy"), session(), Options{Token: token})
+		if err == nil || !strings.Contains(err.Error(), "token "+token+": the client sends no frame #") {
+			t.Errorf("%s: %v\n%s", token, err, report.Text())
+		}
 	}
 }
 

@@ -61,6 +61,9 @@ type play struct {
 	frames  []frame           // as they went out
 }
 
+// isWhole reports whether all was said: a server that only goes on after the end has answered everything.
+func (p play) isWhole() bool { return p.found == nil || p.found.kind == Lingers }
+
 // fault is what a play has found.
 type fault struct {
 	kind   Fault

@@ -20,14 +20,14 @@ type serial struct {
 
 // newSerial plays the calls of a burst in every order, each in a fresh process. ok is false if there are
 // too many of them, or an order does not come to its end.
-func newSerial(server Server, events []store.Event, calls []uint64, unstable map[uint64]bool) (s *serial, ok bool, err error) {
+func newSerial(server Server, events []store.Event, calls []uint64, unstable map[uint64]bool, patience patience) (s *serial, ok bool, err error) {
 	if len(calls) < 2 || len(calls) > mostSerial {
 		return nil, false, nil
 	}
 	s = &serial{server: server, events: events, unstable: unstable}
 	for _, order := range permutations(calls) {
-		played, err := playOnce(server, events, Schedule{{Kind: Order, First: slices.Min(calls), Last: slices.Max(calls), Frames: order}}, searching)
-		if err != nil || played.found != nil && played.found.kind != Lingers {
+		played, err := playOnce(server, events, Schedule{{Kind: Order, First: slices.Min(calls), Last: slices.Max(calls), Frames: order}}, patience)
+		if err != nil || !played.isWhole() {
 			return nil, false, err
 		}
 		s.outcomes = append(s.outcomes, played.answers)
