@@ -315,7 +315,7 @@ func TestLeakGoesOn(t *testing.T) {
 
 // A leak that takes an order is made as simple as other failures, and followed.
 func TestLeakShrinks(t *testing.T) {
-	r := Search(t, Plan{Setup: func(r *Run) {
+	r := Search(t, Plan{mostLeaks: 3, Shrink: 20, Setup: func(r *Run) {
 		order := ""
 		for _, name := range []string{"a", "b", "c", "d"} {
 			r.Op(name, func(context.Context) error {
