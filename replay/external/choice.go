@@ -72,7 +72,7 @@ func IsToken(text string) bool { return strings.HasPrefix(text, tokenHead+".") }
 func ParseToken(text string) (Schedule, error) {
 	rest, found := strings.CutPrefix(text, tokenHead+".")
 	if !found {
-		return nil, fmt.Errorf("token %q: it does not begin with %s.", text, tokenHead)
+		return nil, fmt.Errorf("token %q: want %q at its beginning", text, tokenHead+".")
 	}
 	var s Schedule
 	if rest == "plain" {
