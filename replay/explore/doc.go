@@ -58,9 +58,15 @@
 // [Bubble], the default, puts each run into a testing/synctest bubble: time is virtual.
 // Peers must be born inside the bubble and wait on channels, contexts, timers, sync.Cond or
 // sync.WaitGroup. Any other wait, for a mutex or for I/O, freezes the bubble and its time. A
-// watcher sees the freeze in the stacks and gives the run up as UNDECIDED, or as a hang of
-// category [Lock] if only mutexes of the run hold it up and no timer was made. A peer that
-// computes for a minute is undecided too (see [Plan.Patience]).
+// watcher sees the freeze in the stacks and gives the run up.
+//
+// A mutex held over a Write is no reason to stop. After the first freeze of a search by a mutex
+// the stacks tell when a run is at rest: steps, time and proofs stay as they are, at some
+// hundred schedules a second. If a goroutine waits for a mutex when no step is left, the
+// run is a hang of category [Lock], proved if the mutexes are the run's own and no timer was
+// made. If a timer may end it, that run and the later ones at its capacity are made with
+// [Settle], and a note says so. A wait for what is outside the run is UNDECIDED, and so is a
+// peer that computes for a minute (see [Plan.Patience]).
 //
 // [Settle] is for peers that cannot live in a bubble. It looks at the stacks of the whole
 // process until two looks show every goroutine of the run in the same wait. Time is real,
@@ -73,7 +79,7 @@
 //	plan                           what to explore, and what ends a search
 //	search, exhaustive             the runs of a search, in their order; all orders
 //	run, loop                      a schedule: its operations and peers; its steps and verdict
-//	engine, freeze                 what keeps a run still; standstills that stacks show
+//	engine, freeze, carryon        what keeps a run still; standstills that stacks show
 //	expected                       messages that an end must receive
 //	answers                        answers that change with the order
 //	reduce                         smaller schedules and sessions that fail alike

@@ -51,6 +51,13 @@ type bubble struct {
 	weary   atomic.Bool // it took as much real time as a peer may compute: see await
 }
 
+// firstYields is how often a bubble yields before the first look at the stacks, and mostYields
+// before a later look: each look stops the world.
+const (
+	firstYields = 20
+	mostYields  = 1 << 14
+)
+
 // live checks for leaks by the panic of synctest. A hang makes no panic: the engine sees
 // that no step is enabled and shuts the run down. Goroutines that do not end then leave the
 // bubble to synctest, which panics. The check is free, and counts only this bubble.
@@ -71,9 +78,38 @@ func (b *bubble) live(t *testing.T, do func()) {
 	})
 }
 
+// settle returns when every goroutine of the bubble waits. synctest.Wait is the fast way, but
+// does not return while a goroutine waits for a mutex, as behind a Write that another goroutine
+// makes with the mutex held. A run that watches reads the stacks instead.
 func (b *bubble) settle() {
-	synctest.Wait()
+	if !b.run.watches || !b.look() {
+		synctest.Wait()
+	}
 	b.run.moves.Tick()
+}
+
+// look reads the stacks until they show that every goroutine of the bubble waits, and reports
+// true if only mutexes and durable waits are among them. The stacks are taken while the world
+// is stopped: if no goroutine of the bubble runs, none will before the engine does. It reports
+// false for a wait that ends from outside, or if nobody waits for a mutex: synctest.Wait then
+// tells when the bubble is at rest.
+func (b *bubble) look() (rests bool) {
+	for yields := firstYields; ; yields = min(2*yields, mostYields) {
+		for range yields {
+			runtime.Gosched()
+		}
+		f := freezeOf(stacks.Take(), b.name)
+		switch {
+		case len(f.busy) > 0:
+		case len(f.foreign)+len(f.io)+len(f.calls) > 0, len(f.locks) == 0:
+			return false
+		default:
+			if b.run.locked == "" {
+				b.run.locked = f.locks[0].Where()
+			}
+			return true
+		}
+	}
 }
 
 // rest lets virtual time pass, up to the horizon after the last step that was not periodic.
@@ -86,9 +122,12 @@ func (b *bubble) rest() bool {
 	case <-r.gate.Poked():
 	default:
 	}
+	if r.watches { // time passes only while nobody waits for a mutex: see await
+		synctest.Wait()
+		r.moves.Tick()
+	}
 	came := b.pass(r.since.Add(r.plan.Horizon), r.gate.Poked())
-	synctest.Wait()
-	r.moves.Tick()
+	b.settle()
 	select { // the last timers may have fired in the same instant
 	case <-r.gate.Poked():
 		came = true
@@ -194,10 +233,10 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 			last = f
 			since = time.Now()
 			pause = firstLook
-		case time.Since(since) >= f.patience(r.plan) && r.moves.Abandon(n):
+		case time.Since(since) >= f.patience(r) && r.moves.Abandon(n):
 			return nil, f
 		default:
-			pause = min(pause, f.patience(r.plan))
+			pause = min(pause, f.patience(r))
 		}
 	}
 }
@@ -379,7 +418,7 @@ func (s *settled) rest() bool {
 func (s *settled) outlasts(since time.Time) bool {
 	p := s.run.plan
 	left := p.Patience
-	if !s.run.patient && !s.still.passing() {
+	if !s.still.passing() {
 		left = p.grace.left(p.Patience)
 	}
 	if len(s.still.all()) == 0 {

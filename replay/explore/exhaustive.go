@@ -108,7 +108,16 @@ func (s *search) advance(visit *visit) *Run {
 	}
 	r.systematic = true
 	r.trail.Touching = visit.walk.Touching
+	if s.carryOn.settles(r.capacity, 0) {
+		r.kind = schedule.Settle
+	}
 	r.play(s.t)
+	if s.carryOn.another(r) { // the walk begins again
+		visit.walk.Restart()
+		visit.seen = schedule.NewTally()
+		visit.tried.Classes = 0
+		return s.advance(visit)
+	}
 	visit.tried.Schedules++
 	passes := r.verdict == Pass || leaksAlone(r)
 	if !passes {

@@ -50,7 +50,7 @@ func freezeOf(all stacks.Dump, bubble string) *freeze {
 	for i, g := range all {
 		switch {
 		case g.Bubble != bubble:
-			f.near = f.near || i > 0 && g.Wait() != stacks.WaitOther
+			f.near = f.near || i > 0 && g.Wait() != stacks.WaitOther && g.Wait() != stacks.WaitLock
 			if i > 0 && outsider(g) {
 				f.outside = append(f.outside, g)
 			}
@@ -98,14 +98,18 @@ func (f *freeze) same(other *freeze) bool {
 	return len(f.foreign) == len(other.foreign) && slices.EqualFunc(f.all(), other.all(), stacks.Goroutine.Same)
 }
 
-// patience is how long the freeze must have lasted before the run is given up. If only
-// mutexes hold the bubble up, and nobody sleeps, a proof may be found at once.
-func (f *freeze) patience(plan *Plan) time.Duration {
-	if len(f.foreign)+len(f.outside) > 0 || f.passing() || f.near {
-		return plan.Patience
+// patience is how long the freeze must have lasted before the run is given up. The stacks may
+// still bring a run to its end that mutexes alone hold up. After that, if nobody outside could
+// unlock a mutex, no time helps: that of the bubble stands still.
+func (f *freeze) patience(run *Run) time.Duration {
+	if !f.lockedAlone() || run.watches && (len(f.outside) > 0 || f.near) {
+		return run.plan.Patience
 	}
-	return min(plan.Patience, 10*firstLook)
+	return min(run.plan.Patience, 10*firstLook)
 }
+
+// lockedAlone reports whether only mutexes hold the bubble up.
+func (f *freeze) lockedAlone() bool { return len(f.foreign)+len(f.io)+len(f.calls) == 0 }
 
 // all returns every goroutine of the freeze.
 func (f *freeze) all() stacks.Dump {
@@ -181,10 +185,18 @@ func judgeFreeze(t *testing.T, run *Run, f *freeze) {
 		run.note("its bubble could not be emptied: " + f.why())
 		return
 	}
+	if !run.watches && run.within == "" && f.lockedAlone() {
+		run.verdict, run.why, run.retry = Undecided, f.why(), true
+		return
+	}
 	proof, doubt := proveLock(t, run, f)
 	if proof == nil {
-		run.verdict, run.why = Undecided, f.why()+". "+doubt
-		run.retry = run.within == "" && len(f.foreign)+len(f.io)+len(f.calls) == 0 && !strings.HasPrefix(doubt, sharedLock)
+		run.held = f.why()
+		run.verdict, run.why = Undecided, run.held+". "+doubt
+		if run.within == "" {
+			run.why += " " + elsewhere(run)
+		}
+		run.retry = run.within == "" && f.lockedAlone() && doubt != sharedLock
 		describeFreeze(run, f)
 		return
 	}
@@ -268,23 +280,23 @@ func proveLock(t *testing.T, run *Run, freeze *freeze) (again *Run, doubt string
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
 	runtime.MemProfileRate = 1
 	before := timersMade()
-	again = &Run{plan: run.plan, level: run.level, parser: run.parser, capacity: run.capacity, limit: run.limit,
+	again = &Run{plan: run.plan, watches: run.watches, level: run.level, parser: run.parser, capacity: run.capacity, limit: run.limit,
 		follower: &schedule.Follower{Token: run.asToken()}, repeats: true}
 	again.trail.Touching = run.trail.Touching
 	again.play(t)
 	if again.frozen == nil {
-		return nil, "The same schedule did not stand still again. " + elsewhere(run)
+		return nil, "The same schedule did not stand still again."
 	}
 	if doubt := lockDoubt(again, again.frozen); doubt != "" {
 		return nil, doubt
 	}
 	if timersMade() > before {
-		return nil, "A timer was made in this run, and may end that. " + elsewhere(run)
+		return nil, "A timer was made in this run, and may end that."
 	}
 	for _, g := range again.frozen.locks { // the goroutines of the first run are still there
 		address := g.Lock()
 		if address == "" || slices.ContainsFunc(freeze.locks, func(h stacks.Goroutine) bool { return h.Lock() == address }) {
-			return nil, sharedLock + " " + elsewhere(run)
+			return nil, sharedLock
 		}
 	}
 	return again, ""
@@ -301,19 +313,19 @@ func lockDoubt(run *Run, freeze *freeze) string {
 	case run.within != "":
 		return "This is in " + run.within + ", which must not wait"
 	case len(freeze.foreign)+len(freeze.io)+len(freeze.calls) > 0:
-		return "What is outside the bubble may end that, or not. " + elsewhere(run)
+		return "What is outside the bubble may end that, or not."
 	case len(freeze.outside) > 0:
-		return freeze.outside[0].Where() + " is outside the bubble, and may hold the mutex. " + elsewhere(run)
+		return freeze.outside[0].Where() + " is outside the bubble, and may hold the mutex."
 	case len(freeze.sleepers) > 0:
-		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here. " + elsewhere(run)
+		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here."
 	case len(run.steps) == 0:
-		return "No step was released yet. " + elsewhere(run)
+		return "No step was released yet."
 	case run.finished():
-		return "All operations have returned. " + elsewhere(run)
+		return "All operations have returned."
 	}
 	if enabled := run.enabled(nil); len(enabled) > 0 {
-		return fmt.Sprintf("There would be something to do (%s), but a bubble does not come to rest while a mutex is waited for. %s",
-			enabled[0].Name(), elsewhere(run))
+		return fmt.Sprintf("There would be something to do (%s), but a bubble does not come to rest while a mutex is waited for.",
+			enabled[0].Name())
 	}
 	return ""
 }

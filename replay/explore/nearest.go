@@ -249,6 +249,7 @@ func (n *neighbours) passes(run *Run) *Run {
 		return nil
 	}
 	again := n.newRun(run.capacity)
+	again.kind = run.kind
 	again.level = run.level
 	again.follower = &schedule.Follower{Token: run.asToken()}
 	again.untraced = true
@@ -263,6 +264,7 @@ func (n *neighbours) passes(run *Run) *Run {
 // neighbour returns a run at a capacity, limited to about four times the failing steps.
 func (n *neighbours) neighbour(capacity schedule.Capacity) *Run {
 	run := n.newRun(capacity)
+	run.kind = n.failed.kind
 	run.level = n.failed.level
 	run.limit = min(run.limit, 1000+4*len(n.failed.steps))
 	return run

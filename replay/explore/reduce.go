@@ -145,6 +145,7 @@ func (d *reduction) fails(l *schedule.Delayed) bool {
 // steps than the failed run, up to a limit.
 func (s *search) runLate(failed *Run, capacity schedule.Capacity, delayed *schedule.Delayed) *Run {
 	r := s.newRun(capacity)
+	r.kind = failed.kind
 	r.level = failed.level
 	r.chooser = delayed.Choose
 	r.limit = min(r.limit, 1000+4*len(failed.steps))
@@ -358,5 +359,6 @@ func (t *trial) play(candidate shrink.Candidate) (*search, *Run) {
 		plan.Setup = other.Setup
 	}
 	s := &search{t: t.t, plan: &plan, limits: t.limits}
+	s.carryOn.watches.Store(t.carryOn.watches.Load())
 	return s, s.runLate(t.failed, schedule.CapacityOf(candidate.Capacity), schedule.NewDelayed(t.order))
 }

@@ -36,7 +36,7 @@ func TestReportText(t *testing.T) {
 		"pass":         {Setup: conforming},
 		"stall":        {Setup: seed(2, 0), Engine: Settle, Patience: 20 * time.Millisecond},
 		"lock":         {Setup: blocker(forEver, nothing), Patience: time.Millisecond},
-		"undecided":    {Setup: blocker(func(context.Context) { time.Sleep(time.Millisecond) }, nothing), Patience: 100 * time.Millisecond},
+		"undecided":    {Setup: blocker(func(context.Context) { time.Sleep(time.Millisecond) }, nothing), Token: "mcprec1.0-0.L0.a.eager", Patience: 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := steady(Search(t, plan).Text())

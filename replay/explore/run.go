@@ -31,7 +31,8 @@ type Run struct {
 	level    schedule.Level
 	parser   *gate.Parser // of the search, or nil
 	kind     schedule.Engine
-	patient  bool // real time passes before a standstill is a stall
+	number   int  // in its search, at its capacity
+	watches  bool // the bubble's rest is read from the stacks: see bubble.settle
 	capacity schedule.Capacity
 	limit    int // of steps
 
@@ -90,11 +91,13 @@ type outcome struct {
 	err       error
 	late      bool     // a timer alone ended an operation
 	cut       bool     // the chooser ended it
+	locked    string   // where a goroutine waited for a mutex while the bubble was at rest
 	stuck     bool     // goroutines were left
 	leaks     []string // where the goroutines of a leak stand
 	froze     bool     // the run was given up
 	busy      bool     // the run was given up while a peer computed
-	retry     bool     // undecided in a bubble, and real time may tell
+	retry     bool     // undecided, and another way to see it at rest may tell: see carryOn
+	held      string   // why the run froze, in a few words
 	stacks    []string
 	stood     []*Operation // unreturned operations
 	waits     []hang.Wait

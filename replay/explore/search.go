@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +34,7 @@ type search struct {
 	skipped halves.Skipped
 	hidden  []string // by the plan's helpers
 	limits  limits
+	carryOn carryOn
 	// leaks counts the runs that left goroutines behind and did not fail otherwise. The
 	// search goes on: a worse failure may come.
 	leaks struct {
@@ -81,7 +81,7 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 			}
 			report.Notes = append(report.Notes, note)
 		}
-		report.Notes = slices.Concat(report.Notes, s.skipped.Notes(), s.hidden)
+		report.Notes = slices.Concat(report.Notes, s.carryOn.notes(report), s.skipped.Notes(), s.hidden)
 	}()
 	if plan.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")
@@ -139,6 +139,7 @@ func (s *search) explore() Report {
 	runs := series{
 		make: func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) },
 		take: func(run *Run) (more bool) {
+			run = s.current(run)
 			length = max(length, len(run.steps))
 			s.seen.Add(&run.trail)
 			s.remark(run)
@@ -176,6 +177,7 @@ func (s *search) explore() Report {
 			runs := series{from: share(i), to: most, over: func() bool { return s.limits.ended() != "" },
 				make: func(number int) *Run { return s.run(tried.Capacity, number) },
 				take: func(run *Run) bool {
+					run = s.current(run)
 					if !leaksAlone(run) {
 						tried.Verdict = run.verdict
 					}
@@ -238,7 +240,7 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 func (s *search) newRun(capacity schedule.Capacity) *Run {
 	r := &Run{
 		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: capacity,
-		limit: s.plan.Steps, parser: &s.parser, steps: make([]gate.Step, 0, s.length),
+		limit: s.plan.Steps, parser: &s.parser, steps: make([]gate.Step, 0, s.length), watches: s.carryOn.watches.Load(),
 	}
 	r.trail.Touching = schedule.Touching{Capacity: capacity, Split: !s.plan.AckWithTake}
 	return r
@@ -246,20 +248,24 @@ func (s *search) newRun(capacity schedule.Capacity) *Run {
 
 // run makes one schedule.
 func (s *search) run(capacity schedule.Capacity, number int) *Run {
-	r := s.newRun(capacity)
-	r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
-	r.play(s.t)
-	return r
+	return s.playAt(capacity, number, func() *Run {
+		r := s.newRun(capacity)
+		r.number = number
+		r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
+		return r
+	})
 }
 
 // rerun runs the schedule of a token.
 func (s *search) rerun(token schedule.Token, traced bool) *Run {
-	r := s.newRun(token.Capacity)
-	r.follower = &schedule.Follower{Token: token}
-	r.level = token.Level
-	r.untraced = !traced
-	r.play(s.t)
-	return r
+	return s.play(func() *Run {
+		r := s.newRun(token.Capacity)
+		r.kind = token.Engine
+		r.follower = &schedule.Follower{Token: token}
+		r.level = token.Level
+		r.untraced = !traced
+		return r
+	})
 }
 
 // following runs the schedule of a token, and looks for changed answers if those fail.
@@ -348,6 +354,7 @@ func (s *search) compareAnswers(run *Run) {
 // remark counts the run and keeps the first notes.
 func (s *search) remark(run *Run) {
 	s.done++
+	s.carryOn.count(run)
 	s.skipped.Count(run.recorded)
 	s.noteHidden(run)
 	if s.plan.Progress != nil {
@@ -418,20 +425,6 @@ func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 			"%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
 			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
-	if run.retry && s.limits.ended() == "" {
-		token := run.settledToken() // in real time there is time for any timer
-		again := s.newRun(token.Capacity)
-		again.kind = schedule.Settle
-		again.follower = &schedule.Follower{Token: token}
-		again.level = token.Level
-		again.patient = true
-		again.play(s.t)
-		text := strings.TrimSpace(again.verdict + " " + again.category)
-		if again.why != "" {
-			text += ": " + again.why
-		}
-		report.Notes = append(report.Notes, fmt.Sprintf("in real time (engine %s) the same schedule gives: %s", schedule.Settle, text))
-	}
 	if run.froze || run.verdict == Leak || run.verdict == Different { // both schedules of a Different were followed before
 		return
 	}

@@ -32,7 +32,8 @@ var (
 // for the others. During Setup and Check the engine's goroutine counts as a peer.
 func (g Goroutine) Engine() bool {
 	return strings.HasPrefix(g.State, "synctest.") || strings.Contains(g.Text, ".testingSynctestTest(") ||
-		strings.Contains(g.Text, ".(*bubble).rest(") || strings.Contains(g.Text, ".(*bubble).reap(")
+		strings.Contains(g.Text, ".(*bubble).look(") || strings.Contains(g.Text, ".(*bubble).rest(") ||
+		strings.Contains(g.Text, ".(*bubble).reap(")
 }
 
 // Recorded reports whether the goroutine plays a recorded end: where it is blocked says

@@ -1,0 +1,136 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcprec/mcprec/replay/explore/schedule"
+	"github.com/mcprec/mcprec/replay/phrase"
+)
+
+// carryOn is how a search goes on after a mutex of the peers has frozen a bubble: synctest does
+// not see the wait for a mutex as a wait, so the run is given up where it stands.
+//
+// First the stacks tell when a bubble is at rest, for the rest of the search: steps, virtual
+// time and proofs stay as they are. That fails if, with no step left, a goroutine waits for a
+// mutex: virtual time cannot pass, and a timer might end the wait. If that is no proved hang,
+// the run and the later runs at its capacity are made in real time.
+//
+// Which engine makes a run depends on its number and on the runs before, not on the workers.
+// Several workers use the methods at once.
+type carryOn struct {
+	watches atomic.Bool // the stacks tell when a bubble is at rest
+
+	mu   sync.Mutex
+	from map[schedule.Capacity]int // the number of the first run in real time
+	why  map[schedule.Capacity]string
+
+	// Of the runs that were taken.
+	locked  int    // runs at rest with a goroutine at a mutex
+	at      string // where it waited, in the first of them
+	settled map[schedule.Capacity]int
+	order   []schedule.Capacity // of settled
+}
+
+// settles reports whether a run is to be made in real time.
+func (c *carryOn) settles(capacity schedule.Capacity, number int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from, ok := c.from[capacity]
+	return ok && number >= from
+}
+
+// another notes in which way a run that froze is to be made again, and reports whether it is.
+func (c *carryOn) another(run *Run) bool {
+	switch {
+	case !run.retry:
+		return false
+	case !run.watches:
+		c.watches.Store(true)
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if from, ok := c.from[run.capacity]; ok && from <= run.number {
+		return true
+	}
+	if c.from == nil {
+		c.from, c.why = map[schedule.Capacity]int{}, map[schedule.Capacity]string{}
+	}
+	c.from[run.capacity], c.why[run.capacity] = run.number, run.held
+	return true
+}
+
+// count adds a run that was taken.
+func (c *carryOn) count(run *Run) {
+	if run.locked != "" {
+		c.locked++
+		if c.locked == 1 {
+			c.at = run.locked
+		}
+	}
+	if run.kind != schedule.Settle || run.plan.Engine == schedule.Settle {
+		return
+	}
+	if c.settled == nil {
+		c.settled = map[schedule.Capacity]int{}
+	}
+	if c.settled[run.capacity] == 0 {
+		c.order = append(c.order, run.capacity)
+	}
+	c.settled[run.capacity]++
+}
+
+// notes tell the reader of a report.
+func (c *carryOn) notes(report Report) (list []string) {
+	if c.locked > 0 && report.Category != Lock && report.Verdict != Undecided {
+		list = append(list, fmt.Sprintf("in %s a goroutine waited at %s for a mutex whose holder waited too, as in a Write: "+
+			"synctest does not see such a wait, so the stacks told when the run was at rest, which takes longer",
+			phrase.Plural(c.locked, "schedule"), c.at))
+	}
+	if len(c.order) == 0 {
+		return list
+	}
+	var where []string
+	for _, capacity := range c.order {
+		where = append(where, fmt.Sprintf("%s at %s", phrase.Plural(c.settled[capacity], "schedule"), capacity.Short()))
+	}
+	return append(list, fmt.Sprintf("a mutex froze virtual time, so %s ran in real time (engine %s), where a hang is seen, not proved: %s",
+		strings.Join(where, ", "), schedule.Settle, c.why[c.order[0]]))
+}
+
+// play makes a run, and makes it again if another look at the same bubble may tell.
+func (s *search) play(begin func() *Run) *Run {
+	r := begin()
+	r.play(s.t)
+	if !r.watches && s.carryOn.another(r) {
+		r = begin()
+		r.play(s.t)
+	}
+	return r
+}
+
+// playAt makes the run with a number at a capacity, in real time if nothing else tells.
+func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Run) *Run {
+	if !s.carryOn.settles(capacity, number) {
+		r := s.play(begin)
+		if !s.carryOn.another(r) {
+			return r
+		}
+	}
+	r := begin()
+	r.kind = schedule.Settle
+	r.play(s.t)
+	return r
+}
+
+// current returns a run as the runs before it demand: in real time if an earlier one at its
+// capacity was.
+func (s *search) current(run *Run) *Run {
+	if run.kind != schedule.Settle && s.carryOn.settles(run.capacity, run.number) {
+		return s.run(run.capacity, run.number)
+	}
+	return run
+}

@@ -1,0 +1,140 @@
+package explore
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/explore/schedule"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// lockedConn is written to with a mutex held, as in most Go peers.
+type lockedConn struct {
+	transport.Conn
+	mu *sync.Mutex
+}
+
+func (c lockedConn) Write(ctx context.Context, frame transport.Frame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Conn.Write(ctx, frame)
+}
+
+// locking is a pair with four calls, both ends of which write with a mutex held.
+func locking(r *Run) (server *peer) {
+	client := newPeer(lockedConn{r.Client(), new(sync.Mutex)})
+	server = newPeer(lockedConn{r.Server(), new(sync.Mutex)})
+	r.Go(client.read)
+	r.Go(server.read)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		r.Op(name, func(ctx context.Context) error { return client.tool(ctx, name) })
+	}
+	return server
+}
+
+// losing drops the answer to a call that comes second, after c.
+func losing(r *Run) {
+	server := locking(r)
+	order := ""
+	server.inline = true
+	server.request = func(ctx context.Context, m transport.Message) {
+		order += string(transport.Member(m.Params, "name")[1:2])
+		if order != "ca" {
+			go server.answer(ctx, m, `{}`)
+		}
+	}
+}
+
+// holding sleeps with a mutex that another operation wants: in virtual time, for ever.
+func holding(r *Run) {
+	mu := new(sync.Mutex)
+	server := newPeer(r.Server())
+	r.Go(server.read)
+	client := newPeer(r.Client())
+	r.Go(client.read)
+	for _, name := range []string{"a", "b"} {
+		r.Op(name, func(ctx context.Context) error {
+			mu.Lock()
+			time.Sleep(time.Millisecond)
+			mu.Unlock()
+			return client.tool(ctx, name)
+		})
+	}
+}
+
+// A mutex held over a Write ends no search, at no capacity: healthy peers pass, in virtual time.
+func TestMutexOverWrite(t *testing.T) {
+	for _, strategy := range []Strategy{nil, Exhaustive} {
+		r := Search(t, Plan{Strategy: strategy, Schedules: 60, Setup: func(r *Run) { locking(r) }})
+		if r.Verdict != Pass || r.Schedules != 60 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "in ") ||
+			!strings.Contains(r.Notes[0], " schedules a goroutine waited at explore.lockedConn.Write carryon_test.go:") {
+			t.Error(r.Text())
+		}
+	}
+}
+
+// Bugs behind such a mutex are found and proved, and their tokens hold, also in a search of
+// their own that begins with the fast way to see a bubble at rest.
+func TestBugsBehindMutex(t *testing.T) {
+	headsOn := func(r *Run) { // the client's reader waits for a mutex, and its holder for the server
+		client, server := newPeer(lockedConn{r.Client(), new(sync.Mutex)}), newPeer(lockedConn{r.Server(), new(sync.Mutex)})
+		client.inline, server.inline = true, true
+		r.Go(client.read)
+		r.Go(server.read)
+		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+		r.Op("note", func(ctx context.Context) error { return client.tell(ctx, "notifications/roots/list_changed") })
+		r.Op("ask", func(ctx context.Context) error { _, err := server.call(ctx, "ping", `{}`); return err })
+	}
+	for category, setup := range map[string]func(*Run){LostAnswer: losing, Lock: headsOn} {
+		r := Search(t, Plan{Setup: setup})
+		again := Search(t, Plan{Setup: setup, Token: r.Token})
+		if r.Verdict != Hang || r.Category != category || category != Lock && r.Shrunk.Held != verifications || again.Verdict != Hang || again.Category != category {
+			t.Errorf("want %s\n%s\n%s", category, r.Text(), again.Text())
+		}
+	}
+}
+
+// Where time would have to pass while a mutex is waited for, the search goes on in real time, and
+// what it finds does not depend on the workers.
+func TestMutexOverTime(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
+	for _, workers := range []int{1, 4} {
+		r := Search(t, Plan{Setup: holding, Workers: workers, Schedules: 30, Patience: 100 * time.Millisecond})
+		want := "a mutex froze virtual time, so 10 schedules at 0, 10 schedules at 1, 10 schedules at unbounded ran in real time (engine b)"
+		if r.Verdict != Pass || r.Schedules != 30 || !strings.Contains(strings.Join(r.Notes, "\n"), want) {
+			t.Error(r.Text())
+		}
+	}
+}
+
+// The first run at a capacity that needs real time decides for the later ones, in whatever order
+// runs are made.
+func TestCarryOn(t *testing.T) {
+	var c carryOn
+	frozen := func(number int) *Run {
+		r := &Run{plan: &Plan{}, number: number, watches: true}
+		r.retry = true
+		return r
+	}
+	if !c.another(&Run{plan: &Plan{}, outcome: outcome{retry: true}}) || !c.watches.Load() || c.settles(Capacity{}, 9) {
+		t.Error("after the first freeze the stacks are read, and time stays virtual")
+	}
+	c.another(frozen(7))
+	c.another(frozen(5))
+	c.another(frozen(6))
+	if c.settles(Capacity{}, 4) || !c.settles(Capacity{}, 5) || !c.settles(Capacity{}, 8) || c.settles(Capacity{C2S: 1}, 8) {
+		t.Error("real time begins elsewhere than at run 5")
+	}
+	if c.another(&Run{plan: &Plan{}}) {
+		t.Error("a run that did not freeze is made again")
+	}
+	c.count(&Run{plan: &Plan{}, kind: schedule.Settle})
+	if notes := c.notes(Report{}); len(notes) != 1 || !strings.Contains(notes[0], "so 1 schedule at 0 ran in real time (engine b)") {
+		t.Errorf("notes %q", notes)
+	}
+}
