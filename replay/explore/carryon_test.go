@@ -67,6 +67,9 @@ func holding(r *Run) {
 
 // A mutex held over a Write ends no search, at no capacity: healthy peers pass, in virtual time.
 func TestMutexOverWrite(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	for _, strategy := range []Strategy{nil, Exhaustive} {
 		r := Search(t, Plan{Strategy: strategy, Schedules: 60, Setup: func(r *Run) { locking(r) }})
 		if r.Verdict != Pass || r.Schedules != 60 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "in ") ||
@@ -79,6 +82,9 @@ func TestMutexOverWrite(t *testing.T) {
 // Bugs behind such a mutex are found and proved, and their tokens hold, also in a search of
 // their own that begins with the fast way to see a bubble at rest.
 func TestBugsBehindMutex(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	headsOn := func(r *Run) { // the client's reader waits for a mutex, and its holder for the server
 		client, server := newPeer(lockedConn{r.Client(), new(sync.Mutex)}), newPeer(lockedConn{r.Server(), new(sync.Mutex)})
 		client.inline, server.inline = true, true

@@ -224,7 +224,7 @@ func (r *Run) advance(enabled []gate.Step) bool {
 		}
 		r.trail.Step(enabled, i)
 		r.release(enabled[i])
-	case r.finished() && owed(r) == nil:
+	case r.finished() && owed(r, false) == nil && owed(r, true) == nil:
 		return false
 	}
 	return true
@@ -410,24 +410,32 @@ func innermost(trimmed []string) (list []string) {
 // response.
 func judgeRules(run *Run) {
 	for _, b := range breaches(run) {
-		if b.Severity == order.Error {
+		if b.Severity == order.Error && !run.plan.excuses(b.Dir) {
 			run.verdict = Illegal
 			run.category = b.Rule
 			run.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
 			return
 		}
 	}
-	if c := owed(run); c != nil {
-		dir := c.Request.Dir
+	if c := owed(run, false); c != nil {
 		run.verdict = Lost
-		ends := "both ends are open, and nothing is on its way"
-		if halved(run.gate, dir) {
-			ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
-		}
-		run.why = fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
-			"every operation has returned, the request was not cancelled, %s",
-			dir.Receiver(), c.Name, dir.Sender(), c.Request.Given, ends)
+		run.why = lostText(run.gate, c)
 	}
+	if c := owed(run, true); c != nil {
+		run.excused = append(run.excused, lostText(run.gate, c))
+	}
+}
+
+// lostText says which request is answered to nobody.
+func lostText(g *gate.Gate, c *gate.Call) string {
+	dir := c.Request.Dir
+	ends := "both ends are open, and nothing is on its way"
+	if halved(g, dir) {
+		ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
+	}
+	return fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
+		"every operation has returned, the request was not cancelled, %s",
+		dir.Receiver(), c.Name, dir.Sender(), c.Request.Given, ends)
 }
 
 // breaches lists the rules that live ends broke, in the order of the wire.
@@ -441,9 +449,10 @@ func breaches(run *Run) []gate.Breach {
 	return list
 }
 
-// owed returns the first request that a live end has read and not answered, though the
-// sender still reads and did not cancel; or nil. In real time a response may still come.
-func owed(run *Run) *gate.Call {
+// owed returns the first request that a live end, excused or not, has read and not answered,
+// though the sender still reads and did not cancel; or nil. In real time a response may still
+// come.
+func owed(run *Run, excused bool) *gate.Call {
 	if run.plan.Lawless || run.kind == schedule.Settle {
 		return nil
 	}
@@ -454,7 +463,7 @@ func owed(run *Run) *gate.Call {
 		if halved(run.gate, c.Request.Dir) { // the sender waits, whatever the far end then closes
 			shut, unsent = false, unsent || c.Response.Taken == 0
 		}
-		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && run.live(back.Dir) {
+		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && run.live(back.Dir) && excused == run.plan.excuses(back.Dir) {
 			return c
 		}
 	}

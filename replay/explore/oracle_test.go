@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -203,6 +204,45 @@ func TestLostAtHalfClose(t *testing.T) {
 			t.Errorf("drains %v, closes %v: %s", drains, closes, r.Text())
 		}
 	}
+}
+
+// The faults of an excused end are notes. Those of the other end are verdicts still, and so is
+// what the excused end makes of the other.
+func TestExcuse(t *testing.T) {
+	for verdict, plan := range map[string]Plan{
+		Illegal:   {Setup: beside},
+		Lost:      {Setup: forgetful(false, 0)},
+		Different: {Setup: counting(first), SameAnswers: true},
+	} {
+		plan.Excuse = TheClient
+		if r := Search(t, plan); r.Verdict != verdict {
+			t.Errorf("the client excused: want %s\n%s", verdict, r.Text())
+		}
+		plan.Excuse = TheServer
+		r := Search(t, plan)
+		want := map[string]string{
+			Illegal: "the server is excused: P3 error: ", Lost: `the server is excused: the server read tools/call "x" by call#1`,
+			Different: `the answer to tools/call "x"`,
+		}[verdict]
+		said := 0
+		for _, n := range r.Notes {
+			if strings.HasPrefix(n, want) {
+				said++
+			}
+		}
+		if r.Verdict != Pass || said == 0 || said > 1 && verdict != Different {
+			t.Errorf("the server excused: want a note %q\n%s", want, r.Text())
+		}
+	}
+	if r := Search(t, Plan{Setup: registerAfterWrite(0), Excuse: TheServer}); r.Verdict != Hang {
+		t.Error(r.Text())
+	}
+	Explore(t, Plan{Setup: forgetful(false, 10*time.Hour), Excuse: TheServer, Check: func(r *Run) error {
+		if r.gate.Names.Calls[0].Response == nil {
+			return errors.New("the run did not wait for the late answer")
+		}
+		return nil
+	}})
 }
 
 func TestReportNamesRules(t *testing.T) {

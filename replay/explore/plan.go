@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Plan says what to explore. Only Setup is required.
@@ -69,6 +70,11 @@ type Plan struct {
 	// live peer that breaks a MUST makes the verdict Illegal, and a live peer that leaves a
 	// request unanswered makes the verdict Lost.
 	Lawless bool
+	// Excuse is the end whose faults are notes and no verdicts, such as a server that is known
+	// to be sloppy when your client is under test: rules that it breaks, requests that it
+	// leaves unanswered, and answers of it that change with the order. What it makes of the
+	// other end still counts: a hang, a panic, a failed check.
+	Excuse End
 	// Shrink is how many runs may be made to simplify the schedule of a failure, and again
 	// its Session; 0 is 100, less than 0 none.
 	Shrink int
@@ -95,6 +101,18 @@ type Plan struct {
 
 	mostLeaks int // the search ends after so many runs that leave goroutines behind
 }
+
+// End is an end of the transport.
+type End string
+
+// The two ends.
+const (
+	TheClient End = "client"
+	TheServer End = "server"
+)
+
+// excuses reports whether the faults of the end that sends in a direction are no verdicts.
+func (p *Plan) excuses(dir transport.Direction) bool { return p.Excuse == End(dir.Sender()) }
 
 // Progress is how far a search has come.
 type Progress struct {

@@ -104,6 +104,7 @@ type outcome struct {
 	chain     []string
 	broken    []gate.Breach // rules, by live ends
 	unheeded  []string      // cancellations that a live end read, and went on
+	excused   []string      // faults of an excused end, beside broken rules
 	sequence  []string
 	recording []store.Event
 	schedule  []ScheduleStep // of a run that failed, or keeps them

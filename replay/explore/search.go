@@ -378,14 +378,28 @@ func (s *search) remark(run *Run) {
 	}
 	s.remarkCancelled(run)
 	for _, b := range run.broken {
-		if key := b.Rule + b.Title; b.Severity == order.Warning && !s.warned[key] {
-			if s.warned == nil {
-				s.warned = map[string]bool{}
-			}
-			s.warned[key] = true
-			s.notes = append(s.notes, b.String())
+		switch {
+		case s.plan.excuses(b.Dir):
+			s.noteOnce(b.Rule+b.Title, fmt.Sprintf("the %s is excused: %v", s.plan.Excuse, b))
+		case b.Severity == order.Warning:
+			s.noteOnce(b.Rule+b.Title, b.String())
 		}
 	}
+	for _, fault := range run.excused {
+		s.noteOnce(anonymous(fault), fmt.Sprintf("the %s is excused: %s", s.plan.Excuse, fault))
+	}
+}
+
+// noteOnce adds a note to the report, if none with the key was added before.
+func (s *search) noteOnce(key, note string) {
+	if s.warned[key] {
+		return
+	}
+	if s.warned == nil {
+		s.warned = map[string]bool{}
+	}
+	s.warned[key] = true
+	s.notes = append(s.notes, note)
 }
 
 // remarkCancelled keeps a note of each kind of request that an end went on with after it had read
@@ -398,13 +412,7 @@ func (s *search) remarkCancelled(run *Run) {
 		notes = append(slices.Clone(notes), s.rerun(run.asToken(), true).unheeded...)
 	}
 	for _, note := range notes {
-		if key := anonymous(note); !s.warned[key] {
-			if s.warned == nil {
-				s.warned = map[string]bool{}
-			}
-			s.warned[key] = true
-			s.notes = append(s.notes, note+", at "+run.capacity.String())
-		}
+		s.noteOnce(anonymous(note), note+", at "+run.capacity.String())
 	}
 }
 
