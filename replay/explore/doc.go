@@ -31,6 +31,10 @@
 // the start of an operation, the close of an end, and a [Point] in the peers' code. A step
 // is named by its content, the same in every run: c2s take tools/call "search" by first#1.
 //
+// Between two steps the goroutines that the first of them woke run as Go schedules them.
+// [Run.Burst] starts several operations in one step: with go test -race a data race between
+// them is a verdict with a token, [DataRace].
+//
 // Eager is the schedule that takes the first enabled step each time. The runs of a search
 // are numbered; a run depends on its number alone. First comes run 0, eager, at every
 // capacity, then run 1, and so on. The search reports the lowest run that fails, however

@@ -46,6 +46,7 @@ type engine interface {
 type bubble struct {
 	run  *Run
 	name string // of the bubble in stacks
+	test *testing.T
 
 	resting atomic.Bool // virtual time passes, with no step enabled
 	weary   atomic.Bool // it took as much real time as a peer may compute: see await
@@ -72,8 +73,8 @@ func (b *bubble) live(t *testing.T, do func()) {
 		}
 		b.run.leaked(stacks.Take().Bubble(b.name).Trim())
 	}()
-	synctest.Test(t, func(*testing.T) {
-		b.name = stacks.Self().Bubble
+	synctest.Test(t, func(inner *testing.T) {
+		b.name, b.test = stacks.Self().Bubble, inner
 		do()
 	})
 }
@@ -85,6 +86,8 @@ func (b *bubble) settle() {
 	if !b.run.watches || !b.look() {
 		synctest.Wait()
 	}
+	// Nothing but a data race fails the bubble's own test: testing asks the race detector.
+	b.run.raced = b.run.raced || b.test.Failed()
 	b.run.moves.Tick()
 }
 

@@ -170,11 +170,11 @@ func (e *Expected) subscriptions() (text string) {
 			continue
 		}
 		if i := slices.IndexFunc(e.since, func(op *Operation) bool {
-			began := r.startOf(op)
+			began := op.began
 			return f.Round < began && (f.Given == 0 || f.Given > began)
 		}); i >= 0 {
 			late = append(late, fmt.Sprintf("when operation %s began, at step %d, %s had been sent and not been read",
-				e.since[i].name, r.startOf(e.since[i]), c.Name))
+				e.since[i].name, e.since[i].began, c.Name))
 		}
 		if c.Listen && f.Given > 0 && c.Response == nil {
 			open = append(open, c.Name)
@@ -187,11 +187,6 @@ func (e *Expected) subscriptions() (text string) {
 		text += "; open at the " + e.dir.Sender() + ": " + strings.Join(open, ", ")
 	}
 	return text
-}
-
-// startOf returns the step at which an operation began, or 0.
-func (r *Run) startOf(op *Operation) int {
-	return 1 + slices.IndexFunc(r.steps, func(s gate.Step) bool { return s.Kind == gate.Start && s.What == op.name })
 }
 
 // lastRead returns the step at which the message was last read, or 0.

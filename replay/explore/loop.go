@@ -59,7 +59,9 @@ func (r *Run) play(t *testing.T) {
 	case *freeze:
 		judgeFreeze(t, r, v)
 	case exited:
-		runtime.Goexit()
+		if !r.raced { // synctest.Test ends the goroutine after a data race, too
+			runtime.Goexit()
+		}
 	default:
 		panic(v)
 	}
@@ -88,6 +90,7 @@ func (r *Run) perform(t *testing.T) {
 		r.engine.reap()
 		r.gate.Lock()
 		r.judgePanic()
+		judgeRace(r)
 		r.gate.Unlock()
 	})
 }
@@ -125,6 +128,7 @@ func (r *Run) session() {
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	r.judgePanic()
+	judgeRace(r)
 	r.broken = breaches(r)
 	r.unheeded = append(hang.Unheeded(r.gate, r.live), r.tracer.Cancelled()...)
 	if r.verdict != Pass {
@@ -197,6 +201,9 @@ func (r *Run) advance(enabled []gate.Step) bool {
 	case r.panicked != nil:
 		r.judgePanic()
 		return false
+	case r.raced:
+		judgeRace(r)
+		return false
 	case r.failure != nil:
 		r.verdict, r.why, r.err = CheckFailed, r.failure.Error(), r.failure
 		return false
@@ -233,8 +240,8 @@ func (r *Run) advance(enabled []gate.Step) bool {
 // enabled lists the steps that may be released: starts first.
 func (r *Run) enabled(steps []gate.Step) []gate.Step {
 	for _, op := range r.ops {
-		if !op.started && !op.played && op.heldBy() == nil {
-			steps = append(steps, gate.Step{Kind: gate.Start, What: op.name, Do: op.start})
+		if step, ok := op.startStep(); ok {
+			steps = append(steps, step)
 		}
 	}
 	steps = r.gate.Steps(steps)
@@ -423,6 +430,22 @@ func judgeRules(run *Run) {
 	}
 	if c := owed(run, true); c != nil {
 		run.excused = append(run.excused, lostText(run.gate, c))
+	}
+}
+
+// judgeRace fails a run in which the race detector reported a race, if nothing else did. The
+// goroutines of a burst, and all that the last step woke, ran in parallel.
+func judgeRace(run *Run) {
+	if !run.raced || run.verdict != Pass {
+		return
+	}
+	run.verdict = DataRace
+	run.why = "the race detector reported a data race, in the output of the test above"
+	if n := len(run.steps); n > 0 {
+		run.why += fmt.Sprintf(", after step %d, «%s»", n, run.steps[n-1].Name())
+	}
+	if run.plan.Workers > 1 {
+		run.note(fmt.Sprintf("%d schedules ran at once, and the race may be of another: with 1 worker it is this one", run.plan.Workers))
 	}
 }
 

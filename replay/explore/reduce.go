@@ -45,7 +45,7 @@ type reduction struct {
 // freeze every time.
 func shrinks(run *Run) bool {
 	switch run.verdict {
-	case Pass, Undecided, Diverged:
+	case Pass, Undecided, Diverged, DataRace:
 		return false
 	}
 	return !run.froze && !costly(run) && (run.verdict != Leak || leaksAlone(run))

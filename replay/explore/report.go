@@ -29,6 +29,11 @@ const (
 	CheckFailed = "check failed"
 	// Panic: an operation, Setup, Check or a goroutine of [Run.Go] panicked.
 	Panic = "panic"
+	// DataRace: the race detector reported a data race while the schedule ran in its bubble.
+	// The schedule is not shrunk, nor its token followed: the detector reports each race once a
+	// process, so a token needs go test -race in a process of its own. A race of tests that run
+	// in parallel may be taken for one of the schedule.
+	DataRace = "data race"
 	// Leak: goroutines were left at the end, and no schedule of the search failed
 	// otherwise.
 	Leak = "leak"
@@ -437,5 +442,5 @@ func verb(verdict string) string { return cmp.Or(verbs[verdict], "is "+verdict) 
 
 var verbs = map[string]string{
 	Pass: "passes", Hang: "hangs", Stall: "stalls", Panic: "panics", Leak: "leaks",
-	Illegal: "breaks a rule", Lost: "loses a message", CheckFailed: "fails its check",
+	Illegal: "breaks a rule", Lost: "loses a message", CheckFailed: "fails its check", DataRace: "has a data race",
 }

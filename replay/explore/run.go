@@ -91,6 +91,7 @@ type outcome struct {
 	err       error
 	late      bool     // a timer alone ended an operation
 	cut       bool     // the chooser ended it
+	raced     bool     // the race detector reported a race
 	locked    string   // where a goroutine waited for a mutex while the bubble was at rest
 	stuck     bool     // goroutines were left
 	leaks     []string // where the goroutines of a leak stand
@@ -118,7 +119,9 @@ type Operation struct {
 	behind    bool // reported only where no other operation stands
 	do        func(context.Context) error
 	started   bool
-	goroutine int // the number, in a traced run
+	began     int          // the step at which it started; 0 before
+	burst     []*Operation // operations that begin in the same step, itself too; or nil
+	goroutine int          // the number, in a traced run
 	done      bool
 	err       error
 	after     []*Operation // operations that must return first
@@ -180,12 +183,54 @@ func (op *Operation) AfterAll() *Operation {
 	return op
 }
 
+// Burst lets operations, added before, begin in one step: when all of them may. They run in
+// parallel, as far as the machine lets them, until each waits: for a race of their own
+// computations, where the order of steps would keep them apart. With go test -race a data race
+// between them is a verdict, [DataRace]. Only Setup may call Burst.
+func (r *Run) Burst(names ...string) {
+	var burst []*Operation
+	for _, name := range names {
+		op := r.byName[name]
+		if op == nil || op.played || op.burst != nil {
+			panic(fmt.Sprintf("explore: burst of %s: operation %s is not there, or is in another burst",
+				strings.Join(names, ", "), name))
+		}
+		burst = append(burst, op)
+	}
+	for _, op := range burst {
+		op.burst = burst
+	}
+}
+
 // phrase names the operation in a sentence.
 func (op *Operation) phrase() string {
 	if op.expected != nil {
 		return "that " + op.name
 	}
 	return "operation " + op.name
+}
+
+// startStep returns the step that starts the operation, with those of its burst; false if
+// another operation of the burst has it, or if it must wait.
+func (op *Operation) startStep() (step gate.Step, ok bool) {
+	if op.started || op.played || op.heldBy() != nil {
+		return step, false
+	}
+	if op.burst == nil {
+		return gate.Step{Kind: gate.Start, What: op.name, Do: op.start}, true
+	}
+	var names []string
+	for _, other := range op.burst {
+		if other.heldBy() != nil {
+			return step, false
+		}
+		names = append(names, other.name)
+	}
+	return gate.Step{Kind: gate.Start, What: strings.Join(names, " + "), Do: func() {
+		for _, other := range op.burst {
+			other.start()
+		}
+	}}, op == op.burst[0]
 }
 
 // heldBy returns an operation that must return first, or nil.
@@ -209,6 +254,7 @@ func (op *Operation) heldBy() *Operation {
 func (op *Operation) start() {
 	r := op.run
 	op.started = true
+	op.began = len(r.steps)
 	ctx := gate.WithOperation(r.ctx, op.name)
 	go func() {
 		err := errors.New("its goroutine was ended (runtime.Goexit)")
