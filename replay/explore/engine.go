@@ -71,6 +71,7 @@ func (b *bubble) live(t *testing.T, do func()) {
 		if err, ok := v.(error); !ok || !strings.HasPrefix(err.Error(), "deadlock: ") {
 			panic(v)
 		}
+		b.run.moves.Tick() // a run that was given up may end like this, too: its report is made
 		b.run.leaked(stacks.Take().Bubble(b.name).Trim())
 	}()
 	synctest.Test(t, func(inner *testing.T) {
