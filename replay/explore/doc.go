@@ -40,6 +40,9 @@
 // capacity, then run 1, and so on. The search reports the lowest run that fails, however
 // many workers make the runs.
 //
+// [Run.ServerBytes] and [Run.ClientBytes] are ends for peers that write bytes: each Write is a
+// step, so that two goroutines that write frames in pieces, without a lock, come to share a line.
+//
 // [Run.RecordedServer], [Run.RecordedClient] and [Modeled] play an end from a recording
 // (package halves): at level [L0] in its recorded order, at [L1] in every order that the
 // specification allows.

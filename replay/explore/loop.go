@@ -204,6 +204,8 @@ func (r *Run) advance(enabled []gate.Step) bool {
 	case r.raced:
 		judgeRace(r)
 		return false
+	case r.gate.Garbled && judgeIllegal(r): // what follows on the wire says nothing more
+		return false
 	case r.failure != nil:
 		r.verdict, r.why, r.err = CheckFailed, r.failure.Error(), r.failure
 		return false
@@ -416,13 +418,8 @@ func innermost(trimmed []string) (list []string) {
 // judgeRules fails a run in which a live end broke a rule of the protocol, or owes a
 // response.
 func judgeRules(run *Run) {
-	for _, b := range breaches(run) {
-		if b.Severity == order.Error && !run.plan.excuses(b.Dir) {
-			run.verdict = Illegal
-			run.category = b.Rule
-			run.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
-			return
-		}
+	if judgeIllegal(run) {
+		return
 	}
 	if c := owed(run, false); c != nil {
 		run.verdict = Lost
@@ -431,6 +428,20 @@ func judgeRules(run *Run) {
 	if c := owed(run, true); c != nil {
 		run.excused = append(run.excused, lostText(run.gate, c))
 	}
+}
+
+// judgeIllegal fails a run in which a live end broke a rule of the protocol, and reports whether
+// one did.
+func judgeIllegal(run *Run) bool {
+	for _, b := range breaches(run) {
+		if b.Severity == order.Error && !run.plan.excuses(b.Dir) {
+			run.verdict = Illegal
+			run.category = b.Rule
+			run.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
+			return true
+		}
+	}
+	return false
 }
 
 // judgeRace fails a run in which the race detector reported a race, if nothing else did. The

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -141,6 +142,14 @@ func (r *Run) Client() transport.Conn { return r.client }
 
 // Server returns the server's end of the gate.
 func (r *Run) Server() transport.Conn { return r.server }
+
+// ClientBytes returns the client's end as the bytes of stdio, in place of [Run.Client]: each
+// Write is a step, and bytes of several goroutines mix as in a pipe; see [gate.Bytes]. Only
+// Setup may call it, once.
+func (r *Run) ClientBytes() io.ReadWriteCloser { return r.gate.Ends[0].Bytes() }
+
+// ServerBytes returns the server's end as bytes; see [Run.ClientBytes].
+func (r *Run) ServerBytes() io.ReadWriteCloser { return r.gate.Ends[1].Bytes() }
 
 // Context ends with the run.
 func (r *Run) Context() context.Context { return r.ctx }

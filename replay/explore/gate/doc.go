@@ -11,6 +11,9 @@
 //	ack    Write returns             until then the flight is in unacked too
 //	give   Read returns it           at capacity 0 in one step with take
 //
+// An end may write bytes in place of frames ([Bytes]): each Write is a step, and a frame is
+// offered when its newline has come.
+//
 // [Gate.Steps] lists the steps that may be released now, [Gate.Release] performs one. The
 // fields of a gate, a lane and a flight are guarded by [Gate.Lock]. A content name (see
 // [Namer]) has no id, address or order of arrival, because the same peers must give the same

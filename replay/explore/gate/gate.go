@@ -22,6 +22,7 @@ type Gate struct {
 	Breaches []Breach // rules that were broken, in the order of the wire
 	Round    int      // steps released so far
 	Recall   bool     // an end took back an offered frame
+	Garbled  bool     // a line was taken that is no message; see Bytes
 	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared
 
 	options Options
@@ -199,16 +200,21 @@ func (e *End) Offer(ctx context.Context, frame transport.Frame, operation string
 }
 
 func (e *End) offer(ctx context.Context, f transport.Frame, operation string, quiet bool) (*Flight, error) {
+	e.gate.Lock()
+	defer e.gate.Unlock()
+	return e.put(ctx, f, operation, quiet)
+}
+
+// put puts a frame into its writer's hand. The gate is locked.
+func (e *End) put(ctx context.Context, f transport.Frame, operation string, quiet bool) (*Flight, error) {
 	g := e.gate
-	g.Lock()
-	defer g.Unlock()
 	if err := ctx.Err(); err != nil {
 		if g.options.Rules != nil { // the caller may count on a frame that was not sent
 			g.options.Rules.Withdraw(e.Out.Dir, order.Parse(f))
 		}
 		return nil, err
 	}
-	if g.shut || e.Out.Ended || e.Out.Deafened {
+	if e.mute() {
 		return nil, transport.ErrClosed
 	}
 	n := &Flight{
@@ -225,6 +231,9 @@ func (e *End) offer(ctx context.Context, f transport.Frame, operation string, qu
 	g.use(e)
 	return n, nil
 }
+
+// mute reports whether nothing can be written any more.
+func (e *End) mute() bool { return e.gate.shut || e.Out.Ended || e.Out.Deafened }
 
 // Await returns when the Write of an offered frame does.
 func (e *End) Await(ctx context.Context, flight *Flight) error {
@@ -366,6 +375,7 @@ type Lane struct {
 	Idle string
 	Read bool
 
+	stream  bool      // the sender writes bytes: frames are taken in the order of their offers
 	turn    int       // in the recorded order, of a recorded sender's next frame
 	fresh   []*Flight // offered since the engine last looked; not named
 	unacked []*Flight // taken, their Write has not returned
@@ -400,6 +410,7 @@ type Flight struct {
 	known order.Mark // the writer's knowledge at the offer
 	place int        // in the recorded order, of a sender at level L1
 	quiet bool       // Op is not in the name
+	parts []part     // the writes of which it is made, if its sender writes bytes
 	done  chan error
 }
 

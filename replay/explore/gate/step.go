@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -159,12 +160,17 @@ func (g *Gate) takes(steps []Step, early bool) []Step {
 			continue
 		}
 		for _, f := range l.Waiting {
-			if early == (f.place > l.turn) {
+			if early == (f.place > l.turn) && (!l.stream || l.first(f)) {
 				steps = append(steps, f.step(Take))
 			}
 		}
 	}
 	return steps
+}
+
+// first reports whether no frame that waits was offered before.
+func (l *Lane) first(flight *Flight) bool {
+	return !slices.ContainsFunc(l.Waiting, func(f *Flight) bool { return f.Number < flight.Number })
 }
 
 func (f *Flight) step(kind Kind) Step {
@@ -211,7 +217,11 @@ func (g *Gate) take(lane *Lane, flight *Flight) {
 	lane.Queue = append(lane.Queue, flight)
 	if g.options.Rules != nil {
 		for _, v := range g.options.Rules.Send(flight.Dir, flight.said.Parsed, flight.known) {
-			g.Breaches = append(g.Breaches, Breach{v, flight.Dir.String() + " " + flight.Name, flight.Taken, flight.code()})
+			g.Breaches = append(g.Breaches, Breach{v, flight.Dir.String() + " " + flight.Name, flight.Taken, codeOf(flight.Wrote)})
+		}
+		if v := flight.garbled(); v != nil {
+			g.Breaches = append(g.Breaches, Breach{*v, flight.Dir.String() + " " + flight.Name, flight.Taken, codeOf(flight.Wrote)})
+			g.Garbled = true
 		}
 	}
 	if lane.Cap == 0 { // hand to hand
@@ -222,9 +232,9 @@ func (g *Gate) take(lane *Lane, flight *Flight) {
 	}
 }
 
-// code lists where the frame was written, the innermost function first.
-func (f *Flight) code() (list []string) {
-	for _, call := range slices.Backward(f.Wrote[:max(len(f.Wrote)-1, 0)]) { // the last is the look itself
+// codeOf lists where bytes were written, the innermost function first.
+func codeOf(wrote []stacks.Call) (list []string) {
+	for _, call := range slices.Backward(wrote[:max(len(wrote)-1, 0)]) { // the last is the look itself
 		list = append(list, path.Base(call.Function)+" "+call.Line)
 	}
 	return list

@@ -17,6 +17,7 @@ import (
 const (
 	explorePackage = "/replay/explore."
 	gateEnd        = "/explore/gate.(*End)."
+	gateBytes      = "/explore/gate.(*Bytes)."
 )
 
 var (
@@ -46,7 +47,9 @@ func (g Goroutine) Recorded() bool {
 func (g Goroutine) Reading() bool { return strings.Contains(g.Text, gateEnd+"Read(") }
 
 // Writing reports whether the goroutine is in the Write of a frame.
-func (g Goroutine) Writing() bool { return strings.Contains(g.Text, gateEnd+"Write(") }
+func (g Goroutine) Writing() bool {
+	return strings.Contains(g.Text, gateEnd+"Write(") || strings.Contains(g.Text, gateBytes+"Write(")
+}
 
 // hidden reports whether a function says nothing about the code under test.
 func hidden(function string) bool {
@@ -67,7 +70,8 @@ func hidden(function string) bool {
 // and the gate.
 func between(function string) bool {
 	own, is := strings.CutPrefix(function, "github.com/mcprec/mcprec/")
-	return is && hasPrefix(own, "transport.", "transport/gosdk.", "transport/mcpgo.") || strings.Contains(function, gateEnd)
+	return is && hasPrefix(own, "transport.", "transport/gosdk.", "transport/mcpgo.") ||
+		strings.Contains(function, gateEnd) || strings.Contains(function, gateBytes)
 }
 
 // library reports whether a file belongs to a module that was fetched.
@@ -148,7 +152,7 @@ func (g Goroutine) Where() string {
 	for frame := range strings.SplitSeq(g.Trim(), "\n  ") {
 		first, _, _ := strings.Cut(frame, ".")
 		waiting := slices.Contains([]string{"sync", "atomic", "time", "syscall", "unix", "os"}, first)
-		if !strings.HasPrefix(frame, "[") && !waiting && !strings.HasPrefix(frame, "gate.(*End).") {
+		if !strings.HasPrefix(frame, "[") && !waiting && !hasPrefix(frame, "gate.(*End).", "gate.(*Bytes).") {
 			return frame
 		}
 	}
