@@ -83,7 +83,7 @@ var mayImport = map[string][]string{
 	"replay/explore/shrink":   {"transport", "transport/mcp", "store", "store/jsonl", "replay", "replay/timeline"},
 	"fixtures":                {"store", "store/jsonl", "store/memstore", "transport", "recorder", "replay", "replay/match", "replay/standin", "replay/explore", "replay/phrase", "store/mask"},
 	"examples/hang":           {"transport"},
-	"examples/zoo":            {"replay/match", "replay/standin", "replay/explore", "fixtures", "store", "store/jsonl", "transport"},
+	"examples/zoo":            {"replay/match", "replay/standin", "replay/explore", "replay/external", "fixtures", "store", "store/jsonl", "transport"},
 	"examples/zoo/table":      {"examples/zoo"},
 	"examples/progress":       {"transport"},
 

@@ -24,7 +24,7 @@ func (p Plain) Run(t *testing.T) {
 	_, version, _ := strings.Cut(module, "@")
 	want, ok := p.Want[version]
 	if !ok && strings.HasSuffix(version, Patched) {
-		Row{Bug: p.Name}.add(t) // no patch is for this bug
+		Row{Bug: p.Name}.Add(t) // no patch is for this bug
 		return
 	}
 	if !ok {
@@ -38,7 +38,7 @@ func (p Plain) Run(t *testing.T) {
 	if want != "" {
 		row.Wanted = explore.CheckFailed
 	}
-	defer func() { row.Failed = t.Failed(); row.add(t) }()
+	defer func() { row.Failed = t.Failed(); row.Add(t) }()
 	if row.Verdict != row.Wanted || err != nil && !strings.Contains(err.Error(), want) {
 		t.Fatalf("case %s at %s: got %v, want %q", p.Name, version, err, want)
 	}

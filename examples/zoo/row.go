@@ -23,9 +23,9 @@ type Row struct {
 	Failed    bool   `json:"failed,omitempty"` // the case's test
 }
 
-// add writes the row to the file of rows, or, where nobody asked for one, to the
+// Add writes the row to the file of rows, or, where nobody asked for one, to the
 // test's log.
-func (r Row) add(t *testing.T) {
+func (r Row) Add(t *testing.T) {
 	t.Helper()
 	path := os.Getenv(RowsVariable)
 	if path == "" {

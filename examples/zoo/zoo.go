@@ -27,6 +27,9 @@
 //
 // With MCPREC_SOAK=1 each failure is searched for with 31 seeds.
 //
+// Module node has bugs of servers in JavaScript, each shown on a real process; its lines are
+// missing where there is no npm.
+//
 // The modules are nested so that nobody who uses mcprec pulls these releases.
 //
 // # Promises
@@ -94,7 +97,7 @@ func (c Case) Run(t *testing.T) {
 	_, version, _ := strings.Cut(module, "@")
 	want, ok := c.Want[version]
 	if !ok && strings.HasSuffix(version, Patched) {
-		Row{Bug: c.Name}.add(t) // no patch is for this bug
+		Row{Bug: c.Name}.Add(t) // no patch is for this bug
 		return
 	}
 	if !ok {
@@ -107,7 +110,7 @@ func (c Case) Run(t *testing.T) {
 	r := explore.Search(t, c.Plan)
 	wanted, got := outcome(want.Verdict, want.Category), outcome(r.Verdict, r.Category)
 	row := Row{Bug: c.Name, Module: module, Verdict: got, Wanted: wanted, Schedules: schedules(c.Plan, r)}
-	defer func() { row.Failed = t.Failed(); row.add(t) }()
+	defer func() { row.Failed = t.Failed(); row.Add(t) }()
 	if got != wanted {
 		t.Fatalf("case %s at %s: got %s, want %s\n%s", c.Name, version, got, wanted, r.Text())
 	}

@@ -1,0 +1,2 @@
+// A server that reads, and says nothing.
+process.stdin.resume()
