@@ -15,7 +15,7 @@
 //
 // [Transport] also takes a run's two ends in a plan of replay/explore. The client's
 // Connect waits for the server, so it belongs in an operation, which the others come
-// After, not in Setup itself.
+// After, not in Setup itself. With [Points] the start of a handler is a step, too.
 //
 // # Data layout
 //

@@ -17,7 +17,8 @@
 //
 //	go mcpgo.ServeInProcess(ctx, s, pipe.Server())
 //
-// and [Tap] records a session of the SDK's own in-process transport.
+// and [Tap] records a session of the SDK's own in-process transport. With [Points] the start of a
+// tool's handler is a step in a plan of replay/explore.
 //
 // # Data layout
 //
