@@ -182,6 +182,9 @@ func (r *Run) loop() {
 			r.unlearned = false
 		}
 		enabled = r.enabled(enabled[:0])
+		if r.walk != nil {
+			r.walk.Arrive(len(r.steps)+1, enabled, r.gate.Blocked(nil))
+		}
 		on := r.advance(enabled)
 		r.gate.Unlock()
 		if !on {
@@ -221,7 +224,7 @@ func (r *Run) advance(enabled []gate.Step) bool {
 			why := ""
 			i, why = r.follower.Choose(at, enabled)
 			r.diverge(why)
-		case len(enabled) > 1 || r.systematic:
+		case len(enabled) > 1 || r.walk != nil:
 			i = r.chooser(at, enabled)
 			r.cut = i < 0
 		}
@@ -268,7 +271,7 @@ func (r *Run) release(step gate.Step) {
 		r.moved = true
 		r.woken = false
 	}
-	if r.systematic {
+	if r.walk != nil {
 		r.gate.Used = [2]bool{}
 		r.unlearned = true
 	}

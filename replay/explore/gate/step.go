@@ -151,12 +151,31 @@ func (g *Gate) Steps(steps []Step) []Step {
 	return steps
 }
 
+// Blocked appends the steps that are known, and lack only room, a reader, or an end that was
+// not asked to close.
+func (g *Gate) Blocked(steps []Step) []Step {
+	for _, l := range g.Lanes {
+		for _, f := range l.Waiting {
+			if !l.takes() && (!l.stream || l.first(f)) {
+				steps = append(steps, f.step(Take))
+			}
+		}
+		switch {
+		case l.heard():
+		case len(l.Queue) > 0:
+			steps = append(steps, l.Queue[0].step(Give))
+		case l.Ended:
+			steps = append(steps, Step{Kind: EOF, Dir: l.Dir})
+		}
+	}
+	return steps
+}
+
 // takes appends the take steps: of frames before their place in the recorded order, which
 // eager leaves to the last, or of the other frames.
 func (g *Gate) takes(steps []Step, early bool) []Step {
 	for _, l := range g.Lanes {
-		room := l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard() // at capacity 0 a reader must be there
-		if !room || l.Ending || l.Deafened {
+		if !l.takes() {
 			continue
 		}
 		for _, f := range l.Waiting {
@@ -171,6 +190,13 @@ func (g *Gate) takes(steps []Step, early bool) []Step {
 // first reports whether no frame that waits was offered before.
 func (l *Lane) first(flight *Flight) bool {
 	return !slices.ContainsFunc(l.Waiting, func(f *Flight) bool { return f.Number < flight.Number })
+}
+
+// takes reports whether the lane takes a frame: it has room, at capacity 0 a waiting reader,
+// and neither end closes it.
+func (l *Lane) takes() bool {
+	room := l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard()
+	return room && !l.Ending && !l.Deafened
 }
 
 func (f *Flight) step(kind Kind) Step {
