@@ -271,11 +271,11 @@ func (s *shipment) disconnect(ctx context.Context) {
 // gather takes events from the local log until a batch is due.
 func (s *shipment) gather(ctx context.Context) error {
 	var size batchSize
-	due := time.NewTimer(time.Hour)
-	defer due.Stop()
+	leaves := time.NewTimer(time.Hour)
+	defer leaves.Stop()
 	add := func(x item) {
 		if len(s.batch) == 0 {
-			due.Reset(batchAge)
+			leaves.Reset(due(s.age(x.event)))
 			s.setOldest(x.event.At)
 		}
 		s.batch = append(s.batch, x)
@@ -289,7 +289,7 @@ func (s *shipment) gather(ctx context.Context) error {
 	for !size.full() && !s.ended {
 		var late <-chan time.Time
 		if len(s.batch) > 0 {
-			late = due.C
+			late = leaves.C
 		}
 		select {
 		case x, ok := <-s.reading.items:
@@ -450,6 +450,14 @@ func (s *shipment) acknowledged() {
 	if first || time.Since(s.saved) >= saveEvery {
 		s.save()
 	}
+}
+
+// age returns how long ago an event was recorded, 0 for those of a dead recorder.
+func (s *shipment) age(event store.Event) time.Duration {
+	if s.session == nil {
+		return 0
+	}
+	return time.Since(s.session.started) - event.At
 }
 
 func (s *shipment) setOldest(at time.Duration) {
