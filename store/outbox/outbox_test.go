@@ -191,13 +191,17 @@ func TestNobodyWaits(t *testing.T) {
 func TestClose(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(call string) fault
+		after time.Duration // the session goes on for so long
 		took  time.Duration // at most
 		all   bool          // is shipped
 	}{
-		"quick":        {nil, 0, true},
-		"down":         {func(string) fault { return refuses }, 0, false},
-		"hangs":        {func(string) fault { return hangs }, time.Second, false},
-		"release hang": {func(call string) fault { return map[string]fault{"release": hangs}[call] }, 1500 * time.Millisecond, true},
+		"quick":           {nil, 0, 0, true},
+		"quick, later":    {nil, time.Hour, 0, true},
+		"down":            {func(string) fault { return refuses }, 0, 0, false},
+		"hangs":           {func(string) fault { return hangs }, 0, time.Second, false},
+		"hangs for long":  {func(string) fault { return hangs }, 3 * time.Second, 0, false},
+		"appends hang":    {func(call string) fault { return map[string]fault{"append": hangs}[call] }, 3 * time.Second, 0, false},
+		"releasing hangs": {func(call string) fault { return map[string]fault{"release": hangs}[call] }, 0, 1500 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -207,6 +211,7 @@ func TestClose(t *testing.T) {
 				events := testLog(1, 1000, true)
 				p := mustSpool(t, o, events[0])
 				mustWrite(t, p, events[1:]...)
+				<-time.After(c.after)
 				synctest.Wait()
 				mustClose(t, p)
 				began := time.Now()

@@ -213,6 +213,7 @@ func (s *shipment) claimIt(ctx context.Context) error {
 		s.regain = s.regain || !errors.Is(err, store.ErrLive) // the call may have done it
 		return err
 	}
+	s.outbox.hear()
 	s.claim = claim
 	s.shared = shared
 	s.number = number
@@ -415,6 +416,7 @@ func (s *shipment) send(ctx context.Context) error {
 	if head.Seq != want.Seq || head.Chain != want.Chain {
 		return &store.ConflictError{ID: s.id, Head: head}
 	}
+	s.outbox.hear()
 	s.outbox.counts.acknowledged.Add(uint64(count))
 	s.outbox.counts.acknowledgedBytes.Add(uint64(payloads))
 	s.outbox.counts.lost.Add(lost)
