@@ -85,8 +85,11 @@ func dial(ctx context.Context, options Options) (*link, error) {
 	return l, nil
 }
 
-// protection returns the settings of TLS and of the user.
+// protection returns the settings of TLS and of the user, whose permissions name the inbox.
 func (o Options) protection() (settings []nats.Option) {
+	if o.Inbox != "" {
+		settings = append(settings, nats.CustomInboxPrefix(o.Inbox))
+	}
 	if o.TLS {
 		settings = append(settings, nats.Secure())
 	}
