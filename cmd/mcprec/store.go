@@ -17,7 +17,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/diagnosis"
 )
 
 // storeCommands returns the commands that keep the store.
@@ -378,7 +377,7 @@ findings, each with severity, rule, found, why and change.`,
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDoctor(cmd, h, monitor, diagnosis.Role(role), format)
+			return runDoctor(cmd, h, monitor, role, format)
 		},
 	}
 	h.addFlags(cmd)
@@ -388,7 +387,7 @@ findings, each with severity, rule, found, why and change.`,
 	return cmd
 }
 
-func runDoctor(cmd *cobra.Command, home home, monitor []string, role diagnosis.Role, format string) error {
+func runDoctor(cmd *cobra.Command, home home, monitor []string, role, format string) error {
 	found, err := sharing.Diagnose(cmd.Context(), home.Home, monitor, role)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ type flushing struct {
 	options FlushOptions
 	out     io.Writer
 	target  string
-	folder  string // of the outbox
+	folder  string                          // of the outbox
 	fates   map[store.SessionID]outbox.Fate // the last of each session
 	sent    uint64                          // events
 	left    bool                            // a session waits or is kept
