@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -447,7 +445,7 @@ func inOrderOf(run, session []store.Event) []store.Event {
 	return events
 }
 
-// serverOptions are the flags of explore for a server process.
+// serverOptions are the flags of explore and probe for a server process.
 type serverOptions struct {
 	env    []string
 	folder string
@@ -483,19 +481,9 @@ func runExploreServer(cmd *cobra.Command, o exploreOptions, arg string, command 
 	case o.budget < 0:
 		return exit.Usagef("--budget %v: want 0 or more", o.budget)
 	}
-	for _, setting := range o.process.env {
-		if name, _, found := strings.Cut(setting, "="); !found || name == "" {
-			return exit.Usagef("--env %s: want NAME=VALUE", setting)
-		}
-	}
-	server := external.Server{Command: command, Env: o.process.env}
-	if o.process.folder != "" {
-		if server.Folder, err = filepath.Abs(o.process.folder); err != nil {
-			return err
-		}
-		if info, err := os.Stat(server.Folder); err != nil || !info.IsDir() {
-			return exit.Usagef("--dir %s: there is no such folder", o.process.folder)
-		}
+	server, err := o.process.server(command)
+	if err != nil {
+		return err
 	}
 	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), command, "")
 	if err != nil {

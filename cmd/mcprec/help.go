@@ -172,8 +172,9 @@ end works:
 
 --client and --server choose them, by these words or by an SDK that works so, as in
 python-sdk@1.3, go-sdk or typescript-sdk@1.x; without a version the newest known release
-counts. mcprec replay --models lists the SDKs, with the source of each. A hang is proved
-for these models: an end that works so hangs on this session.
+counts. mcprec replay --models lists the SDKs, with the source of each. mcprec probe measures
+the model of a live server; in a Go test fixtures.Probe measures that of a client, too. A hang
+is proved for these models: an end that works so hangs on this session.
 `
 
 const hangTopic = `  mcprec why                                        who is stuck now, since when, on what
@@ -183,6 +184,7 @@ const hangTopic = `  mcprec why                                        who is st
   mcprec replay SESSION --client python-sdk@1.3     does a client that works so hang on it?
   mcprec explore SESSION --client inbox:0           other orders, and the smallest session that hangs
   mcprec capacity SESSION                           how much room the transport must have
+  mcprec probe -- SERVER ARG                        which model a live server has
 
 Begin with mcprec why, while the session hangs or after it. It names the end that has the
 next step, with the events that show it. What a log cannot tell it says too: whether a
@@ -200,7 +202,7 @@ each under a model of how such an end works. No time passes there, so a hang is 
 
 A pass with free on both ends says that the transport alone is not the cause: name the
 SDK of your ends (mcprec replay --models lists those that are known), or a model (mcprec
-help models).
+help models); mcprec probe measures that of a server.
 
 To keep the hang as a test, write the session to a file and the verdict into its header:
 

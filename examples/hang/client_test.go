@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcprec/mcprec/examples/hang"
 	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay/probe"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -24,4 +25,21 @@ func TestCount(t *testing.T) {
 			t.Errorf("call count: %s, %v", result, err)
 		}
 	})
+}
+
+// TestProbe measures how the client reads and writes: its receive loop waits for nobody.
+func TestProbe(t *testing.T) {
+	report := fixtures.Probe(t, fixtures.AsServer, probe.Options{}, func(t testing.TB, conn transport.Conn) {
+		client, err := hang.Connect(t.Context(), conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		if _, err := client.Call(t.Context(), "tools/call", `{"name":"count","_meta":{"progressToken":"p"}}`); err != nil {
+			t.Error(err)
+		}
+	})
+	if report.Word() != "free" {
+		t.Errorf("the client is %s", report.Word())
+	}
 }

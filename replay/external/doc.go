@@ -28,6 +28,7 @@
 //	serial.go     whether an order of the calls explains the answers to a burst
 //	explore.go    the search, and its confirmation in fresh processes
 //	report.go     what is said
+//	probe.go      the experiments of package probe on a server process
 //
 // # What it refuses to do
 //

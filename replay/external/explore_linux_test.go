@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	if fault := os.Getenv(serverEnv); fault != "" {
 		os.Exit(serve(fault))
 	}
+	if fault := os.Getenv(probedEnv); fault != "" {
+		os.Exit(runProbed(fault))
+	}
 	os.Exit(m.Run())
 }
 

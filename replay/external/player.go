@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -53,6 +52,17 @@ var (
 	// confirming outlasts the timers of an idle runtime: that of V8 for its memory takes 8 s, several times.
 	confirming = patience{running: 30 * time.Second, timer: 30 * time.Second, outside: 10 * time.Second}
 )
+
+// isWorthIt reports whether a server at rest is worth waiting for.
+func (p patience) isWorthIt(look quiet.Look, waited time.Duration) bool {
+	switch look.State {
+	case quiet.Timed:
+		return look.Timer <= p.timer && waited < p.running
+	case quiet.Outside:
+		return waited < p.outside
+	}
+	return false
+}
 
 // play is what came of a schedule.
 type play struct {
@@ -102,19 +112,11 @@ type player struct {
 
 // playOnce starts a process, plays the schedule and ends the process.
 func playOnce(server Server, events []store.Event, schedule Schedule, patience patience) (play, error) {
-	dir, err := os.MkdirTemp("", "mcprec-explore-")
+	dir, err := server.newFolder()
 	if err != nil {
 		return play{}, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return play{}, err
-	}
-	if server.Folder != "" {
-		if err := os.CopyFS(dir, os.DirFS(server.Folder)); err != nil {
-			return play{}, fmt.Errorf("copy %s for a process: %w", server.Folder, err)
-		}
-	}
 	process, err := startProcess(server, dir)
 	if err != nil {
 		return play{}, err
@@ -384,23 +386,12 @@ func (p *player) rest() (isOver bool) {
 		if !p.waits() {
 			return false
 		}
-		if !p.mayMove(look, time.Since(began)) {
+		if !p.patience.isWorthIt(look, time.Since(began)) {
 			p.fail(Hang, look, "")
 			return true
 		}
 		time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 	}
-}
-
-// mayMove reports whether a server at rest is worth waiting for.
-func (p *player) mayMove(look quiet.Look, waited time.Duration) bool {
-	switch look.State {
-	case quiet.Timed:
-		return look.Timer <= p.patience.timer && waited < p.patience.running
-	case quiet.Outside:
-		return waited < p.patience.outside
-	}
-	return false
 }
 
 // waits reports whether the client waits for an answer.
@@ -482,7 +473,7 @@ func (p *player) end(isEarly bool) {
 		if look.State == quiet.Gone || p.process.untaken() == 0 {
 			break
 		}
-		if !p.mayMove(look, time.Since(began)) {
+		if !p.patience.isWorthIt(look, time.Since(began)) {
 			p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", p.process.untaken()))
 			return
 		}
@@ -500,7 +491,7 @@ func (p *player) end(isEarly bool) {
 		if look.State == quiet.Gone {
 			break
 		}
-		if !p.mayMove(look, time.Since(began)) {
+		if !p.patience.isWorthIt(look, time.Since(began)) {
 			p.fail(Lingers, look, "")
 			return
 		}

@@ -121,6 +121,17 @@ func (p *process) flush() {
 	}
 }
 
+// narrow makes the pipe of the server's output as small as the kernel allows, and returns its size in bytes.
+func (p *process) narrow() int {
+	const setSize, getSize = 1031, 1032 // F_SETPIPE_SZ, F_GETPIPE_SZ
+	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, uintptr(p.out), setSize, 1)
+	size, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(p.out), getSize, 0)
+	if errno != 0 {
+		return 64 << 10
+	}
+	return int(size)
+}
+
 // untaken returns how many bytes the server has not read.
 func (p *process) untaken() int {
 	if p.in < 0 {

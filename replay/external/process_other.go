@@ -16,6 +16,7 @@ func startProcess(Server, string) (*process, error)                { return nil,
 func (p *process) write([]byte)                                    {}
 func (p *process) untaken() int                                    { return 0 }
 func (p *process) settle(patience) (look quiet.Look, isMoved bool) { return look, false }
+func (p *process) narrow() int                                     { return 0 }
 func (p *process) endInput()                                       {}
 func (p *process) kill()                                           {}
 func (p *process) stderr() string                                  { return "" }

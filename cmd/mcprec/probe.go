@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/replay/probe"
+)
+
+type probeOptions struct {
+	process       serverOptions
+	call          string
+	arguments     string
+	notifications int
+	format        string
+}
+
+func newProbe() *cobra.Command {
+	var o probeOptions
+	cmd := &cobra.Command{
+		Use:   "probe [flags] -- COMMAND [ARG]...",
+		Short: "Measure how a live server reads and writes: its model",
+		Long:  probeHelp,
+		Example: `  mcprec probe -- npx -y @modelcontextprotocol/server-everything
+  mcprec probe --call search --args '{"query":"slow"}' -- node dist/index.js
+  mcprec replay --server serial SESSION          # what the model means for a session`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if own, command := beforeDash(cmd, args); len(own) > 0 || len(command) == 0 {
+				return exit.Usagef("probe: want the server's command behind --: mcprec probe -- COMMAND [ARG]...")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, command := beforeDash(cmd, args)
+			return runProbe(cmd, o, command)
+		},
+	}
+	o.process.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.call, "call", "", "the `TOOL` that may be called: one that asks the client, or takes its time")
+	f.StringVar(&o.arguments, "args", "", "the arguments of --call, as `JSON`")
+	f.IntVar(&o.notifications, "notifications", 256, "how many notifications may stand before it is said that there is no limit")
+	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	return cmd
+}
+
+const probeHelp = `probe starts the server COMMAND, plays a client to it, and measures how it reads and
+writes (Linux, over stdio). It prints the model that was measured, in the words of replay
+--server, and what was seen:
+
+  asking     does it read while its own request waits to be taken?
+  answering  does it read while its answers wait to be taken? (the probe stops reading)
+  handling   does it read the answer that a handler of it waits for?
+  beside     does it answer others while it handles a call?
+  standing   how many notifications can stand before an answer to its own request?
+  before     how many can stand before a request to it?
+  order      in which order does it answer requests that come in one go?
+
+and whether it lives with an unknown method, unknown notifications, ids and tokens, and a line
+that is no JSON. What could not be measured is listed with the reason, and is not guessed.
+
+No tool is called but the one that --call names. The rest is initialize, ping, lists, and
+notifications that a server may ignore. Each experiment has a fresh process, some twenty in
+all; %DIR in COMMAND and in --env stands for a folder that the process has for itself.
+
+Whether the server stands still is read from the kernel. That is no proof, for mcprec does not
+see into the server: the report says «external», and names the timer or the descriptor that
+could still have moved it. A client is measured by a Go test (fixtures.Probe), in which a
+standstill is proved; so is a server that is written in Go.
+
+--format json prints one object: role, model ("" if none was measured), also (models whose
+properties it has as well), evidence (external), peer (name, version, revision, offers), findings (a list of
+key, question, answer, detail) and not_measured (the same, with the reason in detail). The keys
+are those above, and unknown-method, unknown-notification, unknown-cancelled, unknown-progress,
+unknown-answer and not-json.
+
+The exit code is 1 if the server cannot be probed: it does not answer initialize, or no list
+and no ping.
+`
+
+func runProbe(cmd *cobra.Command, o probeOptions, command []string) error {
+	switch {
+	case o.notifications < 1:
+		return exit.Usagef("--notifications %d: want 1 or more", o.notifications)
+	case o.arguments != "" && o.call == "":
+		return exit.Usagef("--args without --call: name the tool that they are for")
+	case o.arguments != "" && !isObject(o.arguments):
+		return exit.Usagef("--args %s: want a JSON object", o.arguments)
+	}
+	server, err := o.process.server(command)
+	if err != nil {
+		return err
+	}
+	stop, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	line := terminal.NewProgress(cmd.ErrOrStderr())
+	began := time.Now()
+	wanted := process.UntilSignal(cancel)
+	options := probe.Options{Notifications: o.notifications, Call: o.call, Arguments: o.arguments}
+	found, err := external.Probe(server, options, stop.Done(), func(experiments int) {
+		line.Draw(time.Since(began), func() string { return fmt.Sprintf("probe: %d experiments; ^C ends it", experiments) })
+	})
+	line.Erase()
+	if sig := wanted(); sig != nil && errors.Is(err, external.ErrStopped) {
+		return &exit.Status{Code: exit.Fine, Signal: sig}
+	}
+	var refused *probe.Refusal
+	if errors.As(err, &refused) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %v\n", err)
+		return exit.ErrVerdict
+	}
+	if err != nil {
+		return err
+	}
+	return printVerdict(cmd, o.format, found, true)
+}
+
+func isObject(text string) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal([]byte(text), &members) == nil && members != nil
+}
+
+// server returns the server of a command with the flags for it.
+func (s *serverOptions) server(command []string) (server external.Server, err error) {
+	for _, setting := range s.env {
+		if name, _, found := strings.Cut(setting, "="); !found || name == "" {
+			return server, exit.Usagef("--env %s: want NAME=VALUE", setting)
+		}
+	}
+	server = external.Server{Command: command, Env: s.env}
+	if s.folder == "" {
+		return server, nil
+	}
+	if server.Folder, err = filepath.Abs(s.folder); err != nil {
+		return server, err
+	}
+	if info, err := os.Stat(server.Folder); err != nil || !info.IsDir() {
+		return server, exit.Usagef("--dir %s: there is no such folder", s.folder)
+	}
+	return server, nil
+}

@@ -1,0 +1,154 @@
+package external
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/external/quiet"
+	"github.com/mcprec/mcprec/replay/probe"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Probe measures how a server reads and writes: see package probe. Each experiment has a process of its own.
+// stop, if not nil, ends the probe with [ErrStopped]; progress is called before each experiment.
+func Probe(server Server, options probe.Options, stop <-chan struct{}, progress func(experiments int)) (probe.Report, error) {
+	if err := quiet.Supported(); err != nil {
+		return probe.Report{}, fmt.Errorf("probe a server process: %w", err)
+	}
+	bench := &processes{server: server, stop: stop, progress: progress}
+	report, err := probe.Server(bench, options)
+	report.Evidence = probe.External
+	if bench.isStopped() {
+		return report, ErrStopped
+	}
+	return report, err
+}
+
+// ErrStopped is the error of a probe that was ended early.
+var ErrStopped = errors.New("the probe was interrupted")
+
+// processes is a bench: each experiment has a process.
+type processes struct {
+	server   Server
+	stop     <-chan struct{}
+	progress func(experiments int)
+	played   int
+}
+
+func (b *processes) isStopped() bool {
+	select {
+	case <-b.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Play implements [probe.Bench].
+func (b *processes) Play(experiment func(probe.Line)) error {
+	if b.isStopped() {
+		return ErrStopped
+	}
+	if b.progress != nil {
+		b.progress(b.played)
+	}
+	b.played++
+	dir, err := b.server.newFolder()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	process, err := startProcess(b.server, dir)
+	if err != nil {
+		return err
+	}
+	defer process.kill()
+	line := &processLine{process: process, room: process.narrow(), isStopped: b.isStopped}
+	experiment(line)
+	return nil
+}
+
+// newFolder makes the folder of a process.
+func (s Server) newFolder() (string, error) {
+	dir, err := os.MkdirTemp("", "mcprec-explore-")
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	if s.Folder != "" {
+		if err := os.CopyFS(dir, os.DirFS(s.Folder)); err != nil {
+			_ = os.RemoveAll(dir)
+			return "", fmt.Errorf("copy %s for a process: %w", s.Folder, err)
+		}
+	}
+	return dir, nil
+}
+
+// processLine is a line to a process.
+type processLine struct {
+	process   *process
+	room      int
+	isStopped func() bool
+	look      quiet.Look
+	since     time.Time // of the first Pass in a row
+	sent      int       // bytes
+	ends      []int     // where each frame ends, in bytes sent
+}
+
+// Send writes the frames in one go.
+func (l *processLine) Send(frames ...transport.Frame) {
+	var data []byte
+	for _, f := range frames {
+		data = append(append(data, f.Bytes...), '\n')
+		l.ends = append(l.ends, l.sent+len(data))
+	}
+	l.sent += len(data)
+	l.process.write(data)
+}
+
+// Listen reads everything, or nothing.
+func (l *processLine) Listen(frames int) { l.process.unread = frames == 0 }
+
+// Rest waits until the kernel shows that every thread of the server sleeps.
+func (l *processLine) Rest() probe.Stand {
+	isMoved := true
+	for isMoved && !l.isStopped() {
+		l.look, isMoved = l.process.settle(searching)
+	}
+	stand := probe.Stand{Over: l.look.State == quiet.Gone}
+	if stand.Over {
+		stand.Ended = cmp.Or(l.process.status, "exit status 0")
+	}
+	for _, line := range l.process.lines {
+		stand.Heard = append(stand.Heard, transport.Frame{Bytes: line})
+	}
+	l.process.lines = nil
+	taken := l.sent - l.process.untaken()
+	for i := len(l.ends) - 1; i >= 0 && l.ends[i] > taken; i-- {
+		stand.Untaken++
+	}
+	if l.look.State != quiet.Asleep && l.look.State != quiet.Full && l.look.State != quiet.Gone {
+		stand.Unsure = l.look.String()
+	}
+	return stand
+}
+
+// Pass waits a little, as long as a timer or something outside may still move the server.
+func (l *processLine) Pass(tries int) bool {
+	if tries == 0 {
+		l.since = time.Now()
+	}
+	if l.isStopped() || !searching.isWorthIt(l.look, time.Since(l.since)) {
+		return false
+	}
+	time.Sleep(500 * time.Microsecond)
+	return true
+}
+
+func (l *processLine) Room() int { return l.room }

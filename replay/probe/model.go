@@ -1,0 +1,70 @@
+package probe
+
+import (
+	"github.com/mcprec/mcprec/replay"
+)
+
+// Answer is the answer to a question about a peer.
+type Answer int
+
+// The answers.
+const (
+	Unknown Answer = iota // not measured
+	Yes
+	No
+)
+
+// Observed is what the experiments have shown of a peer.
+type Observed struct {
+	// Asking: the peer reads while a request or notification of its own waits to be taken.
+	Asking Answer
+	// Answering: the peer reads while an answer of its own waits to be taken.
+	Answering Answer
+	// Handling: the peer reads the answer that a handler of it waits for.
+	Handling Answer
+	// ToolsBeside: a server reads on while it handles tools/call.
+	ToolsBeside Answer
+	// Standing: however many notifications stood before the answer to a call of the peer, the peer got
+	// the answer.
+	Standing Answer
+	// Idle: however many notifications stood before a request, the peer answered the request, while it
+	// waited for nothing itself.
+	Idle Answer
+	// Stands is how many notifications can stand there, if Standing is No.
+	Stands int
+}
+
+// Model returns the model that was observed, and false if too little was. Where the observations fit
+// several models, the model counts that hangs the soonest: a call of the peer hangs by a queue of
+// notifications or by a handler, before anything must wait to be taken.
+func (o Observed) Model() (model replay.Model, measured bool) {
+	models := o.Models()
+	if len(models) == 0 {
+		return replay.Model{}, false
+	}
+	return models[0], true
+}
+
+// Models returns every model of which a property was observed, that of Model first. Free is among
+// them only alone.
+func (o Observed) Models() (models []replay.Model) {
+	if o.Standing == No {
+		models = append(models, replay.Inbox(o.Stands))
+	}
+	switch {
+	case o.Handling == No && o.ToolsBeside == Yes:
+		models = append(models, replay.SerialExceptTools)
+	case o.Handling == No:
+		models = append(models, replay.Serial)
+	}
+	switch {
+	case o.Asking == No:
+		models = append(models, replay.Rigid)
+	case o.Answering == No && o.Handling != No: // serial and rigid ends write their answers so, too
+		models = append(models, replay.Inline)
+	}
+	if len(models) == 0 && o.Answering == Yes && o.Idle != No { // no model stops reading while it waits for nothing
+		models = append(models, replay.Free)
+	}
+	return models
+}

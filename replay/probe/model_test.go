@@ -1,0 +1,139 @@
+package probe
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// The model of every kind of observation, and none of too few.
+func TestModel(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		seen Observed
+		want string // the models
+	}{
+		{"nothing", Observed{}, ""},
+		{"no limit alone does not say whether it reads", Observed{Standing: Yes}, ""},
+		{"reads while it answers", Observed{Answering: Yes}, "free"},
+		{"stops when it waits for nothing", Observed{Answering: Yes, Idle: No}, ""},
+		{"does not read while it answers", Observed{Answering: No, Asking: Yes}, "inline"},
+		{"does not read while it asks", Observed{Answering: No, Asking: No}, "rigid"},
+		{"waits for handlers", Observed{Answering: No, Handling: No}, "serial"},
+		{"waits for handlers, but writes beside", Observed{Answering: Yes, Handling: No, ToolsBeside: No}, "serial"},
+		{"waits for handlers but of tools", Observed{Answering: No, Handling: No, ToolsBeside: Yes}, "serial-except-tools"},
+		{"a queue", Observed{Answering: Yes, Standing: No, Stands: 2}, "inbox:2"},
+		{"a queue, and writes answers itself", Observed{Answering: No, Standing: No}, "inbox:0 inline"},
+		{"a queue, and waits for handlers", Observed{Handling: No, Standing: No, Stands: 1}, "inbox:1 serial"},
+	} {
+		var words []string
+		for _, model := range tt.seen.Models() {
+			words = append(words, model.String())
+			if _, err := replay.ParseEnd(transport.ServerToClient, model.String()); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+		if got := strings.Join(words, " "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		model, measured := tt.seen.Model()
+		if measured != (tt.want != "") || measured && model.String() != words[0] {
+			t.Errorf("%s: model %v, %v", tt.name, model, measured)
+		}
+	}
+}
+
+func TestInOrder(t *testing.T) {
+	ids := []string{"a", "b", "c"}
+	for answered, want := range map[string]string{"x a b y c": "as asked", "c b x a": "reversed", "b a c": "another: 2 1 3"} {
+		if got := inOrder(ids, strings.Fields(answered)); got != want {
+			t.Errorf("%s: %s, want %s", answered, got, want)
+		}
+	}
+}
+
+// A report has every list in JSON, also an empty one, and says in text what was not measured.
+func TestReport(t *testing.T) {
+	report := Report{Role: "client", Evidence: Proved}
+	report.open(asksHandling, "nothing asked")
+	report.conclude()
+	data, err := json.Marshal(report)
+	want := `{"role":"client","model":"","also":[],"evidence":"proved","peer":{"name":"","version":"","revision":"","offers":[]},"findings":[],` +
+		`"not_measured":[{"key":"handling","question":"reads the answer that a handler of it waits for","answer":"","detail":"nothing asked"}]}`
+	if err != nil || string(data) != want {
+		t.Errorf("%s, %v", data, err)
+	}
+	text := report.Text()
+	for _, part := range []string{"client whose model was not measured (each standstill is proved)", "not measured:\n  reads the answer that a handler of it waits for  nothing asked"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "mcprec replay") {
+		t.Errorf("it names a model:\n%s", text)
+	}
+}
+
+// scripted is a line to a peer that answers every request at once, until it has got so many frames.
+type scripted struct {
+	stops, sent int
+	heard       []transport.Frame
+}
+
+func (s *scripted) Send(frames ...transport.Frame) {
+	for _, f := range frames {
+		if s.sent++; s.stops > 0 && s.sent > s.stops {
+			continue
+		}
+		messages, _ := f.Messages()
+		for _, m := range messages {
+			if m.Kind() == transport.Request {
+				s.heard = append(s.heard, text(`{"jsonrpc":"2.0","id":%s,"result":{"serverInfo":{"name":"scripted"}}}`, m.ID))
+			}
+		}
+	}
+}
+
+func (s *scripted) Listen(int) {}
+
+func (s *scripted) Rest() Stand {
+	stand := Stand{Heard: s.heard}
+	if s.stops > 0 {
+		stand.Untaken = max(0, s.sent-s.stops)
+	}
+	s.heard = nil
+	return stand
+}
+
+func (s *scripted) Pass(int) bool { return false }
+func (s *scripted) Room() int     { return 0 }
+
+// scripts is a bench of such peers.
+type scripts struct{ stops int }
+
+func (s scripts) Play(experiment func(Line)) error {
+	experiment(&scripted{stops: s.stops})
+	return nil
+}
+
+// A server that stops reading after some frames is of no model; one that answers nothing cannot be probed.
+func TestServerThatStops(t *testing.T) {
+	report, err := Server(scripts{stops: 20}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Question == asksBefore })
+	if at < 0 || report.Findings[at].Answer != "17" { // initialize, initialized, 17 notifications, and the request
+		t.Errorf("it says\n%s", report.Text())
+	}
+	if report.Measured && report.Word() == "free" {
+		t.Error("it is free")
+	}
+	if _, err := Server(scripts{stops: 1}, Options{}); err == nil || !strings.Contains(err.Error(), "it answers neither a list nor a ping") {
+		t.Errorf("the error is %v", err)
+	}
+}
