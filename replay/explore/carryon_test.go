@@ -2,12 +2,15 @@ package explore
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/schedule"
+	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -114,6 +117,47 @@ func TestMutexOverTime(t *testing.T) {
 		want := "a mutex froze virtual time, so 10 schedules at 0, 10 schedules at 1, 10 schedules at unbounded ran in real time (engine b)"
 		if r.Verdict != Pass || r.Schedules != 30 || !strings.Contains(strings.Join(r.Notes, "\n"), want) {
 			t.Error(r.Text())
+		}
+	}
+}
+
+// Tokens of runs with a mutex over a Write give the same schedule again.
+func TestMutexTokens(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
+	stop := errors.New("stop")
+	one := search{t: t, plan: withDefaults(Plan{Setup: func(r *Run) { locking(r) }, Strategy: Random, Check: func(*Run) error { return stop }})}
+	for i := range scale(30, 1000) {
+		first := one.run(Sweep[i%3], i)
+		again := one.rerun(first.asToken(), false)
+		if first.verdict != CheckFailed || again.verdict != CheckFailed || !slices.Equal(again.sequence, first.sequence) {
+			t.Fatalf("run %d: %s %s; its token: %s %s\n%s\n%s", i, first.verdict, first.why, again.verdict, again.why,
+				strings.Join(first.sequence, "\n"), strings.Join(again.sequence, "\n"))
+		}
+	}
+}
+
+// A goroutine that assists the garbage collector shows no bubble, and runs all the same.
+func TestAstray(t *testing.T) {
+	const mark = "synctest bubble 1"
+	engine := stacks.Goroutine{ID: 1, State: "running", Bubble: mark, Text: "engine"}
+	peer := stacks.Goroutine{ID: 2, Parent: 1, State: "select", Durable: true, Bubble: mark, Text: "peer"}
+	outside := stacks.Goroutine{ID: 9, State: "chan receive", Text: "test"}
+	for name, c := range map[string]struct {
+		stray stacks.Goroutine
+		want  bool
+	}{
+		"a peer's":          {stacks.Goroutine{ID: 3, Parent: 2, State: "runnable"}, true},
+		"seen before":       {stacks.Goroutine{ID: 4, Parent: 8, State: "GC assist wait"}, true},
+		"parent has ended":  {stacks.Goroutine{ID: 3, Parent: 7, State: "runnable"}, true},
+		"of others":         {stacks.Goroutine{ID: 3, Parent: 9, State: "runnable"}, false},
+		"waits":             {stacks.Goroutine{ID: 3, Parent: 2, State: "select"}, false},
+		"of another bubble": {stacks.Goroutine{ID: 3, Parent: 9, State: "runnable", Bubble: "synctest bubble 2"}, false},
+	} {
+		b := &bubble{name: mark, met: map[int]bool{4: true}}
+		if got := b.astray(stacks.Dump{engine, peer, outside, c.stray}); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

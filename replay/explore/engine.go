@@ -47,6 +47,7 @@ type bubble struct {
 	run  *Run
 	name string // of the bubble in stacks
 	test *testing.T
+	met  map[int]bool // numbers of the goroutines that looks have seen in the bubble
 
 	resting atomic.Bool // virtual time passes, with no step enabled
 	weary   atomic.Bool // it took as much real time as a peer may compute: see await
@@ -57,6 +58,7 @@ type bubble struct {
 const (
 	firstYields = 20
 	mostYields  = 1 << 14
+	mostAstray  = 50 // looks for a goroutine that may be of the bubble
 )
 
 // live checks for leaks by the panic of synctest. A hang makes no panic: the engine sees
@@ -98,13 +100,17 @@ func (b *bubble) settle() {
 // false for a wait that ends from outside, or if nobody waits for a mutex: synctest.Wait then
 // tells when the bubble is at rest.
 func (b *bubble) look() (rests bool) {
+	astray := 0
 	for yields := firstYields; ; yields = min(2*yields, mostYields) {
 		for range yields {
 			runtime.Gosched()
 		}
-		f := freezeOf(stacks.Take(), b.name)
+		all := stacks.Take()
+		f := freezeOf(all, b.name)
 		switch {
 		case len(f.busy) > 0:
+		case astray < mostAstray && b.astray(all):
+			astray++
 		case len(f.foreign)+len(f.io)+len(f.calls) > 0, len(f.locks) == 0:
 			return false
 		default:
@@ -114,6 +120,30 @@ func (b *bubble) look() (rests bool) {
 			return true
 		}
 	}
+}
+
+// astray reports whether a goroutine runs that is of the bubble, or may be, and does not show it:
+// the runtime takes a goroutine out of its bubble while it assists the garbage collector. The
+// caller comes first in the dump.
+func (b *bubble) astray(all stacks.Dump) bool {
+	if b.met == nil {
+		b.met = map[int]bool{}
+	}
+	for _, g := range all {
+		if g.Bubble == b.name {
+			b.met[g.ID] = true
+		}
+	}
+	for _, g := range all[1:] {
+		if g.Bubble != "" || g.Wait() != stacks.WaitNone {
+			continue
+		}
+		parent := all.Find(g.Parent)
+		if b.met[g.ID] || b.met[g.Parent] || parent.Text == "" || parent.Wait() == stacks.WaitNone {
+			return true
+		}
+	}
+	return false
 }
 
 // rest lets virtual time pass, up to the horizon after the last step that was not periodic.
