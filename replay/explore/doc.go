@@ -68,7 +68,7 @@
 // watcher sees the freeze in the stacks and gives the run up.
 //
 // A mutex held over a Write is no reason to stop. After the first freeze of a search by a mutex
-// the stacks tell when a run is at rest: steps, time and proofs stay as they are, at some
+// the stacks tell when a run is at rest: steps, time and proofs stay as they are, at about a
 // hundred schedules a second. If a goroutine waits for a mutex when no step is left, the
 // run is a hang of category [Lock], proved if the mutexes are the run's own and no timer was
 // made. If a timer may end it, that run and the later ones at its capacity are made with
