@@ -239,6 +239,10 @@ func (a *archive) copy(ctx context.Context, session store.Session) error {
 		apply, encode = a.options.Summary()
 	}
 	_, err = a.to.Put(ctx, session.ID, a.masked(ctx, session, apply), encode)
+	conflict := (*store.ConflictError)(nil)
+	if errors.As(err, &conflict) { // a copy with another mask came meanwhile; verify tells if it is another session
+		return a.to.RestoreSummary(ctx, session.ID)
+	}
 	return err
 }
 

@@ -137,16 +137,20 @@ func TestDoctorBadStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	facts, _ := examine(t, c.URL("BAD", ""))
-	found := map[string]bool{}
-	for _, finding := range facts.Findings() {
-		found[finding.Rule] = true
-	}
-	for _, rule := range []string{"replicas", "discard", "max_age", "max_message", "max_per_subject", "allow_direct", "atomic_publish", "room", "storage", "retention", "subjects"} {
-		if !found[rule] {
-			t.Errorf("rule %s finds nothing: %+v", rule, facts.Streams)
+	// Nodes that have just found each other may lose a request.
+	wait(t, "every bad setting is told", func() error {
+		facts, _ := examine(t, c.URL("BAD", ""))
+		found := map[string]bool{}
+		for _, finding := range facts.Findings() {
+			found[finding.Rule] = true
 		}
-	}
+		for _, rule := range []string{"replicas", "discard", "max_age", "max_message", "max_per_subject", "allow_direct", "atomic_publish", "room", "storage", "retention", "subjects"} {
+			if !found[rule] {
+				return fmt.Errorf("rule %s finds nothing: %+v", rule, facts.Streams)
+			}
+		}
+		return nil
+	})
 }
 
 // TestDoctorPermissions: what a user may not do is told, and no other thing.

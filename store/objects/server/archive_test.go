@@ -177,6 +177,36 @@ func TestArchiveInterrupted(t *testing.T) {
 	}
 }
 
+// TestArchiveLate: a copy that comes while an archive puts its own, with another mask, is taken: of another
+// archive, or late of one that was interrupted.
+func TestArchiveLate(t *testing.T) {
+	srv, to := open(t, "")
+	from, due := origin(t)
+	options := objects.ArchiveOptions{Rule: rule, Mask: masking("first")}
+	late := opened(t, srv, "")
+	var begun atomic.Bool
+	srv.answer(func(_ http.ResponseWriter, request *http.Request, _ http.Handler) bool {
+		if request.Method == http.MethodPut && strings.HasSuffix(request.URL.Path, sessionKey(due[0])) && begun.CompareAndSwap(false, true) {
+			if done, err := run(t, from, late, options); err != nil || strings.Contains(strings.Join(done, " "), "fault") {
+				t.Errorf("the other archive says %q, %v", done, err)
+			}
+		}
+		return false
+	})
+	second := options
+	second.Mask = masking("second")
+	second.Delete = true
+	if done, err := run(t, from, to, second); err != nil || strings.Contains(strings.Join(done, " "), "fault") {
+		t.Errorf("the archive says %q, %v", done, err)
+	}
+	if ids, faults := listed(t, to, store.Query{}); len(ids) != 4 || len(faults) > 0 {
+		t.Errorf("archived %v, %v", ids, faults)
+	}
+	if err := to.Verify(t.Context(), func(err error) { t.Error(err) }); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestArchiveHeals: a copy that was lost from the archive is put again while the original is there.
 func TestArchiveHeals(t *testing.T) {
 	srv, to := open(t, "")
