@@ -172,8 +172,9 @@ func (b *bubble) rest() bool {
 
 // pass lets virtual time pass until comes receives, and reports whether it did. Timers of
 // the peers that fire again and again, for a retry or a poll outside of the gate, make a day
-// of virtual time last for hours. Time passes in steps, each a quarter of the time before:
-// after each step the watcher in await may end the rest.
+// of virtual time last for hours. Time passes in steps, each as long as the time before: after
+// each step the watcher in await may end the rest. Every run ends with a day of it, so the
+// steps are few.
 func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
 	b.resting.Store(true)
 	defer b.resting.Store(false)
@@ -190,7 +191,7 @@ func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
 			return false
 		}
 		timer.Reset(min(step, time.Until(until)))
-		step += step / 4
+		step *= 2
 	}
 }
 
