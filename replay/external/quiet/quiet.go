@@ -12,7 +12,7 @@
 //
 // On Linux it reads /proc/PID/task/TID/stat, syscall, schedstat and children, of an epoll instance
 // /proc/PID/fdinfo/FD, and of poll and timed calls some bytes of /proc/PID/mem. Files that are read in
-// each look stay open.
+// each look stay open. The other end of a Unix socket is asked of the kernel by sock_diag.
 //
 // # What it refuses to do
 //

@@ -3,6 +3,7 @@
 package quiet
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // goEnv makes the test binary a Go program that does what its value says.
@@ -25,6 +27,22 @@ func TestMain(m *testing.M) {
 		time.Sleep(time.Hour)
 	case "read":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
+	case "pair":
+		ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+		if err == nil { // the runtime waits for both in its epoll call
+			one, other := os.NewFile(uintptr(ends[0]), "one"), os.NewFile(uintptr(ends[1]), "other")
+			_, _ = one.Read(make([]byte, 1))
+			_ = other.Close()
+		}
+	case "process":
+		child := exec.Command("cat")
+		child.Stdin = os.Stdin
+		if err := child.Start(); err == nil {
+			const pidfdOpen = 434 // on all machines
+			fd, _, _ := syscall.Syscall(pidfdOpen, uintptr(child.Process.Pid), 0, 0)
+			poll := [2]uint32{uint32(fd), 1} // struct pollfd: POLLIN
+			_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&poll)), 1, 0, 0, 0, 0)
+		}
 	case "launcher":
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		_ = syscall.Exec("/bin/sh", []string{"sh", "-c", "echo up; read -r line"}, os.Environ())
@@ -106,6 +124,8 @@ func TestStates(t *testing.T) {
 		"runs":                  {sh("while :; do :; done"), Busy},
 		"a Go program reads":    {program("read"), Asleep},
 		"a Go program's timer":  {program("timer"), Timed},
+		"a socket pair inside":  {program("pair"), Asleep},
+		"a process inside":      {program("process"), Asleep},
 		"has ended, not waited": {sh("exit 3"), Gone},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,5 +205,59 @@ func TestLauncher(t *testing.T) {
 	}
 	if w.runsGo(cmd.Process.Pid) {
 		t.Error("the shell is taken for a Go program")
+	}
+}
+
+// TestOtherEnd holds that the two ends of a pair of sockets are known by each other's name.
+func TestOtherEnd(t *testing.T) {
+	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(ends[0]); _ = syscall.Close(ends[1]) }()
+	if name := otherEnd(Name(ends[0])); name != Name(ends[1]) || name == Name(ends[0]) {
+		t.Errorf("the other end of %s is %s, want %s", Name(ends[0]), name, Name(ends[1]))
+	}
+	listener, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(listener) }()
+	if name := otherEnd(Name(listener)); name != "" {
+		t.Errorf("a socket that is not connected has the other end %s", name)
+	}
+	err = errors.Join(syscall.Bind(listener, &syscall.SockaddrUnix{}), syscall.Listen(listener, 1))
+	address, failed := syscall.Getsockname(listener)
+	dialer, cannot := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err := errors.Join(err, failed, cannot, syscall.Connect(dialer, address)); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(dialer) }()
+	if name := otherEnd(Name(dialer)); name != "" {
+		t.Errorf("a socket that nobody has accepted has the other end %s", name)
+	}
+}
+
+// TestSocketOfOurs holds that a process which writes into a pair of sockets whose other end the caller has
+// and does not read is full, and that one which reads from it sleeps.
+func TestSocketOfOurs(t *testing.T) {
+	for name, test := range map[string]struct {
+		script string
+		want   State
+	}{"writes": {"cat /dev/zero >&3", Full}, "reads": {"cat <&3", Asleep}} {
+		t.Run(name, func(t *testing.T) {
+			ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours, theirs := os.NewFile(uintptr(ends[0]), "ours"), os.NewFile(uintptr(ends[1]), "theirs")
+			defer func() { _ = ours.Close() }()
+			cmd := exec.Command("sh", "-c", test.script)
+			cmd.ExtraFiles = []*os.File{theirs}
+			w, _, _ := start(t, cmd)
+			_ = theirs.Close()
+			w.Own(Name(ends[0]))
+			await(t, w, test.want)
+		})
 	}
 }

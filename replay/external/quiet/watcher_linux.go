@@ -52,30 +52,49 @@ type Watcher struct {
 	open map[string]*os.File // of /proc, by path
 	page []byte
 	isGo map[string]bool // by the file of a program: whether it is a Go program
+
+	otherEnds map[string]string // of connected Unix sockets, both by name
 }
 
 // Supported returns nil: this system shows what threads wait for.
 func Supported() error { return nil }
 
-// Watch returns a Watcher of the process pid. ours are the names of the pipes and sockets between it and
-// the caller, as [Name] returns them, for both ends.
+// Watch returns a Watcher of the process pid. ours are the names of the pipes and sockets that the caller
+// holds an end of, as [Name] returns them.
 func Watch(pid int, ours ...string) (*Watcher, error) {
-	w := &Watcher{pid: pid, ours: map[string]bool{}, open: map[string]*os.File{}, page: make([]byte, 16<<10), isGo: map[string]bool{}}
-	for _, name := range ours {
-		w.ours[name] = true
+	w := &Watcher{
+		pid: pid, ours: map[string]bool{}, open: map[string]*os.File{}, page: make([]byte, 16<<10), isGo: map[string]bool{},
+		otherEnds: map[string]string{},
 	}
+	w.Own(ours...)
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%[1]d/syscall", pid)); err != nil {
 		return nil, fmt.Errorf("look at process %d: the kernel does not show its system calls: %w", pid, err)
 	}
 	return w, nil
 }
 
+// Own adds names of pipes and sockets that the caller holds an end of to those given to Watch.
+func (w *Watcher) Own(names ...string) {
+	for _, name := range names {
+		w.ours[name] = name != ""
+	}
+}
+
 // Name returns the name of a descriptor of this process, such as "pipe:[4711]". Both ends of a pipe have
 // the same.
 func Name(fd int) string { return nameOf(os.Getpid(), fd) }
 
+// nameOf returns the name of a descriptor of a process. One that stands for a process is "process 4711",
+// by the number of that process.
 func nameOf(pid, fd int) string {
 	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	if name == "anon_inode:[pidfd]" || strings.HasPrefix(name, "pidfd:") {
+		info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
+		_, rest, _ := strings.Cut(string(info), "\nPid:")
+		if fields := strings.Fields(rest); len(fields) > 0 {
+			return "process " + fields[0]
+		}
+	}
 	return name
 }
 
@@ -152,7 +171,7 @@ func (w *Watcher) judge(p *pass, tree []int, pid int, args []uint64) {
 	milliseconds := func(value uint64) { timer(time.Duration(int32(value)) * time.Millisecond) }
 	outside := func(names ...string) {
 		for _, name := range names {
-			if !w.ours[name] && !isInside(tree, name) {
+			if !w.isOurs(name) && !w.isInside(tree, name) {
 				p.Outside = append(p.Outside, name)
 			}
 		}
@@ -186,7 +205,7 @@ func (w *Watcher) judge(p *pass, tree []int, pid int, args []uint64) {
 	case read:
 		outside(nameOf(pid, int(args[1])))
 	case write:
-		if name := nameOf(pid, int(args[1])); w.ours[name] {
+		if name := nameOf(pid, int(args[1])); w.isOurs(name) {
 			p.full = true
 		} else {
 			outside(name)
@@ -311,28 +330,60 @@ func polled(pid int, address, count uint64) (names []string) {
 	return names
 }
 
-// isInside reports whether both ends of what a descriptor is are in the tree.
-func isInside(tree []int, name string) bool {
-	if strings.HasPrefix(name, "anon_inode:[eventfd") || strings.HasPrefix(name, "anon_inode:[eventpoll") {
-		return true
+// isOurs reports whether a descriptor is an end of something whose other end is the caller's. The two ends
+// of a pair of sockets have names of their own.
+func (w *Watcher) isOurs(name string) bool { return w.ours[name] || w.ours[w.otherEnd(name)] }
+
+// otherEnd returns the name of the other end of a connected Unix socket, or "".
+func (w *Watcher) otherEnd(name string) string {
+	if !strings.HasPrefix(name, "socket:") {
+		return ""
 	}
-	if !strings.HasPrefix(name, "pipe:") {
+	other, isKnown := w.otherEnds[name]
+	if !isKnown {
+		if other = otherEnd(name); other != "" {
+			w.otherEnds[name] = other
+		}
+	}
+	return other
+}
+
+// isInside reports whether all that a descriptor waits for is in the tree: both ends of a pipe or of a
+// pair of sockets, or a process.
+func (w *Watcher) isInside(tree []int, name string) bool {
+	kind, _, _ := strings.Cut(name, ":")
+	switch {
+	case strings.HasPrefix(name, "anon_inode:[eventfd"), strings.HasPrefix(name, "anon_inode:[eventpoll"):
+		return true
+	case strings.HasPrefix(name, "process "):
+		pid, err := strconv.Atoi(strings.TrimPrefix(name, "process "))
+		return err == nil && slices.Contains(tree, pid)
+	case kind == "socket":
+		other := w.otherEnd(name)
+		return other != "" && slices.ContainsFunc(tree, func(pid int) bool { return len(descriptors(pid, other)) > 0 })
+	case kind != "pipe":
 		return false
 	}
 	reads, writes := false, false
 	for _, pid := range tree {
-		entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-		for _, entry := range entries {
-			fd, err := strconv.Atoi(entry.Name())
-			if err != nil || nameOf(pid, fd) != name {
-				continue
-			}
+		for _, fd := range descriptors(pid, name) {
 			writable := canWrite(pid, fd)
 			reads = reads || !writable
 			writes = writes || writable
 		}
 	}
 	return reads && writes
+}
+
+// descriptors returns the descriptors of a process with a name.
+func descriptors(pid int, name string) (list []int) {
+	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && nameOf(pid, fd) == name {
+			list = append(list, fd)
+		}
+	}
+	return list
 }
 
 // canWrite reports whether a descriptor of a pipe is its writing end.

@@ -23,3 +23,6 @@ func (w *Watcher) Close() {}
 
 // Name returns "".
 func Name(int) string { return "" }
+
+// Own does nothing.
+func (w *Watcher) Own(...string) {}

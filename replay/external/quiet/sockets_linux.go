@@ -1,0 +1,65 @@
+//go:build amd64 || arm64
+
+package quiet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// otherEnd asks the kernel for the name of the other end of a connected Unix socket: see sock_diag(7). It
+// returns "" for a socket that has none, of another family, or of a kernel that does not tell.
+func otherEnd(name string) string {
+	number, err := strconv.ParseUint(strings.Trim(strings.TrimPrefix(name, "socket:"), "[]"), 10, 32)
+	if err != nil {
+		return ""
+	}
+	const (
+		netlinkSockDiag    = 4
+		sockDiagByFamily   = 20
+		showPeer           = 4
+		attributePeer      = 2
+		anyState, noCookie = 0xffffffff, 0xffffffff
+		headerSize         = syscall.SizeofNlMsghdr
+		answerSize         = 16 // of struct unix_diag_msg, in front of the attributes
+	)
+	var request bytes.Buffer
+	put := func(values ...any) {
+		for _, value := range values {
+			_ = binary.Write(&request, binary.NativeEndian, value) // a Buffer takes all
+		}
+	}
+	put(uint32(headerSize+24), uint16(sockDiagByFamily), uint16(syscall.NLM_F_REQUEST), uint32(0), uint32(0))
+	put(uint8(syscall.AF_UNIX), uint8(0), uint16(0), uint32(anyState), uint32(number), uint32(showPeer), uint32(noCookie), uint32(noCookie))
+	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, netlinkSockDiag)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = syscall.Close(fd) }()
+	if err := syscall.Sendto(fd, request.Bytes(), 0, &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}); err != nil {
+		return ""
+	}
+	page := make([]byte, 4<<10)
+	count, _, err := syscall.Recvfrom(fd, page, 0)
+	if err != nil || count < headerSize+answerSize || binary.NativeEndian.Uint16(page[4:]) != sockDiagByFamily {
+		return "" // an error is another type
+	}
+	for rest := page[headerSize+answerSize : count]; len(rest) >= 8; {
+		size := int(binary.NativeEndian.Uint16(rest))
+		if binary.NativeEndian.Uint16(rest[2:]) == attributePeer {
+			if binary.NativeEndian.Uint32(rest[4:]) == 0 {
+				return "" // the other side has not accepted it yet
+			}
+			return fmt.Sprintf("socket:[%d]", binary.NativeEndian.Uint32(rest[4:]))
+		}
+		if size = (size + 3) &^ 3; size < 4 || size > len(rest) {
+			break
+		}
+		rest = rest[size:]
+	}
+	return ""
+}
