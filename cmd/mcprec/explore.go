@@ -24,7 +24,6 @@ import (
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
-	"github.com/mcprec/mcprec/replay/external"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -33,7 +32,7 @@ import (
 type exploreOptions struct {
 	home
 	models     modelFlags
-	process    serverOptions
+	process    processOptions
 	token      string
 	strategy   string
 	format     string
@@ -56,10 +55,11 @@ func newExplore() *cobra.Command {
   mcprec explore --level L1 --client inbox:1 -o smallest.jsonl
   mcprec explore --client rigid --server rigid --capacity 0 --capacity c2s=1 fixtures/crossing.jsonl
   mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.L0.a.eager
-  mcprec explore SESSION -- node dist/index.js`,
+  mcprec explore SESSION -- node dist/index.js
+  mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
-				return exit.Usagef("explore: want one session, and a server's command behind --: mcprec explore SESSION -- COMMAND [ARG]...")
+				return exit.Usagef("explore: want one session, and a command behind --: mcprec explore SESSION -- COMMAND [ARG]...")
 			}
 			return nil
 		},
@@ -67,11 +67,11 @@ func newExplore() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, command := beforeDash(cmd, args)
 			if len(command) > 0 {
-				return runExploreServer(cmd, o, firstOf(own), command)
+				return runExploreProcess(cmd, o, firstOf(own), command)
 			}
-			for _, name := range []string{"env", "dir"} {
+			for _, name := range []string{"env", "dir", "as-server", "same-output"} {
 				if o.chosen(name) {
-					return exit.Usagef("--%s is for a server process: mcprec explore SESSION -- COMMAND [ARG]...", name)
+					return exit.Usagef("--%s is for a process: mcprec explore SESSION -- COMMAND [ARG]...", name)
 				}
 			}
 			return runExplore(cmd, o, firstOf(own))
@@ -313,13 +313,27 @@ found was seen in three processes, and is one of these:
   LINGERS           it goes on after the end of its input
   NOT SERIALISABLE  calls in one write were answered as no order of them explains
 
-It is no proof: mcprec does not see into the server. --schedules is 100 then, about a second
-each. %DIR in COMMAND and in --env stands for a folder that each process has for itself: a server
-that keeps something must keep it there. --dir FOLDER puts a copy of FOLDER there, and in what
+With --as-server the COMMAND is a client, and the recorded server plays to it: frames in one write,
+a frame in two, sooner or later than recorded, a notification a hundred times, a ping in the middle of
+a call, reading nothing, ending in place of an answer. %SERVER in COMMAND and in --env stands for a
+program without arguments that the client must start as its server. The client must end by itself,
+with status 0 in the recorded order: a test or a script of one task.
+
+  HANG              it has every answer, or its server has ended, and it does not end; or it does not
+                    answer a question; and nothing but mcprec could have moved it
+  SUSPECT           the same, but it had a timer, or waited for something outside, which is named
+  DIED              it ended with another status than 0; where the server ended early, of a signal
+  LINGERS           its session is over, and it does not end
+  DIFFERENT OUTPUT  with --same-output: it printed otherwise than in the recorded order
+
+It is no proof: mcprec does not see into the process. --schedules is 100 then, about a second
+each. %DIR in COMMAND and in --env stands for a folder that each process has for itself: what
+it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what
 the client sends its path becomes that of the copy. --token plays one schedule again. --format json prints one object:
-findings (a list of kind, certain: false of a SUSPECT, requests (event, what), stand, detail, choices,
-token, held, of), played, planned, ended, frames, requests, not_held, unstable (the requests whose
-answers differ by themselves), took_ns.
+findings (a list of kind, peer: server or client, certain: false of a SUSPECT, requests (event, what:
+requests to a server, frames sent to a client), stand, detail, choices, token, held, of), played, planned,
+ended, frames, requests, not_held, unstable (the requests whose answers differ by themselves), unjudged
+(schedules in which a client asked for what the recording does not have), took_ns.
 
 --budget ends the search after a time, and so does an interrupt (^C): the report then has
 what was found so far, and how many schedules were run. Where it was none, that is
@@ -443,80 +457,4 @@ func inOrderOf(run, session []store.Event) []store.Event {
 		events[i].At = 0
 	}
 	return events
-}
-
-// serverOptions are the flags of explore and probe for a server process.
-type serverOptions struct {
-	env    []string
-	folder string
-}
-
-func (s *serverOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringArrayVar(&s.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the server; may be repeated")
-	f.StringVar(&s.folder, "dir", "", "with COMMAND: give each process a copy of this `FOLDER`, which takes its\nplace in what the client sends")
-}
-
-// notOfServers are the flags of explore that say something about models, of which a process has none.
-var notOfServers = []string{"client", "server", "capacity", "strategy", "level", "out"}
-
-// runExploreServer explores a server process.
-func runExploreServer(cmd *cobra.Command, o exploreOptions, arg string, command []string) (err error) {
-	for _, name := range notOfServers {
-		if o.chosen(name) {
-			return exit.Usagef("--%s is about models of the ends; a server process is what it is: leave it out", name)
-		}
-	}
-	if o.token != "" && !external.IsToken(o.token) {
-		return exit.Usagef("--token %s is of a model; with a server process it begins with x1", o.token)
-	}
-	if o.token != "" {
-		if _, err := external.ParseToken(o.token); err != nil {
-			return exit.Usagef("--%v", err)
-		}
-	}
-	switch {
-	case o.schedules < 1:
-		return exit.Usagef("--schedules %d: want 1 or more", o.schedules)
-	case o.budget < 0:
-		return exit.Usagef("--budget %v: want 0 or more", o.budget)
-	}
-	server, err := o.process.server(command)
-	if err != nil {
-		return err
-	}
-	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), command, "")
-	if err != nil {
-		return err
-	}
-	if !recorded.HasRequests() {
-		return exit.Usagef("explore %s: its client asked for nothing; name another session", recorded.Name)
-	}
-	if !o.chosen("schedules") {
-		o.schedules = 100 // each is a process, and takes about a second
-	}
-	stop, cancel := context.WithCancel(cmd.Context())
-	defer cancel()
-	line := terminal.NewProgress(cmd.ErrOrStderr())
-	wanted := process.UntilSignal(cancel)
-	found, err := external.Explore(server, recorded.Events, external.Options{
-		Schedules: o.schedules, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),
-		Progress: func(done, total int, elapsed time.Duration) {
-			line.Draw(elapsed, func() string {
-				return fmt.Sprintf("explore: %d of %d schedules in %v; ^C ends it with a report", done, total, elapsed.Round(time.Second))
-			})
-		},
-	})
-	line.Erase()
-	sig := wanted()
-	if err != nil {
-		return recorded.Masker.Fault(err)
-	}
-	for i := range found.Findings {
-		found.Findings[i].Detail = recorded.Masker.Text(found.Findings[i].Detail)
-	}
-	if err := printVerdict(cmd, o.format, found, found.Passed()); sig == nil || !errors.Is(err, exit.ErrVerdict) && err != nil {
-		return err
-	}
-	return &exit.Status{Code: exit.Verdict, Signal: sig}
 }

@@ -102,6 +102,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	add("Keep", newRemove(), newRedact(), newStore())
 	add("Share", newExport(), newImport())
 	root.AddCommand(movedToStore()...)
+	root.AddCommand(newPassOn())
 	root.AddCommand(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",

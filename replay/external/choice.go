@@ -10,24 +10,28 @@ import (
 	"strings"
 )
 
-// Choice is what the client does otherwise than the plain one, at its frame of the event number First.
-// Last is the frame at which it ends, where it is about several.
+// Choice is what the recorded end does otherwise than the plain one, at its frame of the event number
+// First. Last is the frame at which it ends, where it is about several.
 type Choice struct {
 	Kind        Kind
 	First, Last uint64
-	At          int      // the byte of a Split
+	At          int      // the byte of a Split, the number of a Repeat
 	Frames      []uint64 // of an Order
 }
 
 // Kind is a kind of choice. Its value is its word in tokens.
 type Kind string
 
-// The kinds of choices.
+// The kinds of choices of either end.
 const (
-	Join       Kind = "join"   // First to Last go out in one write
-	Split      Kind = "split"  // First goes out in two writes
+	Join   Kind = "join"   // First to Last go out in one write
+	Split  Kind = "split"  // First goes out in two writes
+	Unread Kind = "unread" // the end reads nothing from First until Last has gone out
+)
+
+// The kinds of choices of a recorded client.
+const (
 	Ahead      Kind = "ahead"  // the client does not wait for the answer to First
-	Unread     Kind = "unread" // the client reads nothing from First until Last has gone out
 	Hold       Kind = "hold"   // the client answers no question from First until Last has gone out
 	Cancel     Kind = "cancel" // the client cancels First in the same write
 	LateCancel Kind = "later"  // the client cancels First when the server is at rest, if it is unanswered
@@ -35,7 +39,16 @@ const (
 	Order      Kind = "order"  // Frames go out in this order
 )
 
-// Schedule is a play: the choices that differ from the plain client's.
+// The kinds of choices of a recorded server.
+const (
+	Early  Kind = "early"  // First goes out as soon as the specification allows it
+	Late   Kind = "late"   // First goes out when nothing else can happen
+	Repeat Kind = "repeat" // First goes out At times, in one write
+	Ping   Kind = "ping"   // a ping goes out in front of First, which waits for its answer
+	Close  Kind = "close"  // the server ends in place of First
+)
+
+// Schedule is a play: the choices that differ from the plain end's.
 type Schedule []Choice
 
 // tokenHead begins a token, with the version of its form.
@@ -49,7 +62,7 @@ func (s Schedule) Token() string {
 		switch c.Kind {
 		case Join, Unread, Hold:
 			word += "-" + strconv.FormatUint(c.Last, 10)
-		case Split:
+		case Split, Repeat:
 			word += "@" + strconv.Itoa(c.At)
 		case Order:
 			word = string(Order)
@@ -94,12 +107,12 @@ func ParseToken(text string) (Schedule, error) {
 		}
 		want := 1
 		switch c.Kind {
-		case Join, Unread, Hold, Split:
+		case Join, Unread, Hold, Split, Repeat:
 			want = 2
 		case Order:
 			want = len(numbers)
 			c.Frames = numbers
-		case Ahead, Cancel, LateCancel, End:
+		case Ahead, Cancel, LateCancel, End, Early, Late, Ping, Close:
 		default:
 			return nil, fmt.Errorf("token %q: there is no choice %q", text, c.Kind)
 		}
@@ -109,7 +122,7 @@ func ParseToken(text string) (Schedule, error) {
 		switch c.Kind {
 		case Order:
 			c.First, c.Last = slices.Min(numbers), slices.Max(numbers)
-		case Split:
+		case Split, Repeat:
 			c.First, c.Last, c.At = numbers[0], numbers[0], int(numbers[1])
 		default:
 			c.First, c.Last = numbers[0], numbers[len(numbers)-1]
@@ -119,7 +132,7 @@ func ParseToken(text string) (Schedule, error) {
 	return s, nil
 }
 
-// frame is a frame of the recorded client as the plain play has sent it.
+// frame is a frame of the recorded end as the plain play has sent it.
 type frame struct {
 	seq       uint64
 	id        json.RawMessage // of a request
@@ -129,12 +142,16 @@ type frame struct {
 	size      int             // in bytes
 	beside    []uint64        // it, and the frames that could have gone out with it, in order
 	asks      bool            // a question of the server came before the next frame
+
+	// Of a frame of the server:
+	isNotice bool // a notification that may come several times
+	isAhead  bool // it may go out before its recorded place
+	isAmong  bool // something else could happen in its place
 }
 
 // list returns the schedules to try beside the plain one, the simple ones first: each choice alone, in
 // turns by kind, then two and three at random.
-func list(frames []frame, count int, random *rand.Rand) (schedules []Schedule) {
-	single := singles(frames)
+func list(single [][]Choice, count int, random *rand.Rand) (schedules []Schedule) {
 	for round := 0; ; round++ {
 		isAny := false
 		for _, choices := range single {
@@ -166,31 +183,16 @@ func list(frames []frame, count int, random *rand.Rand) (schedules []Schedule) {
 	return schedules[:min(count, len(schedules))]
 }
 
-// singles returns the choices that can be made alone, by kind.
-func singles(frames []frame) [][]Choice {
-	sizes := []int{2, 3, 6} // of a burst
-	joins := make([][]Choice, len(sizes))
-	var ends, cancels, splits, holds, unread []Choice
-	for i, f := range frames {
-		for j, size := range sizes {
+// joins returns the bursts of two, of three and of six frames.
+func joins(frames []frame) [][]Choice {
+	sizes := []int{2, 3, 6}
+	list := make([][]Choice, len(sizes))
+	for _, f := range frames {
+		for i, size := range sizes {
 			if len(f.beside) >= size {
-				joins[j] = append(joins[j], Choice{Kind: Join, First: f.seq, Last: f.beside[size-1]})
+				list[i] = append(list[i], Choice{Kind: Join, First: f.seq, Last: f.beside[size-1]})
 			}
 		}
-		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
-		if f.isRequest && !f.isHello {
-			cancels = append(cancels, Choice{Kind: Cancel, First: f.seq, Last: f.seq}, Choice{Kind: LateCancel, First: f.seq, Last: f.seq})
-		}
-		if f.size > 1 {
-			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.size / 2})
-		}
-		last := frames[min(i+3, len(frames)-1)].seq
-		if f.asks {
-			holds = append(holds, Choice{Kind: Hold, First: f.seq, Last: last})
-		}
-		if f.isRequest && !f.isHello {
-			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: last})
-		}
 	}
-	return append(joins, ends, cancels, splits, holds, unread)
+	return list
 }

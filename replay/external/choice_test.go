@@ -55,7 +55,7 @@ func TestList(t *testing.T) {
 		{seq: 5, isRequest: true, size: 9, beside: []uint64{5, 7}},
 		{seq: 7, isRequest: true, size: 9, beside: []uint64{7}},
 	}
-	got := list(frames, 40, rand.New(rand.NewPCG(1, 1)))
+	got := list(serverPeer{}.choices(frames), 40, rand.New(rand.NewPCG(1, 1)))
 	alone := 0
 	for i, s := range got {
 		if len(s) == 1 {

@@ -1,30 +1,37 @@
-// Package external plays the client's half of a recorded session to a real server process, in any
-// language, in many orders, and says in which of them the server hangs, dies, lingers, or answers as no
-// order of the calls explains.
+// Package external plays one half of a recorded session to a real process, in any language, in many
+// orders: the client's half to a server, or the server's half to a client. It says in which of them the
+// process hangs, dies, lingers, answers as no order of the calls explains, or prints otherwise.
 //
 // # What it promises
 //
-// Nothing in the server is changed. The order in which the client's frames go out, which of them share a
-// write, where a write is split, when the client reads, answers, cancels and ends: these are the choices.
-// After each write the server is left alone until it is at rest, which package quiet reads from the
-// kernel. So what runs side by side in the server is what one write brought, and a schedule can be played
-// again by its [Token].
+// Nothing in the process is changed. The order in which the recorded end's frames go out, which of them
+// share a write, where a write is split, when that end reads, answers, cancels and ends: these are the
+// choices. After each write the process is left alone until it is at rest, which package quiet reads from
+// the kernel. So what runs side by side in the process is what one write brought, and a schedule can be
+// played again by its [Token].
 //
 // Every finding was seen in several fresh processes, with the same token each time. A finding is called a
-// hang only if nothing but mcprec could have moved the server. A server with a timer, or one that waits
+// hang only if nothing but mcprec could have moved the process. One with a timer, or one that waits
 // for something outside, is a suspect, and the finding names the timer or the descriptor.
+//
+// A client starts its server itself. It is given the path of a program that passes its standard input and
+// output to this process ([PassOn]), and its pipes are then those between the two.
 //
 // # Data layout
 //
-// A [Schedule] is a short list of choices ([Choice]), each at a frame of the client, which has the number
-// of its recorded event. Without choices the client is plain: it sends a frame, waits for the answer and
-// for rest, and sends the next. A play has the answers by the event number of their request.
+// A [Schedule] is a short list of choices ([Choice]), each at a frame of the recorded end, which has the
+// number of its recorded event. Without choices that end is plain. A plain client sends a frame, waits for
+// the answer and for rest, and sends the next. A plain server sends each frame by itself, in its recorded
+// place. A play has a server's answers by the event number of their request, and a client's output.
 //
 // # Source files
 //
 //	choice.go     choices, tokens, and which are tried
-//	player.go     one play of a schedule to one process
+//	peer.go       what a search needs of an end under test: one play, its choices, its patience
+//	server.go, player.go         a server under test, and one play of the client's half to it
+//	client.go, client_player.go  a client under test, and one play of the server's half to it
 //	process_linux.go, process_other.go  the process and the pipes to it
+//	door_linux.go where a client's starts of its server come in
 //	serial.go     whether an order of the calls explains the answers to a burst
 //	explore.go    the search, and its confirmation in fresh processes
 //	report.go     what is said

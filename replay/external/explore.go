@@ -17,21 +17,24 @@ type Fault string
 
 // The kinds of findings.
 const (
-	Hang      Fault = "hang"             // a request is not answered, and the server is at rest
-	Died      Fault = "died"             // the server ended by itself, or not with status 0
+	Hang      Fault = "hang"             // a server at rest has not answered a request; a client at rest does not end
+	Died      Fault = "died"             // a server ended by itself; either ended not with status 0
 	Lost      Fault = "lost"             // a request that was read before the end of the input is never answered
-	Lingers   Fault = "lingers"          // the server goes on after the end of its input
+	Lingers   Fault = "lingers"          // a server goes on after the end of its input, a client after that of its server
 	NotSerial Fault = "not serialisable" // no order of the calls explains the answers to a burst of them
+	Different Fault = "different output" // a client prints otherwise than in the recorded order
 )
 
 // Options say how to search.
 type Options struct {
 	Schedules int
 	Seed      uint64
-	Budget    time.Duration   // 0: none
-	Token     string          // of the one schedule to play; "": search
-	Stop      <-chan struct{} // ends the search, with a report; it may be nil
-	Progress  func(done, total int, elapsed time.Duration)
+	Budget    time.Duration // 0: none
+	Token     string        // of the one schedule to play; "": search
+	// SameOutput asks that a client prints what it prints in the recorded order, whatever the order is.
+	SameOutput bool
+	Stop       <-chan struct{} // ends the search, with a report; it may be nil
+	Progress   func(done, total int, elapsed time.Duration)
 }
 
 // times is how many fresh processes must show a finding.
@@ -43,32 +46,36 @@ const mostFindings = 5
 // explorer is one search.
 type explorer struct {
 	Options
-	server   Server
-	events   []store.Event
+	peer     peer
 	began    time.Time
 	patience patience // of the search
 	plain    play
 	unstable map[uint64]bool
 	told     map[string]bool // what was found, or did not hold
+	bursts   [][]uint64      // the calls of those that are not serialisable
 	report   Report
 }
 
 // Explore plays the client's half of a session to processes of a server, in many orders.
 func Explore(server Server, events []store.Event, options Options) (Report, error) {
+	return explore(serverPeer{server, events}, options)
+}
+
+// explore searches, and returns a report also with an error.
+func explore(peer peer, options Options) (Report, error) {
 	if err := quiet.Supported(); err != nil {
-		return Report{}, fmt.Errorf("explore a server process: %w", err)
+		return Report{}, fmt.Errorf("explore a %s process: %w", peer.name(), err)
 	}
-	x := newExplorer(server, events, options)
+	x := newExplorer(peer, options)
 	err := x.run()
 	x.report.Took = time.Since(x.began)
 	return x.report, err
 }
 
-func newExplorer(server Server, events []store.Event, options Options) *explorer {
-	return &explorer{
-		Options: options, server: server, events: events, began: time.Now(), patience: searching,
-		unstable: map[uint64]bool{}, told: map[string]bool{},
-	}
+func newExplorer(peer peer, options Options) *explorer {
+	x := &explorer{Options: options, peer: peer, began: time.Now(), patience: searching, unstable: map[uint64]bool{}, told: map[string]bool{}}
+	x.report.Findings = []Finding{}
+	return x
 }
 
 func (x *explorer) run() error {
@@ -86,7 +93,7 @@ func (x *explorer) run() error {
 	if goesOn, err := x.playPlain(); err != nil || !goesOn {
 		return err
 	}
-	schedules := list(x.plain.frames, max(0, x.Schedules-1), rand.New(rand.NewPCG(x.Seed, 0)))
+	schedules := list(x.peer.choices(x.plain.frames), max(0, x.Schedules-1), rand.New(rand.NewPCG(x.Seed, 0)))
 	if x.Token != "" {
 		schedule, _ := ParseToken(x.Token)
 		if err := x.knows(schedule); err != nil {
@@ -116,7 +123,7 @@ func (x *explorer) knows(schedule Schedule) error {
 	for _, c := range schedule {
 		for _, seq := range append([]uint64{c.First, c.Last}, c.Frames...) {
 			if !slices.Contains(sent, seq) {
-				return fmt.Errorf("token %s: the client sends no frame #%d in this session; it sends %v", schedule.Token(), seq, sent)
+				return fmt.Errorf("token %s: the recorded %s sends no frame #%d in this session; it sends %v", schedule.Token(), x.peer.recorded(), seq, sent)
 			}
 		}
 	}
@@ -176,7 +183,13 @@ func (x *explorer) playPlain() (goesOn bool, err error) {
 
 // steady plays plainly once more, and notes which answers are not the same again.
 func (x *explorer) steady() error {
-	again, err := playOnce(x.server, x.events, nil, x.patience)
+	if len(x.plain.answers) == 0 && !x.SameOutput {
+		return nil
+	}
+	again, err := x.peer.play(nil, x.patience)
+	if err == nil && x.SameOutput && again.output != x.plain.output {
+		return fmt.Errorf("the client's output is not the same each time in the recorded order, and cannot be compared: %s", firstDifference(again.output, x.plain.output))
+	}
 	for seq, answer := range x.plain.answers {
 		if again.answers[seq] != answer {
 			x.unstable[seq] = true
@@ -188,12 +201,43 @@ func (x *explorer) steady() error {
 
 // play plays a schedule of the search.
 func (x *explorer) play(schedule Schedule) (play, error) {
-	played, err := playOnce(x.server, x.events, schedule, x.patience)
+	played, err := x.playOnce(schedule, x.patience)
 	x.report.Played++
+	if played.isUnjudged {
+		x.report.Unjudged++
+	}
 	if x.Progress != nil {
 		x.Progress(x.report.Played, x.report.Planned, time.Since(x.began))
 	}
 	return played, err
+}
+
+// playOnce plays a schedule to a fresh process, and compares a client's output where that is asked for. A
+// client whose server ended early, or said something many times, may print so.
+func (x *explorer) playOnce(schedule Schedule, patience patience) (play, error) {
+	played, err := x.peer.play(schedule, patience)
+	mayDiffer := slices.ContainsFunc(schedule, func(c Choice) bool { return c.Kind == Close || c.Kind == Repeat })
+	if err == nil && x.SameOutput && len(schedule) > 0 && !mayDiffer && played.found == nil && !played.isUnjudged && played.output != x.plain.output {
+		played.found = &fault{kind: Different, look: quiet.Look{State: quiet.Gone}, detail: firstDifference(played.output, x.plain.output)}
+	}
+	return played, err
+}
+
+// firstDifference shows the first line that differs between two outputs.
+func firstDifference(output, plain string) string {
+	is, was := strings.Split(output, "\n"), strings.Split(plain, "\n")
+	for i := range max(len(is), len(was)) {
+		line := func(lines []string) string {
+			if i < len(lines) {
+				return clip(lines[i])
+			}
+			return "nothing more"
+		}
+		if line(is) != line(was) || i >= len(is) || i >= len(was) {
+			return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order\n    %s", i+1, line(is), line(was))
+		}
+	}
+	return ""
 }
 
 // try plays a schedule, and confirms what it finds.
@@ -219,6 +263,9 @@ func (x *explorer) keyOf(found *fault) string {
 		return string(found.kind)
 	}
 	words := []string{string(found.kind)}
+	if found.kind == Different {
+		words = append(words, found.detail)
+	}
 	for _, seq := range found.events {
 		words = append(words, x.what(seq))
 	}
@@ -246,7 +293,7 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 	kind := first.found.kind
 	held, last := 1, first.found
 	for range times - 1 {
-		played, err := playOnce(x.server, x.events, schedule, confirming)
+		played, err := x.playOnce(schedule, confirming)
 		if err != nil {
 			return err
 		}
@@ -273,7 +320,7 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 func (x *explorer) simplify(schedule Schedule, first play) (Schedule, play, error) {
 	for i := 0; len(schedule) > 1 && i < len(schedule); {
 		fewer := slices.Delete(slices.Clone(schedule), i, i+1)
-		played, err := playOnce(x.server, x.events, fewer, x.patience)
+		played, err := x.playOnce(fewer, x.patience)
 		if err != nil {
 			return nil, play{}, err
 		}
@@ -299,10 +346,13 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 		}
 	}
 	found := &fault{kind: NotSerial, events: calls}
-	if x.told[x.keyOf(found)] {
+	isKnown := func(told []uint64) bool { // in a smaller burst
+		return !slices.ContainsFunc(told, func(seq uint64) bool { return !slices.Contains(calls, seq) })
+	}
+	if x.told[x.keyOf(found)] || slices.ContainsFunc(x.bursts, isKnown) {
 		return nil
 	}
-	orders, ok, err := newSerial(x.server, x.events, calls, x.unstable, x.patience)
+	orders, ok, err := newSerial(x.peer, calls, x.unstable, x.patience)
 	if err != nil || !ok || orders.explains(played.answers) {
 		return err
 	}
@@ -311,7 +361,7 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	}
 	held := 1
 	for range times - 1 {
-		again, err := playOnce(x.server, x.events, schedule, x.patience)
+		again, err := x.peer.play(schedule, x.patience)
 		if err != nil {
 			return err
 		}
@@ -323,6 +373,7 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	if held < times || orders.explains(played.answers) {
 		return nil // answers that vary by themselves
 	}
+	x.bursts = append(x.bursts, calls)
 	found.detail = x.difference(played.answers, orders)
 	x.add(schedule, found, held)
 	return nil
@@ -353,45 +404,19 @@ func clip(text string) string {
 
 // add adds a confirmed finding to the report.
 func (x *explorer) add(schedule Schedule, found *fault, held int) {
-	f := Finding{Kind: found.kind, Token: schedule.Token(), Held: held, Of: times, Detail: found.detail, Choices: []string{}, Requests: []Request{}}
+	f := Finding{Kind: found.kind, Peer: x.peer.name(), Token: schedule.Token(), Held: held, Of: times, Detail: found.detail, Choices: []string{}, Requests: []Request{}}
 	for _, seq := range found.events {
 		f.Requests = append(f.Requests, Request{Event: seq, What: x.what(seq)})
 	}
 	for _, c := range schedule {
-		f.Choices = append(f.Choices, x.words(c))
+		f.Choices = append(f.Choices, x.peer.words(c, x.name))
 	}
-	f.Certain = found.look.State == quiet.Asleep || found.look.State == quiet.Full || found.look.State == quiet.Gone || found.kind == NotSerial
+	f.Certain = found.look.State == quiet.Asleep || found.look.State == quiet.Full || found.look.State == quiet.Gone ||
+		found.kind == NotSerial || found.kind == Different
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()
 	}
 	x.report.Findings = append(x.report.Findings, f)
 }
-
-// words says what a choice does.
-func (x *explorer) words(c Choice) string {
-	first, last := x.name(c.First), x.name(c.Last)
-	switch c.Kind {
-	case Join:
-		return fmt.Sprintf("%s to %s go out in one write", first, last)
-	case Split:
-		return fmt.Sprintf("%s goes out in two writes, split at byte %d", first, c.At)
-	case Ahead:
-		return fmt.Sprintf("the client does not wait for the answer to %s", first)
-	case Unread:
-		return fmt.Sprintf("the client reads nothing from %s until %s has gone out", first, last)
-	case Hold:
-		return fmt.Sprintf("the client answers no question from %s until %s has gone out", first, last)
-	case Cancel:
-		return fmt.Sprintf("the client cancels %s in the same write", first)
-	case LateCancel:
-		return fmt.Sprintf("the client cancels %s when the server is at rest", first)
-	case End:
-		return fmt.Sprintf("the client ends its output right behind %s", first)
-	}
-	return c.Schedule().Token()
-}
-
-// Schedule returns the schedule of this choice alone.
-func (c Choice) Schedule() Schedule { return Schedule{c} }
 
 func (x *explorer) name(seq uint64) string { return fmt.Sprintf("%s (#%d)", x.what(seq), seq) }

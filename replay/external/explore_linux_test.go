@@ -22,11 +22,21 @@ import (
 const serverEnv = "MCPREC_EXTERNAL_SERVER"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == passOnArg {
+		panic(PassOn(os.Args[2]))
+	}
 	if fault := os.Getenv(serverEnv); fault != "" {
 		os.Exit(serve(fault))
 	}
 	if fault := os.Getenv(probedEnv); fault != "" {
 		os.Exit(runProbed(fault))
+	}
+	if fault := os.Getenv(clientEnv); fault != "" {
+		os.Exit(call(fault, os.Args[1]))
+	}
+	// Under the race detector a process sleeps a second at its end.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -67,7 +77,7 @@ func serve(fault string) (status int) {
 					continue
 				}
 				if fault == "late" {
-					go func() { time.Sleep(20 * time.Millisecond); answer(m, `{}`) }()
+					go func() { time.Sleep(100 * time.Millisecond); answer(m, `{}`) }()
 					continue
 				}
 				if fault == "slow" && timeline.TargetOf(m) == "get" {
@@ -186,7 +196,7 @@ func TestHealthy(t *testing.T) {
 
 // TestSlow holds that a server which takes longer than the search waits at first is explored all the same.
 func TestSlow(t *testing.T) {
-	x := newExplorer(counter("slow"), session(), Options{Schedules: 6})
+	x := newExplorer(serverPeer{counter("slow"), session()}, Options{Schedules: 6})
 	x.patience.timer = time.Millisecond
 	if err := x.run(); err != nil || !x.report.Passed() || len(x.report.NotHeld) > 0 || x.report.Requests != 5 || x.report.Planned != 6 || x.report.Played < 6 {
 		t.Errorf("%v, found:\n%s", err, x.report.Text())
@@ -213,7 +223,7 @@ func TestLingeringLosesToo(t *testing.T) {
 func TestForeignToken(t *testing.T) {
 	for _, token := range []string{"x1.join5-70", "x1.order5-7-70", "x1.end6"} {
 		report, err := Explore(counter("healthy"), session(), Options{Token: token})
-		if err == nil || !strings.Contains(err.Error(), "token "+token+": the client sends no frame #") {
+		if err == nil || !strings.Contains(err.Error(), "token "+token+": the recorded client sends no frame #") {
 			t.Errorf("%s: %v\n%s", token, err, report.Text())
 		}
 	}
@@ -229,7 +239,7 @@ func TestFolder(t *testing.T) {
 	events[4].Payload = bytes.Replace(events[4].Payload, []byte(`"arguments":{}`), fmt.Appendf(nil, `"arguments":{"path":%q}`, dir+"/file"), 1)
 	script := `read -r hello; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; read -r ready
 while read -r line; do path=${line#*\"path\":\"}; id=${line#*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%,*},\"result\":{\"text\":\"$(cat "${path%%\"*}" 2>/dev/null) $1\"}}"; done`
-	played, err := playOnce(Server{Command: []string{"sh", "-c", script, "sh", folderMark}, Folder: dir}, events, nil, searching)
+	played, err := serverPeer{Server{Command: []string{"sh", "-c", script, "sh", folderMark}, Folder: dir}, events}.play(nil, searching)
 	if err != nil || played.found != nil || played.answers[5] != `{"text":"text %DIR"}` {
 		t.Errorf("%v %+v %q", err, played.found, played.answers)
 	}

@@ -5,91 +5,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/quiet"
-	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Server says how the server under test is started.
-type Server struct {
-	Command []string
-	Env     []string // NAME=VALUE, beside the environment of this process
-	// Folder is copied for each process. The copy takes the place of its path in the client's frames.
-	Folder string // "": each process has an empty folder
-}
-
-// folderMark stands in the command and in the environment for the folder of the process.
-const folderMark = "%DIR"
-
-// inFolder returns texts with the folder of a process in them.
-func (s Server) inFolder(texts []string, dir string) []string {
-	list := make([]string, len(texts))
-	for i, text := range texts {
-		list[i] = strings.ReplaceAll(text, folderMark, dir)
-	}
-	return list
-}
-
-// patience is how long a play waits for what is not at rest.
-type patience struct {
-	running time.Duration // for one that runs on
-	timer   time.Duration // for a timer; a later one is not waited for
-	outside time.Duration // for something outside
-}
-
-var (
-	// searching is short: what looks stuck is looked at again.
-	searching = patience{running: 15 * time.Second, timer: 2500 * time.Millisecond, outside: 2500 * time.Millisecond}
-	// confirming outlasts the timers of an idle runtime: that of V8 for its memory takes 8 s, several times.
-	confirming = patience{running: 30 * time.Second, timer: 30 * time.Second, outside: 10 * time.Second}
-)
-
-// isWorthIt reports whether a server at rest is worth waiting for.
-func (p patience) isWorthIt(look quiet.Look, waited time.Duration) bool {
-	switch look.State {
-	case quiet.Timed:
-		return look.Timer <= p.timer && waited < p.running
-	case quiet.Outside:
-		return waited < p.outside
-	}
-	return false
-}
-
-// play is what came of a schedule.
-type play struct {
-	found   *fault            // nil: nothing is wrong
-	answers map[uint64]string // by the event of the request, without ids and folders
-	frames  []frame           // as they went out
-}
-
-// isWhole reports whether all was said: a server that only goes on after the end has answered everything.
-func (p play) isWhole() bool { return p.found == nil || p.found.kind == Lingers }
-
-// fault is what a play has found.
-type fault struct {
-	kind   Fault
-	events []uint64 // the requests that it is about
-	look   quiet.Look
-	detail string
-}
-
-// sending is a frame that the client may send now.
-type sending struct {
-	number int    // as the driver counts
-	seq    uint64 // of the recorded event; 0: an unrecorded answer
-	frame  transport.Frame
-}
-
-// player plays one schedule to one process.
+// player plays one schedule of the client's half to one server process.
 type player struct {
 	schedule Schedule
 	patience patience
@@ -108,48 +35,6 @@ type player struct {
 	holding uint64            // no question is answered until this frame has gone out
 	asked   bool              // the server has asked something since the last frame
 	play    play
-}
-
-// playOnce starts a process, plays the schedule and ends the process.
-func playOnce(server Server, events []store.Event, schedule Schedule, patience patience) (play, error) {
-	dir, err := server.newFolder()
-	if err != nil {
-		return play{}, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	process, err := startProcess(server, dir)
-	if err != nil {
-		return play{}, err
-	}
-	defer process.kill()
-	driver := standin.NewDriver(events, match.Rules{By: match.ByMethod})
-	driver.AllowReorder()
-	p := &player{
-		schedule: schedule, patience: patience, dir: dir, recorded: server.Folder, driver: driver, process: process,
-		dropped: cancelledIn(events), open: map[mcp.Key]frame{}, ahead: map[mcp.Key]bool{}, play: play{answers: map[uint64]string{}},
-	}
-	p.run()
-	return p.play, nil
-}
-
-// cancelledIn returns the requests that the recorded client gave up, or that are answered when a stream
-// ends.
-func cancelledIn(events []store.Event) map[mcp.Key]bool {
-	list := map[mcp.Key]bool{}
-	for _, e := range events {
-		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
-			continue
-		}
-		for _, m := range timeline.MessagesOf(e.AsFrame()) {
-			if id := timeline.CancelledID(m); id != nil {
-				list[mcp.KeyOf(id)] = true
-			}
-			if m.Method == mcp.MethodListen {
-				list[mcp.KeyOf(m.ID)] = true
-			}
-		}
-	}
-	return list
 }
 
 // run plays the schedule to its end, or to the first fault.

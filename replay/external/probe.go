@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/quiet"
@@ -57,12 +56,12 @@ func (b *processes) Play(experiment func(probe.Line)) error {
 		b.progress(b.played)
 	}
 	b.played++
-	dir, err := b.server.newFolder()
+	dir, err := newFolder(b.server.Folder)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	process, err := startProcess(b.server, dir)
+	process, err := startServer(b.server, dir)
 	if err != nil {
 		return err
 	}
@@ -70,24 +69,6 @@ func (b *processes) Play(experiment func(probe.Line)) error {
 	line := &processLine{process: process, room: process.narrow(), isStopped: b.isStopped}
 	experiment(line)
 	return nil
-}
-
-// newFolder makes the folder of a process.
-func (s Server) newFolder() (string, error) {
-	dir, err := os.MkdirTemp("", "mcprec-explore-")
-	if err != nil {
-		return "", err
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", err
-	}
-	if s.Folder != "" {
-		if err := os.CopyFS(dir, os.DirFS(s.Folder)); err != nil {
-			_ = os.RemoveAll(dir)
-			return "", fmt.Errorf("copy %s for a process: %w", s.Folder, err)
-		}
-	}
-	return dir, nil
 }
 
 // processLine is a line to a process.

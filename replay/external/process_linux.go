@@ -13,19 +13,21 @@ import (
 	"github.com/mcprec/mcprec/replay/external/quiet"
 )
 
-// process is a server and our ends of its pipes, which never block. One goroutine uses it.
+// process is the end under test and our ends of its pipes, which never block. One goroutine uses it.
 type process struct {
 	cmd     *exec.Cmd
 	watcher *quiet.Watcher
-	in, out int      // -1: closed
+	in, out int      // we write to in and read from out; -1: closed
+	output  *os.File // what a client writes to its standard output; nil: a server
 	errors  *os.File // what it writes to stderr
+	door    *door    // where a client's server comes from; nil: a server
 	exited  chan error
 
 	waiting []byte   // written, and the pipe had no room
 	rest    []byte   // the beginning of a line
 	lines   [][]byte // what it has said
 	unread  bool     // nothing is read
-	ended   bool     // its output is at its end
+	ended   bool     // what it writes to us is at its end
 	gone    bool
 	status  string // of one that is gone: "exit status 1"; "": 0
 }
@@ -34,39 +36,55 @@ type process struct {
 // a server whose input ends meanwhile would not notice, sleep on, and seem to linger.
 var starting sync.RWMutex
 
-// startProcess starts the server with a folder of its own.
-func startProcess(server Server, dir string) (*process, error) {
+// startServer starts a server with a folder of its own.
+func startServer(server Server, dir string) (*process, error) {
 	p := &process{in: -1, out: -1, exited: make(chan error, 1)}
-	if err := p.start(server, dir); err != nil {
-		p.closeAll()
-		return nil, fmt.Errorf("start %s: %w", server.Command[0], err)
-	}
-	return p, nil
-}
-
-func (p *process) start(server Server, dir string) (err error) {
 	var theirs [2]*os.File
 	defer func() {
 		for _, file := range theirs {
 			_ = file.Close() // fails for nil, which is as well
 		}
 	}()
-	if theirs[0], p.in, err = pipe(true); err != nil {
+	var err error
+	if theirs[0], p.in, err = pipe(true); err == nil {
+		theirs[1], p.out, err = pipe(false)
+	}
+	if err == nil {
+		err = p.start(withMarks(server.Command, folderMark, dir), withMarks(server.Env, folderMark, dir), theirs[0], theirs[1])
+	}
+	if err != nil {
+		p.closeAll()
+		return nil, fmt.Errorf("start %s: %w", server.Command[0], err)
+	}
+	return p, nil
+}
+
+// startClient starts a client with a folder of its own. The marks in its command and environment stand for
+// the folder, and for the program that it starts as its server.
+func startClient(client Client, dir string) (p *process, err error) {
+	p = &process{in: -1, out: -1, exited: make(chan error, 1)}
+	if p.door, err = openDoor(client.PassOn); err == nil {
+		p.output, err = unnamedFile()
+	}
+	if err == nil {
+		marks := []string{folderMark, dir, serverMark, p.door.script}
+		err = p.start(withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output)
+	}
+	if err != nil {
+		p.closeAll()
+		return nil, fmt.Errorf("start %s: %w", client.Command[0], err)
+	}
+	return p, nil
+}
+
+// start starts the command. An error leaves files open.
+func (p *process) start(command, env []string, stdin, stdout *os.File) (err error) {
+	if p.errors, err = unnamedFile(); err != nil {
 		return err
 	}
-	if theirs[1], p.out, err = pipe(false); err != nil {
-		return err
-	}
-	if p.errors, err = os.CreateTemp("", "mcprec-stderr-"); err != nil {
-		return err
-	}
-	if err := os.Remove(p.errors.Name()); err != nil { // it lives as long as it is open
-		return err
-	}
-	args := server.inFolder(server.Command, dir)
-	p.cmd = exec.Command(args[0], args[1:]...)
-	p.cmd.Env = append(os.Environ(), server.inFolder(server.Env, dir)...)
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], p.errors
+	p.cmd = exec.Command(command[0], command[1:]...)
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, p.errors
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	starting.Lock()
 	err = p.cmd.Start()
@@ -80,7 +98,20 @@ func (p *process) start(server Server, dir string) (err error) {
 		p.kill()
 		return err
 	}
-	return nil // settle notices a server that has ended already
+	return nil // settle notices a process that has ended already
+}
+
+// unnamedFile returns a file that lives as long as it is open.
+func unnamedFile() (*os.File, error) {
+	file, err := os.CreateTemp("", "mcprec-output-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // pipe returns their end and our end, which does not block.
@@ -132,15 +163,15 @@ func (p *process) narrow() int {
 	return int(size)
 }
 
-// untaken returns how many bytes the server has not read.
+// untaken returns how many bytes the process has not read. Of a socket it is only known whether there are any.
 func (p *process) untaken() int {
 	if p.in < 0 {
 		return 0
 	}
-	return len(p.waiting) + inPipe(p.in)
+	return len(p.waiting) + count(p.in, syscall.TIOCINQ) + count(p.in, syscall.TIOCOUTQ)
 }
 
-// read takes what the server has said, and reports whether there was anything.
+// read takes what the process has said, and reports whether there was anything.
 func (p *process) read() (isMore bool) {
 	for !p.unread && !p.ended && p.out >= 0 {
 		var page [64 << 10]byte
@@ -182,14 +213,14 @@ func (p *process) isGone() bool {
 	return p.gone
 }
 
-// settle waits until the server is at rest, has said something, or is gone; or until the patience with one
+// settle waits until the process is at rest, has said something, or is gone; or until the patience with one
 // that runs is over.
 func (p *process) settle(patience patience) (look quiet.Look, isMoved bool) {
 	const shortest, longest = 30 * time.Microsecond, 500 * time.Microsecond
 	began := time.Now()
 	for pause := shortest; ; pause = min(longest, pause*3/2) {
 		p.flush()
-		if p.read() {
+		if p.read() || p.door.answer(p) {
 			return quiet.Look{State: quiet.Busy}, true
 		}
 		if p.isGone() {
@@ -199,29 +230,36 @@ func (p *process) settle(patience patience) (look quiet.Look, isMoved bool) {
 			look = p.watcher.Look()
 		}
 		isQuiet := look.State != quiet.Busy && look.State != quiet.Gone
-		if isQuiet && (p.unread || p.ended || inPipe(p.out) == 0) || time.Since(began) > patience.running {
+		if isQuiet && p.door.answer(p) { // it came between the two
+			return quiet.Look{State: quiet.Busy}, true
+		}
+		if isQuiet && (p.unread || p.ended || count(p.out, syscall.TIOCINQ) == 0) || time.Since(began) > patience.running {
 			return look, false
 		}
 		time.Sleep(pause)
 	}
 }
 
-// inPipe returns how many bytes wait in a pipe.
-func inPipe(fd int) int {
+// count asks how many bytes wait: those that can be read from a descriptor (TIOCINQ), or those written to
+// it that nobody has read (TIOCOUTQ, of a socket alone).
+func count(fd int, what uintptr) int {
 	var count int32
-	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.TIOCINQ, uintptr(unsafe.Pointer(&count)))
+	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), what, uintptr(unsafe.Pointer(&count)))
 	return int(count)
 }
 
-// endInput ends the server's input.
-func (p *process) endInput() {
-	if p.in < 0 {
+// endInput ends the input of a server.
+func (p *process) endInput() { closeEnd(&p.in) }
+
+// closeEnd closes a descriptor, and notes that.
+func closeEnd(fd *int) {
+	if *fd < 0 {
 		return
 	}
 	starting.RLock()
-	_ = syscall.Close(p.in)
+	_ = syscall.Close(*fd)
 	starting.RUnlock()
-	p.in = -1
+	*fd = -1
 }
 
 // kill ends the process and all that it has started, and frees what was opened.
@@ -235,26 +273,33 @@ func (p *process) kill() {
 }
 
 func (p *process) closeAll() {
-	p.endInput()
-	if p.out >= 0 {
-		_ = syscall.Close(p.out)
-		p.out = -1
-	}
+	closeEnd(&p.in)
+	closeEnd(&p.out)
+	p.door.close()
 	if p.watcher != nil {
 		p.watcher.Close()
 	}
-	if p.errors != nil {
-		_ = p.errors.Close()
-		p.errors = nil
+	for _, file := range []*os.File{p.output, p.errors} {
+		_ = file.Close() // fails for nil, which is as well
 	}
 }
 
-// stderr returns the last line that the server wrote there, of those that are not blank.
+// stderr returns the last line that the process wrote there, of those that are not blank.
 func (p *process) stderr() string {
-	const most = 4 << 10
-	size, _ := p.errors.Seek(0, 2)
-	text := make([]byte, min(size, most))
-	count, _ := p.errors.ReadAt(text, max(0, size-most))
-	lines := bytes.Split(bytes.TrimSpace(text[:count]), []byte("\n"))
+	lines := bytes.Split(bytes.TrimSpace(endOf(p.errors, 4<<10)), []byte("\n"))
 	return string(lines[len(lines)-1])
+}
+
+// stdout returns what a client wrote to its standard output, or the end of it.
+func (p *process) stdout() string { return string(endOf(p.output, 1<<20)) }
+
+// endOf returns at most so many bytes of the end of a file that a process writes to.
+func endOf(file *os.File, most int64) []byte {
+	info, err := file.Stat()
+	if err != nil {
+		return nil
+	}
+	text := make([]byte, min(info.Size(), most))
+	count, _ := file.ReadAt(text, max(0, info.Size()-most))
+	return text[:count]
 }

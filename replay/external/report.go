@@ -14,19 +14,21 @@ type Report struct {
 	Played   int           `json:"played"`  // schedules
 	Planned  int           `json:"planned"` // of the search
 	Ended    string        `json:"ended,omitempty"`
-	Frames   int           `json:"frames"`   // of the client
+	Frames   int           `json:"frames"`   // of the recorded end
 	Requests int           `json:"requests"` // of these
 	NotHeld  []string      `json:"not_held,omitempty"`
 	Unstable []uint64      `json:"unstable,omitempty"` // requests whose answers differ by themselves
+	Unjudged int           `json:"unjudged,omitempty"` // schedules in which a client asked for what the recording does not have
 	Took     time.Duration `json:"took_ns"`
 }
 
-// Finding is a fault of the server that several fresh processes have shown.
+// Finding is a fault of the end under test that several fresh processes have shown.
 type Finding struct {
 	Kind     Fault     `json:"kind"`
+	Peer     string    `json:"peer"`    // "server" or "client": the end under test
 	Certain  bool      `json:"certain"` // false: something else than mcprec could still have moved the server
 	Requests []Request `json:"requests"`
-	Stand    string    `json:"stand,omitempty"` // how the server stands, at a hang
+	Stand    string    `json:"stand,omitempty"` // how the end under test stands, at a hang
 	Detail   string    `json:"detail,omitempty"`
 	Choices  []string  `json:"choices"` // in words
 	Token    string    `json:"token"`
@@ -34,7 +36,7 @@ type Finding struct {
 	Of       int       `json:"of"`
 }
 
-// Request is a request of the recorded client.
+// Request is a request of the recorded client; of a client under test it is a frame of the recorded server.
 type Request struct {
 	Event uint64 `json:"event"`
 	What  string `json:"what"`
@@ -59,6 +61,9 @@ func (r Report) Text() string {
 	}
 	fmt.Fprintf(&b, "%s of %s with %s in %v: %s\n", phrase.Plural(uint64(r.Played), "schedule"), phrase.Plural(uint64(r.Frames), "frame"),
 		phrase.Plural(uint64(r.Requests), "request"), r.Took.Round(time.Second), found)
+	if r.Unjudged > 0 {
+		fmt.Fprintf(&b, "not judged: %s in which the client asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "schedule"))
+	}
 	switch r.Ended {
 	case "":
 	case "findings":
@@ -70,49 +75,59 @@ func (r Report) Text() string {
 }
 
 func (f Finding) text() string {
-	var names []string
-	for _, r := range f.Requests {
-		names = append(names, fmt.Sprintf("%s (#%d)", r.What, r.Event))
-	}
-	requests := strings.Join(names, ", ")
-	what := ""
-	switch f.Kind {
-	case Hang:
-		what = "HANG (external): "
-		if !f.Certain {
-			what = "SUSPECT, a hang: "
-		}
-		switch {
-		case requests != "":
-			what += "no answer to " + requests + "; " + f.Stand
-		default:
-			what += f.Stand
-		}
-		if f.Detail != "" {
-			what += "; " + f.Detail
-		}
-	case Died:
-		what = "DIED: the server ended"
-		if f.Detail != "" {
-			what += ": " + f.Detail
-		}
-	case Lost:
-		what = "LOST: the client ended its output behind a request, and the server ended without an answer to " + requests
-	case Lingers:
-		what = "LINGERS after the end of its input: "
-		if !f.Certain {
-			what = "SUSPECT, lingers after the end of its input: "
-		}
-		what += f.Stand
-	case NotSerial:
-		what = "NOT SERIALISABLE: no order of these calls explains the answers: " + requests
+	what := f.aboutServer()
+	if f.Peer == "client" {
+		what = f.aboutClient()
 	}
 	text := fmt.Sprintf("%s; %d of %d fresh processes\n", what, f.Held, f.Of)
-	if f.Kind == NotSerial && f.Detail != "" {
+	if (f.Kind == NotSerial || f.Kind == Different) && f.Detail != "" {
 		text += "  " + f.Detail + "\n"
 	}
 	for _, choice := range f.Choices {
 		text += "  " + choice + "\n"
 	}
 	return text + "  token: " + f.Token + "\n"
+}
+
+// head is the word of a finding that is certain, or the same as a suspicion.
+func (f Finding) head(certain, suspect string) string {
+	if f.Certain {
+		return certain
+	}
+	return "SUSPECT, " + suspect
+}
+
+func (f Finding) aboutServer() string {
+	var names []string
+	for _, r := range f.Requests {
+		names = append(names, fmt.Sprintf("%s (#%d)", r.What, r.Event))
+	}
+	requests := strings.Join(names, ", ")
+	switch f.Kind {
+	case Hang:
+		what := f.head("HANG (external): ", "a hang: ")
+		if requests != "" {
+			what += "no answer to " + requests + "; "
+		}
+		return strings.TrimSuffix(what+f.Stand+"; "+f.Detail, "; ")
+	case Died:
+		return strings.TrimSuffix("DIED: the server ended: "+f.Detail, ": ")
+	case Lost:
+		return "LOST: the client ended its output behind a request, and the server ended without an answer to " + requests
+	case Lingers:
+		return f.head("LINGERS", "lingers") + " after the end of its input: " + f.Stand
+	}
+	return "NOT SERIALISABLE: no order of these calls explains the answers: " + requests
+}
+
+func (f Finding) aboutClient() string {
+	switch f.Kind {
+	case Hang:
+		return f.head("HANG (external): ", "a hang: ") + f.Detail + "; " + f.Stand
+	case Died:
+		return "DIED: the client ended: " + f.Detail
+	case Lingers:
+		return f.head("LINGERS", "lingers") + " after the end of its server: " + f.Stand
+	}
+	return "DIFFERENT OUTPUT: the client prints otherwise than in the recorded order"
 }

@@ -1,10 +1,6 @@
 package external
 
-import (
-	"slices"
-
-	"github.com/mcprec/mcprec/store"
-)
+import "slices"
 
 // mostSerial is how many calls a burst may have whose orders are all played.
 const mostSerial = 3
@@ -12,21 +8,19 @@ const mostSerial = 3
 // serial tells whether some order of the calls, one after the other, gives the answers that a burst of
 // them gave.
 type serial struct {
-	server   Server
-	events   []store.Event
 	unstable map[uint64]bool     // answers that differ between two plain plays
 	outcomes []map[uint64]string // the answers of each order
 }
 
 // newSerial plays the calls of a burst in every order, each in a fresh process. ok is false if there are
 // too many of them, or an order does not come to its end.
-func newSerial(server Server, events []store.Event, calls []uint64, unstable map[uint64]bool, patience patience) (s *serial, ok bool, err error) {
+func newSerial(peer peer, calls []uint64, unstable map[uint64]bool, patience patience) (s *serial, ok bool, err error) {
 	if len(calls) < 2 || len(calls) > mostSerial {
 		return nil, false, nil
 	}
-	s = &serial{server: server, events: events, unstable: unstable}
+	s = &serial{unstable: unstable}
 	for _, order := range permutations(calls) {
-		played, err := playOnce(server, events, Schedule{{Kind: Order, First: slices.Min(calls), Last: slices.Max(calls), Frames: order}}, patience)
+		played, err := peer.play(Schedule{{Kind: Order, First: slices.Min(calls), Last: slices.Max(calls), Frames: order}}, patience)
 		if err != nil || !played.isWhole() {
 			return nil, false, err
 		}

@@ -1,0 +1,159 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Client says how the client under test is started. It must be a program that ends by itself, such as a
+// test or a script.
+type Client struct {
+	Command []string
+	Env     []string // NAME=VALUE, beside the environment of this process
+	// Folder is copied for each process. The copy takes the place of its path in the server's frames.
+	Folder string // "": each process has an empty folder
+	// PassOn is a command that calls [PassOn] with its last argument, which is added to it.
+	PassOn []string
+}
+
+// serverMark stands in a client's command and in its environment for the path of a program without
+// arguments, which it must start as its server.
+const serverMark = "%SERVER"
+
+// ExploreClient plays the server's half of a session to processes of a client, in many orders.
+func ExploreClient(client Client, events []store.Event, options Options) (Report, error) {
+	report, err := explore(clientPeer{client, events, match.Rules{}}, options)
+	if unrecorded := (*unrecordedError)(nil); errors.As(err, &unrecorded) { // its params vary, perhaps
+		report, err = explore(clientPeer{client, events, match.Rules{By: match.ByMethod}}, options)
+	}
+	return report, err
+}
+
+// unrecordedError says that a client asks, in the recorded order, for what the recorded one did not.
+type unrecordedError struct{ what string }
+
+func (e *unrecordedError) Error() string {
+	return fmt.Sprintf("the client asks %s, which the recording has no answer for (any more): record this client", e.what)
+}
+
+// clientPeer is a client under test, to which the recorded server plays.
+type clientPeer struct {
+	Client
+	events []store.Event
+	rules  match.Rules
+}
+
+func (clientPeer) name() string     { return "client" }
+func (clientPeer) recorded() string { return "server" }
+
+// play starts a process, plays the schedule and ends the process.
+func (c clientPeer) play(schedule Schedule, patience patience) (play, error) {
+	dir, err := newFolder(c.Folder)
+	if err != nil {
+		return play{}, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	process, err := startClient(c.Client, dir)
+	if err != nil {
+		return play{}, err
+	}
+	defer process.kill()
+	p := &clientPlayer{
+		schedule: schedule, patience: patience, dir: dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process,
+		before: heardBefore(c.events),
+	}
+	if err := p.run(); err != nil {
+		return play{}, err
+	}
+	p.noteNeighbours()
+	p.play.output = strings.ReplaceAll(process.stdout(), dir, folderMark)
+	return p.play, nil
+}
+
+// heardBefore returns by the event of a server's frame how many frames of the client were recorded in front
+// of it.
+func heardBefore(events []store.Event) map[uint64]int {
+	count := 0
+	before := map[uint64]int{}
+	for _, e := range events {
+		switch {
+		case e.Kind != store.Frame:
+		case e.Dir == transport.ClientToServer:
+			count++
+		default:
+			before[e.Seq] = count
+		}
+	}
+	return before
+}
+
+// mayRepeat reports whether a server may send a notification again when it likes. Progress must grow, and
+// the others tell what has happened once.
+func mayRepeat(method string) bool {
+	switch method {
+	case mcp.NotificationMessage, mcp.NotificationToolListChanged, mcp.NotificationPromptListChanged,
+		mcp.NotificationResourceListChanged, mcp.NotificationResourceUpdated:
+		return true
+	}
+	return false
+}
+
+// choices returns the choices of the server that can be made alone, by kind.
+func (clientPeer) choices(frames []frame) [][]Choice {
+	const copies = 100
+	var closes, splits, pings, early, late, repeats, unread []Choice
+	at := func(kind Kind, f frame) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq} }
+	for i, f := range frames {
+		closes = append(closes, at(Close, f))
+		if f.size > 1 {
+			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.size / 2})
+		}
+		if f.isAhead {
+			early = append(early, at(Early, f))
+		}
+		if f.isAmong {
+			late = append(late, at(Late, f))
+		}
+		if f.isNotice {
+			repeats = append(repeats, Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
+		}
+		if i > 0 && frames[0].isHello { // the revisions without a handshake have no ping
+			pings = append(pings, at(Ping, f))
+		}
+		if i+1 < len(frames) {
+			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: frames[min(i+3, len(frames)-1)].seq})
+		}
+	}
+	return append(joins(frames), closes, pings, splits, early, late, repeats, unread)
+}
+
+// words says what a choice of the server does.
+func (clientPeer) words(c Choice, name func(uint64) string) string {
+	first, last := name(c.First), name(c.Last)
+	switch c.Kind {
+	case Join:
+		return fmt.Sprintf("%s to %s go out in one write", first, last)
+	case Split:
+		return fmt.Sprintf("%s goes out in two writes, split at byte %d", first, c.At)
+	case Unread:
+		return fmt.Sprintf("the server reads nothing from %s until %s has gone out", first, last)
+	case Early:
+		return fmt.Sprintf("the server sends %s as soon as it may", first)
+	case Late:
+		return fmt.Sprintf("the server sends %s when the client does nothing more without it", first)
+	case Repeat:
+		return fmt.Sprintf("the server sends %s %d times", first, c.At)
+	case Ping:
+		return fmt.Sprintf("the server sends a ping in front of %s, and waits for its answer", first)
+	case Close:
+		return fmt.Sprintf("the server ends in place of %s", first)
+	}
+	return Schedule{c}.Token()
+}

@@ -1,0 +1,287 @@
+//go:build amd64 || arm64
+
+package external
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// clientEnv makes the test binary a client with the fault that its value names; its argument is the server.
+const clientEnv = "MCPREC_EXTERNAL_CLIENT"
+
+// passOnArg makes the test binary what a client under test starts as its server.
+const passOnArg = "passon"
+
+// caller is a client of the counter, with a fault.
+type caller struct {
+	fault   string
+	in      io.WriteCloser
+	out     io.Reader
+	pending []byte
+	said    []string // progress and results
+}
+
+// call is a client that calls a tool twice and prints what it saw.
+func call(fault, server string) (status int) {
+	c, wait, err := startCounter(fault, server)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	c.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	isAnswered := c.await("0")
+	c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for id := 1; id <= 2 && isAnswered; id++ {
+		c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"count","arguments":{"from":%q},"_meta":{"progressToken":"t%d"}}}`, id, os.Getenv("FROM"), id))
+		isAnswered = c.await(fmt.Sprint(id))
+	}
+	_ = c.in.Close()
+	if err := wait(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	switch {
+	case !isAnswered && fault == "restarts":
+		return call("healthy", server)
+	case !isAnswered && fault == "waits on":
+		sleepForEver()
+	case fault == "lingers":
+		sleepForEver()
+	}
+	fmt.Println(strings.Join(c.said, " "))
+	if !isAnswered {
+		fmt.Fprintln(os.Stderr, "the server has ended")
+		return 1
+	}
+	return 0
+}
+
+// startCounter starts the server, with pipes to it or with pairs of sockets, as node does.
+func startCounter(fault, server string) (c *caller, wait func() error, err error) {
+	cmd := exec.Command(server)
+	cmd.Stderr = os.Stderr
+	c = &caller{fault: fault}
+	if strings.HasPrefix(fault, "sockets") {
+		var ours, theirs [2]*os.File
+		for i := range ours {
+			pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return nil, nil, err
+			}
+			ours[i], theirs[i] = os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
+			defer func() { _ = theirs[i].Close() }()
+		}
+		c.in, c.out = ours[0], ours[1]
+		cmd.Stdin, cmd.Stdout = theirs[0], theirs[1]
+		return c, cmd.Wait, cmd.Start()
+	}
+	if c.in, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, err
+	}
+	if c.out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, err
+	}
+	return c, cmd.Wait, cmd.Start()
+}
+
+// sleepForEver waits for what only this process could write.
+func sleepForEver() {
+	if reader, writer, err := os.Pipe(); err == nil {
+		_, _ = io.Copy(io.Discard, reader)
+		_ = writer.Close()
+	}
+}
+
+func (c *caller) say(text string) { _, _ = io.WriteString(c.in, text+"\n") }
+
+// await reads until an answer has come, and reports whether it did.
+func (c *caller) await(id string) bool {
+	page := make([]byte, 1<<20)
+	for {
+		for {
+			line, rest, isWhole := bytes.Cut(c.pending, []byte("\n"))
+			if !isWhole {
+				break
+			}
+			c.pending = rest
+			if c.hear(line, id) {
+				return true
+			}
+		}
+		count, err := c.out.Read(page)
+		if err != nil {
+			return false
+		}
+		c.pending = append(c.pending, page[:count]...)
+		if c.fault == "takes chunks for frames" && c.pending[len(c.pending)-1] != '\n' {
+			panic("unexpected end of JSON input")
+		}
+	}
+}
+
+// hear takes a frame, and reports whether it is the answer.
+func (c *caller) hear(line []byte, id string) bool {
+	for _, m := range timeline.MessagesOf(transport.Frame{Bytes: line}) {
+		switch {
+		case m.Kind() == transport.Response && string(m.ID) == id:
+			c.said = append(c.said, "result "+string(m.Result))
+			return true
+		case m.Kind() == transport.Request && m.Method != "ping":
+			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[]}}`, m.ID))
+		case m.Kind() == transport.Request && c.fault != "no pong":
+			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID))
+		case m.Method == "notifications/progress":
+			if strings.HasSuffix(c.fault, "swallows") {
+				sleepForEver()
+			}
+			if c.fault == "loses progress" && bytes.Contains(c.pending, []byte(`"result"`)) {
+				continue // the answer is there already, and the callback gone
+			}
+			c.said = append(c.said, "progress")
+		}
+	}
+	return false
+}
+
+// callerSession is a recorded session of the client.
+func callerSession() (events []store.Event) {
+	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191ae", Transport: "stdio"}
+	events = append(events, store.Event{Seq: 1, Kind: store.Opened, Payload: header.Encode()})
+	say := func(dir transport.Direction, text string) {
+		seq := uint64(len(events) + 1)
+		events = append(events, store.Event{Seq: seq, At: time.Duration(seq) * time.Millisecond, Kind: store.Frame, Dir: dir, Payload: []byte(text)})
+	}
+	c2s, s2c := transport.ClientToServer, transport.ServerToClient
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"from":""},"_meta":{"progressToken":"t1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`)
+	say(s2c, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t1","progress":1}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	say(s2c, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count","arguments":{"from":""},"_meta":{"progressToken":"t2"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
+	return events
+}
+
+// counterClient is the client with a fault.
+func counterClient(fault string) Client {
+	return Client{Command: []string{os.Args[0], serverMark}, Env: []string{clientEnv + "=" + fault}, PassOn: []string{os.Args[0], passOnArg}}
+}
+
+// TestClientFaults holds what is found of clients with a fault each, and that the token shows it again.
+func TestClientFaults(t *testing.T) {
+	const rest = ", none on a timer, and nobody but mcprec holds what they wait for; 3 of 3 fresh processes"
+	for fault, want := range map[string]struct {
+		kind Fault
+		says []string
+	}{
+		"swallows":                {Hang, []string{"HANG (external): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "token: x1.plain"}},
+		"sockets, swallows":       {Hang, []string{"HANG (external): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "token: x1.plain"}},
+		"no pong":                 {Hang, []string{"HANG (external): it does not answer a ping; ", rest, "  the server sends a ping in front of "}},
+		"waits on":                {Hang, []string{"HANG (external): its server has ended, and it waits for the answer to initialize; ", rest, "  the server ends in place of "}},
+		"takes chunks for frames": {Died, []string{"DIED: the client ended: exit status 2: ", " goes out in two writes, split at byte "}},
+		"lingers":                 {Lingers, []string{"LINGERS after the end of its server: all ", rest, "token: x1.plain"}},
+		"loses progress":          {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; 3 of 3", `result {"content":[]} result`, "(#9) go out in one write"}},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			options := Options{Schedules: 25, SameOutput: want.kind == Different}
+			report, err := ExploreClient(counterClient(fault), callerSession(), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := report.Text()
+			at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Kind == want.kind })
+			if at < 0 {
+				t.Fatalf("found:\n%s", text)
+			}
+			found := report.Findings[at]
+			for _, part := range want.says {
+				if !strings.Contains(text, part) {
+					t.Errorf("found:\n%swithout %q", text, part)
+				}
+			}
+			if !found.Certain || found.Held != times || found.Peer != "client" {
+				t.Errorf("%+v", found)
+			}
+			options.Token = found.Token
+			again, err := ExploreClient(counterClient(fault), callerSession(), options)
+			if err != nil || !slices.ContainsFunc(again.Findings, func(f Finding) bool { return f.Kind == want.kind && f.Token == found.Token }) {
+				t.Errorf("the token %s shows %v\n%s", found.Token, err, again.Text())
+			}
+		})
+	}
+}
+
+// TestHealthyClients holds that nothing is found of clients without a fault, also of one that starts its
+// server again and of one whose params are never those of the recording.
+func TestHealthyClients(t *testing.T) {
+	for _, kind := range []string{"healthy", "sockets", "restarts"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			client := counterClient(kind)
+			client.Env = append(client.Env, "FROM="+kind)
+			report, err := ExploreClient(client, callerSession(), Options{Schedules: 40, SameOutput: true})
+			if err != nil || !report.Passed() || len(report.NotHeld) > 0 || report.Unjudged > 0 || report.Played < 35 {
+				t.Errorf("%v, found:\n%s", err, report.Text())
+			}
+		})
+	}
+}
+
+// TestClientOfNothing holds what is said of clients that cannot be explored.
+func TestClientOfNothing(t *testing.T) {
+	for script, want := range map[string]string{
+		"exit 4":         "the client ended without starting %SERVER as its server: exit status 4",
+		"read -r x < $0": "the client has not started %SERVER as its server: its only thread sleeps",
+		`echo '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | "$1"`: "the client asks tools/list, which the recording has no answer for",
+	} {
+		path := filepath.Join(t.TempDir(), "fifo")
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fifo, err := os.OpenFile(path, os.O_RDWR, 0) // sh waits in read, not in open
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := Client{Command: []string{"sh", "-c", script, path, serverMark}, PassOn: []string{os.Args[0], passOnArg}}
+		report, err := ExploreClient(client, callerSession(), Options{Schedules: 1})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\n%s", script, err, report.Text())
+		}
+		_ = fifo.Close()
+	}
+}
+
+// TestForeignClientToken holds that a token of the client's half is refused with a client under test.
+func TestForeignClientToken(t *testing.T) {
+	report, err := ExploreClient(counterClient("healthy"), callerSession(), Options{Token: "x1.cancel5"})
+	if err == nil || !strings.Contains(err.Error(), "the recorded server sends no frame #5") {
+		t.Errorf("%v\n%s", err, report.Text())
+	}
+}
+
+// TestPingUnread holds that a server which does not read hears the answer to its ping later.
+func TestPingUnread(t *testing.T) {
+	report, err := ExploreClient(counterClient("healthy"), callerSession(), Options{Token: "x1.unread6-12.ping9"})
+	if err != nil || !report.Passed() {
+		t.Errorf("%v\n%s", err, report.Text())
+	}
+}

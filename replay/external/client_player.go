@@ -1,0 +1,404 @@
+package external
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/external/quiet"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/standin"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// clientPlayer plays one schedule of the server's half to one client process. A client that starts its
+// server again gets the plain server.
+type clientPlayer struct {
+	schedule Schedule
+	patience patience
+	dir      string // the folder of the process
+	recorded string // the path that it takes the place of
+	events   []store.Event
+	rules    match.Rules
+	before   map[uint64]int // see heardBefore
+	process  *process
+	isClosed bool // the server has ended by a choice
+
+	start  int // which start of the server this is; 0: there was none
+	server *standin.Player
+	number int       // frames that the server has returned
+	ready  []sending // what may go out
+	heard  int       // frames of the client
+	open   map[mcp.Key]string
+	asked  map[mcp.Key]uint64 // questions of the server without an answer, by id: their events
+	until  uint64             // nothing is read until this frame has gone out; 0: all is read
+	last   uint64             // the event of the answer that was sent last
+	ahead  map[uint64]bool    // frames that could have gone out before their recorded place
+
+	isPinging bool            // a ping that is not in the recording has no answer yet
+	hasPinged map[uint64]bool // by the frame in front of which it went out
+	counts    []int           // of each frame in play: how many frames of the client came before it
+	play      play
+}
+
+// run plays the schedule to the end of the client, or to the first fault.
+func (p *clientPlayer) run() error {
+	since := time.Now()
+	for {
+		look, isMoved := p.process.settle(p.patience)
+		if p.process.door.starts != p.start {
+			p.begin()
+			isMoved = true
+		}
+		if isMoved {
+			p.hear()
+		}
+		if err := p.unrecorded(); err != nil {
+			return err
+		}
+		switch isOpen := p.process.in >= 0; {
+		case isMoved:
+		case look.State == quiet.Gone:
+			return p.judgeEnd()
+		case isOpen && p.process.ended:
+			p.process.hangUp() // as servers do at the end of their input
+		case isOpen && p.send(false):
+		case p.patience.isWorthIt(look, time.Since(since)):
+			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
+			continue
+		case isOpen && p.send(true):
+		case isOpen && len(p.asked) == 0 && !p.isPinging && len(p.open) > 0:
+			p.process.hangUp() // the recording has no answer: its server can only end
+		default:
+			return p.stuck(look)
+		}
+		since = time.Now()
+	}
+}
+
+// begin is the start of a server: the first is the one with the schedule.
+func (p *clientPlayer) begin() {
+	p.start = p.process.door.starts
+	if p.start > 1 {
+		p.schedule = nil
+	}
+	p.server = standin.NewStreamPlayer(p.events, p.rules)
+	p.server.AllowReorder()
+	p.number, p.heard, p.until, p.last, p.ready = 0, 0, 0, 0, nil
+	p.isPinging, p.hasPinged = false, map[uint64]bool{}
+	p.open, p.asked, p.ahead = map[mcp.Key]string{}, map[mcp.Key]uint64{}, map[uint64]bool{}
+	p.take(p.server.Start())
+}
+
+// hear takes what the client has said.
+func (p *clientPlayer) hear() {
+	lines := p.process.lines
+	p.process.lines = nil
+	for _, line := range lines {
+		if p.recorded != "" {
+			line = bytes.ReplaceAll(line, []byte(p.dir), []byte(p.recorded))
+		}
+		p.heard++
+		f := transport.Frame{Bytes: line}
+		isOurs := false // an answer to a ping that is not in the recording
+		for _, m := range timeline.MessagesOf(f) {
+			switch m.Kind() {
+			case transport.Request:
+				p.open[mcp.KeyOf(m.ID)] = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m))
+			case transport.Response:
+				if isOurs = mcp.KeyOf(m.ID) == mcp.KeyOf(json.RawMessage(`"`+pingID+`"`)); isOurs {
+					p.isPinging = false
+				}
+				delete(p.asked, mcp.KeyOf(m.ID))
+			default:
+				if id := timeline.CancelledID(m); id != nil {
+					delete(p.open, mcp.KeyOf(id))
+				}
+			}
+		}
+		if isOurs {
+			p.heard--
+			continue
+		}
+		p.take(p.server.Receive(f))
+	}
+}
+
+// take takes frames that the recorded server has returned.
+func (p *clientPlayer) take(frames []transport.Frame) {
+	for _, f := range frames {
+		p.ready = append(p.ready, sending{p.number, p.server.Seq(p.number), f})
+		p.number++
+	}
+	slices.SortStableFunc(p.ready, func(a, b sending) int { return cmp.Compare(a.seq, b.seq) })
+	for _, s := range p.ready {
+		if p.heard < p.before[s.seq] {
+			p.ahead[s.seq] = true
+		}
+	}
+}
+
+// unrecorded returns an error if the recording has no answer to what a client asks in the recorded order.
+// In other orders it may ask more than once, and the play is not judged.
+func (p *clientPlayer) unrecorded() error {
+	for _, s := range p.ready {
+		for _, m := range timeline.MessagesOf(s.frame) {
+			if s.seq != 0 || m.Error == nil {
+				continue
+			}
+			if len(p.schedule) == 0 && p.start == 1 {
+				return &unrecordedError{p.open[mcp.KeyOf(m.ID)]}
+			}
+			p.play.isUnjudged = true
+		}
+	}
+	return nil
+}
+
+// chosen returns the choice of a kind at a frame.
+func (p *clientPlayer) chosen(kind Kind, seq uint64) (Choice, bool) {
+	i := slices.IndexFunc(p.schedule, func(c Choice) bool { return c.Kind == kind && c.First == seq })
+	if i < 0 {
+		return Choice{}, false
+	}
+	return p.schedule[i], true
+}
+
+// next returns the place of the next frame among those that may go out, or -1: a frame goes in its recorded
+// place. At a client that does nothing more those go as well that wait for more of it, and the late ones last.
+func (p *clientPlayer) next(isStuck bool) int {
+	isLate := func(s sending) bool { _, is := p.chosen(Late, s.seq); return is }
+	at := slices.IndexFunc(p.ready, func(s sending) bool {
+		_, isEarly := p.chosen(Early, s.seq)
+		return !isLate(s) && (isEarly || p.heard >= p.before[s.seq])
+	})
+	if at < 0 && isStuck {
+		at = slices.IndexFunc(p.ready, func(s sending) bool { return !isLate(s) })
+	}
+	if at < 0 && isStuck && len(p.ready) > 0 {
+		at = 0
+	}
+	return at
+}
+
+// send sends what is next, with what the schedule has at it, and reports whether there was something. To a
+// client that is stuck it sends all that it can.
+func (p *clientPlayer) send(isStuck bool) bool {
+	at := -1
+	if !p.isPinging {
+		at = p.next(isStuck)
+	}
+	if at < 0 && isStuck && p.process.unread {
+		p.process.unread = false
+		p.until = 0
+		return true
+	}
+	if at < 0 && isStuck && p.server.Waiting() && len(p.asked) == 0 && !p.isPinging {
+		p.take(p.server.GiveUpWaiting())
+		at = p.next(true)
+	}
+	if at < 0 {
+		return false
+	}
+	first := p.ready[at].seq
+	if _, isClose := p.chosen(Close, first); isClose && first != 0 {
+		p.isClosed = true
+		p.process.hangUp()
+		return true
+	}
+	if _, isPing := p.chosen(Ping, first); isPing && !p.hasPinged[first] {
+		p.ping(first)
+		return true
+	}
+	last := first
+	if c, isJoin := p.chosen(Join, first); isJoin {
+		last = c.Last
+	}
+	var data []byte
+	var splits []int
+	for at >= 0 {
+		s := p.ready[at]
+		p.ready = slices.Delete(p.ready, at, at+1)
+		data, splits = p.compose(s, data, splits)
+		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
+		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last })
+	}
+	done := 0
+	for _, split := range splits {
+		p.process.write(data[done:split])
+		done = split
+		_, _ = p.process.settle(p.patience)
+	}
+	p.process.write(data[done:])
+	if p.until != 0 && last >= p.until {
+		p.until = 0
+		p.process.unread = false
+	}
+	return true
+}
+
+// ping sends a ping, and notes in front of which frame. Nothing more is sent until it is answered.
+func (p *clientPlayer) ping(seq uint64) {
+	p.isPinging = true
+	p.hasPinged[seq] = true
+	p.process.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`+"\n", pingID, mcp.MethodPing))
+}
+
+// pingID is the id of the pings that are not in the recording.
+const pingID = "mcprec ping"
+
+// compose adds a frame to those of a write, with what the schedule has at it.
+func (p *clientPlayer) compose(s sending, data []byte, splits []int) ([]byte, []int) {
+	p.describe(s)
+	line := s.frame.Bytes
+	if p.recorded != "" {
+		line = bytes.ReplaceAll(line, []byte(p.recorded), []byte(p.dir))
+	}
+	copies := 1
+	if s.seq != 0 {
+		if c, isSplit := p.chosen(Split, s.seq); isSplit && c.At < len(line) {
+			splits = append(splits, len(data)+c.At)
+		}
+		if c, isRepeat := p.chosen(Repeat, s.seq); isRepeat {
+			copies = c.At
+		}
+		if c, isUnread := p.chosen(Unread, s.seq); isUnread {
+			p.process.unread = true
+			p.until = c.Last
+		}
+	}
+	for range copies {
+		data = append(append(data, line...), '\n')
+	}
+	return data, splits
+}
+
+// describe notes what a frame of the recorded server is, what it asks, and what it answers.
+func (p *clientPlayer) describe(s sending) {
+	about := frame{seq: s.seq, size: len(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.open) > 1}
+	for _, m := range timeline.MessagesOf(s.frame) {
+		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m))
+		about.isNotice = mayRepeat(m.Method)
+		id := mcp.KeyOf(m.ID)
+		switch m.Kind() {
+		case transport.Request:
+			about.isRequest = true
+			p.asked[id] = s.seq
+		case transport.Response:
+			about.what = "the answer to " + p.open[id]
+			about.isHello = p.open[id] == mcp.MethodInitialize
+			p.last = s.seq
+			delete(p.open, id)
+		}
+	}
+	if s.seq != 0 && p.start == 1 {
+		p.play.frames = append(p.play.frames, about)
+		p.counts = append(p.counts, p.heard)
+	}
+}
+
+// noteNeighbours notes which frames could have gone out together: those between which the client said nothing.
+func (p *clientPlayer) noteNeighbours() {
+	for i := range p.play.frames {
+		for j := i; j < len(p.play.frames) && p.counts[j] == p.counts[i]; j++ {
+			p.play.frames[i].beside = append(p.play.frames[i].beside, p.play.frames[j].seq)
+		}
+	}
+}
+
+// stuck judges a client that does nothing more.
+func (p *clientPlayer) stuck(look quiet.Look) error {
+	isOpen := p.process.in >= 0
+	switch {
+	case p.start == 0:
+		return fmt.Errorf("the client has not started %s as its server: %s", serverMark, look)
+	case isOpen && p.process.door.isAwaited():
+		return fmt.Errorf("the client has started a second server beside the first; a client of one server can be explored")
+	case !isOpen && (!p.isClosed || len(p.open) == 0):
+		p.fail(Lingers, look, "its server has ended")
+	case !isOpen:
+		var calls []string
+		for _, call := range p.open {
+			calls = append(calls, call)
+		}
+		slices.Sort(calls)
+		p.fail(Hang, look, "its server has ended, and it waits for the answer to "+strings.Join(calls, ", "))
+	case p.isPinging:
+		p.fail(Hang, look, "it does not answer a ping")
+	case len(p.asked) > 0:
+		p.fail(Hang, look, "it does not answer "+p.questions())
+	default:
+		detail := "it says no more and does not end"
+		if p.last != 0 {
+			detail = "it has every answer, " + p.nameOf(p.last) + " is the last, says no more and does not end"
+		}
+		if p.process.untaken() > 0 {
+			detail += "; it has not read all"
+		}
+		p.fail(Hang, look, detail)
+	}
+	return nil
+}
+
+// questions names the questions of the server that are not answered.
+func (p *clientPlayer) questions() string {
+	var names []string
+	for _, event := range p.asked {
+		names = append(names, p.nameOf(event))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// nameOf names a frame that was sent.
+func (p *clientPlayer) nameOf(seq uint64) string {
+	for _, f := range p.play.frames {
+		if f.seq == seq {
+			return fmt.Sprintf("%s (#%d)", f.what, seq)
+		}
+	}
+	return fmt.Sprintf("#%d", seq)
+}
+
+// judgeEnd judges the end of the client. One whose server has ended early may say that it failed, but must
+// not die of a signal.
+func (p *clientPlayer) judgeEnd() error {
+	if p.start == 0 {
+		return fmt.Errorf("the client ended without starting %s as its server: %s", serverMark, cmp.Or(p.process.status, "exit status 0")+p.errorText())
+	}
+	if p.process.status == "" || p.isClosed && strings.HasPrefix(p.process.status, "exit status ") {
+		return nil
+	}
+	p.fail(Died, quiet.Look{State: quiet.Gone}, p.process.status+p.errorText())
+	return nil
+}
+
+func (p *clientPlayer) errorText() string {
+	if text := p.process.stderr(); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+// fail notes a fault, unless the client was told an error that no recorded server has sent.
+func (p *clientPlayer) fail(kind Fault, look quiet.Look, detail string) {
+	if p.play.isUnjudged {
+		return
+	}
+	found := &fault{kind: kind, look: look, detail: detail}
+	for _, event := range p.asked {
+		found.events = append(found.events, event)
+	}
+	if len(found.events) == 0 && p.last != 0 {
+		found.events = []uint64{p.last}
+	}
+	slices.Sort(found.events)
+	p.play.found = found
+}

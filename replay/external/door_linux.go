@@ -1,0 +1,170 @@
+package external
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/mcprec/mcprec/replay/external/quiet"
+)
+
+// door is where a client's starts of its server come in. What the client starts is a [PassOn], which hands
+// its standard input and output over and waits for its end. They come one after the other: a second one
+// that is started beside the first waits.
+type door struct {
+	listener int
+	script   string // its path; it starts a PassOn
+	control  int    // to the PassOn; when it is closed, the PassOn ends; -1: there is none
+	began    bool   // its descriptors have come
+	starts   int
+}
+
+// openDoor opens a door. passOn is a command that calls PassOn with the name that it gets as its last
+// argument.
+func openDoor(passOn []string) (_ *door, err error) {
+	d := &door{control: -1}
+	if d.listener, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	if err := syscall.Bind(d.listener, &syscall.SockaddrUnix{}); err != nil { // the kernel finds a name
+		return nil, err
+	}
+	if err := syscall.Listen(d.listener, 8); err != nil {
+		return nil, err
+	}
+	address, err := syscall.Getsockname(d.listener)
+	if err != nil {
+		return nil, err
+	}
+	unix, isUnix := address.(*syscall.SockaddrUnix)
+	if !isUnix {
+		return nil, fmt.Errorf("a socket has the address %v", address)
+	}
+	words := make([]string, 0, len(passOn)+1)
+	for _, word := range append(append(words, passOn...), unix.Name) {
+		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
+	}
+	starting.RLock() // a process that starts meanwhile would have a copy, and the script could not run
+	defer starting.RUnlock()
+	file, err := os.CreateTemp("", "mcprec-server-")
+	if err != nil {
+		return nil, err
+	}
+	d.script = file.Name()
+	_, err = fmt.Fprintf(file, "#!/bin/sh\nexec %s\n", strings.Join(words, " "))
+	if err == nil {
+		err = file.Chmod(0o700)
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	return d, err
+}
+
+// answer takes the descriptors of a server that the client has started, or notes that the client has ended
+// it. It reports whether there was something.
+func (d *door) answer(p *process) (isMore bool) {
+	if d == nil {
+		return false
+	}
+	if d.control < 0 {
+		if d.control, _, _ = syscall.Accept4(d.listener, syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK); d.control < 0 {
+			return false
+		}
+		other, err := syscall.GetsockoptUcred(d.control, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+		if err != nil || int(other.Uid) != os.Getuid() { // any user of the machine may knock
+			closeEnd(&d.control)
+			return false
+		}
+		d.began = false
+	}
+	var page [1]byte
+	rights := make([]byte, syscall.CmsgSpace(2*4))
+	size, rightsSize, _, _, err := syscall.Recvmsg(d.control, page[:], rights, syscall.MSG_CMSG_CLOEXEC)
+	switch {
+	case err != nil:
+		return false // nothing has come
+	case size == 0: // it was killed
+		p.hangUp()
+		return d.began
+	}
+	messages, err := syscall.ParseSocketControlMessage(rights[:rightsSize])
+	if err != nil || len(messages) == 0 {
+		return false
+	}
+	ends, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(ends) != 2 {
+		return false
+	}
+	p.out, p.in = ends[0], ends[1] // of a server's standard input we read what the client writes
+	for _, end := range ends {
+		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
+	}
+	p.watcher.Own(quiet.Name(p.in), quiet.Name(p.out), quiet.Name(d.control))
+	p.rest, p.lines, p.waiting = nil, nil, nil
+	p.ended, p.unread = false, false
+	d.began = true
+	d.starts++
+	return true
+}
+
+// isAwaited reports whether the client has started a server beside the one it has.
+func (d *door) isAwaited() bool {
+	if d.control < 0 {
+		return false
+	}
+	other, _, _ := syscall.Accept4(d.listener, syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
+	isThere := other >= 0
+	closeEnd(&other)
+	return isThere
+}
+
+// close closes the door, and what came through it ends.
+func (d *door) close() {
+	if d == nil {
+		return
+	}
+	closeEnd(&d.control)
+	closeEnd(&d.listener)
+	if d.script != "" {
+		_ = os.Remove(d.script)
+	}
+}
+
+// hangUp ends the client's server: both pipes, and then the process, with status 0.
+func (p *process) hangUp() {
+	closeEnd(&p.in)
+	closeEnd(&p.out)
+	closeEnd(&p.door.control)
+	p.waiting = nil
+}
+
+// PassOn is what a client under test starts in the place of its server. It passes its standard input and
+// output to the mcprec that listens at a name, and becomes a shell that waits for that to be done with them:
+// a Go program would be among the client's processes, and its runtime has timers. PassOn returns only an
+// error.
+func PassOn(name string) error {
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: name})
+	}
+	if err == nil {
+		err = syscall.Sendmsg(fd, []byte{0}, syscall.UnixRights(0, 1), nil, 0)
+	}
+	if err == nil {
+		err = syscall.Dup3(fd, 0, 0)
+	}
+	if err == nil {
+		err = syscall.Close(1) // the other end must not see this copy as open
+	}
+	if err == nil {
+		err = syscall.Exec("/bin/sh", []string{"sh", "-c", "read -r end; exit 0"}, os.Environ())
+	}
+	return fmt.Errorf("pass standard input and output to %s: %w", name, err)
+}

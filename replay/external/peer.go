@@ -1,0 +1,111 @@
+package external
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/external/quiet"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// peer is the end under test, to which the recorded other end plays.
+type peer interface {
+	// name is "server" or "client".
+	name() string
+	// recorded is the name of the end that plays to it.
+	recorded() string
+	// play starts a process, plays a schedule to it, and ends it.
+	play(schedule Schedule, patience patience) (play, error)
+	// choices returns the choices that can be made alone, by kind, of the frames of a plain play.
+	choices(frames []frame) [][]Choice
+	// words says what a choice does. name names the frame of an event.
+	words(c Choice, name func(seq uint64) string) string
+}
+
+// patience is how long a play waits for what is not at rest.
+type patience struct {
+	running time.Duration // for one that runs on
+	timer   time.Duration // for a timer; a later one is not waited for
+	outside time.Duration // for something outside
+}
+
+var (
+	// searching is short: what looks stuck is looked at again.
+	searching = patience{running: 15 * time.Second, timer: 2500 * time.Millisecond, outside: 2500 * time.Millisecond}
+	// confirming outlasts the timers of an idle runtime: that of V8 for its memory takes 8 s, several times.
+	confirming = patience{running: 30 * time.Second, timer: 30 * time.Second, outside: 10 * time.Second}
+)
+
+// isWorthIt reports whether an end at rest is worth waiting for.
+func (p patience) isWorthIt(look quiet.Look, waited time.Duration) bool {
+	switch look.State {
+	case quiet.Timed:
+		return look.Timer <= p.timer && waited < p.running
+	case quiet.Outside:
+		return waited < p.outside
+	}
+	return false
+}
+
+// play is what came of a schedule.
+type play struct {
+	found   *fault            // nil: nothing is wrong
+	answers map[uint64]string // of a server, by the event of the request, without ids and folders
+	output  string            // of a client, without the folder
+	frames  []frame           // as they went out
+
+	isUnjudged bool // a client asked for what the recording does not have
+}
+
+// isWhole reports whether all was said: a server that only goes on after the end has answered everything.
+func (p play) isWhole() bool { return p.found == nil || p.found.kind == Lingers }
+
+// fault is what a play has found.
+type fault struct {
+	kind   Fault
+	events []uint64 // the requests that it is about, or of a client the frames
+	look   quiet.Look
+	detail string
+}
+
+// sending is a frame that the recorded end may send now.
+type sending struct {
+	number int    // as its half of the recording counts
+	seq    uint64 // of the recorded event; 0: an unrecorded answer
+	frame  transport.Frame
+}
+
+// folderMark stands in the command and in the environment for the folder of the process.
+const folderMark = "%DIR"
+
+// newFolder makes the folder of a process: a copy of another one, or empty.
+func newFolder(original string) (string, error) {
+	dir, err := os.MkdirTemp("", "mcprec-explore-")
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil && original != "" {
+		if err = os.CopyFS(real, os.DirFS(original)); err != nil {
+			err = fmt.Errorf("copy %s for a process: %w", original, err)
+		}
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return "", err
+	}
+	return real, nil
+}
+
+// withMarks returns texts with the values of marks, such as the folder of a process, in their place.
+func withMarks(texts []string, marks ...string) []string {
+	replacer := strings.NewReplacer(marks...)
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i] = replacer.Replace(text)
+	}
+	return list
+}
