@@ -51,7 +51,7 @@ func newProbe() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.call, "call", "", "the `TOOL` that may be called: one that asks the client, or takes its time")
 	f.StringVar(&o.arguments, "args", "", "the arguments of --call, as `JSON`")
-	f.IntVar(&o.notifications, "notifications", 256, "how many notifications may stand before it is said that there is no limit")
+	f.IntVar(&o.notifications, "notifications", 256, "how many notifications to try before it says that there is no limit")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd
 }
@@ -62,18 +62,18 @@ writes (Linux, over stdio). It prints the model that was measured, in the words 
 
   asking     does it read while its own request waits to be taken?
   answering  does it read while its answers wait to be taken? (the probe stops reading)
-  handling   does it read the answer that a handler of it waits for?
-  beside     does it answer others while it handles a call?
+  handling   does it read the answer that its handler waits for?
+  beside     does it answer other requests while it handles a call?
   standing   how many notifications can stand before an answer to its own request?
   before     how many can stand before a request to it?
   order      in which order does it answer requests that come in one go?
 
 and whether it lives with an unknown method, unknown notifications, ids and tokens, and a line
-that is no JSON. What could not be measured is listed with the reason, and is not guessed.
+that is not JSON. What could not be measured is listed with the reason, and is not guessed.
 
-No tool is called but the one that --call names. The rest is initialize, ping, lists, and
-notifications that a server may ignore. Each experiment has a fresh process, some twenty in
-all; %DIR in COMMAND and in --env stands for a folder that the process has for itself.
+It calls no tool other than the one that --call names. The rest is initialize, ping, lists,
+and notifications that a server may ignore. Each experiment has a fresh process, some twenty
+in all; %DIR in COMMAND and in --env stands for a folder that the process has for itself.
 
 Whether the server stands still is read from the kernel. That is no proof, for mcprec does not
 see into the server: the report says «external», and names the timer or the descriptor that
@@ -81,10 +81,10 @@ could still have moved it. A client is measured by a Go test (fixtures.Probe), i
 standstill is proved; so is a server that is written in Go.
 
 --format json prints one object: role, model ("" if none was measured), also (models whose
-properties it has as well), evidence (external), peer (name, version, revision, offers), findings (a list of
-key, question, answer, detail) and not_measured (the same, with the reason in detail). The keys
-are those above, and unknown-method, unknown-notification, unknown-cancelled, unknown-progress,
-unknown-answer and not-json.
+properties it has as well), evidence (external), peer (name, version, revision, offers),
+findings (a list of key, question, answer, detail) and not_measured (the same, with the reason
+in detail). The keys are those above, and unknown-method, unknown-notification,
+unknown-cancelled, unknown-progress, unknown-answer and not-json.
 
 The exit code is 1 if the server cannot be probed: it does not answer initialize, or no list
 and no ping.

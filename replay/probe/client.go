@@ -41,12 +41,12 @@ type clientProbe struct {
 	answers map[string]string
 	report  Report
 
-	calls     int    // requests of the client before the one that is answered late, its target
+	target    int    // the number, from 0, of the request that is answered late: of those that keepTarget counts
 	method    string // of the target
-	frames    int    // of the client before the target
+	frames    int    // that the client sends before the target
 	hasToken  bool   // the target asks for progress
 	unlimited bool   // the client took all notifications while the target was open
-	took      int    // else: so many
+	took      int    // how many it took, if not all
 }
 
 // Client measures a client. In each experiment the probe is a server that answers at once, but for the
@@ -102,12 +102,12 @@ func (p *clientProbe) plain() error {
 	if len(calls) == 0 {
 		return nil
 	}
-	p.calls = slices.IndexFunc(calls, func(m transport.Message) bool { return m.Method == mcp.MethodCallTool })
-	if p.calls < 0 {
-		p.calls = len(calls) - 1
+	p.target = slices.IndexFunc(calls, func(m transport.Message) bool { return m.Method == mcp.MethodCallTool })
+	if p.target < 0 {
+		p.target = len(calls) - 1
 	}
-	p.method = calls[p.calls].Method
-	p.hasToken = calls[p.calls].ProgressToken() != nil
+	p.method = calls[p.target].Method
+	p.hasToken = calls[p.target].ProgressToken() != nil
 	return p.play(func(t *talk) {
 		p.frames = t.frames - 1
 	})
@@ -125,15 +125,16 @@ func peerOf(body json.RawMessage, info string) Peer {
 	return peer
 }
 
-// keepsTarget lets a conversation leave the target without an answer.
-func (p *clientProbe) keepsTarget(t *talk) {
+// keepTarget makes a conversation hold back the answer to the target. It counts requests other than ping and
+// initialize.
+func (p *clientProbe) keepTarget(t *talk) {
 	calls := 0
 	t.keeps = func(m transport.Message) bool {
 		if m.Method == mcp.MethodPing || m.Method == mcp.MethodInitialize {
 			return false
 		}
 		calls++
-		return calls == p.calls+1
+		return calls == p.target+1
 	}
 }
 
@@ -142,7 +143,7 @@ func (p *clientProbe) play(experiment func(*talk)) error {
 	isReached := false
 	err := p.bench.Play(func(line Line) {
 		t := newTalk(line, p.answers)
-		p.keepsTarget(t)
+		p.keepTarget(t)
 		if isReached = t.await(func() bool { return len(t.kept) > 0 }); isReached {
 			experiment(t)
 		}
@@ -153,12 +154,13 @@ func (p *clientProbe) play(experiment func(*talk)) error {
 	return err
 }
 
-// kind is a kind of notification that a server sends during a call.
+// kind is a kind of notification that a server may send during a call.
 type kind struct {
 	what  string
 	frame func(t *talk, number int) transport.Frame
 }
 
+// kinds lists progress, if the target asks for it, and log messages.
 func (p *clientProbe) kinds() []kind {
 	message := kind{"log message", func(*talk, int) transport.Frame {
 		return notification(mcp.NotificationMessage, `{"level":"info","data":"probe"}`)
@@ -211,7 +213,7 @@ func (p *clientProbe) standing() {
 	}
 }
 
-// before sends so many notifications and then the answer to the target. It reports whether the client
+// before sends count notifications and then the answer to the target. It reports whether the client
 // went on, and how many notifications it took.
 func (p *clientProbe) before(kind kind, count int) (goesOn bool, took int, err error) {
 	err = p.play(func(t *talk) {
@@ -234,13 +236,13 @@ func (p *clientProbe) finish(t *talk) bool {
 	return t.await(func() bool { return t.goesOn(since) })
 }
 
-// asking sees how many notifications the client takes while its target waits to be taken.
+// asking finds out how many notifications the client takes while its target waits to be taken.
 func (p *clientProbe) asking() {
 	most := p.options.notifications()
 	took, isNext := 0, false
 	err := p.bench.Play(func(line Line) {
 		t := newTalk(line, p.answers)
-		p.keepsTarget(t)
+		p.keepTarget(t)
 		t.Listen(p.frames)
 		t.await(func() bool { return t.frames == p.frames })
 		t.rest()
@@ -251,32 +253,32 @@ func (p *clientProbe) asking() {
 		t.rest()
 		isNext = len(t.kept) > 0
 	})
-	question := asksAsking
 	switch {
 	case err != nil:
-		p.report.open(question, "%v", err)
+		p.report.open(asksAsking, "%v", err)
 	case !isNext:
-		p.report.open(question, "the client does not send its %s at the same place each time", p.method)
+		p.report.open(asksAsking, "the client does not send its %s at the same place each time", p.method)
 	case took == most || !p.unlimited && took >= p.took:
 		p.report.Observed.Asking = Yes
-		p.report.found(question, "yes", "it took %s while its %s was not taken", phrase.Plural(took, "notification"), p.method)
+		p.report.found(asksAsking, "yes", "it took %s while its %s was not taken", phrase.Plural(took, "notification"), p.method)
 	default:
 		p.report.Observed.Asking = No
-		p.report.found(question, "no", "it took %s while its %s was not taken", phrase.Plural(took, "notification"), p.method)
+		p.report.found(asksAsking, "no", "it took %s while its %s was not taken", phrase.Plural(took, "notification"), p.method)
 	}
 }
 
+// mute is why a client could not be asked.
 const mute = "it answers no ping while its own request is open"
 
-// answering sees how many pings the client takes while its answers wait to be taken, and in which order
-// it answers.
+// answering finds out how many pings the client takes while its answers wait to be taken, and in which
+// order it answers.
 func (p *clientProbe) answering() {
 	most := p.options.notifications()
 	took, answered, order, lost := 0, 0, "", ""
 	err := p.play(func(t *talk) {
-		ids := t.burst(mcp.MethodPing, bursts, 0)
+		ids := t.burst(mcp.MethodPing, burstSize, 0)
 		if t.await(func() bool { return t.isAnswered(ids...) }) {
-			order = inOrder(ids, t.order)
+			order = orderOfAnswers(ids, t.order)
 		}
 		answered = len(t.order)
 		t.Listen(0)
@@ -312,14 +314,14 @@ func (p *clientProbe) answering() {
 		p.report.open(asksOrder, mute)
 		return
 	case order == "":
-		p.report.open(asksOrder, "it answered %d of %d pings", answered, bursts)
+		p.report.open(asksOrder, "it answered %d of %d pings", answered, burstSize)
 		return
 	}
-	p.report.found(asksOrder, order, "%d pings during %s", bursts, p.method)
+	p.report.found(asksOrder, order, "%d pings during %s", burstSize, p.method)
 }
 
-// handling lets a handler of the client ask, by a list that has changed, and sees whether the client
-// gets the answer.
+// handling tells the client that a list has changed, and finds out whether the client gets the answer if its
+// handler then asks for the list.
 func (p *clientProbe) handling() {
 	var goesOn, stuck []string
 	var failed error
@@ -358,12 +360,12 @@ func (p *clientProbe) handling() {
 	}
 }
 
-// living sees what the client lives with.
+// living finds out what the client lives with.
 func (p *clientProbe) living() {
 	for _, s := range stimuli() {
 		answer, detail := "", ""
 		err := p.play(func(t *talk) {
-			answer, detail = live(t, s, "get the answer to "+p.method, func() bool { return p.finish(t) })
+			answer, detail = stimulate(t, s, "get the answer to "+p.method, func() bool { return p.finish(t) })
 		})
 		if err != nil {
 			p.report.open(s.Question, "%v", err)

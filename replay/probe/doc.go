@@ -10,24 +10,26 @@
 // (package fixtures) that is exact. Of a process (package external) it is read from the kernel, and the
 // report says «external».
 //
-// Of a server nothing is asked that could change the world: initialize, ping, lists, notifications, and
-// messages that the specification lets it ignore. A tool is called only if the user names it.
+// A server is asked for nothing that could change the world: it gets initialize, ping, lists,
+// notifications, and messages that the specification lets it ignore. A tool is called only if the user
+// names it.
 //
 // # Data layout
 //
 // A [Bench] starts a fresh peer for each experiment and joins the experiment to it by a Line. An
 // experiment is a short script of frames; what it sees goes into [Observed], from which
-// [Observed.Model] decides without the peer. A [Report] has the model, and a [Finding] for each
+// [Observed.Models] decides without the peer. A [Report] has the model, and a [Finding] for each
 // question.
 //
 // # Source files
 //
-//	line.go     what a peer is joined by
-//	talk.go     one conversation: ids, answers to the peer, waits
-//	client.go   the experiments on a client
-//	server.go   the experiments on a server
-//	model.go    what was observed, and the model that it shows
-//	report.go   what is said
+//	line.go       the interface to a peer
+//	talk.go       one conversation: ids, answers to the peer, waits
+//	questions.go  the options, the questions, and the frames that every peer must live with
+//	client.go     the experiments on a client
+//	server.go     the experiments on a server
+//	model.go      what was observed, and the models that it shows
+//	report.go     the report, as text and as JSON
 //
 // # What it refuses to do
 //

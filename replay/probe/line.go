@@ -9,7 +9,7 @@ type Line interface {
 	// Listen says how many more frames may be read from the peer; [All] is no limit, as at the
 	// beginning. A process's line reads all or nothing.
 	Listen(frames int)
-	// Rest waits until the peer does not move any more without the experiment or a timer.
+	// Rest waits until only the experiment or a timer can move the peer.
 	Rest() Stand
 	// Pass lets time pass after a Rest, for timers of the peer, and reports whether another Rest is
 	// worth it. tries counts the calls since the experiment began to wait for the same thing, from 0.
@@ -24,10 +24,10 @@ const All = -1
 // Stand is a peer at rest.
 type Stand struct {
 	Heard   []transport.Frame // read since the last Rest
-	Untaken int               // frames of the experiment that the peer has not taken, also in part
+	Untaken int               // frames of the experiment that the peer has not taken whole
 	Over    bool              // the peer has ended
 	Ended   string            // how, such as "exit status 3"; "" if that is not known
-	Failed  bool              // of one that is over: it says itself that it failed
+	Failed  bool              // the peer is over, and says itself that it failed
 	Unsure  string            // what else could still move the peer; "" if nothing can
 }
 

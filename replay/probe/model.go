@@ -1,8 +1,6 @@
 package probe
 
-import (
-	"github.com/mcprec/mcprec/replay"
-)
+import "github.com/mcprec/mcprec/replay"
 
 // Answer is the answer to a question about a peer.
 type Answer int
@@ -20,33 +18,21 @@ type Observed struct {
 	Asking Answer
 	// Answering: the peer reads while an answer of its own waits to be taken.
 	Answering Answer
-	// Handling: the peer reads the answer that a handler of it waits for.
+	// Handling: the peer reads the answer that its handler waits for.
 	Handling Answer
 	// ToolsBeside: a server reads on while it handles tools/call.
 	ToolsBeside Answer
-	// Standing: however many notifications stood before the answer to a call of the peer, the peer got
-	// the answer.
+	// Standing: the peer gets the answer to its own call, however many notifications come before it.
 	Standing Answer
-	// Idle: however many notifications stood before a request, the peer answered the request, while it
-	// waited for nothing itself.
+	// Idle: a peer that waits for nothing answers a request, however many notifications come before it.
 	Idle Answer
-	// Stands is how many notifications can stand there, if Standing is No.
+	// Stands is how many notifications can come before the answer, if Standing is No.
 	Stands int
 }
 
-// Model returns the model that was observed, and false if too little was. Where the observations fit
-// several models, the model counts that hangs the soonest: a call of the peer hangs by a queue of
-// notifications or by a handler, before anything must wait to be taken.
-func (o Observed) Model() (model replay.Model, measured bool) {
-	models := o.Models()
-	if len(models) == 0 {
-		return replay.Model{}, false
-	}
-	return models[0], true
-}
-
-// Models returns every model of which a property was observed, that of Model first. Free is among
-// them only alone.
+// Models returns every model of which a property was observed, and none if too little was observed. The
+// first is the one that hangs the soonest: a call of the peer hangs by a queue of notifications or by a
+// handler, before anything must wait to be taken. Free is returned only alone.
 func (o Observed) Models() (models []replay.Model) {
 	if o.Standing == No {
 		models = append(models, replay.Inbox(o.Stands))

@@ -9,11 +9,11 @@ import (
 
 // Options say what to try.
 type Options struct {
-	// Notifications is how many may stand before an answer until the probe says that there is no limit;
-	// 0 is 256.
+	// Notifications is how many the probe sends before an answer; if the peer still gets the answer, the
+	// report says that there is no limit. 0 is 256.
 	Notifications int
-	// Answers are what the probe answers to a client, by method, beside what it answers by itself:
-	// results as JSON. They may also replace those.
+	// Answers are results as JSON, by method, for the requests of a client. They come on top of the
+	// probe's own answers, or replace them.
 	Answers map[string]string
 	// Call is a tool that may be called, once in each experiment that needs a call: the probe of a
 	// server calls no other. "" is none.
@@ -35,17 +35,17 @@ func (o Options) notifications() int {
 	return 256
 }
 
-// bursts is how many requests stand in a burst whose order of answers is looked at.
-const bursts = 8
+// burstSize is how many requests are sent in one go to see the order of their answers.
+const burstSize = 8
 
-// The questions, but for what a peer lives with.
+// The questions. [stimuli] has those about what a peer lives with.
 var (
 	asksAsking    = Question{"asking", "reads while its own request waits to be taken"}
 	asksAnswering = Question{"answering", "reads while its answers wait to be taken"}
-	asksHandling  = Question{"handling", "reads the answer that a handler of it waits for"}
+	asksHandling  = Question{"handling", "reads the answer that its handler waits for"}
 	asksStanding  = Question{"standing", "notifications that can stand before an answer to it"}
 	asksOrder     = Question{"order", "order of its answers to a burst"}
-	asksBeside    = Question{"beside", "answers others while it handles a call"}
+	asksBeside    = Question{"beside", "answers other requests while it handles a call"}
 	asksBefore    = Question{"before", "notifications that can stand before a request to it"}
 )
 
@@ -69,9 +69,9 @@ func stimuli() []stimulus {
 	}
 }
 
-// live sends a stimulus, and says whether the peer has lived with it. isAlive tries that, and tries is what a
-// dead peer does not do then.
-func live(t *talk, s stimulus, tries string, isAlive func() bool) (answer, detail string) {
+// stimulate sends a stimulus, and says whether the peer lives with it. isAlive tests the peer afterwards.
+// duty names what a peer that fails the test no longer does, such as "answer ping".
+func stimulate(t *talk, s stimulus, duty string, isAlive func() bool) (answer, detail string) {
 	t.Send(s.frame)
 	t.rest()
 	lives := !t.stand.Over && isAlive()
@@ -87,7 +87,7 @@ func live(t *talk, s stimulus, tries string, isAlive func() bool) (answer, detai
 	case t.stand.Over:
 		return "ends", t.stand.Ended
 	}
-	return "stands", fmt.Sprintf("it does not %s any more%s", tries, unsure(t))
+	return "stands", fmt.Sprintf("it does not %s any more%s", duty, unsure(t))
 }
 
 // unsure says in parentheses what else could have moved a peer at rest, or how a peer has ended.

@@ -34,9 +34,9 @@ type serverProbe struct {
 	options Options
 	report  Report
 	methods []string       // of requests that change nothing and are answered
-	quick   string         // the last of these: a ping, if it is answered
-	sizes   map[string]int // of the answers to these, in bytes
-	asks    *provocation   // that makes the server ask, and after which it went on; nil: none is known
+	quick   string         // the last of methods: ping, if it is answered
+	sizes   map[string]int // of the answers to methods, in bytes
+	asks    *provocation   // makes the server ask, and the server goes on after the answer; nil: none is known
 	later   *provocation   // the same, but not the handshake
 }
 
@@ -127,7 +127,7 @@ func (p *serverProbe) plain() error {
 	})
 }
 
-// answering withholds reading, and sees how many requests the server takes.
+// answering does not read, and finds out how many requests the server takes meanwhile.
 func (p *serverProbe) answering() {
 	var took, stuck []string
 	for _, method := range p.methods {
@@ -175,38 +175,39 @@ func (p *serverProbe) answering() {
 	}
 }
 
-// order sends requests in one go, and sees in which order they are answered.
+// order sends requests in one go, and finds out in which order they are answered.
 func (p *serverProbe) order() {
 	order := ""
 	err := p.play(func(t *talk) {
-		ids := make([]string, bursts)
-		frames := make([]transport.Frame, bursts)
-		for i := range bursts {
+		ids := make([]string, burstSize)
+		frames := make([]transport.Frame, burstSize)
+		for i := range burstSize {
 			ids[i], frames[i] = t.newRequest(p.methods[i%len(p.methods)], "")
 		}
 		t.Send(frames...)
 		if t.await(func() bool { return t.isAnswered(ids...) }) {
-			order = inOrder(ids, t.order)
+			order = orderOfAnswers(ids, t.order)
 		}
 	})
 	switch {
 	case err != nil:
 		p.report.open(asksOrder, "%v", err)
 	case order == "":
-		p.report.open(asksOrder, "not all of %d requests in one go were answered", bursts)
+		p.report.open(asksOrder, "not all of %d requests in one go were answered", burstSize)
 	default:
-		p.report.found(asksOrder, order, "%d requests in one go: %s", bursts, strings.Join(p.methods, ", "))
+		p.report.found(asksOrder, order, "%d requests in one go: %s", burstSize, strings.Join(p.methods, ", "))
 	}
 }
 
 // provocation makes a server work at something for a while, or ask the client.
 type provocation struct {
 	what    string
-	atStart bool // the handshake itself does
+	atStart bool // the handshake is the provocation
 	isCall  bool
-	send    func(t *talk) (id string) // nil: nothing is sent; the id is "" unless isCall
+	send    func(t *talk) (id string) // nil if atStart; the id is "" unless isCall
 }
 
+// provocations lists what is tried, in this order.
 func (p *serverProbe) provocations() []provocation {
 	list := []provocation{
 		{what: mcp.NotificationInitialized, atStart: true},
@@ -230,9 +231,8 @@ func (p *serverProbe) call(t *talk) string {
 	return t.request(mcp.MethodCallTool, fmt.Sprintf(`{"name":%q,"arguments":%s}`, p.options.Call, arguments))
 }
 
-// provoke runs an experiment while the server waits for answers that it has asked for, which are in
-// t.kept, or while a call is open. It reports whether the provocation came to that. call is the id of the call,
-// or "".
+// provoke runs an experiment while requests of the server have no answer (t.kept), or while a call is open,
+// whose id the experiment gets. It reports false, and runs nothing, if the provocation leads to neither.
 func (p *serverProbe) provoke(by provocation, experiment func(t *talk, call string)) (isProvoked bool, err error) {
 	keep := func(m transport.Message) bool { return m.Method != mcp.MethodPing }
 	err = p.bench.Play(func(line Line) {
@@ -251,7 +251,7 @@ func (p *serverProbe) provoke(by provocation, experiment func(t *talk, call stri
 		}
 		isAnswered := func() bool { return call != "" && t.isAnswered(call) }
 		if call != "" {
-			t.rest() // of a call that takes its time no timer is waited for
+			t.rest() // no time passes: a slow call must stay open
 		}
 		if len(t.kept) == 0 && (call == "" || isAnswered()) {
 			t.await(func() bool { return len(t.kept) > 0 || isAnswered() })
@@ -263,69 +263,16 @@ func (p *serverProbe) provoke(by provocation, experiment func(t *talk, call stri
 	return isProvoked, err
 }
 
-// handling sends the server a quick request while a handler of it waits for an answer, or while it works at a call.
+// handling finds out, for each provocation, what the server does while its handler waits or works.
 func (p *serverProbe) handling() {
 	o := &p.report.Observed
 	provokes := false
 	for _, by := range p.provocations() {
-		during, after, asked, stand := false, false, "", ""
-		isProvoked, err := p.provoke(by, func(t *talk, call string) {
-			if len(t.kept) > 0 {
-				asked = t.kept[0].Method
-			}
-			ping := t.request(p.quick, "")
-			t.await(func() bool { return t.isAnswered(ping) || call != "" && t.isAnswered(call) })
-			during = t.isAnswered(ping) && (call == "" || !t.isAnswered(call) || slices.Index(t.order, ping) < slices.Index(t.order, call))
-			t.keeps = nil
-			for _, m := range t.kept {
-				t.answer(m)
-			}
-			next := t.request(p.quick, "")
-			after = t.await(func() bool { return t.isAnswered(ping, next) })
-			stand = unsure(t)
-		})
+		isProvoked, err := p.handlingOf(by)
 		if err != nil {
 			p.report.open(asksHandling, "%s: %v", by.what, err)
-			continue
 		}
-		if !isProvoked {
-			continue
-		}
-		provokes = true
-		waits := "its call was open"
-		if asked != "" {
-			waits = asked + " had no answer"
-		}
-		if during {
-			p.report.found(asksBeside, "yes", "after %s it answered %s while %s", by.what, p.quick, waits)
-		} else {
-			p.report.found(asksBeside, "no", "after %s it did not answer %s while %s%s", by.what, p.quick, waits, stand)
-		}
-		if by.isCall {
-			o.ToolsBeside = No
-			if during {
-				o.ToolsBeside = Yes
-			}
-		}
-		switch {
-		case asked == "" && !after:
-			p.report.open(asksHandling, "after %s it answers nothing any more%s", by.what, stand)
-		case asked == "":
-		case !after:
-			o.Handling = No
-			p.report.found(asksHandling, "no", "after %s it asked %s, and read no answer to that%s", by.what, asked, stand)
-		default:
-			if o.Handling == Unknown {
-				o.Handling = Yes
-			}
-			if p.asks == nil {
-				p.asks = &by
-			}
-			if p.later == nil && !by.atStart {
-				p.later = &by
-			}
-			p.report.found(asksHandling, "yes", "after %s it asked %s, got the answer and went on", by.what, asked)
-		}
+		provokes = provokes || isProvoked
 	}
 	if o.Handling == Unknown {
 		p.report.open(asksHandling, "no handler asked the client for anything; if one does, it may be serial")
@@ -337,11 +284,71 @@ func (p *serverProbe) handling() {
 	}
 }
 
-// asking withholds reading while the server asks, and sees whether the server takes notifications.
+// handlingOf sends a quick request while the handler of a provocation waits for an answer or works at a call,
+// then gives the answers and sends another. It reports false if the provocation led to nothing.
+func (p *serverProbe) handlingOf(by provocation) (isProvoked bool, err error) {
+	during, after, asked, stand := false, false, "", ""
+	isProvoked, err = p.provoke(by, func(t *talk, call string) {
+		if len(t.kept) > 0 {
+			asked = t.kept[0].Method
+		}
+		ping := t.request(p.quick, "")
+		t.await(func() bool { return t.isAnswered(ping) || call != "" && t.isAnswered(call) })
+		during = t.isAnswered(ping) && (call == "" || !t.isAnswered(call) || slices.Index(t.order, ping) < slices.Index(t.order, call))
+		t.keeps = nil
+		for _, m := range t.kept {
+			t.answer(m)
+		}
+		next := t.request(p.quick, "")
+		after = t.await(func() bool { return t.isAnswered(ping, next) })
+		stand = unsure(t)
+	})
+	if err != nil || !isProvoked {
+		return false, err
+	}
+	waits := "its call was open"
+	if asked != "" {
+		waits = asked + " had no answer"
+	}
+	if during {
+		p.report.found(asksBeside, "yes", "after %s it answered %s while %s", by.what, p.quick, waits)
+	} else {
+		p.report.found(asksBeside, "no", "after %s it did not answer %s while %s%s", by.what, p.quick, waits, stand)
+	}
+	o := &p.report.Observed
+	if by.isCall {
+		o.ToolsBeside = No
+		if during {
+			o.ToolsBeside = Yes
+		}
+	}
+	switch {
+	case asked == "" && !after:
+		p.report.open(asksHandling, "after %s it answers nothing any more%s", by.what, stand)
+	case asked == "":
+	case !after:
+		o.Handling = No
+		p.report.found(asksHandling, "no", "after %s it asked %s, and read no answer to that%s", by.what, asked, stand)
+	default:
+		if o.Handling == Unknown {
+			o.Handling = Yes
+		}
+		if p.asks == nil {
+			p.asks = &by
+		}
+		if p.later == nil && !by.atStart {
+			p.later = &by
+		}
+		p.report.found(asksHandling, "yes", "after %s it asked %s, got the answer and went on", by.what, asked)
+	}
+	return true, nil
+}
+
+// asking does not read while the server asks, and finds out whether the server takes notifications.
 func (p *serverProbe) asking() {
 	o := &p.report.Observed
 	if o.Handling == No {
-		p.report.open(asksAsking, "its reader waits for the handler that asks anyway")
+		p.report.open(asksAsking, "its reader waits for the handler that asks, and takes nothing meanwhile")
 		return
 	}
 	if p.later == nil {
@@ -450,8 +457,8 @@ func (p *serverProbe) before() {
 	}
 }
 
-// least returns the least count at which a peer does not go on, and how it stands then; 0 if the peer goes on
-// with the most that is tried.
+// least returns the least count at which a peer does not go on, and what may still move it then; 0 if the peer
+// goes on with the most that is tried.
 func (p *serverProbe) least(try func(count int) (goesOn bool, stand string, err error)) (count int, stand string, err error) {
 	goesOn, stand, err := try(p.options.notifications())
 	if err != nil || goesOn {
@@ -473,12 +480,12 @@ func (p *serverProbe) least(try func(count int) (goesOn bool, stand string, err 
 	return high, stand, nil
 }
 
-// living sees what the server lives with.
+// living finds out what the server lives with.
 func (p *serverProbe) living() {
 	for _, s := range stimuli() {
 		answer, detail := "", ""
 		err := p.play(func(t *talk) {
-			answer, detail = live(t, s, "answer "+p.quick, func() bool {
+			answer, detail = stimulate(t, s, "answer "+p.quick, func() bool {
 				quick := t.request(p.quick, "")
 				return t.await(func() bool { return t.isAnswered(quick) })
 			})

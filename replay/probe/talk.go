@@ -21,9 +21,9 @@ type talk struct {
 	replies map[string]transport.Message // the peer's answers, by the id of our request
 	order   []string                     // the ids of replies
 	stand   Stand                        // of the last rest
-	heard   int                          // messages that are no pings
-	frames  int                          // heard
-	ids     int
+	heard   int                          // messages from the peer, without pings
+	frames  int                          // from the peer
+	ids     int                          // given so far
 }
 
 func newTalk(line Line, answers map[string]string) *talk {
@@ -135,8 +135,8 @@ func (t *talk) isAnswered(ids ...string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { _, answered := t.replies[id]; return !answered })
 }
 
-// goesOn reports whether the peer has done more, other than to give up, since it had said so many
-// messages.
+// goesOn reports whether the peer did something after its first messages, of which since counts those that
+// are no pings: it sent another, or ended without failing. A peer that cancels a request has given up.
 func (t *talk) goesOn(since int) bool {
 	cancelled := 0
 	for _, m := range t.told {
@@ -147,8 +147,8 @@ func (t *talk) goesOn(since int) bool {
 	return cancelled == 0 && (t.heard > since || t.stand.Over && !t.stand.Failed)
 }
 
-// burst sends requests of a method in one go and returns their ids. Each is as long as size, if that is
-// more than it needs.
+// burst sends count requests of a method in one go and returns their ids. A request is padded to about size
+// bytes.
 func (t *talk) burst(method string, count, size int) []string {
 	ids := make([]string, count)
 	frames := make([]transport.Frame, count)
@@ -159,7 +159,7 @@ func (t *talk) burst(method string, count, size int) []string {
 	return ids
 }
 
-// padding returns params that make a request about so many bytes long; "" for none.
+// padding returns params that make a request about size bytes long; "" if it is as long without.
 func padding(size int) string {
 	const without = 110
 	if size <= without {
@@ -168,13 +168,13 @@ func padding(size int) string {
 	return fmt.Sprintf(`{"_meta":{"mcprec.probe/padding":%q}}`, strings.Repeat("x", size-without))
 }
 
-// repeated returns a frame so many times.
+// repeated returns a list that has the frame count times.
 func repeated(frame transport.Frame, count int) []transport.Frame {
 	return slices.Repeat([]transport.Frame{frame}, count)
 }
 
-// inOrder says how the answers to requests came, which were sent in the order of ids.
-func inOrder(ids, answered []string) string {
+// orderOfAnswers says in which order the answers came to requests that were sent in the order of ids.
+func orderOfAnswers(ids, answered []string) string {
 	came := slices.DeleteFunc(slices.Clone(answered), func(id string) bool { return !slices.Contains(ids, id) })
 	reversed := slices.Clone(came)
 	slices.Reverse(reversed)
