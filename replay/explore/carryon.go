@@ -27,11 +27,13 @@ type carryOn struct {
 	from map[schedule.Capacity]int // the number of the first run in real time
 	why  map[schedule.Capacity]string
 
+	untimed map[schedule.Capacity]int // the number of the first run without Time steps
 	// Of the runs that were taken.
 	locked  int    // runs at rest with a goroutine at a mutex
 	at      string // where it waited, in the first of them
 	settled map[schedule.Capacity]int
 	order   []schedule.Capacity // of settled
+	jam     *Run                // the first that stopped in a Time step, and was made without
 }
 
 // settles reports whether a run is to be made in real time.
@@ -63,6 +65,28 @@ func (c *carryOn) another(run *Run) bool {
 	return true
 }
 
+// timeless reports whether a run is to be made without Time steps, as they stopped at a mutex
+// before.
+func (c *carryOn) timeless(capacity schedule.Capacity, number int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from, ok := c.untimed[capacity]
+	return ok && number >= from
+}
+
+// jammed notes a run in which a timer woke a goroutine that waits for a mutex, held across a
+// wait for a step: virtual time stops there, and the step is not released.
+func (c *carryOn) jammed(run *Run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.untimed == nil {
+		c.untimed = map[schedule.Capacity]int{}
+	}
+	if from, ok := c.untimed[run.capacity]; !ok || run.number < from {
+		c.untimed[run.capacity] = run.number
+	}
+}
+
 // count adds a run that was taken.
 func (c *carryOn) count(run *Run) {
 	if run.locked != "" {
@@ -70,6 +94,9 @@ func (c *carryOn) count(run *Run) {
 		if c.locked == 1 {
 			c.at = run.locked
 		}
+	}
+	if run.jam != "" && c.jam == nil {
+		c.jam = run
 	}
 	if run.kind != schedule.Settle || run.plan.Engine == schedule.Settle {
 		return
@@ -90,6 +117,10 @@ func (c *carryOn) notes(report Report) (list []string) {
 			"synctest does not see such a wait, so the stacks told when the run was at rest, which takes longer",
 			phrase.Plural(c.locked, "schedule"), c.at))
 	}
+	if c.jam != nil {
+		list = append(list, fmt.Sprintf("a timer that fired while frames waited woke a goroutine that waits for a mutex at %s: that stops virtual time, "+
+			"and no time passes while frames wait at %v in the later schedules", c.jam.jam, c.jam.capacity))
+	}
 	if len(c.order) == 0 {
 		return list
 	}
@@ -101,15 +132,28 @@ func (c *carryOn) notes(report Report) (list []string) {
 		strings.Join(where, ", "), schedule.Settle, c.why[c.order[0]]))
 }
 
-// play makes a run, and makes it again if another look at the same bubble may tell.
+// play makes a run, and makes it again if another look at the same bubble may tell, or if it
+// stopped in a Time step.
 func (s *search) play(begin func() *Run) *Run {
 	r := begin()
 	r.play(s.t)
-	if !r.watches && s.carryOn.another(r) {
+	for {
+		switch jam := r.timers.jammed; {
+		case jam != "":
+			s.carryOn.jammed(r)
+			timed := begin
+			begin = func() *Run {
+				r := timed()
+				r.timeless = true
+				r.jam = jam
+				return r
+			}
+		case r.watches || !s.carryOn.another(r):
+			return r
+		}
 		r = begin()
 		r.play(s.t)
 	}
-	return r
 }
 
 // playAt makes the run with a number at a capacity, in real time if nothing else tells.
@@ -129,7 +173,9 @@ func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Ru
 // current returns a run as the runs before it demand: in real time if an earlier one at its
 // capacity was.
 func (s *search) current(run *Run) *Run {
-	if run.kind != schedule.Settle && s.carryOn.settles(run.capacity, run.number) {
+	settled := run.kind != schedule.Settle && s.carryOn.settles(run.capacity, run.number)
+	untimed := len(run.timers.passages) > 0 && s.carryOn.timeless(run.capacity, run.number)
+	if settled || untimed {
 		return s.run(run.capacity, run.number)
 	}
 	return run

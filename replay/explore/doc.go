@@ -67,6 +67,16 @@
 // sync.WaitGroup. Any other wait, for a mutex or for I/O, freezes the bubble and its time. A
 // watcher sees the freeze in the stacks and gives the run up.
 //
+// Virtual time moves when no step is enabled. With [Plan.Timers] it may also pass while frames
+// wait: the step «time passes#1» lasts until a timer makes a peer use the gate, at most 5
+// minutes. It is always the last of the enabled steps, so eager never chooses it, and the
+// strategies seldom do. It is not offered twice without another step between if no timer
+// fired, nor while a Write has not returned whose frame was taken, nor when all operations have
+// returned. Timers bounds the timers that fire so in a run, and six of these steps may come to
+// nothing: periodic traffic makes no run endless. A timer that wakes a goroutine at a mutex,
+// held over a wait for the gate, stops virtual time: the run is made again without these steps,
+// and so are the later ones at its capacity.
+//
 // A mutex held over a Write is no reason to stop. After the first freeze of a search by a mutex
 // the stacks tell when a run is at rest: steps, time and proofs stay as they are, at about a
 // hundred schedules a second. If a goroutine waits for a mutex when no step is left, the
@@ -86,6 +96,7 @@
 //	plan                           what to explore, and what ends a search
 //	search, exhaustive             the runs of a search, in their order; all orders
 //	run, loop                      a schedule: its operations and peers; its steps and verdict
+//	timers                         steps in which time passes while frames wait
 //	engine, freeze, carryon        what keeps a run still; standstills that stacks show
 //	expected                       messages that an end must receive
 //	answers                        answers that change with the order

@@ -22,8 +22,9 @@ import (
 type engine interface {
 	// settle returns when only a step or time can move the run.
 	settle()
-	// rest lets time pass until a frame or a call arrives at the gate; false: none will.
-	rest() bool
+	// rest lets time pass until a frame or a call arrives at the gate; false: none came until
+	// then, or, where time is real, within the plan's patience.
+	rest(until time.Time) bool
 	// verdict names a run in which no step can go on, with the doubt that is left, or "".
 	verdict() (word, doubt string)
 	// stacks returns the trimmed stacks of the run's goroutines.
@@ -49,7 +50,7 @@ type bubble struct {
 	test *testing.T
 	met  map[int]bool // numbers of the goroutines that looks have seen in the bubble
 
-	resting atomic.Bool // virtual time passes, with no step enabled
+	resting atomic.Bool // virtual time passes
 	weary   atomic.Bool // it took as much real time as a peer may compute: see await
 }
 
@@ -86,7 +87,8 @@ func (b *bubble) live(t *testing.T, do func()) {
 // does not return while a goroutine waits for a mutex, as behind a Write that another goroutine
 // makes with the mutex held. A run that watches reads the stacks instead.
 func (b *bubble) settle() {
-	if !b.run.watches || !b.look() {
+	b.run.atMutex = b.run.watches && b.look()
+	if !b.run.atMutex {
 		synctest.Wait()
 	}
 	// Nothing but a data race fails the bubble's own test: testing asks the race detector.
@@ -146,8 +148,7 @@ func (b *bubble) astray(all stacks.Dump) bool {
 	return false
 }
 
-// rest lets virtual time pass, up to the horizon after the last step that was not periodic.
-func (b *bubble) rest() bool {
+func (b *bubble) rest(until time.Time) bool {
 	r := b.run
 	r.gate.Lock() // goroutines woken by timers must come after the engine's reads
 	//lint:ignore SA2001 the lock only puts them in this order
@@ -160,7 +161,7 @@ func (b *bubble) rest() bool {
 		synctest.Wait()
 		r.moves.Tick()
 	}
-	came := b.pass(r.since.Add(r.plan.Horizon), r.gate.Poked())
+	came := b.pass(until, r.gate.Poked())
 	b.settle()
 	select { // the last timers may have fired in the same instant
 	case <-r.gate.Poked():
@@ -430,7 +431,7 @@ func (s *settled) owns(goroutine stacks.Goroutine, all map[int]stacks.Goroutine)
 
 // rest gives waiting goroutines real time, up to the patience of the plan after the last
 // step that was not periodic.
-func (s *settled) rest() bool {
+func (s *settled) rest(time.Time) bool {
 	for {
 		select {
 		case <-s.run.gate.Poked():

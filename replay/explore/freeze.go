@@ -185,6 +185,12 @@ func judgeFreeze(t *testing.T, run *Run, f *freeze) {
 		run.note("its bubble could not be emptied: " + f.why())
 		return
 	}
+	if run.timers.passing && run.within == "" && f.lockedAlone() {
+		run.timers.jammed = f.locks[0].Where()
+		run.held = f.why()
+		run.verdict, run.why, run.retry = Undecided, run.held+", since a timer fired while frames waited", true
+		return
+	}
 	if !run.watches && run.within == "" && f.lockedAlone() {
 		run.verdict, run.why, run.retry = Undecided, f.why(), true
 		return

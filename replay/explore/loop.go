@@ -173,6 +173,8 @@ func (r *Run) guard(where string, f func()) bool {
 // loop waits until nothing moves, lists the enabled steps, releases a step, and begins again.
 func (r *Run) loop() {
 	var enabled []gate.Step
+	var passing *passage // the step before was a Time step
+	r.timers.most = mostFired(r)
 	for {
 		r.engine.settle()
 		r.gate.Lock()
@@ -182,15 +184,22 @@ func (r *Run) loop() {
 			r.unlearned = false
 		}
 		enabled = r.enabled(enabled[:0])
-		if r.walk != nil {
-			r.walk.Arrive(len(r.steps)+1, enabled, r.gate.Blocked(nil))
+		if passing != nil {
+			passing.end(r)
 		}
+		before := len(r.timers.passages)
 		on := r.advance(enabled)
-		r.gate.Unlock()
-		if !on {
-			return
+		passing = nil
+		if len(r.timers.passages) > before {
+			passing = r.timers.passages[before]
 		}
-		if len(enabled) == 0 && !r.rest() {
+		r.gate.Unlock()
+		switch {
+		case !on:
+			return
+		case passing != nil:
+			r.pass(passing)
+		case len(enabled) == 0 && !r.rest():
 			r.stand()
 			return
 		}
@@ -224,7 +233,7 @@ func (r *Run) advance(enabled []gate.Step) bool {
 			why := ""
 			i, why = r.follower.Choose(at, enabled)
 			r.diverge(why)
-		case len(enabled) > 1 || r.walk != nil:
+		case len(enabled) > 1 || r.systematic:
 			i = r.chooser(at, enabled)
 			r.cut = i < 0
 		}
@@ -236,13 +245,16 @@ func (r *Run) advance(enabled []gate.Step) bool {
 		}
 		r.trail.Step(enabled, i)
 		r.release(enabled[i])
+		if enabled[i].Kind == gate.Time {
+			r.timers.passages = append(r.timers.passages, newPassage(r, enabled[:i]))
+		}
 	case r.finished() && owed(r, false) == nil && owed(r, true) == nil:
 		return false
 	}
 	return true
 }
 
-// enabled lists the steps that may be released: starts first.
+// enabled lists the steps that may be released: starts first, time last.
 func (r *Run) enabled(steps []gate.Step) []gate.Step {
 	for _, op := range r.ops {
 		if step, ok := op.startStep(); ok {
@@ -250,13 +262,18 @@ func (r *Run) enabled(steps []gate.Step) []gate.Step {
 		}
 	}
 	steps = r.gate.Steps(steps)
-	if len(steps) > 0 || r.finished() {
+	if r.finished() {
 		return steps
 	}
-	for _, h := range r.recorded {
-		if h.Waits() {
-			steps = append(steps, gate.Step{Kind: gate.Relent, What: h.Name, Do: h.Relent})
+	if len(steps) == 0 {
+		for _, h := range r.recorded {
+			if h.Waits() {
+				steps = append(steps, gate.Step{Kind: gate.Relent, What: h.Name, Do: h.Relent})
+			}
 		}
+	}
+	if step, ok := r.timers.next(steps); ok && !r.atMutex { // virtual time stops at a mutex
+		steps = append(steps, step)
 	}
 	return steps
 }
@@ -264,6 +281,12 @@ func (r *Run) enabled(steps []gate.Step) []gate.Step {
 func (r *Run) release(step gate.Step) {
 	r.tracer.See(len(r.steps))
 	r.steps = append(r.steps, step)
+	r.timers.idle = false
+	if step.Kind == gate.Time { // it passes when the gate is unlocked
+		r.gate.Round = len(r.steps)
+		r.moved = true
+		return
+	}
 	if !r.periodic.recurs(step, r.byName) {
 		if r.woken && !r.finished() {
 			r.note(fmt.Sprintf("nothing was enabled: a timer brought «%s», after %s", step.Name(), r.passed()))
@@ -271,7 +294,7 @@ func (r *Run) release(step gate.Step) {
 		r.moved = true
 		r.woken = false
 	}
-	if r.walk != nil {
+	if r.systematic {
 		r.gate.Used = [2]bool{}
 		r.unlearned = true
 	}
@@ -299,7 +322,7 @@ func (r *Run) rest() bool {
 		r.moved = false
 	}
 	r.gate.Unlock()
-	came := r.engine.rest()
+	came := r.engine.rest(r.since.Add(r.plan.Horizon))
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	r.woken = r.woken || came
@@ -316,6 +339,22 @@ func (r *Run) rest() bool {
 		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %s", name, r.passed()))
 	}
 	return came
+}
+
+// pass lets time pass to the next timer that makes a peer use the gate, though steps are enabled.
+func (r *Run) pass(p *passage) {
+	begin := time.Now()
+	r.timers.passing = true
+	came := r.engine.rest(begin.Add(longestPassage))
+	r.gate.Lock()
+	defer r.gate.Unlock()
+	r.timers.passing = false
+	p.passed = time.Since(begin)
+	p.fired = came
+	r.timers.idle = !came
+	if came {
+		r.timers.fired++
+	}
 }
 
 // passed says how long ago the run last came to rest. Real time is rounded to seconds, as

@@ -41,8 +41,8 @@ const MostSteps = 3000
 type ScheduleStep struct {
 	// Name is the content name, the same in every run, such as c2s take tools/call "x"#1.
 	Name string `json:"name"`
-	Op   string `json:"op"`  // start, offer, take, ack, give, eof, close, half-close, relent or reach
-	Dir  string `json:"dir"` // c2s, s2c, or "" for a start and a reach
+	Op   string `json:"op"`  // start, offer, take, ack, give, eof, close, half-close, relent, reach or time
+	Dir  string `json:"dir"` // c2s, s2c, or "" for a start, a reach and time
 	N    int    `json:"n"`   // the frame's number in its direction, in the order of offers; 0 without a frame
 	// Tick is the line on which the step is drawn, from 1. The give has the line of the take
 	// if it is an effect of the take, an offer has the line of the next step, and an ack has
@@ -297,7 +297,9 @@ func (n *neighbours) puttingOffOne() *Run {
 			if !parted {
 				return max(n.find(at, enabled), 0)
 			}
-			return max(slices.IndexFunc(enabled, func(step gate.Step) bool { return uint32(step.Hash()) != n.order[place-1] }), 0)
+			return max(slices.IndexFunc(enabled, func(step gate.Step) bool {
+				return step.Kind != gate.Time && uint32(step.Hash()) != n.order[place-1]
+			}), 0)
 		}
 		passed := n.passes(run)
 		if passed != nil {

@@ -21,6 +21,8 @@ type peer struct {
 	inline       bool // fault: requests are handled in the reader
 	registerLate bool // fault: a call is registered after its Write
 
+	stray func() // what it does at a response that nothing waits for, or nil
+
 	mu      sync.Mutex // never held across a wait
 	next    int
 	pending map[string]chan transport.Message
@@ -71,6 +73,9 @@ func (p *peer) call(ctx context.Context, method, params string) (json.RawMessage
 	case m := <-got:
 		return m.Result, nil
 	case <-ctx.Done():
+		p.mu.Lock()
+		delete(p.pending, id)
+		p.mu.Unlock()
 		return nil, ctx.Err()
 	}
 }
@@ -106,11 +111,15 @@ func (p *peer) take(ctx context.Context, m transport.Message) {
 		go p.request(ctx, m)
 	default:
 		p.mu.Lock()
-		if got := p.pending[string(m.ID)]; got != nil {
-			got <- m
-		}
+		got := p.pending[string(m.ID)]
 		delete(p.pending, string(m.ID))
 		p.mu.Unlock()
+		switch {
+		case got != nil:
+			got <- m
+		case p.stray != nil:
+			p.stray()
+		}
 	}
 }
 

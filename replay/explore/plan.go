@@ -90,6 +90,13 @@ type Plan struct {
 	notes []string
 	// ready is the Session as the runs share it.
 	ready *halves.Session
+	// Timers is how many timers of the peers may fire in a run while frames wait: time passes
+	// to the next one that makes a peer use the transport, at most 5 minutes. A deadline, a
+	// keepalive or a retry then races the frames; with 0 timers fire only when nothing else can
+	// go on. With Timers a short deadline of the test's own fails schedules: the report says
+	// which frame waited meanwhile. [Settle], whose time is real, ignores Timers; a token that
+	// names timers is followed without.
+	Timers int
 	// Steps ends a run as undecided; 0 is a million.
 	Steps int
 	// Patience is the real time that a run may stand still in a wait with an end that the
@@ -177,6 +184,7 @@ func withDefaults(plan Plan) *Plan {
 	}
 	plan.Schedules = cmp.Or(max(plan.Schedules, 0), 200)
 	plan.Shrink = cmp.Or(plan.Shrink, 100)
+	plan.Timers = max(plan.Timers, 0)
 	plan.Horizon = cmp.Or(max(plan.Horizon, 0), 24*time.Hour)
 	plan.Patience = cmp.Or(max(plan.Patience, 0), 5*time.Second)
 	plan.stamina = cmp.Or(max(plan.stamina, 0), max(time.Minute, 12*plan.Patience))

@@ -150,6 +150,9 @@ func (r *Run) draw() []string {
 			lines = append(lines, arrow(at, 0, "only now returns the Write of "+f.Name, ""))
 		case s.Kind == gate.Start, s.Kind == gate.Close, s.Kind == gate.EOF, s.Kind == gate.Relent, s.Kind == gate.HalfClose, s.Kind == gate.Reach:
 			lines = append(lines, arrow(at, 0, s.Name(), ""))
+		case s.Kind == gate.Time:
+			p := r.timers.passages[slices.IndexFunc(r.timers.passages, func(p *passage) bool { return p.step == at })]
+			lines = append(lines, arrow(at, 0, fmt.Sprintf("%s: %v", s.Name(), p.passed), ""))
 		}
 	}
 	if over := len(lines) - shownLines; over > 0 {

@@ -76,6 +76,11 @@ func (s *search) reduce(failed *Run) *reduction {
 		return d
 	}
 	order := released(failed)
+	for _, p := range slices.Backward(failed.timers.passages) {
+		if !p.fired && p.step <= len(order) { // the next one has the same name
+			order = slices.Delete(order, p.step-1, p.step)
+		}
+	}
 	d.order = order
 	if d.token.Deviations() == 1 {
 		return d

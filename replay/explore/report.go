@@ -148,6 +148,9 @@ type Report struct {
 	Token string `json:"token"`
 	// Choices says in words where the schedule differs from eager.
 	Choices []string `json:"choices"`
+	// Timers says of each step in which time passed while frames waited: for how long, which
+	// frames waited, what a timer brought, and where the goroutines stood that it woke.
+	Timers []string `json:"timers"`
 	// Shrunk says how the schedule came to be so simple.
 	Shrunk Shrunk `json:"shrunk"`
 	// Smaller is the smallest session with the same failure, of a plan that plays one.
@@ -230,7 +233,13 @@ func (r Report) Text() string {
 	if r.Decided {
 		fmt.Fprintf(&b, "one schedule decides at each capacity: at level %v these models come to the same end in every order\n", r.Level)
 	} else if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
-		r.coverageText(&b)
+		c := r.Coverage
+		fmt.Fprintf(&b, "coverage: %s seen; one more schedule is a new order with a chance of %.0f %%; %d of %d pairs of steps that may swap were seen both ways\n",
+			phrase.Plural(c.Classes, "different order"), 100*c.Unseen, c.Reversed, c.Races)
+		if c.Timed > 0 {
+			fmt.Fprintf(&b, "timers: time passed while frames waited in %s; in %d of them a timer then made a peer use the transport\n",
+				phrase.Plural(c.Timed, "schedule"), c.Fired)
+		}
 	}
 	if r.Schedules > 0 {
 		fmt.Fprintf(&b, "level %v: %s; capacity: how many frames the transport holds each way\n", r.Level, r.Level.Meaning())
@@ -239,22 +248,6 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
 	return b.String()
-}
-
-// coverageText says which share of the orders the search has seen.
-func (r Report) coverageText(b *strings.Builder) {
-	c := r.Coverage
-	fmt.Fprintf(b, "coverage: %s of the steps", phrase.Plural(c.Classes, "different order"))
-	switch {
-	case r.Ended == EndVisited:
-		b.WriteString(", and there are no others")
-	case r.Schedules > c.Recent && c.Recent > 0:
-		fmt.Fprintf(b, " in %s; the last %d brought %s", phrase.Plural(r.Schedules, "schedule"), c.Recent, phrase.Plural(c.New, "new order"))
-	}
-	if c.Races > 0 {
-		fmt.Fprintf(b, "; of %s of steps that can go either way, %d went both ways", phrase.Plural(c.Races, "pair"), c.Reversed)
-	}
-	b.WriteByte('\n')
 }
 
 func (r Report) failureText(b *strings.Builder) {
@@ -287,6 +280,7 @@ func (r Report) failureText(b *strings.Builder) {
 		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d of %d times)\n",
 			phrase.Plural(s.From, "choice"), s.To, phrase.Plural(s.Runs, "run"), s.Held, s.Verified)
 	}
+	writeList(b, "time passed while frames waited", r.Timers, 5)
 	r.waitText(b)
 	if len(r.Chain) > 0 {
 		writeList(b, "who waits for whom", []string{strings.Join(r.Chain, "\n-> ")}, 1)
@@ -376,19 +370,18 @@ var endTexts = map[string]string{
 	EndCPU:     " (then the CPU time was up)",
 	EndTime:    " (then its time was up)",
 	EndStopped: " (then it was interrupted)",
-	EndVisited: " (these are all orders: none fails)",
+	EndVisited: " (all classes visited: no order fails)",
 	EndLost:    " (nothing is proved: the peers did not do the same on the same steps)",
 }
 
-// count says how many schedules were run, and of how many classes. In words for a user an
-// order is a class: orders that differ only in steps that commute count once.
+// count says how many schedules were run, and of how many classes.
 func (t Tried) count() string {
 	count := phrase.Plural(t.Schedules, "schedule")
 	switch {
 	case t.All:
-		return fmt.Sprintf("%s, all %s", count, phrase.Plural(t.Classes, "order"))
+		return fmt.Sprintf("%s, all of %s", count, phrase.Plural(t.Classes, "class"))
 	case t.Classes > 0:
-		return fmt.Sprintf("%s, %s, not all", count, phrase.Plural(t.Classes, "order"))
+		return fmt.Sprintf("%s, %s, not all", count, phrase.Plural(t.Classes, "class"))
 	}
 	return count
 }
@@ -400,7 +393,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	p.Tried = append([]Tried{}, r.Tried...)
 	p.Waits = append([]hang.Wait{}, r.Waits...)
 	p.Broken = append([]gate.Breach{}, r.Broken...)
-	for _, list := range []*[]string{&p.Unfinished, &p.Chain, &p.Choices, &p.Sequence, &p.Stacks, &p.Notes} {
+	for _, list := range []*[]string{&p.Unfinished, &p.Chain, &p.Choices, &p.Timers, &p.Sequence, &p.Stacks, &p.Notes} {
 		*list = append([]string{}, *list...)
 	}
 	var b bytes.Buffer

@@ -32,16 +32,18 @@ type Run struct {
 	level    schedule.Level
 	parser   *gate.Parser // of the search, or nil
 	kind     schedule.Engine
-	number   int  // in its search, at its capacity
-	watches  bool // the bubble's rest is read from the stacks: see bubble.settle
+	number   int    // in its search, at its capacity
+	watches  bool   // the bubble's rest is read from the stacks: see bubble.settle
+	timeless bool   // no time passes while frames wait, whatever the plan says
+	jam      string // where a goroutine waited for a mutex when the same run stopped in a Time step
 	capacity schedule.Capacity
 	limit    int // of steps
 
 	// How the next step is chosen: by a token, or by a chooser.
-	follower *schedule.Follower // of a token, or nil
-	untraced bool               // no tracer, though the run follows a token
-	chooser  schedule.Chooser
-	walk     *schedule.Walk // that the chooser is of, or nil; it is asked even about a single step
+	follower   *schedule.Follower // of a token, or nil
+	untraced   bool               // // no tracer, though the run follows a token
+	chooser    schedule.Chooser
+	systematic bool // the chooser is asked even about a single step
 
 	// The peers and their surroundings.
 	engine   engine
@@ -69,6 +71,8 @@ type Run struct {
 	unlearned bool // the reach of the last step is not known yet
 	lessons   schedule.Lessons
 	periodic  periodic
+	timers    timers
+	atMutex   bool      // the run is at rest, and a goroutine waits for a mutex
 	moved     bool      // something but periodic traffic happened since the last rest
 	still     int       // steps when the run came to rest after that
 	since     time.Time // the engine's time at that rest
@@ -349,6 +353,11 @@ func (r *Run) mend(where string) {
 
 // finished reports whether every operation has returned.
 func (r *Run) finished() bool { return r.returned == len(r.ops) }
+
+// unreturned lists the operations that have not returned.
+func (r *Run) unreturned() []*Operation {
+	return slices.DeleteFunc(slices.Clone(r.ops), func(op *Operation) bool { return op.done })
+}
 
 // unfinished lists the operations that have not returned; operations that only wait for
 // other operations come in when no other is left.

@@ -212,6 +212,15 @@ func (s *search) report(run *Run, schedules int) Report {
 	if run.follower != nil {
 		report.Choices = run.follower.Turns
 	}
+	fired := false
+	for _, p := range run.timers.passages {
+		report.Timers = append(report.Timers, p.String())
+		fired = fired || p.fired
+	}
+	if fired && run.verdict == CheckFailed {
+		report.Notes = append(report.Notes, fmt.Sprintf("a timer fired while frames waited, as the plan's Timers allow; "+
+			"a deadline of the test's own that must not fire then has to be longer than %v", time.Duration(run.timers.most+mostIdle)*longestPassage))
+	}
 	report.Broken = append(report.Broken, run.broken...)
 	if stands(run.verdict) { // otherwise a wait may end
 		report.Chain = run.chain
@@ -251,6 +260,7 @@ func (s *search) run(capacity schedule.Capacity, number int) *Run {
 	return s.playAt(capacity, number, func() *Run {
 		r := s.newRun(capacity)
 		r.number = number
+		r.timeless = s.carryOn.timeless(capacity, number)
 		r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
 		return r
 	})
@@ -355,6 +365,12 @@ func (s *search) compareAnswers(run *Run) {
 func (s *search) remark(run *Run) {
 	s.done++
 	s.carryOn.count(run)
+	if passages := run.timers.passages; len(passages) > 0 {
+		s.seen.Timed++
+		if slices.ContainsFunc(passages, func(p *passage) bool { return p.fired }) {
+			s.seen.Fired++
+		}
+	}
 	s.skipped.Count(run.recorded)
 	s.noteHidden(run)
 	if s.plan.Progress != nil {

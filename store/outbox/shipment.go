@@ -213,7 +213,6 @@ func (s *shipment) claimIt(ctx context.Context) error {
 		s.regain = s.regain || !errors.Is(err, store.ErrLive) // the call may have done it
 		return err
 	}
-	s.outbox.hear()
 	s.claim = claim
 	s.shared = shared
 	s.number = number
@@ -272,11 +271,11 @@ func (s *shipment) disconnect(ctx context.Context) {
 // gather takes events from the local log until a batch is due.
 func (s *shipment) gather(ctx context.Context) error {
 	var size batchSize
-	leaves := time.NewTimer(time.Hour)
-	defer leaves.Stop()
+	due := time.NewTimer(time.Hour)
+	defer due.Stop()
 	add := func(x item) {
 		if len(s.batch) == 0 {
-			leaves.Reset(due(s.age(x.event)))
+			due.Reset(batchAge)
 			s.setOldest(x.event.At)
 		}
 		s.batch = append(s.batch, x)
@@ -290,7 +289,7 @@ func (s *shipment) gather(ctx context.Context) error {
 	for !size.full() && !s.ended {
 		var late <-chan time.Time
 		if len(s.batch) > 0 {
-			late = leaves.C
+			late = due.C
 		}
 		select {
 		case x, ok := <-s.reading.items:
@@ -416,7 +415,6 @@ func (s *shipment) send(ctx context.Context) error {
 	if head.Seq != want.Seq || head.Chain != want.Chain {
 		return &store.ConflictError{ID: s.id, Head: head}
 	}
-	s.outbox.hear()
 	s.outbox.counts.acknowledged.Add(uint64(count))
 	s.outbox.counts.acknowledgedBytes.Add(uint64(payloads))
 	s.outbox.counts.lost.Add(lost)
@@ -452,14 +450,6 @@ func (s *shipment) acknowledged() {
 	if first || time.Since(s.saved) >= saveEvery {
 		s.save()
 	}
-}
-
-// age returns how long ago an event was recorded, 0 for those of a dead recorder.
-func (s *shipment) age(event store.Event) time.Duration {
-	if s.session == nil {
-		return 0
-	}
-	return time.Since(s.session.started) - event.At
 }
 
 func (s *shipment) setOldest(at time.Duration) {

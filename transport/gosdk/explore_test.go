@@ -44,11 +44,13 @@ func connectRun(r *explore.Run, server *mcp.Server, client *mcp.Client, revision
 	return p
 }
 
+var errNotConnected = errors.New("not connected")
+
 // op adds an operation that begins when the client is connected.
-func (p *peers) op(r *explore.Run, name string, do func(context.Context) error) {
-	r.Op(name, func(ctx context.Context) error {
+func (p *peers) op(r *explore.Run, name string, do func(context.Context) error) *explore.Operation {
+	return r.Op(name, func(ctx context.Context) error {
 		if p.client == nil {
-			return errors.New("not connected")
+			return errNotConnected
 		}
 		return do(ctx)
 	}).After("connect")

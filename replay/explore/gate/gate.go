@@ -21,13 +21,13 @@ type Gate struct {
 	Names    *Namer
 	Breaches []Breach // rules that were broken, in the order of the wire
 	Round    int      // steps released so far
-	Recall   bool     // an end took back a frame before the ack, or would have if it had not been taken
+	Recall   bool     // an end took back an offered frame
 	Garbled  bool     // a line was taken that is no message; see Bytes
 	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared
 
 	options Options
 	lock    sync.Mutex    // never held across a wait
-	poked   chan struct{} // a frame or a call arrived since the engine last looked
+	poked   chan struct{} // a frame or a call arrived, or was taken back, since the engine last looked
 	points  []*point      // where goroutines wait; by round of their arrival, then by name
 	began   time.Time
 	shut    bool // the run is over: no call parks any more
@@ -106,7 +106,7 @@ func (g *Gate) Poke() {
 	}
 }
 
-// Poked receives when something has arrived since the last receive.
+// Poked receives when something has arrived, or was taken back, since the last receive.
 func (g *Gate) Poked() <-chan struct{} { return g.poked }
 
 // use notes a use of the gate by an end.
@@ -155,6 +155,7 @@ func (e *End) Read(ctx context.Context) (transport.Frame, error) {
 	i := slices.Index(e.In.readers, r)
 	if i >= 0 {
 		e.In.readers = slices.Delete(e.In.readers, i, i+1)
+		e.gate.Poke()
 	}
 	e.gate.Unlock()
 	if i >= 0 {
@@ -283,12 +284,12 @@ func (g *Gate) withdraw(lane *Lane, flight *Flight) bool {
 		}
 		g.Recall = true
 	} else {
-		g.Recall = true
 		return false
 	}
 	if g.options.Rules != nil {
 		g.options.Rules.Withdraw(flight.Dir, flight.said.Parsed)
 	}
+	g.Poke()
 	return true
 }
 
@@ -316,7 +317,7 @@ func (e *End) askToEnd(both bool) error {
 	if !e.gate.shut && !e.closed {
 		e.Out.Ending = true
 		e.In.Leaving = e.In.Leaving || both
-		e.gate.Recall = e.gate.Recall || len(e.Out.fresh)+len(e.Out.Waiting)+len(e.Out.unacked) > 0
+		e.gate.Recall = e.gate.Recall || len(e.Out.fresh)+len(e.Out.Waiting) > 0
 		e.gate.use(e)
 	}
 	e.gate.Unlock()
@@ -533,6 +534,7 @@ func Point(ctx context.Context, name string) {
 	case <-ctx.Done():
 		g.Lock()
 		g.points = slices.DeleteFunc(g.points, func(point *point) bool { return point == p })
+		g.Poke()
 		g.Unlock()
 	}
 }

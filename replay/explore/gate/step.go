@@ -4,6 +4,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
@@ -35,11 +36,14 @@ const (
 	HalfClose
 	// Reach lets a goroutine go on from a [Point]. Eager prefers Reach after Start.
 	Reach
+	// Time lets time pass, while other steps are enabled, until a timer makes a peer use the
+	// gate. It comes last, and eager never chooses it.
+	Time
 )
 
 // String returns the kind's word in a content name.
 func (k Kind) String() string {
-	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent", "half-close", "reach"}[k]
+	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent", "half-close", "reach", "time"}[k]
 }
 
 // Step is an enabled step: it may be released now. The name is its content, without id,
@@ -47,9 +51,10 @@ func (k Kind) String() string {
 type Step struct {
 	Kind Kind
 	// Dir is the direction of the frame. A Close or HalfClose has the direction in which the
-	// closing end sends, a Start or Reach has none.
+	// closing end sends, a Start, Reach or Time has none.
 	Dir transport.Direction
-	// What names the frame, the operation or the point; "" for EOF and closes.
+	// What names the frame, the operation or the point, or counts the timers; "" for EOF
+	// and closes.
 	What string
 	// Flight is the frame of an Ack, Give or Take.
 	Flight *Flight
@@ -59,6 +64,9 @@ type Step struct {
 	hash  uint64 // of What, or 0
 	point *point
 }
+
+// TimeStep is the Time step in which the nth timer may fire, from 1.
+func TimeStep(n int) Step { return Step{Kind: Time, What: "passes#" + strconv.Itoa(n)} }
 
 // Name returns the content name: c2s take tools/call "x"#1, start list, c2s close.
 func (s Step) Name() string {
@@ -86,7 +94,7 @@ func (s Step) WhatHash() uint64 {
 // Class numbers the pair of kind and direction.
 func (s Step) Class() int { return int(s.Kind)*3 + int(s.Dir) }
 
-// Classes is above every class.
+// Classes is above every class but that of Time, which no strategy ranks among the others.
 const Classes = (int(Reach) + 1) * 3
 
 // hashOf is FNV-1a: small, fixed for ever, as tokens depend on it.
@@ -151,31 +159,12 @@ func (g *Gate) Steps(steps []Step) []Step {
 	return steps
 }
 
-// Blocked appends the steps that are known, and lack only room, a reader, or an end that was
-// not asked to close.
-func (g *Gate) Blocked(steps []Step) []Step {
-	for _, l := range g.Lanes {
-		for _, f := range l.Waiting {
-			if !l.takes() && (!l.stream || l.first(f)) {
-				steps = append(steps, f.step(Take))
-			}
-		}
-		switch {
-		case l.heard():
-		case len(l.Queue) > 0:
-			steps = append(steps, l.Queue[0].step(Give))
-		case l.Ended:
-			steps = append(steps, Step{Kind: EOF, Dir: l.Dir})
-		}
-	}
-	return steps
-}
-
 // takes appends the take steps: of frames before their place in the recorded order, which
 // eager leaves to the last, or of the other frames.
 func (g *Gate) takes(steps []Step, early bool) []Step {
 	for _, l := range g.Lanes {
-		if !l.takes() {
+		room := l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard() // at capacity 0 a reader must be there
+		if !room || l.Ending || l.Deafened {
 			continue
 		}
 		for _, f := range l.Waiting {
@@ -190,13 +179,6 @@ func (g *Gate) takes(steps []Step, early bool) []Step {
 // first reports whether no frame that waits was offered before.
 func (l *Lane) first(flight *Flight) bool {
 	return !slices.ContainsFunc(l.Waiting, func(f *Flight) bool { return f.Number < flight.Number })
-}
-
-// takes reports whether the lane takes a frame: it has room, at capacity 0 a waiting reader,
-// and neither end closes it.
-func (l *Lane) takes() bool {
-	room := l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard()
-	return room && !l.Ending && !l.Deafened
 }
 
 func (f *Flight) step(kind Kind) Step {

@@ -9,7 +9,7 @@ import (
 )
 
 // Chooser picks the step to release: at counts the steps of the run from 1, enabled is in
-// eager's order and never empty. The result is an index, or -1 to cut the run, which is
+// eager's order and never empty. A Time step comes last, and is never alone. The result is an index, or -1 to cut the run, which is
 // then not judged.
 type Chooser func(at int, enabled []gate.Step) int
 
@@ -27,18 +27,20 @@ type StrategyFunc func(seed uint64, run, length int) Chooser
 // Begin calls the function.
 func (f StrategyFunc) Begin(seed uint64, run, length int) Chooser { return f(seed, run, length) }
 
+// Time steps are rare: eager takes none, starve takes them in half of its runs while only
+// victims are left, and the others take them at random places in half of theirs.
 var (
 	// Eager releases starts, then acks, gives and takes as soon as each is enabled.
 	Eager Strategy = StrategyFunc(eager)
 	// Random picks evenly among the enabled steps.
-	Random Strategy = StrategyFunc(random)
+	Random Strategy = timed(random)
 	// POS gives every step a random priority of its own.
-	POS Strategy = StrategyFunc(pos)
+	POS Strategy = timed(pos)
 	// Starve lets a random victim wait for as long as anything else can go on.
 	Starve Strategy = StrategyFunc(starve)
 	// PCT gives every kind of step in a direction a priority, and lets the highest
 	// fall to the bottom at two random steps of the run.
-	PCT Strategy = StrategyFunc(pct)
+	PCT Strategy = timed(pct)
 	// Mix is the default: run 0 eager, then 45 % pos, 25 % starve, 20 % pct and
 	// 10 % random.
 	Mix Strategy = StrategyFunc(mix)
@@ -47,6 +49,63 @@ var (
 // dice returns the generator of a run.
 func dice(seed uint64, run int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, gate.Scramble(uint64(run)+1)))
+}
+
+// untimed returns the enabled steps without the Time step, and reports whether there was one.
+func untimed(enabled []gate.Step) (others []gate.Step, timed bool) {
+	last := len(enabled) - 1
+	if enabled[last].Kind == gate.Time {
+		return enabled[:last], true
+	}
+	return enabled, false
+}
+
+// timed adds Time steps to a strategy that knows none. Half of the runs have none. In a quarter
+// they come at random places, before one of 2 to 16 steps on average. In a quarter some frames
+// are late: they wait for as long as anything else can go on, and Time steps come before them.
+// The other steps are chosen as without timers.
+func timed(strategy StrategyFunc) StrategyFunc {
+	return func(seed uint64, run, length int) Chooser {
+		choose := strategy(seed, run, length)
+		var r *rand.Rand // made when a Time step is first enabled: there are timers
+		among := 0       // a Time step comes before one of so many steps; 0 is none
+		late := func(gate.Step) bool { return false }
+		var prompt []int // indices of steps that are not late
+		var steps []gate.Step
+		return func(at int, enabled []gate.Step) int {
+			others, timed := untimed(enabled)
+			if timed && r == nil {
+				r = dice(gate.Scramble(seed), run)
+				switch r.IntN(4) {
+				case 0:
+					among = 2 << r.IntN(4)
+				case 1:
+					salt := r.Uint64()
+					late = func(step gate.Step) bool { // about each fourth frame, but for its ack
+						return (step.Kind == gate.Take || step.Kind == gate.Give) && gate.Scramble(salt^step.WhatHash())&3 == 0
+					}
+				}
+			}
+			if r == nil {
+				return choose(at, others)
+			}
+			prompt, steps = prompt[:0], steps[:0]
+			for i, s := range others {
+				if !late(s) {
+					prompt, steps = append(prompt, i), append(steps, s)
+				}
+			}
+			switch {
+			case timed && (len(prompt) == 0 || among > 0 && r.IntN(among) == 0):
+				return len(others)
+			case len(prompt) > 0 && len(prompt) < len(others):
+				return prompt[choose(at, steps)]
+			case len(others) == 1: // without timers the strategy is not asked
+				return 0
+			}
+			return choose(at, others)
+		}
+	}
 }
 
 func eager(uint64, int, int) Chooser {
@@ -79,13 +138,13 @@ func mix(seed uint64, run, length int) Chooser {
 	}
 	switch n := dice(^seed, run).IntN(100); {
 	case n < 45:
-		return pos(seed, run, length)
+		return timed(pos)(seed, run, length)
 	case n < 70:
 		return starve(seed, run, length)
 	case n < 90:
-		return pct(seed, run, length)
+		return timed(pct)(seed, run, length)
 	}
-	return random(seed, run, length)
+	return timed(random)(seed, run, length)
 }
 
 // pct is probabilistic concurrency testing over chains. A chain is the steps of a kind in
@@ -126,13 +185,14 @@ func pct(seed uint64, run, length int) Chooser {
 
 // starve picks its victim anew for each run: a kind of step in a direction, a whole
 // direction, or every step of about each eighth frame. Other steps are released at random,
-// victims only when no other step is enabled.
+// victims only when no other step is enabled. In half of the runs time passes before that.
 func starve(seed uint64, run, _ int) Chooser {
 	r := dice(seed, run)
 	how := r.IntN(3)
 	salt := r.Uint64()
 	dir := transport.ClientToServer + transport.Direction(salt>>8&1)
 	kind := gate.Ack + gate.Kind(salt>>16%3) // ack, give or take
+	passing := gate.Scramble(salt)&1 == 0
 	victim := func(step gate.Step) bool {
 		switch how {
 		case 0:
@@ -144,23 +204,28 @@ func starve(seed uint64, run, _ int) Chooser {
 	}
 	var others []int
 	return func(_ int, enabled []gate.Step) int {
+		enabled, timed := untimed(enabled)
 		others = others[:0]
 		for i, s := range enabled {
 			if !victim(s) {
 				others = append(others, i)
 			}
 		}
-		if len(others) == 0 {
-			return r.IntN(len(enabled))
+		switch {
+		case len(others) > 0:
+			return others[r.IntN(len(others))]
+		case timed && passing:
+			return len(enabled)
 		}
-		return others[r.IntN(len(others))]
+		return r.IntN(len(enabled))
 	}
 }
 
 // Delayed is eager with some steps put off: each waits while any other step is enabled, and
 // steps that are put off go in a given order. Without them Delayed is eager; with every step
 // of a run put off, in the run's order, Delayed is this run. Every schedule shrinks toward
-// eager, step by step.
+// eager, step by step. A Time step is released only if it is in the order, and its turn comes
+// when no step is enabled that is not put off.
 type Delayed struct {
 	Overtaken map[uint32]bool // hashes of the steps that another step was preferred to
 
@@ -211,6 +276,7 @@ func (d *Delayed) Choose(at int, enabled []gate.Step) int {
 			d.since[h] = at
 		}
 		switch {
+		case !off && s.Kind == gate.Time:
 		case !off && rank >= 0:
 			best, rank = i, -1
 		case off && place < rank:
@@ -219,6 +285,9 @@ func (d *Delayed) Choose(at int, enabled []gate.Step) int {
 	}
 	for _, s := range enabled[:best] {
 		d.Overtaken[uint32(s.Hash())] = true
+	}
+	if enabled[best].Kind == gate.Time { // it is in the order for its own sake
+		d.Overtaken[uint32(enabled[best].Hash())] = true
 	}
 	return best
 }

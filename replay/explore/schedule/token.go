@@ -70,6 +70,17 @@ func (t Token) String() string {
 // Deviations counts the choices that eager would not make.
 func (t Token) Deviations() int { return len(t.Choices) + len(t.Holds) }
 
+// Timers returns how many timers fire in [gate.Time] steps of the token, at most.
+func (t Token) Timers() int {
+	n := 0
+	for slices.ContainsFunc(slices.Concat(t.Choices, t.Holds), func(choice Choice) bool {
+		return choice.Hash == uint32(gate.TimeStep(n+1).Hash())
+	}) {
+		n++
+	}
+	return n
+}
+
 // ParseToken is the inverse of String.
 func ParseToken(s string) (token Token, err error) {
 	defer func() {
@@ -190,8 +201,11 @@ func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) 
 		if i < 0 {
 			return -1, divergence(c, "to put it off", names())
 		}
-		f.Turns = append(f.Turns, fmt.Sprintf("from step %d on, «%s» waits for as long as anything else can go on",
-			at, enabled[i].Name()))
+		how := "waits for as long as anything else can go on"
+		if enabled[i].Kind == gate.Time {
+			how = "comes when only the steps of this list can go on"
+		}
+		f.Turns = append(f.Turns, fmt.Sprintf("from step %d on, «%s» %s", at, enabled[i].Name(), how))
 	}
 	if f.next == len(f.Token.Choices) || f.Token.Choices[f.next].Step != at {
 		best := 0
@@ -199,6 +213,7 @@ func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) 
 		for i, s := range enabled {
 			place := slices.IndexFunc(f.Token.Holds, func(c Choice) bool { return c.Step <= at && c.Hash == uint32(s.Hash()) })
 			switch {
+			case place < 0 && s.Kind == gate.Time:
 			case place < 0:
 				return i, ""
 			case place < rank:

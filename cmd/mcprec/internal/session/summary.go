@@ -60,7 +60,7 @@ func summarize(ctx context.Context, db store.Store, s store.Session) (summary.Su
 	}
 	now := time.Duration(0)
 	if s.State == store.Live {
-		now = s.Lasts(time.Now())
+		now = max(time.Since(s.Start), 0)
 	}
 	return fold.Close(now), nil
 }
