@@ -18,7 +18,7 @@ func plain(t *testing.T, setup func(*Run)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		pipe := transport.NewPipe(0, 0, nil)
-		r := &Run{gate: gate.New(gate.Options{Split: true}), ctx: ctx, cancel: cancel, client: pipe.Client(), server: pipe.Server()}
+		r := &Run{gate: gate.New(gate.Options{Split: true}), ctx: ctx, cancel: cancel, peers: []*Pair{{client: pipe.Client(), server: pipe.Server()}}}
 		setup(r)
 		for _, op := range r.ops {
 			op.start()
@@ -28,7 +28,7 @@ func plain(t *testing.T, setup func(*Run)) {
 			t.Fatal("the session did not end well")
 		}
 		cancel()
-		_, _ = r.client.Close(), r.server.Close()
+		_, _ = pipe.Client().Close(), pipe.Server().Close()
 		synctest.Wait()
 	})
 }

@@ -43,6 +43,10 @@
 // [Run.ServerBytes] and [Run.ClientBytes] are ends for peers that write bytes: each Write is a
 // step, so that two goroutines that write frames in pieces, without a lock, come to share a line.
 //
+// A run may have several clients of one server, each with ends of its own ([Run.Pair]), and its
+// peers may talk Streamable HTTP ([HTTP]): then each request and each response is a stream of its
+// own, and their arrivals, ends and breaks are steps.
+//
 // [Run.RecordedServer], [Run.RecordedClient] and [Modeled] play an end from a recording
 // (package halves): at level [L0] in its recorded order, at [L1] in every order that the
 // specification allows.
@@ -97,6 +101,7 @@
 //	search, exhaustive             the runs of a search, in their order; all orders
 //	run, loop                      a schedule: its operations and peers; its steps and verdict
 //	timers                         steps in which time passes while frames wait
+//	web                            pairs of ends, and Streamable HTTP
 //	engine, freeze, carryon        what keeps a run still; standstills that stacks show
 //	expected                       messages that an end must receive
 //	answers                        answers that change with the order

@@ -140,17 +140,18 @@ func (e *Expected) explain() (category, why string) {
 	if op := e.notBegun(); op != nil {
 		return "", why + ": operation " + op.name + " has not begun"
 	}
-	lane := e.op.run.gate.Lane(e.dir)
-	for _, f := range append(lane.Queue[:len(lane.Queue):len(lane.Queue)], lane.Waiting...) {
-		if !e.is(f) {
-			continue
+	for _, lane := range e.op.run.gate.Lanes {
+		for _, f := range slices.Concat(lane.Queue, lane.Waiting) {
+			if lane.Dir != e.dir || !e.is(f) {
+				continue
+			}
+			why += fmt.Sprintf(": it is %s", lane.Where(f))
+			if lane.Last != nil && lane.Readers() == 0 {
+				return replay.Swallowed, why + fmt.Sprintf("; the %s's reader took %s at step %d and has not come back",
+					lane.Receiver(), lane.Last.Name, lane.Last.Given)
+			}
+			return replay.NeverSent, why
 		}
-		why += fmt.Sprintf(": it is %s", lane.Where(f))
-		if lane.Last != nil && lane.Readers() == 0 {
-			return replay.Swallowed, why + fmt.Sprintf("; the %s's reader took %s at step %d and has not come back",
-				e.dir.Receiver(), lane.Last.Name, lane.Last.Given)
-		}
-		return replay.NeverSent, why
 	}
 	why += fmt.Sprintf(": the %s has sent none", e.dir.Sender())
 	if before := e.op.run.lastRead(e); before > 0 {

@@ -17,7 +17,6 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
-	"github.com/mcprec/mcprec/transport"
 )
 
 // errNoOracle fails a run without operation and without Check, which would always pass.
@@ -72,18 +71,18 @@ func (r *Run) perform(t *testing.T) {
 	r.engine.live(t, func() {
 		options := gate.Options{
 			C2S: r.capacity.C2S, S2C: r.capacity.S2C, Split: !r.plan.AckWithTake, Traced: r.follower != nil && !r.untraced,
-			Parser: r.parser, Moves: &r.moves,
+			Parser: r.parser, Moves: &r.moves, Lawless: r.plan.Lawless,
+			Go: func(do func()) { r.Go(func(context.Context) { do() }) },
 		}
-		if !r.plan.Lawless {
-			options.Rules = order.New("")
+		if r.plan.HTTP != nil {
+			options.Cuts = r.plan.HTTP.Cuts
 		}
 		r.gate, r.since = gate.New(options), time.Now()
 		if options.Traced {
 			r.tracer = &hang.Tracer{Gate: r.gate, Own: r.engine.own, Live: r.live, Goroutines: r.goroutines}
 		}
 		r.ctx, r.cancel = context.WithCancel(r.gate.Context(context.Background()))
-		r.client = r.gate.Ends[0]
-		r.server = r.gate.Ends[1]
+		r.addPair(r.gate.Pairs[0])
 		r.session()
 		r.cancel()
 		r.gate.Shutdown()
@@ -465,10 +464,10 @@ func judgeRules(run *Run) {
 	}
 	if c := owed(run, false); c != nil {
 		run.verdict = Lost
-		run.why = lostText(run.gate, c)
+		run.why = lostText(c)
 	}
 	if c := owed(run, true); c != nil {
-		run.excused = append(run.excused, lostText(run.gate, c))
+		run.excused = append(run.excused, lostText(c))
 	}
 }
 
@@ -503,10 +502,10 @@ func judgeRace(run *Run) {
 }
 
 // lostText says which request is answered to nobody.
-func lostText(g *gate.Gate, c *gate.Call) string {
+func lostText(c *gate.Call) string {
 	dir := c.Request.Dir
 	ends := "both ends are open, and nothing is on its way"
-	if halved(g, dir) {
+	if halved(c.Request.Lane) {
 		ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
 	}
 	return fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
@@ -533,10 +532,10 @@ func owed(run *Run, excused bool) *gate.Call {
 		return nil
 	}
 	for _, c := range run.gate.Names.Calls {
-		back := run.gate.Lane(c.Request.Dir.Reverse())
-		shut := back.Ended || back.Ending || back.Deafened || back.Leaving
+		back := c.Request.Lane.Back
+		shut := back.Ended || back.Ending || back.Deafened || back.Leaving || c.Abandoned()
 		unsent := c.Response == nil
-		if halved(run.gate, c.Request.Dir) { // the sender waits, whatever the far end then closes
+		if halved(c.Request.Lane) { // the sender waits, whatever the far end then closes
 			shut, unsent = false, unsent || c.Response.Taken == 0
 		}
 		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && run.live(back.Dir) && excused == run.plan.excuses(back.Dir) {
@@ -546,9 +545,9 @@ func owed(run *Run, excused bool) *gate.Call {
 	return nil
 }
 
-// halved reports whether the sender of a direction has closed its writing side alone, and
-// read on to the end.
-func halved(g *gate.Gate, dir transport.Direction) bool {
-	back := g.Lane(dir.Reverse())
-	return g.Lane(dir).Halved && (back.EOF > 0 || !back.Deafened && !back.Leaving)
+// halved reports whether the sender of a lane has closed its writing side alone, and read on to
+// the end.
+func halved(lane *gate.Lane) bool {
+	back := lane.Back
+	return lane.Halved && (back.EOF > 0 || !back.Deafened && !back.Leaving)
 }

@@ -31,6 +31,8 @@ type Plan struct {
 	// Recorded is the capacity at which a recording of these peers was made; between
 	// processes it is not known.
 	Recorded Capacity
+	// HTTP, if not nil, lets the peers talk Streamable HTTP: see [HTTP].
+	HTTP *HTTP
 	// Engine keeps the runs still between steps; "" is [Bubble]. A token names an engine.
 	Engine Engine
 	// Strategy chooses the steps; nil is [Mix].
@@ -172,6 +174,9 @@ type Step = gate.Step
 func withDefaults(plan Plan) *Plan {
 	if plan.Engine == Bubble {
 		plan.Engine = ""
+	}
+	if len(plan.Capacities) == 0 && plan.HTTP != nil {
+		plan.Capacities = []Capacity{{C2S: Unbounded, S2C: Unbounded}}
 	}
 	if len(plan.Capacities) == 0 {
 		plan.Capacities = Sweep

@@ -168,7 +168,7 @@ func TestFactsDelivered(t *testing.T) {
 	l := &gate.Lane{Dir: transport.ClientToServer}
 	steps := make([]Step, 4)
 	for i, given := range []int{4, 0, 5, 1} {
-		steps[i] = Step{Kind: gate.Take, Dir: l.Dir, Flight: &gate.Flight{Name: string(rune('a' + i)), Dir: l.Dir, Given: given}}
+		steps[i] = Step{Kind: gate.Take, Dir: l.Dir, Flight: &gate.Flight{Name: string(rune('a' + i)), Dir: l.Dir, Lane: l, Given: given}}
 	}
 	var got []string
 	for _, f := range laneFacts(l, steps) {

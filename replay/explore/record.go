@@ -111,7 +111,7 @@ func laneFacts(l *gate.Lane, steps []gate.Step) []fact {
 			Stream: flight.Frame.Stream, Unterminated: flight.Frame.Unterminated}})
 	}
 	for _, s := range steps {
-		if s.Kind == gate.Take && s.Dir == l.Dir {
+		if s.Kind == gate.Take && s.Flight.Lane == l {
 			say(s.Flight)
 		}
 	}
@@ -148,7 +148,8 @@ func (r *Run) draw() []string {
 			lastGive = at
 		case s.Kind == gate.Ack && f.Given > 0 && lastGive > f.Given:
 			lines = append(lines, arrow(at, 0, "only now returns the Write of "+f.Name, ""))
-		case s.Kind == gate.Start, s.Kind == gate.Close, s.Kind == gate.EOF, s.Kind == gate.Relent, s.Kind == gate.HalfClose, s.Kind == gate.Reach:
+		case s.Kind == gate.Arrive, s.Kind == gate.Leave, s.Kind == gate.Cut,
+			s.Kind == gate.Start, s.Kind == gate.Close, s.Kind == gate.EOF, s.Kind == gate.Relent, s.Kind == gate.HalfClose, s.Kind == gate.Reach:
 			lines = append(lines, arrow(at, 0, s.Name(), ""))
 		case s.Kind == gate.Time:
 			p := r.timers.passages[slices.IndexFunc(r.timers.passages, func(p *passage) bool { return p.step == at })]

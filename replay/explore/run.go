@@ -50,8 +50,7 @@ type Run struct {
 	moves    gate.Moves
 	gate     *gate.Gate
 	tracer   *hang.Tracer // nil: not traced
-	client   transport.Conn
-	server   transport.Conn
+	peers    []*Pair
 	ctx      context.Context
 	cancel   context.CancelFunc
 	ops      []*Operation
@@ -142,18 +141,18 @@ type breakage struct {
 }
 
 // Client returns the client's end of the gate.
-func (r *Run) Client() transport.Conn { return r.client }
+func (r *Run) Client() transport.Conn { return r.Pair(1).Client() }
 
 // Server returns the server's end of the gate.
-func (r *Run) Server() transport.Conn { return r.server }
+func (r *Run) Server() transport.Conn { return r.Pair(1).Server() }
 
 // ClientBytes returns the client's end as the bytes of stdio, in place of [Run.Client]: each
 // Write is a step, and bytes of several goroutines mix as in a pipe; see [gate.Bytes]. Only
 // Setup may call it, once.
-func (r *Run) ClientBytes() io.ReadWriteCloser { return r.gate.Ends[0].Bytes() }
+func (r *Run) ClientBytes() io.ReadWriteCloser { return r.peers[0].pair.Ends[0].Bytes() }
 
 // ServerBytes returns the server's end as bytes; see [Run.ClientBytes].
-func (r *Run) ServerBytes() io.ReadWriteCloser { return r.gate.Ends[1].Bytes() }
+func (r *Run) ServerBytes() io.ReadWriteCloser { return r.peers[0].pair.Ends[1].Bytes() }
 
 // Context ends with the run.
 func (r *Run) Context() context.Context { return r.ctx }

@@ -3,7 +3,7 @@
 //
 // # Data layout
 //
-// A [Gate] has two lanes, one for each direction, and two ends. A frame on its way is a
+// A [Gate] has two lanes, one for each direction, and two ends, for each client. A frame on its way is a
 // [Flight] and moves through four steps:
 //
 //	offer  Write was called          fresh, then named and Waiting
@@ -13,6 +13,9 @@
 //
 // An end may write bytes in place of frames ([Bytes]): each Write is a step, and a frame is
 // offered when its newline has come.
+//
+// Over HTTP ([Web]) each request and response is an [Exchange] with steps of its own, and each
+// response a lane. A pair of ends is a session ([Pair]); a gate has one pair or more.
 //
 // [Gate.Steps] lists the steps that may be released now, [Gate.Release] performs one. The
 // fields of a gate, a lane and a flight are guarded by [Gate.Lock]. A content name (see

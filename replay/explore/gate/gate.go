@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,18 +16,22 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Gate is the transport between the two ends of a run.
+// Gate is the transport between the clients and the server of a run.
 type Gate struct {
-	Lanes    [2]*Lane // ClientToServer, ServerToClient
-	Ends     [2]*End  // client, server
-	Names    *Namer
-	Breaches []Breach // rules that were broken, in the order of the wire
-	Round    int      // steps released so far
-	Recall   bool     // an end took back an offered frame
-	Garbled  bool     // a line was taken that is no message; see Bytes
-	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared
+	Lanes     []*Lane // of each pair ClientToServer, ServerToClient; the responses of HTTP are among them
+	Pairs     []*Pair // the first is always there
+	Exchanges []*Exchange
+	Names     *Namer
+	Breaches  []Breach // rules that were broken, in the order of the wire
+	Round     int      // steps released so far
+	Recall    bool     // an end took back an offered frame
+	Garbled   bool     // a line was taken that is no message; see Bytes
+	Used      [2]bool  // which ends, the client's first, have used the gate since this was cleared
 
 	options Options
+	handler http.Handler  // of HTTP, or nil
+	asked   []*Exchange   // requests without a frame, not named
+	cuts    int           // that are still allowed
 	lock    sync.Mutex    // never held across a wait
 	poked   chan struct{} // a frame or a call arrived, or was taken back, since the engine last looked
 	points  []*point      // where goroutines wait; by round of their arrival, then by name
@@ -38,12 +44,15 @@ type Gate struct {
 
 // Options are the options of a new gate.
 type Options struct {
-	C2S, S2C int            // frames that each direction may queue; below 0 any number
-	Split    bool           // ack is a step of its own, not part of take
-	Traced   bool           // readers and writers note their goroutines, which costs microseconds
-	Rules    *order.Checker // nil: the peers may send anything
-	Parser   *Parser        // shared by runs, or nil
-	Moves    *Moves         // counts the moves of the run, or nil
+	C2S, S2C int     // frames that each direction may queue; below 0 any number
+	Split    bool    // ack is a step of its own, not part of take
+	Traced   bool    // readers and writers note their goroutines, which costs microseconds
+	Lawless  bool    // the peers may send anything
+	Parser   *Parser // shared by runs, or nil
+	Moves    *Moves  // counts the moves of the run, or nil
+	Cuts     int     // how many streams of HTTP may be cut
+	// Go starts the goroutine of an HTTP handler.
+	Go func(do func())
 }
 
 // New returns an open gate.
@@ -51,19 +60,54 @@ func New(options Options) *Gate {
 	if options.Moves == nil {
 		options.Moves = new(Moves)
 	}
-	g := &Gate{options: options, poked: make(chan struct{}, 1), Names: NewNamer(options.Parser), began: time.Now()}
-	g.Lanes = [2]*Lane{{Dir: transport.ClientToServer, Cap: options.C2S}, {Dir: transport.ServerToClient, Cap: options.S2C}}
-	for i := range g.Ends {
-		g.Ends[i] = &End{gate: g, Out: g.Lanes[i], In: g.Lanes[1-i]}
+	g := &Gate{
+		options: options, poked: make(chan struct{}, 1), Names: NewNamer(options.Parser), began: time.Now(), cuts: options.Cuts,
 	}
+	g.AddPair()
 	return g
 }
 
-// Lane returns the lane of a direction.
+// Pair is a client and its end of the server. Each pair is a session of its own: ids and the
+// rules of the protocol hold within the pair.
+type Pair struct {
+	Number int     // from 1
+	Ends   [2]*End // client, server
+
+	rules *order.Checker // nil: the peers may send anything
+	ended bool           // the client asked by HTTP to end the session
+	ids   map[string]*Exchange
+}
+
+// AddPair adds a pair.
+func (g *Gate) AddPair() *Pair {
+	p := &Pair{Number: len(g.Pairs) + 1, ids: map[string]*Exchange{}}
+	if !g.options.Lawless {
+		p.rules = order.New("")
+	}
+	c2s := &Lane{Dir: transport.ClientToServer, Cap: g.options.C2S, pair: p}
+	s2c := &Lane{Dir: transport.ServerToClient, Cap: g.options.S2C, pair: p, Back: c2s}
+	c2s.Back = s2c
+	p.Ends = [2]*End{{gate: g, Out: c2s, In: s2c}, {gate: g, Out: s2c, In: c2s}}
+	g.Pairs = append(g.Pairs, p)
+	g.Lanes = append(g.Lanes, c2s, s2c)
+	return p
+}
+
+// of names the pair in a content name; "" for the first.
+func (p *Pair) of() string {
+	if p == nil || p.Number == 1 {
+		return ""
+	}
+	return " of client " + strconv.Itoa(p.Number)
+}
+
+// Lane returns the lane of a direction, of the first pair.
 func (g *Gate) Lane(dir transport.Direction) *Lane { return g.Lanes[dir-transport.ClientToServer] }
 
-// End returns the end that writes in a direction.
-func (g *Gate) End(dir transport.Direction) *End { return g.Ends[dir-transport.ClientToServer] }
+// End returns the end that writes in a direction, of the first pair.
+func (g *Gate) End(dir transport.Direction) *End {
+	return g.Pairs[0].Ends[dir-transport.ClientToServer]
+}
 
 // Lock counts a move and locks the gate.
 func (g *Gate) Lock() {
@@ -210,31 +254,41 @@ func (e *End) offer(ctx context.Context, f transport.Frame, operation string, qu
 func (e *End) put(ctx context.Context, f transport.Frame, operation string, quiet bool) (*Flight, error) {
 	g := e.gate
 	if err := ctx.Err(); err != nil {
-		if g.options.Rules != nil { // the caller may count on a frame that was not sent
-			g.options.Rules.Withdraw(e.Out.Dir, order.Parse(f))
+		if rules := e.Out.pair.rules; rules != nil { // the caller may count on a frame that was not sent
+			rules.Withdraw(e.Out.Dir, order.Parse(f))
 		}
 		return nil, err
 	}
 	if e.mute() {
 		return nil, transport.ErrClosed
 	}
-	n := &Flight{
-		Dir: e.Out.Dir, Frame: f, Op: operation, quiet: quiet, Round: g.Round, Offered: time.Since(g.began), done: make(chan error, 1),
-	}
-	if g.options.Rules != nil {
-		n.known = g.options.Rules.Mark(n.Dir)
-	}
+	n := g.flight(e.Out, f, operation)
+	n.quiet = quiet
+	n.done = make(chan error, 1)
 	if g.options.Traced {
-		caller := stacks.Caller()
-		n.Writer, n.Wrote = lineage(caller), caller.Calls()
+		n.trace(stacks.Caller())
 	}
-	e.Out.fresh = append(e.Out.fresh, n)
 	g.use(e)
 	return n, nil
 }
 
 // mute reports whether nothing can be written any more.
 func (e *End) mute() bool { return e.gate.shut || e.Out.Ended || e.Out.Deafened }
+
+// flight puts a frame into its writer's hand.
+func (g *Gate) flight(lane *Lane, frame transport.Frame, operation string) *Flight {
+	f := &Flight{Dir: lane.Dir, Lane: lane, Frame: frame, Op: operation, Round: g.Round, Offered: time.Since(g.began)}
+	if lane.pair.rules != nil {
+		f.known = lane.pair.rules.Mark(f.Dir)
+	}
+	lane.fresh = append(lane.fresh, f)
+	return f
+}
+
+// trace keeps the writer's goroutine.
+func (f *Flight) trace(writer stacks.Goroutine) {
+	f.Writer, f.Wrote = lineage(writer), writer.Calls()
+}
 
 // Await returns when the Write of an offered frame does.
 func (e *End) Await(ctx context.Context, flight *Flight) error {
@@ -258,9 +312,17 @@ func (e *End) Await(ctx context.Context, flight *Flight) error {
 func (g *Gate) Admit() {
 	for _, l := range g.Lanes {
 		for _, f := range l.fresh {
-			l.Said++
-			f.Number = l.Said
-			g.Names.name(f)
+			l.pair.lane(l.Dir).Said++
+			f.Number = l.pair.lane(l.Dir).Said
+			if f.Exchange != nil {
+				g.admitHTTP(f)
+				if l.Exchange != nil { // the order of a stream
+					l.Waiting = append(l.Waiting, f)
+					continue
+				}
+			} else {
+				g.Names.name(f)
+			}
 			at, _ := slices.BinarySearchFunc(l.Waiting, f, func(a, b *Flight) int {
 				return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Name, b.Name))
 			})
@@ -268,6 +330,7 @@ func (g *Gate) Admit() {
 		}
 		l.fresh = l.fresh[:0]
 	}
+	g.admitExchanges()
 }
 
 // withdraw takes a frame back, and reports whether the frame was there.
@@ -286,8 +349,8 @@ func (g *Gate) withdraw(lane *Lane, flight *Flight) bool {
 	} else {
 		return false
 	}
-	if g.options.Rules != nil {
-		g.options.Rules.Withdraw(flight.Dir, flight.said.Parsed)
+	if lane.pair.rules != nil {
+		lane.pair.rules.Withdraw(flight.Dir, flight.said.Parsed)
 	}
 	g.Poke()
 	return true
@@ -346,7 +409,13 @@ func (g *Gate) Shutdown() {
 		l.unacked = nil
 		l.refuse()
 		l.wake(transport.ErrClosed)
-		g.End(l.Dir).close()
+	}
+	for _, p := range g.Pairs {
+		p.Ends[0].close()
+		p.Ends[1].close()
+	}
+	for _, x := range g.Exchanges {
+		x.shutdown()
 	}
 	for len(g.points) > 0 {
 		g.reach(g.points[0])
@@ -354,15 +423,17 @@ func (g *Gate) Shutdown() {
 	g.Unlock()
 }
 
-// Lane is one direction.
+// Lane is one direction of a pair, or the response of an HTTP exchange.
 type Lane struct {
-	Dir     transport.Direction
-	Cap     int
-	Said    int       // offered and named frames
-	Waiting []*Flight // in their writers' hands; by round of the offer, then by name
-	Queue   []*Flight // taken, not given
-	Last    *Flight   // the last given frame
-	EOF     int       // the step that told the reader of the end; 0 before
+	Dir      transport.Direction
+	Exchange *Exchange // of a response, or nil
+	Back     *Lane     // the other direction
+	Cap      int
+	Said     int       // offered and named frames; of the direction, also in the responses
+	Waiting  []*Flight // in their writers' hands; by round of the offer, then by name
+	Queue    []*Flight // taken, not given
+	Last     *Flight   // the last given frame
+	EOF      int       // the step that told the reader of the end; 0 before
 
 	Ended    bool // the sender has closed
 	Halved   bool // the sender closed this direction alone
@@ -377,7 +448,9 @@ type Lane struct {
 	Idle string
 	Read bool
 
-	stream  bool      // the sender writes bytes: frames are taken in the order of their offers
+	stream  bool // the sender writes bytes: frames are taken in the order of their offers
+	pair    *Pair
+	served  bool      // over HTTP: each frame gets a handler of its own
 	turn    int       // in the recorded order, of a recorded sender's next frame
 	fresh   []*Flight // offered since the engine last looked; not named
 	unacked []*Flight // taken, their Write has not returned
@@ -391,17 +464,19 @@ func lineage(goroutine stacks.Goroutine) Lineage { return Lineage{goroutine.ID, 
 
 // Flight is a frame on its way.
 type Flight struct {
-	Name    string
-	Dir     transport.Direction
-	Frame   transport.Frame
-	Op      string        // the operation in the writer's context, or ""
-	Ping    bool          // keepalive: a ping or the response to a ping
-	Round   int           // of the offer
-	Number  int           // in its direction, from 1
-	Answers *Call         // the request of its first response
-	Offered time.Duration // since the run began
-	Taken   int           // the step of its take; 0 before
-	Given   int           // the step of its give; 0 before
+	Name     string
+	Dir      transport.Direction
+	Lane     *Lane
+	Exchange *Exchange // over HTTP, or nil
+	Frame    transport.Frame
+	Op       string        // the operation in the writer's context, or ""
+	Ping     bool          // keepalive: a ping or the response to a ping
+	Round    int           // of the offer
+	Number   int           // in its direction, from 1
+	Answers  *Call         // the request of its first response
+	Offered  time.Duration // since the run began
+	Taken    int           // the step of its take; 0 before
+	Given    int           // the step of its give; 0 before
 
 	// In a traced gate: the writer's goroutine and calls.
 	Writer Lineage
@@ -423,11 +498,41 @@ type reader struct {
 
 type received struct {
 	frame transport.Frame
+	part  *piece // of a response, or nil
 	err   error
 }
 
-// Readers is how many Reads wait.
-func (l *Lane) Readers() int { return len(l.readers) }
+// lane returns the pair's lane of a direction, not the response of an exchange.
+func (p *Pair) lane(dir transport.Direction) *Lane { return p.Ends[dir-transport.ClientToServer].Out }
+
+// Receiver names the end that reads the lane: client, server, client 2.
+func (l *Lane) Receiver() string { return l.end(l.Dir.Receiver()) }
+
+// Sender names the end that writes into the lane.
+func (l *Lane) Sender() string { return l.end(l.Dir.Sender()) }
+
+func (l *Lane) end(role string) string {
+	if l.pair == nil || l.pair.Number == 1 || role == transport.ClientToServer.Receiver() {
+		return role
+	}
+	return role + " " + strconv.Itoa(l.pair.Number)
+}
+
+// String names the lane: c2s, or s2c of POST ping#1.
+func (l *Lane) String() string {
+	if l.Exchange != nil {
+		return l.Dir.String() + " of " + l.Exchange.Name
+	}
+	return l.Dir.String() + l.pair.of()
+}
+
+// Readers is how many Reads wait. A server of HTTP always reads.
+func (l *Lane) Readers() int {
+	if l.served {
+		return 1
+	}
+	return len(l.readers)
+}
 
 // Next returns the goroutine that the next frame will be given to.
 func (l *Lane) Next() Lineage {
@@ -446,6 +551,14 @@ func (l *Lane) Where(flight *Flight) string {
 		return fmt.Sprintf("queued in %v, number %d of %d", l.Dir, i+1, len(l.Queue))
 	}
 	if slices.Contains(l.Waiting, flight) {
+		switch {
+		case l.Exchange != nil && len(l.readers) > 0:
+			return fmt.Sprintf("on its way in the response to %s", l.Exchange.Name)
+		case l.Exchange != nil:
+			return fmt.Sprintf("in the response to %s, which nobody reads", l.Exchange.Name)
+		case l.served:
+			return "on its way to the server"
+		}
 		full := "is closed"
 		if l.Cap == 0 {
 			full = "has no waiting reader"
@@ -463,7 +576,9 @@ func (l *Lane) Where(flight *Flight) string {
 // refuse ends the writers whose frames were not taken.
 func (l *Lane) refuse() {
 	for _, f := range slices.Concat(l.fresh, l.Waiting) {
-		f.done <- transport.ErrClosed
+		if f.done != nil {
+			f.done <- transport.ErrClosed
+		}
 	}
 	l.fresh = nil
 	l.Waiting = nil

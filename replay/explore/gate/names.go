@@ -20,9 +20,13 @@ import (
 type Namer struct {
 	Calls  []*Call // all requests, by offer
 	seen   map[occurrence]int
-	index  timeline.Index[mcp.Key, *Call]
+	pairs  map[*Pair]*callIndex // each pair has ids of its own
+	index  *callIndex           // of the frame that is being named
+	of     string               // the pair of the frame, in words
 	parser *Parser
 }
+
+type callIndex = timeline.Index[mcp.Key, *Call]
 
 // occurrence is a name in a direction.
 type occurrence struct {
@@ -41,6 +45,13 @@ type Call struct {
 	Cancellation *Flight
 
 	id json.RawMessage
+}
+
+// Abandoned reports whether the sender of a request over HTTP does not wait for a response any
+// more: it has left the response, was cut off, or has ended the session.
+func (c *Call) Abandoned() bool {
+	x := c.Request.Exchange
+	return x != nil && (x.pair.ended || x.left)
 }
 
 // Open reports whether nobody has read a response.
@@ -82,7 +93,7 @@ func NewNamer(parser *Parser) *Namer {
 	if parser == nil {
 		parser = &Parser{}
 	}
-	return &Namer{parser: parser, seen: map[occurrence]int{}, index: timeline.NewIndex[mcp.Key, *Call](timeline.All)}
+	return &Namer{parser: parser, seen: map[occurrence]int{}, pairs: map[*Pair]*callIndex{}}
 }
 
 // Name returns the content name of the next frame.
@@ -95,6 +106,7 @@ func (n *Namer) Name(dir transport.Direction, frame transport.Frame) string {
 // name names the frame of a flight, and remembers its requests.
 func (n *Namer) name(flight *Flight) {
 	flight.said = n.parser.parse(flight.Frame)
+	n.choose(flight.Lane)
 	messages := flight.said.Messages
 	switch {
 	case messages == nil && flight.shared():
@@ -111,6 +123,21 @@ func (n *Namer) name(flight *Flight) {
 		flight.Name = n.count(flight.Dir, "batch ["+strings.Join(parts, ", ")+"]")
 	}
 	flight.hash = hashOf(flight.Name)
+}
+
+// choose goes on to the pair of a lane, which may be nil.
+func (n *Namer) choose(lane *Lane) {
+	var pair *Pair
+	if lane != nil {
+		pair = lane.pair
+	}
+	n.of = pair.of()
+	n.index = n.pairs[pair]
+	if n.index == nil {
+		index := timeline.NewIndex[mcp.Key, *Call](timeline.All)
+		n.index = &index
+		n.pairs[pair] = n.index
+	}
 }
 
 // message names message number i of the frame.
@@ -152,9 +179,11 @@ func (n *Namer) response(flight *Flight, message *transport.Message) string {
 	}
 	name := "response to " + c.Name
 	if !first {
-		return n.count(flight.Dir, "another "+name)
+		name = n.count(flight.Dir, "another "+name)
 	}
-	c.Response = flight
+	if first || flight.Exchange != nil && c.Response == nil { // the first was lost with its stream
+		c.Response = flight
+	}
 	return name
 }
 
@@ -184,6 +213,9 @@ func (n *Namer) notification(flight *Flight, message *transport.Message, about s
 
 // count adds the occurrence number of a name.
 func (n *Namer) count(dir transport.Direction, name string) string {
+	if n.of != "" && dir != transport.NoDirection && !strings.Contains(name, n.of) {
+		name += n.of
+	}
 	k := occurrence{dir, name}
 	n.seen[k]++
 	return name + "#" + strconv.Itoa(n.seen[k])

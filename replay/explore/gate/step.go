@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
@@ -39,11 +40,24 @@ const (
 	// Time lets time pass, while other steps are enabled, until a timer makes a peer use the
 	// gate. It comes last, and eager never chooses it.
 	Time
+	// Arrive calls the handler of an HTTP request without a frame. The request of a frame arrives
+	// in a Take.
+	Arrive
+	// Head lets RoundTrip return the head of a response that begins without a frame. Eager prefers
+	// Head and Part after Give.
+	Head
+	// Part hands an event without a frame to the reader of a response.
+	Part
+	// Leave tells a handler that the client has given the exchange up, or was cut off.
+	Leave
+	// Cut breaks the connection of a response that can be resumed. Eager chooses it last.
+	Cut
 )
 
 // String returns the kind's word in a content name.
 func (k Kind) String() string {
-	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent", "half-close", "reach", "time"}[k]
+	return [...]string{"none", "start", "ack", "give", "take", "eof", "close", "relent", "half-close", "reach", "time",
+		"arrive", "head", "part", "leave", "cut"}[k]
 }
 
 // Step is an enabled step: it may be released now. The name is its content, without id,
@@ -61,8 +75,10 @@ type Step struct {
 	// Do performs a Start or Relent, which are not steps of the gate.
 	Do func()
 
-	hash  uint64 // of What, or 0
-	point *point
+	hash     uint64 // of What, or 0
+	point    *point
+	exchange *Exchange
+	lane     *Lane // of an EOF, a close or a half-close
 }
 
 // TimeStep is the Time step in which the nth timer may fire, from 1.
@@ -94,8 +110,12 @@ func (s Step) WhatHash() uint64 {
 // Class numbers the pair of kind and direction.
 func (s Step) Class() int { return int(s.Kind)*3 + int(s.Dir) }
 
-// Classes is above every class but that of Time, which no strategy ranks among the others.
-const Classes = (int(Reach) + 1) * 3
+// Classes is above every class, PipeClasses above the classes without HTTP and without Time, which
+// no strategy ranks among the others.
+const (
+	Classes     = (int(Cut) + 1) * 3
+	PipeClasses = (int(Reach) + 1) * 3
+)
 
 // hashOf is FNV-1a: small, fixed for ever, as tokens depend on it.
 func hashOf(s string) uint64 {
@@ -142,28 +162,43 @@ func (g *Gate) Steps(steps []Step) []Step {
 			steps = append(steps, l.Queue[0].step(Give))
 		}
 	}
+	steps = g.exchangeSteps(steps, Head, Part)
 	steps = g.takes(g.takes(steps, false), true)
+	steps = g.exchangeSteps(steps, Arrive, EOF)
 	for _, l := range g.Lanes {
 		if l.Ended && len(l.Queue) == 0 && l.heard() {
-			steps = append(steps, Step{Kind: EOF, Dir: l.Dir})
+			steps = append(steps, l.step(EOF))
 		}
 	}
-	for _, e := range g.Ends {
-		if e.In.Leaving && !e.closed {
-			steps = append(steps, Step{Kind: Close, Dir: e.Out.Dir})
-		}
-		if e.Out.Ending && !e.Out.Ended && !e.In.Leaving { // a close covers it
-			steps = append(steps, Step{Kind: HalfClose, Dir: e.Out.Dir})
+	for _, p := range g.Pairs {
+		for _, e := range p.Ends {
+			if e.In.Leaving && !e.closed {
+				steps = append(steps, e.Out.step(Close))
+			}
+			if e.Out.Ending && !e.Out.Ended && !e.In.Leaving { // a close covers it
+				steps = append(steps, e.Out.step(HalfClose))
+			}
 		}
 	}
-	return steps
+	return g.exchangeSteps(steps, Leave, Cut)
+}
+
+// step is a step of the lane without a frame. It is not of the first pair if it has a name.
+func (l *Lane) step(kind Kind) Step {
+	return Step{Kind: kind, Dir: l.Dir, What: strings.TrimPrefix(l.pair.of(), " "), lane: l}
 }
 
 // takes appends the take steps: of frames before their place in the recorded order, which
 // eager leaves to the last, or of the other frames.
 func (g *Gate) takes(steps []Step, early bool) []Step {
 	for _, l := range g.Lanes {
-		room := l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard() // at capacity 0 a reader must be there
+		if l.Exchange != nil {
+			if next := l.Exchange.next(); next != nil && next.kind == Take && !early {
+				steps = append(steps, next.flight.step(Take))
+			}
+			continue
+		}
+		room := l.served || l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard() // at capacity 0 a reader must be there
 		if !room || l.Ending || l.Deafened {
 			continue
 		}
@@ -182,12 +217,12 @@ func (l *Lane) first(flight *Flight) bool {
 }
 
 func (f *Flight) step(kind Kind) Step {
-	return Step{Kind: kind, Dir: f.Dir, What: f.Name, hash: f.hash, Flight: f}
+	return Step{Kind: kind, Dir: f.Dir, What: f.Name, hash: f.hash, Flight: f, exchange: f.Exchange}
 }
 
 // Gives reports whether releasing the step hands its frame to a reader.
 func (g *Gate) Gives(step Step) bool {
-	return step.Kind == Give || step.Kind == Take && g.Lane(step.Dir).Cap == 0
+	return step.Kind == Give || step.Kind == Take && (step.Flight.Lane.Cap == 0 || step.Flight.Exchange != nil)
 }
 
 // Release performs a step of the gate.
@@ -196,7 +231,14 @@ func (g *Gate) Release(step Step) {
 		g.reach(step.point)
 		return
 	}
-	l := g.Lane(step.Dir)
+	if x := step.exchange; x != nil {
+		x.release(step.Kind)
+		return
+	}
+	l := step.lane
+	if step.Flight != nil {
+		l = step.Flight.Lane
+	}
 	switch step.Kind {
 	case Ack:
 		l.ack(step.Flight)
@@ -209,7 +251,7 @@ func (g *Gate) Release(step Step) {
 		l.readers[0].got <- received{err: io.EOF}
 		l.readers = l.readers[1:]
 	case Close:
-		g.End(step.Dir).close()
+		l.pair.Ends[step.Dir-transport.ClientToServer].close()
 	case HalfClose:
 		l.Ended = true
 		l.Halved = true
@@ -223,14 +265,10 @@ func (g *Gate) take(lane *Lane, flight *Flight) {
 	lane.Waiting = slices.Delete(lane.Waiting, i, i+1)
 	lane.unacked = append(lane.unacked, flight)
 	lane.Queue = append(lane.Queue, flight)
-	if g.options.Rules != nil {
-		for _, v := range g.options.Rules.Send(flight.Dir, flight.said.Parsed, flight.known) {
-			g.Breaches = append(g.Breaches, Breach{v, flight.Dir.String() + " " + flight.Name, flight.Taken, codeOf(flight.Wrote)})
-		}
-		if v := flight.garbled(); v != nil {
-			g.Breaches = append(g.Breaches, Breach{*v, flight.Dir.String() + " " + flight.Name, flight.Taken, codeOf(flight.Wrote)})
-			g.Garbled = true
-		}
+	g.send(flight, flight.Taken)
+	if v := flight.garbled(); v != nil && lane.pair.rules != nil {
+		g.Breaches = append(g.Breaches, Breach{*v, flight.Dir.String() + " " + flight.Name, flight.Taken, codeOf(flight.Wrote)})
+		g.Garbled = true
 	}
 	if lane.Cap == 0 { // hand to hand
 		g.give(lane)
@@ -240,9 +278,26 @@ func (g *Gate) take(lane *Lane, flight *Flight) {
 	}
 }
 
+// send judges a frame that goes onto the wire.
+func (g *Gate) send(f *Flight, step int) {
+	rules := f.Lane.pair.rules
+	if rules == nil {
+		return
+	}
+	for _, v := range rules.Send(f.Dir, f.said.Parsed, f.known) {
+		// Another exchange of HTTP has an order of its own.
+		if f.Exchange == nil || !v.OneSender() {
+			g.Breaches = append(g.Breaches, Breach{v, f.Dir.String() + " " + f.Name, step, codeOf(f.Wrote)})
+		}
+	}
+}
+
 // codeOf lists where bytes were written, the innermost function first.
 func codeOf(wrote []stacks.Call) (list []string) {
 	for _, call := range slices.Backward(wrote[:max(len(wrote)-1, 0)]) { // the last is the look itself
+		if strings.HasPrefix(path.Base(call.Function), "gate.(*") {
+			continue
+		}
 		list = append(list, path.Base(call.Function)+" "+call.Line)
 	}
 	return list
@@ -252,13 +307,18 @@ func codeOf(wrote []stacks.Call) (list []string) {
 func (g *Gate) give(lane *Lane) {
 	f := lane.Queue[0]
 	lane.Queue = lane.Queue[1:]
-	f.Given = g.Round
-	lane.Last = f
 	lane.Before = lane.Holder
 	lane.Holder = lane.readers[0].goroutine
 	lane.readers[0].got <- received{frame: f.Frame}
 	lane.readers = lane.readers[1:]
-	if g.options.Rules != nil {
-		g.options.Rules.Give(lane.Dir, lane.Last.said.Parsed)
+	g.given(f)
+}
+
+// given notes that a reader has a frame.
+func (g *Gate) given(f *Flight) {
+	f.Given = g.Round
+	f.Lane.Last = f
+	if rules := f.Lane.pair.rules; rules != nil {
+		rules.Give(f.Dir, f.said.Parsed)
 	}
 }

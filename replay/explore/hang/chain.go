@@ -69,7 +69,7 @@ func (k *chain) call(call *gate.Call) {
 	if call.Response != nil {
 		f = call.Response
 	}
-	l := k.Gate.Lane(f.Dir)
+	l := f.Lane
 	if f.Given == 0 {
 		if k.link(call, fmt.Sprintf("%s is %s", f.Name, l.Where(f))) {
 			k.reader(l)
@@ -77,7 +77,7 @@ func (k *chain) call(call *gate.Call) {
 		return
 	}
 	owes := "the " + f.Dir.Receiver() + " owes the response to " + call.Name
-	back := k.Gate.Lane(f.Dir.Reverse())
+	back := f.Lane.Back
 	switch inner, write := k.askedSince(back, f.Given), k.offeredSince(back, f.Given); {
 	case l.Deafened:
 		k.link(call, owes+", and has closed")
@@ -125,7 +125,7 @@ func (k *chain) debt(call *gate.Call, owes string, dir transport.Direction) {
 	worker := k.all.Place(k.worker(call))
 	closing := k.closing(dir)
 	switch {
-	case slices.Contains(k.parts, any(k.Gate.Lane(dir))):
+	case slices.Contains(k.parts, any(call.Request.Lane.Back)):
 		k.link(call, owes+", which only the "+dir.Receiver()+"'s reader can read")
 		k.cyclic = true
 	case worker.At != "":
@@ -135,7 +135,7 @@ func (k *chain) debt(call *gate.Call, owes string, dir transport.Direction) {
 		if k.link(call, owes+", and "+closing.String()) {
 			k.throughClose(call, closing)
 		}
-	case k.nested && k.Gate.Lane(dir.Reverse()).Readers() > 0:
+	case k.nested && call.Request.Lane.Readers() > 0:
 		k.link(call, owes+": the "+dir.Sender()+"'s reader is back at its Read, and nobody answers")
 		k.ends = "and is back at its Read: it does not answer"
 	default:
@@ -180,7 +180,7 @@ func (k *chain) reader(lane *gate.Lane) {
 		return
 	}
 	holds := who + " holds " + lane.Last.Name
-	back := k.Gate.Lane(lane.Dir.Reverse())
+	back := lane.Back
 	self := slices.IndexFunc(k.parts, func(part any) bool { // an operation on the way here that is the reader
 		op, ok := part.(*Operation)
 		return ok && !k.blind && lane.Holder.ID != 0 && lane.Holder.ID == op.Goroutine

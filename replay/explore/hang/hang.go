@@ -66,13 +66,13 @@ type Diagnosis struct {
 // by the stacks too.
 type diagnosis struct {
 	Scene
-	all     stacks.Dump     // of a traced run, at the hang
-	blind   bool            // frames alone are judged
-	alone   bool            // a single end is live
-	awaited map[string]bool // names of the unreturned operations
-	quit    [2]bool         // by lane: the goroutine that was given the last frame has ended
-	closers []closer        // the one that has been closing for longest comes first
-	pool    *pool           // or nil
+	all     stacks.Dump         // of a traced run, at the hang
+	blind   bool                // frames alone are judged
+	alone   bool                // a single end is live
+	awaited map[string]bool     // names of the unreturned operations
+	quit    map[*gate.Lane]bool // the goroutine that was given the last frame has ended
+	closers []closer            // the one that has been closing for longest comes first
+	pool    *pool               // or nil
 
 	waits []Wait
 	chain *chain
@@ -95,11 +95,11 @@ func Diagnose(scene Scene) Diagnosis {
 	if scene.Tracer != nil {
 		d.all = stacks.Take()
 	}
-	for i := range d.quit {
+	d.quit = map[*gate.Lane]bool{}
+	for _, l := range scene.Gate.Lanes {
 		// Where an end reads every frame on a goroutine of its own, each may end.
-		l := scene.Gate.Lanes[i]
 		own := l.Before.Parent != 0 && l.Before.Parent == l.Holder.Parent && l.Before.ID != l.Holder.ID
-		d.quit[i] = len(d.all) > 0 && l.Holder.ID != 0 && d.all.Find(l.Holder.ID).Text == "" && !own
+		d.quit[l] = len(d.all) > 0 && l.Holder.ID != 0 && d.all.Find(l.Holder.ID).Text == "" && !own
 	}
 	if len(d.all) > 0 {
 		d.closers = scene.Tracer.closersIn(d.all, scene.Steps)
@@ -167,9 +167,11 @@ func (d *diagnosis) explain() (category, why string) {
 	if d.Scene.Category != "" {
 		return d.Scene.Category, d.Scene.Why
 	}
-	if c2s, s2c := d.Gate.Lanes[0], d.Gate.Lanes[1]; c2s.Blocked() && s2c.Blocked() {
-		return replay.HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the client writes %s, the server writes %s",
-			c2s.Waiting[0].Name, s2c.Waiting[0].Name)
+	for _, pair := range d.Gate.Pairs {
+		if c2s, s2c := pair.Ends[0].Out, pair.Ends[1].Out; c2s.Blocked() && s2c.Blocked() {
+			return replay.HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the %s writes %s, the %s writes %s",
+				c2s.Sender(), c2s.Waiting[0].Name, s2c.Sender(), s2c.Waiting[0].Name)
+		}
 	}
 	if d.pool != nil && slices.Contains(calls, d.pool.next) {
 		return replay.Pool, d.pool.String()
@@ -387,7 +389,7 @@ func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wa
 	if call.Response != nil {
 		f = call.Response
 	}
-	l := d.Gate.Lane(f.Dir)
+	l := f.Lane
 	if f.Given == 0 {
 		return behind(l), Wait{Who: f.Name, Why: l.Where(f)}, d.behindWhy(l, who, f.Name)
 	}
@@ -398,7 +400,7 @@ func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wa
 			return replay.Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
 		}
 	}
-	if back := d.Gate.Lane(f.Dir.Reverse()); back.Blocked() && back.Last != nil {
+	if back := f.Lane.Back; back.Blocked() && back.Last != nil {
 		return replay.Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", d.away(back), back.Waiting[0].Name, w.Who)
 	}
 	then := "has not answered it, and nothing is on its way to it"
@@ -414,7 +416,7 @@ func (d *diagnosis) debtWait(call *gate.Call) Wait {
 	f := call.Request
 	w := Wait{Who: "response to " + call.Name}
 	w.Why = fmt.Sprintf("not sent: the %s read the request at step %d", f.Dir.Receiver(), f.Given)
-	if inner := d.askedSince(d.Gate.Lane(f.Dir.Reverse()), f.Given); inner != nil {
+	if inner := d.askedSince(f.Lane.Back, f.Given); inner != nil {
 		w.Why += "; it has asked " + inner.Name + " since"
 		w.BlockedAt = d.asker(inner)
 	}
@@ -478,12 +480,12 @@ func (d *diagnosis) away(l *gate.Lane) string {
 
 // hasEnded reports whether the goroutine that was given the last frame of the lane has
 // ended.
-func (d *diagnosis) hasEnded(lane *gate.Lane) bool { return d.quit[lane.Dir-transport.ClientToServer] }
+func (d *diagnosis) hasEnded(lane *gate.Lane) bool { return d.quit[lane] }
 
 // readerWait says which frame an absent reader holds and, in a traced run, where the reader
 // is blocked.
 func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
-	w := Wait{Who: fmt.Sprintf("%s reader (%v)", l.Dir.Receiver(), l.Dir)}
+	w := Wait{Who: fmt.Sprintf("%s reader (%v)", l.Receiver(), l)}
 	switch {
 	case l.Readers() > 0 || l.Deafened || l.Read:
 		return w, false

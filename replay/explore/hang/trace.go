@@ -155,7 +155,7 @@ func (t *Tracer) BeforeGive(step gate.Step) {
 	if f.Answers == nil && t.Live(step.Dir.Reverse()) {
 		t.handed = f
 	}
-	lane := t.Gate.Lane(step.Dir)
+	lane := f.Lane
 	asks := isRequest(f)
 	last := t.pickups[lane.Last]
 	if !asks && f.Answers == nil && last == nil {

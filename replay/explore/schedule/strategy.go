@@ -153,8 +153,12 @@ func pct(seed uint64, run, length int) Chooser {
 	const depth = 3 // orders that a bug may need at most
 	r := dice(seed, run)
 	var priority [gate.Classes]int
-	for i, p := range r.Perm(gate.Classes) {
-		priority[i] = p
+	for i, p := range r.Perm(gate.PipeClasses) {
+		priority[i] = 2 * p
+	}
+	other := dice(gate.Scramble(seed), run)
+	for i := gate.PipeClasses; i < gate.Classes; i++ {
+		priority[i] = 1 + 2*other.IntN(gate.PipeClasses)
 	}
 	var drops [depth - 1]int
 	for i := range drops {

@@ -136,6 +136,9 @@ func (t *Touching) of(step gate.Step) reach {
 	if t.shared {
 		return anything
 	}
+	if step.Flight != nil && step.Flight.Exchange != nil {
+		return anything
+	}
 	switch step.Kind {
 	case gate.Ack:
 		return senderEnd(step.Dir)

@@ -1,0 +1,435 @@
+package gate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/explore/stacks"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// Exchange is an HTTP request and its response. It moves through these steps:
+//
+//	arrive  the handler is called              the take of the request's frame, or Arrive
+//	head    RoundTrip returns                  Head, or the take of a body that is a frame
+//	event   an event reaches the body's reader a take or, without a frame, a Part
+//	end     the body ends                      EOF; a response that comes whole ends with its head
+//	leave   the request's context ends         Leave, after the client gave up or was cut off
+//	cut     the body breaks off                Cut
+//
+// A response keeps what its handler wrote until the reader takes it, in order. The handler waits
+// in Write and Flush while more than the capacity of the lane is kept. A capacity without a limit
+// is like the buffers of a socket.
+type Exchange struct {
+	Name   string // such as POST tools/call "x"#1, or GET#1
+	Stream uint64 // from 1, over all pairs
+	Lane   *Lane  // of the response
+
+	gate    *Gate
+	pair    *Pair
+	request *http.Request // as the handler gets it
+	body    []byte
+	frame   *Flight // of the request, or nil
+	round   int     // of the offer
+	resumes string  // the event id after which the stream goes on, or ""
+	end     context.CancelFunc
+
+	// The handler's side.
+	arrived  bool
+	returned bool
+	header   http.Header // the handler's
+	status   int         // 0 before WriteHeader
+	held     bytes.Buffer
+	scanner  streamable.EventScanner
+	long     []byte // of an event that comes in pieces
+	prefix   []byte // comments, which reach the reader with the next part
+	parked   []chan struct{}
+
+	// On the way, and the client's side.
+	sent  http.Header // as the head took it; nil before
+	parts []*piece
+	err   error  // how the body ended; nil before
+	begun bool   // the client has the head
+	last  string // id of the last event that the reader took
+	left  bool   // the client gave up or was cut off
+	told  bool   // the handler knows
+}
+
+// piece is a part of a response that reaches the reader in one step.
+type piece struct {
+	kind   Kind    // Head, Take, Part or EOF
+	flight *Flight // of a Take
+	head   bool    // with the status and the headers
+	bytes  []byte
+	ends   bool // the body ends here
+	id     string
+}
+
+var (
+	errClientGone = errors.New("write: the client has closed the connection")
+	errReturned   = errors.New("write: the handler has returned")
+)
+
+// Handle sets the server's handler of HTTP.
+func (g *Gate) Handle(handler http.Handler) { g.handler = handler }
+
+// admitHTTP names a frame of HTTP and judges it: what its sender knew when it was written
+// counts, and frames of different exchanges have no order on the way.
+func (g *Gate) admitHTTP(f *Flight) {
+	x := f.Exchange
+	if f == x.frame {
+		g.number(x)
+		f.Frame.Stream = x.Stream
+	}
+	g.Names.name(f)
+	if f == x.frame {
+		x.Name = x.request.Method + " " + f.Name
+		g.place(x)
+	}
+	g.send(f, g.Round)
+}
+
+// number numbers an exchange.
+func (g *Gate) number(x *Exchange) { x.Stream = uint64(len(g.Exchanges) + 1) }
+
+// place puts a named exchange among the exchanges: by round of the offer, then by name. Which
+// goroutine ran first must not show.
+func (g *Gate) place(x *Exchange) {
+	at, _ := slices.BinarySearchFunc(g.Exchanges, x, func(a, b *Exchange) int {
+		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.Name, b.Name))
+	})
+	g.Exchanges = slices.Insert(g.Exchanges, at, x)
+	g.Lanes = slices.Insert(g.Lanes, 2*len(g.Pairs)+at, x.Lane)
+}
+
+// admitExchanges names the new requests without a frame.
+func (g *Gate) admitExchanges() {
+	fresh := g.asked
+	g.asked = nil
+	slices.SortStableFunc(fresh, func(a, b *Exchange) int { return cmp.Compare(a.subject(), b.subject()) })
+	for _, x := range fresh {
+		g.number(x)
+		g.Names.choose(x.Lane)
+		x.Name = g.Names.count(transport.ClientToServer, x.subject())
+		g.place(x)
+	}
+}
+
+// subject is the name of a request without a frame, before its number.
+func (x *Exchange) subject() string {
+	if x.resumes == "" {
+		return x.request.Method
+	}
+	resumed := x.pair.ids[x.resumes]
+	if resumed == nil {
+		return x.request.Method + " after an unknown event"
+	}
+	return x.request.Method + " (resumes " + resumed.root().Name + ")"
+}
+
+// root is the exchange with which a stream began.
+func (x *Exchange) root() *Exchange {
+	for x.resumes != "" && x.pair.ids[x.resumes] != nil && x.pair.ids[x.resumes] != x {
+		x = x.pair.ids[x.resumes]
+	}
+	return x
+}
+
+// exchangeSteps appends the enabled steps of these kinds, by exchange.
+func (g *Gate) exchangeSteps(steps []Step, kinds ...Kind) []Step {
+	for _, kind := range kinds {
+		for _, x := range g.Exchanges {
+			if x.enabled(kind) {
+				dir := transport.ClientToServer
+				if kind == Head || kind == Part || kind == EOF {
+					dir = transport.ServerToClient
+				}
+				steps = append(steps, Step{Kind: kind, Dir: dir, What: x.Name, exchange: x})
+			}
+		}
+	}
+	return steps
+}
+
+func (x *Exchange) enabled(kind Kind) bool {
+	switch kind {
+	case Arrive:
+		return !x.arrived && !x.left && x.frame == nil
+	case Leave:
+		return x.arrived && x.left && !x.told && !x.returned
+	case Cut:
+		return x.gate.cuts > 0 && x.Resumable() && x.err == nil && !x.left
+	}
+	next := x.next()
+	return next != nil && next.kind == kind
+}
+
+// next returns the part that the reader takes next, or nil if there is none or nobody reads.
+func (x *Exchange) next() *piece {
+	if len(x.parts) == 0 || len(x.Lane.readers) == 0 {
+		return nil
+	}
+	return x.parts[0]
+}
+
+// Resumable reports whether the client has the head and can go on after the last event that it
+// has read.
+func (x *Exchange) Resumable() bool { return x.last != "" || x.resumes != "" && x.begun }
+
+// Over reports whether nothing can come of the exchange any more: the body has ended, or the
+// client has left.
+func (x *Exchange) Over() bool { return x.err != nil || x.left }
+
+// release performs a step of the exchange. The gate is locked.
+func (x *Exchange) release(kind Kind) {
+	switch {
+	case kind == Arrive:
+		x.arrive()
+	case kind == Take && x.frame != nil && !x.arrived:
+		l := x.frame.Lane
+		l.Waiting = slices.Delete(l.Waiting, slices.Index(l.Waiting, x.frame), slices.Index(l.Waiting, x.frame)+1)
+		x.frame.Taken = x.gate.Round
+		x.gate.given(x.frame)
+		x.arrive()
+	case kind == Leave:
+		x.told = true
+		x.end()
+		x.unpark()
+	case kind == Cut:
+		x.gate.cuts--
+		x.leave(io.ErrUnexpectedEOF)
+	default:
+		x.deliver()
+	}
+}
+
+func (x *Exchange) arrive() {
+	x.arrived = true
+	if x.request.Method == http.MethodDelete {
+		x.pair.ended = true
+	}
+	x.gate.options.Go(x.serve)
+}
+
+// deliver hands the next part to the reader.
+func (x *Exchange) deliver() {
+	p := x.parts[0]
+	x.parts = x.parts[1:]
+	l := x.Lane
+	l.Before = l.Holder
+	l.Holder = l.readers[0].goroutine
+	if p.flight != nil {
+		l.Waiting = slices.Delete(l.Waiting, 0, 1)
+		p.flight.Taken = x.gate.Round
+		x.gate.given(p.flight)
+	}
+	x.begun = true
+	if p.id != "" {
+		x.last = p.id
+		if x.pair.ids[p.id] == nil {
+			x.pair.ids[p.id] = x
+		}
+	}
+	if p.ends {
+		l.EOF = x.gate.Round
+		x.over(io.EOF)
+	}
+	r := l.readers[0]
+	l.readers = l.readers[1:]
+	r.got <- received{part: p}
+	if x.fits() {
+		x.unpark()
+	}
+}
+
+// leave ends the client's side of the exchange. What was not read is lost.
+func (x *Exchange) leave(err error) {
+	if x.Over() {
+		return
+	}
+	x.left = true
+	x.over(err)
+	x.drop()
+	x.Lane.wake(err)
+	x.unpark()
+}
+
+// over notes that the body has ended.
+func (x *Exchange) over(err error) {
+	x.err = err
+	x.Lane.Deafened = true
+}
+
+// drop loses what is kept. A server may send it again on another stream.
+func (x *Exchange) drop() {
+	x.Lane.fresh = nil // seen by nobody
+	for _, f := range x.Lane.Waiting {
+		x.gate.lose(f)
+	}
+	x.Lane.Waiting = nil
+	x.parts = nil
+}
+
+// lose takes a named frame of HTTP out of the session.
+func (g *Gate) lose(f *Flight) {
+	for _, c := range g.Names.Calls {
+		if c.Response == f {
+			c.Response = nil
+		}
+		c.Cancelled = c.Cancelled || c.Request == f
+	}
+	if rules := f.Lane.pair.rules; rules != nil {
+		rules.Refuse(f.Dir, f.said.Parsed.Keys())
+	}
+	g.Recall = true
+}
+
+// withdraw takes the request back, if it has not arrived.
+func (x *Exchange) withdraw() {
+	g := x.gate
+	x.left = true
+	x.over(context.Canceled)
+	g.asked = slices.DeleteFunc(g.asked, func(other *Exchange) bool { return other == x })
+	if x.frame != nil && g.withdraw(x.frame.Lane, x.frame) && x.Name != "" {
+		g.lose(x.frame) // it was judged when it was named
+	}
+}
+
+// fits reports whether the handler may go on writing.
+func (x *Exchange) fits() bool { return x.Lane.Cap < 0 || len(x.parts) <= x.Lane.Cap }
+
+func (x *Exchange) unpark() {
+	for _, p := range x.parked {
+		close(p)
+	}
+	x.parked = nil
+}
+
+// shutdown ends the exchange with the run.
+func (x *Exchange) shutdown() {
+	x.told = true
+	if x.err == nil {
+		x.leave(transport.ErrClosed)
+	}
+	x.end()
+	x.unpark()
+}
+
+// queue keeps a part for the reader. The gate is locked.
+func (x *Exchange) queue(p *piece) {
+	if x.sent == nil {
+		x.sent = x.header.Clone()
+		if x.sent == nil {
+			x.sent = http.Header{}
+		}
+		p.head = true
+	}
+	p.bytes = append(x.prefix, p.bytes...)
+	x.prefix = nil
+	if p.flight != nil {
+		p.flight.Exchange = x
+	}
+	x.parts = append(x.parts, p)
+	x.gate.use(x.pair.Ends[1])
+}
+
+// offer is a frame of the response as a part.
+func (x *Exchange) offer(data []byte) *piece {
+	f := x.gate.flight(x.Lane, transport.Frame{Bytes: bytes.Clone(data), Stream: x.Stream}, "")
+	if x.gate.options.Traced {
+		f.trace(stacks.Caller())
+	}
+	return &piece{kind: Take, flight: f}
+}
+
+// commit sends what the handler wrote so far; all of it, if the handler has returned.
+func (x *Exchange) commit() {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	if x.left { // the socket takes it, and nobody reads it
+		x.held.Reset()
+		return
+	}
+	if !isEventStream(x.header) {
+		x.commitWhole()
+		return
+	}
+	if x.sent == nil {
+		x.queue(&piece{kind: Head})
+	}
+	x.events(x.scanner.Scan(x.held.Bytes()))
+	x.held.Reset()
+	if !x.returned {
+		return
+	}
+	events, rest := x.scanner.End()
+	x.events(events)
+	x.queue(&piece{kind: EOF, bytes: rest, ends: true})
+}
+
+// commitWhole sends a body that is no event stream, at its end; only the head may go before.
+func (x *Exchange) commitWhole() {
+	if !x.returned {
+		if x.sent == nil {
+			x.queue(&piece{kind: Head})
+		}
+		return
+	}
+	body := bytes.Clone(x.held.Bytes())
+	x.held.Reset()
+	p := &piece{kind: Head}
+	if x.sent != nil {
+		p.kind = EOF
+	}
+	if _, err := (transport.Frame{Bytes: body}).Messages(); err == nil && len(body) > 0 {
+		p = x.offer(bytes.TrimSpace(body))
+	}
+	p.bytes = body
+	p.ends = true
+	x.queue(p)
+}
+
+// events queues the events of a stream.
+func (x *Exchange) events(list []streamable.StreamEvent) {
+	for _, e := range list {
+		x.long = append(x.long, e.Data...)
+		if e.More {
+			continue
+		}
+		raw := streamable.JoinEvent(e.Meta, x.long, false)
+		data := bytes.Clone(x.long)
+		x.long = x.long[:0]
+		id, bare := eventID(e.Meta)
+		p := &piece{kind: Part}
+		switch {
+		case len(data) > 0:
+			p = x.offer(data)
+		case bare: // a comment
+			x.prefix = append(x.prefix, raw...)
+			continue
+		}
+		p.bytes = raw
+		p.id = id
+		x.queue(p)
+	}
+}
+
+// eventID returns the id of an event. bare: the event has comments alone.
+func eventID(meta []byte) (id string, bare bool) {
+	bare = true
+	for line := range streamable.EventLines(meta) {
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		bare = bare && len(field) == 0
+		if string(field) == "id" {
+			id = string(bytes.TrimPrefix(value, []byte(" ")))
+		}
+	}
+	return id, bare && meta != nil
+}

@@ -1,0 +1,286 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/explore/stacks"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Web is a client's HTTP without a network: an http.RoundTripper whose requests go to the gate's
+// handler, step by step. See [Exchange].
+type Web struct {
+	gate *Gate
+	pair *Pair
+}
+
+// Web returns the HTTP of a pair.
+func (g *Gate) Web(pair *Pair) Web {
+	pair.lane(transport.ClientToServer).served = true
+	return Web{g, pair}
+}
+
+// RoundTrip implements http.RoundTripper. Like net/http it returns with the head of the response.
+// The context of the request, or closing the body, gives the exchange up.
+func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		read, err := io.ReadAll(req.Body)
+		_ = req.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		body = read
+	}
+	g := w.gate
+	x := &Exchange{gate: g, pair: w.pair, body: body, header: http.Header{}, resumes: req.Header.Get("Last-Event-ID")}
+	x.Lane = &Lane{Dir: transport.ServerToClient, Exchange: x, Cap: g.options.S2C, pair: w.pair}
+	x.Lane.Back = w.pair.lane(transport.ClientToServer)
+	ctx, end := context.WithCancel(g.Context(context.Background()))
+	x.end = end
+	x.request = req.Clone(ctx)
+	x.request.Body = io.NopCloser(bytes.NewReader(body))
+	x.request.RemoteAddr = "127.0.0.1:1"
+	x.request.RequestURI = req.URL.RequestURI()
+	if x.request.Host == "" {
+		x.request.Host = req.URL.Host
+	}
+	r := g.newReader()
+	g.Lock()
+	if err := req.Context().Err(); err != nil || g.shut {
+		g.Unlock()
+		end()
+		if err == nil {
+			err = transport.ErrClosed
+		}
+		return nil, err
+	}
+	x.round = g.Round
+	if len(body) > 0 {
+		x.frame = g.flight(w.pair.lane(transport.ClientToServer), transport.Frame{Bytes: body}, OperationOf(req.Context()))
+		x.frame.Exchange = x
+		if g.options.Traced {
+			x.frame.trace(stacks.Caller())
+		}
+	} else {
+		g.asked = append(g.asked, x)
+	}
+	x.Lane.readers = append(x.Lane.readers, r)
+	g.use(w.pair.Ends[0])
+	g.Unlock()
+	p, err := x.take(req.Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status: http.StatusText(x.status), StatusCode: x.status, Header: x.sent, Request: req,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+		Body: &responseBody{exchange: x, ctx: req.Context(), rest: p.bytes, ended: p.ends},
+	}, nil
+}
+
+func (g *Gate) newReader() *reader {
+	r := &reader{got: make(chan received, 1)}
+	if g.options.Traced {
+		r.goroutine = lineage(stacks.Caller())
+	}
+	return r
+}
+
+// take waits for the next part of a response.
+func (x *Exchange) take(ctx context.Context, r *reader) (*piece, error) {
+	select {
+	case got := <-r.got:
+		return got.part, got.err
+	case <-ctx.Done():
+	}
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	i := slices.Index(x.Lane.readers, r)
+	if i < 0 { // given in the meantime
+		got := <-r.got
+		return got.part, got.err
+	}
+	x.Lane.readers = slices.Delete(x.Lane.readers, i, i+1)
+	x.giveUp()
+	return nil, ctx.Err()
+}
+
+// giveUp is the client's end of an exchange.
+func (x *Exchange) giveUp() {
+	if x.arrived {
+		x.leave(context.Canceled)
+	} else if !x.Over() {
+		x.withdraw()
+	}
+	x.gate.Poke()
+}
+
+// responseBody is the body of a response, for one reader.
+type responseBody struct {
+	exchange *Exchange
+	ctx      context.Context // of the request
+	rest     []byte
+	ended    bool
+}
+
+func (b *responseBody) Read(into []byte) (int, error) {
+	for len(b.rest) == 0 {
+		if b.ended {
+			return 0, io.EOF
+		}
+		p, err := b.part()
+		if err != nil {
+			return 0, err
+		}
+		b.rest, b.ended = p.bytes, p.ends
+	}
+	n := copy(into, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *responseBody) part() (*piece, error) {
+	x := b.exchange
+	r := x.gate.newReader()
+	x.gate.Lock()
+	if x.err != nil {
+		x.gate.Unlock()
+		return nil, x.err
+	}
+	x.Lane.readers = append(x.Lane.readers, r)
+	x.gate.use(x.pair.Ends[0])
+	x.gate.Unlock()
+	return x.take(b.ctx, r)
+}
+
+// Close gives the exchange up, unless the body has ended.
+func (b *responseBody) Close() error {
+	x := b.exchange
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	b.rest = nil
+	if !x.Over() {
+		x.leave(http.ErrBodyReadAfterClose)
+		x.gate.use(x.pair.Ends[0])
+	}
+	return nil
+}
+
+// serve runs the handler.
+func (x *Exchange) serve() {
+	defer x.finish()
+	x.gate.handler.ServeHTTP((*response)(x), x.request)
+}
+
+// finish sends the rest of a response.
+func (x *Exchange) finish() {
+	aborted := recover()
+	g := x.gate
+	g.Lock()
+	x.returned = true
+	switch {
+	case x.told:
+	case aborted != nil:
+		x.leave(io.ErrUnexpectedEOF)
+	default:
+		x.commit()
+	}
+	x.told = true
+	g.use(x.pair.Ends[1])
+	g.Unlock()
+	x.end()
+	if aborted != nil && aborted != http.ErrAbortHandler {
+		panic(aborted)
+	}
+}
+
+// response is the http.ResponseWriter of an exchange.
+type response Exchange
+
+func (w *response) Header() http.Header { return w.header }
+
+func (w *response) WriteHeader(status int) {
+	w.gate.Lock()
+	defer w.gate.Unlock()
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+	}
+}
+
+// buffer is how much a handler may write before net/http sends it.
+const buffer = 4 << 10
+
+func (w *response) Write(b []byte) (int, error) {
+	x := (*Exchange)(w)
+	x.gate.Lock()
+	err := x.writable()
+	if err == nil {
+		x.held.Write(b)
+	}
+	if err != nil || x.held.Len() < buffer {
+		x.gate.Unlock()
+		return len(b), err
+	}
+	return len(b), x.send()
+}
+
+func (x *Exchange) writable() error {
+	switch {
+	case x.returned:
+		return errReturned
+	case x.told:
+		return errClientGone
+	}
+	return nil
+}
+
+// Flush implements http.Flusher.
+func (w *response) Flush() { _ = w.FlushError() }
+
+// FlushError is for http.ResponseController.
+func (w *response) FlushError() error {
+	x := (*Exchange)(w)
+	x.gate.Lock()
+	if err := x.writable(); err != nil {
+		x.gate.Unlock()
+		return err
+	}
+	return x.send()
+}
+
+// SetReadDeadline is for http.ResponseController; a bubble needs no such deadline.
+func (w *response) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline is for http.ResponseController. It has no effect.
+func (w *response) SetWriteDeadline(time.Time) error { return nil }
+
+// send sends what is held, and waits for room. It unlocks the gate.
+func (x *Exchange) send() error {
+	x.commit()
+	if x.fits() || x.left {
+		x.gate.Unlock()
+		return nil
+	}
+	room := make(chan struct{})
+	x.parked = append(x.parked, room)
+	x.gate.Unlock()
+	<-room
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.told {
+		return errClientGone
+	}
+	return nil
+}
+
+func isEventStream(header http.Header) bool {
+	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	return kind == "text/event-stream"
+}

@@ -1,0 +1,170 @@
+package explore
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// events answers a POST with a stream: an event with an id and no data, the progress, and the
+// response. A GET goes on after the event of its Last-Event-ID.
+func events(written func()) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		id, after := "", 0
+		if last := r.Header.Get("Last-Event-ID"); last != "" {
+			_, _ = fmt.Sscanf(last, "%1s-%d", &id, &after)
+		} else {
+			body, _ := io.ReadAll(r.Body)
+			messages, _ := (transport.Frame{Bytes: body}).Messages()
+			id = string(messages[0].ID)
+		}
+		for n, data := range []string{
+			"", `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p` + id + `","progress":1}}`,
+			`{"jsonrpc":"2.0","id":` + id + `,"result":{}}`,
+		} {
+			if n+1 > after {
+				fmt.Fprintf(w, "id: %s-%d\ndata: %s\n\n", id, n+1, data)
+				w.(http.Flusher).Flush()
+			}
+		}
+		written()
+	}
+}
+
+// ask makes the call with an id and reads the stream up to the response, which it resumes at
+// most so many times. before is called with the head.
+func ask(ctx context.Context, client *http.Client, id string, resumes int, before func()) error {
+	body := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"t` + id + `","_meta":{"progressToken":"p` + id + `"}}}`
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/", strings.NewReader(body))
+	last := ""
+	for ; ; resumes-- {
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		before()
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() {
+			line := lines.Text()
+			if id, ok := strings.CutPrefix(line, "id: "); ok {
+				last = id
+			}
+			if strings.Contains(line, "result") {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				return resp.Body.Close()
+			}
+		}
+		if resumes == 0 {
+			return fmt.Errorf("no answer: %w", lines.Err())
+		}
+		req, _ = http.NewRequestWithContext(ctx, http.MethodGet, "http://server/", nil)
+		req.Header.Set("Last-Event-ID", last)
+	}
+}
+
+func idle() {}
+
+// twoCalls is a plan of two clients of one server, which use the same ids.
+func twoCalls(cuts, resumes int) Plan {
+	return Plan{HTTP: &HTTP{Cuts: cuts}, Setup: func(r *Run) {
+		r.Handle(events(idle))
+		for _, id := range []string{"1", "2"} {
+			r.Op("call "+id, func(ctx context.Context) error { return ask(ctx, r.HTTPClient(), id, resumes, idle) })
+		}
+		other := r.Pair(2).HTTPClient()
+		r.Op("other", func(ctx context.Context) error { return ask(ctx, other, "1", resumes, idle) })
+	}}
+}
+
+func TestHTTP(t *testing.T) {
+	t.Parallel()
+	if r := Search(t, twoCalls(0, 0)); r.Verdict != Pass || r.Coverage.Reversed < 20 {
+		t.Errorf("without cuts:\n%s", r.Text())
+	}
+	if r := Search(t, twoCalls(2, 2)); r.Verdict != Pass {
+		t.Errorf("two cuts, resumed:\n%s", r.Text())
+	}
+	r := Search(t, twoCalls(1, 0))
+	if r.Verdict != CheckFailed || r.Shrunk.Held < r.Shrunk.Verified || !strings.Contains(r.Text(), "unexpected EOF") {
+		t.Errorf("a cut, not resumed:\n%s", r.Text())
+	}
+	if !slices.ContainsFunc(r.Sequence, func(line string) bool { return strings.Contains(line, "cut POST tools/call") }) {
+		t.Errorf("no cut in the drawing:\n%s", strings.Join(r.Sequence, "\n"))
+	}
+}
+
+// A run of HTTP follows its token to the same steps.
+func TestHTTPToken(t *testing.T) {
+	t.Parallel()
+	for seed := range 60 {
+		plan := twoCalls(2, 2)
+		plan.Strategy, plan.Seed, plan.Schedules, plan.Shrink = Random, uint64(seed), 1, -1
+		plan.Check = func(*Run) error { return errors.New("the end") }
+		first := Search(t, plan)
+		plan.Token = first.Token
+		again := Search(t, plan)
+		if again.Verdict != CheckFailed || !slices.Equal(first.Sequence, again.Sequence) {
+			t.Fatalf("seed %d: %s\n%s", seed, first.Text(), again.Text())
+		}
+	}
+}
+
+// A handler waits in Flush while the client leaves more events unread than the capacity.
+func TestHTTPBackPressure(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		capacity int
+		want     string
+	}{{Unbounded, Pass}, {3, Pass}, {2, Hang}, {0, Hang}} {
+		r := Search(t, Plan{
+			HTTP: &HTTP{}, Capacities: []Capacity{{C2S: 0, S2C: c.capacity}}, Schedules: 5, Shrink: -1,
+			Setup: func(r *Run) {
+				written := make(chan struct{})
+				r.Handle(events(func() { close(written) }))
+				r.Op("call", func(ctx context.Context) error {
+					return ask(ctx, r.HTTPClient(), "1", 0, func() { <-written })
+				})
+			},
+		})
+		if r.Verdict != c.want {
+			t.Errorf("capacity %d: %s, want %s\n%s", c.capacity, r.Verdict, c.want, r.Text())
+		}
+	}
+}
+
+// A client that gives up ends the context of the handler, as a step.
+func TestHTTPLeave(t *testing.T) {
+	t.Parallel()
+	r := Search(t, Plan{HTTP: &HTTP{}, Lawless: true, Setup: func(r *Run) {
+		gone := make(chan struct{})
+		r.Handle(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			<-req.Context().Done()
+			if _, err := w.Write([]byte("x")); err == nil {
+				r.Fail(errors.New("a write after the client has gone"))
+			}
+			close(gone)
+		}))
+		r.Op("call", func(ctx context.Context) error {
+			resp, err := r.HTTPClient().Post("http://server/", "application/json", strings.NewReader(`{}`))
+			if err != nil {
+				return err
+			}
+			return resp.Body.Close()
+		})
+		r.Op("handler", func(context.Context) error { <-gone; return nil })
+	}})
+	if r.Verdict != Pass {
+		t.Error(r.Text())
+	}
+}
