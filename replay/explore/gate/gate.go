@@ -67,40 +67,6 @@ func New(options Options) *Gate {
 	return g
 }
 
-// Pair is a client and its end of the server. Each pair is a session of its own: ids and the
-// rules of the protocol hold within the pair.
-type Pair struct {
-	Number int     // from 1
-	Ends   [2]*End // client, server
-
-	rules *order.Checker // nil: the peers may send anything
-	ended bool           // the client asked by HTTP to end the session
-	ids   map[string]*Exchange
-}
-
-// AddPair adds a pair.
-func (g *Gate) AddPair() *Pair {
-	p := &Pair{Number: len(g.Pairs) + 1, ids: map[string]*Exchange{}}
-	if !g.options.Lawless {
-		p.rules = order.New("")
-	}
-	c2s := &Lane{Dir: transport.ClientToServer, Cap: g.options.C2S, pair: p}
-	s2c := &Lane{Dir: transport.ServerToClient, Cap: g.options.S2C, pair: p, Back: c2s}
-	c2s.Back = s2c
-	p.Ends = [2]*End{{gate: g, Out: c2s, In: s2c}, {gate: g, Out: s2c, In: c2s}}
-	g.Pairs = append(g.Pairs, p)
-	g.Lanes = append(g.Lanes, c2s, s2c)
-	return p
-}
-
-// of names the pair in a content name; "" for the first.
-func (p *Pair) of() string {
-	if p == nil || p.Number == 1 {
-		return ""
-	}
-	return " of client " + strconv.Itoa(p.Number)
-}
-
 // Lane returns the lane of a direction, of the first pair.
 func (g *Gate) Lane(dir transport.Direction) *Lane { return g.Lanes[dir-transport.ClientToServer] }
 
@@ -502,9 +468,6 @@ type received struct {
 	err   error
 }
 
-// lane returns the pair's lane of a direction, not the response of an exchange.
-func (p *Pair) lane(dir transport.Direction) *Lane { return p.Ends[dir-transport.ClientToServer].Out }
-
 // Receiver names the end that reads the lane: client, server, client 2.
 func (l *Lane) Receiver() string { return l.end(l.Dir.Receiver()) }
 
@@ -600,73 +563,4 @@ func (l *Lane) ack(flight *Flight) {
 	i := slices.Index(l.unacked, flight)
 	l.unacked = slices.Delete(l.unacked, i, i+1)
 	flight.done <- nil
-}
-
-// point is a goroutine in Point.
-type point struct {
-	name    string
-	round   int
-	reached chan struct{}
-}
-
-type (
-	gateKey      struct{}
-	operationKey struct{}
-)
-
-// Context returns a context in which [Point] finds the gate.
-func (g *Gate) Context(parent context.Context) context.Context {
-	return context.WithValue(parent, gateKey{}, g)
-}
-
-// WithOperation returns a context under which frames and points carry an operation's name.
-func WithOperation(parent context.Context, name string) context.Context {
-	return context.WithValue(parent, operationKey{}, name)
-}
-
-// OperationOf returns the operation that a context comes from, or "".
-func OperationOf(ctx context.Context) string {
-	name, _ := ctx.Value(operationKey{}).(string)
-	return name
-}
-
-// Point waits until its step is released or the context ends; see package explore. Without
-// a gate in the context it returns at once.
-func Point(ctx context.Context, name string) {
-	g, ok := ctx.Value(gateKey{}).(*Gate)
-	if !ok || ctx.Err() != nil {
-		return
-	}
-	g.Lock()
-	if g.shut {
-		g.Unlock()
-		return
-	}
-	p := g.arrive(by(Clip(name), OperationOf(ctx)))
-	g.Unlock()
-	select {
-	case <-p.reached:
-	case <-ctx.Done():
-		g.Lock()
-		g.points = slices.DeleteFunc(g.points, func(point *point) bool { return point == p })
-		g.Poke()
-		g.Unlock()
-	}
-}
-
-// arrive parks a goroutine. Goroutines of the same round stand in the order of their names.
-func (g *Gate) arrive(name string) *point {
-	p := &point{name: g.Names.count(transport.NoDirection, name), round: g.Round, reached: make(chan struct{})}
-	at, _ := slices.BinarySearchFunc(g.points, p, func(a, b *point) int {
-		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))
-	})
-	g.points = slices.Insert(g.points, at, p)
-	g.Poke()
-	return p
-}
-
-// reach lets a goroutine go on.
-func (g *Gate) reach(p *point) {
-	g.points = slices.DeleteFunc(g.points, func(point *point) bool { return point == p })
-	close(p.reached)
 }
