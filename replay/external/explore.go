@@ -206,6 +206,12 @@ func (x *explorer) play(schedule Schedule) (play, error) {
 	if played.isUnjudged {
 		x.report.Unjudged++
 	}
+	for _, seq := range played.unheeded {
+		isTold := func(r Request) bool { return r.Event == seq }
+		if i := slices.IndexFunc(played.frames, func(f frame) bool { return f.seq == seq }); i >= 0 && !slices.ContainsFunc(x.report.Unheeded, isTold) {
+			x.report.Unheeded = append(x.report.Unheeded, Request{Event: seq, What: played.frames[i].what})
+		}
+	}
 	if x.Progress != nil {
 		x.Progress(x.report.Played, x.report.Planned, time.Since(x.began))
 	}

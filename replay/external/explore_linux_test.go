@@ -49,6 +49,7 @@ func serve(fault string) (status int) {
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
 	}
 	var rest []byte
+	var work *transport.Message // the call that goes on until the call finish comes
 	for {
 		size, err := os.Stdin.Read(page)
 		if err != nil {
@@ -75,6 +76,18 @@ func serve(fault string) (status int) {
 			case "tools/call":
 				if i > 0 && messages[i-1].Method == "tools/call" && fault == "drops" {
 					continue
+				}
+				if i > 0 && messages[i-1].Method == "notifications/initialized" && fault == "is not ready" {
+					answer(m, `{"content":[{"type":"text","text":"not ready"}]}`)
+					continue
+				}
+				if timeline.TargetOf(m) == "work" {
+					work = &m
+					continue
+				}
+				if timeline.TargetOf(m) == "finish" {
+					answer(m, `{}`)
+					m = *work
 				}
 				if fault == "late" {
 					go func() { time.Sleep(100 * time.Millisecond); answer(m, `{}`) }()
@@ -117,15 +130,21 @@ func atEnd(fault string) (status int) {
 	return 0
 }
 
-// session is a recorded session of a client with the counter.
-func session() (events []store.Event) {
+const c2s, s2c = transport.ClientToServer, transport.ServerToClient
+
+// newSession begins a recorded session. say adds a frame to it.
+func newSession() (events *[]store.Event, say func(dir transport.Direction, format string, args ...any)) {
 	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191af", Transport: "stdio"}
-	events = append(events, store.Event{Seq: 1, Kind: store.Opened, Payload: header.Encode()})
-	say := func(dir transport.Direction, format string, args ...any) {
-		seq := uint64(len(events) + 1)
-		events = append(events, store.Event{Seq: seq, At: time.Duration(seq) * time.Millisecond, Kind: store.Frame, Dir: dir, Payload: fmt.Appendf(nil, format, args...)})
+	events = &[]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}
+	return events, func(dir transport.Direction, format string, args ...any) {
+		seq := uint64(len(*events) + 1)
+		*events = append(*events, store.Event{Seq: seq, At: time.Duration(seq) * time.Millisecond, Kind: store.Frame, Dir: dir, Payload: fmt.Appendf(nil, format, args...)})
 	}
-	c2s, s2c := transport.ClientToServer, transport.ServerToClient
+}
+
+// session is a recorded session of a client with the counter.
+func session() []store.Event {
+	events, say := newSession()
 	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
 	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
 	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -137,7 +156,27 @@ func session() (events []store.Event) {
 		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, id+1, tool)
 		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%d"}]}}`, id+1, count)
 	}
-	return events
+	return *events
+}
+
+// TestUnheeded holds that a call is noted which a server answers after it has read its cancellation.
+func TestUnheeded(t *testing.T) {
+	events, say := newSession()
+	say(c2s, `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":"hello","result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"work"}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"finish"}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	report, err := Explore(counter("goes on"), *events, Options{Schedules: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "note: tools/call work (#5) was answered after it was cancelled: the server had read the cancellation, and come to rest\n"
+	if !report.Passed() || !strings.HasPrefix(report.Text(), want) {
+		t.Errorf("found:\n%s", report.Text())
+	}
 }
 
 // counter is the counter with a fault.
@@ -154,6 +193,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"drops":              {Hang, true, "HANG (external): no answer to tools/call add (#7); all "},
 		"loses":              {NotSerial, true, "NOT SERIALISABLE: no order of these calls explains the answers: tools/call add (#5), tools/call add (#7)"},
+		"is not ready":       {NotSerial, true, "NOT SERIALISABLE: another answer than alone, in one write with what goes before it: tools/call add (#5)"},
 		"dies":               {Died, true, "DIED: the server ended: exit status 3: boom"},
 		"late":               {Lost, true, "LOST: the client ended its output behind a request, and the server ended without an answer to tools/call add (#5)"},
 		"lingers":            {Lingers, true, "LINGERS after the end of its input: all "},

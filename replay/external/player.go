@@ -35,6 +35,15 @@ type player struct {
 	holding uint64            // no question is answered until this frame has gone out
 	asked   bool              // the server has asked something since the last frame
 	play    play
+
+	sent      map[mcp.Key]uint64     // the events of all requests
+	cancelled map[mcp.Key]*cancelled // requests that the client has cancelled
+}
+
+// cancelled is a request that the client has cancelled, without an answer so far.
+type cancelled struct {
+	event  uint64
+	isRead bool // the server has come to rest with its cancellation
 }
 
 // run plays the schedule to its end, or to the first fault.
@@ -199,6 +208,12 @@ func (p *player) describe(s sending) frame {
 	for _, m := range timeline.MessagesOf(s.frame) {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m))
 		about.isHello = m.Method == mcp.MethodInitialize
+		if id := timeline.CancelledID(m); id != nil {
+			p.noteCancelled(mcp.KeyOf(id))
+		}
+		if m.Kind() == transport.Request {
+			p.sent[mcp.KeyOf(m.ID)] = s.seq
+		}
 		if m.Kind() == transport.Request && !p.dropped[mcp.KeyOf(m.ID)] {
 			about.isRequest = true
 			about.id = m.ID
@@ -220,10 +235,18 @@ func (p *player) cancel(s sending) []byte {
 	for _, m := range timeline.MessagesOf(s.frame) {
 		if m.Kind() == transport.Request && m.Method != mcp.MethodInitialize {
 			delete(p.open, mcp.KeyOf(m.ID))
+			p.noteCancelled(mcp.KeyOf(m.ID))
 			return cancellation(m.ID)
 		}
 	}
 	return nil
+}
+
+// noteCancelled notes that the client cancels a request.
+func (p *player) noteCancelled(id mcp.Key) {
+	if seq, isSent := p.sent[id]; isSent && p.play.answers[seq] == "" {
+		p.cancelled[id] = &cancelled{event: seq}
+	}
 }
 
 func cancellation(id json.RawMessage) []byte {
@@ -263,6 +286,11 @@ func (p *player) rest() (isOver bool) {
 			p.hear()
 			continue
 		}
+		if p.process.untaken() == 0 {
+			for _, c := range p.cancelled {
+				c.isRead = true
+			}
+		}
 		p.cancelLate()
 		if look.State == quiet.Gone {
 			p.fail(Died, look, p.process.status)
@@ -301,6 +329,7 @@ func (p *player) cancelLate() {
 		for id, about := range p.open {
 			if about.seq == c.First {
 				delete(p.open, id)
+				p.noteCancelled(id)
 				p.process.write(cancellation(about.id))
 			}
 		}
@@ -321,6 +350,10 @@ func (p *player) hear() {
 					p.play.answers[about.seq] = p.canonical(m)
 					delete(p.open, id)
 				}
+				if c := p.cancelled[id]; c != nil && c.isRead {
+					p.play.unheeded = append(p.play.unheeded, c.event)
+				}
+				delete(p.cancelled, id)
 			case transport.Request:
 				p.asked = true
 				if last := len(p.play.frames) - 1; last >= 0 {

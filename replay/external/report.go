@@ -18,6 +18,7 @@ type Report struct {
 	Requests int           `json:"requests"` // of these
 	NotHeld  []string      `json:"not_held,omitempty"`
 	Unstable []uint64      `json:"unstable,omitempty"` // requests whose answers differ by themselves
+	Unheeded []Request     `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
 	Unjudged int           `json:"unjudged,omitempty"` // schedules in which a client asked for what the recording does not have
 	Took     time.Duration `json:"took_ns"`
 }
@@ -54,6 +55,9 @@ func (r Report) Text() string {
 	}
 	for _, text := range r.NotHeld {
 		fmt.Fprintf(&b, "seen, and not again: %s\n", text)
+	}
+	for _, r := range r.Unheeded {
+		fmt.Fprintf(&b, "note: %s (#%d) was answered after it was cancelled: the server had read the cancellation, and come to rest\n", r.What, r.Event)
 	}
 	found := "nothing was found"
 	if count := len(r.Findings); count > 0 {
@@ -116,6 +120,9 @@ func (f Finding) aboutServer() string {
 		return "LOST: the client ended its output behind a request, and the server ended without an answer to " + requests
 	case Lingers:
 		return f.head("LINGERS", "lingers") + " after the end of its input: " + f.Stand
+	}
+	if len(f.Requests) == 1 {
+		return "NOT SERIALISABLE: another answer than alone, in one write with what goes before it: " + requests
 	}
 	return "NOT SERIALISABLE: no order of these calls explains the answers: " + requests
 }

@@ -12,10 +12,10 @@ type serial struct {
 	outcomes []map[uint64]string // the answers of each order
 }
 
-// newSerial plays the calls of a burst in every order, each in a fresh process. ok is false if there are
-// too many of them, or an order does not come to its end.
+// newSerial plays the calls of a burst in every order, each in a fresh process: a single call alone. ok is
+// false if there is none or too many of them, or an order does not come to its end.
 func newSerial(peer peer, calls []uint64, unstable map[uint64]bool, patience patience) (s *serial, ok bool, err error) {
-	if len(calls) < 2 || len(calls) > mostSerial {
+	if len(calls) == 0 || len(calls) > mostSerial {
 		return nil, false, nil
 	}
 	s = &serial{unstable: unstable}

@@ -46,6 +46,7 @@ func (s serverPeer) play(schedule Schedule, patience patience) (play, error) {
 	p := &player{
 		schedule: schedule, patience: patience, dir: dir, recorded: s.Folder, driver: driver, process: process,
 		dropped: cancelledIn(s.events), open: map[mcp.Key]frame{}, ahead: map[mcp.Key]bool{}, play: play{answers: map[uint64]string{}},
+		sent: map[mcp.Key]uint64{}, cancelled: map[mcp.Key]*cancelled{},
 	}
 	p.run()
 	return p.play, nil
