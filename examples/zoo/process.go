@@ -7,24 +7,28 @@ import (
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/store"
 )
 
-// Process is a bug of a server in any language, which exploring a real process shows.
+// Process is a bug of a program in any language, which exploring a real process shows.
 type Process struct {
 	Name    string
-	Release string // of the server, as server-memory@2026.8.31
-	Server  external.Server
+	Release string // of the program, as server-memory@2026.8.31
+	// Explore plays a session to the program: [external.Explore] or [external.ExploreClient].
+	Explore func([]store.Event, external.Options) (external.Report, error)
 	Session string         // the file with the recorded session
 	Want    external.Fault // "": nothing is found
-	Says    []string       // what the text of the finding must contain
+	Says    []string       // what the text of the report must contain
 }
 
-// Run explores the case and fails unless it is as wanted. Where the system cannot tell whether a process
-// is at rest, it is skipped.
+// Unheeded is a Want: nothing is found, and a note says that a cancelled call was answered.
+const Unheeded external.Fault = "cancelled, answered"
+
+// Run explores the case and fails unless it is as wanted.
 func (p Process) Run(t *testing.T) {
 	t.Helper()
 	const schedules = 20
-	report, err := external.Explore(p.Server, fixtures.Load(t, p.Session).Events(), external.Options{Schedules: schedules})
+	report, err := p.Explore(fixtures.Load(t, p.Session).Events(), external.Options{Schedules: schedules, SameOutput: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +36,11 @@ func (p Process) Run(t *testing.T) {
 	if p.Want != "" {
 		row.Wanted = string(p.Want)
 	}
-	if !report.Passed() {
+	switch {
+	case !report.Passed():
 		row.Verdict = string(report.Findings[0].Kind)
+	case len(report.Unheeded) > 0:
+		row.Verdict = string(Unheeded)
 	}
 	defer func() { row.Failed = t.Failed(); row.Add(t) }()
 	text := report.Text()
