@@ -84,7 +84,7 @@ torture: ## crashes, power cuts, faults, damage, and broken builds that it must 
 	$(GO) test -count=1 -timeout 30m ./store/boltstore ./store/outbox & \
 	$(GO) test -count=1 -timeout 30m -tags torture -run 'TestKilled|TestMutants|TestClockSteps|TestStuck|TestSlow|TestBusy|TestLate|TestFull|TestBudget|TestStrict|TestPlantedSecretsHTTP|TestMonth' ./cmd/mcprec ./cmd/mcprec/internal/retention ./recorder || status=1; \
 	wait $$! || status=1; \
-	(cd $(CLUSTER) && $(GO) test -count=1 -timeout 60m .) || status=1; \
+	(cd $(CLUSTER) && $(GO) test -count=1 -timeout 60m -tags torture .) || status=1; \
 	awk -F'|' 'BEGIN { printf "%-58s %6s %9s  %s\n", "fault", "tried", "survived", "what happened" } \
 	  { printf "%-58s %6d %9d  %s\n", $$1, $$2, $$3, $$4 }' bin/torture; exit $$status
 

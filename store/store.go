@@ -87,7 +87,13 @@ type Session struct {
 	Doubtful uint64
 	State    State
 	Exit     string // ExitInfo.String; "": unknown
+	// Skew is how far the recorder's clock is ahead of this machine's, of a live session in a store that
+	// can tell; 0: hardly.
+	Skew time.Duration
 }
+
+// Lasts returns how long a live session has lasted at a time of this machine's clock.
+func (s *Session) Lasts(now time.Time) time.Duration { return max(now.Sub(s.Start)+s.Skew, 0) }
 
 // Query selects and orders sessions.
 type Query struct {

@@ -357,7 +357,8 @@ failure), ended (of a pass: what ended the search: schedules, all visited, time 
 interrupted; of a failure: time or interrupted, if that cut the report short), planned
 (of a pass: how many schedules there would have been), coverage (classes of schedules
 that were seen, unseen: the chance that one more would be of a new class, races:
-pairs of steps that could go either way, reversed: those seen both ways), decided (of a
+pairs of steps that could go either way, reversed: those seen both ways, recent and new:
+how many of the last schedules were of a new class), decided (of a
 pass: true where one schedule decides at each capacity), steps,
 failing and passing (left out where there is none: the schedule that fails and the nearest
 that passes: token, verdict, capacity, total, first, and steps, a list of name, op, dir,

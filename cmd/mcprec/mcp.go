@@ -35,7 +35,8 @@ prompt «My MCP call hangs» says how to go about it.
 It reads, and does nothing else: no tool starts a process, speaks to a server or writes.
 Answers are bounded, that to why_stuck to 4 kB, and say what they leave out. Secrets are
 masked, and there is no flag that shows them; recorded text is marked as data, for it comes
-from other programs and may address the agent. Sessions of mcprec mcp, its own before all,
+from other programs and may address the agent. While a shared store does not answer, each
+answer says so. Sessions of mcprec mcp, its own before all,
 are never told of.
 `,
 		Example:           "  mcprec mcp\n  mcprec mcp --store /var/lib/mcprec --mask-key customer",
@@ -49,20 +50,36 @@ are never told of.
 }
 
 func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
-	db, err := session.OpenReadOnly(cmd.Context(), h.Home)
+	open, err := openerOf(cmd.Context(), h.Home)
 	if err != nil {
 		return err
 	}
-	defer closeInto(&err, db)
+	server := agent.New(open, version())
+	defer closeInto(&err, server)
 	if terminal.IsTerminal(std.In) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: mcp waits for an MCP client on standard input; see mcprec help mcp for how a client starts it")
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	wanted := process.UntilSignal(cancel)
-	err = agent.New(db, version()).RunStdio(ctx, std.In, std.Out)
+	err = server.RunStdio(ctx, std.In, std.Out)
 	if wanted() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// openerOf returns what opens the store. A folder is open already. A shared store is opened for the first
+// answer: a client waits for the server to start, and its agent is to be told if the store does not answer.
+func openerOf(ctx context.Context, home session.Home) (agent.Opener, error) {
+	isShared, err := home.IsShared()
+	if err != nil {
+		return nil, err
+	}
+	if isShared {
+		_, err := home.Masker(nil) // of the rules, bad ones are told at once
+		return func(ctx context.Context) (*session.Store, error) { return session.OpenReadOnly(ctx, home) }, err
+	}
+	db, err := session.OpenReadOnly(ctx, home)
+	return func(context.Context) (*session.Store, error) { return db, nil }, err
 }

@@ -346,7 +346,7 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 func newDoctor() *cobra.Command {
 	var h home
 	var monitor []string
-	var format string
+	var format, role string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what is wrong with where the store is, and what to change",
@@ -360,9 +360,10 @@ It says what it found, why it matters, and what to change.
 Of a nats:// store it asks each server: the version, JetStream, TLS, how far away it is and by how
 much the clocks differ; of the streams how many replicas they have and whether these follow, how
 full they are, and every setting by which events are lost; of the credentials what they may do.
-Nothing changes: what is tried is refused by the server for another reason. How soon the servers
-write to the disk an ordinary account may not ask; --monitor names the monitoring addresses of
-servers (http_port), which say it.
+With --role it says only what a recorder, a reader or a keeper lacks. Nothing changes: what is
+tried is refused by the server for another reason. How soon the servers write to the disk an
+ordinary account may not ask; --monitor names the monitoring addresses of servers (http_port),
+which say it.
 
 Of an s3:// store it tries to list, put, get and delete, with an object that it removes again, and
 whether a second put over it is refused. Of a folder it looks at rights, the file system, the room
@@ -375,16 +376,19 @@ findings, each with severity, rule, found, why and change.`,
   mcprec store doctor --store 's3://recordings/mcp?endpoint=https://minio.example' --format json`,
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, h, monitor, format) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDoctor(cmd, h, monitor, role, format)
+		},
 	}
 	h.addFlags(cmd)
 	cmd.Flags().StringArrayVar(&monitor, "monitor", nil, "the monitoring `URL` of a NATS server, as http://host:8222; may be repeated")
+	addChoice(cmd, &role, "role", "what the credentials are for: any, recorder, reader or keeper", "any", "recorder", "reader", "keeper")
 	addChoice(cmd, &format, "format", "text or json", "text", "json")
 	return cmd
 }
 
-func runDoctor(cmd *cobra.Command, home home, monitor []string, format string) error {
-	found, err := sharing.Diagnose(cmd.Context(), home.Home, monitor)
+func runDoctor(cmd *cobra.Command, home home, monitor []string, role, format string) error {
+	found, err := sharing.Diagnose(cmd.Context(), home.Home, monitor, role)
 	if err != nil {
 		return err
 	}

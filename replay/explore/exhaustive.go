@@ -6,17 +6,17 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 )
 
-// Exhaustive visits every order of steps at each capacity, without orders that differ only
-// in steps that commute (sleep sets). At the end no order at the level and capacity fails,
-// and the report says so: a proof for deterministic peers that share only the gate.
-// Exhaustive notices unexpected steps, and an end that uses the gate though no step woke
-// the end; it cannot see peers that share data in silence. The runs are made in sequence:
-// Seed and Workers have no effect.
+// Exhaustive visits every order of steps at each capacity; of the orders that differ only in
+// steps that commute it visits one, see [schedule.Walk]. At the end no order at the level and
+// capacity fails, and the report says so: a proof for deterministic peers that share only the
+// gate. Exhaustive notices unexpected steps, and an end that uses the gate though no step woke
+// the end; it cannot see peers that share data in silence. The runs are made in sequence: Seed
+// and Workers have no effect.
 var Exhaustive schedule.Strategy = exhaustive{}
 
 // exhaustive is the strategy whose runs depend on the runs before.
 type exhaustive struct {
-	naive bool // without sleep sets
+	naive bool // also orders that differ only in steps that commute
 }
 
 // Begin is mix, for runs out of turn.
@@ -37,6 +37,7 @@ func (s *search) exhaust(exhaustive exhaustive) Report {
 	var visits []*visit
 	for _, c := range s.plan.Capacities {
 		w := schedule.Walk{Naive: exhaustive.naive, Touching: s.newRun(c).trail.Touching}
+		w.Naive = w.Naive || s.plan.HTTP != nil // the gate does not tell which steps of HTTP are blocked
 		visits = append(visits, &visit{walk: w, seen: schedule.NewTally(), tried: Tried{Capacity: c, Verdict: Pass}})
 	}
 	failed, done, ended := s.rounds(visits)
@@ -100,13 +101,13 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 
 // advance makes the next run of a walk, or returns nil at its end.
 func (s *search) advance(visit *visit) *Run {
-	r := s.newRun(visit.tried.Capacity)
-	r.chooser = visit.walk.Next()
-	if r.chooser == nil {
+	if !visit.walk.Next() {
 		visit.tried.All = !visit.walk.Lost
 		return nil
 	}
-	r.systematic = true
+	r := s.newRun(visit.tried.Capacity)
+	r.walk = &visit.walk
+	r.chooser = visit.walk.Choose
 	r.trail.Touching = visit.walk.Touching
 	if s.carryOn.settles(r.capacity, 0) {
 		r.kind = schedule.Settle
@@ -125,9 +126,10 @@ func (s *search) advance(visit *visit) *Run {
 	}
 	switch {
 	case passes && visit.walk.Adopt(r.lessons):
-		// The walk begins again with the lessons. No run is missed in which an end takes back
-		// a frame for the first time, or an operation touches another end than before: up to
-		// this run every assumption held.
+		// The walk begins again with the lessons. No run is missed in which an end gives up a
+		// Write or an operation touches another end than before: up to this run every
+		// assumption held, and whether a run teaches does not change with the order of steps
+		// that commute.
 		visit.walk.Restart()
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0

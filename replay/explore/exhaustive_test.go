@@ -50,8 +50,8 @@ func everything(t *testing.T, p Plan, s exhaustive) (Report, []uint64) {
 	return r, slices.Sorted(maps.Keys(one.seen.Classes))
 }
 
-// Sleep sets visit each class that the whole space has, and each once.
-func TestSleepSets(t *testing.T) {
+// The walk visits each class that the whole space has, and each once.
+func TestWalk(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		setup func(*Run)
@@ -66,62 +66,92 @@ func TestSleepSets(t *testing.T) {
 	} {
 		p := Plan{Setup: c.setup, AckWithTake: c.acked, Capacities: fixed(c.room, c.room), Schedules: 1_000_000}
 		whole, all := everything(t, p, exhaustive{naive: true})
-		slept, some := everything(t, p, exhaustive{})
-		t.Logf("%s at %d: %d schedules in all, %d classes, with sleep sets %d schedules", c.name, c.room, whole.Schedules, len(some), slept.Schedules)
-		if whole.Verdict != slept.Verdict || whole.Verdict == Pass && !slices.Equal(all, some) {
-			t.Errorf("%s at %d: %d classes, with sleep sets %d\n%s%s", c.name, c.room, len(all), len(some), whole.Text(), slept.Text())
+		walked, some := everything(t, p, exhaustive{})
+		t.Logf("%s at %d: %d schedules in all, %d classes, walked %d schedules", c.name, c.room, whole.Schedules, len(some), walked.Schedules)
+		if whole.Verdict != walked.Verdict || whole.Verdict == Pass && !slices.Equal(all, some) {
+			t.Errorf("%s at %d: %d classes, walked %d\n%s%s", c.name, c.room, len(all), len(some), whole.Text(), walked.Text())
 		}
-		if slept.Verdict == Pass && (slept.Ended != EndVisited || slept.Tried[0].Classes != len(some)) {
-			t.Errorf("%s at %d: a class ended twice, or not all were visited\n%s", c.name, c.room, slept.Text())
+		if walked.Verdict == Pass && (walked.Ended != EndVisited || walked.Tried[0].Classes != len(some)) {
+			t.Errorf("%s at %d: a class ended twice, or not all were visited\n%s", c.name, c.room, walked.Text())
+		}
+	}
+}
+
+// Hardly a run of the walk is cut: it makes one for each class, and a few to learn which ends
+// the steps touch.
+func TestWalkCutsFew(t *testing.T) {
+	for _, room := range []int{0, 1, Unbounded} {
+		r, _ := everything(t, Plan{Setup: crossing(1), Capacities: fixed(room, room), Schedules: 1000}, exhaustive{})
+		if most := r.Tried[0].Classes + 10; r.Ended != EndVisited || r.Schedules > most {
+			t.Errorf("at %d: %d schedules, want %d at most\n%s", room, r.Schedules, most, r.Text())
 		}
 	}
 }
 
 // Random programs, in which ends write, read, give up writes and close: the whole
 // space and the reduced one have the same classes.
-func TestSleepSetsRandom(t *testing.T) {
-	compared := 0
+func TestWalkRandom(t *testing.T) {
+	compared, runs, classes := 0, 0, 0
 	for n := range scale(150, 3000) {
 		dice := rand.New(rand.NewPCG(1, uint64(n)))
-		room := dice.IntN(3)
-		setup := program(n)
-		p := Plan{Setup: setup, Check: func(*Run) error { return nil }, AckWithTake: dice.IntN(3) == 0,
-			Capacities: fixed(room, room), Schedules: scale(300, 3000)}
+		p := Plan{Setup: program(n), Check: func(*Run) error { return nil }, AckWithTake: dice.IntN(3) == 0,
+			Capacities: fixed(dice.IntN(4)-1, dice.IntN(4)-1), Schedules: scale(300, 3000)}
 		whole, all := everything(t, p, exhaustive{naive: true})
 		if whole.Ended == EndSchedules {
 			continue
 		}
 		compared++
-		slept, some := everything(t, p, exhaustive{})
-		if whole.Verdict != slept.Verdict || whole.Verdict == Pass && !slices.Equal(all, some) {
-			t.Fatalf("program %d: %d classes, with sleep sets %d\n%s%s", n, len(all), len(some), whole.Text(), slept.Text())
+		walked, some := everything(t, p, exhaustive{})
+		if whole.Verdict != walked.Verdict || whole.Verdict == Pass && !slices.Equal(all, some) {
+			t.Fatalf("program %d: %d classes, walked %d\n%s%s", n, len(all), len(some), whole.Text(), walked.Text())
 		}
+		runs += walked.Schedules
+		classes += len(some)
 	}
+	t.Logf("%d programs: %d schedules for %d classes", compared, runs, classes)
 	if compared < 50 {
 		t.Errorf("only %d programs were compared", compared)
 	}
 }
 
-// program is a random small plan: each end writes a few frames and may close; and
-// reads a few, after one of which it may give up the Write that it is at.
+// program is a random small plan: each end writes a few frames and may close, perhaps in an
+// operation that waits for another; and reads a few, after one of which it may give up the
+// Write that it is at.
 func program(seed int) func(*Run) {
 	return func(r *Run) {
 		dice := rand.New(rand.NewPCG(2, uint64(seed)))
-		for _, conn := range []transport.Conn{r.Client(), r.Server()} {
-			writes, closes := 1+dice.IntN(3), dice.IntN(3) == 0
-			reads, last := 1+dice.IntN(3), dice.IntN(4)
+		operation := "" // the first, if it is one
+		for end, conn := range []transport.Conn{r.Client(), r.Server()} {
+			writes, closes := 1+dice.IntN(3), dice.IntN(6)
+			reads, last, point := 1+dice.IntN(3), dice.IntN(4), dice.IntN(5)
 			short, giveUp := context.WithCancel(r.Context())
 			context.AfterFunc(r.Context(), giveUp)
-			r.Go(func(context.Context) {
+			write := func(context.Context) error {
 				for range writes {
 					_ = conn.Write(short, note("x"))
 				}
-				if closes {
+				switch closes {
+				case 0, 1:
 					_ = conn.Close()
+				case 2:
+					_ = conn.(interface{ CloseWrite() error }).CloseWrite()
 				}
-			})
+				return nil
+			}
+			if dice.IntN(3) == 0 {
+				op := r.Op(fmt.Sprint("write", end), write)
+				if operation != "" {
+					op.After(operation)
+				}
+				operation = fmt.Sprint("write", end)
+			} else {
+				r.Go(func(ctx context.Context) { _ = write(ctx) })
+			}
 			r.Go(func(ctx context.Context) {
 				for i := range reads {
+					if i == point {
+						Point(ctx, fmt.Sprint("read", end))
+					}
 					if _, err := conn.Read(ctx); err == nil && i == last {
 						giveUp()
 					}
@@ -175,7 +205,7 @@ func TestNotTheSameAgain(t *testing.T) {
 	runs := 0
 	r := Explore(t, Plan{Strategy: Exhaustive, Capacities: fixed(1, 1), Schedules: 1000, Setup: func(r *Run) {
 		runs++
-		single(runs)(r)
+		single(1 + runs%3)(r)
 	}})
 	if r.Ended != EndLost || r.Tried[0].All {
 		t.Error(r.Text())
@@ -185,7 +215,7 @@ func TestNotTheSameAgain(t *testing.T) {
 // The other capacities of a failure are visited, too.
 func TestExhaustiveFailure(t *testing.T) {
 	r := Search(t, Plan{Strategy: Exhaustive, Setup: eagerWriter(2), Schedules: 100})
-	if want := "it depends on the capacity: hangs at 0 and 1, passes at unbounded (2 schedules, all of 1 class)"; r.Verdict != Hang || r.Slack != want {
+	if want := "it depends on the capacity: hangs at 0 and 1, passes at unbounded (2 schedules, all 1 order)"; r.Verdict != Hang || r.Slack != want {
 		t.Errorf("%q, want %q\n%s", r.Slack, want, r.Text())
 	}
 	r = Explore(t, Plan{Strategy: Exhaustive, Setup: crossing(1), Schedules: 100})

@@ -186,6 +186,9 @@ func (r *Run) loop() {
 		if passing != nil {
 			passing.end(r)
 		}
+		if r.walk != nil {
+			r.walk.Arrive(len(r.steps)+1, enabled, r.gate.Blocked(nil))
+		}
 		before := len(r.timers.passages)
 		on := r.advance(enabled)
 		passing = nil
@@ -232,7 +235,7 @@ func (r *Run) advance(enabled []gate.Step) bool {
 			why := ""
 			i, why = r.follower.Choose(at, enabled)
 			r.diverge(why)
-		case len(enabled) > 1 || r.systematic:
+		case len(enabled) > 1 || r.walk != nil:
 			i = r.chooser(at, enabled)
 			r.cut = i < 0
 		}
@@ -293,7 +296,7 @@ func (r *Run) release(step gate.Step) {
 		r.moved = true
 		r.woken = false
 	}
-	if r.systematic {
+	if r.walk != nil {
 		r.gate.Used = [2]bool{}
 		r.unlearned = true
 	}

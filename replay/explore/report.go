@@ -233,10 +233,8 @@ func (r Report) Text() string {
 	if r.Decided {
 		fmt.Fprintf(&b, "one schedule decides at each capacity: at level %v these models come to the same end in every order\n", r.Level)
 	} else if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
-		c := r.Coverage
-		fmt.Fprintf(&b, "coverage: %s seen; one more schedule is a new order with a chance of %.0f %%; %d of %d pairs of steps that may swap were seen both ways\n",
-			phrase.Plural(c.Classes, "different order"), 100*c.Unseen, c.Reversed, c.Races)
-		if c.Timed > 0 {
+		r.coverageText(&b)
+		if c := r.Coverage; c.Timed > 0 {
 			fmt.Fprintf(&b, "timers: time passed while frames waited in %s; in %d of them a timer then made a peer use the transport\n",
 				phrase.Plural(c.Timed, "schedule"), c.Fired)
 		}
@@ -248,6 +246,22 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
 	return b.String()
+}
+
+// coverageText says which share of the orders the search has seen.
+func (r Report) coverageText(b *strings.Builder) {
+	c := r.Coverage
+	fmt.Fprintf(b, "coverage: %s of the steps", phrase.Plural(c.Classes, "different order"))
+	switch {
+	case r.Ended == EndVisited:
+		b.WriteString(", and there are no others")
+	case r.Schedules > c.Recent && c.Recent > 0:
+		fmt.Fprintf(b, " in %s; the last %d brought %s", phrase.Plural(r.Schedules, "schedule"), c.Recent, phrase.Plural(c.New, "new order"))
+	}
+	if c.Races > 0 {
+		fmt.Fprintf(b, "; of %s of steps that can go either way, %d went both ways", phrase.Plural(c.Races, "pair"), c.Reversed)
+	}
+	b.WriteByte('\n')
 }
 
 func (r Report) failureText(b *strings.Builder) {
@@ -370,18 +384,19 @@ var endTexts = map[string]string{
 	EndCPU:     " (then the CPU time was up)",
 	EndTime:    " (then its time was up)",
 	EndStopped: " (then it was interrupted)",
-	EndVisited: " (all classes visited: no order fails)",
+	EndVisited: " (these are all orders: none fails)",
 	EndLost:    " (nothing is proved: the peers did not do the same on the same steps)",
 }
 
-// count says how many schedules were run, and of how many classes.
+// count says how many schedules were run, and of how many classes. In words for a user an
+// order is a class: orders that differ only in steps that commute count once.
 func (t Tried) count() string {
 	count := phrase.Plural(t.Schedules, "schedule")
 	switch {
 	case t.All:
-		return fmt.Sprintf("%s, all of %s", count, phrase.Plural(t.Classes, "class"))
+		return fmt.Sprintf("%s, all %s", count, phrase.Plural(t.Classes, "order"))
 	case t.Classes > 0:
-		return fmt.Sprintf("%s, %s, not all", count, phrase.Plural(t.Classes, "class"))
+		return fmt.Sprintf("%s, %s, not all", count, phrase.Plural(t.Classes, "order"))
 	}
 	return count
 }

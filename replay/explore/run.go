@@ -40,10 +40,10 @@ type Run struct {
 	limit    int // of steps
 
 	// How the next step is chosen: by a token, or by a chooser.
-	follower   *schedule.Follower // of a token, or nil
-	untraced   bool               // // no tracer, though the run follows a token
-	chooser    schedule.Chooser
-	systematic bool // the chooser is asked even about a single step
+	follower *schedule.Follower // of a token, or nil
+	untraced bool               // no tracer, though the run follows a token
+	chooser  schedule.Chooser
+	walk     *schedule.Walk // that the chooser is of, or nil; it is asked even about a single step
 
 	// The peers and their surroundings.
 	engine   engine

@@ -21,6 +21,25 @@ type Cluster struct {
 	Clock       *Clock       `json:"clock"`
 	Monitor     *Monitor     `json:"monitor"` // nil if no monitoring address was given
 	Needs       Needs        `json:"needs"`
+	Role        Role         `json:"role,omitempty"` // of the credentials; "" and Any: not said
+}
+
+// Role is what credentials are for.
+type Role string
+
+// The roles of docs/shared-store.md.
+const (
+	Any      Role = "any"
+	Recorder Role = "recorder" // records, and sends what is left
+	Reader   Role = "reader"   // lists and reads
+	Keeper   Role = "keeper"   // deletes as well
+)
+
+// lacks lists what a role does without.
+var lacks = map[Role][]Action{
+	Recorder: {Consume, ListSessions, Purge},
+	Reader:   {PublishEvents, PublishSummary, Purge},
+	Keeper:   nil,
 }
 
 // Needs is what mcprec's adapter asks of a cluster.
@@ -286,8 +305,8 @@ func (c *Cluster) permissions(found *findings) {
 		without  string
 	}
 	needs := map[Action]need{
-		PublishEvents:  {Error, "a recorder with these credentials ships nothing: its outbox fills, and then events are lost. For someone who only reads this is right"},
-		PublishSummary: {Error, "a recorder with these credentials cannot claim a session, and ships nothing. For someone who only reads this is right"},
+		PublishEvents:  {Error, "a recorder with these credentials ships nothing: its outbox fills, and then events are lost. For someone who only reads this is right: --role reader"},
+		PublishSummary: {Error, "a recorder with these credentials cannot claim a session, and ships nothing. For someone who only reads this is right: --role reader"},
 		ReadStream:     {Error, "neither a recorder nor a reader finds the store"},
 		GetMessage:     {Error, "a recorder cannot ask what has arrived, and its outbox is never emptied; nobody reads a session"},
 		Consume:        {Warning, "show, tail and why do not work with these credentials. For a recorder this is right"},
@@ -298,7 +317,7 @@ func (c *Cluster) permissions(found *findings) {
 	subjects := map[Action][]string{}
 	var denied []Action
 	for _, permission := range c.Permissions {
-		if permission.Denied {
+		if permission.Denied && !slices.Contains(lacks[c.Role], permission.Action) {
 			subjects[permission.Action] = append(subjects[permission.Action], permission.Subject)
 			denied = append(denied, permission.Action)
 		}
@@ -308,7 +327,11 @@ func (c *Cluster) permissions(found *findings) {
 		if action == Receive {
 			verb = "subscribe"
 		}
-		found.add(needs[action].severity, "permission", fmt.Sprintf("these credentials may not %s (%s)", action, strings.Join(subjects[action], ", ")),
+		severity := needs[action].severity
+		if _, said := lacks[c.Role]; said { // its work needs that
+			severity = Error
+		}
+		found.add(severity, "permission", fmt.Sprintf("these credentials may not %s (%s)", action, strings.Join(subjects[action], ", ")),
 			needs[action].without, "allow the user to "+verb+" to "+strings.Join(subjects[action], " and "))
 	}
 }

@@ -114,6 +114,11 @@ var clusterCases = []struct {
 	{"no purging in either stream", func(c *Cluster) { deny(Purge)(c); deny(Purge)(c) }, "note permission: these credentials may not purge a session (s, s)"},
 	{"no purging", deny(Purge), "note permission: these credentials may not purge a session"},
 
+	{"a reader that cannot publish", func(c *Cluster) { deny(PublishEvents)(c); deny(Purge)(c); c.Role = Reader }, ""},
+	{"a recorder that cannot list", func(c *Cluster) { deny(ListSessions)(c); c.Role = Recorder }, ""},
+	{"a reader that cannot list", func(c *Cluster) { deny(ListSessions)(c); c.Role = Reader }, "error permission: these credentials may not list the sessions (s)"},
+	{"a keeper that cannot purge", func(c *Cluster) { deny(Purge)(c); c.Role = Keeper }, "error permission: these credentials may not purge a session (s)"},
+
 	{"no monitoring", func(c *Cluster) { c.Monitor = nil }, "note sync_interval: how soon the servers write to the disk is not known"},
 	{"monitoring that says nothing", func(c *Cluster) { c.Monitor.Servers[0].Fault = "timeout" }, "warning monitor: the monitoring address http://n1.example:8222 says nothing"},
 	{"the default of syncing", func(c *Cluster) {

@@ -236,6 +236,7 @@ func (s *Store) claimOnce(ctx context.Context, id store.SessionID) (*claim, erro
 	e.held = true
 	e.lease = s.options.lease()
 	c.wrote = time.Now()
+	e.clock = c.wrote
 	if c.end, err = s.settleable(ctx, &e, end, c.token); err != nil {
 		return nil, err
 	}

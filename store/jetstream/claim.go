@@ -183,6 +183,7 @@ func (c *claim) write(ctx context.Context) error {
 			return nil
 		}
 		began := time.Now()
+		e.clock = began
 		seq, err := c.s.meta.put(ctx, e)
 		c.mu.Lock()
 		if err == nil {

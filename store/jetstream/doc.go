@@ -45,10 +45,11 @@
 //
 // # Files
 //
-// options.go is the URL, link.go the connection and what its errors mean, streams.go makes and checks
-// the two streams, message.go the header of a message, logs.go the stream of chunks, entry.go and
-// meta.go the entries, store.go the Store, append.go appending and claiming, claim.go what a claim does,
-// read.go reading and following, list.go listing, summary.go summaries, inspect.go what mcprec store doctor asks.
+// options.go is the URL, link.go the connection and what its errors mean, dial.go how it is dialled,
+// streams.go makes and checks the two streams, message.go the header of a message, logs.go the stream of
+// chunks, entry.go and meta.go the entries, store.go the Store, append.go appending and claiming, claim.go
+// what a claim does, read.go reading and following, list.go listing, summary.go summaries, inspect.go what
+// mcprec store doctor asks.
 //
 // # What it refuses to do
 //

@@ -22,6 +22,7 @@ type entry struct {
 	held    bool          // a claim holds the session
 	writer  string        // token of the claim or the append that wrote the entry
 	lease   time.Duration // the claim ends so long after time
+	clock   time.Time     // the holder's, when it wrote the entry; zero: not known
 }
 
 // The binary form of an entry, version 1:
@@ -32,6 +33,7 @@ type entry struct {
 //	6  the chain (32 bytes)
 //	   varints: Seq, At, Frames, Bytes, Lost, Doubtful, lease, start (signed seconds, nanoseconds)
 //	   texts: writer, exit, the header as JSON
+//	   varints: the holder's clock (signed seconds, nanoseconds); older entries end before it
 const (
 	entryVersion = 1
 	entryHead    = 38
@@ -70,6 +72,10 @@ func (e *entry) encode(id store.SessionID) []byte {
 	data = binary.AppendVarint(data, x.Start.Unix())
 	data = varint.Append(data, uint64(x.Start.Nanosecond()))
 	data = varint.AppendText(data, e.writer, x.Exit, string(header))
+	if e.held {
+		data = binary.AppendVarint(data, e.clock.Unix())
+		data = varint.Append(data, uint64(e.clock.Nanosecond()))
+	}
 	binary.LittleEndian.PutUint32(data, entrySum(id, data))
 	return data
 }
@@ -100,6 +106,9 @@ func decodeEntry(id store.SessionID, data []byte) (e entry, header []byte, err e
 	e.writer = reader.Text()
 	x.Exit = reader.Text()
 	header = reader.Take(reader.Uint())
+	if reader.Len() > 0 {
+		e.clock = time.Unix(reader.Int(), int64(reader.Uint())).UTC()
+	}
 	if reader.Bad() || x.Head.At < 0 || e.lease < 0 || nanoseconds >= 1e9 {
 		return entry{}, nil, fmt.Errorf("fields of the entry of session %s: %w", id, store.ErrCorrupt)
 	}
@@ -124,4 +133,21 @@ func (e *entry) takeHeader(text []byte) error {
 	header.ID = e.session.ID
 	e.session.Header = header
 	return nil
+}
+
+// clockNoise is how much the holder's clock in an entry may be behind the entry's time without being wrong:
+// writing an entry can take as long as an election.
+const clockNoise = resendFor + publishTime
+
+// skew returns how far the clock of an entry's holder is ahead of this machine's, which showed here when that
+// of the servers showed now; 0: hardly, or not known.
+func (e *entry) skew(now, here time.Time) time.Duration {
+	if e.clock.IsZero() {
+		return 0
+	}
+	skew := e.clock.Sub(e.time) - here.Sub(now)
+	if skew.Abs() <= clockNoise {
+		return 0
+	}
+	return skew
 }

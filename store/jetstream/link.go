@@ -49,8 +49,9 @@ func dial(ctx context.Context, options Options) (*link, error) {
 		all := min(dialTime, time.Until(deadline))
 		timeout = max(all/time.Duration(len(options.Servers)), time.Millisecond) // one after the other is asked
 	}
+	dialer := &dialer{timeout: timeout, first: ctx}
 	settings := []nats.Option{
-		nats.Name(options.Name), nats.Timeout(timeout), nats.MaxReconnects(-1),
+		nats.Name(options.Name), nats.Timeout(timeout), nats.SetCustomDialer(dialer), nats.SkipHostLookup(), nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		// A connection that is half open is given up after half a minute.
 		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
@@ -66,6 +67,13 @@ func dial(ctx context.Context, options Options) (*link, error) {
 	}
 	var err error
 	l.conn, err = nats.Connect(options.addresses(), append(settings, options.protection()...)...)
+	dialer.established()
+	if errors.Is(ctx.Err(), context.Canceled) { // then an error says only that
+		if err == nil {
+			l.conn.Close()
+		}
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, explainDial(err, options)
 	}
@@ -77,8 +85,11 @@ func dial(ctx context.Context, options Options) (*link, error) {
 	return l, nil
 }
 
-// protection returns the settings of TLS and of the user.
+// protection returns the settings of TLS and of the user, whose permissions name the inbox.
 func (o Options) protection() (settings []nats.Option) {
+	if o.Inbox != "" {
+		settings = append(settings, nats.CustomInboxPrefix(o.Inbox))
+	}
 	if o.TLS {
 		settings = append(settings, nats.Secure())
 	}

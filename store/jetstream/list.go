@@ -26,6 +26,7 @@ type lister struct {
 	s     *Store
 	query store.Query
 	now   time.Time // of the leader, when the listing began
+	here  time.Time // of this machine, then
 	last  uint64    // newest sequence of the entries then
 }
 
@@ -44,6 +45,7 @@ func (l *lister) run(ctx context.Context, yield func(store.Session, error) bool)
 	if err != nil {
 		return err
 	}
+	l.here = time.Now()
 	found, err := l.find(ctx)
 	if err != nil {
 		return err
@@ -233,6 +235,9 @@ func (l *lister) look(ctx context.Context, x *listed) error {
 	}
 	e.session = withCounts(e.session, end.session)
 	e.session.State = e.session.Head.State(e.liveAt(l.now))
+	if e.session.State == store.Live {
+		e.session.Skew = e.skew(l.now, l.here)
+	}
 	return findOpening(ctx, l.s.logs, e, end)
 }
 

@@ -18,6 +18,7 @@ type Options struct {
 	Creds   string        // a credentials file of NATS
 	CA      string        // a PEM file with the authorities to trust, in the place of the system's
 	Account string        // the account to be in; another is refused
+	Inbox   string        // the prefix of the subjects on which answers come; "": that of NATS, _INBOX
 	Stream  string        // "": MCPREC
 	Name    string        // of the connection, in the server's lists
 	// Replicas is how many servers keep each stream that Open makes. 0: three, or one where there are no three.
@@ -44,7 +45,7 @@ func isStreamName(text string) bool {
 	return text != "" && len(text) <= 64 && strings.Trim(text, letters) == ""
 }
 
-// ParseURL reads nats://HOST[:PORT][,HOST[:PORT]…][/STREAM][?creds=FILE&account=NAME&ca=FILE&tls=true&replicas=N].
+// ParseURL reads nats://HOST[:PORT][,HOST[:PORT]…][/STREAM][?creds=FILE&account=NAME&ca=FILE&inbox=PREFIX&tls=true&replicas=N].
 // The scheme tls:// is nats:// with tls=true. An error does not repeat the user's password.
 func ParseURL(text string) (options Options, err error) {
 	scheme, rest, found := strings.Cut(text, "://")
@@ -95,6 +96,11 @@ func (o *Options) set(values url.Values) (err error) {
 			o.Account = value
 		case name == "ca":
 			o.CA = value
+		case name == "inbox":
+			o.Inbox = value
+			if strings.Trim(value, ".") != value || strings.ContainsAny(value, "*> \t") || strings.Contains(value, "..") {
+				err = errors.New("use a subject without wildcards, such as _INBOX_reader")
+			}
 		case name == "tls":
 			var on bool
 			on, err = strconv.ParseBool(value)
@@ -105,7 +111,7 @@ func (o *Options) set(values url.Values) (err error) {
 				err = errors.New("use 1, 3 or 5")
 			}
 		default:
-			err = errors.New("not known; there are creds, account, ca, tls and replicas")
+			err = errors.New("not known; there are creds, account, ca, inbox, tls and replicas")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

@@ -13,6 +13,7 @@ func TestParseURL(t *testing.T) {
 		"nats://a:4222,b:4223,[::1]:1/TEAM": {Servers: []string{"a:4222", "b:4223", "[::1]:1"}, Stream: "TEAM"},
 		"tls://host/TEAM/":                  {Servers: []string{"host"}, Stream: "TEAM", TLS: true},
 		"nats://host/TEAM?tls=true":         {Servers: []string{"host"}, Stream: "TEAM", TLS: true},
+		"nats://host?inbox=_INBOX_me":       {Servers: []string{"host"}, Stream: "MCPREC", Inbox: "_INBOX_me"},
 		"nats://host?creds=%2Fa+b%2Fc&account=A&ca=x.pem&replicas=3": {
 			Servers: []string{"host"}, Stream: "MCPREC", Creds: "/a b/c", Account: "A", CA: "x.pem", Replicas: 3,
 		},
@@ -45,6 +46,8 @@ func TestParseURLRefused(t *testing.T) {
 		"nats://host/A?cred=x":         "not known",
 		"nats://host/A?tls=maybe":      "tls:",
 		"nats://host/A?replicas=9":     "use 1, 3 or 5",
+		"nats://host/A?inbox=a.%3E":    "without wildcards",
+		"nats://host/A?inbox=a.":       "without wildcards",
 		"nats://host/A?creds=a&creds=": "twice",
 		"nats://u:se%cret@host/A":      "before the @",
 	} {

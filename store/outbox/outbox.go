@@ -90,6 +90,8 @@ type Outbox struct {
 	lastErr  error
 	lastAt   time.Time
 
+	began   time.Time
+	heard   atomic.Int64 // when the shared store last did what was asked, in nanoseconds after began
 	waiting atomic.Int64 // bytes of the sessions that are not acknowledged
 	others  atomic.Int64 // bytes that other recorders left, when last measured
 	counts  counts
@@ -126,7 +128,7 @@ func New(local Local, open func(context.Context) (Shared, error), options Option
 		options.Uptime = machineUptime
 	}
 	o := &Outbox{Store: local, local: local, options: options, link: link{open: open, turn: make(chan struct{}, 1)},
-		closing: make(chan struct{}), sessions: map[store.SessionID]*session{}}
+		closing: make(chan struct{}), sessions: map[store.SessionID]*session{}, began: time.Now()}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -364,8 +366,18 @@ func (o *Outbox) forget(x *session) {
 	delete(o.sessions, x.id)
 }
 
-// Close gives the shipments Options.CloseBudget to send the rest, and closes the connection and the
-// local store. Spools must be closed before. What is left is for a later Flush. An adapter that does
+// hear notes that the shared store has done what was asked.
+func (o *Outbox) hear() { o.heard.Store(int64(time.Since(o.began))) }
+
+// isSilent reports whether the shared store has let events wait for longer than Close would, and done
+// nothing meanwhile.
+func (o *Outbox) isSilent() bool {
+	budget := o.options.CloseBudget
+	return time.Since(o.began)-time.Duration(o.heard.Load()) > budget && o.Stats().OldestWaiting > budget
+}
+
+// Close gives the shipments Options.CloseBudget to send the rest, unless the shared store has been silent
+// for as long already, and closes the connection and the local store. Spools must be closed before. What is left is for a later Flush. An adapter that does
 // not return is left behind.
 func (o *Outbox) Close() error {
 	o.mu.Lock()
@@ -381,7 +393,11 @@ func (o *Outbox) Close() error {
 		o.running.Wait()
 		close(ended)
 	}()
-	budget := time.NewTimer(o.options.CloseBudget)
+	wait := o.options.CloseBudget
+	if o.isSilent() {
+		wait = 0
+	}
+	budget := time.NewTimer(wait)
 	defer budget.Stop()
 	select {
 	case <-ended:

@@ -36,7 +36,7 @@ func mustClose(t testing.TB, closer interface{ Close() error }) {
 	}
 }
 
-// TestBatches holds when events leave: 100 ms after the first one of a batch, or when it is full.
+// TestBatches holds when events leave: 100 ms after the first one of a batch was recorded, or when it is full.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
@@ -44,7 +44,15 @@ func TestBatches(t *testing.T) {
 		const small = 4 + 2*batchEvents + 1 // events before the large one
 		const all = small + 2 + 2*batchEvents + 37
 		events := testLog(1, all, true)
+		began := time.Now()
 		p := mustSpool(t, o, events[0])
+		write := func(events []store.Event) {
+			t.Helper()
+			for i := range events {
+				events[i].At = time.Since(began)
+			}
+			mustWrite(t, p, events...)
+		}
 		appends := 0
 		pass := func(d time.Duration, want int, upto int) {
 			t.Helper()
@@ -60,21 +68,21 @@ func TestBatches(t *testing.T) {
 		}
 		pass(99*time.Millisecond, 0, 0)
 		pass(time.Millisecond, 1, 1)
-		mustWrite(t, p, events[1:3]...)
+		write(events[1:3])
 		pass(50*time.Millisecond, 0, 1)
-		mustWrite(t, p, events[3:4]...)
+		write(events[3:4])
 		pass(49*time.Millisecond, 0, 1)
 		pass(time.Millisecond, 1, 4)
-		mustWrite(t, p, events[4:small]...)
+		write(events[4:small])
 		pass(0, 2, small-1)
 		pass(time.Hour, 1, small)
 		large := events[small]
 		large.Payload = bytes.Repeat([]byte("x"), batchBytes)
 		events[small] = large
-		mustWrite(t, p, events[small:small+2]...)
+		write(events[small : small+2])
 		pass(0, 1, small+1)
 		pass(time.Second, 1, small+2)
-		mustWrite(t, p, events[small+2:]...)
+		write(events[small+2:])
 		mustClose(t, p)
 		pass(0, 3, all) // the end of a log leaves at once
 		mustClose(t, o)
@@ -183,13 +191,17 @@ func TestNobodyWaits(t *testing.T) {
 func TestClose(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(call string) fault
+		after time.Duration // the session goes on for so long
 		took  time.Duration // at most
 		all   bool          // is shipped
 	}{
-		"quick":        {nil, 0, true},
-		"down":         {func(string) fault { return refuses }, 0, false},
-		"hangs":        {func(string) fault { return hangs }, time.Second, false},
-		"release hang": {func(call string) fault { return map[string]fault{"release": hangs}[call] }, 1500 * time.Millisecond, true},
+		"quick":           {nil, 0, 0, true},
+		"quick, later":    {nil, time.Hour, 0, true},
+		"down":            {func(string) fault { return refuses }, 0, 0, false},
+		"hangs":           {func(string) fault { return hangs }, 0, time.Second, false},
+		"hangs for long":  {func(string) fault { return hangs }, 3 * time.Second, 0, false},
+		"appends hang":    {func(call string) fault { return map[string]fault{"append": hangs}[call] }, 3 * time.Second, 0, false},
+		"releasing hangs": {func(call string) fault { return map[string]fault{"release": hangs}[call] }, 0, 1500 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -199,6 +211,7 @@ func TestClose(t *testing.T) {
 				events := testLog(1, 1000, true)
 				p := mustSpool(t, o, events[0])
 				mustWrite(t, p, events[1:]...)
+				<-time.After(c.after)
 				synctest.Wait()
 				mustClose(t, p)
 				began := time.Now()

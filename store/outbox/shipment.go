@@ -213,6 +213,7 @@ func (s *shipment) claimIt(ctx context.Context) error {
 		s.regain = s.regain || !errors.Is(err, store.ErrLive) // the call may have done it
 		return err
 	}
+	s.outbox.hear()
 	s.claim = claim
 	s.shared = shared
 	s.number = number
@@ -271,11 +272,11 @@ func (s *shipment) disconnect(ctx context.Context) {
 // gather takes events from the local log until a batch is due.
 func (s *shipment) gather(ctx context.Context) error {
 	var size batchSize
-	due := time.NewTimer(time.Hour)
-	defer due.Stop()
+	leaves := time.NewTimer(time.Hour)
+	defer leaves.Stop()
 	add := func(x item) {
 		if len(s.batch) == 0 {
-			due.Reset(batchAge)
+			leaves.Reset(due(s.age(x.event)))
 			s.setOldest(x.event.At)
 		}
 		s.batch = append(s.batch, x)
@@ -289,7 +290,7 @@ func (s *shipment) gather(ctx context.Context) error {
 	for !size.full() && !s.ended {
 		var late <-chan time.Time
 		if len(s.batch) > 0 {
-			late = due.C
+			late = leaves.C
 		}
 		select {
 		case x, ok := <-s.reading.items:
@@ -415,6 +416,7 @@ func (s *shipment) send(ctx context.Context) error {
 	if head.Seq != want.Seq || head.Chain != want.Chain {
 		return &store.ConflictError{ID: s.id, Head: head}
 	}
+	s.outbox.hear()
 	s.outbox.counts.acknowledged.Add(uint64(count))
 	s.outbox.counts.acknowledgedBytes.Add(uint64(payloads))
 	s.outbox.counts.lost.Add(lost)
@@ -450,6 +452,14 @@ func (s *shipment) acknowledged() {
 	if first || time.Since(s.saved) >= saveEvery {
 		s.save()
 	}
+}
+
+// age returns how long ago an event was recorded, 0 for those of a dead recorder.
+func (s *shipment) age(event store.Event) time.Duration {
+	if s.session == nil {
+		return 0
+	}
+	return time.Since(s.session.started) - event.At
 }
 
 func (s *shipment) setOldest(at time.Duration) {

@@ -24,7 +24,7 @@ type Gate struct {
 	Names     *Namer
 	Breaches  []Breach // rules that were broken, in the order of the wire
 	Round     int      // steps released so far
-	Recall    bool     // an end took back an offered frame
+	Recall    bool     // an end took back a frame before the ack, or would have if it had not been taken
 	Garbled   bool     // a line was taken that is no message; see Bytes
 	Used      [2]bool  // which ends, the client's first, have used the gate since this was cleared
 
@@ -313,6 +313,7 @@ func (g *Gate) withdraw(lane *Lane, flight *Flight) bool {
 		}
 		g.Recall = true
 	} else {
+		g.Recall = true
 		return false
 	}
 	if lane.pair.rules != nil {
@@ -346,7 +347,7 @@ func (e *End) askToEnd(both bool) error {
 	if !e.gate.shut && !e.closed {
 		e.Out.Ending = true
 		e.In.Leaving = e.In.Leaving || both
-		e.gate.Recall = e.gate.Recall || len(e.Out.fresh)+len(e.Out.Waiting) > 0
+		e.gate.Recall = e.gate.Recall || len(e.Out.fresh)+len(e.Out.Waiting)+len(e.Out.unacked) > 0
 		e.gate.use(e)
 	}
 	e.gate.Unlock()

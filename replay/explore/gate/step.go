@@ -188,6 +188,41 @@ func (l *Lane) step(kind Kind) Step {
 	return Step{Kind: kind, Dir: l.Dir, What: strings.TrimPrefix(l.pair.of(), " "), lane: l}
 }
 
+// Blocked appends the steps that are known, and lack only room, a reader, or an end that was
+// not asked to close. It does not know those of HTTP.
+func (g *Gate) Blocked(steps []Step) []Step {
+	for _, l := range g.Lanes {
+		if l.Exchange != nil {
+			continue
+		}
+		for _, f := range l.Waiting {
+			if !l.takes() && (!l.stream || l.first(f)) {
+				steps = append(steps, f.step(Take))
+			}
+		}
+		switch {
+		case l.heard():
+		case len(l.Queue) > 0:
+			steps = append(steps, l.Queue[0].step(Give))
+		case l.Ended:
+			steps = append(steps, l.step(EOF))
+		}
+	}
+	return steps
+}
+
+// Pair returns the number of the pair whose lane the step is of; 0 for a step of no lane.
+func (s Step) Pair() int {
+	lane := s.lane
+	if s.Flight != nil {
+		lane = s.Flight.Lane
+	}
+	if lane == nil || lane.pair == nil {
+		return 0
+	}
+	return lane.pair.Number
+}
+
 // takes appends the take steps: of frames before their place in the recorded order, which
 // eager leaves to the last, or of the other frames.
 func (g *Gate) takes(steps []Step, early bool) []Step {
@@ -198,8 +233,7 @@ func (g *Gate) takes(steps []Step, early bool) []Step {
 			}
 			continue
 		}
-		room := l.served || l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard() // at capacity 0 a reader must be there
-		if !room || l.Ending || l.Deafened {
+		if !l.takes() {
 			continue
 		}
 		for _, f := range l.Waiting {
@@ -214,6 +248,13 @@ func (g *Gate) takes(steps []Step, early bool) []Step {
 // first reports whether no frame that waits was offered before.
 func (l *Lane) first(flight *Flight) bool {
 	return !slices.ContainsFunc(l.Waiting, func(f *Flight) bool { return f.Number < flight.Number })
+}
+
+// takes reports whether the lane takes a frame: it has room, at capacity 0 a waiting reader,
+// and neither end closes it.
+func (l *Lane) takes() bool {
+	room := l.served || l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard()
+	return room && !l.Ending && !l.Deafened
 }
 
 func (f *Flight) step(kind Kind) Step {

@@ -165,7 +165,7 @@ func TestCoverage(t *testing.T) {
 		c.Add(&run)
 	}
 	// The take wakes the client, as the first ack does; the server's ack is apart.
-	if got, want := c.Coverage(), (Coverage{Classes: 2, Unseen: 0.25, Races: 1, Reversed: 1}); got != want {
+	if got, want := c.Coverage(), (Coverage{Classes: 2, Unseen: 0.25, Races: 1, Reversed: 1, Recent: 4, New: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

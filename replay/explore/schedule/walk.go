@@ -9,19 +9,26 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Walk visits the tree of choices of a capacity, depth first, in run after run: each run
-// follows the path to the last open branch.
+// Walk visits every class of runs at a capacity, run after run, depth first, by source-set
+// dynamic partial order reduction (Abdulla, Aronis, Jonsson and Sagonas, 2014).
 //
-// With sleep sets a step that was tried at a place sleeps in the sibling branches, until a
-// step is released that does not commute with the sleeper: a run with the sleeper first
-// would differ from a visited run only in the order of commuting steps. A run in which every
-// enabled step sleeps is cut. Every class of runs ends exactly once.
+// A run shows races: two steps that do not commute, with no step between them that comes
+// after the first and before the second. Where the first step was chosen, the walk then wants
+// a step with which the second can go first. Other steps are not tried. A step that was tried
+// at a place sleeps in the sibling branches, until a step is released that does not commute
+// with the sleeper. A run in which every enabled step sleeps is cut. Every class of runs ends
+// exactly once.
+//
+// The method takes it that no step disables another. Here a full queue, a missing reader, a
+// close and a Write that gives up do. So a known step that is not enabled, or not any more,
+// races as if it had been released; and that there is room or a reader puts no steps in an
+// order.
 type Walk struct {
 	Touching
-	Naive bool // without sleep sets: every order of steps
+	Naive bool // every order of steps
 	Lost  bool // the peers behaved differently on the same steps
 
-	path  []branching
+	path  []place
 	begun bool
 }
 
@@ -31,72 +38,244 @@ func (w *Walk) Restart() {
 	w.begun = false
 }
 
-// branching is a place on the path: the enabled steps, the last released step, and the
-// sleeping steps.
-type branching struct {
+// place is where a step of the path is chosen. Places and steps count from 1.
+type place struct {
 	enabled []move
-	chosen  int
+	wanted  []bool // which of the enabled steps to try
+	blocked []move // known, and not enabled: see [gate.Gate.Blocked]; and takes that have gone
 	asleep  []move
+	chosen  int     // of the enabled steps; -1: all are asleep
+	last    touches // of all steps before the place
+	past    touches // of the chosen step and the steps that must come before it
 }
+
+// released is the chosen step.
+func (p *place) released() move { return p.enabled[p.chosen] }
 
 // move is a step in the memory of the walk.
 type move struct {
-	hash uint64
-	what reach
+	hash  uint64
+	what  reach
+	kind  gate.Kind
+	lane  reach // of a take, a give or an EOF, stands for the direction
+	pair  int   // of the lane
+	cause int   // the number of the step that made this one known, or 0
 }
 
-// Next returns the chooser of the next run, from the last place with another awake step, or
-// nil at the end of the walk.
-func (w *Walk) Next() Chooser {
-	for w.begun && !w.Lost && len(w.path) > 0 {
-		b := &w.path[len(w.path)-1]
-		if b.chosen >= 0 {
-			b.asleep = append(b.asleep, b.enabled[b.chosen])
+// affects reports whether a step may change whether another is enabled. A give makes room for
+// a take, though they commute.
+func (m move) affects(other move) bool { return m.what&other.what != 0 || m.lane&other.lane != 0 }
+
+// reads reports whether the step lets a Read return.
+func (m move) reads() bool { return m.kind == gate.Give || m.kind == gate.EOF }
+
+// touches is the number of the last step, of some steps, that touches each thing; or 0.
+type touches [reaches]int
+
+// find returns the index of the step in the list, or -1.
+func find(list []move, step move) int {
+	return slices.IndexFunc(list, func(m move) bool { return m.hash == step.hash })
+}
+
+// Next prepares a run from the last place with another wanted step. It reports false at the
+// end of the walk.
+func (w *Walk) Next() bool {
+	if !w.begun {
+		w.begun = true
+		return true
+	}
+	for !w.Lost && len(w.path) > 0 {
+		p := &w.path[len(w.path)-1]
+		if p.chosen >= 0 {
+			p.asleep = append(p.asleep, p.released())
 		}
-		b.chosen = b.awake()
-		if b.chosen >= 0 {
-			return w.choose
+		if p.choose() {
+			w.follow(len(w.path))
+			return true
 		}
 		w.path = w.path[:len(w.path)-1]
 	}
-	if w.begun {
-		return nil
+	return false
+}
+
+// choose takes the first wanted step that is awake, and reports whether there is one.
+func (p *place) choose() bool {
+	p.chosen = -1
+	for i, m := range p.enabled {
+		if p.wanted[i] && find(p.asleep, m) < 0 {
+			p.chosen = i
+			break
+		}
 	}
-	w.begun = true
-	return w.choose
+	return p.chosen >= 0
 }
 
-// awake returns the first enabled step that does not sleep, or -1.
-func (b *branching) awake() int {
-	return slices.IndexFunc(b.enabled, func(move move) bool { return !slices.Contains(b.asleep, move) })
-}
-
-// choose follows the path, and beyond its end takes the first step that is awake.
-func (w *Walk) choose(at int, enabled []gate.Step) int {
+// Choose is the [Chooser] of the run.
+func (w *Walk) Choose(at int, enabled []gate.Step) int {
 	if w.Lost {
 		return -1
 	}
-	if at <= len(w.path) {
-		b := w.path[at-1]
-		i := slices.IndexFunc(enabled, func(step gate.Step) bool { return step.Hash() == b.enabled[b.chosen].hash })
-		w.Lost = i < 0 || len(enabled) != len(b.enabled)
-		return i
+	p := &w.path[at-1]
+	if p.chosen < 0 {
+		return -1
 	}
-	b := branching{enabled: make([]move, len(enabled))}
-	for i, s := range enabled {
-		b.enabled[i] = move{s.Hash(), w.of(s)}
+	i := slices.IndexFunc(enabled, func(step gate.Step) bool { return step.Hash() == p.released().hash })
+	w.Lost = i < 0 || len(enabled) != len(p.enabled)
+	return i
+}
+
+// Arrive tells the walk what is enabled and what is blocked before each step, and where no
+// step is enabled.
+func (w *Walk) Arrive(at int, enabled, blocked []gate.Step) {
+	if w.Lost || at <= len(w.path) {
+		return
 	}
-	if at > 1 && !w.Naive { // steps that commute with the step before sleep on
-		before := w.path[at-2]
-		for _, m := range before.asleep {
-			if m.what&before.enabled[before.chosen].what == 0 {
-				b.asleep = append(b.asleep, m)
-			}
+	here := place{enabled: w.moves(enabled), blocked: w.moves(blocked), wanted: make([]bool, len(enabled)), chosen: -1}
+	if at > 1 && !w.Naive {
+		w.pass(&w.path[at-2], &here, at)
+	}
+	if len(enabled) == 0 {
+		return
+	}
+	for i, m := range here.enabled {
+		here.wanted[i] = find(here.asleep, m) < 0
+		if here.wanted[i] && !w.Naive {
+			break
 		}
 	}
-	b.chosen = b.awake()
-	w.path = append(w.path, b)
-	return b.chosen
+	w.path = append(w.path, here)
+	if w.path[at-1].choose() {
+		w.follow(at)
+	}
+}
+
+// moves remembers steps.
+func (w *Walk) moves(steps []gate.Step) []move {
+	list := make([]move, len(steps))
+	for i, s := range steps {
+		m := move{hash: s.Hash(), what: w.of(s), kind: s.Kind, pair: s.Pair()}
+		switch s.Kind {
+		case gate.Take:
+			m.cause, m.lane = s.Flight.Round, takesOf(s.Dir)
+		case gate.Give:
+			m.cause, m.lane = s.Flight.Taken, takesOf(s.Dir)
+		case gate.EOF:
+			m.lane = takesOf(s.Dir)
+		case gate.Ack:
+			m.cause = s.Flight.Taken
+		}
+		list[i] = m
+	}
+	return list
+}
+
+// pass goes from a place to the next: which steps sleep on, and which are blocked now.
+func (w *Walk) pass(before, here *place, at int) {
+	done := before.released()
+	here.last = before.last
+	done.what.each(func(thing int) { here.last[thing] = at - 1 })
+	for _, m := range before.asleep { // steps that commute with the step before sleep on
+		if m.what&done.what == 0 {
+			here.asleep = append(here.asleep, m)
+		}
+	}
+	for _, m := range slices.Concat(before.enabled, before.blocked) {
+		if m.hash == done.hash || find(here.enabled, m) >= 0 || find(here.blocked, m) >= 0 {
+			continue
+		}
+		if m.kind == gate.Take {
+			here.blocked = append(here.blocked, m)
+		} else {
+			w.race(m, here.last, at)
+		}
+	}
+	for _, m := range here.blocked {
+		if done.affects(m) || find(before.blocked, m) < 0 {
+			w.race(m, here.last, at)
+		}
+	}
+}
+
+// follow computes what must come before the chosen step of a place, and its races.
+func (w *Walk) follow(at int) {
+	p := &w.path[at-1]
+	if w.Naive {
+		return
+	}
+	step := p.released()
+	w.race(step, p.last, at)
+	p.past = touches{}
+	for _, i := range w.direct(step, p.last) {
+		for thing, n := range w.path[i-1].past {
+			p.past[thing] = max(p.past[thing], n)
+		}
+	}
+	step.what.each(func(thing int) { p.past[thing] = at })
+}
+
+// direct lists the steps directly before a step: its cause, and the last that touched the
+// same things.
+func (w *Walk) direct(step move, last touches) (list []int) {
+	if step.cause > 0 {
+		list = append(list, step.cause)
+	}
+	step.what.each(func(thing int) {
+		if last[thing] > 0 {
+			list = append(list, last[thing])
+		}
+	})
+	return list
+}
+
+// before reports whether step i of the path is j, or must come before j.
+func (w *Walk) before(i, j int) bool {
+	what := w.path[i-1].released().what
+	return w.path[j-1].past[bits.TrailingZeros8(uint8(what))] >= i
+}
+
+// race finds the races of a step at a place with the steps before, and wants the other order.
+func (w *Walk) race(step move, last touches, at int) {
+	direct := w.direct(step, last)
+	for _, i := range direct {
+		between := func(j int) bool { return j == step.cause && j == i || j != i && w.before(i, j) }
+		m := w.path[i-1].released()
+		inTurn := m.hash == step.hash || m.reads() && step.reads() && m.lane == step.lane && m.pair == step.pair
+		if !inTurn && !slices.ContainsFunc(direct, between) {
+			w.reverse(i, step, at)
+		}
+	}
+}
+
+// reverse wants a step, where step i was chosen, that can go first in a run with the steps
+// that need not come after i, and then the given step. Nothing is to do if there is one
+// already, or one sleeps: then such runs are visited. Nor if the given step was blocked
+// there, and none of the others can change that.
+func (w *Walk) reverse(i int, step move, at int) {
+	p := &w.path[i-1]
+	blocked := find(p.blocked, step) >= 0
+	visited := false
+	var touched reach // by the steps of that run so far
+	first := -1
+	add := func(m move) {
+		if j := find(p.enabled, m); j >= 0 && m.what&touched == 0 {
+			visited = visited || p.wanted[j] || find(p.asleep, m) >= 0
+			if first < 0 {
+				first = j
+			}
+		}
+		touched |= m.what
+	}
+	for j := i + 1; j < at; j++ {
+		if !w.before(i, j) {
+			m := w.path[j-1].released()
+			blocked = blocked && !m.affects(step)
+			add(m)
+		}
+	}
+	add(step)
+	if !visited && !blocked && first >= 0 {
+		p.wanted[first] = true
+	}
 }
 
 // reach is the set of things that a step touches: two steps with disjoint sets commute.
@@ -110,6 +289,13 @@ const (
 	anything = clientEnd | serverEnd | c2sTakes | s2cTakes
 	reaches  = 4
 )
+
+// each calls do for each thing of the set.
+func (r reach) each(do func(thing int)) {
+	for set := r; set != 0; set &= set - 1 {
+		do(bits.TrailingZeros8(uint8(set)))
+	}
+}
 
 // Touching computes the reach of steps at a capacity.
 type Touching struct {
@@ -145,9 +331,9 @@ func (t *Touching) of(step gate.Step) reach {
 	case gate.Give, gate.EOF:
 		return senderEnd(step.Dir.Reverse())
 	case gate.Take:
-		what, room := c2sTakes, t.Capacity.C2S
+		what, room := takesOf(step.Dir), t.Capacity.C2S
 		if step.Dir == transport.ServerToClient {
-			what, room = s2cTakes, t.Capacity.S2C
+			room = t.Capacity.S2C
 		}
 		if room == 0 { // hand to hand
 			what |= senderEnd(step.Dir.Reverse())
@@ -200,6 +386,14 @@ func (l *Lessons) Adopt(of Lessons) bool {
 	}
 	l.starts = starts
 	return news
+}
+
+// takesOf is the choice among the writers of the direction.
+func takesOf(dir transport.Direction) reach {
+	if dir == transport.ClientToServer {
+		return c2sTakes
+	}
+	return s2cTakes
 }
 
 // senderEnd is the end that writes in the direction.
@@ -265,6 +459,10 @@ type Coverage struct {
 	// which a timer then made a peer use the transport.
 	Timed int `json:"timed,omitempty"`
 	Fired int `json:"fired,omitempty"`
+	// New counts, among the Recent last schedules, those that were of a new class. Both are 0
+	// where the capacities were searched apart.
+	Recent int `json:"recent"`
+	New    int `json:"new"`
 }
 
 // Tally gathers the trails of runs.
@@ -272,9 +470,14 @@ type Tally struct {
 	Classes      map[uint64]bool // whether a class was seen more than once
 	Timed, Fired int             // see Coverage
 
-	runs  int
-	races map[uint64]uint8 // the orders seen, as bits
+	runs   int
+	races  map[uint64]uint8 // the orders seen, as bits
+	news   []int            // numbers of the last runs of a new class, from 1
+	merged bool
 }
+
+// recentRuns is how many runs count as recent.
+const recentRuns = 50
 
 // NewTally returns the tally of no run.
 func NewTally() *Tally { return &Tally{Classes: map[uint64]bool{}, races: map[uint64]uint8{}} }
@@ -285,6 +488,9 @@ func (c *Tally) Add(trail *Trail) {
 	class := gate.Scramble(trail.class ^ uint64(trail.Capacity.C2S)<<32 ^ uint64(uint32(trail.Capacity.S2C)))
 	_, seen := c.Classes[class]
 	c.Classes[class] = seen
+	if !seen {
+		c.news = append(c.news[max(0, len(c.news)-recentRuns+1):], c.runs)
+	}
 	for _, r := range trail.races {
 		c.races[r&^1] |= 1 << (r & 1)
 	}
@@ -295,6 +501,7 @@ func (c *Tally) Merge(other *Tally) {
 	c.runs += other.runs
 	c.Timed += other.Timed
 	c.Fired += other.Fired
+	c.merged = true
 	maps.Copy(c.Classes, other.Classes)
 	for race, orders := range other.races {
 		c.races[race] |= orders
@@ -314,6 +521,14 @@ func (c *Tally) Coverage() Coverage {
 	for _, orders := range c.races {
 		if orders == 1|2 {
 			r.Reversed++
+		}
+	}
+	if !c.merged {
+		r.Recent = min(c.runs, recentRuns)
+		for _, run := range c.news {
+			if run > c.runs-recentRuns {
+				r.New++
+			}
 		}
 	}
 	return r

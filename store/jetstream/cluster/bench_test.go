@@ -230,6 +230,54 @@ func BenchmarkList(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// BenchmarkFollow tells how long after its recording an event of a live session reaches a follower, as
+// mcprec tail -f, at three replicas: through the outbox, the cluster and another connection.
+func BenchmarkFollow(b *testing.B) {
+	const events = 100
+	c := Start(b, Options{Nodes: 3})
+	url := c.DirectURL(stream, "")
+	o := openOutbox(b, b.TempDir(), url, outbox.Options{})
+	r := record(b, o)
+	acknowledged(b, o)
+	reader := openStore(b, url)
+	seen := make(chan uint64)
+	var following sync.WaitGroup
+	following.Go(func() {
+		defer close(seen)
+		for event, err := range reader.Read(b.Context(), r.id, 0, store.ReadOptions{Follow: true}) {
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			seen <- event.Seq
+		}
+	})
+	if <-seen != 1 {
+		b.Fatal("the first event is not there")
+	}
+	var took []time.Duration
+	for range events {
+		time.Sleep(100*time.Millisecond + time.Duration(r.random.IntN(100))*time.Millisecond)
+		began := time.Now()
+		if err := r.write(r.frame(2000)); err != nil {
+			b.Fatal(err)
+		}
+		if seq, ok := <-seen; !ok || seq != r.seq() {
+			b.Fatalf("event %d comes in the place of %d", seq, r.seq())
+		}
+		took = append(took, time.Since(began))
+	}
+	r.end(b)
+	<-seen
+	following.Wait()
+	slices.Sort(took)
+	milliseconds := func(part float64) float64 { return took[int(part*(events-1))].Seconds() * 1000 }
+	b.ReportMetric(milliseconds(0.5), "p50-ms")
+	b.ReportMetric(milliseconds(0.9), "p90-ms")
+	b.ReportMetric(milliseconds(1), "worst-ms")
+	b.ReportMetric(0, "ns/op")
+}
+
 // recordersEnv is how long BenchmarkRecorders records: a duration.
 const recordersEnv = "MCPREC_RECORDERS_FOR"
 

@@ -44,6 +44,9 @@ func Start(t testing.TB, options Options) *Cluster {
 		if i < len(options.Folders) && options.Folders[i] != "" {
 			node.folder = options.Folders[i]
 		}
+		if i < len(options.Clocks) {
+			node.ahead = options.Clocks[i]
+		}
 		node.Proxy = newProxy(t)
 		c.Nodes = append(c.Nodes, node)
 	}

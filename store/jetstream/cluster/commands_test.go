@@ -32,6 +32,8 @@ type machine struct {
 	t     testing.TB
 	path  string // of mcprec
 	state string // of the user
+
+	variables []string // of its environment
 }
 
 func newMachine(t testing.TB) *machine {
@@ -50,6 +52,7 @@ func (m *machine) folder() string { return filepath.Join(m.state, "mcprec") }
 func (m *machine) command(store string, args ...string) *exec.Cmd {
 	cmd := exec.Command(m.path, args...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+m.state, "MCPREC_HOME="+store, "TZ=UTC", "NO_COLOR=1")
+	cmd.Env = append(cmd.Env, m.variables...)
 	return cmd
 }
 

@@ -7,17 +7,19 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Options choose the configuration of a cluster. The zero value is one node without TLS and accounts
 // that syncs its files as a server does by default, every two minutes.
 type Options struct {
-	Nodes      int      // 1 or 3; 0 means 1
-	SyncAlways bool     // each message is synced before it is acknowledged
-	TLS        bool     // clients must use TLS; the certificate is for 127.0.0.1
-	Accounts   bool     // clients need credentials, see [Accounts]
-	MaxStore   int64    // bytes of all streams of a node; 0 means 20 GiB
-	Folders    []string // where each node keeps its streams; "" and missing ones: the test's temporary folder
+	Nodes      int             // 1 or 3; 0 means 1
+	SyncAlways bool            // each message is synced before it is acknowledged
+	TLS        bool            // clients must use TLS; the certificate is for 127.0.0.1
+	Accounts   bool            // clients need credentials, see [Accounts]
+	MaxStore   int64           // bytes of all streams of a node; 0 means 20 GiB
+	Folders    []string        // where each node keeps its streams; "" and missing ones: the test's temporary folder
+	Clocks     []time.Duration // how far the clock of each node is ahead; missing ones: not at all
 }
 
 // ports are the ports of a node.

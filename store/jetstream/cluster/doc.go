@@ -21,5 +21,6 @@
 // and gives up with the nodes' logs after a minute without it.
 //
 // Source files: cluster.go (a cluster as a whole), node.go (one process), config.go (its
-// configuration), accounts.go (operator, accounts, credentials, certificates), proxy.go, disk_linux.go.
+// configuration), accounts.go (operator, accounts, credentials, certificates), proxy.go, disk_linux.go,
+// clock.go (programs whose clock is wrong).
 package cluster

@@ -27,7 +27,8 @@ type Node struct {
 	dir    string // configuration and log
 	folder string // streams
 	ports  ports
-	cmd    *exec.Cmd // nil: not running
+	ahead  time.Duration // of its clock
+	cmd    *exec.Cmd     // nil: not running
 	exited chan struct{}
 }
 
@@ -38,9 +39,9 @@ var built struct {
 	err error
 }
 
-// Main runs the tests of a package and removes the server that they built.
+// Main runs the tests of a package and removes the programs that they built.
 func Main(m *testing.M) int {
-	defer func() { _ = os.RemoveAll(built.dir) }()
+	defer func() { _ = errors.Join(os.RemoveAll(built.dir), os.RemoveAll(withClock.dir)) }()
 	return m.Run()
 }
 
@@ -73,7 +74,12 @@ func (n *Node) start() {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	cmd := exec.Command(server(n.t), "-c", n.configFile())
+	path := server(n.t)
+	if n.ahead != 0 {
+		path = programWithClock(n.t, "nats-server")
+	}
+	cmd := exec.Command(path, "-c", n.configFile())
+	cmd.Env = append(os.Environ(), clockAhead(n.ahead))
 	cmd.Stdout = log
 	cmd.Stderr = log
 	cmd.SysProcAttr = diesWithParent()

@@ -173,3 +173,33 @@ func TestNoRoom(t *testing.T) {
 		t.Errorf("delete from a full stream: %v", err)
 	}
 }
+
+// TestInbox opens a store as a user who hears answers under a prefix of its own only.
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	c := Start(t, Options{Accounts: true})
+	openStore(t, c.DirectURL(stream, c.Accounts.AddUser("first"))) // makes the streams
+	url := c.DirectURL(stream, c.Accounts.AddUserWith("own", jwt.Permissions{Sub: jwt.Permission{Allow: []string{"_INBOX_own.>"}}})) + "&inbox=_INBOX_own"
+	s := openStore(t, url)
+	r := newRecording(t)
+	for range 20 {
+		r.events = append(r.events, r.frame(500))
+	}
+	for i, event := range r.events { // a message each, so that a consumer reads them
+		if _, err := s.Append(t.Context(), r.id, uint64(i), []store.Event{event}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare(t, s, r)
+	for found, err := range s.Sessions(t.Context(), store.Query{Limit: 1}) {
+		if err != nil || found.ID != r.id {
+			t.Errorf("listed %v, %v", found.ID, err)
+		}
+	}
+	facts, _ := examine(t, url)
+	for _, permission := range facts.Permissions {
+		if permission.Denied || permission.Fault != "" {
+			t.Errorf("the doctor says %+v", permission)
+		}
+	}
+}

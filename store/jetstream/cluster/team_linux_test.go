@@ -239,8 +239,13 @@ func (m *team) holdForbidden() {
 // holdDoctor holds that the doctor has nothing to say against the page's configuration.
 func (m *team) holdDoctor() {
 	m.t.Helper()
-	got := m.run("keeper", "store", "doctor")
-	if got.code != 0 || !strings.Contains(got.out, "0 errors, 0 warnings, 1 note") {
-		m.t.Errorf("the doctor's exit status is %d:\n%s%s", got.code, got.out, got.errs)
+	for _, role := range []string{"keeper", "reader", "recorder"} {
+		got := m.run(role, "store", "doctor", "--role", role)
+		if got.code != 0 || !strings.Contains(got.out, "0 errors, 0 warnings, 1 note") {
+			m.t.Errorf("for a %s the doctor's exit status is %d:\n%s%s", role, got.code, got.out, got.errs)
+		}
+	}
+	if got := m.run("reader", "store", "doctor", "--role", "recorder"); got.code != 1 || !strings.Contains(got.out, "error    these credentials may not publish events") {
+		m.t.Errorf("of a reader's credentials for a recorder the doctor says, with exit status %d:\n%s%s", got.code, got.out, got.errs)
 	}
 }

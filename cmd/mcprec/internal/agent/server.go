@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,11 +13,16 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 )
 
+// Opener opens the store that a Server tells of, as [session.OpenReadOnly] does.
+type Opener func(context.Context) (*session.Store, error)
+
 // Server answers an agent about the sessions of a store. Its methods may be called concurrently.
 type Server struct {
-	recordings
+	open    Opener
 	version string
 	busy    chan struct{} // holds an element for each answer under way
+	opening chan struct{} // holds an element while the store is opened
+	opened  atomic.Pointer[recordings]
 }
 
 // Limits of the work at one time.
@@ -25,9 +31,41 @@ const (
 	patience = 20 * time.Second // for an answer
 )
 
-// New returns a server over a store that [session.OpenReadOnly] has opened. version is mcprec's.
-func New(db *session.Store, version string) *Server {
-	return &Server{recordings: recordings{db: db, lineage: lineage()}, version: version, busy: make(chan struct{}, mostBusy)}
+// New returns a server over a store, which is opened for the first answer that needs it. While it cannot be
+// opened, each answer says why, and the next one tries again. version is mcprec's.
+func New(open Opener, version string) *Server {
+	return &Server{open: open, version: version, busy: make(chan struct{}, mostBusy), opening: make(chan struct{}, 1)}
+}
+
+// recordings returns the sessions of the store, which it opens if need be.
+func (x *Server) recordings(ctx context.Context) (*recordings, error) {
+	if r := x.opened.Load(); r != nil {
+		return r, nil
+	}
+	select {
+	case x.opening <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-x.opening }()
+	if r := x.opened.Load(); r != nil {
+		return r, nil
+	}
+	db, err := x.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &recordings{db: db, lineage: lineage()}
+	x.opened.Store(r)
+	return r, nil
+}
+
+// Close closes the store, if it was opened. No answer is under way any more.
+func (x *Server) Close() error {
+	if r := x.opened.Load(); r != nil {
+		return r.db.Close()
+	}
+	return nil
 }
 
 // Connect begins to serve a client, and returns the session with it.
@@ -156,7 +194,11 @@ func (x *Server) handler(t tool) sdk.ToolHandler {
 		defer end()
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		a, err := t.answer(ctx, &x.recordings, args)
+		var a answer
+		r, err := x.recordings(ctx)
+		if err == nil {
+			a, err = t.answer(ctx, r, args)
+		}
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
 			return x.failure(fmt.Errorf("%s took longer than %v and was ended; ask for less, or run the command mcprec on the recording", t.name, patience)), nil
@@ -179,8 +221,17 @@ func (x *Server) begin(ctx context.Context) (end func(), err error) {
 
 // failure returns a tool error.
 func (x *Server) failure(err error) *sdk.CallToolResult {
-	text := clip(terminal.Plain(x.db.Masker.Text(err.Error())), 1000)
+	text := clip(x.harmless(err), 1000)
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+}
+
+// harmless returns the text of an error, masked as the store's sessions are, without control characters.
+func (x *Server) harmless(err error) string {
+	text := err.Error()
+	if r := x.opened.Load(); r != nil {
+		text = r.db.Masker.Text(text)
+	}
+	return terminal.Plain(text)
 }
 
 // hangPrompt is the prompt «My MCP call hangs».

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -181,12 +182,26 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 func (r *recording) header() store.Header {
 	h := store.Header{Label: r.Label, Labels: r.Labels, Recorder: r.Recorder}
 	switch shared, _ := r.Home.IsShared(); { // of a place that is wrong there is no recording
-	case shared: // a later flush masks by them as well
-		h.Masked = r.Home.Secrets.ShippedRules()
+	case shared:
+		h.Masked = r.Home.Secrets.ShippedRules() // a later flush masks by them as well
+		h.Labels = withHost(r.Labels)
 	case r.Mask:
 		h.Masked = &r.Home.Secrets.MaskRules
 	}
 	return h
+}
+
+// withHost returns labels with the name of this machine under "host", unless they have one: in a store of
+// many machines it is the first question.
+func withHost(labels map[string]string) map[string]string {
+	const host = "host"
+	name, err := os.Hostname()
+	if _, given := labels[host]; given || err != nil || name == "" {
+		return labels
+	}
+	named := map[string]string{host: name}
+	maps.Copy(named, labels)
+	return named
 }
 
 func (r *recording) options() []recorder.Option {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"testing"
 
 	"github.com/mcprec/mcprec/store/outbox"
@@ -24,6 +26,23 @@ func TestWaiting(t *testing.T) {
 	} {
 		if got := waiting(outbox.Stats{Target: target, EventsWaiting: row.events, LastError: row.last}); got != row.want {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestWithHost holds that a session for a shared store names its machine, unless its user has.
+func TestWithHost(t *testing.T) {
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]string{"env": "ci"}
+	if got := withHost(given); !maps.Equal(got, map[string]string{"env": "ci", "host": name}) || len(given) != 1 {
+		t.Errorf("%v becomes %v", given, got)
+	}
+	for _, own := range []string{"lab", ""} {
+		if got := withHost(map[string]string{"host": own}); !maps.Equal(got, map[string]string{"host": own}) {
+			t.Errorf("host=%s becomes %v", own, got)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestPlace(t *testing.T) {
 		"http://me:hunter2@host/S":              "the store http://host/S: no store has the scheme http://; want a folder, nats://HOST/STREAM or s3://BUCKET/PREFIX",
 		"nats://me:hunter2@/S":                  "the store nats:///S: a host is missing: write nats://HOST/STREAM",
 		"nats://me:hunter2@host/a.b":            `the store nats://host/a.b: stream "a.b": use up to 64 letters, digits, _ and -`,
-		"nats://host/S?user=hunter2":            "the store nats://host/S: user: not known; there are creds, account, ca, tls and replicas",
+		"nats://host/S?user=hunter2":            "the store nats://host/S: user: not known; there are creds, account, ca, inbox, tls and replicas",
 		"nats://hun%zzter2@host/S":              "the store nats://host/S: what stands before the @ is no user and password; write odd characters as %XX",
 		"nats://me:hunt/er2@host/S":             "the store nats://host/S: " + badUser,
 		"s3:///a":                               `the store s3:///a: "" is not the name of a bucket; want s3://BUCKET/PREFIX`,

@@ -49,6 +49,7 @@ type Session struct {
 	Start   time.Time       // of a session in the store
 	Head    uint64          // of a session in the store: the last event when it was opened
 	live    bool            // a recorder held the session when it was opened
+	skew    time.Duration   // of its recorder's clock, see [store.Session]
 	Store   *Store          // nil for a fixture
 	File    io.ReadCloser   // of a fixture
 	Masker  Masker          // masks the events
@@ -226,7 +227,7 @@ func (s *Session) Now() time.Duration {
 	if !s.live {
 		return 0
 	}
-	return max(time.Since(s.Start), 0)
+	return max(time.Since(s.Start)+s.skew, 0)
 }
 
 // Close closes the file, or the store, which it tidies.

@@ -59,7 +59,7 @@ func (db *Store) Close() error {
 // Session returns a session that the store has listed.
 func (db *Store) Session(found store.Session) *Session {
 	return &Session{
-		Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, Head: found.Head.Seq, live: found.State == store.Live,
+		Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, Head: found.Head.Seq, live: found.State == store.Live, skew: found.Skew,
 		Store: db, Masker: db.Masker.Of(found.Header),
 	}
 }

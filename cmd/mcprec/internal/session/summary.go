@@ -60,7 +60,7 @@ func summarize(ctx context.Context, db store.Store, s store.Session) (summary.Su
 	}
 	now := time.Duration(0)
 	if s.State == store.Live {
-		now = max(time.Since(s.Start), 0)
+		now = s.Lasts(time.Now())
 	}
 	return fold.Close(now), nil
 }

@@ -26,11 +26,14 @@ type Diagnosis struct {
 }
 
 // Diagnose gathers the facts of a store, and judges them. monitor are the monitoring URLs of NATS
-// servers. The error is that the place itself is wrong.
-func Diagnose(ctx context.Context, home session.Home, monitor []string) (*Diagnosis, error) {
+// servers, and role is what the credentials are for. The error is that the place itself is wrong.
+func Diagnose(ctx context.Context, home session.Home, monitor []string, role string) (*Diagnosis, error) {
 	facts, err := session.Inspect(ctx, home, monitor)
 	if err != nil {
 		return nil, err
+	}
+	if facts.Cluster != nil {
+		facts.Cluster.Role = diagnosis.Role(role)
 	}
 	found := &Diagnosis{Store: facts.Place, Cluster: facts.Cluster, Bucket: facts.Bucket, Outboxes: []*diagnosis.Outbox{}}
 	if facts.Folder != "" {

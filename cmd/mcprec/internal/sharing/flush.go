@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +57,9 @@ func Flush(ctx context.Context, home session.Home, isNamed bool, options FlushOp
 		if fault == nil || len(f.fates) > 0 {
 			fmt.Fprintf(errs, "mcprec: %s: %s\n", f.target, f.summary())
 		}
+		if slices.Contains(slices.Collect(maps.Values(f.fates)), outbox.Kept) {
+			fmt.Fprintf(errs, "mcprec: what is kept is a store: mcprec show --store %s ID shows it, and mcprec rm --store %[1]s ID removes it\n", f.folder)
+		}
 	}
 	return left, err
 }
@@ -64,6 +69,7 @@ type flushing struct {
 	options FlushOptions
 	out     io.Writer
 	target  string
+	folder  string                          // of the outbox
 	fates   map[store.SessionID]outbox.Fate // the last of each session
 	sent    uint64                          // events
 	left    bool                            // a session waits or is kept
@@ -80,6 +86,9 @@ func (f *flushing) run(ctx context.Context, home session.Home) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	f.target = db.Info().Location
+	if place, err := home.Absolute(); err == nil {
+		f.folder, _ = session.OutboxFolder(place) // a store that is recorded into has one, or is told of below
+	}
 	box := db.Outbox()
 	if box == nil {
 		return fmt.Errorf("%s is no shared store: nothing waits for it", f.target)
