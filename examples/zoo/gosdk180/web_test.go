@@ -26,7 +26,9 @@ func TestResumeTwice(t *testing.T) {
 		Plan: explore.Plan{HTTP: &explore.HTTP{Cuts: 2}, Setup: func(r *explore.Run) {
 			server := newServer()
 			server.AddTool(&mcp.Tool{Name: "work", InputSchema: map[string]any{"type": "object"}},
-				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil })
+				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					return &mcp.CallToolResult{}, nil
+				})
 			r.Handle(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 				&mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}))
 			r.Op("call", func(ctx context.Context) error {
