@@ -87,8 +87,8 @@ type Session struct {
 	Doubtful uint64
 	State    State
 	Exit     string // ExitInfo.String; "": unknown
-	// Skew is how far the recorder's clock is ahead of this machine's, of a live session in a store that
-	// can tell; 0: hardly.
+	// Skew is how far the recorder's clock is ahead of this machine's. A store that can tell sets it, for a
+	// live session; 0 also stands for a difference that is too small to tell.
 	Skew time.Duration
 }
 

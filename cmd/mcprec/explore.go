@@ -313,31 +313,32 @@ found was seen in three processes, and is one of these:
   LINGERS           it goes on after the end of its input
   NOT SERIALISABLE  calls in one write were answered as no order of them explains
 
-With --as-server the COMMAND is a client, and the recorded server plays to it: frames in one write,
-a frame in two, sooner or later than recorded, a notification a hundred times, a ping in the middle of
-a call, reading nothing, ending in place of an answer. %SERVER in COMMAND and in --env stands for a
-program without arguments that the client must start as its server. The client must end by itself,
-with status 0 in the recorded order: a test or a script of one task.
+With --as-server the COMMAND is a client, and the recorded server plays to it: it joins frames
+in one write, splits one, sends them sooner or later than recorded, repeats a notification a
+hundred times, pings in the middle of a call, stops reading, or ends in place of an answer.
+%SERVER in COMMAND and in --env stands for a program without arguments that the client must
+start as its server. The client must end by itself, with status 0 in the recorded order: a test
+or a script of one task.
 
   HANG              it has every answer, or its server has ended, and it does not end; or it does not
                     answer a question; and nothing but mcprec could have moved it
   SUSPECT           the same, but it had a timer, or waited for something outside, which is named
-  DIED              it ended with another status than 0; where the server ended early, of a signal
+  DIED              its status is not 0; if the server ended early, it died of a signal
   LINGERS           its session is over, and it does not end
   DIFFERENT OUTPUT  with --same-output: it printed otherwise than in the recorded order
 
 It is no proof: mcprec does not see into the process. --schedules is 100 then, about a second
 each. %DIR in COMMAND and in --env stands for a folder that each process has for itself: what
-it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what
-the client sends its path becomes that of the copy. --token plays one schedule again. --format json prints one object:
-findings (a list of kind, peer: server or client, certain: false of a SUSPECT, requests (event, what:
-requests to a server, frames sent to a client), stand, detail, choices, token, held, of), played, planned,
-ended, frames, requests, not_held, unstable (the requests whose answers differ by themselves), unjudged
-(schedules in which a client asked for what the recording does not have), took_ns.
+it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what the recorded
+end sends the path of FOLDER becomes that of the copy. --token plays one schedule again.
+--format json prints one object: findings (a list of kind, peer: server or client, certain:
+false of a SUSPECT, requests (event, what: requests to a server, frames sent to a client),
+stand, detail, choices, token, held, of), played, planned, ended, frames, requests, not_held,
+unstable (the requests whose answers differ by themselves), unjudged (schedules in which a
+client asked for what the recording does not have), took_ns.
 
 --budget ends the search after a time, and so does an interrupt (^C): the report then has
-what was found so far, and how many schedules were run. Where it was none, that is
-undecided.
+what was found so far, and how many schedules were run. If none was run, it is undecided.
 
 --capacity is in frames: N for both directions, c2s=N,s2c=N, unbounded, or sweep
 (0, 1 and unbounded, the default). It may be given several times.

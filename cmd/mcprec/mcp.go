@@ -69,15 +69,16 @@ func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
 	return err
 }
 
-// openerOf returns what opens the store. A folder is open already. A shared store is opened for the first
-// answer: a client waits for the server to start, and its agent is to be told if the store does not answer.
+// openerOf returns what opens the store. A folder is opened at once. A shared store is opened for the first
+// answer: the client must not wait for it when mcprec starts, and the agent learns from an answer if the store
+// does not respond.
 func openerOf(ctx context.Context, home session.Home) (agent.Opener, error) {
 	isShared, err := home.IsShared()
 	if err != nil {
 		return nil, err
 	}
 	if isShared {
-		_, err := home.Masker(nil) // of the rules, bad ones are told at once
+		_, err := home.Masker(nil) // an error in the mask rules is told at once
 		return func(ctx context.Context) (*session.Store, error) { return session.OpenReadOnly(ctx, home) }, err
 	}
 	db, err := session.OpenReadOnly(ctx, home)

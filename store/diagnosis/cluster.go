@@ -35,7 +35,7 @@ const (
 	Keeper   Role = "keeper"   // deletes as well
 )
 
-// lacks lists what a role does without.
+// lacks lists the actions that the credentials of a role need not allow.
 var lacks = map[Role][]Action{
 	Recorder: {Consume, ListSessions, Purge},
 	Reader:   {PublishEvents, PublishSummary, Purge},
@@ -328,7 +328,7 @@ func (c *Cluster) permissions(found *findings) {
 			verb = "subscribe"
 		}
 		severity := needs[action].severity
-		if _, said := lacks[c.Role]; said { // its work needs that
+		if _, isRole := lacks[c.Role]; isRole { // its work needs what it does not lack
 			severity = Error
 		}
 		found.add(severity, "permission", fmt.Sprintf("these credentials may not %s (%s)", action, strings.Join(subjects[action], ", ")),

@@ -8,7 +8,7 @@ import (
 )
 
 // dialer dials for a connection of NATS, whose own dialing takes no context. The first dialing ends with a
-// context, also while a server says nothing; later ones, of a connection that was lost, have their timeout.
+// context, also while a server says nothing. Later ones, after a connection was lost, have only the timeout.
 type dialer struct {
 	timeout time.Duration // for one server
 

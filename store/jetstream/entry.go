@@ -135,12 +135,12 @@ func (e *entry) takeHeader(text []byte) error {
 	return nil
 }
 
-// clockNoise is how much the holder's clock in an entry may be behind the entry's time without being wrong:
+// clockNoise is how much the holder's clock in an entry may differ from the entry's time without being wrong:
 // writing an entry can take as long as an election.
 const clockNoise = resendFor + publishTime
 
-// skew returns how far the clock of an entry's holder is ahead of this machine's, which showed here when that
-// of the servers showed now; 0: hardly, or not known.
+// skew returns how far the clock of an entry's holder is ahead of this machine's. At one moment the servers'
+// clock showed now, and this machine's showed here. 0 stands for less than clockNoise, or for not known.
 func (e *entry) skew(now, here time.Time) time.Duration {
 	if e.clock.IsZero() {
 		return 0

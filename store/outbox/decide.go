@@ -18,12 +18,12 @@ const (
 	batchBytes  = 512 << 10 // of payloads; a larger event is a batch of its own
 )
 
-// leastAge is how long a batch waits for more when its first event is old already: a session that is behind
-// fills its batches.
-const leastAge = batchAge / 2
+// leastWait is how long a batch waits for more events although its first is old already, so that a session
+// that is behind fills its batches.
+const leastWait = batchAge / 2
 
-// due returns how long a batch waits whose first event was recorded so long ago.
-func due(age time.Duration) time.Duration { return min(max(batchAge-age, leastAge), batchAge) }
+// batchWait returns how long a batch waits for more events. age is the time since its first event was recorded.
+func batchWait(age time.Duration) time.Duration { return min(max(batchAge-age, leastWait), batchAge) }
 
 // batchSize is what counts of a batch.
 type batchSize struct {

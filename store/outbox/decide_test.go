@@ -269,13 +269,13 @@ func TestStoppedError(t *testing.T) {
 	}
 }
 
-func TestDue(t *testing.T) {
+func TestBatchWait(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{
-		0: batchAge, 30 * time.Millisecond: 70 * time.Millisecond, 60 * time.Millisecond: leastAge, time.Hour: leastAge,
+		0: batchAge, 30 * time.Millisecond: 70 * time.Millisecond, 60 * time.Millisecond: leastWait, time.Hour: leastWait,
 		-time.Hour: batchAge, // the clock of a recording that was started elsewhere
 	} {
-		if got := due(age); got != want {
-			t.Errorf("due(%v) = %v, want %v", age, got, want)
+		if got := batchWait(age); got != want {
+			t.Errorf("batchWait(%v) = %v, want %v", age, got, want)
 		}
 	}
 }

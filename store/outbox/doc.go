@@ -8,8 +8,8 @@
 // session does not wait for a connection. Reads and listings come from the local store.
 //
 // Each session has a shipment, which claims it in the shared store, follows the local log, masks its
-// events and appends them in batches: 100 ms after the first event of a batch was recorded, at 256
-// events, or at 512 KiB. After an error the same batch goes again, with pauses from 100 ms to 10 s; the shared store
+// events and appends them in batches. A batch leaves 100 ms after its first event was recorded, but not before
+// it has waited 50 ms for more, or when it has 256 events or 512 KiB. After an error the same batch goes again, with pauses from 100 ms to 10 s; the shared store
 // takes equal events once. What a call has done that did not return is therefore of no concern.
 //
 // Close gives the shipments a short time for the rest. What is left then, or after a crash, is shipped

@@ -377,8 +377,8 @@ func (o *Outbox) isSilent() bool {
 }
 
 // Close gives the shipments Options.CloseBudget to send the rest, unless the shared store has been silent
-// for as long already, and closes the connection and the local store. Spools must be closed before. What is left is for a later Flush. An adapter that does
-// not return is left behind.
+// for as long already, and closes the connection and the local store. Spools must be closed before. A later
+// Flush sends what is left. Close does not wait for an adapter that does not return.
 func (o *Outbox) Close() error {
 	o.mu.Lock()
 	closed := o.closed

@@ -276,7 +276,7 @@ func (s *shipment) gather(ctx context.Context) error {
 	defer leaves.Stop()
 	add := func(x item) {
 		if len(s.batch) == 0 {
-			leaves.Reset(due(s.age(x.event)))
+			leaves.Reset(batchWait(s.age(x.event)))
 			s.setOldest(x.event.At)
 		}
 		s.batch = append(s.batch, x)
@@ -454,7 +454,7 @@ func (s *shipment) acknowledged() {
 	}
 }
 
-// age returns how long ago an event was recorded, 0 for those of a dead recorder.
+// age returns how long ago an event was recorded; 0 for the events of a recorder that has ended.
 func (s *shipment) age(event store.Event) time.Duration {
 	if s.session == nil {
 		return 0

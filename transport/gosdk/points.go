@@ -11,10 +11,10 @@ import (
 //
 //	server.AddReceivingMiddleware(gosdk.Points(explore.Point))
 //
-// The SDK handles requests side by side. In a plan of replay/explore a handler runs when its
-// frame is given, up to its first wait, before the next frame is. With Points its start is a step
-// of its own, "reach tools/call lookup": a handler may begin later than that of the next
-// request. The SDK handles notifications one after the other, and a point holds up those behind.
+// The SDK handles requests side by side. In a plan of replay/explore, without Points, a handler
+// runs up to its first wait before the next frame is given. With Points its start is a step of
+// its own, "reach tools/call lookup", so it may begin later than the handler of the next
+// request. The SDK handles notifications one after the other: a point holds up those behind it.
 func Points(point func(ctx context.Context, name string)) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -24,7 +24,7 @@ func Points(point func(ctx context.Context, name string)) mcp.Middleware {
 	}
 }
 
-// about returns a space and the tool, prompt or resource of a request; "" for others.
+// about returns a space and the tool, prompt or resource that a request names; "" if it names none.
 func about(req mcp.Request) string {
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:

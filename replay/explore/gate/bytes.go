@@ -22,12 +22,12 @@ import (
 // in the order of the stream. A Write that completes a frame returns as the Write of a frame
 // does; a Write without a newline returns when its bytes are in the stream.
 //
-// Two goroutines that write a frame in two writes, without a lock, can so share a line. Blank
-// lines are not passed on. Several goroutines may write; one may read.
+// So two goroutines that each write a frame in two writes, without a lock, can come to share a line.
+// Blank lines are not passed on. Several goroutines may write; one may read.
 type Bytes struct {
 	end   *End
-	rest  []byte         // of the frame read last
-	line  []byte         // in the stream, its newline has not come
+	rest  []byte         // of the frame read last: what Read has not returned yet
+	line  []byte         // the bytes in the stream behind the last newline
 	parts []part         // of line
 	begun map[int]string // by goroutine, the name of its last write without a newline
 }
@@ -39,7 +39,7 @@ type part struct {
 	code   []stacks.Call
 }
 
-// Bytes returns the end as bytes. The end is used in no other way then, and Bytes is called once.
+// Bytes returns the end as bytes. It may be called once, and the end is then used in no other way.
 func (e *End) Bytes() *Bytes {
 	e.Out.stream = true
 	return &Bytes{end: e, begun: map[int]string{}}
@@ -129,9 +129,9 @@ func (b *Bytes) Close() error { return b.end.Close() }
 func (b *Bytes) CloseWrite() error { return b.end.CloseWrite() }
 
 // name names the bytes of a write, and what the goroutine does with them: it writes, begins or
-// ends a line. The name is that of the messages in the bytes. For a newline alone it is that of
-// the goroutine's write before, and for other bytes a hash, without the digits in them, as
-// they may be an id. The gate is locked.
+// ends a line. Bytes that are messages have the name of these, and a newline alone that of the
+// goroutine's last write. Other bytes have a hash as their name, which leaves out digits: they may
+// be of an id. The gate is locked.
 func (b *Bytes) name(data []byte, writer int) (verb, name string) {
 	text, whole := bytes.CutSuffix(data, []byte{'\n'})
 	begun := b.begun[writer]

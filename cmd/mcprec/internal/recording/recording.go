@@ -191,8 +191,8 @@ func (r *recording) header() store.Header {
 	return h
 }
 
-// withHost returns labels with the name of this machine under "host", unless they have one: in a store of
-// many machines it is the first question.
+// withHost returns labels with the name of this machine under "host", unless they have one. In a store of
+// many machines a reader asks first where a session was recorded.
 func withHost(labels map[string]string) map[string]string {
 	const host = "host"
 	name, err := os.Hostname()

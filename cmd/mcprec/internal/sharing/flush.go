@@ -87,7 +87,7 @@ func (f *flushing) run(ctx context.Context, home session.Home) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	f.target = db.Info().Location
 	if place, err := home.Absolute(); err == nil {
-		f.folder, _ = session.OutboxFolder(place) // a store that is recorded into has one, or is told of below
+		f.folder, _ = session.OutboxFolder(place) // a store without an outbox is an error below
 	}
 	box := db.Outbox()
 	if box == nil {
