@@ -76,15 +76,21 @@ type passage struct {
 // surroundings are the facts of a run that show what a Time step has brought.
 type surroundings struct {
 	open      []*Operation // not returned
-	said      [2]int       // named frames, by lane
-	inHand    [2][]*gate.Flight
-	ending    [2]bool // the end that writes in the lane has asked to close
+	lanes     map[*gate.Lane]laneBefore
 	goroutine stacks.Dump
+}
+
+// laneBefore is a lane before a Time step; zero for one that is not there yet, such as that of a later
+// response.
+type laneBefore struct {
+	said   int // named frames
+	inHand []*gate.Flight
+	ending bool // the end that writes in the lane has asked to close
 }
 
 // newPassage begins the Time step that was just added to the run's steps. The gate is locked.
 func newPassage(run *Run, others []gate.Step) *passage {
-	p := &passage{step: len(run.steps), before: &surroundings{open: run.unreturned()}}
+	p := &passage{step: len(run.steps), before: &surroundings{open: run.unreturned(), lanes: map[*gate.Lane]laneBefore{}}}
 	for _, frames := range []bool{true, false} {
 		for _, s := range others {
 			if frames == (s.Flight != nil) {
@@ -92,10 +98,8 @@ func newPassage(run *Run, others []gate.Step) *passage {
 			}
 		}
 	}
-	for i, l := range run.gate.Lanes {
-		p.before.said[i] = l.Said
-		p.before.inHand[i] = slices.Clone(l.Waiting)
-		p.before.ending[i] = l.Ending
+	for _, l := range run.gate.Lanes {
+		p.before.lanes[l] = laneBefore{l.Said, slices.Clone(l.Waiting), l.Ending}
 	}
 	if run.tracer != nil {
 		p.before.goroutine = run.engine.own(stacks.Take())
@@ -116,19 +120,20 @@ func (p *passage) end(run *Run) {
 			p.brought = append(p.brought, op.phrase()+" returned")
 		}
 	}
-	for i, l := range run.gate.Lanes {
+	for _, l := range run.gate.Lanes {
+		was := b.lanes[l]
 		who := "the " + l.Dir.Sender()
 		for _, f := range l.Waiting {
-			if f.Number > b.said[i] {
+			if f.Number > was.said {
 				p.brought = append(p.brought, fmt.Sprintf("%s wrote %s", who, f.Name))
 			}
 		}
-		for _, f := range b.inHand[i] {
+		for _, f := range was.inHand {
 			if f.Taken == 0 && !slices.Contains(l.Waiting, f) {
 				p.brought = append(p.brought, fmt.Sprintf("%s took back %s", who, f.Name))
 			}
 		}
-		if l.Ending && !b.ending[i] {
+		if l.Ending && !was.ending {
 			p.brought = append(p.brought, who+"'s end asked to close")
 		}
 	}
