@@ -317,7 +317,7 @@ func (r *Run) rest() bool {
 	r.tracer.See(len(r.steps))
 	r.gate.Lock()
 	r.periodic.rests++
-	returned := r.returned
+	before := r.unreturned()
 	if r.moved {
 		r.since = time.Now()
 		r.still = len(r.steps)
@@ -328,17 +328,18 @@ func (r *Run) rest() bool {
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	r.woken = r.woken || came
-	if r.returned > returned {
+	var ended []string
+	for _, op := range before {
+		if op.done {
+			ended = append(ended, op.name)
+		}
+	}
+	if len(ended) > 0 {
 		r.moved = true
 		r.late = true
 		r.woken = false
-		name := "an operation"
-		for _, op := range r.ops {
-			if op.done {
-				name = "operation " + op.name
-			}
-		}
-		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s, after %s", name, r.passed()))
+		r.note(fmt.Sprintf("nothing was enabled: a timer alone ended %s %s, after %s",
+			phrase.Agree(len(ended), "operation", "operations"), strings.Join(ended, ", "), r.passed()))
 	}
 	return came
 }

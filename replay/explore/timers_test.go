@@ -298,3 +298,18 @@ func TestTimersExhaustive(t *testing.T) {
 		t.Errorf("without a check\n%s", r.Text())
 	}
 }
+
+// A note about a timer names the operations that the timer ended, not one that had returned
+// before.
+func TestTimerNote(t *testing.T) {
+	p := Plan{Strategy: Eager, Capacities: fixed(0, 0), Setup: func(r *Run) {
+		for _, name := range []string{"slow", "slower"} {
+			r.Op(name, func(context.Context) error { time.Sleep(time.Second); return errors.New("too late") })
+		}
+		r.Op("quick", func(context.Context) error { return nil })
+	}}
+	want := "nothing was enabled: a timer alone ended operations slow, slower, after 1s of virtual time"
+	if r := Search(t, p); !slices.Contains(r.Notes, want) {
+		t.Errorf("want the note %q\n%s", want, r.Text())
+	}
+}
