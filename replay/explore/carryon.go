@@ -28,6 +28,7 @@ type carryOn struct {
 	why  map[schedule.Capacity]string
 
 	untimed map[schedule.Capacity]int // the number of the first run without Time steps
+
 	// Of the runs that were taken.
 	locked  int    // runs at rest with a goroutine at a mutex
 	at      string // where it waited, in the first of them
@@ -44,8 +45,9 @@ func (c *carryOn) settles(capacity schedule.Capacity, number int) bool {
 	return ok && number >= from
 }
 
-// another notes in which way a run that froze is to be made again, and reports whether it is.
-func (c *carryOn) another(run *Run) bool {
+// retries reports whether a run that froze is to be made again, and notes in which way: with the stacks to
+// tell when it is at rest, or else in real time.
+func (c *carryOn) retries(run *Run) bool {
 	switch {
 	case !run.retry:
 		return false
@@ -130,53 +132,4 @@ func (c *carryOn) notes(report Report) (list []string) {
 	}
 	return append(list, fmt.Sprintf("a mutex froze virtual time, so %s ran in real time (engine %s), where a hang is seen, not proved: %s",
 		strings.Join(where, ", "), schedule.Settle, c.why[c.order[0]]))
-}
-
-// play makes a run, and makes it again if another look at the same bubble may tell, or if it
-// stopped in a Time step.
-func (s *search) play(begin func() *Run) *Run {
-	r := begin()
-	r.play(s.t)
-	for {
-		switch jam := r.timers.jammed; {
-		case jam != "":
-			s.carryOn.jammed(r)
-			timed := begin
-			begin = func() *Run {
-				r := timed()
-				r.timeless = true
-				r.jam = jam
-				return r
-			}
-		case r.watches || !s.carryOn.another(r):
-			return r
-		}
-		r = begin()
-		r.play(s.t)
-	}
-}
-
-// playAt makes the run with a number at a capacity, in real time if nothing else tells.
-func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Run) *Run {
-	if !s.carryOn.settles(capacity, number) {
-		r := s.play(begin)
-		if !s.carryOn.another(r) {
-			return r
-		}
-	}
-	r := begin()
-	r.kind = schedule.Settle
-	r.play(s.t)
-	return r
-}
-
-// current returns a run as the runs before it demand: in real time if an earlier one at its
-// capacity was.
-func (s *search) current(run *Run) *Run {
-	settled := run.kind != schedule.Settle && s.carryOn.settles(run.capacity, run.number)
-	untimed := len(run.timers.passages) > 0 && s.carryOn.timeless(run.capacity, run.number)
-	if settled || untimed {
-		return s.run(run.capacity, run.number)
-	}
-	return run
 }

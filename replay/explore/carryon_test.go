@@ -171,16 +171,16 @@ func TestCarryOn(t *testing.T) {
 		r.retry = true
 		return r
 	}
-	if !c.another(&Run{plan: &Plan{}, outcome: outcome{retry: true}}) || !c.watches.Load() || c.settles(Capacity{}, 9) {
+	if !c.retries(&Run{plan: &Plan{}, outcome: outcome{retry: true}}) || !c.watches.Load() || c.settles(Capacity{}, 9) {
 		t.Error("after the first freeze the stacks are read, and time stays virtual")
 	}
-	c.another(frozen(7))
-	c.another(frozen(5))
-	c.another(frozen(6))
+	c.retries(frozen(7))
+	c.retries(frozen(5))
+	c.retries(frozen(6))
 	if c.settles(Capacity{}, 4) || !c.settles(Capacity{}, 5) || !c.settles(Capacity{}, 8) || c.settles(Capacity{C2S: 1}, 8) {
 		t.Error("real time begins elsewhere than at run 5")
 	}
-	if c.another(&Run{plan: &Plan{}}) {
+	if c.retries(&Run{plan: &Plan{}}) {
 		t.Error("a run that did not freeze is made again")
 	}
 	c.count(&Run{plan: &Plan{}, kind: schedule.Settle})

@@ -56,8 +56,8 @@
 // A run whose operations have returned is judged by [Plan.Check], then by the rules of the
 // protocol ([Illegal]), by the requests that a live peer read and never answers ([Lost]),
 // and by answers that change with the order ([Different]). [Plan.Lawless] turns off the
-// rules, and [Plan.Excuse] makes the faults of one end notes; a recorded half is not judged. A run that cannot go on is a [Hang], explained by
-// package hang.
+// rules, and [Plan.Excuse] makes the faults of one end notes; a recorded half is not judged. A
+// run that cannot go on is a [Hang], explained by package hang.
 //
 // The schedule of a failure is shrunk toward eager: fewer steps are put off, as long as the
 // failure has the same fingerprint (verdict, category, which readers hold what kind of

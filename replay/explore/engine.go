@@ -124,9 +124,9 @@ func (b *bubble) look() (rests bool) {
 	}
 }
 
-// astray reports whether a goroutine runs that is of the bubble, or may be, and does not show it:
-// the runtime takes a goroutine out of its bubble while it assists the garbage collector. The
-// caller comes first in the dump.
+// astray reports whether a running goroutine may be of the bubble although the stacks do not say
+// so: the runtime takes a goroutine out of its bubble while it assists the garbage collector.
+// The caller comes first in the dump.
 func (b *bubble) astray(all stacks.Dump) bool {
 	if b.met == nil {
 		b.met = map[int]bool{}

@@ -113,7 +113,7 @@ func (s *search) advance(visit *visit) *Run {
 		r.kind = schedule.Settle
 	}
 	r.play(s.t)
-	if s.carryOn.another(r) { // the walk begins again
+	if s.carryOn.retries(r) { // the walk begins again
 		visit.walk.Restart()
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0

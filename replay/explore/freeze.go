@@ -98,9 +98,9 @@ func (f *freeze) same(other *freeze) bool {
 	return len(f.foreign) == len(other.foreign) && slices.EqualFunc(f.all(), other.all(), stacks.Goroutine.Same)
 }
 
-// patience is how long the freeze must have lasted before the run is given up. The stacks may
-// still bring a run to its end that mutexes alone hold up. After that, if nobody outside could
-// unlock a mutex, no time helps: that of the bubble stands still.
+// patience is how long the freeze must last before the run is given up. It is short where
+// waiting cannot help. A run that mutexes alone hold up is first made again, watched. In a
+// watched run, if nobody outside could unlock a mutex, the bubble's time stands still for good.
 func (f *freeze) patience(run *Run) time.Duration {
 	if !f.lockedAlone() || run.watches && (len(f.outside) > 0 || f.near) {
 		return run.plan.Patience

@@ -278,6 +278,55 @@ func (s *search) rerun(token schedule.Token, traced bool) *Run {
 	})
 }
 
+// play makes a run, and makes it again if another look at the same bubble may tell, or if it
+// stopped in a Time step.
+func (s *search) play(begin func() *Run) *Run {
+	r := begin()
+	r.play(s.t)
+	for {
+		switch jam := r.timers.jammed; {
+		case jam != "":
+			s.carryOn.jammed(r)
+			timed := begin
+			begin = func() *Run {
+				r := timed()
+				r.timeless = true
+				r.jam = jam
+				return r
+			}
+		case r.watches || !s.carryOn.retries(r):
+			return r
+		}
+		r = begin()
+		r.play(s.t)
+	}
+}
+
+// playAt makes the run with a number at a capacity, in real time if nothing else tells.
+func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Run) *Run {
+	if !s.carryOn.settles(capacity, number) {
+		r := s.play(begin)
+		if !s.carryOn.retries(r) {
+			return r
+		}
+	}
+	r := begin()
+	r.kind = schedule.Settle
+	r.play(s.t)
+	return r
+}
+
+// current returns a run as the runs before it demand: in real time if an earlier one at its
+// capacity was.
+func (s *search) current(run *Run) *Run {
+	settled := run.kind != schedule.Settle && s.carryOn.settles(run.capacity, run.number)
+	untimed := len(run.timers.passages) > 0 && s.carryOn.timeless(run.capacity, run.number)
+	if settled || untimed {
+		return s.run(run.capacity, run.number)
+	}
+	return run
+}
+
 // following runs the schedule of a token, and looks for changed answers if those fail.
 func (s *search) following(token schedule.Token, traced bool) *Run {
 	r := s.rerun(token, traced)

@@ -9,8 +9,8 @@ import (
 )
 
 // Chooser picks the step to release: at counts the steps of the run from 1, enabled is in
-// eager's order and never empty. A Time step comes last, and is never alone. The result is an index, or -1 to cut the run, which is
-// then not judged.
+// eager's order and never empty. A Time step comes last, and is never alone. The result is an
+// index, or -1 to cut the run, which is then not judged.
 type Chooser func(at int, enabled []gate.Step) int
 
 // Strategy makes the choosers of a plan's runs. It is pure: the same arguments

@@ -421,13 +421,9 @@ func (t *Trail) Step(enabled []gate.Step, i int) {
 	chosen := enabled[i].Hash()
 	what := t.of(enabled[i])
 	level := 0
-	for set := what; set != 0; set &= set - 1 {
-		level = max(level, t.levels[bits.TrailingZeros8(uint8(set))])
-	}
+	what.each(func(thing int) { level = max(level, t.levels[thing]) })
 	level++
-	for set := what; set != 0; set &= set - 1 {
-		t.levels[bits.TrailingZeros8(uint8(set))] = level
-	}
+	what.each(func(thing int) { t.levels[thing] = level })
 	t.class += gate.Scramble(chosen ^ uint64(level)*0x9e3779b97f4a7c15)
 	for j, other := range enabled {
 		if j != i && what&t.of(other) != 0 {
