@@ -64,3 +64,85 @@ func TestCancelledWork(t *testing.T) {
 		})
 	}
 }
+
+// withdrawn is a client whose request is given up before the server takes it, or is refused
+// because the client closes, and an operation that waits for something else. Both ends read
+// everything.
+func withdrawn(closes bool) func(*Run) {
+	return func(r *Run) {
+		for _, conn := range []transport.Conn{r.Client(), r.Server()} {
+			r.Go(func(ctx context.Context) {
+				for _, err := conn.Read(ctx); err == nil; _, err = conn.Read(ctx) {
+				}
+			})
+		}
+		listing, giveUp := context.WithCancel(r.Context())
+		r.Op("list", func(ctx context.Context) error {
+			ctx, stop := context.WithCancel(ctx)
+			defer context.AfterFunc(listing, stop)()
+			_ = r.Client().Write(ctx, frame(`{"id":1,"method":"tools/list"}`))
+			return nil
+		})
+		r.Op("give up", func(context.Context) error {
+			if closes {
+				return r.Client().Close()
+			}
+			giveUp()
+			return nil
+		})
+		if !closes {
+			r.Op("tell", func(ctx context.Context) error {
+				return r.Client().Write(ctx, frame(`{"method":"notifications/roots/list_changed"}`))
+			}).After("list")
+		}
+		r.Op("wait", func(ctx context.Context) error { forEver(ctx); return nil })
+	}
+}
+
+// No operation waits for a request that was withdrawn, and no reader holds it up.
+func TestWithdrawnRequest(t *testing.T) {
+	for name, closes := range map[string]bool{"given up": false, "refused by a closed end": true} {
+		t.Run(name, func(t *testing.T) {
+			r := Search(t, Plan{Setup: withdrawn(closes), Strategy: Eager, Capacities: fixed(0, 0)})
+			if r.Verdict != Hang || r.Category != NeverSent || !strings.Contains(r.Explanation, "operation wait stands at") {
+				t.Error(r.Text())
+			}
+			for _, claim := range []string{"tools/list", "has not come back", "behind"} {
+				if strings.Contains(r.Explanation, claim) {
+					t.Errorf("%q is false\n%s", claim, r.Text())
+				}
+			}
+			for _, w := range r.Waits {
+				if strings.Contains(w.WaitsFor, "tools/list") {
+					t.Errorf("nobody waits for tools/list\n%s", r.Text())
+				}
+			}
+		})
+	}
+}
+
+// A response that was withdrawn because its end closed is behind nothing: the end owes it.
+func TestWithdrawnResponse(t *testing.T) {
+	r := Search(t, Plan{Setup: func(r *Run) {
+		client := newPeer(r.Client())
+		r.Op("call", func(ctx context.Context) error {
+			if err := client.send(ctx, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); err != nil {
+				return err
+			}
+			forEver(ctx)
+			return nil
+		})
+		r.Go(func(ctx context.Context) {
+			f, err := r.Server().Read(ctx)
+			if err != nil {
+				return
+			}
+			go func() { _ = r.Server().Close() }()
+			messages, _ := f.Messages()
+			newPeer(r.Server()).answer(ctx, messages[0], `{}`)
+		})
+	}, Strategy: Eager, Capacities: fixed(0, 0)})
+	if r.Verdict != Hang || r.Category != LostAnswer || strings.Contains(r.Explanation, "behind") {
+		t.Error(r.Text())
+	}
+}

@@ -167,7 +167,7 @@ func (e *Expected) subscriptions() (text string) {
 	var late, open []string
 	for _, c := range r.gate.Names.Calls {
 		f := c.Request
-		if f.Dir == e.dir || c.Cancelled {
+		if f.Dir == e.dir || c.Cancelled || f.Withdrawn {
 			continue
 		}
 		if i := slices.IndexFunc(e.since, func(op *Operation) bool {

@@ -316,6 +316,7 @@ func (g *Gate) withdraw(lane *Lane, flight *Flight) bool {
 		g.Recall = true
 		return false
 	}
+	flight.Withdrawn = true
 	if lane.pair.rules != nil {
 		lane.pair.rules.Withdraw(flight.Dir, flight.said.Parsed)
 	}
@@ -445,6 +446,9 @@ type Flight struct {
 	Taken    int           // the step of its take; 0 before
 	Given    int           // the step of its give; 0 before
 
+	// Withdrawn: it was never taken, because its writer gave up or an end was closed.
+	Withdrawn bool
+
 	// In a traced gate: the writer's goroutine and calls.
 	Writer Lineage
 	Wrote  []stacks.Call
@@ -540,6 +544,7 @@ func (l *Lane) Where(flight *Flight) string {
 // refuse ends the writers whose frames were not taken.
 func (l *Lane) refuse() {
 	for _, f := range slices.Concat(l.fresh, l.Waiting) {
+		f.Withdrawn = true
 		if f.done != nil {
 			f.done <- transport.ErrClosed
 		}

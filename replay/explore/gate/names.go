@@ -57,8 +57,11 @@ func (c *Call) Abandoned() bool {
 // Open reports whether nobody has read a response.
 func (c *Call) Open() bool { return c.Response == nil || c.Response.Given == 0 }
 
-// Owed reports whether the request was read and no response offered.
-func (c *Call) Owed() bool { return c.Request.Given > 0 && c.Response == nil && !c.Cancelled }
+// Owed reports whether the request was read and no response offered, or only one that was
+// withdrawn.
+func (c *Call) Owed() bool {
+	return c.Request.Given > 0 && (c.Response == nil || c.Response.Withdrawn) && !c.Cancelled
+}
 
 // Method returns the method of the request.
 func (c *Call) Method() string {

@@ -66,7 +66,7 @@ func (k *chain) link(part any, text string) bool {
 // call follows an open request.
 func (k *chain) call(call *gate.Call) {
 	f := call.Request
-	if call.Response != nil {
+	if call.Response != nil && !call.Response.Withdrawn {
 		f = call.Response
 	}
 	l := f.Lane

@@ -312,6 +312,9 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 	for _, c := range d.Gate.Names.Calls {
 		if "operation "+c.Request.Op == who {
 			last = "the last request that it wrote: " + c.Name
+			if c.Request.Withdrawn {
+				last += ", which was withdrawn"
+			}
 		}
 	}
 	for _, l := range d.Gate.Lanes {
@@ -340,11 +343,12 @@ func (d *diagnosis) unanswered() (open []string) {
 
 // callsOf returns the requests of an operation; if there are none, the open requests that no
 // waiting operation signed: a session may sign its requests with the operation that created
-// the session. A listen that was read stays open, and nobody waits for its response.
+// the session. A listen that was read stays open, and nobody waits for its response. A request
+// that was withdrawn was never sent.
 func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
 	var own, unsigned []*gate.Call
 	for _, c := range d.Gate.Names.Calls {
-		if c.Listen && c.Request.Given > 0 {
+		if c.Listen && c.Request.Given > 0 || c.Request.Withdrawn {
 			continue
 		}
 		if d.wrote(op, c.Request) {
@@ -386,7 +390,7 @@ func (d *diagnosis) wrote(op *Operation, flight *gate.Flight) bool {
 // callWait follows an open request to its response, or to where the request stands.
 func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wait, why string) {
 	f := call.Request
-	if call.Response != nil {
+	if call.Response != nil && !call.Response.Withdrawn {
 		f = call.Response
 	}
 	l := f.Lane
@@ -396,7 +400,7 @@ func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wa
 	w = d.debtWait(call)
 	// A response may wait behind the frame in the reader's hand.
 	for _, other := range d.Gate.Names.Calls {
-		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && l.Readers() == 0 && l.Last != nil {
+		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && !a.Withdrawn && l.Readers() == 0 && l.Last != nil {
 			return replay.Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
 		}
 	}

@@ -280,7 +280,9 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 		f := frames[h.Goroutine]
 		return d.closing(f.Dir.Reverse()) == nil && listen(f)
 	})
-	quiet := !slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool { return !c.Cancelled && !c.Listen && c.Open() })
+	quiet := !slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool {
+		return !c.Cancelled && !c.Listen && !c.Request.Withdrawn && c.Open()
+	})
 	for _, l := range d.Gate.Lanes {
 		quiet = quiet && len(l.Waiting)+len(l.Queue) == 0
 	}
