@@ -224,7 +224,7 @@ func TestReduceBoundaryMeasured(t *testing.T) {
 // lines do not contradict each other.
 func TestBoundaryBesideSlack(t *testing.T) {
 	r := Report{Verdict: Hang, Boundary: "shows at c2s=0, not at 1; shows at s2c=0, not at 1"}
-	r.Slack = slackText(Hang, Capacity{}, []Tried{{Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Hang}}, r.Boundary)
+	r.Slack = slackText(Hang, Capacity{}, []Tried{{Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Hang}}, r.Boundary, false)
 	if want := "  capacities: some order hangs at all tried: 0, 1; no capacity of the transport hides it\n  this very order: shows at c2s=0, not at 1"; !strings.Contains(r.Text(), want) {
 		t.Errorf("%q is not said:\n%s", want, r.Text())
 	}

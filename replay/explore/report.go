@@ -418,24 +418,35 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// notMet stands in slackText for the verdict of a capacity at which a search found no failure.
+const notMet = "not met"
+
 // slackText says how a failure depends on the capacity: a program whose results do not change
 // with the buffering is called slack-elastic. Several orders were tried at each capacity, in
-// contrast to the boundary of a single order.
-func slackText(verdict string, at schedule.Capacity, others []Tried, boundary string) string {
+// contrast to the boundary of a single order. A capacity passes where all orders are known to:
+// where one schedule decides, or all classes were visited.
+func slackText(verdict string, at schedule.Capacity, others []Tried, boundary string, decided bool) string {
 	if len(others) == 0 {
 		return ""
 	}
 	verdicts := []string{verdict}
 	where := map[string][]string{verdict: {at.Short()}}
 	for _, t := range others {
-		if len(where[t.Verdict]) == 0 {
-			verdicts = append(verdicts, t.Verdict)
-		}
-		place := t.Capacity.Short()
-		if t.Verdict == Pass {
+		result, place := t.Verdict, t.Capacity.Short()
+		switch {
+		case result == Pass && (decided || t.All):
 			place += " (" + t.count() + ")"
+		case result == Pass:
+			result = notMet
+			place += " in " + t.count()
+			if len(where[notMet]) > 0 {
+				place = "at " + place
+			}
 		}
-		where[t.Verdict] = append(where[t.Verdict], place)
+		if len(where[result]) == 0 {
+			verdicts = append(verdicts, result)
+		}
+		where[result] = append(where[result], place)
 	}
 	if len(verdicts) == 1 {
 		text := verb(verdict) + " at all tried: "
@@ -457,7 +468,11 @@ func slackText(verdict string, at schedule.Capacity, others []Tried, boundary st
 			parts[i] = verb(v) + " at " + list[0]
 		}
 	}
-	return "it depends on the capacity: " + strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if len(where[notMet]) > 0 {
+		return text
+	}
+	return "it depends on the capacity: " + text
 }
 
 // verb says what a run with the verdict does.
@@ -466,4 +481,5 @@ func verb(verdict string) string { return cmp.Or(verbs[verdict], "is "+verdict) 
 var verbs = map[string]string{
 	Pass: "passes", Hang: "hangs", Stall: "stalls", Panic: "panics", Leak: "leaks",
 	Illegal: "breaks a rule", Lost: "loses a message", CheckFailed: "fails its check", DataRace: "has a data race",
+	notMet: notMet,
 }

@@ -510,7 +510,8 @@ func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 			}
 		}
 	}
-	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary)
+	decided := len(run.modeled) > 0 // models at L0, which come to the same end in every order
+	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary, decided)
 }
 
 // series makes numbered runs, several at once, and takes them in the order of the numbers:
