@@ -81,7 +81,7 @@ var mayImport = map[string][]string{
 	"replay/explore/stacks":   {"replay/phrase"},
 	"replay/explore/halves":   {"transport", "transport/mcp", "store", "store/jsonl", "replay", "replay/explore/gate", "replay/match", "replay/phrase", "replay/standin", "replay/timeline"},
 	"replay/explore/hang":     {"transport", "replay", "replay/explore/gate", "replay/explore/stacks", "replay/order"},
-	"replay/explore/shrink":   {"transport", "transport/mcp", "store", "store/jsonl", "replay", "replay/timeline"},
+	"replay/explore/shrink":   {"transport", "transport/mcp", "store", "store/jsonl", "replay", "replay/timeline", "replay/phrase"},
 	"fixtures":                {"store", "store/jsonl", "store/memstore", "transport", "recorder", "replay", "replay/match", "replay/standin", "replay/explore", "replay/phrase", "replay/probe", "store/mask"},
 	"examples/hang":           {"transport"},
 	"examples/zoo":            {"replay/match", "replay/standin", "replay/explore", "replay/external", "fixtures", "store", "store/jsonl", "transport"},

@@ -150,8 +150,8 @@ func TestReduceBoundary(t *testing.T) {
 		plan Plan
 		want string
 	}{
-		{Plan{Setup: headOn(4), Capacities: fixed(0, 0)}, "shows at c2s=0 and 6, not at 7; shows at s2c=0 and 6, not at 7"},
-		{Plan{Setup: headOn(4), Capacities: fixed(3, 3)}, "shows at c2s=3, not at 4; shows at s2c=3, not at 4"},
+		{Plan{Setup: headOn(4), Capacities: fixed(0, 0)}, "it fails with room for 0 and for 6 frames from client to server, not for 7; it fails with room for 0 and for 6 frames from server to client, not for 7"},
+		{Plan{Setup: headOn(4), Capacities: fixed(3, 3)}, "it fails with room for 3 frames from client to server, not for 4; it fails with room for 3 frames from server to client, not for 4"},
 		{Plan{Setup: seed(2, 0)}, ""},
 	} {
 		if r := Search(t, test.plan); r.Boundary != test.want {
@@ -223,9 +223,9 @@ func TestReduceBoundaryMeasured(t *testing.T) {
 // Some order fails at each capacity and the one that is shown at one alone: the two
 // lines do not contradict each other.
 func TestBoundaryBesideSlack(t *testing.T) {
-	r := Report{Verdict: Hang, Boundary: "shows at c2s=0, not at 1; shows at s2c=0, not at 1"}
+	r := Report{Verdict: Hang, Boundary: "it fails with room for 0 frames from client to server, not for 1; it fails with room for 0 frames from server to client, not for 1"}
 	r.Slack = slackText(Hang, Capacity{}, []Tried{{Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Hang}}, r.Boundary, false)
-	if want := "  capacities: some order hangs at all tried: 0, 1; no capacity of the transport hides it\n  this very order: shows at c2s=0, not at 1"; !strings.Contains(r.Text(), want) {
+	if want := "  capacities: some order hangs at all tried: 0, 1; no capacity of the transport hides it\n  this very order: it fails with room for 0 frames from client to server, not for 1"; !strings.Contains(r.Text(), want) {
 		t.Errorf("%q is not said:\n%s", want, r.Text())
 	}
 }

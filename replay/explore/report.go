@@ -312,7 +312,7 @@ func (r Report) failureText(b *strings.Builder) {
 		fmt.Fprintf(b, "\n  capacities: %s\n", r.Slack)
 	}
 	if r.Boundary != "" {
-		fmt.Fprintf(b, "  this very order: %s\n", r.Boundary)
+		fmt.Fprintf(b, "  this very order: %s (each way alone)\n", r.Boundary)
 	}
 	writeList(b, "the run", r.Sequence, len(r.Sequence))
 	if r.Smaller != nil {

@@ -65,7 +65,7 @@ func TestSmallerCapacity(t *testing.T) {
 	plan.Capacities = fixed(2, 2)
 	r := Search(t, plan)
 	if r.Verdict != Hang || r.Smaller == nil || r.Smaller.To != 4 || !strings.HasPrefix(r.Smaller.Token, "mcprec1.0-0.") ||
-		r.Smaller.Boundary != "shows at c2s=0, not at 1; shows at s2c=0, not at 1" {
+		r.Smaller.Boundary != "it fails with room for 0 frames from client to server, not for 1; it fails with room for 0 frames from server to client, not for 1" {
 		t.Errorf("%+v\n%s", r.Smaller, r.Text())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -167,7 +168,8 @@ type Boundary struct {
 	C2S, S2C replay.Room
 }
 
-// String names tried capacities: shows at c2s=0 and 3, not at 4.
+// String is a sentence on the failure, for each direction alone. It names tried capacities: with
+// room for 0 and for 3 frames, not for 4.
 func (b Boundary) String() string {
 	switch {
 	case b.Always:
@@ -180,13 +182,14 @@ func (b Boundary) String() string {
 
 // boundaryText says where the bug shows in one direction: at a room, but not from another on.
 func boundaryText(dir transport.Direction, at, from replay.Room) string {
+	way := fmt.Sprintf("from %s to %s", dir.Sender(), dir.Receiver())
 	switch {
 	case from < 0:
-		return fmt.Sprintf("shows at %v=unbounded, too", dir)
+		return fmt.Sprintf("it fails even with unbounded room %s", way)
 	case from == at+1:
-		return fmt.Sprintf("shows at %v=%v, not at %v", dir, at, from)
+		return fmt.Sprintf("it fails with room for %s %s, not for %v", phrase.Plural(int(at), "frame"), way, from)
 	}
-	return fmt.Sprintf("shows at %v=%v and %v, not at %v", dir, at, from-1, from)
+	return fmt.Sprintf("it fails with room for %v and for %s %s, not for %v", at, phrase.Plural(int(from-1), "frame"), way, from)
 }
 
 // FindBoundary searches upward from a capacity at which a bug shows: by doubling,

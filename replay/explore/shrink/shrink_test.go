@@ -157,6 +157,13 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+func TestBoundaryText(t *testing.T) {
+	b := Boundary{At: replay.Capacity{C2S: 1, S2C: 1}, C2S: replay.Unbounded, S2C: 2}
+	if want := "it fails even with unbounded room from client to server; it fails with room for 1 frame from server to client, not for 2"; b.String() != want {
+		t.Errorf("%s, want %s", b, want)
+	}
+}
+
 func TestBoundary(t *testing.T) {
 	head := []string{}
 	for i := range 4 {
@@ -172,8 +179,8 @@ func TestBoundary(t *testing.T) {
 		to   int
 		want string
 	}{
-		{Options{Capacity: c}, 4, "shows at c2s=0, not at 1; shows at s2c=0, not at 1"},
-		{Options{Capacity: c, keepCapacity: true}, 14, "shows at c2s=2, not at 3; shows at s2c=3, not at 4"},
+		{Options{Capacity: c}, 4, "it fails with room for 0 frames from client to server, not for 1; it fails with room for 0 frames from server to client, not for 1"},
+		{Options{Capacity: c, keepCapacity: true}, 14, "it fails with room for 2 frames from client to server, not for 3; it fails with room for 3 frames from server to client, not for 4"},
 	} {
 		r := Session(script(head...), try, test.opt)
 		if r.To != test.to || r.Boundary.String() != test.want {
