@@ -153,7 +153,7 @@ func (r *Run) draw() []string {
 			lines = append(lines, arrow(at, 0, s.Name(), ""))
 		case s.Kind == gate.Time:
 			p := r.timers.passages[slices.IndexFunc(r.timers.passages, func(p *passage) bool { return p.step == at })]
-			lines = append(lines, arrow(at, 0, fmt.Sprintf("%s: %v", s.Name(), p.passed), ""))
+			lines = append(lines, arrow(at, 0, "time passes: "+p.outcome(s.Timer()), ""))
 		}
 	}
 	if over := len(lines) - shownLines; over > 0 {

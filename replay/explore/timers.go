@@ -152,6 +152,17 @@ func (p *passage) end(run *Run) {
 	slices.Sort(p.woken)
 }
 
+// outcome says for the drawing how long the step lasted and what ended it.
+func (p *passage) outcome(timer int) string {
+	switch {
+	case p.before != nil: // not at rest
+		return p.passed.String()
+	case p.fired:
+		return fmt.Sprintf("%v, until timer %d fires", p.passed, timer)
+	}
+	return fmt.Sprintf("%v, and no peer uses the transport", p.passed)
+}
+
 // String says for the report what happened.
 func (p *passage) String() string {
 	const shown = 3

@@ -69,9 +69,9 @@ func TestTimers(t *testing.T) {
 		says  []string
 	}{
 		"a response after its deadline": {strict, nil, []string{
-			": 5s passed while «", "then operation impatient returned", "woken: [select] explore.(*peer).call peers_test.go:"}},
+			": 5s passed while «", "time passes (timer 1) ", "time passes: 5s, until timer 1 fires", "then operation impatient returned", "woken: [select] explore.(*peer).call peers_test.go:"}},
 		"a debounced list_changed": {debounced, checkFresh, []string{
-			": 10ms passed while «", "then the server wrote notifications/tools/list_changed#1"}},
+			": 10ms passed while «", "time passes (timer 1) ", "time passes: 10ms, until timer 1 fires", "then the server wrote notifications/tools/list_changed#1"}},
 		"a deadline of the test's own": {hurried, nil, []string{
 			"operation call: context deadline exceeded", "time passed while frames waited:", `tools/call "x" by call#1»`,
 			"then operation call returned: context deadline exceeded",

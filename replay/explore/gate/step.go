@@ -82,7 +82,18 @@ type Step struct {
 }
 
 // TimeStep is the Time step in which the nth timer may fire, from 1.
-func TimeStep(n int) Step { return Step{Kind: Time, What: "passes#" + strconv.Itoa(n)} }
+func TimeStep(n int) Step { return Step{Kind: Time, What: timeName + strconv.Itoa(n)} }
+
+const timeName = "passes#"
+
+// Timer returns the number of the timer that may fire in a Time step, and 0 for another step.
+func (s Step) Timer() int {
+	if s.Kind != Time {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimPrefix(s.What, timeName))
+	return n
+}
 
 // Name returns the content name: c2s take tools/call "x"#1, start list, c2s close.
 func (s Step) Name() string {

@@ -203,9 +203,9 @@ func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) 
 		}
 		how := "waits for as long as anything else can go on"
 		if enabled[i].Kind == gate.Time {
-			how = "comes when only the steps of this list can go on"
+			how = "once nothing else but the steps listed here can go on"
 		}
-		f.Turns = append(f.Turns, fmt.Sprintf("from step %d on, «%s» %s", at, enabled[i].Name(), how))
+		f.Turns = append(f.Turns, fmt.Sprintf("from step %d on, %s %s", at, quoted(enabled[i]), how))
 	}
 	if f.next == len(f.Token.Choices) || f.Token.Choices[f.next].Step != at {
 		best := 0
@@ -228,8 +228,21 @@ func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) 
 	if i < 0 {
 		return -1, divergence(want, "", names())
 	}
-	f.Turns = append(f.Turns, fmt.Sprintf("at step %d, «%s» goes before «%s»", at, enabled[i].Name(), enabled[0].Name()))
+	before := "goes before"
+	if enabled[i].Kind == gate.Time {
+		before = "before"
+	}
+	f.Turns = append(f.Turns, fmt.Sprintf("at step %d, %s %s %s", at, quoted(enabled[i]), before, quoted(enabled[0])))
 	return i, ""
+}
+
+// quoted returns the name of a step for a sentence. Several Time steps may have the same name,
+// which is that of the timer that may fire.
+func quoted(step gate.Step) string {
+	if step.Kind == gate.Time {
+		return fmt.Sprintf("time passes (timer %d)", step.Timer())
+	}
+	return "«" + step.Name() + "»"
 }
 
 // Unreached says that a run ended, after a number of steps, before its token; or "".
