@@ -113,6 +113,8 @@
 // # What it refuses
 //
 // It does not order what a live peer computes between two frames, except at a [Point]. Two
+// choices of Go's own are in no token: which ready case a select takes, and in which order the
+// goroutines of one step offer frames. The report says so where a token did not hold each time. Two
 // goroutines of a peer that write identical frames in the same step look alike: a token of
 // such a run may diverge, and says so. The first signal.Notify of a process must come before
 // a bubble. A panic is a verdict in operations and in goroutines of [Run.Go]; elsewhere it

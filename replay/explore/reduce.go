@@ -185,6 +185,23 @@ func (d *reduction) verify(token schedule.Token) verified {
 	return v
 }
 
+// unsteady is the likely reason why a token does not hold.
+const unsteady = "The likely reason is a choice of Go's own, which is in no token: " +
+	"which ready case a select takes, or in which order the goroutines of one step write"
+
+// outcomeOf says in a line how a run ended.
+func outcomeOf(o outcome) string {
+	what := strings.TrimSpace(o.verdict + " " + o.category)
+	why, _, _ := strings.Cut(o.why, "\n")
+	switch {
+	case why == "":
+		return what
+	case o.verdict == Diverged: // why begins with the word
+		return why
+	}
+	return what + ": " + why
+}
+
 // settle chooses the simplest schedule, or the original schedule if that fails more often.
 func (d *reduction) settle() (verified verified, notes []string) {
 	verified = d.verify(d.token)
@@ -199,8 +216,8 @@ func (d *reduction) settle() (verified verified, notes []string) {
 		}
 	}
 	if verified.held < verified.of {
-		notes = append(notes, fmt.Sprintf("the token gave the same again %d of %d times. The first time it was: %s %s. %s",
-			verified.held, verified.of, verified.first.verdict, verified.first.category, verified.first.why))
+		notes = append(notes, fmt.Sprintf("the token gave the same again %d of %d times. The first time it was: %s. %s",
+			verified.held, verified.of, outcomeOf(verified.first.outcome), unsteady))
 	}
 	return verified, notes
 }

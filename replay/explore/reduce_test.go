@@ -82,8 +82,22 @@ func TestReduceUnsteady(t *testing.T) {
 		})
 	}})
 	if r.Shrunk.Held != 10 || r.Shrunk.Verified != 20 || len(r.Notes) != 1 ||
-		!strings.HasPrefix(r.Notes[0], "the token gave the same again 10 of 20 times. The first time it was: pass") {
+		r.Notes[0] != "the token gave the same again 10 of 20 times. The first time it was: pass. "+unsteady {
 		t.Errorf("%+v\n%s", r.Shrunk, r.Text())
+	}
+}
+
+// What became of a run has no empty part, and no word twice.
+func TestOutcome(t *testing.T) {
+	for want, ended := range map[string]outcome{
+		"pass":                              {verdict: Pass},
+		"check failed: no answer":           {verdict: CheckFailed, why: "no answer\nto call 1"},
+		"hang head-on: both are at a write": {verdict: Hang, category: HeadOn, why: "both are at a write"},
+		"DIVERGED at step 3: wanted 1, …":   {verdict: Diverged, why: "DIVERGED at step 3: wanted 1, …"},
+	} {
+		if got := outcomeOf(ended); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 
