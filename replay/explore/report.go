@@ -257,6 +257,9 @@ func (r Report) coverageText(b *strings.Builder) {
 		b.WriteString(", and there are no others")
 	case r.Schedules > c.Recent && c.Recent > 0:
 		fmt.Fprintf(b, " in %s; the last %d brought %s", phrase.Plural(r.Schedules, "schedule"), c.Recent, phrase.Plural(c.New, "new order"))
+		if 2*c.New >= c.Recent {
+			b.WriteString(", so more schedules would bring more")
+		}
 	}
 	if c.Races > 0 {
 		fmt.Fprintf(b, "; of %s of steps that can go either way, %d went both ways", phrase.Plural(c.Races, "pair"), c.Reversed)
