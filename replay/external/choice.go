@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Choice is what the recorded end does otherwise than the plain one, at its frame of the event number
@@ -41,11 +43,11 @@ const (
 
 // The kinds of choices of a recorded server.
 const (
-	Early  Kind = "early"  // First goes out as soon as the specification allows it
-	Late   Kind = "late"   // First goes out when nothing else can happen
-	Repeat Kind = "repeat" // First goes out At times, in one write
-	Ping   Kind = "ping"   // a ping goes out in front of First, which waits for its answer
-	Close  Kind = "close"  // the server ends in place of First
+	Early  Kind = "early"        // First goes out as soon as the specification allows it
+	Late   Kind = "late"         // First goes out when nothing else can happen
+	Repeat Kind = "repeat"       // First goes out At times, in one write
+	Ping   Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
+	Close  Kind = "close"        // the server ends in place of First
 )
 
 // Schedule is a play: the choices that differ from the plain end's.

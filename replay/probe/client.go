@@ -304,10 +304,10 @@ func (p *clientProbe) answering() {
 		return
 	case took == most:
 		p.report.Observed.Answering = Yes
-		p.report.found(asksAnswering, "yes", "it took %s while no answer was taken%s", phrase.Plural(took, "ping"), lost)
+		p.report.found(asksAnswering, "yes", "it took %s while no answer was taken%s", phrase.Plural(took, mcp.MethodPing), lost)
 	default:
 		p.report.Observed.Answering = No
-		p.report.found(asksAnswering, "no", "it took %s while no answer was taken%s", phrase.Plural(took, "ping"), lost)
+		p.report.found(asksAnswering, "no", "it took %s while no answer was taken%s", phrase.Plural(took, mcp.MethodPing), lost)
 	}
 	switch {
 	case answered == 0:

@@ -2,6 +2,7 @@ module github.com/mcprec/mcprec/examples/zoo/node
 
 go 1.25.5
 
+// This module is not published: it is used in a clone only.
 replace github.com/mcprec/mcprec => ../../..
 
 require github.com/mcprec/mcprec v0.0.0-00010101000000-000000000000

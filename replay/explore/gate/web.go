@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Web is a client's HTTP without a network: an http.RoundTripper whose requests go to the gate's
@@ -282,5 +283,5 @@ func (x *Exchange) send() error {
 
 func isEventStream(header http.Header) bool {
 	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
-	return kind == "text/event-stream"
+	return kind == mcp.MediaEventStream
 }
