@@ -103,6 +103,7 @@
 //	timers                         steps in which time passes while frames wait
 //	web                            pairs of ends, and Streamable HTTP
 //	engine, freeze, carryon        what keeps a run still; standstills that stacks show
+//	holder                         which goroutines may hold a mutex
 //	expected                       messages that an end must receive
 //	answers                        answers that change with the order
 //	reduce                         smaller schedules and sessions that fail alike

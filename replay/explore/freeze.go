@@ -136,27 +136,6 @@ func (f *freeze) why() string {
 	return strings.Join(parts, "; ")
 }
 
-// holder guesses which goroutine holds the mutex that goroutine waits for: a goroutine blocked
-// elsewhere inside the function in which goroutine calls Lock; else the only goroutine neither at a
-// mutex nor at a Read of the gate.
-func (f *freeze) holder(goroutine stacks.Goroutine) (holder stacks.Goroutine, ok bool) {
-	caller := goroutine.Function()
-	var left stacks.Dump
-	for _, h := range f.all() {
-		switch {
-		case h.Wait() == stacks.WaitLock:
-		case caller != "" && strings.Contains(h.Text, "\n"+caller+"("):
-			return h, true
-		case !h.Reading():
-			left = append(left, h)
-		}
-	}
-	if len(left) == 1 {
-		return left[0], true
-	}
-	return holder, false
-}
-
 // judgeFreeze judges a run that was given up, on the goroutine of the watcher. The run no
 // longer moves.
 func judgeFreeze(t *testing.T, run *Run, f *freeze) {
@@ -224,10 +203,7 @@ func describeFreeze(run *Run, freeze *freeze) {
 	run.waits = nil
 	for _, g := range freeze.locks {
 		w := hang.Wait{Who: owner(run, g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
-		w.Why = "its holder is not seen in the stacks"
-		if h, ok := freeze.holder(g); ok {
-			w.Why = "held, it seems, by " + owner(run, h) + ", which is blocked at [" + h.State + "] " + h.Where()
-		}
+		w.Why = heldBy(run, freeze.holders(g))
 		run.waits = append(run.waits, w)
 	}
 	run.diagnose()
