@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -305,7 +306,7 @@ func (r Report) failureText(b *strings.Builder) {
 	var broken []string
 	for i, v := range r.Broken {
 		text := fmt.Sprintf("step %d, %s\n  %v", v.Step, v.Frame, v)
-		if i == 0 && len(v.Code) > 0 {
+		if len(v.Code) > 0 && (i == 0 || !slices.Equal(v.Code, r.Broken[i-1].Code)) {
 			text += "\n  written at\n    " + strings.Join(v.Code, "\n    ")
 		}
 		broken = append(broken, text)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcprec/mcprec/replay/explore/gate"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -65,6 +67,15 @@ var (
 // steady takes out what changes with the compiler and with every edit.
 func steady(text string) string {
 	return closureName.ReplaceAllString(lineNumber.ReplaceAllString(text, "$1"), "${1}a closure in ")
+}
+
+// Each broken rule says where its frame was written, once where several are of one place.
+func TestBrokenCode(t *testing.T) {
+	at := func(code ...string) gate.Breach { return gate.Breach{Frame: "s2c x#1", Code: code} }
+	text := Report{Verdict: Illegal, Broken: []Breach{at("a.go:1"), at("a.go:1"), at("b.go:2"), at()}}.Text()
+	if strings.Count(text, "written at") != 2 || strings.Count(text, "a.go:1") != 1 || !strings.Contains(text, "b.go:2") {
+		t.Error(text)
+	}
 }
 
 // mute is a server that never reads.
