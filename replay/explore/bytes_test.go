@@ -61,6 +61,9 @@ func TestFramesShareALine(t *testing.T) {
 			t.Errorf("the report does not say %q", want)
 		}
 	}
+	if strings.Contains(r.Text(), "#1#1") {
+		t.Error("a response has two numbers")
+	}
 	if r.Verdict != Illegal || r.Category != "E4" || r.Shrunk.Held != verifications {
 		t.Error(r.Text())
 	}

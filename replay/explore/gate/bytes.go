@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -79,7 +80,7 @@ func (b *Bytes) Write(data []byte) (int, error) {
 	}
 	verb, name := b.name(data, p.writer)
 	p.name = name
-	at := g.arrive(fmt.Sprintf("%s %s %s", e.Out.Dir.Sender(), verb, name))
+	at := g.park(g.Names.countAgain(fmt.Sprintf("%s %s %s", e.Out.Dir.Sender(), verb, name)))
 	g.Unlock()
 	<-at.reached
 	flights, err := b.put(data, p)
@@ -178,6 +179,19 @@ func (n *Namer) describe(dir transport.Direction, said *said, i int) string {
 		return said.about[i]
 	}
 	return "JSON that is no message"
+}
+
+// numbered matches the name of a write that ends in the occurrence number of a request.
+var numbered = phrase.Regexp(` response to .*#[0-9]+$`)
+
+// countAgain adds the occurrence number to the name of a write, except to the first write of a
+// response, whose name ends in a number.
+func (n *Namer) countAgain(name string) string {
+	counted := n.count(transport.NoDirection, name)
+	if numbered().MatchString(name) && counted == name+"#1" {
+		return name
+	}
+	return counted
 }
 
 // garbled returns the breach of a line in the stream that is no message, or nil.

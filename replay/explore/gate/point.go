@@ -60,9 +60,14 @@ func Point(ctx context.Context, name string) {
 	}
 }
 
-// arrive parks a goroutine. Goroutines of the same round stand in the order of their names.
+// arrive parks a goroutine under a name and its occurrence number.
 func (g *Gate) arrive(name string) *point {
-	p := &point{name: g.Names.count(transport.NoDirection, name), round: g.Round, reached: make(chan struct{})}
+	return g.park(g.Names.count(transport.NoDirection, name))
+}
+
+// park parks a goroutine. Goroutines of the same round stand in the order of their names.
+func (g *Gate) park(name string) *point {
+	p := &point{name: name, round: g.Round, reached: make(chan struct{})}
 	at, _ := slices.BinarySearchFunc(g.points, p, func(a, b *point) int {
 		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.name, b.name))
 	})
