@@ -90,7 +90,7 @@ func serve(fault string) (status int) {
 					m = *work
 				}
 				if fault == "late" {
-					go func() { time.Sleep(100 * time.Millisecond); answer(m, `{}`) }()
+					go func() { time.Sleep(time.Second); answer(m, `{}`) }()
 					continue
 				}
 				if fault == "slow" && timeline.TargetOf(m) == "get" {
@@ -201,7 +201,11 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			report, err := Explore(counter(fault), session(), Options{Schedules: 30})
+			events := session()
+			if fault == "late" {
+				events = events[:6] // one call: each takes so long that no busy machine answers before the end
+			}
+			report, err := Explore(counter(fault), events, Options{Schedules: 30})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +217,7 @@ func TestFaults(t *testing.T) {
 			if found.Certain != want.isCertain || found.Held != times || !strings.Contains(report.Text(), want.says) {
 				t.Errorf("found:\n%s", report.Text())
 			}
-			again, err := Explore(counter(fault), session(), Options{Token: found.Token})
+			again, err := Explore(counter(fault), events, Options{Token: found.Token})
 			if err != nil || !slices.ContainsFunc(again.Findings, func(f Finding) bool { return f.Kind == want.kind && f.Token == found.Token }) {
 				t.Errorf("the token %s shows %v\n%s", found.Token, err, again.Text())
 			}
