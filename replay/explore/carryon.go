@@ -27,14 +27,14 @@ type carryOn struct {
 	from map[schedule.Capacity]int // the number of the first run in real time
 	why  map[schedule.Capacity]string
 
-	untimed map[schedule.Capacity]int // the number of the first run without Time steps
+	timersOff map[schedule.Capacity]int // the number of the first run without Time steps
 
 	// Of the runs that were taken.
 	locked  int    // runs at rest with a goroutine at a mutex
 	at      string // where it waited, in the first of them
 	settled map[schedule.Capacity]int
 	order   []schedule.Capacity // of settled
-	jam     *Run                // the first that stopped in a Time step, and was made without
+	stopped *Run                // the first that stopped in a Time step, and was made without
 }
 
 // settles reports whether a run is to be made in real time.
@@ -67,25 +67,25 @@ func (c *carryOn) retries(run *Run) bool {
 	return true
 }
 
-// timeless reports whether a run is to be made without Time steps, as they stopped at a mutex
+// withoutTimers reports whether a run is to be made without Time steps: one stopped at a mutex
 // before.
-func (c *carryOn) timeless(capacity schedule.Capacity, number int) bool {
+func (c *carryOn) withoutTimers(capacity schedule.Capacity, number int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, ok := c.untimed[capacity]
+	from, ok := c.timersOff[capacity]
 	return ok && number >= from
 }
 
-// jammed notes a run in which a timer woke a goroutine that waits for a mutex, held across a
-// wait for a step: virtual time stops there, and the step is not released.
-func (c *carryOn) jammed(run *Run) {
+// turnTimersOff leaves out Time steps from this run on, at its capacity. A timer woke a goroutine
+// that waits for a mutex, and the holder waits for a step: virtual time stops there.
+func (c *carryOn) turnTimersOff(run *Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.untimed == nil {
-		c.untimed = map[schedule.Capacity]int{}
+	if c.timersOff == nil {
+		c.timersOff = map[schedule.Capacity]int{}
 	}
-	if from, ok := c.untimed[run.capacity]; !ok || run.number < from {
-		c.untimed[run.capacity] = run.number
+	if from, ok := c.timersOff[run.capacity]; !ok || run.number < from {
+		c.timersOff[run.capacity] = run.number
 	}
 }
 
@@ -97,8 +97,8 @@ func (c *carryOn) count(run *Run) {
 			c.at = run.locked
 		}
 	}
-	if run.jam != "" && c.jam == nil {
-		c.jam = run
+	if run.timersStoppedAt != "" && c.stopped == nil {
+		c.stopped = run
 	}
 	if run.kind != schedule.Settle || run.plan.Engine == schedule.Settle {
 		return
@@ -119,9 +119,9 @@ func (c *carryOn) notes(report Report) (list []string) {
 			"synctest does not see such a wait, so the stacks told when the run was at rest, which takes longer",
 			phrase.Plural(c.locked, "schedule"), c.at))
 	}
-	if c.jam != nil {
+	if c.stopped != nil {
 		list = append(list, fmt.Sprintf("a timer that fired while frames waited woke a goroutine that waits for a mutex at %s: that stops virtual time, "+
-			"and no time passes while frames wait at %v in the later schedules", c.jam.jam, c.jam.capacity))
+			"and no time passes while frames wait at %v in the later schedules", c.stopped.timersStoppedAt, c.stopped.capacity))
 	}
 	if len(c.order) == 0 {
 		return list

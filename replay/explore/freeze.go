@@ -165,7 +165,7 @@ func judgeFreeze(t *testing.T, run *Run, f *freeze) {
 		return
 	}
 	if run.timers.passing && run.within == "" && f.lockedAlone() {
-		run.timers.jammed = f.locks[0].Where()
+		run.timers.stoppedAt = f.locks[0].Where()
 		run.held = f.why()
 		run.verdict, run.why, run.retry = Undecided, run.held+", since a timer fired while frames waited", true
 		return

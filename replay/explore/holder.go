@@ -11,8 +11,8 @@ import (
 
 // holders guesses which goroutines may hold the mutex that waiter waits for; nil if the stacks
 // do not tell. If the mutex is a field of the value whose method calls Lock, they are in methods
-// of that value. Else they are in the function that calls Lock, or the one that is left. One
-// that waits as goroutines without a mutex do is named only where no other is.
+// of that value. Else they are in the function that calls Lock, or the one that is left. A
+// goroutine that most likely holds no mutex is named only where no other is.
 func (f *freeze) holders(waiter stacks.Goroutine) stacks.Dump {
 	var able, near, left stacks.Dump
 	for _, g := range f.all() {
@@ -33,11 +33,11 @@ func (f *freeze) holders(waiter stacks.Goroutine) stacks.Dump {
 		switch {
 		case in:
 			near = append(near, g)
-		case !other && !without(g):
+		case !other && !waitsUnlocked(g):
 			left = append(left, g)
 		}
 	}
-	if busy := slices.DeleteFunc(slices.Clone(near), without); len(busy) > 0 {
+	if busy := slices.DeleteFunc(slices.Clone(near), waitsUnlocked); len(busy) > 0 {
 		return busy
 	}
 	if len(near) > 0 || len(left) != 1 {
@@ -46,8 +46,8 @@ func (f *freeze) holders(waiter stacks.Goroutine) stacks.Dump {
 	return left
 }
 
-// canHold reports whether a goroutine may hold the mutex that waiter waits for: it is of a peer
-// under test, and does not wait for that mutex itself.
+// canHold reports whether a goroutine may hold the mutex that blocks waiter. A goroutine of a
+// recorded end may not, nor may one that is blocked by the same mutex.
 func canHold(goroutine, waiter stacks.Goroutine) bool {
 	if goroutine.Recorded() {
 		return false
@@ -56,9 +56,9 @@ func canHold(goroutine, waiter stacks.Goroutine) bool {
 	return goroutine.Wait() != stacks.WaitLock || at != "" && wanted != "" && at != wanted
 }
 
-// without reports whether a goroutine waits as one does that holds no mutex: at a Read, or at a
+// waitsUnlocked reports whether a goroutine most likely holds no mutex: it is at a Read, or at a
 // Cond, whose Wait unlocks.
-func without(goroutine stacks.Goroutine) bool {
+func waitsUnlocked(goroutine stacks.Goroutine) bool {
 	return goroutine.Reading() || goroutine.State == "sync.Cond.Wait"
 }
 

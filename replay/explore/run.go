@@ -28,16 +28,16 @@ type Run struct {
 	// Data is for the plan: Setup may leave here what Check wants to see.
 	Data any
 
-	plan     *Plan
-	level    schedule.Level
-	parser   *gate.Parser // of the search, or nil
-	kind     schedule.Engine
-	number   int    // in its search, at its capacity
-	watches  bool   // the bubble's rest is read from the stacks: see bubble.settle
-	timeless bool   // no time passes while frames wait, whatever the plan says
-	jam      string // where a goroutine waited for a mutex when the same run stopped in a Time step
-	capacity schedule.Capacity
-	limit    int // of steps
+	plan            *Plan
+	level           schedule.Level
+	parser          *gate.Parser // of the search, or nil
+	kind            schedule.Engine
+	number          int    // in its search, at its capacity
+	watches         bool   // the bubble's rest is read from the stacks: see bubble.settle
+	withoutTimers   bool   // no time passes while frames wait, whatever the plan says
+	timersStoppedAt string // where a goroutine waited for a mutex when the same run stopped in a Time step
+	capacity        schedule.Capacity
+	limit           int // of steps
 
 	// How the next step is chosen: by a token, or by a chooser.
 	follower *schedule.Follower // of a token, or nil

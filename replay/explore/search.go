@@ -260,7 +260,7 @@ func (s *search) run(capacity schedule.Capacity, number int) *Run {
 	return s.playAt(capacity, number, func() *Run {
 		r := s.newRun(capacity)
 		r.number = number
-		r.timeless = s.carryOn.timeless(capacity, number)
+		r.withoutTimers = s.carryOn.withoutTimers(capacity, number)
 		r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
 		return r
 	})
@@ -284,14 +284,14 @@ func (s *search) play(begin func() *Run) *Run {
 	r := begin()
 	r.play(s.t)
 	for {
-		switch jam := r.timers.jammed; {
-		case jam != "":
-			s.carryOn.jammed(r)
+		switch at := r.timers.stoppedAt; {
+		case at != "":
+			s.carryOn.turnTimersOff(r)
 			timed := begin
 			begin = func() *Run {
 				r := timed()
-				r.timeless = true
-				r.jam = jam
+				r.withoutTimers = true
+				r.timersStoppedAt = at
 				return r
 			}
 		case r.watches || !s.carryOn.retries(r):
@@ -320,8 +320,8 @@ func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Ru
 // capacity was.
 func (s *search) current(run *Run) *Run {
 	settled := run.kind != schedule.Settle && s.carryOn.settles(run.capacity, run.number)
-	untimed := len(run.timers.passages) > 0 && s.carryOn.timeless(run.capacity, run.number)
-	if settled || untimed {
+	timersOff := len(run.timers.passages) > 0 && s.carryOn.withoutTimers(run.capacity, run.number)
+	if settled || timersOff {
 		return s.run(run.capacity, run.number)
 	}
 	return run

@@ -29,8 +29,8 @@ type timers struct {
 	passages []*passage
 	idle     bool // no timer fired in the last Time step, and no other step came after it
 
-	passing bool   // now
-	jammed  string // a goroutine that a timer woke waits here for a mutex, which stops time
+	passing   bool   // now
+	stoppedAt string // a goroutine that a timer woke waits here for a mutex, which stops time
 }
 
 // next returns the Time step that may come next, if it may. Its number is that of the timer
@@ -52,7 +52,7 @@ func (t *timers) next(enabled []gate.Step) (step gate.Step, ok bool) {
 // timers.
 func mostFired(run *Run) int {
 	switch {
-	case run.kind == schedule.Settle, run.timeless,
+	case run.kind == schedule.Settle, run.withoutTimers,
 		!run.live(transport.ClientToServer) && !run.live(transport.ServerToClient):
 		return 0
 	case run.follower != nil:

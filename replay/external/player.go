@@ -34,10 +34,11 @@ type player struct {
 	until   uint64            // nothing is read until this frame has gone out; 0: all is read
 	holding uint64            // no question is answered until this frame has gone out
 	asked   bool              // the server has asked something since the last frame
-	play    play
 
 	sent      map[mcp.Key]uint64     // the events of all requests
 	cancelled map[mcp.Key]*cancelled // requests that the client has cancelled
+
+	play play
 }
 
 // cancelled is a request that the client has cancelled, without an answer so far.
