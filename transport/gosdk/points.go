@@ -12,9 +12,11 @@ import (
 //	server.AddReceivingMiddleware(gosdk.Points(explore.Point))
 //
 // The SDK handles requests side by side. In a plan of replay/explore, without Points, a handler
-// runs up to its first wait before the next frame is given. With Points its start is a step of
-// its own, "reach tools/call lookup", so it may begin later than the handler of the next
-// request. The SDK handles notifications one after the other: a point holds up those behind it.
+// runs up to its first wait before the next frame is given, unless the SDK still kept several
+// requests in its queue: then their handlers start together, in an order that is in no token.
+// With Points its start is a step of its own, "reach tools/call lookup", so it may begin later
+// than the handler of the next request. The SDK handles notifications one after the other: a
+// point holds up those behind it.
 func Points(point func(ctx context.Context, name string)) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

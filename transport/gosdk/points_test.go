@@ -43,7 +43,9 @@ func openThenUse(points bool) func(*explore.Run) {
 	}
 }
 
-// calls is a client that makes the calls one after the other, and then reads the answers.
+// calls is a client that makes the calls one after the other, and then reads the answers. The
+// ping before them finds the server free: until its answer to initialize is written, the server
+// keeps what it reads in a queue, and it would then start both calls at the same moment.
 func calls(ctx context.Context, conn transport.Conn, tools ...string) error {
 	defer conn.Close()
 	if err := conn.Write(ctx, frame(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)); err != nil {
@@ -53,6 +55,12 @@ func calls(ctx context.Context, conn transport.Conn, tools ...string) error {
 		return err
 	}
 	if err := conn.Write(ctx, frame(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
+		return err
+	}
+	if err := conn.Write(ctx, frame(`{"jsonrpc":"2.0","id":"free","method":"ping"}`)); err != nil {
+		return err
+	}
+	if _, err := conn.Read(ctx); err != nil {
 		return err
 	}
 	for i, tool := range tools {
