@@ -59,11 +59,11 @@ func (p *Pair) HTTPClient() *http.Client {
 	if p.run.plan.HTTP == nil {
 		panic("explore: HTTPClient: the plan has no HTTP")
 	}
-	return &http.Client{Transport: p.run.gate.Web(p.pair)}
+	return &http.Client{Transport: p.run.gate.HTTP.Web(p.pair)}
 }
 
 // HTTPClient returns the HTTP of the client of pair 1.
 func (r *Run) HTTPClient() *http.Client { return r.Pair(1).HTTPClient() }
 
 // Handle sets the handler of the server under test. Only Setup may call it.
-func (r *Run) Handle(handler http.Handler) { r.gate.Handle(handler) }
+func (r *Run) Handle(handler http.Handler) { r.gate.HTTP.Handle(handler) }

@@ -28,10 +28,13 @@ import (
 type Bytes struct {
 	end   *End
 	rest  []byte         // of the frame read last: what Read has not returned yet
-	line  []byte         // the bytes in the stream behind the last newline
-	parts []part         // of line
+	text  []byte         // in the stream behind the last newline
+	line  line           // the writes of text
 	begun map[int]string // by goroutine, the name of its last write without a newline
 }
+
+// line is the writes of a line.
+type line []part
 
 // part is the bytes of a Write in a line.
 type part struct {
@@ -104,22 +107,22 @@ func (b *Bytes) put(data []byte, from part) (flights []*Flight, err error) {
 	for {
 		text, rest, whole := bytes.Cut(data, []byte{'\n'})
 		if len(text) > 0 {
-			b.line = append(b.line, text...)
-			b.parts = append(b.parts, from)
+			b.text = append(b.text, text...)
+			b.line = append(b.line, from)
 		}
 		if !whole {
 			return flights, nil
 		}
 		data = rest
-		if line := bytes.TrimSpace(b.line); len(line) > 0 {
-			f, err := b.end.put(context.Background(), transport.Frame{Bytes: bytes.Clone(b.line)}, "", false)
+		if len(bytes.TrimSpace(b.text)) > 0 {
+			f, err := b.end.put(context.Background(), transport.Frame{Bytes: bytes.Clone(b.text)}, "", false)
 			if err != nil {
 				return flights, err
 			}
-			f.parts = b.parts
+			f.line = b.line
 			flights = append(flights, f)
 		}
-		b.line, b.parts = b.line[:0], nil
+		b.text, b.line = b.text[:0], nil
 	}
 }
 
@@ -195,19 +198,19 @@ func (n *Namer) countAgain(name string) string {
 }
 
 // garbled returns the breach of a line in the stream that is no message, or nil.
-func (f *Flight) garbled() *order.Violation {
-	if len(f.parts) == 0 || f.said.Messages != nil {
+func garbled(f *Flight) *order.Violation {
+	if len(f.line) == 0 || f.said.Messages != nil {
 		return nil
 	}
 	v := &order.Violation{
 		Rule: "E4", Title: "only messages are on the wire", Severity: order.Error, Section: "basic/transports, stdio", Dir: f.Dir,
 		Text: fmt.Sprintf("the %s sent a line that is not JSON-RPC", f.Dir.Sender()),
 	}
-	if !f.shared() {
+	if !f.line.shared() {
 		return v
 	}
 	v.Text += ": writes of several goroutines share it, without a lock between them"
-	for i, p := range f.parts {
+	for i, p := range f.line {
 		v.Text += [...]string{": ", ", then "}[min(i, 1)] + p.name
 		if code := codeOf(p.code); len(code) > 0 {
 			v.Text += " (at " + code[0] + ")"
@@ -217,14 +220,14 @@ func (f *Flight) garbled() *order.Violation {
 }
 
 // shared reports whether several goroutines wrote the line.
-func (f *Flight) shared() bool {
-	return slices.ContainsFunc(f.parts, func(p part) bool { return p.writer != f.parts[0].writer })
+func (l line) shared() bool {
+	return slices.ContainsFunc(l, func(p part) bool { return p.writer != l[0].writer })
 }
 
-// lineOf names a line that several goroutines wrote.
-func lineOf(parts []part) string {
+// name names a line that several goroutines wrote.
+func (l line) name() string {
 	var names []string
-	for _, p := range parts {
+	for _, p := range l {
 		names = append(names, p.name)
 	}
 	return "one line of [" + strings.Join(names, ", ") + "]"

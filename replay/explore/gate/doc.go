@@ -14,8 +14,8 @@
 // An end may write bytes in place of frames ([Bytes]): each Write is a step, and a frame is
 // offered when its newline has come.
 //
-// Over HTTP ([Web]) each request and response is an [Exchange] with steps of its own, and each
-// response a lane. A pair of ends is a session ([Pair]); a gate has one pair or more.
+// Over [HTTP] each request and response is an [Exchange] with steps of its own, and each
+// response a lane; [Web] is the client's side. A pair of ends is a session ([Pair]); a gate has one pair or more.
 //
 // [Gate.Steps] lists the steps that may be released now, [Gate.Release] performs one. The
 // fields of a gate, a lane and a flight are guarded by [Gate.Lock]. A content name (see

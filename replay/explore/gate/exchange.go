@@ -76,49 +76,89 @@ var (
 	errReturned   = errors.New("write: the handler has returned")
 )
 
-// Handle sets the server's handler of HTTP.
-func (g *Gate) Handle(handler http.Handler) { g.handler = handler }
+// HTTP is the HTTP of a gate, of all its pairs.
+type HTTP struct {
+	Exchanges []*Exchange // by round of the request, then by name
 
-// admitHTTP names a frame of HTTP and judges it: what its sender knew when it was written
-// counts, and frames of different exchanges have no order on the way.
-func (g *Gate) admitHTTP(f *Flight) {
+	gate    *Gate
+	handler http.Handler // or nil
+	fresh   []*Exchange  // requests without a frame, not named
+	cuts    int          // that are still allowed
+}
+
+// Handle sets the server's handler.
+func (h *HTTP) Handle(handler http.Handler) { h.handler = handler }
+
+// admit names a frame and judges it: what its sender knew when it was written counts, and frames
+// of different exchanges have no order on the way.
+func (h *HTTP) admit(f *Flight) {
 	x := f.Exchange
 	if f == x.frame {
-		g.number(x)
+		h.number(x)
 		f.Frame.Stream = x.Stream
 	}
-	g.Names.name(f)
+	h.gate.Names.name(f)
 	if f == x.frame {
 		x.Name = x.request.Method + " " + f.Name
-		g.place(x)
+		h.place(x)
 	}
-	g.send(f, g.Round)
+	h.gate.send(f, h.gate.Round)
+}
+
+// admitRest names the new requests without a frame.
+func (h *HTTP) admitRest() {
+	fresh := h.fresh
+	h.fresh = nil
+	slices.SortStableFunc(fresh, func(a, b *Exchange) int { return cmp.Compare(a.subject(), b.subject()) })
+	for _, x := range fresh {
+		h.number(x)
+		h.gate.Names.choose(x.Lane)
+		x.Name = h.gate.Names.count(transport.ClientToServer, x.subject())
+		h.place(x)
+	}
 }
 
 // number numbers an exchange.
-func (g *Gate) number(x *Exchange) { x.Stream = uint64(len(g.Exchanges) + 1) }
+func (h *HTTP) number(x *Exchange) { x.Stream = uint64(len(h.Exchanges) + 1) }
 
 // place puts a named exchange among the exchanges: by round of the offer, then by name. Which
 // goroutine ran first must not show.
-func (g *Gate) place(x *Exchange) {
-	at, _ := slices.BinarySearchFunc(g.Exchanges, x, func(a, b *Exchange) int {
+func (h *HTTP) place(x *Exchange) {
+	at, _ := slices.BinarySearchFunc(h.Exchanges, x, func(a, b *Exchange) int {
 		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.Name, b.Name))
 	})
-	g.Exchanges = slices.Insert(g.Exchanges, at, x)
-	g.Lanes = slices.Insert(g.Lanes, 2*len(g.Pairs)+at, x.Lane)
+	h.Exchanges = slices.Insert(h.Exchanges, at, x)
+	h.gate.Lanes = slices.Insert(h.gate.Lanes, 2*len(h.gate.Pairs)+at, x.Lane)
 }
 
-// admitExchanges names the new requests without a frame.
-func (g *Gate) admitExchanges() {
-	fresh := g.asked
-	g.asked = nil
-	slices.SortStableFunc(fresh, func(a, b *Exchange) int { return cmp.Compare(a.subject(), b.subject()) })
-	for _, x := range fresh {
-		g.number(x)
-		g.Names.choose(x.Lane)
-		x.Name = g.Names.count(transport.ClientToServer, x.subject())
-		g.place(x)
+// steps appends the enabled steps of these kinds, by exchange.
+func (h *HTTP) steps(steps []Step, kinds ...Kind) []Step {
+	for _, kind := range kinds {
+		for _, x := range h.Exchanges {
+			if x.enabled(kind) {
+				dir := transport.ClientToServer
+				if kind == Head || kind == Part || kind == EOF {
+					dir = transport.ServerToClient
+				}
+				steps = append(steps, Step{Kind: kind, Dir: dir, What: x.Name, exchange: x})
+			}
+		}
 	}
+	return steps
+}
+
+// lose takes a named frame out of the session.
+func (h *HTTP) lose(f *Flight) {
+	for _, c := range h.gate.Names.Calls {
+		if c.Response == f {
+			c.Response = nil
+		}
+		c.Cancelled = c.Cancelled || c.Request == f
+	}
+	if rules := f.Lane.pair.rules; rules != nil {
+		rules.Refuse(f.Dir, f.said.Parsed.Keys())
+	}
+	h.gate.Recall = true
 }
 
 // subject is the name of a request without a frame, before its number.
@@ -141,22 +181,6 @@ func (x *Exchange) root() *Exchange {
 	return x
 }
 
-// exchangeSteps appends the enabled steps of these kinds, by exchange.
-func (g *Gate) exchangeSteps(steps []Step, kinds ...Kind) []Step {
-	for _, kind := range kinds {
-		for _, x := range g.Exchanges {
-			if x.enabled(kind) {
-				dir := transport.ClientToServer
-				if kind == Head || kind == Part || kind == EOF {
-					dir = transport.ServerToClient
-				}
-				steps = append(steps, Step{Kind: kind, Dir: dir, What: x.Name, exchange: x})
-			}
-		}
-	}
-	return steps
-}
-
 func (x *Exchange) enabled(kind Kind) bool {
 	switch kind {
 	case Arrive:
@@ -164,7 +188,7 @@ func (x *Exchange) enabled(kind Kind) bool {
 	case Leave:
 		return x.arrived && x.left && !x.told && !x.returned
 	case Cut:
-		return x.gate.cuts > 0 && x.Resumable() && x.err == nil && !x.left
+		return x.gate.HTTP.cuts > 0 && x.Resumable() && x.err == nil && !x.left
 	}
 	next := x.next()
 	return next != nil && next.kind == kind
@@ -202,7 +226,7 @@ func (x *Exchange) release(kind Kind) {
 		x.end()
 		x.unpark()
 	case kind == Cut:
-		x.gate.cuts--
+		x.gate.HTTP.cuts--
 		x.leave(io.ErrUnexpectedEOF)
 	default:
 		x.deliver()
@@ -270,24 +294,10 @@ func (x *Exchange) over(err error) {
 func (x *Exchange) drop() {
 	x.Lane.fresh = nil // seen by nobody
 	for _, f := range x.Lane.Waiting {
-		x.gate.lose(f)
+		x.gate.HTTP.lose(f)
 	}
 	x.Lane.Waiting = nil
 	x.parts = nil
-}
-
-// lose takes a named frame of HTTP out of the session.
-func (g *Gate) lose(f *Flight) {
-	for _, c := range g.Names.Calls {
-		if c.Response == f {
-			c.Response = nil
-		}
-		c.Cancelled = c.Cancelled || c.Request == f
-	}
-	if rules := f.Lane.pair.rules; rules != nil {
-		rules.Refuse(f.Dir, f.said.Parsed.Keys())
-	}
-	g.Recall = true
 }
 
 // withdraw takes the request back, if it has not arrived.
@@ -295,9 +305,9 @@ func (x *Exchange) withdraw() {
 	g := x.gate
 	x.left = true
 	x.over(context.Canceled)
-	g.asked = slices.DeleteFunc(g.asked, func(other *Exchange) bool { return other == x })
+	g.HTTP.fresh = slices.DeleteFunc(g.HTTP.fresh, func(other *Exchange) bool { return other == x })
 	if x.frame != nil && g.withdraw(x.frame.Lane, x.frame) && x.Name != "" {
-		g.lose(x.frame) // it was judged when it was named
+		g.HTTP.lose(x.frame) // it was judged when it was named
 	}
 }
 

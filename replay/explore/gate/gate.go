@@ -3,10 +3,7 @@ package gate
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,20 +15,17 @@ import (
 
 // Gate is the transport between the clients and the server of a run.
 type Gate struct {
-	Lanes     []*Lane // of each pair ClientToServer, ServerToClient; the responses of HTTP are among them
-	Pairs     []*Pair // the first is always there
-	Exchanges []*Exchange
-	Names     *Namer
-	Breaches  []Breach // rules that were broken, in the order of the wire
-	Round     int      // steps released so far
-	Recall    bool     // an end took back a frame before the ack, or would have if it had not been taken
-	Garbled   bool     // a line was taken that is no message; see Bytes
-	Used      [2]bool  // which ends, the client's first, have used the gate since this was cleared
+	Lanes    []*Lane // of each pair ClientToServer, ServerToClient; the responses of HTTP are among them
+	Pairs    []*Pair // the first is always there
+	HTTP     HTTP
+	Names    *Namer
+	Breaches []Breach // rules that were broken, in the order of the wire
+	Round    int      // steps released so far
+	Recall   bool     // an end took back a frame before the ack, or would have if it had not been taken
+	Garbled  bool     // a line was taken that is no message; see Bytes
+	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared
 
 	options Options
-	handler http.Handler  // of HTTP, or nil
-	asked   []*Exchange   // requests without a frame, not named
-	cuts    int           // that are still allowed
 	lock    sync.Mutex    // never held across a wait
 	poked   chan struct{} // a frame or a call arrived, or was taken back, since the engine last looked
 	points  []*point      // where goroutines wait; by round of their arrival, then by name
@@ -61,10 +55,26 @@ func New(options Options) *Gate {
 		options.Moves = new(Moves)
 	}
 	g := &Gate{
-		options: options, poked: make(chan struct{}, 1), Names: NewNamer(options.Parser), began: time.Now(), cuts: options.Cuts,
+		options: options, poked: make(chan struct{}, 1), Names: NewNamer(options.Parser), began: time.Now(),
 	}
+	g.HTTP = HTTP{gate: g, cuts: options.Cuts}
 	g.AddPair()
 	return g
+}
+
+// AddPair adds a pair.
+func (g *Gate) AddPair() *Pair {
+	p := &Pair{Number: len(g.Pairs) + 1, ids: map[string]*Exchange{}}
+	if !g.options.Lawless {
+		p.rules = order.New("")
+	}
+	c2s := &Lane{Dir: transport.ClientToServer, Cap: g.options.C2S, pair: p}
+	s2c := &Lane{Dir: transport.ServerToClient, Cap: g.options.S2C, pair: p, Back: c2s}
+	c2s.Back = s2c
+	p.Ends = [2]*End{{gate: g, Out: c2s, In: s2c}, {gate: g, Out: s2c, In: c2s}}
+	g.Pairs = append(g.Pairs, p)
+	g.Lanes = append(g.Lanes, c2s, s2c)
+	return p
 }
 
 // Lane returns the lane of a direction, of the first pair.
@@ -251,11 +261,6 @@ func (g *Gate) flight(lane *Lane, frame transport.Frame, operation string) *Flig
 	return f
 }
 
-// trace keeps the writer's goroutine.
-func (f *Flight) trace(writer stacks.Goroutine) {
-	f.Writer, f.Wrote = lineage(writer), writer.Calls()
-}
-
 // Await returns when the Write of an offered frame does.
 func (e *End) Await(ctx context.Context, flight *Flight) error {
 	select {
@@ -281,7 +286,7 @@ func (g *Gate) Admit() {
 			l.pair.lane(l.Dir).Said++
 			f.Number = l.pair.lane(l.Dir).Said
 			if f.Exchange != nil {
-				g.admitHTTP(f)
+				g.HTTP.admit(f)
 				if l.Exchange != nil { // the order of a stream
 					l.Waiting = append(l.Waiting, f)
 					continue
@@ -296,7 +301,7 @@ func (g *Gate) Admit() {
 		}
 		l.fresh = l.fresh[:0]
 	}
-	g.admitExchanges()
+	g.HTTP.admitRest()
 }
 
 // withdraw takes a frame back, and reports whether the frame was there.
@@ -382,191 +387,11 @@ func (g *Gate) Shutdown() {
 		p.Ends[0].close()
 		p.Ends[1].close()
 	}
-	for _, x := range g.Exchanges {
+	for _, x := range g.HTTP.Exchanges {
 		x.shutdown()
 	}
 	for len(g.points) > 0 {
 		g.reach(g.points[0])
 	}
 	g.Unlock()
-}
-
-// Lane is one direction of a pair, or the response of an HTTP exchange.
-type Lane struct {
-	Dir      transport.Direction
-	Exchange *Exchange // of a response, or nil
-	Back     *Lane     // the other direction
-	Cap      int
-	Said     int       // offered and named frames; of the direction, also in the responses
-	Waiting  []*Flight // in their writers' hands; by round of the offer, then by name
-	Queue    []*Flight // taken, not given
-	Last     *Flight   // the last given frame
-	EOF      int       // the step that told the reader of the end; 0 before
-
-	Ended    bool // the sender has closed
-	Halved   bool // the sender closed this direction alone
-	Deafened bool // the receiver has closed
-	Ending   bool // the sender asked to close: no frame is taken any more
-	Leaving  bool // the receiver asked to close: no frame is given any more
-
-	// In a traced gate: the goroutines that were given Last, and the frame before.
-	Holder, Before Lineage
-
-	// A recorded receiver: why it does not read, and whether it has read all its frames.
-	Idle string
-	Read bool
-
-	stream  bool // the sender writes bytes: frames are taken in the order of their offers
-	pair    *Pair
-	served  bool      // over HTTP: each frame gets a handler of its own
-	turn    int       // in the recorded order, of a recorded sender's next frame
-	fresh   []*Flight // offered since the engine last looked; not named
-	unacked []*Flight // taken, their Write has not returned
-	readers []*reader
-}
-
-// Lineage has the numbers of a goroutine and its parent; 0 is unknown.
-type Lineage struct{ ID, Parent int }
-
-func lineage(goroutine stacks.Goroutine) Lineage { return Lineage{goroutine.ID, goroutine.Parent} }
-
-// Flight is a frame on its way.
-type Flight struct {
-	Name     string
-	Dir      transport.Direction
-	Lane     *Lane
-	Exchange *Exchange // over HTTP, or nil
-	Frame    transport.Frame
-	Op       string        // the operation in the writer's context, or ""
-	Ping     bool          // keepalive: a ping or the response to a ping
-	Round    int           // of the offer
-	Number   int           // in its direction, from 1
-	Answers  *Call         // the request of its first response
-	Offered  time.Duration // since the run began
-	Taken    int           // the step of its take; 0 before
-	Given    int           // the step of its give; 0 before
-
-	// Withdrawn: it was never taken, because its writer gave up or an end was closed.
-	Withdrawn bool
-
-	// In a traced gate: the writer's goroutine and calls.
-	Writer Lineage
-	Wrote  []stacks.Call
-
-	hash  uint64     // of the name
-	said  *said      // parsed when the frame is named
-	known order.Mark // the writer's knowledge at the offer
-	place int        // in the recorded order, of a sender at level L1
-	quiet bool       // Op is not in the name
-	parts []part     // the writes of which it is made, if its sender writes bytes
-	done  chan error
-}
-
-type reader struct {
-	got       chan received
-	goroutine Lineage
-}
-
-type received struct {
-	frame transport.Frame
-	part  *piece // of a response, or nil
-	err   error
-}
-
-// Receiver names the end that reads the lane: client, server, client 2.
-func (l *Lane) Receiver() string { return l.end(l.Dir.Receiver()) }
-
-// Sender names the end that writes into the lane.
-func (l *Lane) Sender() string { return l.end(l.Dir.Sender()) }
-
-func (l *Lane) end(role string) string {
-	if l.pair == nil || l.pair.Number == 1 || role == transport.ClientToServer.Receiver() {
-		return role
-	}
-	return role + " " + strconv.Itoa(l.pair.Number)
-}
-
-// String names the lane: c2s, or s2c of POST ping#1.
-func (l *Lane) String() string {
-	if l.Exchange != nil {
-		return l.Dir.String() + " of " + l.Exchange.Name
-	}
-	return l.Dir.String() + l.pair.of()
-}
-
-// Readers is how many Reads wait. A server of HTTP always reads.
-func (l *Lane) Readers() int {
-	if l.served {
-		return 1
-	}
-	return len(l.readers)
-}
-
-// Next returns the goroutine that the next frame will be given to.
-func (l *Lane) Next() Lineage {
-	if len(l.readers) == 0 {
-		return Lineage{}
-	}
-	return l.readers[0].goroutine
-}
-
-// Blocked reports whether a writer waits and no reader does.
-func (l *Lane) Blocked() bool { return len(l.Waiting) > 0 && len(l.readers) == 0 }
-
-// Where says in words where a frame of the lane is.
-func (l *Lane) Where(flight *Flight) string {
-	if i := slices.Index(l.Queue, flight); i >= 0 {
-		return fmt.Sprintf("queued in %v, number %d of %d", l.Dir, i+1, len(l.Queue))
-	}
-	if slices.Contains(l.Waiting, flight) {
-		switch {
-		case l.Exchange != nil && len(l.readers) > 0:
-			return fmt.Sprintf("on its way in the response to %s", l.Exchange.Name)
-		case l.Exchange != nil:
-			return fmt.Sprintf("in the response to %s, which nobody reads", l.Exchange.Name)
-		case l.served:
-			return "on its way to the server"
-		}
-		full := "is closed"
-		if l.Cap == 0 {
-			full = "has no waiting reader"
-		} else if l.Cap > 0 && len(l.Queue) >= l.Cap {
-			full = fmt.Sprintf("is full (%d of %d)", len(l.Queue), l.Cap)
-		}
-		return fmt.Sprintf("in the hand of the %s's writer: %v %s", l.Dir.Sender(), l.Dir, full)
-	}
-	if flight.Given > 0 {
-		return fmt.Sprintf("read by the %s at step %d", l.Dir.Receiver(), flight.Given)
-	}
-	return "withdrawn: its writer gave up, or an end was closed"
-}
-
-// refuse ends the writers whose frames were not taken.
-func (l *Lane) refuse() {
-	for _, f := range slices.Concat(l.fresh, l.Waiting) {
-		f.Withdrawn = true
-		if f.done != nil {
-			f.done <- transport.ErrClosed
-		}
-	}
-	l.fresh = nil
-	l.Waiting = nil
-}
-
-// wake ends the waiting readers without a frame.
-func (l *Lane) wake(err error) {
-	for _, r := range l.readers {
-		r.got <- received{err: err}
-	}
-	l.readers = nil
-}
-
-// heard reports whether a reader waits and its end was not asked to close.
-func (l *Lane) heard() bool { return len(l.readers) > 0 && !l.Leaving }
-
-// ack lets the Write of a taken frame return.
-func (l *Lane) ack(flight *Flight) {
-	i := slices.Index(l.unacked, flight)
-	l.unacked = slices.Delete(l.unacked, i, i+1)
-	flight.done <- nil
 }

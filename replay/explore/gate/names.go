@@ -112,8 +112,8 @@ func (n *Namer) name(flight *Flight) {
 	n.choose(flight.Lane)
 	messages := flight.said.Messages
 	switch {
-	case messages == nil && flight.shared():
-		flight.Name = n.count(flight.Dir, lineOf(flight.parts))
+	case messages == nil && flight.line.shared():
+		flight.Name = n.count(flight.Dir, flight.line.name())
 	case messages == nil:
 		flight.Name = n.count(flight.Dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(flight.Frame.Bytes)))))
 	case len(messages) == 1:

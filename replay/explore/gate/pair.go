@@ -18,21 +18,6 @@ type Pair struct {
 	ids   map[string]*Exchange // by the id of an event, the exchange that brought it
 }
 
-// AddPair adds a pair.
-func (g *Gate) AddPair() *Pair {
-	p := &Pair{Number: len(g.Pairs) + 1, ids: map[string]*Exchange{}}
-	if !g.options.Lawless {
-		p.rules = order.New("")
-	}
-	c2s := &Lane{Dir: transport.ClientToServer, Cap: g.options.C2S, pair: p}
-	s2c := &Lane{Dir: transport.ServerToClient, Cap: g.options.S2C, pair: p, Back: c2s}
-	c2s.Back = s2c
-	p.Ends = [2]*End{{gate: g, Out: c2s, In: s2c}, {gate: g, Out: s2c, In: c2s}}
-	g.Pairs = append(g.Pairs, p)
-	g.Lanes = append(g.Lanes, c2s, s2c)
-	return p
-}
-
 // of names the pair in a content name; "" for the first.
 func (p *Pair) of() string {
 	if p == nil || p.Number == 1 {

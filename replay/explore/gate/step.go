@@ -173,9 +173,9 @@ func (g *Gate) Steps(steps []Step) []Step {
 			steps = append(steps, l.Queue[0].step(Give))
 		}
 	}
-	steps = g.exchangeSteps(steps, Head, Part)
+	steps = g.HTTP.steps(steps, Head, Part)
 	steps = g.takes(g.takes(steps, false), true)
-	steps = g.exchangeSteps(steps, Arrive, EOF)
+	steps = g.HTTP.steps(steps, Arrive, EOF)
 	for _, l := range g.Lanes {
 		if l.Ended && len(l.Queue) == 0 && l.heard() {
 			steps = append(steps, l.step(EOF))
@@ -191,7 +191,7 @@ func (g *Gate) Steps(steps []Step) []Step {
 			}
 		}
 	}
-	return g.exchangeSteps(steps, Leave, Cut)
+	return g.HTTP.steps(steps, Leave, Cut)
 }
 
 // step is a step of the lane without a frame. It is not of the first pair if it has a name.
@@ -318,7 +318,7 @@ func (g *Gate) take(lane *Lane, flight *Flight) {
 	lane.unacked = append(lane.unacked, flight)
 	lane.Queue = append(lane.Queue, flight)
 	g.send(flight, flight.Taken)
-	if v := flight.garbled(); v != nil && lane.pair.rules != nil {
+	if v := garbled(flight); v != nil && lane.pair.rules != nil {
 		g.Breaches = append(g.Breaches, Breach{*v, flight.Dir.String() + " " + flight.Name, flight.Taken, codeOf(flight.Wrote)})
 		g.Garbled = true
 	}

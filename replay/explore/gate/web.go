@@ -21,10 +21,10 @@ type Web struct {
 	pair *Pair
 }
 
-// Web returns the HTTP of a pair.
-func (g *Gate) Web(pair *Pair) Web {
+// Web returns the client's HTTP of a pair.
+func (h *HTTP) Web(pair *Pair) Web {
 	pair.lane(transport.ClientToServer).served = true
-	return Web{g, pair}
+	return Web{h.gate, pair}
 }
 
 // RoundTrip implements http.RoundTripper. Like net/http it returns with the head of the response.
@@ -52,7 +52,7 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 	if x.request.Host == "" {
 		x.request.Host = req.URL.Host
 	}
-	r := g.newReader()
+	r := newReader(g.options.Traced)
 	g.Lock()
 	if err := req.Context().Err(); err != nil || g.shut {
 		g.Unlock()
@@ -70,7 +70,7 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 			x.frame.trace(stacks.Caller())
 		}
 	} else {
-		g.asked = append(g.asked, x)
+		g.HTTP.fresh = append(g.HTTP.fresh, x)
 	}
 	x.Lane.readers = append(x.Lane.readers, r)
 	g.use(w.pair.Ends[0])
@@ -84,14 +84,6 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
 		Body: &responseBody{exchange: x, ctx: req.Context(), rest: p.bytes, ended: p.ends},
 	}, nil
-}
-
-func (g *Gate) newReader() *reader {
-	r := &reader{got: make(chan received, 1)}
-	if g.options.Traced {
-		r.goroutine = lineage(stacks.Caller())
-	}
-	return r
 }
 
 // take waits for the next part of a response.
@@ -149,7 +141,7 @@ func (b *responseBody) Read(into []byte) (int, error) {
 
 func (b *responseBody) part() (*piece, error) {
 	x := b.exchange
-	r := x.gate.newReader()
+	r := newReader(x.gate.options.Traced)
 	x.gate.Lock()
 	if x.err != nil {
 		x.gate.Unlock()
@@ -177,7 +169,7 @@ func (b *responseBody) Close() error {
 // serve runs the handler.
 func (x *Exchange) serve() {
 	defer x.finish()
-	x.gate.handler.ServeHTTP((*response)(x), x.request)
+	x.gate.HTTP.handler.ServeHTTP((*response)(x), x.request)
 }
 
 // finish sends the rest of a response.
