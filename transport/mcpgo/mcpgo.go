@@ -61,6 +61,41 @@ func (t *turns) take(ctx context.Context) *turn {
 	return own
 }
 
+// takeFor waits for the turn to write a message of a context, and returns the context for the
+// SDK, which writes nothing under one that has ended. With the SDK's mutex it looks before the
+// wait: a context that ends in the wait is not seen to have ended until the message is written.
+func (t *turns) takeFor(ctx context.Context) (context.Context, *turn) {
+	ended := ctx.Err() != nil
+	own := t.take(ctx)
+	if ended {
+		return ctx, own
+	}
+	return &unended{ctx, t, own}, own
+}
+
+// unended is a context that goes on at least until its message is written.
+type unended struct {
+	context.Context
+	turns *turns
+	own   *turn
+}
+
+// Done implements [context.Context].
+func (u *unended) Done() <-chan struct{} {
+	if u.turns.taken.Load() == u.own {
+		return nil
+	}
+	return u.Context.Done()
+}
+
+// Err implements [context.Context].
+func (u *unended) Err() error {
+	if u.turns.taken.Load() == u.own {
+		return nil
+	}
+	return u.Context.Err()
+}
+
 // end gives the turn to the next one, unless it was given on before.
 func (t *turns) end(own *turn) {
 	if own != nil && t.taken.CompareAndSwap(own, nil) {
@@ -87,14 +122,14 @@ type queued struct {
 
 // SendRequest implements [client.Interface].
 func (q *queued) SendRequest(ctx context.Context, request client.JSONRPCRequest) (*client.JSONRPCResponse, error) {
-	own := q.turns.take(ctx)
+	ctx, own := q.turns.takeFor(ctx)
 	defer q.turns.end(own) // where nothing was written
 	return q.Stdio.SendRequest(ctx, request)
 }
 
 // SendNotification implements [client.Interface].
 func (q *queued) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	own := q.turns.take(ctx)
+	ctx, own := q.turns.takeFor(ctx)
 	defer q.turns.end(own)
 	return q.Stdio.SendNotification(ctx, n)
 }

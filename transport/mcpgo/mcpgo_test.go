@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mark3labs/mcp-go/client"
+	sdk "github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
@@ -114,6 +116,43 @@ func TestServerCloses(t *testing.T) {
 		t.Error("a call after the server's close was answered")
 	}
 	c.Close()
+}
+
+// TestDeadlineInTurn: a request that waits for another message to be written is written after
+// it, though its context ends meanwhile, as it does where it waits for the SDK's mutex.
+func TestDeadlineInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pipe := transport.NewPipe(0, 0, nil)
+		c := client.NewClient(mcpgo.Client(pipe.Client()))
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		request := func(ctx context.Context, id int64) <-chan error {
+			ended := make(chan error, 1)
+			go func() {
+				_, err := c.GetTransport().SendRequest(ctx, sdk.JSONRPCRequest{JSONRPC: "2.0", ID: mcp.NewRequestId(id), Method: "ping"})
+				ended <- err
+			}()
+			synctest.Wait()
+			return ended
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		first := request(ctx, 1)
+		second := request(ctx, 2)
+		cancel()
+		third := request(ctx, 3)
+		for id := range 2 {
+			if got := string(receive(t, pipe.Server()).ID); got != fmt.Sprint(id+1) {
+				t.Errorf("message %d written has the id %s", id+1, got)
+			}
+		}
+		for _, ended := range []<-chan error{first, second, third} {
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 // TestServeClosesConn: a Serve whose context ends leaves no reader behind.

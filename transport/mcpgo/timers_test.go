@@ -1,0 +1,119 @@
+package mcpgo_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/transport/mcpgo"
+)
+
+// deadlines is a conforming pair, in which each call has a deadline. One call has the server
+// ask the client's model, and one operation makes the server tell of a new tool.
+func deadlines(r *explore.Run) {
+	s := server.NewMCPServer("server", "1", server.WithToolCapabilities(true))
+	s.EnableSampling()
+	s.AddTool(mcp.NewTool("ask"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		said, err := s.RequestSampling(ctx, mcp.CreateMessageRequest{CreateMessageParams: mcp.CreateMessageParams{MaxTokens: 1}})
+		if err != nil {
+			return nil, err
+		}
+		return mcp.NewToolResultText(said.Model), nil
+	})
+	r.Go(func(ctx context.Context) { _ = mcpgo.ServeInProcess(ctx, s, r.Server()) })
+	c := client.NewClient(mcpgo.Client(r.Client()), client.WithSamplingHandler(model{}))
+	r.Op("connect", func(context.Context) error { return initialize(r.Context(), c) })
+	use(r, s, c)
+}
+
+// use adds the operations of a client that is connected. No two of the deadlines can pass at the same
+// moment: which of two calls the SDK would cancel first is in no token.
+func use(r *explore.Run, s *server.MCPServer, c *client.Client) {
+	within := func(deadline time.Duration, do func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			ctx, stop := context.WithTimeout(ctx, deadline)
+			defer stop()
+			if err := do(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				return err
+			}
+			return nil // that is the schedule's right
+		}
+	}
+	list := func(ctx context.Context) error {
+		listed, err := c.ListTools(ctx, mcp.ListToolsRequest{})
+		if err == nil && len(listed.Tools) == 0 {
+			err = errors.New("the server has no tools")
+		}
+		return err
+	}
+	r.Op("call", within(60*time.Second, func(ctx context.Context) error { return ask(ctx, c) })).After("connect")
+	r.Op("list", within(70*time.Second, list)).After("connect")
+	r.Op("change", func(context.Context) error {
+		s.AddTool(mcp.NewTool("more"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("done"), nil
+		})
+		return nil
+	}).After("connect")
+	r.Op("list again", within(85*time.Second, list)).After("call")
+	r.Op("close", func(context.Context) error { return c.Close() }).AfterAll()
+}
+
+// scale returns the count of the mode: of an ordinary run, or of a soak.
+func scale(short, soak int) int {
+	if os.Getenv("MCPREC_SOAK") != "" {
+		return soak
+	}
+	return short
+}
+
+// TestExploreTimers: a pair of the SDK is right in any order, also where deadlines pass while
+// frames are on their way.
+func TestExploreTimers(t *testing.T) {
+	r := explore.Explore(t, explore.Plan{Setup: deadlines, Timers: 3, Schedules: scale(200, 200_000), Workers: runtime.GOMAXPROCS(0)})
+	if r.Coverage.Fired == 0 {
+		t.Error("no timer fired while frames waited")
+	}
+}
+
+// TestExploreTokens: any schedule is the same again by its token. A Write returns when its frame
+// is taken: if the response came and the deadline passed before, the SDK would select between
+// the two at random.
+func TestExploreTokens(t *testing.T) {
+	sameAgain(t, explore.Plan{Setup: deadlines, Timers: 3, AckWithTake: true}, scale(25, 4000))
+}
+
+// sameAgain makes runs of a plan, each of which fails a check and so has a token, and follows
+// the tokens.
+func sameAgain(t *testing.T, plan explore.Plan, runs int) {
+	t.Helper()
+	stop, timed := errors.New("stop"), 0
+	plan.Check = func(*explore.Run) error { return stop }
+	for i := range runs {
+		plan := plan
+		plan.Strategy, plan.Seed, plan.Schedules, plan.Shrink = []explore.Strategy{explore.POS, explore.Random}[i%2], uint64(i), 1, -1
+		if plan.HTTP == nil {
+			plan.Capacities = explore.Sweep[i/2%len(explore.Sweep):][:1]
+		}
+		first := explore.Search(t, plan)
+		plan.Token = first.Token
+		again := explore.Search(t, plan)
+		if again.Token != first.Token || again.Verdict != first.Verdict || !slices.Equal(again.Sequence, first.Sequence) {
+			t.Fatalf("seed %d:\n%s\n%s", i, first.Text(), again.Text())
+		}
+		if len(first.Timers) > 0 {
+			timed++
+		}
+	}
+	if timed == 0 {
+		t.Errorf("time passed in none of %d schedules", runs)
+	}
+}
