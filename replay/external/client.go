@@ -3,7 +3,6 @@ package external
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/match"
@@ -54,27 +53,26 @@ func (clientPeer) name() string     { return "client" }
 func (clientPeer) recorded() string { return "server" }
 
 // play starts a process, plays the schedule and ends the process.
-func (c clientPeer) play(schedule Schedule, patience patience) (play, error) {
-	dir, err := newFolder(c.Folder)
-	if err != nil {
-		return play{}, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	process, err := startClient(c.Client, dir)
-	if err != nil {
-		return play{}, err
-	}
-	defer process.kill()
-	p := &clientPlayer{
-		schedule: schedule, patience: patience, dir: dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process,
-		before: heardBefore(c.events),
-	}
-	if err := p.run(); err != nil {
-		return play{}, err
-	}
-	p.noteNeighbours()
-	p.play.output = strings.ReplaceAll(process.stdout(), dir, folderMark)
-	return p.play, nil
+func (c clientPeer) play(schedule Schedule, patience patience) (played play, err error) {
+	err = inFolder(c.Folder, func(dir string) error {
+		process, pipes, err := startClient(c.Client, dir)
+		if err != nil {
+			return err
+		}
+		defer process.kill()
+		p := &clientPlayer{
+			schedule: schedule, patience: patience, dir: dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process, pipes: pipes,
+			before: heardBefore(c.events),
+		}
+		if err := p.run(); err != nil {
+			return err
+		}
+		p.noteNeighbours()
+		p.play.output = strings.ReplaceAll(process.stdout(), dir, folderMark)
+		played = p.play
+		return nil
+	})
+	return played, err
 }
 
 // heardBefore returns by the event of a server's frame how many frames of the client were recorded in front

@@ -29,7 +29,8 @@ type clientPlayer struct {
 	rules    match.Rules
 	before   map[uint64]int // see heardBefore
 	process  *process
-	isClosed bool // the server has ended by a choice
+	pipes    *pipes // of its server
+	isClosed bool   // the server has ended by a choice
 
 	start  int // which start of the server this is; 0: there was none
 	server *standin.Player
@@ -53,7 +54,7 @@ func (p *clientPlayer) run() error {
 	since := time.Now()
 	for {
 		look, isMoved := p.process.settle(p.patience)
-		if p.process.door.starts != p.start {
+		if p.pipes.door.starts != p.start {
 			p.begin()
 			isMoved = true
 		}
@@ -63,19 +64,19 @@ func (p *clientPlayer) run() error {
 		if err := p.unrecorded(); err != nil {
 			return err
 		}
-		switch isOpen := p.process.in >= 0; {
+		switch isOpen := p.pipes.in >= 0; {
 		case isMoved:
 		case look.State == quiet.Gone:
 			return p.judgeEnd()
-		case isOpen && p.process.ended:
-			p.process.hangUp() // as servers do at the end of their input
+		case isOpen && p.pipes.ended:
+			p.pipes.hangUp() // as servers do at the end of their input
 		case isOpen && p.send(false):
 		case p.patience.isWorthIt(look, time.Since(since)):
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 			continue
 		case isOpen && p.send(true):
 		case isOpen && len(p.asked) == 0 && !p.isPinging && len(p.open) > 0:
-			p.process.hangUp() // the recording has no answer: its server can only end
+			p.pipes.hangUp() // the recording has no answer: its server can only end
 		default:
 			return p.stuck(look)
 		}
@@ -85,7 +86,7 @@ func (p *clientPlayer) run() error {
 
 // begin is the start of a server: the first is the one with the schedule.
 func (p *clientPlayer) begin() {
-	p.start = p.process.door.starts
+	p.start = p.pipes.door.starts
 	if p.start > 1 {
 		p.schedule = nil
 	}
@@ -99,14 +100,11 @@ func (p *clientPlayer) begin() {
 
 // hear takes what the client has said.
 func (p *clientPlayer) hear() {
-	lines := p.process.lines
-	p.process.lines = nil
-	for _, line := range lines {
+	for _, f := range p.pipes.said() {
 		if p.recorded != "" {
-			line = bytes.ReplaceAll(line, []byte(p.dir), []byte(p.recorded))
+			f.Bytes = bytes.ReplaceAll(f.Bytes, []byte(p.dir), []byte(p.recorded))
 		}
 		p.heard++
-		f := transport.Frame{Bytes: line}
 		isOurs := false // an answer to a ping that is not in the recording
 		for _, m := range timeline.MessagesOf(f) {
 			switch m.Kind() {
@@ -210,7 +208,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	first := p.ready[at].seq
 	if _, isClose := p.chosen(Close, first); isClose && first != 0 {
 		p.isClosed = true
-		p.process.hangUp()
+		p.pipes.hangUp()
 		return true
 	}
 	if _, isPing := p.chosen(Ping, first); isPing && !p.hasPinged[first] {
@@ -232,11 +230,11 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	}
 	done := 0
 	for _, split := range splits {
-		p.process.write(data[done:split])
+		p.pipes.write(data[done:split])
 		done = split
 		_, _ = p.process.settle(p.patience)
 	}
-	p.process.write(data[done:])
+	p.pipes.write(data[done:])
 	if p.until != 0 && last >= p.until {
 		p.until = 0
 		p.process.unread = false
@@ -248,7 +246,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 func (p *clientPlayer) ping(seq uint64) {
 	p.isPinging = true
 	p.hasPinged[seq] = true
-	p.process.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`+"\n", pingID, mcp.MethodPing))
+	p.pipes.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`+"\n", pingID, mcp.MethodPing))
 }
 
 // pingID is the id of the pings that are not in the recording.
@@ -315,11 +313,11 @@ func (p *clientPlayer) noteNeighbours() {
 
 // stuck judges a client that does nothing more.
 func (p *clientPlayer) stuck(look quiet.Look) error {
-	isOpen := p.process.in >= 0
+	isOpen := p.pipes.in >= 0
 	switch {
 	case p.start == 0:
 		return fmt.Errorf("the client has not started %s as its server: %s", serverMark, look)
-	case isOpen && p.process.door.isAwaited():
+	case isOpen && p.pipes.door.isAwaited():
 		return fmt.Errorf("the client has started a second server beside the first; a client of one server can be explored")
 	case !isOpen && (!p.isClosed || len(p.open) == 0):
 		p.fail(Lingers, look, "its server has ended")
@@ -339,7 +337,7 @@ func (p *clientPlayer) stuck(look quiet.Look) error {
 		if p.last != 0 {
 			detail = "it has every answer, " + p.nameOf(p.last) + " is the last, says no more and does not end"
 		}
-		if p.process.untaken() > 0 {
+		if p.pipes.untaken() > 0 {
 			detail += "; it has not read all"
 		}
 		p.fail(Hang, look, detail)

@@ -30,7 +30,8 @@
 //	peer.go       what a search needs of an end under test: one play, its choices, its patience
 //	server.go, player.go         a server under test, and one play of the client's half to it
 //	client.go, client_player.go  a client under test, and one play of the server's half to it
-//	process_linux.go, process_other.go  the process and the pipes to it
+//	process_linux.go, process_other.go  the process, and when it is at rest
+//	pipes_linux.go                      the pipes to it
 //	door_linux.go where a client's starts of its server come in
 //	serial.go     whether an order of the calls explains the answers to a burst
 //	explore.go    the search, and its confirmation in fresh processes

@@ -69,7 +69,7 @@ func openDoor(passOn []string) (_ *door, err error) {
 
 // answer takes the descriptors of a server that the client has started, or notes that the client has ended
 // it. It reports whether there was something.
-func (d *door) answer(p *process) (isMore bool) {
+func (d *door) answer(process *process, p *pipes) (isMore bool) {
 	if d == nil {
 		return false
 	}
@@ -106,9 +106,9 @@ func (d *door) answer(p *process) (isMore bool) {
 	for _, end := range ends {
 		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
 	}
-	p.watcher.Own(quiet.Name(p.in), quiet.Name(p.out), quiet.Name(d.control))
+	process.watcher.Own(quiet.Name(p.in), quiet.Name(p.out), quiet.Name(d.control))
 	p.rest, p.lines, p.waiting = nil, nil, nil
-	p.ended, p.unread = false, false
+	p.ended, process.unread = false, false
 	d.began = true
 	d.starts++
 	return true
@@ -135,14 +135,6 @@ func (d *door) close() {
 	if d.script != "" {
 		_ = os.Remove(d.script)
 	}
-}
-
-// hangUp ends the client's server: both pipes, and then the process, with status 0.
-func (p *process) hangUp() {
-	closeEnd(&p.in)
-	closeEnd(&p.out)
-	closeEnd(&p.door.control)
-	p.waiting = nil
 }
 
 // PassOn is what a client under test starts in the place of its server. It passes its standard input and

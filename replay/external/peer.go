@@ -83,23 +83,24 @@ type sending struct {
 // folderMark stands in the command and in the environment for the folder of the process.
 const folderMark = "%DIR"
 
-// newFolder makes the folder of a process: a copy of another one, or empty.
-func newFolder(original string) (string, error) {
-	dir, err := os.MkdirTemp("", "mcprec-explore-")
+// inFolder calls play with the path of a folder that is there as long as the call lasts: a copy of another
+// one, or empty.
+func inFolder(original string, play func(dir string) error) error {
+	temporary, err := os.MkdirTemp("", "mcprec-explore-")
 	if err != nil {
-		return "", err
+		return err
 	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err == nil && original != "" {
-		if err = os.CopyFS(real, os.DirFS(original)); err != nil {
-			err = fmt.Errorf("copy %s for a process: %w", original, err)
+	defer func() { _ = os.RemoveAll(temporary) }()
+	dir, err := filepath.EvalSymlinks(temporary)
+	if err != nil {
+		return err
+	}
+	if original != "" {
+		if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
+			return fmt.Errorf("copy %s for a process: %w", original, err)
 		}
 	}
-	if err != nil {
-		_ = os.RemoveAll(dir)
-		return "", err
-	}
-	return real, nil
+	return play(dir)
 }
 
 // withMarks returns texts with the values of marks, such as the folder of a process, in their place.

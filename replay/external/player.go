@@ -24,6 +24,7 @@ type player struct {
 	recorded string // the path that it takes the place of
 	driver   *standin.Driver
 	process  *process
+	line     connection
 	dropped  map[mcp.Key]bool // requests to which no answer is owed
 
 	number  int               // frames that the driver has returned
@@ -94,7 +95,7 @@ func (p *player) take(frames []transport.Frame) {
 		case p.holding != 0:
 			p.kept = append(p.kept, s)
 		default:
-			p.write([]sending{s}, nil)
+			p.write([]sending{s})
 		}
 	}
 }
@@ -110,7 +111,7 @@ func (p *player) release() {
 	kept := p.kept
 	p.kept = nil
 	for _, s := range kept {
-		p.write([]sending{s}, nil)
+		p.write([]sending{s})
 	}
 }
 
@@ -157,7 +158,7 @@ func (p *player) next() (chunk []sending) {
 // send sends frames in one write, or where the schedule splits it in two, with what the schedule has at
 // them. It reports whether the client ends its output behind them.
 func (p *player) send(chunk []sending) (isEnd bool) {
-	var behind []byte
+	var behind []sending
 	var splits []int
 	for i, s := range chunk {
 		about := p.describe(s)
@@ -190,7 +191,7 @@ func (p *player) send(chunk []sending) (isEnd bool) {
 		}
 	}
 	p.asked = false
-	p.write(chunk, behind, splits...)
+	p.write(append(slices.Clone(chunk), behind...), splits...)
 	for _, s := range chunk {
 		if p.until != 0 && s.seq >= p.until {
 			p.until = 0
@@ -231,13 +232,13 @@ func (p *player) idOf(s sending) mcp.Key {
 	return mcp.Key("")
 }
 
-// cancel returns the line that cancels a request, to which no answer is owed from now on.
-func (p *player) cancel(s sending) []byte {
+// cancel returns the frame that cancels a request, to which no answer is owed from now on.
+func (p *player) cancel(s sending) []sending {
 	for _, m := range timeline.MessagesOf(s.frame) {
 		if m.Kind() == transport.Request && m.Method != mcp.MethodInitialize {
 			delete(p.open, mcp.KeyOf(m.ID))
 			p.noteCancelled(mcp.KeyOf(m.ID))
-			return cancellation(m.ID)
+			return []sending{cancellation(m.ID)}
 		}
 	}
 	return nil
@@ -250,31 +251,19 @@ func (p *player) noteCancelled(id mcp.Key) {
 	}
 }
 
-func cancellation(id json.RawMessage) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%s}}`+"\n", mcp.NotificationCancelled, id)
+func cancellation(id json.RawMessage) sending {
+	return sending{frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%s}}`, mcp.NotificationCancelled, id)}}
 }
 
-// write writes frames as lines, with more behind them: in one write, or in several with the server at rest
-// between them.
-func (p *player) write(chunk []sending, behind []byte, splits ...int) {
-	var data []byte
-	for _, s := range chunk {
-		line := s.frame.Bytes
-		if p.recorded != "" {
-			line = bytes.ReplaceAll(line, []byte(p.recorded), []byte(p.dir))
-		}
-		data = append(append(data, line...), '\n')
-	}
-	data = append(data, behind...)
-	done := 0
-	for _, at := range splits {
-		if at > done && at < len(data) {
-			p.process.write(data[done:at])
-			done = at
-			_, _ = p.process.settle(p.patience)
+// write hands frames over in one go, or where the first is split in several, with the server at rest between
+// them.
+func (p *player) write(chunk []sending, splits ...int) {
+	if p.recorded != "" {
+		for i := range chunk {
+			chunk[i].frame.Bytes = bytes.ReplaceAll(chunk[i].frame.Bytes, []byte(p.recorded), []byte(p.dir))
 		}
 	}
-	p.process.write(data[done:])
+	p.line.send(chunk, splits, func() { _, _ = p.process.settle(p.patience) })
 }
 
 // rest waits until nothing more comes by itself: the server is at rest, and has answered what the client
@@ -287,7 +276,7 @@ func (p *player) rest() (isOver bool) {
 			p.hear()
 			continue
 		}
-		if p.process.untaken() == 0 {
+		if p.line.untaken() == 0 {
 			for _, c := range p.cancelled {
 				c.isRead = true
 			}
@@ -331,7 +320,7 @@ func (p *player) cancelLate() {
 			if about.seq == c.First {
 				delete(p.open, id)
 				p.noteCancelled(id)
-				p.process.write(cancellation(about.id))
+				p.write([]sending{cancellation(about.id)})
 			}
 		}
 	}
@@ -339,10 +328,7 @@ func (p *player) cancelLate() {
 
 // hear takes what the server has said.
 func (p *player) hear() {
-	lines := p.process.lines
-	p.process.lines = nil
-	for _, line := range lines {
-		f := transport.Frame{Bytes: line}
+	for _, f := range p.line.said() {
 		for _, m := range timeline.MessagesOf(f) {
 			switch m.Kind() {
 			case transport.Response:
@@ -383,21 +369,21 @@ func (p *player) canonical(m transport.Message) string {
 
 // end ends the client's output, early or when all is said, and hears the server out.
 func (p *player) end(isEarly bool) {
-	for began := time.Now(); p.process.untaken() > 0; { // what was written goes first
+	for began := time.Now(); p.line.untaken() > 0; { // what was written goes first
 		look, isMoved := p.process.settle(p.patience)
 		if isMoved {
 			p.hear()
 			continue
 		}
-		if look.State == quiet.Gone || p.process.untaken() == 0 {
+		if look.State == quiet.Gone || p.line.untaken() == 0 {
 			break
 		}
 		if !p.patience.isWorthIt(look, time.Since(began)) {
-			p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", p.process.untaken()))
+			p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", p.line.untaken()))
 			return
 		}
 	}
-	p.process.endInput()
+	p.line.end()
 	p.process.unread = false
 	p.asked = len(p.kept) > 0
 	began := time.Now()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/quiet"
@@ -56,24 +55,21 @@ func (b *processes) Play(experiment func(probe.Line)) error {
 		b.progress(b.played)
 	}
 	b.played++
-	dir, err := newFolder(b.server.Folder)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	process, err := startServer(b.server, dir)
-	if err != nil {
-		return err
-	}
-	defer process.kill()
-	line := &processLine{process: process, room: process.narrow(), isStopped: b.isStopped}
-	experiment(line)
-	return nil
+	return inFolder(b.server.Folder, func(dir string) error {
+		process, pipes, err := startServer(b.server, dir)
+		if err != nil {
+			return err
+		}
+		defer process.kill()
+		experiment(&processLine{process: process, pipes: pipes, room: pipes.narrow(), isStopped: b.isStopped})
+		return nil
+	})
 }
 
 // processLine is a line to a process.
 type processLine struct {
 	process   *process
+	pipes     *pipes
 	room      int
 	isStopped func() bool
 	look      quiet.Look
@@ -90,7 +86,7 @@ func (l *processLine) Send(frames ...transport.Frame) {
 		l.ends = append(l.ends, l.sent+len(data))
 	}
 	l.sent += len(data)
-	l.process.write(data)
+	l.pipes.write(data)
 }
 
 // Listen reads everything, or nothing.
@@ -106,11 +102,8 @@ func (l *processLine) Rest() probe.Stand {
 	if stand.Over {
 		stand.Ended = cmp.Or(l.process.status, "exit status 0")
 	}
-	for _, line := range l.process.lines {
-		stand.Heard = append(stand.Heard, transport.Frame{Bytes: line})
-	}
-	l.process.lines = nil
-	taken := l.sent - l.process.untaken()
+	stand.Heard = l.pipes.said()
+	taken := l.sent - l.pipes.untaken()
 	for i := len(l.ends) - 1; i >= 0 && l.ends[i] > taken; i-- {
 		stand.Untaken++
 	}

@@ -8,28 +8,34 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"github.com/mcprec/mcprec/replay/external/quiet"
 )
 
-// process is the end under test and our ends of its pipes, which never block. One goroutine uses it.
+// process is the end under test. One goroutine uses it.
 type process struct {
 	cmd     *exec.Cmd
 	watcher *quiet.Watcher
-	in, out int      // we write to in and read from out; -1: closed
-	output  *os.File // what a client writes to its standard output; nil: a server
+	ends    ends
+	output  *os.File // what it writes to its standard output; nil: that is a pipe to us
 	errors  *os.File // what it writes to stderr
-	door    *door    // where a client's server comes from; nil: a server
 	exited  chan error
 
-	waiting []byte   // written, and the pipe had no room
-	rest    []byte   // the beginning of a line
-	lines   [][]byte // what it has said
-	unread  bool     // nothing is read
-	ended   bool     // what it writes to us is at its end
-	gone    bool
-	status  string // of one that is gone: "exit status 1"; "": 0
+	unread bool // nothing is read
+	gone   bool
+	status string // of one that is gone: "exit status 1"; "": 0
+}
+
+// ends are our ends of what connects us with a process. They never block.
+type ends interface {
+	// flush hands over what there was no room for before.
+	flush()
+	// read takes what the process has said, unless nothing is to be read, and reports whether there was anything.
+	read(p *process) (isMore bool)
+	// isStill reports whether nothing is on its way, in either direction.
+	isStill() bool
+	// close closes all.
+	close()
 }
 
 // starting is held while a process starts. Until its program runs it has copies of the pipes to all others:
@@ -37,8 +43,9 @@ type process struct {
 var starting sync.RWMutex
 
 // startServer starts a server with a folder of its own.
-func startServer(server Server, dir string) (*process, error) {
-	p := &process{in: -1, out: -1, exited: make(chan error, 1)}
+func startServer(server Server, dir string) (*process, *pipes, error) {
+	ours := &pipes{in: -1, out: -1}
+	p := &process{ends: ours, exited: make(chan error, 1)}
 	var theirs [2]*os.File
 	defer func() {
 		for _, file := range theirs {
@@ -46,39 +53,41 @@ func startServer(server Server, dir string) (*process, error) {
 		}
 	}()
 	var err error
-	if theirs[0], p.in, err = pipe(true); err == nil {
-		theirs[1], p.out, err = pipe(false)
+	if theirs[0], ours.in, err = pipe(true); err == nil {
+		theirs[1], ours.out, err = pipe(false)
 	}
 	if err == nil {
-		err = p.start(withMarks(server.Command, folderMark, dir), withMarks(server.Env, folderMark, dir), theirs[0], theirs[1])
+		names := []string{quiet.Name(ours.in), quiet.Name(ours.out)}
+		err = p.start(withMarks(server.Command, folderMark, dir), withMarks(server.Env, folderMark, dir), theirs[0], theirs[1], names...)
 	}
 	if err != nil {
 		p.closeAll()
-		return nil, fmt.Errorf("start %s: %w", server.Command[0], err)
+		return nil, nil, fmt.Errorf("start %s: %w", server.Command[0], err)
 	}
-	return p, nil
+	return p, ours, nil
 }
 
 // startClient starts a client with a folder of its own. The marks in its command and environment stand for
 // the folder, and for the program that it starts as its server.
-func startClient(client Client, dir string) (p *process, err error) {
-	p = &process{in: -1, out: -1, exited: make(chan error, 1)}
-	if p.door, err = openDoor(client.PassOn); err == nil {
+func startClient(client Client, dir string) (_ *process, _ *pipes, err error) {
+	ours := &pipes{in: -1, out: -1}
+	p := &process{ends: ours, exited: make(chan error, 1)}
+	if ours.door, err = openDoor(client.PassOn); err == nil {
 		p.output, err = unnamedFile()
 	}
 	if err == nil {
-		marks := []string{folderMark, dir, serverMark, p.door.script}
+		marks := []string{folderMark, dir, serverMark, ours.door.script}
 		err = p.start(withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output)
 	}
 	if err != nil {
 		p.closeAll()
-		return nil, fmt.Errorf("start %s: %w", client.Command[0], err)
+		return nil, nil, fmt.Errorf("start %s: %w", client.Command[0], err)
 	}
-	return p, nil
+	return p, ours, nil
 }
 
-// start starts the command. An error leaves files open.
-func (p *process) start(command, env []string, stdin, stdout *os.File) (err error) {
+// start starts the command. ours are the names of what we hold an end of. An error leaves files open.
+func (p *process) start(command, env []string, stdin, stdout *os.File, ours ...string) (err error) {
 	if p.errors, err = unnamedFile(); err != nil {
 		return err
 	}
@@ -93,7 +102,7 @@ func (p *process) start(command, env []string, stdin, stdout *os.File) (err erro
 		return err
 	}
 	go func() { p.exited <- p.cmd.Wait() }()
-	p.watcher, err = quiet.Watch(p.cmd.Process.Pid, quiet.Name(p.in), quiet.Name(p.out))
+	p.watcher, err = quiet.Watch(p.cmd.Process.Pid, ours...)
 	if err != nil && p.cmd.Process.Signal(syscall.Signal(0)) == nil {
 		p.kill()
 		return err
@@ -112,89 +121,6 @@ func unnamedFile() (*os.File, error) {
 		return nil, err
 	}
 	return file, nil
-}
-
-// pipe returns their end and our end, which does not block.
-func pipe(weWrite bool) (theirs *os.File, ours int, err error) {
-	var ends [2]int
-	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
-		return nil, -1, err
-	}
-	their, ours := ends[1], ends[0]
-	if weWrite {
-		their, ours = ends[0], ends[1]
-	}
-	if err := syscall.SetNonblock(ours, true); err != nil {
-		return nil, -1, err
-	}
-	return os.NewFile(uintptr(their), "pipe"), ours, nil
-}
-
-// write hands bytes over. What the pipe has no room for goes with a later settle.
-func (p *process) write(data []byte) {
-	p.waiting = append(p.waiting, data...)
-	p.flush()
-}
-
-func (p *process) flush() {
-	for len(p.waiting) > 0 && p.in >= 0 {
-		count, err := syscall.Write(p.in, p.waiting)
-		if err == syscall.EINTR {
-			continue
-		}
-		if err != nil && err != syscall.EAGAIN {
-			p.waiting = nil // nobody reads any more
-		}
-		if err != nil {
-			return
-		}
-		p.waiting = p.waiting[count:]
-	}
-}
-
-// narrow makes the pipe of the server's output as small as the kernel allows, and returns its size in bytes.
-func (p *process) narrow() int {
-	const setSize, getSize = 1031, 1032 // F_SETPIPE_SZ, F_GETPIPE_SZ
-	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, uintptr(p.out), setSize, 1)
-	size, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(p.out), getSize, 0)
-	if errno != 0 {
-		return 64 << 10
-	}
-	return int(size)
-}
-
-// untaken returns how many bytes the process has not read. Of a socket it is only known whether there are any.
-func (p *process) untaken() int {
-	if p.in < 0 {
-		return 0
-	}
-	return len(p.waiting) + count(p.in, syscall.TIOCINQ) + count(p.in, syscall.TIOCOUTQ)
-}
-
-// read takes what the process has said, and reports whether there was anything.
-func (p *process) read() (isMore bool) {
-	for !p.unread && !p.ended && p.out >= 0 {
-		var page [64 << 10]byte
-		count, err := syscall.Read(p.out, page[:])
-		if err == syscall.EINTR {
-			continue
-		}
-		if count > 0 {
-			isMore = true
-			p.rest = append(p.rest, page[:count]...)
-			continue
-		}
-		p.ended = err == nil
-		break
-	}
-	for {
-		line, rest, found := bytes.Cut(p.rest, []byte("\n"))
-		if !found {
-			return isMore
-		}
-		p.lines = append(p.lines, bytes.Clone(line))
-		p.rest = rest
-	}
 }
 
 // isGone reports whether the process has ended and was waited for.
@@ -219,47 +145,27 @@ func (p *process) settle(patience patience) (look quiet.Look, isMoved bool) {
 	const shortest, longest = 30 * time.Microsecond, 500 * time.Microsecond
 	began := time.Now()
 	for pause := shortest; ; pause = min(longest, pause*3/2) {
-		p.flush()
-		if p.read() || p.door.answer(p) {
+		p.ends.flush()
+		if p.ends.read(p) {
 			return quiet.Look{State: quiet.Busy}, true
 		}
 		if p.isGone() {
-			return quiet.Look{State: quiet.Gone}, p.read()
+			return quiet.Look{State: quiet.Gone}, p.ends.read(p)
 		}
+		wasStill := p.ends.isStill()
 		if p.watcher != nil { // nil: it ended before it could be looked at, and exited says so soon
 			look = p.watcher.Look()
 		}
-		isQuiet := look.State != quiet.Busy && look.State != quiet.Gone
-		if isQuiet && p.door.answer(p) { // it came between the two
+		// What was on its way before the look may have moved it since, and what it said may have come since.
+		isQuiet := wasStill && look.State != quiet.Busy && look.State != quiet.Gone && p.ends.isStill()
+		if isQuiet && p.ends.read(p) {
 			return quiet.Look{State: quiet.Busy}, true
 		}
-		if isQuiet && (p.unread || p.ended || count(p.out, syscall.TIOCINQ) == 0) || time.Since(began) > patience.running {
+		if isQuiet || time.Since(began) > patience.running {
 			return look, false
 		}
 		time.Sleep(pause)
 	}
-}
-
-// count asks how many bytes wait: those that can be read from a descriptor (TIOCINQ), or those written to
-// it that nobody has read (TIOCOUTQ, of a socket alone).
-func count(fd int, what uintptr) int {
-	var count int32
-	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), what, uintptr(unsafe.Pointer(&count)))
-	return int(count)
-}
-
-// endInput ends the input of a server.
-func (p *process) endInput() { closeEnd(&p.in) }
-
-// closeEnd closes a descriptor, and notes that.
-func closeEnd(fd *int) {
-	if *fd < 0 {
-		return
-	}
-	starting.RLock()
-	_ = syscall.Close(*fd)
-	starting.RUnlock()
-	*fd = -1
 }
 
 // kill ends the process and all that it has started, and frees what was opened.
@@ -273,9 +179,7 @@ func (p *process) kill() {
 }
 
 func (p *process) closeAll() {
-	closeEnd(&p.in)
-	closeEnd(&p.out)
-	p.door.close()
+	p.ends.close()
 	if p.watcher != nil {
 		p.watcher.Close()
 	}
@@ -290,7 +194,7 @@ func (p *process) stderr() string {
 	return string(lines[len(lines)-1])
 }
 
-// stdout returns what a client wrote to its standard output, or the end of it.
+// stdout returns what it wrote to its standard output, or the end of it.
 func (p *process) stdout() string { return string(endOf(p.output, 1<<20)) }
 
 // endOf returns at most so many bytes of the end of a file that a process writes to.

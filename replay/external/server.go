@@ -2,7 +2,6 @@ package external
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -29,27 +28,39 @@ type serverPeer struct {
 func (serverPeer) name() string     { return "server" }
 func (serverPeer) recorded() string { return "client" }
 
+// connection carries frames between the recorded client and a server process.
+type connection interface {
+	// send hands frames over in one go. If it is to be split, at bytes of the first frame, it calls rest
+	// between the parts.
+	send(frames []sending, splits []int, rest func())
+	// said returns what the server has said since the last call.
+	said() []transport.Frame
+	// untaken returns how many bytes the server has not read.
+	untaken() int
+	// end says to the server that the client has ended.
+	end()
+}
+
 // play starts a process, plays the schedule and ends the process.
-func (s serverPeer) play(schedule Schedule, patience patience) (play, error) {
-	dir, err := newFolder(s.Folder)
-	if err != nil {
-		return play{}, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	process, err := startServer(s.Server, dir)
-	if err != nil {
-		return play{}, err
-	}
-	defer process.kill()
-	driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
-	driver.AllowReorder()
-	p := &player{
-		schedule: schedule, patience: patience, dir: dir, recorded: s.Folder, driver: driver, process: process,
-		dropped: cancelledIn(s.events), open: map[mcp.Key]frame{}, ahead: map[mcp.Key]bool{}, play: play{answers: map[uint64]string{}},
-		sent: map[mcp.Key]uint64{}, cancelled: map[mcp.Key]*cancelled{},
-	}
-	p.run()
-	return p.play, nil
+func (s serverPeer) play(schedule Schedule, patience patience) (played play, err error) {
+	err = inFolder(s.Folder, func(dir string) error {
+		process, line, err := startServer(s.Server, dir)
+		if err != nil {
+			return err
+		}
+		defer process.kill()
+		driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
+		driver.AllowReorder()
+		p := &player{
+			schedule: schedule, patience: patience, dir: dir, recorded: s.Folder, driver: driver, process: process, line: line,
+			dropped: cancelledIn(s.events), open: map[mcp.Key]frame{}, ahead: map[mcp.Key]bool{}, play: play{answers: map[uint64]string{}},
+			sent: map[mcp.Key]uint64{}, cancelled: map[mcp.Key]*cancelled{},
+		}
+		p.run()
+		played = p.play
+		return nil
+	})
+	return played, err
 }
 
 // cancelledIn returns the requests that the recorded client gave up, or that are answered when a stream

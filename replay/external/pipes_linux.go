@@ -1,0 +1,171 @@
+package external
+
+import (
+	"bytes"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// pipes are our ends of a process's standard input and output. Of a client they are those of its server.
+type pipes struct {
+	in, out int   // we write to in and read from out; -1: closed
+	door    *door // where a client's server comes from; nil: a server
+
+	waiting []byte   // written, and the pipe had no room
+	rest    []byte   // the beginning of a line
+	lines   [][]byte // what it has said
+	ended   bool     // what it writes to us is at its end
+}
+
+// pipe returns their end and our end, which does not block.
+func pipe(weWrite bool) (theirs *os.File, ours int, err error) {
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		return nil, -1, err
+	}
+	their, ours := ends[1], ends[0]
+	if weWrite {
+		their, ours = ends[0], ends[1]
+	}
+	if err := syscall.SetNonblock(ours, true); err != nil {
+		return nil, -1, err
+	}
+	return os.NewFile(uintptr(their), "pipe"), ours, nil
+}
+
+// write hands bytes over. What the pipe has no room for goes with a later settle.
+func (p *pipes) write(data []byte) {
+	p.waiting = append(p.waiting, data...)
+	p.flush()
+}
+
+// flush implements ends.
+func (p *pipes) flush() {
+	for len(p.waiting) > 0 && p.in >= 0 {
+		count, err := syscall.Write(p.in, p.waiting)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil && err != syscall.EAGAIN {
+			p.waiting = nil // nobody reads any more
+		}
+		if err != nil {
+			return
+		}
+		p.waiting = p.waiting[count:]
+	}
+}
+
+// send implements connection: each frame is a line.
+func (p *pipes) send(frames []sending, splits []int, rest func()) {
+	var data []byte
+	for _, s := range frames {
+		data = append(append(data, s.frame.Bytes...), '\n')
+	}
+	done := 0
+	for _, at := range splits {
+		if at > done && at < len(data) {
+			p.write(data[done:at])
+			done = at
+			rest()
+		}
+	}
+	p.write(data[done:])
+}
+
+// said implements connection.
+func (p *pipes) said() (frames []transport.Frame) {
+	for _, line := range p.lines {
+		frames = append(frames, transport.Frame{Bytes: line})
+	}
+	p.lines = nil
+	return frames
+}
+
+// end implements connection: it ends the input of the server.
+func (p *pipes) end() { closeEnd(&p.in) }
+
+// narrow makes the pipe of the server's output as small as the kernel allows, and returns its size in bytes.
+func (p *pipes) narrow() int {
+	const setSize, getSize = 1031, 1032 // F_SETPIPE_SZ, F_GETPIPE_SZ
+	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, uintptr(p.out), setSize, 1)
+	size, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(p.out), getSize, 0)
+	if errno != 0 {
+		return 64 << 10
+	}
+	return int(size)
+}
+
+// untaken returns how many bytes the process has not read. Of a socket it is only known whether there are any.
+func (p *pipes) untaken() int {
+	if p.in < 0 {
+		return 0
+	}
+	return len(p.waiting) + count(p.in, syscall.TIOCINQ) + count(p.in, syscall.TIOCOUTQ)
+}
+
+// read implements ends.
+func (p *pipes) read(process *process) (isMore bool) {
+	for !process.unread && !p.ended && p.out >= 0 {
+		var page [64 << 10]byte
+		count, err := syscall.Read(p.out, page[:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if count > 0 {
+			isMore = true
+			p.rest = append(p.rest, page[:count]...)
+			continue
+		}
+		p.ended = err == nil
+		break
+	}
+	for {
+		line, rest, found := bytes.Cut(p.rest, []byte("\n"))
+		if !found {
+			return p.door.answer(process, p) || isMore
+		}
+		p.lines = append(p.lines, bytes.Clone(line))
+		p.rest = rest
+	}
+}
+
+// isStill implements ends. What was written to a pipe is there at once.
+func (p *pipes) isStill() bool { return true }
+
+// close implements ends.
+func (p *pipes) close() {
+	closeEnd(&p.in)
+	closeEnd(&p.out)
+	p.door.close()
+}
+
+// count asks how many bytes wait: those that can be read from a descriptor (TIOCINQ), or those written to
+// it that nobody has read (TIOCOUTQ, of a socket alone).
+func count(fd int, what uintptr) int {
+	var count int32
+	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), what, uintptr(unsafe.Pointer(&count)))
+	return int(count)
+}
+
+// closeEnd closes a descriptor, and notes that.
+func closeEnd(fd *int) {
+	if *fd < 0 {
+		return
+	}
+	starting.RLock()
+	_ = syscall.Close(*fd)
+	starting.RUnlock()
+	*fd = -1
+}
+
+// hangUp ends the client's server: both pipes, and then the process, with status 0.
+func (p *pipes) hangUp() {
+	closeEnd(&p.in)
+	closeEnd(&p.out)
+	closeEnd(&p.door.control)
+	p.waiting = nil
+}
