@@ -95,10 +95,7 @@ func (p *process) start(command, env []string, stdin, stdout *os.File, ours ...s
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, p.errors
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	starting.Lock()
-	err = p.cmd.Start()
-	starting.Unlock()
-	if err != nil {
+	if err := startAlone(p.cmd); err != nil {
 		return err
 	}
 	go func() { p.exited <- p.cmd.Wait() }()
@@ -108,6 +105,30 @@ func (p *process) start(command, env []string, stdin, stdout *os.File, ours ...s
 		return err
 	}
 	return nil // settle notices a process that has ended already
+}
+
+// startAlone starts a command, and waits until its process has no copy of our descriptors. Start waits for
+// the kernel to close the copy of a descriptor of its own, and the kernel closes them by their numbers: those
+// above it may be open for some time yet.
+func startAlone(cmd *exec.Cmd) error {
+	const high = 900 // of the 1024 descriptors that a process has at least
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		return err
+	}
+	reader := os.NewFile(uintptr(ends[0]), "pipe")
+	defer func() { _ = reader.Close() }()
+	starting.Lock()
+	defer starting.Unlock()
+	last, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(ends[1]), syscall.F_DUPFD_CLOEXEC, high)
+	_ = syscall.Close(ends[1])
+	if errno != 0 {
+		return errno
+	}
+	err := cmd.Start()
+	_ = syscall.Close(int(last))
+	_, _ = reader.Read(make([]byte, 1)) // returns when the last copy is closed
+	return err
 }
 
 // unnamedFile returns a file that lives as long as it is open.

@@ -1,0 +1,59 @@
+//go:build amd64 || arm64
+
+package external
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// TestStartAlone holds that a process which has started has no copy of a pipe, also where the pipe has a high
+// number: what is closed then is closed at once.
+func TestStartAlone(t *testing.T) {
+	above := func(fd, number int) int {
+		other, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, uintptr(number))
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		return int(other)
+	}
+	for range 200 {
+		var ends [2]int
+		if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		var others [700]int // in between
+		for i := range others {
+			others[i] = above(ends[0], 100)
+		}
+		writer := above(ends[1], 800)
+		closeEnd(&ends[1])
+		cmd := exec.Command("cat")
+		input, err := cmd.StdinPipe()
+		if err == nil {
+			err = startAlone(cmd)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeEnd(&writer)
+		isClosed := isReady(ends[0])
+		for i := range others {
+			closeEnd(&others[i])
+		}
+		closeEnd(&ends[0])
+		_ = input.Close()
+		if err := cmd.Wait(); err != nil || !isClosed {
+			t.Fatalf("the process still has the pipe (%v)", err)
+		}
+	}
+}
+
+// isReady reports whether a read would return.
+func isReady(fd int) bool {
+	var set syscall.FdSet
+	set.Bits[fd/64] |= 1 << (fd % 64)
+	count, err := syscall.Select(fd+1, &set, nil, nil, &syscall.Timeval{})
+	return err == nil && count == 1
+}
