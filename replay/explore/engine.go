@@ -235,7 +235,7 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 	var seen uint64
 	var last *freeze
 	var since time.Time
-	moved := startStopwatch()
+	moved, longest := startStopwatch(), r.plan.stamina
 	for pause := firstLook; ; timer.Reset(pause) {
 		select {
 		case thrown = <-ended:
@@ -247,7 +247,7 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 			seen = n
 			last = nil
 			pause = firstLook
-			moved = startStopwatch()
+			moved, longest = startStopwatch(), r.plan.stamina
 			continue
 		}
 		pause = min(2*pause, time.Second) // a peer computes: every look stops the world
@@ -255,11 +255,12 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 		switch {
 		case !f.frozen():
 			last = nil
-			if moved.elapsed() < r.plan.stamina {
+			elapsed := moved.elapsed()
+			if elapsed < longest {
 				continue
 			}
-			if b.resting.Load() && !b.weary.Swap(true) {
-				moved = startStopwatch()
+			if b.resting.Load() && !b.weary.Swap(true) { // the step of time may take as long again: see pass
+				moved, longest = startStopwatch(), 2*elapsed
 				continue
 			}
 			if len(f.busy) > 0 && r.moves.Abandon(n) {
