@@ -2,17 +2,21 @@ package gosdk_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
+	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
 )
@@ -81,5 +85,68 @@ func TestHTTPFaces(t *testing.T) {
 	c, s := clientSaw(), serverSaw()
 	if !slices.Equal(c, s) || len(c) < 8 {
 		t.Errorf("the client's tap saw\n%s\n\nthe server's\n%s", strings.Join(c, "\n"), strings.Join(s, "\n"))
+	}
+}
+
+// overHTTP is a conforming pair over Streamable HTTP, in which each call has a deadline. No two of
+// them can pass at the same moment.
+func overHTTP(revision string) func(*explore.Run) {
+	return func(r *explore.Run) {
+		server := newServer()
+		// The end of a session is a request with a deadline of the SDK's own: it may not arrive.
+		options := &mcp.StreamableHTTPOptions{SessionTimeout: time.Hour}
+		r.Handle(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, options))
+		client := newClient(&mcp.ClientOptions{
+			ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {},
+		})
+		p := &peers{}
+		r.Op("connect", func(context.Context) (err error) {
+			p.client, err = client.Connect(r.Context(), &mcp.StreamableClientTransport{Endpoint: "http://server/mcp", HTTPClient: r.HTTPClient()},
+				speaking(revision))
+			return err
+		})
+		within := func(deadline time.Duration, do func(context.Context, *mcp.ClientSession) error) func(context.Context) error {
+			return func(ctx context.Context) error {
+				ctx, stop := context.WithTimeout(ctx, deadline)
+				defer stop()
+				return do(ctx, p.client)
+			}
+		}
+		p.op(r, "call", within(60*time.Second, callCount))
+		p.op(r, "list", within(70*time.Second, listTools))
+		p.op(r, "list again", within(85*time.Second, listTools)).After("call")
+		p.op(r, "close", func(context.Context) error { return p.client.Close() }).AfterAll()
+	}
+}
+
+// TestExploreHTTP: a pair of the SDK over Streamable HTTP is right in any order of its exchanges,
+// also where deadlines pass while they are on their way.
+func TestExploreHTTP(t *testing.T) {
+	for _, revision := range revisions {
+		t.Run(revision, func(t *testing.T) {
+			plan := explore.Plan{HTTP: &explore.HTTP{}, Setup: overHTTP(revision), Schedules: scale(100, 50_000) / slowed, Workers: runtime.GOMAXPROCS(0)}
+			explore.Explore(t, plan)
+			plan.Timers, plan.Check = 3, endsWell
+			if r := explore.Explore(t, plan); r.Coverage.Fired == 0 {
+				t.Error("no timer fired while exchanges were on their way")
+			}
+		})
+	}
+}
+
+// TestExploreHTTPTokens: a schedule of HTTP is the same again by its token.
+func TestExploreHTTPTokens(t *testing.T) {
+	stop := errors.New("stop")
+	for _, revision := range revisions {
+		for i := range scale(10, 1000) {
+			plan := explore.Plan{HTTP: &explore.HTTP{}, Setup: overHTTP(revision), Strategy: explore.POS, Timers: 3, Seed: uint64(i), Schedules: 1, Shrink: -1,
+				Check: func(*explore.Run) error { return stop }}
+			first := explore.Search(t, plan)
+			plan.Token = first.Token
+			again := explore.Search(t, plan)
+			if again.Token != first.Token || again.Verdict != first.Verdict || !slices.Equal(again.Sequence, first.Sequence) {
+				t.Fatalf("%s, seed %d:\n%s\n%s", revision, i, first.Text(), again.Text())
+			}
+		}
 	}
 }

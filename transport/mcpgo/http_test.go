@@ -2,42 +2,44 @@ package mcpgo_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
+	sdk "github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcprec/mcprec/replay/explore"
 )
 
-// A client and a server of mcp-go over Streamable HTTP live in a bubble: no order of their
-// exchanges keeps a call from its result.
-func TestHTTPPair(t *testing.T) {
-	explore.Explore(t, explore.Plan{HTTP: &explore.HTTP{}, Setup: func(r *explore.Run) {
-		s := server.NewMCPServer("server", "1", server.WithToolCapabilities(true))
-		s.AddTool(mcp.NewTool("work"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText("done"), nil
-		})
-		r.Handle(server.NewStreamableHTTPServer(s))
-		c, err := client.NewStreamableHttpClient("http://server/mcp", transport.WithHTTPBasicClient(r.HTTPClient()))
-		if err != nil {
-			panic(err)
-		}
-		r.Op("connect", func(ctx context.Context) error {
-			if err := c.Start(r.Context()); err != nil {
-				return err
-			}
-			_, err := c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{ProtocolVersion: "2025-06-18"}})
-			return err
-		})
-		for _, name := range []string{"call", "another call"} {
-			r.Op(name, func(ctx context.Context) error {
-				_, err := c.CallTool(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: "work"}})
-				return err
-			}).After("connect")
-		}
-		r.Op("close", func(context.Context) error { return c.Close() }).AfterAll()
-	}})
+// overHTTP is a conforming pair over Streamable HTTP, in which each call has a deadline.
+func overHTTP(r *explore.Run) {
+	s := server.NewMCPServer("server", "1", server.WithToolCapabilities(true))
+	s.AddTool(mcp.NewTool("ask"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(long), nil
+	})
+	r.Handle(server.NewStreamableHTTPServer(s))
+	c, err := client.NewStreamableHttpClient("http://server/mcp", sdk.WithHTTPBasicClient(r.HTTPClient()))
+	if err != nil {
+		panic(err)
+	}
+	r.Op("connect", func(context.Context) error { return initialize(r.Context(), c) })
+	use(r, s, c)
+}
+
+// TestExploreHTTP: a client and a server of the SDK over Streamable HTTP are right in any order of
+// their exchanges, also where deadlines pass while they are on their way.
+func TestExploreHTTP(t *testing.T) {
+	plan := explore.Plan{HTTP: &explore.HTTP{}, Setup: overHTTP, Schedules: scale(100, 50_000), Workers: runtime.GOMAXPROCS(0)}
+	explore.Explore(t, plan)
+	plan.Timers = 3
+	if r := explore.Explore(t, plan); r.Coverage.Fired == 0 {
+		t.Error("no timer fired while exchanges were on their way")
+	}
+}
+
+// TestExploreHTTPTokens: a schedule of HTTP is the same again by its token.
+func TestExploreHTTPTokens(t *testing.T) {
+	sameAgain(t, explore.Plan{HTTP: &explore.HTTP{}, Setup: overHTTP, Timers: 3}, scale(20, 2000))
 }
