@@ -275,6 +275,9 @@ func TestPanic(t *testing.T) {
 // A goroutine that nothing ends is a verdict and does not end the process; one
 // that only sleeps gets its time.
 func TestLeak(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	r := Search(t, Plan{Schedules: 6, Setup: func(r *Run) {
 		r.Go(func(context.Context) { <-make(chan int) })
 	}})
@@ -291,6 +294,9 @@ func TestLeak(t *testing.T) {
 // A leak ends no search, in any strategy: what is worse is found after it, made as simple
 // as without it, and followed.
 func TestLeakGoesOn(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	for _, strategy := range []Strategy{nil, Exhaustive} {
 		r := Search(t, Plan{Strategy: strategy, Setup: func(r *Run) {
 			r.Go(func(context.Context) { <-make(chan int) })
@@ -315,6 +321,9 @@ func TestLeakGoesOn(t *testing.T) {
 
 // A leak that takes an order is made as simple as other failures, and followed.
 func TestLeakShrinks(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	r := Search(t, Plan{mostLeaks: 3, Shrink: 20, Setup: func(r *Run) {
 		order := ""
 		for _, name := range []string{"a", "b", "c", "d"} {
@@ -333,6 +342,9 @@ func TestLeakShrinks(t *testing.T) {
 
 // So many leaks are enough: each stays in the process.
 func TestManyLeaks(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	r := Search(t, Plan{mostLeaks: 4, Setup: func(r *Run) {
 		r.Go(func(context.Context) { <-make(chan int) })
 	}})

@@ -54,6 +54,9 @@ func lockers(r *Run) {
 // Who may hold a mutex is read from the receivers on the stacks: a goroutine of the other end is
 // not named, though it is in the same function.
 func TestHolder(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	r := Search(t, Plan{Strategy: Eager, Capacities: fixed(0, 0), Patience: 10 * time.Millisecond, Setup: lockers})
 	if r.Verdict != Hang || r.Category != Lock {
 		t.Fatal(r.Text())

@@ -198,6 +198,9 @@ func unsignedSecond(r *Run) {
 // A schedule is one failure whether or not its goroutines are traced, and the report
 // describes the traced run.
 func TestTracedAlike(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	for name, setup := range map[string]func(*Run){
 		"the second request is unsigned": unsignedSecond, "the reader writes": alone, "it went on": after, "a call within a call": nested,
 		"head-on": headOn(4), "swallowed": seed(2, 0), "callback": callback, "silenced": silenced,

@@ -252,6 +252,9 @@ func lockingTimer(r *Run) {
 // TestTimersMutex: a timer that wakes a goroutine at a mutex stops virtual time. The run goes on
 // without Time steps, and is no hang, with and without workers.
 func TestTimersMutex(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	var notes []string
 	for _, workers := range []int{1, 4} {
 		r := Search(t, Plan{Setup: lockingTimer, Timers: 2, Schedules: 60, Workers: workers})

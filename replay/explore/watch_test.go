@@ -25,7 +25,8 @@ var global sync.Mutex
 
 // inOwnProcess reports whether the test has its process to itself. Otherwise it runs the
 // test in such a process, and the caller returns: which goroutines may hold a mutex is read
-// from the stacks of the whole process, and a run that is given up stays in them.
+// from the stacks of the whole process, and what a run leaves behind stays in them and makes
+// each later look at the stacks slower.
 func inOwnProcess(t *testing.T) bool {
 	t.Helper()
 	const name = "EXPLORE_ALONE"
