@@ -50,8 +50,9 @@ type bubble struct {
 	test *testing.T
 	met  map[int]bool // numbers of the goroutines that looks have seen in the bubble
 
-	resting atomic.Bool // virtual time passes
-	weary   atomic.Bool // it took as much real time as a peer may compute: see await
+	resting atomic.Bool   // virtual time passes
+	weary   atomic.Bool   // it took as much real time as a peer may compute: see await
+	looks   atomic.Uint64 // of the watcher in await
 }
 
 // firstYields is how often a bubble yields before the first look at the stacks, and mostYields
@@ -173,14 +174,16 @@ func (b *bubble) rest(until time.Time) bool {
 
 // pass lets virtual time pass until comes receives, and reports whether it did. Timers of
 // the peers that fire again and again, for a retry or a poll outside of the gate, make a day
-// of virtual time last for hours. Time passes in steps, each as long as the time before: after
-// each step the watcher in await may end the rest. Every run ends with a day of it, so the
+// of virtual time last for hours. Time passes in steps, after each of which the watcher in await
+// may end the rest. As long as the watcher has not looked, so that time passes quickly, a step is
+// 15 times as long as the time before, later a quarter. Every run ends with a day of it, so the
 // steps are few.
 func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
 	b.resting.Store(true)
 	defer b.resting.Store(false)
-	step := time.Microsecond
-	timer := time.NewTimer(min(step, time.Until(until)))
+	looks := b.looks.Load()
+	passed := time.Microsecond
+	timer := time.NewTimer(min(passed, time.Until(until)))
 	defer timer.Stop()
 	for {
 		select {
@@ -191,8 +194,12 @@ func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
 		if b.weary.Load() || !time.Now().Before(until) {
 			return false
 		}
+		step := 15 * passed
+		if b.looks.Load() != looks {
+			step = passed / 4
+		}
 		timer.Reset(min(step, time.Until(until)))
-		step *= 2
+		passed += step
 	}
 }
 
@@ -242,6 +249,7 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 			return thrown, nil
 		case <-timer.C:
 		}
+		b.looks.Add(1)
 		n := r.moves.Count()
 		if n == 0 || n != seen {
 			seen = n

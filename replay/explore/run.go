@@ -122,6 +122,7 @@ type Operation struct {
 	played    bool // a recorded half starts and ends it
 	behind    bool // reported only where no other operation stands
 	do        func(context.Context) error
+	begin     func() // is start, for the step
 	started   bool
 	began     int          // the step at which it started; 0 before
 	burst     []*Operation // operations that begin in the same step, itself too; or nil
@@ -165,6 +166,7 @@ func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 		panic(fmt.Sprintf("explore: operation %s: added twice", name))
 	}
 	op := &Operation{run: r, name: name, do: do}
+	op.begin = op.start
 	if r.byName == nil {
 		r.byName = map[string]*Operation{}
 	}
@@ -229,7 +231,7 @@ func (op *Operation) startStep() (step gate.Step, ok bool) {
 		return step, false
 	}
 	if op.burst == nil {
-		return gate.Step{Kind: gate.Start, What: op.name, Do: op.start}, true
+		return gate.Step{Kind: gate.Start, What: op.name, Do: op.begin}, true
 	}
 	var names []string
 	for _, other := range op.burst {
