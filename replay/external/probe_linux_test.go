@@ -138,7 +138,7 @@ func TestProbe(t *testing.T) {
 		{"serial", "", "serial", "name a slow call; if the answer is yes, the model is serial-except-tools"},
 		{"beside", "ask", "serial-except-tools", "while sampling/createMessage had no answer"},
 		{"inbox", "", "inbox:2", "with 3 notifications before the answer to its request it answers nothing any more"},
-		{"stops", "", "", "after 4 notifications it answers nothing any more"},
+		{"stops", "", "", "with 4 notifications before a request it answers nothing any more"},
 		{"reversed", "", "inline", "reversed: 8 requests in one go"},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {

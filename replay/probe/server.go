@@ -404,13 +404,33 @@ func (p *serverProbe) standing() {
 		p.report.open(asksStanding, "%s", why)
 		return
 	}
-	stops, detail, err := p.least(func(count int) (goesOn bool, stand string, err error) {
-		_, err = p.provoke(*p.asks, func(t *talk, _ string) {
-			t.keeps = nil
-			if len(t.kept) == 0 {
-				goesOn = true
-				return
+	o := &p.report.Observed
+	o.Stands = p.limit(asksStanding, "before the answer to its request", &o.Standing, func(experiment func(*talk)) error {
+		isAsked := false
+		_, err := p.provoke(*p.asks, func(t *talk, _ string) {
+			if isAsked = len(t.kept) > 0; isAsked {
+				experiment(t)
 			}
+		})
+		if err == nil && !isAsked {
+			err = fmt.Errorf("it does not ask each time after %s", p.asks.what)
+		}
+		return err
+	})
+}
+
+// before finds the least number of notifications before a request at which the request gets no answer.
+func (p *serverProbe) before() {
+	p.limit(asksBefore, "before a request", &p.report.Observed.Idle, p.play)
+}
+
+// limit finds the least number of notifications in a place at which the server answers nothing any more, and
+// returns how many it stands there; 0 if there is no limit. begin begins a session, in which the server may have
+// asked something, and calls the experiment.
+func (p *serverProbe) limit(question Question, place string, answer *Answer, begin func(experiment func(*talk)) error) (stands int) {
+	stops, detail, err := p.least(func(count int) (goesOn bool, stand string, err error) {
+		err = begin(func(t *talk) {
+			t.keeps = nil
 			t.Send(repeated(harmless, count)...)
 			for _, m := range t.kept {
 				t.answer(m)
@@ -423,38 +443,16 @@ func (p *serverProbe) standing() {
 	})
 	switch {
 	case err != nil:
-		p.report.open(asksStanding, "%v", err)
+		p.report.open(question, "%v", err)
+		return 0
 	case stops == 0:
-		p.report.Observed.Standing = Yes
-		p.report.found(asksStanding, "no limit", "it went on with %s", phrase.Plural(p.options.notifications(), "notification"))
-	default:
-		p.report.Observed.Standing = No
-		p.report.Observed.Stands = stops - 1
-		p.report.found(asksStanding, fmt.Sprint(stops-1), "with %s before the answer to its request it answers nothing any more%s", phrase.Plural(stops, "notification"), detail)
+		*answer = Yes
+		p.report.found(question, "no limit", "it goes on with %s %s", phrase.Plural(p.options.notifications(), "notification"), place)
+		return 0
 	}
-}
-
-// before finds the least number of notifications before a request at which the request gets no answer.
-func (p *serverProbe) before() {
-	stops, detail, err := p.least(func(count int) (goesOn bool, stand string, err error) {
-		err = p.play(func(t *talk) {
-			t.Send(repeated(harmless, count)...)
-			ping := t.request(p.quick, "")
-			goesOn = t.await(func() bool { return t.isAnswered(ping) })
-			stand = unsure(t)
-		})
-		return goesOn, stand, err
-	})
-	switch {
-	case err != nil:
-		p.report.open(asksBefore, "%v", err)
-	case stops == 0:
-		p.report.Observed.Idle = Yes
-		p.report.found(asksBefore, "no limit", "it answered after %s", phrase.Plural(p.options.notifications(), "notification"))
-	default:
-		p.report.Observed.Idle = No
-		p.report.found(asksBefore, fmt.Sprint(stops-1), "after %s it answers nothing any more%s", phrase.Plural(stops, "notification"), detail)
-	}
+	*answer = No
+	p.report.found(question, fmt.Sprint(stops-1), "with %s %s it answers nothing any more%s", phrase.Plural(stops, "notification"), place, detail)
+	return stops - 1
 }
 
 // least returns the least count at which a peer does not go on, and what may still move it then; 0 if the peer
