@@ -25,7 +25,7 @@ DIST = .ci/dist
 # debuggers (-s -w) a download is half as large; traces have their lines all the same.
 BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64= GOARM64= GOEXPERIMENT= $(GO) build -trimpath -buildvcs=auto -ldflags='-s -w'
 
-.PHONY: help build test ci race fuzz soak torture zoo bench golden page browser tidy lint modules reproducible dist dist-test vuln clean
+.PHONY: help build test ci race fuzz soak soundness torture zoo bench golden page browser tidy lint modules reproducible dist dist-test vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -75,10 +75,19 @@ soak: ## the long forms of the tests: a million pings, a million schedules, …
 	MCPREC_SOAK=1 $(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
 	MCPREC_SOAK=1 $(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
 	export MCPREC_SOAK=1; $(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
-	export MCPREC_SOAK=1; $(NEWEST) -count=1 -timeout 120m $(GOSDK)
+	$(MAKE) soundness
 	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay
 	MCPREC_SOAK=1 $(MAKE) zoo
 	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
+
+# A verdict is a fault of the engine, or a new bug of an SDK.
+soundness: ## two million schedules of conforming pairs, with timers and over HTTP, and their tokens; says how many
+	@mkdir -p bin; export MCPREC_SOAK=1; status=0; \
+	($(NEWEST) -v -count=1 -timeout 120m $(GOSDK)) >bin/soundness 2>&1 || status=1; \
+	(cd transport/mcpgo && $(GO) test -v -count=1 -timeout 120m -modfile=newest.mod .) >>bin/soundness 2>&1 || status=1; \
+	[ $$status = 0 ] || cat bin/soundness; \
+	awk '/ schedules without a verdict$$/ { schedules += $$2 } / tokens without a divergence$$/ { tokens += $$2 } \
+	  END { print schedules " schedules without a verdict, " tokens " tokens without a divergence" }' bin/soundness; exit $$status
 
 torture: ## crashes, power cuts, faults, damage, and broken builds that it must find
 	@mkdir -p bin; : >bin/torture; export MCPREC_TORTURE=$(CURDIR)/bin/torture; status=0; \

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -74,9 +73,8 @@ func TestExploreTimers(t *testing.T) {
 	for _, revision := range revisions {
 		t.Run(revision, func(t *testing.T) {
 			n := scale(200, 100_000) / slowed
-			explore.Explore(t, explore.Plan{Setup: keptAlive(revision, time.Hour, 4*time.Minute), Timers: 1, Schedules: n, Workers: runtime.GOMAXPROCS(0)})
-			r := explore.Explore(t, explore.Plan{Setup: keptAlive(revision, time.Minute, 4*time.Minute), Timers: 3, Schedules: n, Workers: runtime.GOMAXPROCS(0),
-				Check: endsWell})
+			passes(t, explore.Plan{Setup: keptAlive(revision, time.Hour, 4*time.Minute), Timers: 1, Schedules: n})
+			r := passes(t, explore.Plan{Setup: keptAlive(revision, time.Minute, 4*time.Minute), Timers: 3, Schedules: n, Check: endsWell})
 			if r.Coverage.Fired == 0 {
 				t.Error("no timer fired while frames waited")
 			}
@@ -91,7 +89,8 @@ func TestExploreTimerTokens(t *testing.T) {
 	stop := errors.New("stop")
 	timed := 0
 	for _, revision := range revisions {
-		for i := range scale(25, 2000) {
+		runs := scale(25, 2000)
+		for i := range runs {
 			plan := explore.Plan{Setup: keptAlive(revision, time.Minute, 0), Strategy: explore.POS, Timers: 3, Seed: uint64(i), Schedules: 1, Shrink: -1,
 				Capacities: explore.Sweep[i%len(explore.Sweep):][:1], Check: func(*explore.Run) error { return stop }}
 			first := explore.Search(t, plan)
@@ -104,6 +103,7 @@ func TestExploreTimerTokens(t *testing.T) {
 				timed++
 			}
 		}
+		t.Logf("%d tokens without a divergence", runs)
 	}
 	if timed == 0 {
 		t.Error("time passed in no schedule")
