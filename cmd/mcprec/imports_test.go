@@ -79,7 +79,7 @@ var mayImport = map[string][]string{
 	"replay/explore/gate":     {"transport", "transport/mcp", "transport/streamable", "replay/timeline", "replay/order", "replay/explore/stacks", "replay/phrase"},
 	"replay/explore/schedule": {"transport", "replay", "replay/explore/gate", "replay/phrase"},
 	"replay/explore/stacks":   {"replay/phrase"},
-	"replay/explore/halves":   {"transport", "transport/mcp", "store", "store/jsonl", "replay", "replay/explore/gate", "replay/match", "replay/phrase", "replay/standin", "replay/timeline"},
+	"replay/explore/halves":   {"transport", "transport/mcp", "transport/streamable", "store", "store/jsonl", "replay", "replay/explore/gate", "replay/match", "replay/phrase", "replay/standin", "replay/timeline"},
 	"replay/explore/hang":     {"transport", "replay", "replay/explore/gate", "replay/explore/stacks", "replay/order"},
 	"replay/explore/shrink":   {"transport", "transport/mcp", "store", "store/jsonl", "replay", "replay/timeline", "replay/phrase"},
 	"fixtures":                {"store", "store/jsonl", "store/memstore", "transport", "recorder", "replay", "replay/match", "replay/standin", "replay/explore", "replay/phrase", "replay/probe", "store/mask"},

@@ -141,7 +141,8 @@ type breakage struct {
 	stack string
 }
 
-// Client returns the client's end of the gate.
+// Client returns the client's end of the gate; of a recorded client over HTTP its connection, whose
+// Close deletes the session.
 func (r *Run) Client() transport.Conn { return r.Pair(1).Client() }
 
 // Server returns the server's end of the gate.
@@ -419,20 +420,37 @@ func (r *Run) settledToken() schedule.Token {
 
 // RecordedServer lets the server of [Plan.Session] play on the server's end: the live client
 // gets the recorded answers, and the rest at the recorded place, or at level L1 in any legal
-// order. Only Setup may call it.
+// order. In a plan with HTTP it is the handler. Only Setup may call it.
 func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
 
 func (r *Run) recordedServer(model replay.Model) {
+	if r.plan.HTTP != nil {
+		half, handler := halves.HTTPServer(r.forHalves(), r.plan.ready)
+		r.recorded = append(r.recorded, half)
+		r.Handle(handler)
+		return
+	}
 	r.recorded = append(r.recorded, halves.Server(r.forHalves(), r.plan.ready, model))
 }
 
 // RecordedClient lets the client of [Plan.Session] play on the client's end: each recorded
 // frame is sent after the frames that the recorded client had received before, or at level
 // L1 in any legal order. Each call is an operation of the run and ends with the response,
-// also a call without a recorded response, unless it was cancelled. Only Setup may call it.
+// also a call without a recorded response, unless it was cancelled. In a plan with HTTP it uses
+// [Run.HTTPClient], and a request that fails otherwise than recorded ends the run. Only Setup may
+// call it.
 func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
 
 func (r *Run) recordedClient(model replay.Model) {
+	if r.plan.HTTP != nil {
+		half, conn, err := halves.HTTPClient(r.forHalves(), r.plan.ready, r.HTTPClient())
+		if err != nil {
+			panic("explore: RecordedClient: " + err.Error())
+		}
+		r.recorded = append(r.recorded, half)
+		r.peers[0].client = conn
+		return
+	}
 	r.recorded = append(r.recorded, halves.Client(r.forHalves(), r.plan.ready, model))
 }
 
@@ -448,7 +466,7 @@ func (r *Run) forHalves() halves.Run {
 			r.gate.Unlock()
 		}}
 	}
-	return halves.Run{Gate: r.gate, Go: r.Go, Expect: expect, Live: r.live, Loose: r.level == schedule.L1}
+	return halves.Run{Gate: r.gate, Go: r.Go, Expect: expect, Fail: r.Fail, Live: r.live, Loose: r.level == schedule.L1}
 }
 
 // Modeled returns a plan without a live peer: both ends of a session play their half, each

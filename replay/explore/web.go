@@ -9,7 +9,8 @@ import (
 )
 
 // HTTP is how the peers of a plan talk Streamable HTTP. The clients use [Run.HTTPClient], the
-// server is the handler of [Run.Handle]; nothing touches a network. Steps are the arrival of each
+// server is the handler of [Run.Handle]; [Run.RecordedClient] and [Run.RecordedServer] play over
+// HTTP, too. Nothing touches a network. Steps are the arrival of each
 // request at the handler, the head and the events and the end of each response, and the news
 // that a client gave an exchange up. Exchanges have no order among each other.
 //

@@ -221,7 +221,7 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 				}
 			}
 			if len(exchanges) > 0 {
-				s.add(s.driver.release())
+				s.add(s.driver.AfterHangUps())
 			}
 		}
 		if s.failed == nil { // writing has ended, but the server may have said more first

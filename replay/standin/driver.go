@@ -323,6 +323,17 @@ func (d *Driver) noteWithout(message *message) {
 	d.without = append(d.without, fmt.Sprintf("#%d (%s)", message.seq, message.what()))
 }
 
+// HangUpForGood lets the driver hang up where the recorded client ended an exchange for good. Where
+// the client came back to the stream the driver does nothing. Call it before Start, and
+// [Driver.AfterHangUps] after a hang-up.
+func (d *Driver) HangUpForGood() {
+	d.hangsUp = true
+	d.places = slices.DeleteFunc(slices.Clone(d.places), func(place hangUp) bool { return place.resumed })
+}
+
+// AfterHangUps returns the frames to send after the hang-ups that HangUps has returned.
+func (d *Driver) AfterHangUps() []transport.Frame { return d.release() }
+
 // HangUps returns the exchanges on which the client is to hang up now, when everything
 // recorded before was said and heard. Each is returned once.
 func (d *Driver) HangUps() (exchanges []uint64) {

@@ -396,6 +396,7 @@ type hangUp struct {
 	frames   int        // frames sent before
 	messages int        // messages heard before
 	on       []*message // of these messages, the messages on the exchange
+	resumed  bool       // the client came back to the stream
 }
 
 // MissCode is the JSON-RPC error code of the answer to a request without a recorded answer. It

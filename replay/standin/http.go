@@ -95,20 +95,51 @@ func NewEndpoint(events []store.Event, rules match.Rules, options EndpointOption
 		}
 		e.sessions = append(e.sessions, s)
 	}
-	stateless := !all.hasSessions()
-	if stateless && len(all.order) == 0 { // on stdio, sessions began with the handshake
+	o := all.serverOptions(events)
+	o.Screen, o.Origins, o.Expected = rejections.screen, options.Origins, e.sessions[0].exchanges.expected()
+	e.server = streamable.NewServer(o)
+	return e
+}
+
+// serverOptions returns the options of a server that responds to a client as recorded.
+func (x *exchanges) serverOptions(events []store.Event) streamable.ServerOptions {
+	stateless := !x.hasSessions()
+	if stateless && len(x.order) == 0 { // on stdio, sessions began with the handshake
 		for _, m := range messagesIn(events) {
 			stateless = stateless && m.Method != mcp.MethodInitialize
 		}
 	}
-	hasStream := slices.ContainsFunc(all.order, func(ex *exchange) bool { // outside of the client's requests
+	hasStream := slices.ContainsFunc(x.order, func(ex *exchange) bool { // outside of the client's requests
 		return ex.method == http.MethodGet && ex.streams && ex.resumes == ""
 	})
-	e.server = streamable.NewServer(streamable.ServerOptions{
-		Stateless: stateless, Legacy: all.legacy, Standalone: hasStream && !all.legacy,
-		Screen: rejections.screen, Origins: options.Origins, Expected: e.sessions[0].exchanges.expected(),
-	})
-	return e
+	return streamable.ServerOptions{
+		Stateless: stateless, Legacy: x.legacy, Standalone: hasStream && !x.legacy, Expected: x.expected(),
+	}
+}
+
+// Responses are the HTTP responses of the recorded server, for a shell of its own around a
+// [Player]. They do not change.
+type Responses struct {
+	Options streamable.ServerOptions // of the server
+	Events  []store.Event            // for the player
+
+	exchanges *exchanges
+}
+
+// ResponsesOf returns the responses of a session, recorded over HTTP or on stdio.
+func ResponsesOf(events []store.Event) *Responses {
+	x := exchangesOf(events)
+	return &Responses{Options: x.serverOptions(events), Events: x.spoken(events), exchanges: x}
+}
+
+// To returns the form of the recorded response to the last frame that a player has received on a
+// live exchange; false: it is not recorded.
+func (r *Responses) To(player *Player, exchange uint64) (answer streamable.Answer, recorded bool) {
+	ex := r.exchanges.byNumber[player.streams[exchange]]
+	if ex == nil {
+		return answer, false
+	}
+	return ex.answer(), true
 }
 
 // ServeHTTP implements http.Handler.

@@ -54,7 +54,7 @@ func loadDriverScript(events []store.Event) *script {
 		if ex.hungUp == 0 || ex.method != http.MethodPost && !ex.resumed {
 			continue
 		}
-		h := hangUp{exchange: ex.number}
+		h := hangUp{exchange: ex.number, resumed: ex.resumed}
 		for h.frames < len(l.frames) && l.frames[h.frames].seq < ex.hungUp {
 			h.frames++
 		}

@@ -2,6 +2,8 @@ package mcpgo_test
 
 import (
 	"context"
+	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -9,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/explore"
 )
 
@@ -41,4 +44,55 @@ func TestExploreHTTP(t *testing.T) {
 // TestExploreHTTPTokens: a schedule of HTTP is the same again by its token.
 func TestExploreHTTPTokens(t *testing.T) {
 	sameAgain(t, explore.Plan{HTTP: &explore.HTTP{}, Setup: overHTTP, Timers: 3}, scale(20, 2000))
+}
+
+// The recorded client of testdata/web.jsonl, which was recorded over HTTP, gets the recorded answers
+// from a server of mcp-go, in every order.
+func TestHTTPServer(t *testing.T) {
+	fx := fixtures.Load(t, "testdata/web.jsonl")
+	fx.ExploreHTTPServer(t, func(testing.TB) http.Handler {
+		s := server.NewMCPServer("server", "1", server.WithToolCapabilities(true))
+		for name, answer := range map[string]string{"work": "done", "ping": "pong"} {
+			s.AddTool(mcp.NewTool(name), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText(answer), nil
+			})
+		}
+		return server.NewStreamableHTTPServer(s)
+	})
+}
+
+// A client of mcp-go gets the answers of the recorded server.
+func TestHTTPClient(t *testing.T) {
+	fx := fixtures.Load(t, "testdata/web.jsonl")
+	fx.ExploreHTTPClient(t, func(t testing.TB, requests *http.Client) {
+		c, err := client.NewStreamableHttpClient("http://server/mcp", sdk.WithHTTPBasicClient(requests))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Initialize(t.Context(), mcp.InitializeRequest{Params: mcp.InitializeParams{ProtocolVersion: "2025-11-25"}}); err != nil {
+			t.Fatal(err)
+		}
+		var calls sync.WaitGroup
+		for name, want := range map[string]string{"work": "done", "ping": "pong"} {
+			calls.Go(func() {
+				result, err := c.CallTool(t.Context(), mcp.CallToolRequest{Params: mcp.CallToolParams{Name: name}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got := result.Content[0].(mcp.TextContent).Text; got != want {
+					t.Errorf("%s: got %q, want %q", name, got, want)
+				}
+			})
+		}
+		calls.Wait()
+	})
 }

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -26,6 +27,9 @@ type Client struct {
 	Legacy bool
 	// Listen says when the standalone stream is asked for.
 	Listen ListenTime
+	// DeleteTimeout is how long Close waits for the answer to the DELETE of a session: 0 is 2
+	// seconds, below 0 is no limit.
+	DeleteTimeout time.Duration
 	// Session returns the session of an exchange, where one Conn stands for several
 	// clients. If Session is nil, there is one session.
 	Session func(stream uint64) string
@@ -127,6 +131,7 @@ type clientSession struct {
 //
 // A Write of a request waits until the request is written to a connection, or longer, see
 // [Manner]. A Write of any other message, and of initialize, waits until the response begins.
+// The requests of an exchange have the values of the Write's context.
 type ClientConn struct {
 	client Client
 	url    *url.URL
@@ -184,7 +189,7 @@ func (c *ClientConn) Write(ctx context.Context, frame transport.Frame) error {
 		number = c.last
 	}
 	c.used[number] = true
-	x := newClientExchange(c, number, frame.Bytes)
+	x := newClientExchange(c, ctx, number, frame.Bytes)
 	c.streams[number] = x.cancel
 	c.work.Go(x.run)
 	c.mu.Unlock()
@@ -223,8 +228,7 @@ func (c *ClientConn) Drop(stream uint64) {
 	}
 }
 
-// deleteTimeout is how long a server may take to answer the DELETE of a session.
-const deleteTimeout = 2 * time.Second
+const defaultDeleteTimeout = 2 * time.Second
 
 // Close implements Conn: it ends the sessions by DELETE, and hangs up on open exchanges.
 func (c *ClientConn) Close() error {
@@ -238,8 +242,12 @@ func (c *ClientConn) Close() error {
 			}
 		}
 		c.mu.Unlock()
-		ctx, stop := context.WithTimeout(context.Background(), deleteTimeout)
-		defer stop()
+		ctx := context.Background()
+		if timeout := cmp.Or(c.client.DeleteTimeout, defaultDeleteTimeout); timeout > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, timeout)
+			defer stop()
+		}
 		for _, s := range sessions {
 			c.leave(ctx, s)
 		}

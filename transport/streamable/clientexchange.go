@@ -50,11 +50,11 @@ type clientExchange struct {
 	endpoint chan error // of HTTP+SSE: gets nil when the address is known
 }
 
-// newClientExchange needs the Conn's lock only for the context.
-func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchange {
+// newClientExchange returns an exchange that ends with the Conn, and has the values of a context.
+func newClientExchange(c *ClientConn, values context.Context, number uint64, body []byte) *clientExchange {
 	x := &clientExchange{conn: c, number: number, body: body, unanswered: map[mcp.Key]bool{}, taken: make(chan struct{})}
 	x.take = sync.OnceFunc(func() { close(x.taken) })
-	x.ctx, x.cancel = context.WithCancel(c.ctx)
+	x.ctx, x.cancel = context.WithCancel(valued{c.ctx, values})
 	messages, _ := transport.Frame{Bytes: body}.Messages()
 	for i, m := range messages {
 		if i == 0 {
@@ -67,6 +67,19 @@ func newClientExchange(c *ClientConn, number uint64, body []byte) *clientExchang
 		x.isInitialized = x.isInitialized || m.Method == mcp.NotificationInitialized
 	}
 	return x
+}
+
+// valued is a context with the values of another one.
+type valued struct {
+	context.Context
+	values context.Context
+}
+
+func (v valued) Value(key any) any {
+	if value := v.Context.Value(key); value != nil {
+		return value
+	}
+	return v.values.Value(key)
 }
 
 // run makes the request and reads the response to the end.
@@ -301,19 +314,27 @@ func (x *clientExchange) cut() {
 	}
 }
 
-// retries is how often in a row a client tries to come back to a stream.
-const retries = 2
+const (
+	// retries is how often in a row a client tries to come back to a stream.
+	retries = 10
+	// conflictPause is the wait after a server has refused the rest of a stream because it still
+	// writes to the first connection: it has not seen that the connection is cut.
+	conflictPause = time.Second
+)
 
 // resume asks for the rest of the stream; nil: there is no way.
 func (x *clientExchange) resume() *http.Response {
+	pause := x.retry
 	for x.lastID != "" && x.retried < retries {
 		x.retried++
-		wait := time.NewTimer(x.retry)
-		select {
-		case <-wait.C:
-		case <-x.ctx.Done():
-			wait.Stop()
-			return nil
+		if pause > 0 {
+			wait := time.NewTimer(pause)
+			select {
+			case <-wait.C:
+			case <-x.ctx.Done():
+				wait.Stop()
+				return nil
+			}
 		}
 		resp, err := x.conn.get(x.ctx, x.session, x.lastID)
 		if err != nil {
@@ -323,7 +344,10 @@ func (x *clientExchange) resume() *http.Response {
 			return resp
 		}
 		_ = resp.Body.Close()
-		return nil
+		if resp.StatusCode != http.StatusConflict {
+			return nil
+		}
+		pause = max(x.retry, conflictPause)
 	}
 	return nil
 }
@@ -351,7 +375,7 @@ func (x *clientExchange) listen() {
 	c := x.conn
 	begun := make(chan struct{})
 	c.work.Go(func() {
-		alone := newClientExchange(c, 0, nil)
+		alone := newClientExchange(c, c.ctx, 0, nil)
 		defer alone.cancel()
 		alone.session = x.session
 		resp, err := c.get(alone.ctx, x.session, "")
@@ -379,7 +403,7 @@ func (x *clientExchange) listen() {
 
 // dialLegacy begins a session of HTTP+SSE, whose stream names the endpoint for messages.
 func (c *ClientConn) dialLegacy(ctx context.Context) error {
-	x := newClientExchange(c, 0, nil)
+	x := newClientExchange(c, c.ctx, 0, nil)
 	found := make(chan error, 1)
 	x.session = c.sessionOf(0)
 	x.endpoint = found

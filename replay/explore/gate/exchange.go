@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/explore/stacks"
@@ -35,9 +36,10 @@ type Exchange struct {
 	pair    *Pair
 	request *http.Request // as the handler gets it
 	body    []byte
-	frame   *Flight // of the request, or nil
-	round   int     // of the offer
-	resumes string  // the event id after which the stream goes on, or ""
+	frame   *Flight                          // of the request, or nil
+	round   int                              // of the offer
+	resumes string                           // the event id after which the stream goes on, or ""
+	wrote   func(httptrace.WroteRequestInfo) // the client is told that the request was written; may be nil
 	end     context.CancelFunc
 
 	// The handler's side.
@@ -237,6 +239,9 @@ func (x *Exchange) arrive() {
 	x.arrived = true
 	if x.request.Method == http.MethodDelete {
 		x.pair.ended = true
+	}
+	if x.wrote != nil {
+		x.gate.options.Go(func() { x.wrote(httptrace.WroteRequestInfo{}) })
 	}
 	x.gate.options.Go(x.serve)
 }

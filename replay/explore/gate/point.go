@@ -25,15 +25,33 @@ func (g *Gate) Context(parent context.Context) context.Context {
 	return context.WithValue(parent, gateKey{}, g)
 }
 
+// operation is the operation of a context.
+type operation struct {
+	name  string
+	quiet bool // it does not show in the names of frames
+}
+
 // WithOperation returns a context under which frames and points carry an operation's name.
 func WithOperation(parent context.Context, name string) context.Context {
-	return context.WithValue(parent, operationKey{}, name)
+	return context.WithValue(parent, operationKey{}, operation{name: name})
+}
+
+// WithPlayed is WithOperation for a recorded half: the operation does not show in the names of
+// the frames.
+func WithPlayed(parent context.Context, name string) context.Context {
+	return context.WithValue(parent, operationKey{}, operation{name: name, quiet: true})
 }
 
 // OperationOf returns the operation that a context comes from, or "".
 func OperationOf(ctx context.Context) string {
-	name, _ := ctx.Value(operationKey{}).(string)
-	return name
+	op, _ := ctx.Value(operationKey{}).(operation)
+	return op.name
+}
+
+// isPlayed reports whether the context comes from [WithPlayed].
+func isPlayed(ctx context.Context) bool {
+	op, _ := ctx.Value(operationKey{}).(operation)
+	return op.quiet
 }
 
 // Point waits until its step is released or the context ends; see package explore. Without

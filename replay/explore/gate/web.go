@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"time"
 
@@ -28,7 +29,8 @@ func (h *HTTP) Web(pair *Pair) Web {
 }
 
 // RoundTrip implements http.RoundTripper. Like net/http it returns with the head of the response.
-// The context of the request, or closing the body, gives the exchange up.
+// The context of the request, or closing the body, gives the exchange up. A trace in the context
+// learns that the request was written when it arrives.
 func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
@@ -66,6 +68,7 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(body) > 0 {
 		x.frame = g.flight(w.pair.lane(transport.ClientToServer), transport.Frame{Bytes: body}, OperationOf(req.Context()))
 		x.frame.Exchange = x
+		x.frame.quiet = isPlayed(req.Context())
 		if g.options.Traced {
 			x.frame.trace(stacks.Caller())
 		}
@@ -73,6 +76,9 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 		g.HTTP.fresh = append(g.HTTP.fresh, x)
 	}
 	x.Lane.readers = append(x.Lane.readers, r)
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.WroteRequest != nil {
+		x.wrote = trace.WroteRequest
+	}
 	g.use(w.pair.Ends[0])
 	g.Unlock()
 	p, err := x.take(req.Context(), r)

@@ -7,6 +7,9 @@
 // of package standin with a reader and a writer. [Models] play both halves, each under an
 // endpoint model of package replay, without a live peer.
 //
+// [HTTPClient] and [HTTPServer] play over HTTP, with the transport of package streamable between the
+// machine and the gate.
+//
 // The calls of a half are operations of the run: the half begins and finishes them. A live
 // server owes each call of a recorded client a response unless the client cancelled the
 // call, even where the recorded server did not respond: a recording often ends at the hang.

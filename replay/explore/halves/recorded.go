@@ -3,6 +3,7 @@ package halves
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -12,36 +13,51 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Server lets the recorded server of a session play under a model.
 func Server(run Run, session *Session, model replay.Model) *Recorded {
-	p := standin.NewPlayer(session.events, match.Rules{Match: session.match})
-	if run.Loose {
-		p.AllowReorder()
-	}
-	h := newRecorded(run, session, transport.ServerToClient, p, model)
-	h.close = p.Close
-	h.without = p.Without
+	h, p := newServer(run, session, session.events)
+	h.useEnd(model)
 	h.play(p.Start(), p.End)
 	return h
 }
 
+// newServer returns the recorded server of a session, to be connected.
+func newServer(run Run, session *Session, events []store.Event) (*Recorded, *standin.Player) {
+	p := standin.NewPlayer(events, match.Rules{Match: session.match})
+	if run.Loose {
+		p.AllowReorder()
+	}
+	h := newRecorded(run, session, transport.ServerToClient, p)
+	h.close = p.Close
+	h.without = p.Without
+	return h, p
+}
+
 // Client lets the recorded client of a session play under a model.
 func Client(run Run, session *Session, model replay.Model) *Recorded {
+	h, d := newClient(run, session)
+	h.useEnd(model)
+	h.play(d.Start(), nil)
+	return h
+}
+
+// newClient returns the recorded client of a session, to be connected.
+func newClient(run Run, session *Session) (*Recorded, *standin.Driver) {
 	d := standin.NewDriver(session.events, match.Rules{})
 	if run.Loose {
 		d.AllowReorder()
 	}
-	h := newRecorded(run, session, transport.ClientToServer, d, model)
+	h := newRecorded(run, session, transport.ClientToServer, d)
 	h.close = d.Close
 	h.without = d.Without
 	h.calls = newPlayedCalls(run, session)
 	h.said = d.Said
-	h.play(d.Start(), nil)
-	return h
+	return h, d
 }
 
 // Findings says where the live end differs from the recorded end so far.
@@ -65,7 +81,7 @@ func (h *Recorded) Unsaid() (notes []string) {
 	}
 	var names []string
 	for _, c := range calls {
-		if c.dir == transport.ClientToServer && c.response == 0 && !c.cancelled && !c.listen {
+		if c.dir == transport.ClientToServer && c.response == 0 && !c.refused && !c.cancelled && !c.listen {
 			names = append(names, c.name)
 		}
 	}
@@ -105,7 +121,7 @@ func newPlayedCalls(run Run, session *Session) *playedCalls {
 		c.byID[call.id] = append(c.byID[call.id], &playedCall{
 			op:    run.Expect(call.name, false),
 			waits: call.response > 0 && !call.cancelled,
-			owed:  call.response == 0 && !call.cancelled && !call.listen && call.id != "null",
+			owed:  call.response == 0 && !call.refused && !call.cancelled && !call.listen && call.id != "null",
 		})
 	}
 	c.whole = run.Expect("the client's half", true)
@@ -181,15 +197,18 @@ type machine interface {
 	Place(n int) (place, first int)
 }
 
-// Recorded plays a machine on an end of the gate: a reader that reads whenever the model
-// does, and a writer. At L0 the writer keeps the order of the machine, with a single frame
+// Recorded plays a machine on an end of the gate, or over HTTP: a reader that reads whenever the
+// model does, and a writer. At L0 the writer keeps the order of the machine, with a single frame
 // in hand. At L1 the writer offers every frame that may be sent, as several writers would.
 type Recorded struct {
 	Name string // of the role, for steps and notes
 
 	run     Run
 	session *Session
-	end     *gate.End
+	own     transport.Direction
+	conn    transport.Conn // the end, or that of HTTP
+	end     *gate.End      // nil over HTTP
+	web     web
 	calls   *playedCalls
 	said    func() bool // reports whether the client has said all, or nil
 
@@ -205,16 +224,22 @@ type Recorded struct {
 	wake    chan struct{}
 }
 
-// newRecorded puts a machine on the end that sends in direction own.
-func newRecorded(run Run, session *Session, own transport.Direction, machine machine, model replay.Model) *Recorded {
+// newRecorded returns a half that sends in direction own, to be connected.
+func newRecorded(run Run, session *Session, own transport.Direction, machine machine) *Recorded {
 	return &Recorded{
-		Name: "recorded " + own.Sender(), run: run, session: session, end: run.Gate.End(own),
-		machine: machine, model: newModelReader(model), wake: make(chan struct{}, 1),
+		Name: "recorded " + own.Sender(), run: run, session: session, own: own, machine: machine, wake: make(chan struct{}, 1),
 	}
 }
 
+// useEnd connects the half to its end of the gate.
+func (h *Recorded) useEnd(model replay.Model) {
+	h.end = h.run.Gate.End(h.own)
+	h.conn = h.end
+	h.model = newModelReader(model)
+}
+
 // Dir is the direction in which the half sends.
-func (h *Recorded) Dir() transport.Direction { return h.end.Out.Dir }
+func (h *Recorded) Dir() transport.Direction { return h.own }
 
 // play starts the goroutines. last returns the frames to send after the live end has
 // closed.
@@ -227,11 +252,14 @@ func (h *Recorded) play(first []transport.Frame, last func() []transport.Frame) 
 
 func (h *Recorded) read(ctx context.Context, last func() []transport.Frame) {
 	for h.ready(ctx) {
-		f, err := h.end.Read(ctx)
+		f, err := h.conn.Read(ctx)
 		h.mu.Lock()
 		switch {
 		case err == nil:
 			out := h.machine.Receive(f)
+			if h.web.heard != nil {
+				h.web.heard(f)
+			}
 			h.model.heard(f, h.sent+len(h.queue), out)
 			h.queue = append(h.queue, out...)
 			h.calls.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
@@ -241,7 +269,10 @@ func (h *Recorded) read(ctx context.Context, last func() []transport.Frame) {
 				h.queue = append(h.queue, last()...)
 			}
 			h.calls.abandon()
+		case h.web.client != nil && ctx.Err() == nil && !errors.Is(err, transport.ErrClosed): // a request has failed
+			h.run.Fail(fmt.Errorf("the %s: %w", h.Name, err))
 		}
+		h.hangUp()
 		h.over = err != nil
 		h.mu.Unlock()
 		wake(h.wake)
@@ -257,7 +288,7 @@ func (h *Recorded) ready(ctx context.Context) bool {
 		h.mu.Lock()
 		idle := h.model.idle()
 		h.mu.Unlock()
-		if h.end.In.Idle != idle {
+		if h.end != nil && h.end.In.Idle != idle {
 			h.run.Gate.Lock()
 			h.end.In.Idle = idle
 			h.run.Gate.Unlock()
@@ -271,15 +302,16 @@ func (h *Recorded) ready(ctx context.Context) bool {
 	}
 }
 
-// write sends the queue, and closes the end when the live end has closed and all is sent.
+// write sends the queue, and closes the end when the live end has closed and all is sent. Over HTTP
+// a server does not end the session.
 func (h *Recorded) write(ctx context.Context) {
 	for {
 		h.mu.Lock()
 		if len(h.queue) == 0 {
 			over := h.over && h.flying == 0
 			h.mu.Unlock()
-			if over {
-				_ = h.end.Close()
+			if over && h.web.client == nil {
+				_ = h.conn.Close()
 			}
 			if over || !pause(ctx, h.wake) {
 				return
@@ -293,6 +325,10 @@ func (h *Recorded) write(ctx context.Context) {
 		h.model.offered(f)
 		op := h.calls.offered(f)
 		h.mu.Unlock()
+		if h.end == nil {
+			h.post(ctx, f, op, n)
+			continue
+		}
 		flight, err := h.end.Offer(ctx, f, op)
 		if err != nil {
 			return
@@ -315,21 +351,27 @@ func (h *Recorded) settle(ctx context.Context, flight *gate.Flight, n int) {
 		return
 	}
 	h.mu.Lock()
-	h.flying--
-	h.model.wrote(n, flight.Frame)
-	h.queue = append(h.queue, h.machine.Wrote(n)...)
-	// A call that waits for no response ends here. A live server owes a response to each
-	// request, even if the recording ends with the request open.
-	h.calls.each(flight.Frame, transport.Request, func(p *playedCall) bool {
-		return p.begun && !p.done && !p.waits && !(p.owed && h.run.Live(transport.ServerToClient))
-	}, (*playedCall).succeed)
-	h.finishWhole()
+	h.wrote(flight.Frame, n)
 	if h.run.Loose {
 		place, first := h.machine.Place(n)
 		h.end.Place(flight, place, first)
 	}
 	h.mu.Unlock()
 	wake(h.wake)
+}
+
+// wrote tells the machine that frame n was taken. The half is locked.
+func (h *Recorded) wrote(frame transport.Frame, n int) {
+	h.flying--
+	h.model.wrote(n, frame)
+	h.queue = append(h.queue, h.machine.Wrote(n)...)
+	h.hangUp()
+	// A call that waits for no response ends here. A live server owes a response to each
+	// request, even if the recording ends with the request open.
+	h.calls.each(frame, transport.Request, func(p *playedCall) bool {
+		return p.begun && !p.done && !p.waits && !(p.owed && h.run.Live(transport.ServerToClient))
+	}, (*playedCall).succeed)
+	h.finishWhole()
 }
 
 // finishWhole ends the operation of the whole half when all is said.
@@ -350,6 +392,8 @@ func (h *Recorded) Waits() bool {
 func (h *Recorded) Relent() {
 	h.mu.Lock()
 	h.queue = append(h.queue, h.machine.GiveUpWaiting()...)
+	h.hangUp()
+	h.finishWhole()
 	h.mu.Unlock()
 	wake(h.wake)
 }

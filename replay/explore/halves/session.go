@@ -10,10 +10,12 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // Run is the run in which a half plays.
@@ -24,6 +26,8 @@ type Run struct {
 	// Expect adds an operation that the half begins and finishes. The rest of a half is
 	// reported only where no call stands.
 	Expect func(name string, rest bool) Operation
+	// Fail ends the run with an error.
+	Fail func(error)
 	// Live reports whether the sender of a direction is a peer under test.
 	Live func(transport.Direction) bool
 	// Loose is level L1: the half sends in any order that the specification allows.
@@ -39,16 +43,20 @@ type Operation struct {
 
 // Session is a recorded session, shared by the runs of a search.
 type Session struct {
-	events []store.Event
-	keys   sync.Map                       // method and raw params → match.Key
-	calls  func() ([]recordedCall, error) // lists the session's requests
+	events    []store.Event
+	keys      sync.Map                       // method and raw params → match.Key
+	calls     func() ([]recordedCall, error) // lists the session's requests
+	client    func() streamable.Client       // over HTTP, as recorded
+	responses func() *standin.Responses      // over HTTP, as recorded
 }
 
 // NewSession returns the session of these events.
 func NewSession(events []store.Event) *Session {
 	return &Session{
-		events: events,
-		calls:  sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) }),
+		events:    events,
+		calls:     sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) }),
+		client:    sync.OnceValue(func() streamable.Client { return standin.Dial(events, serverURL) }),
+		responses: sync.OnceValue(func() *standin.Responses { return standin.ResponsesOf(events) }),
 	}
 }
 
@@ -82,6 +90,7 @@ type recordedCall struct {
 	request   int // number of the frame in its direction, from 1
 	response  int // number of the frame in the other direction; 0: no response
 	id        mcp.Key
+	refused   bool // by an HTTP status, in place of a response
 	cancelled bool // the caller gave up, and a response need not come
 	listen    bool // the response only ends a stream
 }
@@ -114,7 +123,7 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 		calls = append(calls, recordedCall{
 			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
 			request: numbers[c.Request], response: numbers[c.Response],
-			id: mcp.KeyOf([]byte(c.ID)), cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
+			id: mcp.KeyOf([]byte(c.ID)), refused: c.Response > 0 && numbers[c.Response] == 0, cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
 		})
 	}
 	return calls, nil
