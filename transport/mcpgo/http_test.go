@@ -50,7 +50,7 @@ func TestExploreHTTPTokens(t *testing.T) {
 // from a server of mcp-go, in every order.
 func TestHTTPServer(t *testing.T) {
 	fx := fixtures.Load(t, "testdata/web.jsonl")
-	fx.ExploreHTTPServer(t, func(testing.TB) http.Handler {
+	plan := fx.HTTPServerPlan(t, func(testing.TB) http.Handler {
 		s := server.NewMCPServer("server", "1", server.WithToolCapabilities(true))
 		for name, answer := range map[string]string{"work": "done", "ping": "pong"} {
 			s.AddTool(mcp.NewTool(name), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -59,6 +59,8 @@ func TestHTTPServer(t *testing.T) {
 		}
 		return server.NewStreamableHTTPServer(s)
 	})
+	plan.Level = explore.L1 // also in the order of the client's calls
+	fixtures.Explore(t, plan)
 }
 
 // A client of mcp-go gets the answers of the recorded server.
