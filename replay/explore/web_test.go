@@ -168,3 +168,69 @@ func TestHTTPLeave(t *testing.T) {
 		t.Error(r.Text())
 	}
 }
+
+// What a handler has flushed before it aborts arrives, and then the response breaks off. A handler
+// that aborts before has given no response.
+func TestHTTPAbort(t *testing.T) {
+	t.Parallel()
+	for _, flushes := range []bool{true, false} {
+		r := Search(t, Plan{HTTP: &HTTP{}, Lawless: true, Schedules: 20, Setup: func(r *Run) {
+			r.Handle(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprint(w, "data: {}\n\n")
+				if flushes {
+					w.(http.Flusher).Flush()
+				}
+				panic(http.ErrAbortHandler)
+			}))
+			r.Op("call", func(ctx context.Context) error {
+				resp, err := r.HTTPClient().Post("http://server/", "application/json", strings.NewReader(`{}`))
+				if !flushes {
+					if !errors.Is(err, io.EOF) {
+						return fmt.Errorf("a response, or %w", err)
+					}
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				defer resp.Body.Close()
+				if text, err := io.ReadAll(resp.Body); string(text) != "data: {}\n\n" || !errors.Is(err, io.ErrUnexpectedEOF) {
+					return fmt.Errorf("%q, %w", text, err)
+				}
+				return nil
+			})
+		}})
+		if r.Verdict != Pass {
+			t.Error(r.Text())
+		}
+	}
+}
+
+// Recorded halves play over HTTP to each other, through cuts, and a schedule is the same again by its
+// token. At L1 the client has two calls of the same name in its hand.
+func TestHTTPRecorded(t *testing.T) {
+	t.Parallel()
+	session := recording(strings.ReplaceAll(twoTools, ":two", ":one"))
+	for _, level := range []Level{L0, L1} {
+		plan := Plan{Session: session, Level: level, HTTP: &HTTP{Cuts: 2}, Schedules: 50, Setup: func(r *Run) {
+			r.RecordedServer()
+			r.RecordedClient()
+			r.Op("end", func(context.Context) error { return r.Client().Close() }).AfterAll()
+		}}
+		if r := Search(t, plan); r.Verdict != Pass || r.Coverage.Reversed < 20 {
+			t.Error(r.Text())
+		}
+		plan.Strategy, plan.Schedules, plan.Shrink = Random, 1, -1
+		plan.Check = func(*Run) error { return errors.New("the end") }
+		for seed := range 20 {
+			plan.Seed, plan.Token = uint64(seed), ""
+			first := Search(t, plan)
+			plan.Token = first.Token
+			again := Search(t, plan)
+			if again.Verdict != CheckFailed || !slices.Equal(first.Sequence, again.Sequence) {
+				t.Fatalf("%s, seed %d: %s\n%s", level, seed, first.Text(), again.Text())
+			}
+		}
+	}
+}

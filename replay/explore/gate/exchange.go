@@ -70,6 +70,7 @@ type piece struct {
 	head   bool    // with the status and the headers
 	bytes  []byte
 	ends   bool // the body ends here
+	breaks bool // the body breaks off here: the handler has aborted
 	id     string
 }
 
@@ -271,7 +272,12 @@ func (x *Exchange) deliver() {
 	}
 	r := l.readers[0]
 	l.readers = l.readers[1:]
-	r.got <- received{part: p}
+	if p.breaks {
+		x.over(io.ErrUnexpectedEOF)
+		r.got <- received{err: x.err}
+	} else {
+		r.got <- received{part: p}
+	}
 	if x.fits() {
 		x.unpark()
 	}

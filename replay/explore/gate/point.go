@@ -27,8 +27,8 @@ func (g *Gate) Context(parent context.Context) context.Context {
 
 // operation is the operation of a context.
 type operation struct {
-	name  string
-	quiet bool // it does not show in the names of frames
+	name    string
+	offered func() // of a recorded half; nil otherwise
 }
 
 // WithOperation returns a context under which frames and points carry an operation's name.
@@ -36,10 +36,10 @@ func WithOperation(parent context.Context, name string) context.Context {
 	return context.WithValue(parent, operationKey{}, operation{name: name})
 }
 
-// WithPlayed is WithOperation for a recorded half: the operation does not show in the names of
-// the frames.
-func WithPlayed(parent context.Context, name string) context.Context {
-	return context.WithValue(parent, operationKey{}, operation{name: name, quiet: true})
+// WithPlayed is WithOperation for the requests of a recorded half: the operation does not show in
+// the names of the frames. offered is called when a request is in its writer's hand.
+func WithPlayed(parent context.Context, name string, offered func()) context.Context {
+	return context.WithValue(parent, operationKey{}, operation{name, offered})
 }
 
 // OperationOf returns the operation that a context comes from, or "".
@@ -48,10 +48,10 @@ func OperationOf(ctx context.Context) string {
 	return op.name
 }
 
-// isPlayed reports whether the context comes from [WithPlayed].
-func isPlayed(ctx context.Context) bool {
+// offeredOf returns the function of [WithPlayed], or nil.
+func offeredOf(ctx context.Context) func() {
 	op, _ := ctx.Value(operationKey{}).(operation)
-	return op.quiet
+	return op.offered
 }
 
 // Point waits until its step is released or the context ends; see package explore. Without

@@ -55,6 +55,7 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.request.Host = req.URL.Host
 	}
 	r := newReader(g.options.Traced)
+	offered := offeredOf(req.Context())
 	g.Lock()
 	if err := req.Context().Err(); err != nil || g.shut {
 		g.Unlock()
@@ -68,7 +69,7 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(body) > 0 {
 		x.frame = g.flight(w.pair.lane(transport.ClientToServer), transport.Frame{Bytes: body}, OperationOf(req.Context()))
 		x.frame.Exchange = x
-		x.frame.quiet = isPlayed(req.Context())
+		x.frame.quiet = offered != nil
 		if g.options.Traced {
 			x.frame.trace(stacks.Caller())
 		}
@@ -81,6 +82,9 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	g.use(w.pair.Ends[0])
 	g.Unlock()
+	if offered != nil {
+		offered()
+	}
 	p, err := x.take(req.Context(), r)
 	if err != nil {
 		return nil, err
@@ -186,8 +190,11 @@ func (x *Exchange) finish() {
 	x.returned = true
 	switch {
 	case x.told:
+	case aborted != nil && x.sent == nil: // net/http has no response then
+		x.leave(io.EOF)
+	case aborted != nil && !x.left: // what is flushed arrives
+		x.queue(&piece{kind: EOF, breaks: true})
 	case aborted != nil:
-		x.leave(io.ErrUnexpectedEOF)
 	default:
 		x.commit()
 	}

@@ -40,15 +40,15 @@ func newServer(run Run, session *Session, events []store.Event) (*Recorded, *sta
 
 // Client lets the recorded client of a session play under a model.
 func Client(run Run, session *Session, model replay.Model) *Recorded {
-	h, d := newClient(run, session)
+	h, d := newClient(run, session, session.events)
 	h.useEnd(model)
 	h.play(d.Start(), nil)
 	return h
 }
 
 // newClient returns the recorded client of a session, to be connected.
-func newClient(run Run, session *Session) (*Recorded, *standin.Driver) {
-	d := standin.NewDriver(session.events, match.Rules{})
+func newClient(run Run, session *Session, events []store.Event) (*Recorded, *standin.Driver) {
+	d := standin.NewDriver(events, match.Rules{})
 	if run.Loose {
 		d.AllowReorder()
 	}

@@ -10,12 +10,10 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
-	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
-	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // Run is the run in which a half plays.
@@ -43,20 +41,18 @@ type Operation struct {
 
 // Session is a recorded session, shared by the runs of a search.
 type Session struct {
-	events    []store.Event
-	keys      sync.Map                       // method and raw params → match.Key
-	calls     func() ([]recordedCall, error) // lists the session's requests
-	client    func() streamable.Client       // over HTTP, as recorded
-	responses func() *standin.Responses      // over HTTP, as recorded
+	events []store.Event
+	keys   sync.Map                       // method and raw params → match.Key
+	calls  func() ([]recordedCall, error) // lists the session's requests
+	web    func() *webSession
 }
 
 // NewSession returns the session of these events.
 func NewSession(events []store.Event) *Session {
 	return &Session{
-		events:    events,
-		calls:     sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) }),
-		client:    sync.OnceValue(func() streamable.Client { return standin.Dial(events, serverURL) }),
-		responses: sync.OnceValue(func() *standin.Responses { return standin.ResponsesOf(events) }),
+		events: events,
+		calls:  sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) }),
+		web:    sync.OnceValue(func() *webSession { return newWebSession(events) }),
 	}
 }
 

@@ -3,9 +3,12 @@ package halves
 import (
 	"context"
 	"net/http"
+	"slices"
+	"sync"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/standin"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
@@ -21,17 +24,34 @@ type web struct {
 	heard  func(transport.Frame)      // a recorded server has read a frame; nil of a client
 }
 
+// webSession is a session as it is played over HTTP.
+type webSession struct {
+	events    []store.Event
+	client    streamable.Client
+	responses *standin.Responses
+}
+
+func newWebSession(events []store.Event) *webSession {
+	w := &webSession{events: events, client: standin.Dial(events, serverURL)}
+	if w.client.Legacy { // its answers came on another exchange: play it as if it was recorded on stdio
+		w.events = slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool { return e.Kind == store.HTTP })
+		for i := range w.events {
+			w.events[i].Stream = 0
+		}
+		w.client = standin.Dial(w.events, serverURL)
+	}
+	w.responses = standin.ResponsesOf(w.events)
+	return w
+}
+
 // HTTPClient lets the recorded client of a session play over HTTP, by the requests of a client that
 // makes no connection. conn is the half's end of the session: Close deletes the session. A session
 // of stdio or of HTTP+SSE is played as Streamable HTTP.
 func HTTPClient(run Run, session *Session, requests *http.Client) (h *Recorded, conn transport.Conn, err error) {
-	client := session.client()
+	played := session.web()
+	client := played.client
 	client.Client = requests
 	client.DeleteTimeout = -1 // a half has no clock
-	if client.Legacy {
-		client.Legacy = false
-		client.Listen = streamable.ListenInitialized
-	}
 	if manner := client.Manner; manner != nil {
 		client.Manner = func(stream uint64) *streamable.Manner {
 			m := manner(stream)
@@ -45,7 +65,7 @@ func HTTPClient(run Run, session *Session, requests *http.Client) (h *Recorded, 
 	if err != nil {
 		return nil, nil, err
 	}
-	h, driver := newClient(run, session)
+	h, driver := newClient(run, session, played.events)
 	driver.HangUpForGood()
 	h.conn = dialed
 	h.web = web{client: dialed, driver: driver, posted: map[uint64]transport.Frame{}}
@@ -57,10 +77,8 @@ func HTTPClient(run Run, session *Session, requests *http.Client) (h *Recorded, 
 // on stdio, a response is one message, or a stream of events with ids. The server has a single
 // session: a client that begins another one is refused.
 func HTTPServer(run Run, session *Session) (h *Recorded, handler http.Handler) {
-	responses := session.responses()
-	options := responses.Options
-	options.Legacy = false
-	server := streamable.NewServer(options)
+	responses := session.web().responses
+	server := streamable.NewServer(responses.Options)
 	h, player := newServer(run, session, responses.Events)
 	conn := &firstSession{server: server, begun: make(chan struct{}), refuse: func() { run.Go(refuseSessions(server)) }}
 	h.conn = conn
@@ -125,10 +143,15 @@ func refuseSessions(server *streamable.Server) func(context.Context) {
 	}
 }
 
-// post sends a frame as an exchange of HTTP. At L0 the next frame waits until the frame was taken.
+// post sends a frame as an exchange of HTTP. The next frame waits until the frame was taken. At L1 the
+// frame of a client is only offered before the next one: which goroutine runs first must not show. A
+// server keeps the order: frames on the same stream have one.
 func (h *Recorded) post(ctx context.Context, frame transport.Frame, operation string, n int) {
+	offered := make(chan struct{})
+	offer := sync.OnceFunc(func() { close(offered) })
 	write := func(ctx context.Context) {
-		if h.conn.Write(gate.WithPlayed(ctx, operation), frame) != nil {
+		defer offer()
+		if h.conn.Write(gate.WithPlayed(ctx, operation, offer), frame) != nil {
 			return
 		}
 		h.mu.Lock()
@@ -139,8 +162,9 @@ func (h *Recorded) post(ctx context.Context, frame transport.Frame, operation st
 		h.mu.Unlock()
 		wake(h.wake)
 	}
-	if h.run.Loose {
+	if h.run.Loose && h.web.client != nil {
 		h.run.Go(write)
+		<-offered
 	} else {
 		write(ctx)
 	}
