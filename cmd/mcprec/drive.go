@@ -49,9 +49,11 @@ server's requests from the recording, and compares all that the server says with
 what was recorded.
 
 Each request waits for the answers to the earlier ones, unless the recording shows
-a reason why it must not; --parallel keeps the recorded overlap. The server's ids,
-cursors, task ids and other values that it makes up and the client gives back are
-mapped, not compared. A notification or a request of the server that belongs to a
+a reason why it must not; --parallel keeps the recorded overlap. A session that
+matches only with --parallel, or only without it, depends on the order of calls that
+overlap: mcprec explore SESSION -- COMMAND says whether an order explains the answers.
+The server's ids, cursors, task ids and other values that it makes up and the client
+gives back are mapped, not compared. A notification or a request of the server that belongs to a
 call must come on the recorded side of the call's answer, and the call's
 notifications of one kind in the recorded order; calls that overlap may be answered
 in any order.
