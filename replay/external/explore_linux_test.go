@@ -178,6 +178,14 @@ func TestUnheeded(t *testing.T) {
 	}
 }
 
+// TestUnreadIsHeeded holds that an answer which lay unread when its call was cancelled is no note.
+func TestUnreadIsHeeded(t *testing.T) {
+	report, err := Explore(counter("healthy"), session(), Options{Token: "x1.unread5-9.later5"})
+	if err != nil || !report.Passed() || len(report.Unheeded) > 0 {
+		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}
+
 // counter is the counter with a fault.
 func counter(fault string) Server {
 	return Server{Command: []string{os.Args[0]}, Env: []string{serverEnv + "=" + fault}}

@@ -276,7 +276,7 @@ func (p *player) rest() (isOver bool) {
 			p.hear()
 			continue
 		}
-		if p.line.untaken() == 0 {
+		if p.line.untaken() == 0 && !p.process.unread { // an answer from before may lie there unread
 			for _, c := range p.cancelled {
 				c.isRead = true
 			}
