@@ -99,10 +99,12 @@
 //
 //	plan                           what to explore, and what ends a search
 //	search, exhaustive             the runs of a search, in their order; all orders
-//	run, loop                      a schedule: its operations and peers; its steps and verdict
+//	run, loop                      a schedule: its peers; its steps and verdict
+//	operation                      what a schedule must bring to its end
+//	periodic                       traffic that timers bring again and again
 //	timers                         steps in which time passes while frames wait
 //	web                            pairs of ends, and Streamable HTTP
-//	engine, freeze, carryon        what keeps a run still; standstills that stacks show
+//	engine, freeze, fallback       what keeps a run still; standstills that stacks show
 //	holder                         which goroutines may hold a mutex
 //	expected                       messages that an end must receive
 //	answers                        answers that change with the order

@@ -109,11 +109,11 @@ func (s *search) advance(visit *visit) *Run {
 	r.walk = &visit.walk
 	r.chooser = visit.walk.Choose
 	r.trail.Touching = visit.walk.Touching
-	if s.carryOn.settles(r.capacity, 0) {
+	if s.fallback.settles(r.capacity, 0) {
 		r.kind = schedule.Settle
 	}
 	r.play(s.t)
-	if s.carryOn.retries(r) { // the walk begins again
+	if s.fallback.retries(r) { // the walk begins again
 		visit.walk.Restart()
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0

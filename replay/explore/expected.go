@@ -22,23 +22,8 @@ type Expected struct {
 	since  []*Operation
 }
 
-// ClientMustReceive adds a message that the client must read: a notification, or a request of
-// the server.
-//
-//	r.Op("update", func(ctx context.Context) error { return server.ResourceUpdated(ctx, uri) })
-//	r.ClientMustReceive("notifications/resources/updated").Since("update")
-//
-// An operation with AfterAll comes after the message. Only Setup may call it.
-func (r *Run) ClientMustReceive(method string) *Expected {
-	return r.mustReceive(transport.ServerToClient, method)
-}
-
-// ServerMustReceive adds a message that the server must read; see [Run.ClientMustReceive].
-func (r *Run) ServerMustReceive(method string) *Expected {
-	return r.mustReceive(transport.ClientToServer, method)
-}
-
-func (r *Run) mustReceive(dir transport.Direction, method string) *Expected {
+// expect adds a message to the run.
+func expect(r *Run, dir transport.Direction, method string) *Expected {
 	name := fmt.Sprintf("the %s receives %s", dir.Receiver(), method)
 	for n := 2; r.byName[name] != nil; n++ {
 		name = fmt.Sprintf("the %s receives %s, number %d", dir.Receiver(), method, n)
@@ -91,7 +76,7 @@ func (e *Expected) is(flight *gate.Flight) bool {
 }
 
 // receive notes the expected messages of a frame that was just given. The gate is locked.
-func (r *Run) receive(flight *gate.Flight) {
+func receive(r *Run, flight *gate.Flight) {
 	for _, e := range r.expected {
 		if flight.Dir != e.dir || !e.is(flight) {
 			continue
@@ -103,9 +88,9 @@ func (r *Run) receive(flight *gate.Flight) {
 	}
 }
 
-// missing returns an expected message without which the run stands still, or nil if an
+// missingMessage returns an expected message without which the run stands still, or nil if an
 // operation stands too. The gate is locked.
-func (r *Run) missing() (missing *Expected) {
+func missingMessage(r *Run) (missing *Expected) {
 	for _, op := range r.ops {
 		switch {
 		case op.done || op.heldBy() != nil || op.played && !op.started && op.expected == nil:
@@ -154,7 +139,7 @@ func (e *Expected) explain() (category, why string) {
 		}
 	}
 	why += fmt.Sprintf(": the %s has sent none", e.dir.Sender())
-	if before := e.op.run.lastRead(e); before > 0 {
+	if before := e.lastRead(); before > 0 {
 		why += fmt.Sprintf(" since; the last was read at step %d", before)
 	}
 	return replay.NeverSent, why + e.subscriptions()
@@ -191,7 +176,8 @@ func (e *Expected) subscriptions() (text string) {
 }
 
 // lastRead returns the step at which the message was last read, or 0.
-func (r *Run) lastRead(e *Expected) int {
+func (e *Expected) lastRead() int {
+	r := e.op.run
 	for i := len(r.steps) - 1; i >= 0; i-- {
 		if s := r.steps[i]; s.Dir == e.dir && s.Flight != nil && s.Flight.Given == i+1 && e.is(s.Flight) {
 			return i + 1

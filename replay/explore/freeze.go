@@ -210,7 +210,7 @@ func describeFreeze(run *Run, freeze *freeze) {
 	if enabled := run.enabled(nil); len(enabled) > 0 && !strings.Contains(run.why, enabled[0].Name()) {
 		run.note("when the run was given up there was something to do: " + stepNames(enabled))
 	}
-	run.stood, run.sequence, run.recording, run.stacks = run.unfinished(), run.draw(), run.record(), freeze.stacks()
+	run.stood, run.sequence, run.recording, run.stacks = run.unfinished(), drawingOf(run), recordingOf(run), freeze.stacks()
 }
 
 // stepNames lists a few steps by name.

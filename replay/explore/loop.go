@@ -132,7 +132,7 @@ func (r *Run) session() {
 	r.unheeded = append(hang.Unheeded(r.gate, r.live), r.tracer.Cancelled()...)
 	if r.verdict != Pass {
 		r.gate.Admit()
-		r.stood, r.sequence, r.recording = r.unfinished(), r.draw(), r.record()
+		r.stood, r.sequence, r.recording = r.unfinished(), drawingOf(r), recordingOf(r)
 	}
 	if r.verdict != Pass || r.keeps {
 		r.schedule = scheduleSteps(r)
@@ -308,7 +308,7 @@ func (r *Run) release(step gate.Step) {
 	r.tracer.BeforeGive(step)
 	r.gate.Release(step)
 	if len(r.expected) > 0 && step.Flight != nil && r.gate.Gives(step) {
-		r.receive(step.Flight)
+		receive(r, step.Flight)
 	}
 }
 
@@ -380,7 +380,7 @@ func (r *Run) stand() {
 	}
 	notePeriodic(r)
 	r.verdict = word
-	missing := r.missing()
+	missing := missingMessage(r)
 	d := r.diagnose()
 	for _, note := range d.Closing {
 		r.note(note)

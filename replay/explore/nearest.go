@@ -176,7 +176,7 @@ func kindOf(frame transport.Frame) string {
 
 // addSchedules gives a report the steps of its failing run, and of the nearest schedule that
 // passes.
-func (s *search) addSchedules(report *Report, run *Run) {
+func addSchedules(s *search, report *Report, run *Run) {
 	report.Failing = nil
 	report.Passing = nil
 	report.Apart = 0
@@ -185,7 +185,7 @@ func (s *search) addSchedules(report *Report, run *Run) {
 	}
 	report.Failing = &Schedule{Token: report.Token, Verdict: run.verdict, Capacity: run.capacity, Steps: run.schedule}
 	report.Apart = len(run.schedule)
-	passed := s.nearest(run)
+	passed := nearest(s, run)
 	if passed != nil {
 		report.Passing = &Schedule{
 			Token: passed.asToken().String(), Verdict: passed.verdict, Capacity: passed.capacity, Steps: passed.schedule,
@@ -216,7 +216,7 @@ type neighbours struct {
 // the first run that passes has the longest beginning in common. If all these runs fail, it
 // takes away deviations of the failing schedule. At last it keeps the order and gives the
 // transport more room.
-func (s *search) nearest(failed *Run) *Run {
+func nearest(s *search, failed *Run) *Run {
 	if !shrinks(failed) || failed.verdict == Different || s.plan.Shrink <= 0 {
 		return nil
 	}

@@ -145,7 +145,7 @@ func BenchmarkNearest(b *testing.B) {
 			s := search{t: t, plan: withDefaults(plan)}
 			failed := s.rerun(token, true)
 			start = time.Now()
-			if s.nearest(failed) == nil {
+			if nearest(&s, failed) == nil {
 				b.Fatal("no schedule passes")
 			}
 			part += time.Since(start)

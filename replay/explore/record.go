@@ -27,12 +27,12 @@ type fact struct {
 	flight *gate.Flight
 }
 
-// record returns the run as a recording, like one made by taps in the peers' processes: a
+// recordingOf returns a run as a recording, like one made by taps in the peers' processes: a
 // frame stands at the call of its Write, a delivered event at the return of the Read. The
 // frames of a direction stand in the order of the takes, then the frames that were not
 // taken; a frame that its writer took back is left out. Times are virtual; the events of a
 // step have the time of the last frame before the step.
-func (r *Run) record() []store.Event {
+func recordingOf(r *Run) []store.Event {
 	steps := r.shown()
 	var facts []fact
 	for _, l := range r.gate.Lanes {
@@ -92,14 +92,6 @@ func (r *Run) record() []store.Event {
 	return events
 }
 
-// shown are the steps without the periodic traffic at a hang's end.
-func (r *Run) shown() []gate.Step {
-	if stands(r.verdict) {
-		return r.steps[:r.still]
-	}
-	return r.steps
-}
-
 // laneFacts are the frames of a direction, and when they were read.
 func laneFacts(l *gate.Lane, steps []gate.Step) []fact {
 	var facts []fact
@@ -134,9 +126,9 @@ const (
 	shownQueue   = 3 // standing frames shown of each direction
 )
 
-// draw shows the run: the read frames, the starts of operations, a Write that returned late,
+// drawingOf shows a run: the read frames, the starts of operations, a Write that returned late,
 // and the frames still standing at the end.
-func (r *Run) draw() []string {
+func drawingOf(r *Run) []string {
 	var lines []string
 	lastGive := 0
 	for i, s := range r.shown() {

@@ -234,7 +234,7 @@ func (s *search) confirm(report *Report, failed *Run) {
 	if fingerprint(v.first) == d.want {
 		shown = v.first
 	}
-	s.addSchedules(report, shown)
+	addSchedules(s, report, shown)
 	report.Smaller = s.smaller(d)
 	report.Boundary = d.boundary()
 	report.Notes = append(report.Notes, notes...)
@@ -381,6 +381,6 @@ func (t *trial) play(candidate shrink.Candidate) (*search, *Run) {
 		plan.Setup = other.Setup
 	}
 	s := &search{t: t.t, plan: &plan, limits: t.limits}
-	s.carryOn.watches.Store(t.carryOn.watches.Load())
+	s.fallback.watches.Store(t.fallback.watches.Load())
 	return s, s.runLate(t.failed, schedule.CapacityOf(candidate.Capacity), schedule.NewDelayed(t.order))
 }

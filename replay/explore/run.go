@@ -2,9 +2,9 @@ package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,9 +15,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
-	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/match"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -101,7 +99,7 @@ type outcome struct {
 	leaks     []string // where the goroutines of a leak stand
 	froze     bool     // the run was given up
 	busy      bool     // the run was given up while a peer computed
-	retry     bool     // undecided, and another way to see it at rest may tell: see carryOn
+	retry     bool     // undecided, and another way to see it at rest may tell: see fallback
 	held      string   // why the run froze, in a few words
 	stacks    []string
 	stood     []*Operation // unreturned operations
@@ -113,25 +111,6 @@ type outcome struct {
 	sequence  []string
 	recording []store.Event
 	schedule  []ScheduleStep // of a run that failed, or keeps them
-}
-
-// Operation is a user operation of a run.
-type Operation struct {
-	run       *Run
-	name      string
-	played    bool // a recorded half starts and ends it
-	behind    bool // reported only where no other operation stands
-	do        func(context.Context) error
-	begin     func() // is start, for the step
-	started   bool
-	began     int          // the step at which it started; 0 before
-	burst     []*Operation // operations that begin in the same step, itself too; or nil
-	goroutine int          // the number, in a traced run
-	done      bool
-	err       error
-	after     []*Operation // operations that must return first
-	last      bool         // after every other operation
-	expected  *Expected    // the operation stands for this message, or nil
 }
 
 // breakage is a panic of a goroutine that this package started.
@@ -156,6 +135,29 @@ func (r *Run) ClientBytes() io.ReadWriteCloser { return r.peers[0].pair.Ends[0].
 // ServerBytes returns the server's end as bytes; see [Run.ClientBytes].
 func (r *Run) ServerBytes() io.ReadWriteCloser { return r.peers[0].pair.Ends[1].Bytes() }
 
+// Pair returns a pair by its number, from 1. [Run.Client] and [Run.Server] are the ends of pair
+// 1. Only Setup may call Pair. In names and reports the client of pair 2 is "client 2".
+func (r *Run) Pair(number int) *Pair {
+	const most = 1000
+	if number < 1 || number > most {
+		panic(fmt.Sprintf("explore: pair %d: want 1 to %d", number, most))
+	}
+	for len(r.peers) < number {
+		r.addPair(r.gate.AddPair())
+	}
+	return r.peers[number-1]
+}
+
+func (r *Run) addPair(pair *gate.Pair) {
+	r.peers = append(r.peers, &Pair{run: r, pair: pair, client: pair.Ends[0], server: pair.Ends[1]})
+}
+
+// HTTPClient returns the HTTP of the client of pair 1.
+func (r *Run) HTTPClient() *http.Client { return r.Pair(1).HTTPClient() }
+
+// Handle sets the handler of the server under test. Only Setup may call it.
+func (r *Run) Handle(handler http.Handler) { r.gate.HTTP.Handle(handler) }
+
 // Context ends with the run.
 func (r *Run) Context() context.Context { return r.ctx }
 
@@ -173,28 +175,6 @@ func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 	}
 	r.ops = append(r.ops, op)
 	r.byName[name] = op
-	return op
-}
-
-// After holds the operation back until the named operations, added before, have returned,
-// with an error or without. Operations that need the same event, such as a handshake, should
-// come after an operation for the event: operations that wait by themselves wake in the
-// order of the Go scheduler, which is in no token.
-func (op *Operation) After(names ...string) *Operation {
-	for _, name := range names {
-		before := op.run.byName[name]
-		if before == nil || before == op {
-			panic(fmt.Sprintf("explore: operation %s: it cannot come after %s, which was not added before", op.name, name))
-		}
-		op.after = append(op.after, before)
-	}
-	return op
-}
-
-// AfterAll holds the operation back until every other operation has returned, also the calls
-// of a recorded client: the operation ends the session.
-func (op *Operation) AfterAll() *Operation {
-	op.last = true
 	return op
 }
 
@@ -217,83 +197,20 @@ func (r *Run) Burst(names ...string) {
 	}
 }
 
-// phrase names the operation in a sentence.
-func (op *Operation) phrase() string {
-	if op.expected != nil {
-		return "that " + op.name
-	}
-	return "operation " + op.name
+// ClientMustReceive adds a message that the client must read: a notification, or a request of
+// the server.
+//
+//	r.Op("update", func(ctx context.Context) error { return server.ResourceUpdated(ctx, uri) })
+//	r.ClientMustReceive("notifications/resources/updated").Since("update")
+//
+// An operation with AfterAll comes after the message. Only Setup may call it.
+func (r *Run) ClientMustReceive(method string) *Expected {
+	return expect(r, transport.ServerToClient, method)
 }
 
-// startStep returns the step that starts the operation, with those of its burst; false if
-// another operation of the burst has it, or if it must wait.
-func (op *Operation) startStep() (step gate.Step, ok bool) {
-	if op.started || op.played || op.heldBy() != nil {
-		return step, false
-	}
-	if op.burst == nil {
-		return gate.Step{Kind: gate.Start, What: op.name, Do: op.begin}, true
-	}
-	var names []string
-	for _, other := range op.burst {
-		if other.heldBy() != nil {
-			return step, false
-		}
-		names = append(names, other.name)
-	}
-	return gate.Step{Kind: gate.Start, What: strings.Join(names, " + "), Do: func() {
-		for _, other := range op.burst {
-			other.start()
-		}
-	}}, op == op.burst[0]
-}
-
-// heldBy returns an operation that must return first, or nil.
-func (op *Operation) heldBy() *Operation {
-	for _, before := range op.after {
-		if !before.done {
-			return before
-		}
-	}
-	if op.last {
-		for _, other := range op.run.ops {
-			if !other.done && !other.last {
-				return other
-			}
-		}
-	}
-	return nil
-}
-
-// start releases the operation. The gate is locked.
-func (op *Operation) start() {
-	r := op.run
-	op.started = true
-	op.began = len(r.steps)
-	ctx := gate.WithOperation(r.ctx, op.name)
-	go func() {
-		err := errors.New("its goroutine was ended (runtime.Goexit)")
-		defer func() { op.finish(err) }()
-		defer r.mend("operation " + op.name)
-		if r.tracer != nil {
-			op.goroutine = stacks.Self().ID
-			r.moves.Tick()
-		}
-		err = op.do(ctx)
-	}()
-}
-
-// finish ends the operation; the first call counts.
-func (op *Operation) finish(err error) {
-	op.run.gate.Lock()
-	defer op.run.gate.Unlock()
-	if op.done {
-		return
-	}
-	op.done = true
-	op.err = err
-	op.run.returned++
-	op.run.gate.Poke()
+// ServerMustReceive adds a message that the server must read; see [Run.ClientMustReceive].
+func (r *Run) ServerMustReceive(method string) *Expected {
+	return expect(r, transport.ClientToServer, method)
 }
 
 // Go runs a goroutine of a peer, such as the loop of a server, which need not return before
@@ -401,6 +318,14 @@ func (r *Run) note(text string) {
 	if len(r.notes) < 3 {
 		r.notes = append(r.notes, text)
 	}
+}
+
+// shown are the steps without the periodic traffic at a hang's end.
+func (r *Run) shown() []gate.Step {
+	if stands(r.verdict) {
+		return r.steps[:r.still]
+	}
+	return r.steps
 }
 
 // asToken names the schedule of the run.
@@ -515,90 +440,3 @@ func (r *Run) strangers() []match.StepVerdict {
 // The context must come from [Run.Context] or from an operation. Under any other context
 // Point returns at once, and may stay in the code. It also returns when the context ends.
 func Point(ctx context.Context, name string) { gate.Point(ctx, name) }
-
-// periodic finds traffic that timers alone bring again and again: pings, a log message
-// every minute, a poll. Periodic traffic does not put off the horizon, or it would hide an
-// unanswered call.
-//
-// Traffic is periodic from the fourth period on, and the run still lasts to the horizon: a
-// server that sends log messages until the answer does not hang. Requests of an unreturned
-// user operation, and the responses, are never periodic.
-type periodic struct {
-	rests int
-	seen  map[periodicKey]periods
-}
-
-// periodicKey is a step's content without the occurrence number.
-type periodicKey struct {
-	class int
-	what  string
-}
-
-// periods counts the rests after which timers brought a kind of step, and has the last.
-type periods struct{ count, last int }
-
-// recurs reports whether a step is periodic traffic. A session may sign its traffic with the
-// returned operation that created the session.
-func (p *periodic) recurs(step gate.Step, ops map[string]*Operation) bool {
-	switch {
-	case step.Flight == nil:
-		return false
-	case step.Flight.Ping:
-		return true
-	case p.rests == 0:
-		return false
-	}
-	by := step.Flight.Op
-	if step.Flight.Answers != nil {
-		by = step.Flight.Answers.Request.Op
-	}
-	if op := ops[by]; by != "" && op != nil && !op.done { // a request of the operation, or a response to it
-		return false
-	}
-	if p.seen == nil {
-		p.seen = map[periodicKey]periods{}
-	}
-	key := periodicKey{step.Class(), withoutOccurrence(step.What)}
-	n := p.seen[key]
-	if n.last != p.rests {
-		n = periods{n.count + 1, p.rests}
-		p.seen[key] = n
-	}
-	return n.count > 3
-}
-
-// withoutOccurrence takes the occurrence numbers out of a content name.
-func withoutOccurrence(name string) string { return occurrence().ReplaceAllString(name, "#") }
-
-var occurrence = phrase.Regexp(`#[0-9]+`)
-
-// notePeriodic replaces the notes and choices of periodic traffic in a hung run by a note of
-// its kinds.
-func notePeriodic(run *Run) {
-	steps := run.steps[min(run.still, len(run.steps)):]
-	if len(steps) == 0 {
-		return
-	}
-	var names []string
-	for _, s := range steps {
-		name := "pings"
-		if s.Flight != nil && !s.Flight.Ping {
-			name = "«" + s.Dir.String() + " " + strings.TrimSuffix(withoutOccurrence(s.What), "#") + "»"
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	run.notes = slices.DeleteFunc(run.notes, func(note string) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			_, what, quoted := strings.Cut(name, " ")
-			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
-		})
-	})
-	if len(names) > 3 {
-		names = append(names[:3], "…")
-	}
-	run.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them in the plain order",
-		run.passed(), strings.Join(names, ", "), len(steps))}, run.notes...)
-	run.choices = slices.DeleteFunc(run.choices, func(choice schedule.Choice) bool { return choice.Step > run.still })
-}

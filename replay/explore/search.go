@@ -20,21 +20,21 @@ import (
 
 // search is one exploration.
 type search struct {
-	t       *testing.T
-	plan    *Plan
-	length  int // steps of the longest first run
-	notes   []string
-	seen    *schedule.Tally
-	begin   time.Time
-	done    int             // schedules
-	warned  map[string]bool // rules and cancellations with a note
-	looked  int             // runs repeated to see whether cancelled work goes on
-	answers comparison
-	parser  gate.Parser
-	skipped halves.Skipped
-	hidden  []string // by the plan's helpers
-	limits  limits
-	carryOn carryOn
+	t        *testing.T
+	plan     *Plan
+	length   int // steps of the longest first run
+	notes    []string
+	seen     *schedule.Tally
+	begin    time.Time
+	done     int             // schedules
+	warned   map[string]bool // rules and cancellations with a note
+	looked   int             // runs repeated to see whether cancelled work goes on
+	answers  comparison
+	parser   gate.Parser
+	skipped  halves.Skipped
+	hidden   []string // by the plan's helpers
+	limits   limits
+	fallback fallback
 	// leaks counts the runs that left goroutines behind and did not fail otherwise. The
 	// search goes on: a worse failure may come.
 	leaks struct {
@@ -81,7 +81,7 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 			}
 			report.Notes = append(report.Notes, note)
 		}
-		report.Notes = slices.Concat(report.Notes, s.carryOn.notes(report), s.skipped.Notes(), s.hidden)
+		report.Notes = slices.Concat(report.Notes, s.fallback.notes(report), s.skipped.Notes(), s.hidden)
 	}()
 	if plan.Setup == nil {
 		t.Fatal("explore plan: it has no Setup")
@@ -249,7 +249,7 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 func (s *search) newRun(capacity schedule.Capacity) *Run {
 	r := &Run{
 		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: capacity,
-		limit: s.plan.Steps, parser: &s.parser, steps: make([]gate.Step, 0, s.length), watches: s.carryOn.watches.Load(),
+		limit: s.plan.Steps, parser: &s.parser, steps: make([]gate.Step, 0, s.length), watches: s.fallback.watches.Load(),
 	}
 	r.trail.Touching = schedule.Touching{Capacity: capacity, Split: !s.plan.AckWithTake}
 	return r
@@ -260,7 +260,7 @@ func (s *search) run(capacity schedule.Capacity, number int) *Run {
 	return s.playAt(capacity, number, func() *Run {
 		r := s.newRun(capacity)
 		r.number = number
-		r.withoutTimers = s.carryOn.withoutTimers(capacity, number)
+		r.withoutTimers = s.fallback.withoutTimers(capacity, number)
 		r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
 		return r
 	})
@@ -286,7 +286,7 @@ func (s *search) play(begin func() *Run) *Run {
 	for {
 		switch at := r.timers.stoppedAt; {
 		case at != "":
-			s.carryOn.turnTimersOff(r)
+			s.fallback.turnTimersOff(r)
 			timed := begin
 			begin = func() *Run {
 				r := timed()
@@ -294,7 +294,7 @@ func (s *search) play(begin func() *Run) *Run {
 				r.timersStoppedAt = at
 				return r
 			}
-		case r.watches || !s.carryOn.retries(r):
+		case r.watches || !s.fallback.retries(r):
 			return r
 		}
 		r = begin()
@@ -304,9 +304,9 @@ func (s *search) play(begin func() *Run) *Run {
 
 // playAt makes the run with a number at a capacity, in real time if nothing else tells.
 func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Run) *Run {
-	if !s.carryOn.settles(capacity, number) {
+	if !s.fallback.settles(capacity, number) {
 		r := s.play(begin)
-		if !s.carryOn.retries(r) {
+		if !s.fallback.retries(r) {
 			return r
 		}
 	}
@@ -319,8 +319,8 @@ func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Ru
 // current returns a run as the runs before it demand: in real time if an earlier one at its
 // capacity was.
 func (s *search) current(run *Run) *Run {
-	settled := run.kind != schedule.Settle && s.carryOn.settles(run.capacity, run.number)
-	timersOff := len(run.timers.passages) > 0 && s.carryOn.withoutTimers(run.capacity, run.number)
+	settled := run.kind != schedule.Settle && s.fallback.settles(run.capacity, run.number)
+	timersOff := len(run.timers.passages) > 0 && s.fallback.withoutTimers(run.capacity, run.number)
 	if settled || timersOff {
 		return s.run(run.capacity, run.number)
 	}
@@ -350,7 +350,7 @@ func (s *search) follow(token schedule.Token) Report {
 	s.noteHidden(r)
 	report := s.report(r, 1)
 	if r.verdict != Diverged {
-		s.addSchedules(&report, r)
+		addSchedules(s, &report, r)
 	}
 	return report
 }
@@ -404,7 +404,7 @@ func (s *search) compareAnswers(run *Run) {
 		last := len(changes) - 1
 		run.verdict = Different
 		run.why = changes[last]
-		run.sequence, run.recording = run.draw(), run.record()
+		run.sequence, run.recording = drawingOf(run), recordingOf(run)
 		changes = changes[:last]
 	}
 	s.notes = append(s.notes, changes...)
@@ -413,7 +413,7 @@ func (s *search) compareAnswers(run *Run) {
 // remark counts the run and keeps the first notes.
 func (s *search) remark(run *Run) {
 	s.done++
-	s.carryOn.count(run)
+	s.fallback.count(run)
 	if passages := run.timers.passages; len(passages) > 0 {
 		s.seen.Timed++
 		if slices.ContainsFunc(passages, func(p *passage) bool { return p.fired }) {

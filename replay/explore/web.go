@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"net/http"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
@@ -31,23 +30,6 @@ type Pair struct {
 	client, server transport.Conn
 }
 
-// Pair returns a pair by its number, from 1. [Run.Client] and [Run.Server] are the ends of pair
-// 1. Only Setup may call Pair. In names and reports the client of pair 2 is "client 2".
-func (r *Run) Pair(number int) *Pair {
-	const most = 1000
-	if number < 1 || number > most {
-		panic(fmt.Sprintf("explore: pair %d: want 1 to %d", number, most))
-	}
-	for len(r.peers) < number {
-		r.addPair(r.gate.AddPair())
-	}
-	return r.peers[number-1]
-}
-
-func (r *Run) addPair(pair *gate.Pair) {
-	r.peers = append(r.peers, &Pair{run: r, pair: pair, client: pair.Ends[0], server: pair.Ends[1]})
-}
-
 // Client returns the client's end of the pair.
 func (p *Pair) Client() transport.Conn { return p.client }
 
@@ -62,9 +44,3 @@ func (p *Pair) HTTPClient() *http.Client {
 	}
 	return &http.Client{Transport: p.run.gate.HTTP.Web(p.pair)}
 }
-
-// HTTPClient returns the HTTP of the client of pair 1.
-func (r *Run) HTTPClient() *http.Client { return r.Pair(1).HTTPClient() }
-
-// Handle sets the handler of the server under test. Only Setup may call it.
-func (r *Run) Handle(handler http.Handler) { r.gate.HTTP.Handle(handler) }

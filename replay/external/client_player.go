@@ -54,7 +54,7 @@ func (p *clientPlayer) run() error {
 	since := time.Now()
 	for {
 		look, isMoved := p.process.settle(p.patience)
-		if p.pipes.door.starts != p.start {
+		if p.pipes.listener.starts != p.start {
 			p.begin()
 			isMoved = true
 		}
@@ -86,7 +86,7 @@ func (p *clientPlayer) run() error {
 
 // begin is the start of a server: the first is the one with the schedule.
 func (p *clientPlayer) begin() {
-	p.start = p.pipes.door.starts
+	p.start = p.pipes.listener.starts
 	if p.start > 1 {
 		p.schedule = nil
 	}
@@ -317,7 +317,7 @@ func (p *clientPlayer) stuck(look quiet.Look) error {
 	switch {
 	case p.start == 0:
 		return fmt.Errorf("the client has not started %s as its server: %s", serverMark, look)
-	case isOpen && p.pipes.door.isAwaited():
+	case isOpen && p.pipes.listener.isAwaited():
 		return fmt.Errorf("the client has started a second server beside the first; a client of one server can be explored")
 	case !isOpen && (!p.isClosed || len(p.open) == 0):
 		p.fail(Lingers, look, "its server has ended")

@@ -32,7 +32,7 @@
 //	client.go, client_player.go  a client under test, and one play of the server's half to it
 //	process_linux.go, process_other.go  the process, and when it is at rest
 //	pipes_linux.go                      the pipes to it
-//	door_linux.go where a client's starts of its server come in
+//	listener_linux.go                   a client's starts of its server
 //	serial.go     whether an order of the calls explains the answers to a burst
 //	explore.go    the search, and its confirmation in fresh processes
 //	report.go     what is said

@@ -11,8 +11,8 @@ import (
 
 // pipes are our ends of a process's standard input and output. Of a client they are those of its server.
 type pipes struct {
-	in, out int   // we write to in and read from out; -1: closed
-	door    *door // where a client's server comes from; nil: a server
+	in, out  int       // we write to in and read from out; -1: closed
+	listener *listener // where a client's server comes from; nil: a server
 
 	waiting []byte   // written, and the pipe had no room
 	rest    []byte   // the beginning of a line
@@ -126,7 +126,7 @@ func (p *pipes) read(process *process) (isMore bool) {
 	for {
 		line, rest, found := bytes.Cut(p.rest, []byte("\n"))
 		if !found {
-			return p.door.answer(process, p) || isMore
+			return p.listener.answer(process, p) || isMore
 		}
 		p.lines = append(p.lines, bytes.Clone(line))
 		p.rest = rest
@@ -140,7 +140,7 @@ func (p *pipes) isStill() bool { return true }
 func (p *pipes) close() {
 	closeEnd(&p.in)
 	closeEnd(&p.out)
-	p.door.close()
+	p.listener.close()
 }
 
 // count asks how many bytes wait: those that can be read from a descriptor (TIOCINQ), or those written to
@@ -166,6 +166,6 @@ func closeEnd(fd *int) {
 func (p *pipes) hangUp() {
 	closeEnd(&p.in)
 	closeEnd(&p.out)
-	closeEnd(&p.door.control)
+	closeEnd(&p.listener.control)
 	p.waiting = nil
 }

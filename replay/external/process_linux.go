@@ -72,11 +72,11 @@ func startServer(server Server, dir string) (*process, *pipes, error) {
 func startClient(client Client, dir string) (_ *process, _ *pipes, err error) {
 	ours := &pipes{in: -1, out: -1}
 	p := &process{ends: ours, exited: make(chan error, 1)}
-	if ours.door, err = openDoor(client.PassOn); err == nil {
+	if ours.listener, err = listen(client.PassOn); err == nil {
 		p.output, err = unnamedFile()
 	}
 	if err == nil {
-		marks := []string{folderMark, dir, serverMark, ours.door.script}
+		marks := []string{folderMark, dir, serverMark, ours.listener.script}
 		err = p.start(withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output)
 	}
 	if err != nil {

@@ -15,14 +15,14 @@ type process struct {
 }
 
 type pipes struct {
-	in    int
-	ended bool
-	door  *door
+	in       int
+	ended    bool
+	listener *listener
 }
 
-type door struct{ starts int }
+type listener struct{ starts int }
 
-func (d *door) isAwaited() bool { return false }
+func (l *listener) isAwaited() bool { return false }
 
 func startServer(Server, string) (*process, *pipes, error)         { return nil, nil, quiet.Supported() }
 func startClient(Client, string) (*process, *pipes, error)         { return nil, nil, quiet.Supported() }

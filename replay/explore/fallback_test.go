@@ -76,7 +76,7 @@ func TestMutexOverWrite(t *testing.T) {
 	for _, strategy := range []Strategy{nil, Exhaustive} {
 		r := Search(t, Plan{Strategy: strategy, Schedules: 60, Setup: func(r *Run) { locking(r) }})
 		if r.Verdict != Pass || r.Schedules != 60 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "in ") ||
-			!strings.Contains(r.Notes[0], " schedules a goroutine waited at explore.lockedConn.Write carryon_test.go:") {
+			!strings.Contains(r.Notes[0], " schedules a goroutine waited at explore.lockedConn.Write fallback_test.go:") {
 			t.Error(r.Text())
 		}
 	}
@@ -164,27 +164,27 @@ func TestAstray(t *testing.T) {
 
 // The first run at a capacity that needs real time decides for the later ones, in whatever order
 // runs are made.
-func TestCarryOn(t *testing.T) {
-	var c carryOn
+func TestFallback(t *testing.T) {
+	var f fallback
 	frozen := func(number int) *Run {
 		r := &Run{plan: &Plan{}, number: number, watches: true}
 		r.retry = true
 		return r
 	}
-	if !c.retries(&Run{plan: &Plan{}, outcome: outcome{retry: true}}) || !c.watches.Load() || c.settles(Capacity{}, 9) {
+	if !f.retries(&Run{plan: &Plan{}, outcome: outcome{retry: true}}) || !f.watches.Load() || f.settles(Capacity{}, 9) {
 		t.Error("after the first freeze the stacks are read, and time stays virtual")
 	}
-	c.retries(frozen(7))
-	c.retries(frozen(5))
-	c.retries(frozen(6))
-	if c.settles(Capacity{}, 4) || !c.settles(Capacity{}, 5) || !c.settles(Capacity{}, 8) || c.settles(Capacity{C2S: 1}, 8) {
+	f.retries(frozen(7))
+	f.retries(frozen(5))
+	f.retries(frozen(6))
+	if f.settles(Capacity{}, 4) || !f.settles(Capacity{}, 5) || !f.settles(Capacity{}, 8) || f.settles(Capacity{C2S: 1}, 8) {
 		t.Error("real time begins elsewhere than at run 5")
 	}
-	if c.retries(&Run{plan: &Plan{}}) {
+	if f.retries(&Run{plan: &Plan{}}) {
 		t.Error("a run that did not freeze is made again")
 	}
-	c.count(&Run{plan: &Plan{}, kind: schedule.Settle})
-	if notes := c.notes(Report{}); len(notes) != 1 || !strings.Contains(notes[0], "so 1 schedule at 0 ran in real time (engine b)") {
+	f.count(&Run{plan: &Plan{}, kind: schedule.Settle})
+	if notes := f.notes(Report{}); len(notes) != 1 || !strings.Contains(notes[0], "so 1 schedule at 0 ran in real time (engine b)") {
 		t.Errorf("notes %q", notes)
 	}
 }

@@ -9,36 +9,36 @@ import (
 	"github.com/mcprec/mcprec/replay/external/quiet"
 )
 
-// door is where a client's starts of its server come in. What the client starts is a [PassOn], which hands
+// listener takes a client's starts of its server. What the client starts is a [PassOn], which hands
 // its standard input and output over and waits for its end. They come one after the other: a second one
 // that is started beside the first waits.
-type door struct {
-	listener int
-	script   string // its path; it starts a PassOn
-	control  int    // to the PassOn; when it is closed, the PassOn ends; -1: there is none
-	began    bool   // its descriptors have come
-	starts   int
+type listener struct {
+	socket  int
+	script  string // its path; it starts a PassOn
+	control int    // to the PassOn; when it is closed, the PassOn ends; -1: there is none
+	began   bool   // its descriptors have come
+	starts  int
 }
 
-// openDoor opens a door. passOn is a command that calls PassOn with the name that it gets as its last
+// listen makes a listener. passOn is a command that calls PassOn with the name that it gets as its last
 // argument.
-func openDoor(passOn []string) (_ *door, err error) {
-	d := &door{control: -1}
-	if d.listener, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0); err != nil {
+func listen(passOn []string) (_ *listener, err error) {
+	l := &listener{control: -1}
+	if l.socket, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			d.close()
+			l.close()
 		}
 	}()
-	if err := syscall.Bind(d.listener, &syscall.SockaddrUnix{}); err != nil { // the kernel finds a name
+	if err := syscall.Bind(l.socket, &syscall.SockaddrUnix{}); err != nil { // the kernel finds a name
 		return nil, err
 	}
-	if err := syscall.Listen(d.listener, 8); err != nil {
+	if err := syscall.Listen(l.socket, 8); err != nil {
 		return nil, err
 	}
-	address, err := syscall.Getsockname(d.listener)
+	address, err := syscall.Getsockname(l.socket)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func openDoor(passOn []string) (_ *door, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.script = file.Name()
+	l.script = file.Name()
 	_, err = fmt.Fprintf(file, "#!/bin/sh\nexec %s\n", strings.Join(words, " "))
 	if err == nil {
 		err = file.Chmod(0o700)
@@ -64,35 +64,35 @@ func openDoor(passOn []string) (_ *door, err error) {
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
-	return d, err
+	return l, err
 }
 
 // answer takes the descriptors of a server that the client has started, or notes that the client has ended
 // it. It reports whether there was something.
-func (d *door) answer(process *process, p *pipes) (isMore bool) {
-	if d == nil {
+func (l *listener) answer(process *process, p *pipes) (isMore bool) {
+	if l == nil {
 		return false
 	}
-	if d.control < 0 {
-		if d.control, _, _ = syscall.Accept4(d.listener, syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK); d.control < 0 {
+	if l.control < 0 {
+		if l.control, _, _ = syscall.Accept4(l.socket, syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK); l.control < 0 {
 			return false
 		}
-		other, err := syscall.GetsockoptUcred(d.control, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-		if err != nil || int(other.Uid) != os.Getuid() { // any user of the machine may knock
-			closeEnd(&d.control)
+		other, err := syscall.GetsockoptUcred(l.control, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+		if err != nil || int(other.Uid) != os.Getuid() { // any user of the machine may connect
+			closeEnd(&l.control)
 			return false
 		}
-		d.began = false
+		l.began = false
 	}
 	var page [1]byte
 	rights := make([]byte, syscall.CmsgSpace(2*4))
-	size, rightsSize, _, _, err := syscall.Recvmsg(d.control, page[:], rights, syscall.MSG_CMSG_CLOEXEC)
+	size, rightsSize, _, _, err := syscall.Recvmsg(l.control, page[:], rights, syscall.MSG_CMSG_CLOEXEC)
 	switch {
 	case err != nil:
 		return false // nothing has come
 	case size == 0: // it was killed
 		p.hangUp()
-		return d.began
+		return l.began
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:rightsSize])
 	if err != nil || len(messages) == 0 {
@@ -106,34 +106,34 @@ func (d *door) answer(process *process, p *pipes) (isMore bool) {
 	for _, end := range ends {
 		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
 	}
-	process.watcher.Own(quiet.Name(p.in), quiet.Name(p.out), quiet.Name(d.control))
+	process.watcher.Own(quiet.Name(p.in), quiet.Name(p.out), quiet.Name(l.control))
 	p.rest, p.lines, p.waiting = nil, nil, nil
 	p.ended, process.unread = false, false
-	d.began = true
-	d.starts++
+	l.began = true
+	l.starts++
 	return true
 }
 
 // isAwaited reports whether the client has started a server beside the one it has.
-func (d *door) isAwaited() bool {
-	if d.control < 0 {
+func (l *listener) isAwaited() bool {
+	if l.control < 0 {
 		return false
 	}
-	other, _, _ := syscall.Accept4(d.listener, syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
+	other, _, _ := syscall.Accept4(l.socket, syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
 	isThere := other >= 0
 	closeEnd(&other)
 	return isThere
 }
 
-// close closes the door, and what came through it ends.
-func (d *door) close() {
-	if d == nil {
+// close closes the listener, and ends what it has taken.
+func (l *listener) close() {
+	if l == nil {
 		return
 	}
-	closeEnd(&d.control)
-	closeEnd(&d.listener)
-	if d.script != "" {
-		_ = os.Remove(d.script)
+	closeEnd(&l.control)
+	closeEnd(&l.socket)
+	if l.script != "" {
+		_ = os.Remove(l.script)
 	}
 }
 

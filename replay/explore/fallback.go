@@ -10,7 +10,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
-// carryOn is how a search goes on after a mutex of the peers has frozen a bubble: synctest does
+// fallback is how a search goes on after a mutex of the peers has frozen a bubble: synctest does
 // not see the wait for a mutex as a wait, so the run is given up where it stands.
 //
 // First the stacks tell when a bubble is at rest, for the rest of the search: steps, virtual
@@ -20,7 +20,7 @@ import (
 //
 // Which engine makes a run depends on its number and on the runs before, not on the workers.
 // Several workers use the methods at once.
-type carryOn struct {
+type fallback struct {
 	watches atomic.Bool // the stacks tell when a bubble is at rest
 
 	mu   sync.Mutex
@@ -38,98 +38,98 @@ type carryOn struct {
 }
 
 // settles reports whether a run is to be made in real time.
-func (c *carryOn) settles(capacity schedule.Capacity, number int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	from, ok := c.from[capacity]
+func (f *fallback) settles(capacity schedule.Capacity, number int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from, ok := f.from[capacity]
 	return ok && number >= from
 }
 
 // retries reports whether a run that froze is to be made again, and notes in which way: with the stacks to
 // tell when it is at rest, or else in real time.
-func (c *carryOn) retries(run *Run) bool {
+func (f *fallback) retries(run *Run) bool {
 	switch {
 	case !run.retry:
 		return false
 	case !run.watches:
-		c.watches.Store(true)
+		f.watches.Store(true)
 		return true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if from, ok := c.from[run.capacity]; ok && from <= run.number {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if from, ok := f.from[run.capacity]; ok && from <= run.number {
 		return true
 	}
-	if c.from == nil {
-		c.from, c.why = map[schedule.Capacity]int{}, map[schedule.Capacity]string{}
+	if f.from == nil {
+		f.from, f.why = map[schedule.Capacity]int{}, map[schedule.Capacity]string{}
 	}
-	c.from[run.capacity], c.why[run.capacity] = run.number, run.held
+	f.from[run.capacity], f.why[run.capacity] = run.number, run.held
 	return true
 }
 
 // withoutTimers reports whether a run is to be made without Time steps: one stopped at a mutex
 // before.
-func (c *carryOn) withoutTimers(capacity schedule.Capacity, number int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	from, ok := c.timersOff[capacity]
+func (f *fallback) withoutTimers(capacity schedule.Capacity, number int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from, ok := f.timersOff[capacity]
 	return ok && number >= from
 }
 
 // turnTimersOff leaves out Time steps from this run on, at its capacity. A timer woke a goroutine
 // that waits for a mutex, and the holder waits for a step: virtual time stops there.
-func (c *carryOn) turnTimersOff(run *Run) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.timersOff == nil {
-		c.timersOff = map[schedule.Capacity]int{}
+func (f *fallback) turnTimersOff(run *Run) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.timersOff == nil {
+		f.timersOff = map[schedule.Capacity]int{}
 	}
-	if from, ok := c.timersOff[run.capacity]; !ok || run.number < from {
-		c.timersOff[run.capacity] = run.number
+	if from, ok := f.timersOff[run.capacity]; !ok || run.number < from {
+		f.timersOff[run.capacity] = run.number
 	}
 }
 
 // count adds a run that was taken.
-func (c *carryOn) count(run *Run) {
+func (f *fallback) count(run *Run) {
 	if run.locked != "" {
-		c.locked++
-		if c.locked == 1 {
-			c.at = run.locked
+		f.locked++
+		if f.locked == 1 {
+			f.at = run.locked
 		}
 	}
-	if run.timersStoppedAt != "" && c.stopped == nil {
-		c.stopped = run
+	if run.timersStoppedAt != "" && f.stopped == nil {
+		f.stopped = run
 	}
 	if run.kind != schedule.Settle || run.plan.Engine == schedule.Settle {
 		return
 	}
-	if c.settled == nil {
-		c.settled = map[schedule.Capacity]int{}
+	if f.settled == nil {
+		f.settled = map[schedule.Capacity]int{}
 	}
-	if c.settled[run.capacity] == 0 {
-		c.order = append(c.order, run.capacity)
+	if f.settled[run.capacity] == 0 {
+		f.order = append(f.order, run.capacity)
 	}
-	c.settled[run.capacity]++
+	f.settled[run.capacity]++
 }
 
 // notes tell the reader of a report.
-func (c *carryOn) notes(report Report) (list []string) {
-	if c.locked > 0 && report.Category != Lock && report.Verdict != Undecided {
+func (f *fallback) notes(report Report) (list []string) {
+	if f.locked > 0 && report.Category != Lock && report.Verdict != Undecided {
 		list = append(list, fmt.Sprintf("in %s a goroutine waited at %s for a mutex whose holder waited too, as in a Write: "+
 			"synctest does not see such a wait, so the stacks told when the run was at rest, which takes longer",
-			phrase.Plural(c.locked, "schedule"), c.at))
+			phrase.Plural(f.locked, "schedule"), f.at))
 	}
-	if c.stopped != nil {
+	if f.stopped != nil {
 		list = append(list, fmt.Sprintf("a timer that fired while frames waited woke a goroutine that waits for a mutex at %s: that stops virtual time, "+
-			"and no time passes while frames wait at %v in the later schedules", c.stopped.timersStoppedAt, c.stopped.capacity))
+			"and no time passes while frames wait at %v in the later schedules", f.stopped.timersStoppedAt, f.stopped.capacity))
 	}
-	if len(c.order) == 0 {
+	if len(f.order) == 0 {
 		return list
 	}
 	var where []string
-	for _, capacity := range c.order {
-		where = append(where, fmt.Sprintf("%s at %s", phrase.Plural(c.settled[capacity], "schedule"), capacity.Short()))
+	for _, capacity := range f.order {
+		where = append(where, fmt.Sprintf("%s at %s", phrase.Plural(f.settled[capacity], "schedule"), capacity.Short()))
 	}
 	return append(list, fmt.Sprintf("a mutex froze virtual time, so %s ran in real time (engine %s), where a hang is seen, not proved: %s",
-		strings.Join(where, ", "), schedule.Settle, c.why[c.order[0]]))
+		strings.Join(where, ", "), schedule.Settle, f.why[f.order[0]]))
 }

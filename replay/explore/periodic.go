@@ -1,0 +1,98 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
+	"github.com/mcprec/mcprec/replay/phrase"
+)
+
+// periodic finds traffic that timers alone bring again and again: pings, a log message
+// every minute, a poll. Periodic traffic does not put off the horizon, or it would hide an
+// unanswered call.
+//
+// Traffic is periodic from the fourth period on, and the run still lasts to the horizon: a
+// server that sends log messages until the answer does not hang. Requests of an unreturned
+// user operation, and the responses, are never periodic.
+type periodic struct {
+	rests int
+	seen  map[periodicKey]periods
+}
+
+// periodicKey is a step's content without the occurrence number.
+type periodicKey struct {
+	class int
+	what  string
+}
+
+// periods counts the rests after which timers brought a kind of step, and has the last.
+type periods struct{ count, last int }
+
+// recurs reports whether a step is periodic traffic. A session may sign its traffic with the
+// returned operation that created the session.
+func (p *periodic) recurs(step gate.Step, ops map[string]*Operation) bool {
+	switch {
+	case step.Flight == nil:
+		return false
+	case step.Flight.Ping:
+		return true
+	case p.rests == 0:
+		return false
+	}
+	by := step.Flight.Op
+	if step.Flight.Answers != nil {
+		by = step.Flight.Answers.Request.Op
+	}
+	if op := ops[by]; by != "" && op != nil && !op.done { // a request of the operation, or a response to it
+		return false
+	}
+	if p.seen == nil {
+		p.seen = map[periodicKey]periods{}
+	}
+	key := periodicKey{step.Class(), withoutOccurrence(step.What)}
+	n := p.seen[key]
+	if n.last != p.rests {
+		n = periods{n.count + 1, p.rests}
+		p.seen[key] = n
+	}
+	return n.count > 3
+}
+
+// withoutOccurrence takes the occurrence numbers out of a content name.
+func withoutOccurrence(name string) string { return occurrence().ReplaceAllString(name, "#") }
+
+var occurrence = phrase.Regexp(`#[0-9]+`)
+
+// notePeriodic replaces the notes and choices of periodic traffic in a hung run by a note of
+// its kinds.
+func notePeriodic(run *Run) {
+	steps := run.steps[min(run.still, len(run.steps)):]
+	if len(steps) == 0 {
+		return
+	}
+	var names []string
+	for _, s := range steps {
+		name := "pings"
+		if s.Flight != nil && !s.Flight.Ping {
+			name = "«" + s.Dir.String() + " " + strings.TrimSuffix(withoutOccurrence(s.What), "#") + "»"
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	run.notes = slices.DeleteFunc(run.notes, func(note string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, what, quoted := strings.Cut(name, " ")
+			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
+		})
+	})
+	if len(names) > 3 {
+		names = append(names[:3], "…")
+	}
+	run.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them in the plain order",
+		run.passed(), strings.Join(names, ", "), len(steps))}, run.notes...)
+	run.choices = slices.DeleteFunc(run.choices, func(choice schedule.Choice) bool { return choice.Step > run.still })
+}
