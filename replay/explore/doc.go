@@ -111,6 +111,7 @@
 //	reduce                         smaller schedules and sessions that fail alike
 //	nearest                        the steps of a failing schedule, and of the nearest passing one
 //	report, record                 what the reader gets; a run as a recording and as a drawing
+//	crash                          the token in the trace of a panic that ends the process
 //	budget_unix, budget_other      the processor time that is used
 //
 // # What it refuses
@@ -121,6 +122,7 @@
 // goroutines of a peer that write identical frames in the same step look alike: a token of
 // such a run may diverge, and says so. The first signal.Notify of a process must come before
 // a bubble. A panic is a verdict in operations and in goroutines of [Run.Go]; elsewhere it
-// ends the process. Goroutines that a closed gate and a cancelled context do not end stay in
+// ends the process, with the token of the running schedule in the first line of the trace (from Go
+// 1.26 on). Goroutines that a closed gate and a cancelled context do not end stay in
 // the process; the search goes on, up to 200 such runs.
 package explore

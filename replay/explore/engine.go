@@ -2,7 +2,6 @@ package explore
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"runtime"
 	"runtime/pprof"
@@ -67,6 +66,7 @@ const (
 // that no step is enabled and shuts the run down. Goroutines that do not end then leave the
 // bubble to synctest, which panics. The check is free, and counts only this bubble.
 func (b *bubble) live(t *testing.T, do func()) {
+	b.run.crash.label()
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -311,7 +311,7 @@ func (s *settled) live(_ *testing.T, do func()) {
 		s.known[g.ID] = i == 0 // the caller comes first
 	}
 	s.label = fmt.Sprint(labels.Add(1))
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, s.label)))
+	s.run.crash.label(labelKey, s.label)
 	do()
 }
 

@@ -29,6 +29,7 @@ type exited struct{}
 // up. Several runs may play at once.
 func (r *Run) play(t *testing.T) {
 	ended := make(chan any, 1)
+	r.crash = newCrashToken(r)
 	r.engine = &bubble{run: r}
 	if r.kind == schedule.Settle {
 		r.engine = &settled{run: r, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
@@ -243,7 +244,9 @@ func (r *Run) advance(enabled []gate.Step) bool {
 			return false
 		}
 		if i > 0 { // eager would choose the first
-			r.choices = append(r.choices, schedule.Choice{Step: at, Hash: uint32(enabled[i].Hash())})
+			choice := schedule.Choice{Step: at, Hash: uint32(enabled[i].Hash())}
+			r.choices = append(r.choices, choice)
+			r.crash.add(choice)
 		}
 		r.trail.Step(enabled, i)
 		r.release(enabled[i])

@@ -28,7 +28,8 @@ const (
 	Stall = "stall"
 	// CheckFailed: the plan's check, or an operation, returned an error.
 	CheckFailed = "check failed"
-	// Panic: an operation, Setup, Check or a goroutine of [Run.Go] panicked.
+	// Panic: an operation, Setup, Check or a goroutine of [Run.Go] panicked. A panic of another
+	// goroutine ends the process: the trace begins with the token of the schedule.
 	Panic = "panic"
 	// DataRace: the race detector reported a data race while the schedule ran in its bubble.
 	// The schedule is not shrunk, nor its token followed: the detector reports each race once a

@@ -65,6 +65,7 @@ type Run struct {
 	steps     []gate.Step // released, in order
 	choices   []schedule.Choice
 	trail     schedule.Trail
+	crash     *crashToken
 	unlearned bool // the reach of the last step is not known yet
 	lessons   schedule.Lessons
 	periodic  periodic

@@ -87,6 +87,7 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 		t.Fatal("explore plan: it has no Setup")
 	}
 	defer raiseGC()()
+	defer showLabels()()
 	if plan.Token == "" {
 		return s.explore()
 	}

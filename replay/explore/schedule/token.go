@@ -51,7 +51,8 @@ const (
 
 const (
 	tokenVersion = "mcprec1"
-	tokenEager   = "eager"
+	// TokenEager stands for no choice.
+	TokenEager = "eager"
 )
 
 // String returns the token's text.
@@ -64,7 +65,7 @@ func (t Token) String() string {
 		choices = append(choices, fmt.Sprintf("%d+%08x", c.Step, c.Hash))
 	}
 	return fmt.Sprintf("%s.%s-%s.%s.%s.%s", tokenVersion, roomText(t.Capacity.C2S, "u"), roomText(t.Capacity.S2C, "u"),
-		t.Level, cmp.Or(t.Engine, Bubble), cmp.Or(strings.Join(choices, "-"), tokenEager))
+		t.Level, cmp.Or(t.Engine, Bubble), cmp.Or(strings.Join(choices, "-"), TokenEager))
 }
 
 // Deviations counts the choices that eager would not make.
@@ -117,7 +118,7 @@ func ParseToken(s string) (token Token, err error) {
 	default:
 		return token, fmt.Errorf("engine %q: this version knows %s and %s", gate.Shorten(parts[3]), Bubble, Settle)
 	}
-	if parts[4] != tokenEager {
+	if parts[4] != TokenEager {
 		err = token.parseChoices(parts[4])
 	}
 	return token, err

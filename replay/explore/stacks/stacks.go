@@ -74,9 +74,13 @@ func Parse(text string) Goroutine {
 	head, frames, _ := strings.Cut(text, "\n")
 	id, bracket, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " [")
 	g.ID, _ = strconv.Atoi(id)
-	bracket = strings.TrimSuffix(bracket, "]:")
+	bracket, _, _ = strings.Cut(strings.TrimSuffix(bracket, "]:"), " labels:{")
 	if i := strings.Index(bracket, "synctest bubble "); i >= 0 {
-		g.Bubble, _, _ = strings.Cut(bracket[i:], ",")
+		end := len("synctest bubble ")
+		for end < len(bracket[i:]) && bracket[i+end] >= '0' && bracket[i+end] <= '9' { // the text may be cut short in the labels
+			end++
+		}
+		g.Bubble = bracket[i : i+end]
 	}
 	g.State, _, _ = strings.Cut(bracket, ",")
 	g.State = strings.TrimSuffix(g.State, " (scan)")

@@ -22,6 +22,9 @@ func TestSyscallWait(t *testing.T) {
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Goroutine{
 		"goroutine 7 [select (durable), 2 minutes, synctest bubble 12]:\nmain.f(0x1)\n\t/a.go:1\ncreated by main.g in goroutine 6\n\t/a.go:2 +0x1": {ID: 7, Parent: 6, State: "select", Durable: true, Bubble: "synctest bubble 12"},
+		"goroutine 9 [select labels:{\"a\": \"b, c]:\"}]:\nmain.f()\n\t/a.go:1":                                                                    {ID: 9, State: "select"},
+		"goroutine 9 [running, synctest bubble 5 labels:{\"a\": \"b\"}]:\nmain.f()\n\t/a.go:1":                                                     {ID: 9, State: "running", Bubble: "synctest bubble 5"},
+		"goroutine 9 [running, synctest bubble 5 lab":                                                                                              {ID: 9, State: "running", Bubble: "synctest bubble 5"},
 		"goroutine 8 [chan receive (nil chan) (durable), synctest bubble 1]:\nmain.f()\n\t/a.go:1":                                                 {ID: 8, State: "chan receive (nil chan)", Durable: true, Bubble: "synctest bubble 1"},
 		"goroutine 9 [sync.Mutex.Lock, locked to thread]:\nmain.f()\n\t/a.go:1\ncreated by time.goFunc\n\t/t.go:2":                                 {ID: 9, State: "sync.Mutex.Lock"},
 		"goroutine 1 [running]:": {ID: 1, State: "running"},
