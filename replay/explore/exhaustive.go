@@ -3,6 +3,7 @@ package explore
 import (
 	"slices"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 )
 
@@ -10,7 +11,7 @@ import (
 // steps that commute it visits one, see [schedule.Walk]. At the end no order at the level and
 // capacity fails, and the report says so: a proof for deterministic peers that share only the
 // gate. Exhaustive notices unexpected steps, and an end that uses the gate though no step woke
-// the end; it cannot see peers that share data in silence. The runs are made in sequence: Seed
+// the end, and makes some runs again at the end; it cannot see peers that share data in silence. The runs are made in sequence: Seed
 // and Workers have no effect.
 var Exhaustive schedule.Strategy = exhaustive{}
 
@@ -29,7 +30,19 @@ type visit struct {
 	walk  schedule.Walk
 	seen  *schedule.Tally
 	tried Tried
+	kept  []kept
 }
+
+// kept is a run of a walk, to be repeated at its end.
+type kept struct {
+	token schedule.Token
+	trace uint64
+}
+
+// repeats is how many runs are made again at the end of a walk. A walk compares a run with an
+// earlier one only as far as both take the same steps: what a peer does otherwise later, it does not
+// see.
+const repeats = 8
 
 // exhaust makes a run at each capacity in turn, until a run fails, a budget is spent or all
 // orders are visited.
@@ -93,10 +106,40 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 			}
 		}
 	}
+	for _, v := range visits {
+		if failed := s.repeat(v); failed != nil {
+			return failed, done, ""
+		}
+	}
 	if slices.ContainsFunc(visits, func(visit *visit) bool { return !visit.tried.All }) {
 		return nil, done, EndLost
 	}
 	return nil, done, EndVisited
+}
+
+// repeat makes kept runs of a walk again. The orders are not all if one of them goes another way; a run
+// that fails now is returned.
+func (s *search) repeat(visit *visit) (failed *Run) {
+	for i := 0; visit.tried.All && i < min(repeats, repeats*len(visit.kept)) && s.limits.ended() == ""; i++ {
+		again := visit.kept[i%len(visit.kept)]
+		r := s.rerun(again.token, false)
+		visit.tried.All = traceOf(r) == again.trace
+		if r.verdict != Pass && r.verdict != Diverged && !leaksAlone(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// traceOf is a number of the steps of a run and of its end: equal for runs that went the same way.
+func traceOf(run *Run) (trace uint64) {
+	for _, step := range run.steps {
+		trace = gate.Scramble(trace ^ step.Hash())
+	}
+	if run.verdict == Pass {
+		trace++
+	}
+	return trace
 }
 
 // advance makes the next run of a walk, or returns nil at its end.
@@ -120,6 +163,9 @@ func (s *search) advance(visit *visit) *Run {
 		return s.advance(visit)
 	}
 	visit.tried.Schedules++
+	if n := visit.tried.Schedules; n&(n-1) == 0 && !r.cut { // the first, the second, the fourth, and so on
+		visit.kept = append(visit.kept, kept{r.asToken(), traceOf(r)})
+	}
 	passes := r.verdict == Pass || leaksAlone(r)
 	if !passes {
 		visit.tried.Verdict = r.verdict

@@ -212,6 +212,34 @@ func TestNotTheSameAgain(t *testing.T) {
 	}
 }
 
+// Nor does a walk whose peers do something else after the last choice, even if there is a single order.
+func TestNotTheSameAtTheEnd(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		runs := 0
+		r := Search(t, Plan{Strategy: Exhaustive, Capacities: fixed(0, 0), AckWithTake: true, Setup: func(r *Run) {
+			runs++
+			run := runs
+			client, _ := pair(r)
+			r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "a") })
+			r.Op("last", func(ctx context.Context) error {
+				if run <= 2 {
+					return nil
+				}
+				if fails {
+					return errors.New("not the first times")
+				}
+				return client.tool(ctx, "b")
+			}).AfterAll()
+		}})
+		if !fails && (r.Verdict != Pass || r.Ended != EndLost || r.Tried[0].All) || fails && r.Verdict != CheckFailed {
+			t.Errorf("after %d runs: %s", runs, r.Text())
+		}
+		if r.Schedules != 2 { // the first teaches the walk which ends an operation touches
+			t.Errorf("%d schedules, want 2: a third would have shown it\n%s", r.Schedules, r.Text())
+		}
+	}
+}
+
 // The other capacities of a failure are visited, too.
 func TestExhaustiveFailure(t *testing.T) {
 	r := Search(t, Plan{Strategy: Exhaustive, Setup: eagerWriter(2), Schedules: 100})
