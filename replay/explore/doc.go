@@ -107,6 +107,7 @@
 //	engine, freeze, fallback       what keeps a run still; standstills that stacks show
 //	holder                         which goroutines may hold a mutex
 //	expected                       messages that an end must receive
+//	open                           what operations waited for when one failed
 //	answers                        answers that change with the order
 //	reduce                         smaller schedules and sessions that fail alike
 //	nearest                        the steps of a failing schedule, and of the nearest passing one

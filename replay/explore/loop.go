@@ -131,6 +131,9 @@ func (r *Run) session() {
 	judgeRace(r)
 	r.broken = breaches(r)
 	r.unheeded = append(hang.Unheeded(r.gate, r.live), r.tracer.Cancelled()...)
+	if r.verdict == CheckFailed && len(r.waits) == 0 && r.open != nil {
+		r.waits, r.waitsAt = r.open.waits, r.open.when
+	}
 	if r.verdict != Pass {
 		r.gate.Admit()
 		r.stood, r.sequence, r.recording = r.unfinished(), drawingOf(r), recordingOf(r)
@@ -183,6 +186,7 @@ func (r *Run) loop() {
 			r.lessons.Learn(last, r.gate.Used, r.trail.Touching)
 			r.unlearned = false
 		}
+		keepOpen(r, nil, r.ops)
 		enabled = r.enabled(enabled[:0])
 		if passing != nil {
 			passing.end(r)
@@ -223,6 +227,10 @@ func (r *Run) advance(enabled []gate.Step) bool {
 		return false
 	case r.failure != nil:
 		r.verdict, r.why, r.err = CheckFailed, r.failure.Error(), r.failure
+		if open := openNow(r); open != nil {
+			r.open = open
+			r.open.when = fmt.Sprintf("when the check failed, after step %d", len(r.steps))
+		}
 		return false
 	case len(enabled) > 0 && len(r.steps) == r.limit:
 		r.verdict = Undecided
@@ -321,6 +329,7 @@ func (r *Run) rest() bool {
 	r.gate.Lock()
 	r.periodic.rests++
 	before := r.unreturned()
+	open := openNow(r)
 	if r.moved {
 		r.since = time.Now()
 		r.still = len(r.steps)
@@ -331,6 +340,7 @@ func (r *Run) rest() bool {
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	r.woken = r.woken || came
+	keepOpen(r, open, before)
 	var ended []string
 	for _, op := range before {
 		if op.done {
@@ -349,11 +359,16 @@ func (r *Run) rest() bool {
 
 // pass lets time pass to the next timer that makes a peer use the gate, though steps are enabled.
 func (r *Run) pass(p *passage) {
+	r.gate.Lock()
+	before := r.unreturned()
+	open := openNow(r)
+	r.gate.Unlock()
 	begin := time.Now()
 	r.timers.passing = true
 	came := r.engine.rest(begin.Add(longestPassage))
 	r.gate.Lock()
 	defer r.gate.Unlock()
+	keepOpen(r, open, before)
 	r.timers.passing = false
 	p.passed = time.Since(begin)
 	p.fired = came
@@ -412,6 +427,17 @@ func (r *Run) stand() {
 // diagnose explains why the run stands still, and keeps the fingerprint, the waits and the
 // chain.
 func (r *Run) diagnose() hang.Diagnosis {
+	d := hang.Diagnose(r.scene())
+	r.seen = d.Seen
+	r.shape = d.Shape
+	r.about = d.About
+	r.waits = d.Waits
+	r.chain = d.Chain
+	return d
+}
+
+// scene is the run as it stands, for a diagnosis. The gate is locked.
+func (r *Run) scene() hang.Scene {
 	s := hang.Scene{
 		Gate: r.gate, Tracer: r.tracer, Live: r.live, Breaches: breaches(r), Waits: r.waits, Steps: len(r.steps), Still: r.still,
 	}
@@ -426,13 +452,7 @@ func (r *Run) diagnose() hang.Diagnosis {
 		}
 		s.Operations = append(s.Operations, facts)
 	}
-	d := hang.Diagnose(s)
-	r.seen = d.Seen
-	r.shape = d.Shape
-	r.about = d.About
-	r.waits = d.Waits
-	r.chain = d.Chain
-	return d
+	return s
 }
 
 // leaked judges a run that could not be emptied.

@@ -136,6 +136,8 @@ type Report struct {
 	Unfinished []string `json:"unfinished"`
 	// Waits are the waits of the parts, and the places of the frames.
 	Waits []hang.Wait `json:"waits"`
+	// WaitsAt says, of a failed check, when Waits were seen; they may have ended since.
+	WaitsAt string `json:"waits_at,omitempty"`
 	// Broken are the rules of the protocol that live peers broke in the failing schedule.
 	Broken []gate.Breach `json:"broken"`
 	// Chain is the chain of waits; the last line says whether the chain goes round.
@@ -361,7 +363,11 @@ func writeList(b *strings.Builder, title string, items []string, most int) {
 
 // waitText writes the waits as a table.
 func (r Report) waitText(b *strings.Builder) {
-	if len(r.Waits) > 0 {
+	switch {
+	case len(r.Waits) == 0:
+	case r.WaitsAt != "":
+		fmt.Fprintf(b, "\n  what was open %s:\n", r.WaitsAt)
+	default:
 		b.WriteByte('\n')
 	}
 	width := 0

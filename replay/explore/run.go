@@ -76,9 +76,10 @@ type Run struct {
 	since     time.Time // the engine's time at that rest
 	woken     bool      // a timer fired, and no step but periodic traffic since
 	notes     []string
-	repeats   bool    // it is made to prove the freeze of another run
-	keeps     bool    // the steps are kept after a pass, too
-	frozen    *freeze // of a run that repeats
+	repeats   bool       // it is made to prove the freeze of another run
+	keeps     bool       // the steps are kept after a pass, too
+	frozen    *freeze    // of a run that repeats
+	open      *openWaits // when the first operation failed; or nil
 
 	outcome
 }
@@ -105,6 +106,7 @@ type outcome struct {
 	stacks    []string
 	stood     []*Operation // unreturned operations
 	waits     []hang.Wait
+	waitsAt   string // of a failed check: when they were seen
 	chain     []string
 	broken    []gate.Breach // rules, by live ends
 	unheeded  []string      // cancellations that a live end read, and went on

@@ -206,7 +206,7 @@ func (s *search) report(run *Run, schedules int) Report {
 	report := Report{
 		Verdict: run.verdict, Category: run.category, Explanation: run.why,
 		Level: run.level, Engine: run.kind, Capacity: run.capacity, Schedules: schedules, Steps: len(run.steps),
-		Waits: run.waits, Sequence: run.sequence, Stacks: run.stacks,
+		Waits: run.waits, WaitsAt: run.waitsAt, Sequence: run.sequence, Stacks: run.stacks,
 		Token: run.asToken().String(), Events: run.recording,
 		Coverage: s.seen.Coverage(), Leaked: run.stuck, Busy: run.busy, Notes: slices.Concat(run.notes, run.unheeded), Err: run.err,
 	}
