@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
@@ -58,6 +59,7 @@ func newExplore() *cobra.Command {
   mcprec explore --client rigid --server rigid --capacity 0 --capacity c2s=1 fixtures/crossing.jsonl
   mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.L0.a.eager
   mcprec explore SESSION -- node dist/index.js
+  mcprec explore SESSION --target http://localhost:%PORT/mcp -- node http.js --port %PORT
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
@@ -71,7 +73,7 @@ func newExplore() *cobra.Command {
 			if len(command) > 0 {
 				return runExploreProcess(cmd, o, firstOf(own), command)
 			}
-			for _, name := range []string{"env", "dir", "as-server", "same-output"} {
+			for _, name := range []string{"env", "dir", "target", "header", "as-server", "same-output"} {
 				if o.chosen(name) {
 					return exit.Usagef("--%s is for a process: mcprec explore SESSION -- COMMAND [ARG]...", name)
 				}
@@ -302,8 +304,7 @@ mcprec help models has the models of an end. At
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
-With -- COMMAND a real server, in any language, stands in the place of the models (Linux, over
-stdio). The recorded client plays to a fresh process in each schedule: it joins frames in one
+With -- COMMAND a real server, in any language, stands in the place of the models (Linux). The recorded client plays to a fresh process in each schedule: it joins frames in one
 write, splits one, cancels, stops reading, keeps its answers back, or ends its output early. After
 each write the server is left alone until the kernel shows that all of its threads sleep. What is
 found was seen in three processes, and is one of these:
@@ -314,6 +315,16 @@ found was seen in three processes, and is one of these:
   LOST              it ended when the client did, without an answer that it owed
   LINGERS           it goes on after the end of its input
   NOT SERIALISABLE  calls in one write were answered as no order of them explains
+
+With --target URL the COMMAND is a server over Streamable HTTP. %PORT in URL, in COMMAND and in
+--env stands for a port that each process has for itself; mcprec plays when the server listens
+there. Each frame of the client is a request on a connection of its own. Frames overlap in the
+place of a write that they share, an end is the DELETE of the session, and there is more: the
+client hangs up on a call, or cuts the stream of its answer behind an event with an id and comes
+back for the rest. Bytes that are on their way in a connection count: the server is at rest only
+if there are none. After the session another one must be answered. LOST is then an answer whose
+response has ended without it, LINGERS does not exist, and a server may end by itself, with
+status 0, only behind the end of the session.
 
 With --as-server the COMMAND is a client, and the recorded server plays to it: it joins frames
 in one write, splits one, sends them sooner or later than recorded, repeats a notification a
@@ -477,6 +488,7 @@ func (s *serverOptions) addFlags(cmd *cobra.Command) {
 // processOptions are the flags of explore for a server or a client process.
 type processOptions struct {
 	serverOptions
+	target     driving.Target
 	asServer   bool
 	sameOutput bool
 }
@@ -484,6 +496,8 @@ type processOptions struct {
 func (p *processOptions) addFlags(cmd *cobra.Command) {
 	p.serverOptions.addFlags(cmd)
 	f := cmd.Flags()
+	f.StringVar(&p.target.URL, "target", "", "with COMMAND: it is an HTTP server whose MCP endpoint is `URL`, such as\nhttp://localhost:%PORT/mcp")
+	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER: the recorded server plays to it")
 	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print the same in every order")
 }
@@ -502,8 +516,12 @@ func (o exploreOptions) checkProcess() error {
 		return exit.Usagef("--token %s is of a model; with a process it begins with x1", o.token)
 	}
 	if o.token != "" {
-		if _, err := external.ParseToken(o.token); err != nil {
+		schedule, err := external.ParseToken(o.token)
+		if err != nil {
 			return exit.Usagef("--%v", err)
+		}
+		if schedule.NeedsHTTP() && o.process.target.URL == "" {
+			return exit.Usagef("--token %s is of a server over HTTP: it goes with --target", o.token)
 		}
 	}
 	switch {
@@ -511,6 +529,10 @@ func (o exploreOptions) checkProcess() error {
 		return exit.Usagef("--schedules %d: want 1 or more", o.schedules)
 	case o.budget < 0:
 		return exit.Usagef("--budget %v: want 0 or more", o.budget)
+	case o.process.target.URL == "" && len(o.process.target.Headers) > 0:
+		return exit.Usagef("--header is of HTTP: it goes with --target")
+	case o.process.target.URL != "" && o.process.asServer:
+		return exit.Usagef("--target is about a server, and --as-server about a client: leave one of the two out")
 	case o.process.sameOutput && !o.process.asServer:
 		return exit.Usagef("--same-output is about what a client prints: it goes with --as-server")
 	}
@@ -526,7 +548,14 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	if err != nil {
 		return err
 	}
-	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), command, "")
+	server.URL = o.process.target.URL
+	if server.Header, err = o.process.target.Header(); err != nil {
+		return err
+	}
+	if err := server.Check(); err != nil {
+		return exit.Usagef("--target: %v", err)
+	}
+	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.process.target.Headers), server.URL)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"replay/diff":             {"transport", "transport/mcp", "store", "replay/timeline", "replay/match", "replay/phrase"},
 	"replay/explore":          {"transport", "transport/mcp", "store", "replay", "replay/timeline", "replay/match", "replay/order", "replay/explore/gate", "replay/explore/halves", "replay/explore/schedule", "replay/explore/hang", "replay/explore/stacks", "replay/explore/shrink", "replay/phrase"},
 	"replay/probe":            {"transport", "transport/mcp", "replay", "replay/timeline", "replay/phrase"},
-	"replay/external":         {"transport", "transport/mcp", "store", "replay/timeline", "replay/match", "replay/phrase", "replay/probe", "replay/standin", "replay/external/quiet"},
+	"replay/external":         {"transport", "transport/mcp", "transport/streamable", "store", "replay/timeline", "replay/match", "replay/phrase", "replay/probe", "replay/standin", "replay/external/quiet"},
 	"replay/external/quiet":   nil,
 	"replay/explore/gate":     {"transport", "transport/mcp", "transport/streamable", "replay/timeline", "replay/order", "replay/explore/stacks", "replay/phrase"},
 	"replay/explore/schedule": {"transport", "replay", "replay/explore/gate", "replay/phrase"},

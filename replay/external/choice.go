@@ -41,6 +41,12 @@ const (
 	Order      Kind = "order"  // Frames go out in this order
 )
 
+// The kinds of choices of a recorded client that speaks HTTP.
+const (
+	Cut    Kind = "cut"    // the response to First is cut behind its first event with an id, and resumed
+	HangUp Kind = "hangup" // the client hangs up on First right behind it
+)
+
 // The kinds of choices of a recorded server.
 const (
 	Early  Kind = "early"        // First goes out as soon as the specification allows it
@@ -52,6 +58,11 @@ const (
 
 // Schedule is a play: the choices that differ from the plain end's.
 type Schedule []Choice
+
+// NeedsHTTP reports whether a schedule has choices that only a client over HTTP has.
+func (s Schedule) NeedsHTTP() bool {
+	return slices.ContainsFunc(s, func(c Choice) bool { return c.Kind == Cut || c.Kind == HangUp })
+}
 
 // tokenHead begins a token, with the version of its form.
 const tokenHead = "x1"
@@ -114,7 +125,7 @@ func ParseToken(text string) (Schedule, error) {
 		case Order:
 			want = len(numbers)
 			c.Frames = numbers
-		case Ahead, Cancel, LateCancel, End, Early, Late, Ping, Close:
+		case Ahead, Cancel, LateCancel, End, Cut, HangUp, Early, Late, Ping, Close:
 		default:
 			return nil, fmt.Errorf("token %q: there is no choice %q", text, c.Kind)
 		}
@@ -144,6 +155,8 @@ type frame struct {
 	size      int             // in bytes
 	beside    []uint64        // it, and the frames that could have gone out with it, in order
 	asks      bool            // a question of the server came before the next frame
+
+	isResumable bool // of its response a client can come back for the rest
 
 	// Of a frame of the server:
 	isNotice bool // a notification that may come several times

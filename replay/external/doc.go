@@ -14,6 +14,10 @@
 // hang only if nothing but mcprec could have moved the process. One with a timer, or one that waits
 // for something outside, is a suspect, and the finding names the timer or the descriptor.
 //
+// A server may speak Streamable HTTP ([Server.URL]). Each frame is then a request with a TCP connection of its
+// own, and mcprec is the only client: what waits in these connections, or is on its way, counts as much as
+// what the threads do. The server is at rest if nothing is.
+//
 // A client starts its server itself. It is given the path of a program that passes its standard input and
 // output to this process ([PassOn]), and its pipes are then those between the two.
 //
@@ -33,6 +37,7 @@
 //	process_linux.go, process_other.go  the process, and when it is at rest
 //	pipes_linux.go                      the pipes to it
 //	listener_linux.go                   a client's starts of its server
+//	web_linux.go, response.go           the connections to a server over HTTP
 //	serial.go     whether an order of the calls explains the answers to a burst
 //	explore.go    the search, and its confirmation in fresh processes
 //	report.go     what is said
@@ -40,6 +45,6 @@
 //
 // # What it refuses to do
 //
-// It proves nothing: what a process does between two system calls is its own. It runs on Linux only. It
-// plays stdio, not HTTP. It takes no command from a recording.
+// It proves nothing: what a process does between two system calls is its own. It runs on Linux only. Over HTTP
+// it plays to servers alone, without TLS, and not HTTP+SSE of 2024-11-05. It takes no command from a recording.
 package external

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if fault := os.Getenv(serverEnv); fault != "" {
 		os.Exit(serve(fault))
 	}
+	if fault := os.Getenv(webEnv); fault != "" {
+		os.Exit(runWebCounter(fault, os.Args[1]))
+	}
 	if fault := os.Getenv(probedEnv); fault != "" {
 		os.Exit(runProbed(fault))
 	}
@@ -200,7 +203,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"drops":              {Hang, true, "HANG (external): no answer to tools/call add (#7); all "},
 		"loses":              {NotSerial, true, "NOT SERIALISABLE: no order of these calls explains the answers: tools/call add (#5), tools/call add (#7)"},
-		"is not ready":       {NotSerial, true, "NOT SERIALISABLE: another answer than alone, in one write with what goes before it: tools/call add (#5)"},
+		"is not ready":       {NotSerial, true, "NOT SERIALISABLE: another answer than alone, at once with what goes before it: tools/call add (#5)"},
 		"dies":               {Died, true, "DIED: the server ended: exit status 3: boom"},
 		"lingers":            {Lingers, true, "LINGERS after the end of its input: all "},
 		"lingers on a timer": {Lingers, false, "SUSPECT, lingers after the end of its input: all "},

@@ -25,6 +25,7 @@ type player struct {
 	driver   *standin.Driver
 	process  *process
 	line     connection
+	http     exchanges        // nil: over stdio
 	dropped  map[mcp.Key]bool // requests to which no answer is owed
 
 	number  int               // frames that the driver has returned
@@ -158,7 +159,7 @@ func (p *player) next() (chunk []sending) {
 // send sends frames in one write, or where the schedule splits it in two, with what the schedule has at
 // them. It reports whether the client ends its output behind them.
 func (p *player) send(chunk []sending) (isEnd bool) {
-	var behind []sending
+	var behind, hangUps []sending
 	var splits []int
 	for i, s := range chunk {
 		about := p.describe(s)
@@ -185,6 +186,12 @@ func (p *player) send(chunk []sending) (isEnd bool) {
 				p.holding = c.Last
 			case Cancel:
 				behind = append(behind, p.cancel(s)...)
+			case Cut:
+				if p.http != nil {
+					p.http.cut(s.seq, true)
+				}
+			case HangUp:
+				hangUps = append(hangUps, s)
 			case End:
 				isEnd = true
 			}
@@ -192,6 +199,9 @@ func (p *player) send(chunk []sending) (isEnd bool) {
 	}
 	p.asked = false
 	p.write(append(slices.Clone(chunk), behind...), splits...)
+	for _, s := range hangUps {
+		p.hangUp(s)
+	}
 	for _, s := range chunk {
 		if p.until != 0 && s.seq >= p.until {
 			p.until = 0
@@ -251,6 +261,15 @@ func (p *player) noteCancelled(id mcp.Key) {
 	}
 }
 
+// hangUp ends the exchange of a request. The client could come back for the answer, and does not: none is owed.
+func (p *player) hangUp(s sending) {
+	if p.http == nil {
+		return
+	}
+	p.http.cut(s.seq, false)
+	delete(p.open, p.idOf(s))
+}
+
 func cancellation(id json.RawMessage) sending {
 	return sending{frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%s}}`, mcp.NotificationCancelled, id)}}
 }
@@ -263,7 +282,13 @@ func (p *player) write(chunk []sending, splits ...int) {
 			chunk[i].frame.Bytes = bytes.ReplaceAll(chunk[i].frame.Bytes, []byte(p.recorded), []byte(p.dir))
 		}
 	}
-	p.line.send(chunk, splits, func() { _, _ = p.process.settle(p.patience) })
+	p.line.send(chunk, splits, func() {
+		const most = 100 // of a server that speaks on and on
+		isMoved := true
+		for tries := 0; isMoved && tries < most; tries++ {
+			_, isMoved = p.process.settle(p.patience)
+		}
+	})
 }
 
 // rest waits until nothing more comes by itself: the server is at rest, and has answered what the client
@@ -272,8 +297,7 @@ func (p *player) rest() (isOver bool) {
 	began := time.Now()
 	for {
 		look, isMoved := p.process.settle(p.patience)
-		if isMoved {
-			p.hear()
+		if p.hear() || isMoved { // some was said between the parts of a write, perhaps
 			continue
 		}
 		if p.line.untaken() == 0 && !p.process.unread { // an answer from before may lie there unread
@@ -282,8 +306,14 @@ func (p *player) rest() (isOver bool) {
 			}
 		}
 		p.cancelLate()
+		if p.http != nil && look.State != quiet.Gone && !p.process.unread && p.http.proceed() {
+			continue
+		}
 		if look.State == quiet.Gone {
 			p.fail(Died, look, p.process.status)
+			return true
+		}
+		if p.isLost(look) {
 			return true
 		}
 		if !p.waits() {
@@ -307,6 +337,25 @@ func (p *player) waits() bool {
 			return true
 		}
 	}
+	return p.http != nil && len(p.http.owed()) > 0
+}
+
+// isLost reports whether the response to a request over HTTP has ended without the answer.
+func (p *player) isLost(look quiet.Look) bool {
+	if p.http == nil || p.process.unread {
+		return false
+	}
+	for id, about := range p.open {
+		switch outcome := p.http.outcome(about.seq); {
+		case !outcome.isOver:
+		case outcome.isDeclined:
+			delete(p.open, id)
+		default:
+			p.open = map[mcp.Key]frame{id: about}
+			p.fail(Lost, look, outcome.how)
+			return true
+		}
+	}
 	return false
 }
 
@@ -326,9 +375,10 @@ func (p *player) cancelLate() {
 	}
 }
 
-// hear takes what the server has said.
-func (p *player) hear() {
+// hear takes what the server has said, and reports whether it was anything.
+func (p *player) hear() (isMore bool) {
 	for _, f := range p.line.said() {
+		isMore = true
 		for _, m := range timeline.MessagesOf(f) {
 			switch m.Kind() {
 			case transport.Response:
@@ -337,7 +387,8 @@ func (p *player) hear() {
 					p.play.answers[about.seq] = p.canonical(m)
 					delete(p.open, id)
 				}
-				if c := p.cancelled[id]; c != nil && c.isRead {
+				isCut := func(c Choice) bool { return c.Kind == Cut && p.sent[id] == c.First } // the answer may have waited
+				if c := p.cancelled[id]; c != nil && c.isRead && !slices.ContainsFunc(p.schedule, isCut) {
 					p.play.unheeded = append(p.play.unheeded, c.event)
 				}
 				delete(p.cancelled, id)
@@ -350,6 +401,7 @@ func (p *player) hear() {
 		}
 		p.take(p.driver.Receive(f))
 	}
+	return isMore
 }
 
 // canonical returns an answer for comparison: without its id, and with the folder's mark.
@@ -385,6 +437,10 @@ func (p *player) end(isEarly bool) {
 	}
 	p.line.end()
 	p.process.unread = false
+	if p.http != nil {
+		p.leave()
+		return
+	}
 	p.asked = len(p.kept) > 0
 	began := time.Now()
 	for {
@@ -411,10 +467,52 @@ func (p *player) end(isEarly bool) {
 	}
 }
 
+// leave ends a session over HTTP, whose server goes on: it must answer the end, and the beginning of another
+// session, if only with a status.
+func (p *player) leave() {
+	clear(p.open)
+	if isAnswered := p.awaitOwed("the end of the session has no response"); !isAnswered || p.process.gone {
+		return
+	}
+	if p.http.again() {
+		p.awaitOwed("after the session the beginning of another one has no response")
+	}
+}
+
+// awaitOwed waits until all requests have a response, if only a status, and the server is at rest.
+func (p *player) awaitOwed(otherwise string) (isAnswered bool) {
+	for began := time.Now(); ; {
+		look, isMoved := p.process.settle(p.patience)
+		switch {
+		case isMoved:
+			p.line.said() // nobody listens to it any more
+		case look.State == quiet.Gone && p.process.status != "":
+			p.fail(Died, look, p.process.status)
+			return false
+		case look.State == quiet.Gone, len(p.http.owed()) == 0:
+			return true
+		case !p.patience.isWorthIt(look, time.Since(began)):
+			p.fail(Hang, look, otherwise)
+			return false
+		default:
+			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
+		}
+	}
+}
+
 func (p *player) fail(kind Fault, look quiet.Look, detail string) {
 	found := &fault{kind: kind, look: look, detail: detail}
 	for _, about := range p.open {
 		found.events = append(found.events, about.seq)
+	}
+	if p.http != nil && kind == Hang {
+		for _, seq := range p.http.owed() {
+			if seq != 0 {
+				found.events = append(found.events, seq)
+			} else if detail == "" {
+				found.detail = "a cancellation has no response"
+			}
+		}
 	}
 	slices.Sort(found.events)
 	if kind == Died {

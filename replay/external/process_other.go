@@ -20,12 +20,19 @@ type pipes struct {
 	listener *listener
 }
 
+// web is never made.
+type web struct {
+	connection
+	exchanges
+}
+
 type listener struct{ starts int }
 
 func (l *listener) isAwaited() bool { return false }
 
 func startServer(Server, string) (*process, *pipes, error)         { return nil, nil, quiet.Supported() }
 func startClient(Client, string) (*process, *pipes, error)         { return nil, nil, quiet.Supported() }
+func startWebServer(Server, bool, string) (*process, *web, error)  { return nil, nil, quiet.Supported() }
 func (p *process) settle(patience) (look quiet.Look, isMoved bool) { return look, false }
 func (p *process) kill()                                           {}
 func (p *process) stderr() string                                  { return "" }

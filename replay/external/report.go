@@ -117,12 +117,15 @@ func (f Finding) aboutServer() string {
 	case Died:
 		return strings.TrimSuffix("DIED: the server ended: "+f.Detail, ": ")
 	case Lost:
+		if f.Detail != "" {
+			return "LOST: the response ended without an answer to " + requests + ": " + f.Detail
+		}
 		return "LOST: the client ended its output behind a request, and the server ended without an answer to " + requests
 	case Lingers:
 		return f.head("LINGERS", "lingers") + " after the end of its input: " + f.Stand
 	}
 	if len(f.Requests) == 1 {
-		return "NOT SERIALISABLE: another answer than alone, in one write with what goes before it: " + requests
+		return "NOT SERIALISABLE: another answer than alone, at once with what goes before it: " + requests
 	}
 	return "NOT SERIALISABLE: no order of these calls explains the answers: " + requests
 }

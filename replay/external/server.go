@@ -1,7 +1,14 @@
 package external
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -9,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
 )
 
 // Server says how the server under test is started.
@@ -17,6 +25,50 @@ type Server struct {
 	Env     []string // NAME=VALUE, beside the environment of this process
 	// Folder is copied for each process. The copy takes the place of its path in the client's frames.
 	Folder string // "": each process has an empty folder
+	// URL is the MCP endpoint of a server that speaks Streamable HTTP, on this machine. %PORT in it, in Command
+	// and in Env stands for a port that each process has for itself.
+	URL    string      // "": the server speaks on its standard input and output
+	Header http.Header // goes with every request to URL
+}
+
+// portMark stands in a server's URL, command and environment for the port of the process.
+const portMark = "%PORT"
+
+func (s Server) hasPortMark() bool {
+	return slices.ContainsFunc(slices.Concat(s.Command, s.Env, []string{s.URL}), func(text string) bool { return strings.Contains(text, portMark) })
+}
+
+// Check returns what is wrong with the URL of a server.
+func (s Server) Check() error {
+	switch isPortInURL := strings.Contains(s.URL, portMark); {
+	case s.URL == "":
+		return nil
+	case !isPortInURL && s.hasPortMark():
+		return fmt.Errorf("%s is in the command, and not in the URL %s", portMark, s.URL)
+	}
+	address, err := url.Parse(strings.ReplaceAll(s.URL, portMark, "1"))
+	if err != nil {
+		return fmt.Errorf("%s: want a URL such as http://localhost:%s/mcp", s.URL, portMark)
+	}
+	_, err = loopback(address)
+	return err
+}
+
+// loopback returns the addresses of this machine at which the server of a URL may listen.
+func loopback(address *url.URL) (list []netip.AddrPort, err error) {
+	port, err := strconv.ParseUint(cmp.Or(address.Port(), "80"), 10, 16)
+	hosts := []string{address.Hostname()}
+	if address.Hostname() == "localhost" {
+		hosts = []string{"127.0.0.1", "::1"}
+	}
+	for _, host := range hosts {
+		ip, hostErr := netip.ParseAddr(host)
+		if err != nil || hostErr != nil || !ip.IsLoopback() || address.Scheme != "http" {
+			return nil, fmt.Errorf("%s: want the URL of a server that the command starts on this machine, such as http://localhost:%s/mcp", address, portMark)
+		}
+		list = append(list, netip.AddrPortFrom(ip, uint16(port)))
+	}
+	return list, nil
 }
 
 // serverPeer is a server under test, to which the recorded client plays.
@@ -41,10 +93,51 @@ type connection interface {
 	end()
 }
 
+// exchanges is what a connection over HTTP has beside: each frame of the client is a request with a response.
+type exchanges interface {
+	// cut cuts the response to a frame: at once and for good, or, said before the frame is sent, behind the
+	// first event with an id, to come back for the rest.
+	cut(seq uint64, comesBack bool)
+	// proceed makes the next request that waits until the server is at rest: for a stream, or for the rest of
+	// one. It reports whether there was one.
+	proceed() bool
+	// outcome says what became of the response to a frame.
+	outcome(seq uint64) outcome
+	// owed returns the frames, without requests of MCP, to which the server owes a response; 0: another request.
+	owed() []uint64
+	// again hangs up on everything and sends the first frame, as a client of a new session. It reports whether
+	// that begins one.
+	again() bool
+}
+
+// outcome is what became of a response.
+type outcome struct {
+	isOver      bool   // nothing more will come
+	how         string // it ended, if it brought no answer
+	isDeclined  bool   // the server does not give the rest of a stream, which it need not
+	isResumable bool   // a client can come back for a part of its frames
+}
+
+// start starts a process. The connection over HTTP is nil for other servers.
+func (s serverPeer) start(dir string) (*process, connection, exchanges, error) {
+	if s.URL != "" {
+		listens := standin.Dial(s.events, s.URL).Listen != streamable.ListenNever
+		process, web, err := startWebServer(s.Server, listens || !isOverHTTP(s.events), dir)
+		return process, web, web, err
+	}
+	process, pipes, err := startServer(s.Server, dir)
+	return process, pipes, nil, err
+}
+
+// isOverHTTP reports whether a session was recorded over HTTP.
+func isOverHTTP(events []store.Event) bool {
+	return slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.HTTP })
+}
+
 // play starts a process, plays the schedule and ends the process.
 func (s serverPeer) play(schedule Schedule, patience patience) (played play, err error) {
 	err = inFolder(s.Folder, func(dir string) error {
-		process, line, err := startServer(s.Server, dir)
+		process, line, http, err := s.start(dir)
 		if err != nil {
 			return err
 		}
@@ -52,11 +145,16 @@ func (s serverPeer) play(schedule Schedule, patience patience) (played play, err
 		driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
 		driver.AllowReorder()
 		p := &player{
-			schedule: schedule, patience: patience, dir: dir, recorded: s.Folder, driver: driver, process: process, line: line,
+			schedule: schedule, patience: patience, dir: dir, recorded: s.Folder, driver: driver, process: process, line: line, http: http,
 			dropped: cancelledIn(s.events), open: map[mcp.Key]frame{}, ahead: map[mcp.Key]bool{}, play: play{answers: map[uint64]string{}},
 			sent: map[mcp.Key]uint64{}, cancelled: map[mcp.Key]*cancelled{},
 		}
 		p.run()
+		for i := range p.play.frames {
+			if f := &p.play.frames[i]; http != nil {
+				f.isResumable = http.outcome(f.seq).isResumable
+			}
+		}
 		played = p.play
 		return nil
 	})
@@ -84,8 +182,8 @@ func cancelledIn(events []store.Event) map[mcp.Key]bool {
 }
 
 // choices returns the choices of the client that can be made alone, by kind.
-func (serverPeer) choices(frames []frame) [][]Choice {
-	var ends, cancels, splits, holds, unread []Choice
+func (s serverPeer) choices(frames []frame) [][]Choice {
+	var ends, cancels, splits, holds, unread, cuts, hangUps []Choice
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
 		if f.isRequest && !f.isHello {
@@ -101,15 +199,29 @@ func (serverPeer) choices(frames []frame) [][]Choice {
 		if f.isRequest && !f.isHello {
 			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: last})
 		}
+		if f.isResumable {
+			cuts = append(cuts, Choice{Kind: Cut, First: f.seq, Last: f.seq})
+		}
+		if s.URL != "" && f.isRequest && !f.isHello {
+			hangUps = append(hangUps, Choice{Kind: HangUp, First: f.seq, Last: f.seq})
+		}
 	}
-	return append(joins(frames), ends, cancels, splits, holds, unread)
+	together := frames
+	if s.URL != "" { // the answer to initialize names the session
+		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
+	}
+	return append(joins(together), ends, cancels, splits, holds, unread, cuts, hangUps)
 }
 
 // words says what a choice of the client does.
-func (serverPeer) words(c Choice, name func(uint64) string) string {
+func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	first, last := name(c.First), name(c.Last)
+	isWeb := s.URL != ""
 	switch c.Kind {
 	case Join:
+		if isWeb {
+			return fmt.Sprintf("%s to %s go out at once, each on a connection of its own", first, last)
+		}
 		return fmt.Sprintf("%s to %s go out in one write", first, last)
 	case Split:
 		return fmt.Sprintf("%s goes out in two writes, split at byte %d", first, c.At)
@@ -120,10 +232,20 @@ func (serverPeer) words(c Choice, name func(uint64) string) string {
 	case Hold:
 		return fmt.Sprintf("the client answers no question from %s until %s has gone out", first, last)
 	case Cancel:
+		if isWeb {
+			return fmt.Sprintf("the client cancels %s at once", first)
+		}
 		return fmt.Sprintf("the client cancels %s in the same write", first)
 	case LateCancel:
 		return fmt.Sprintf("the client cancels %s when the server is at rest", first)
+	case Cut:
+		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest", first)
+	case HangUp:
+		return fmt.Sprintf("the client hangs up on %s at once, and does not come back", first)
 	case End:
+		if isWeb {
+			return fmt.Sprintf("the client deletes its session right behind %s", first)
+		}
 		return fmt.Sprintf("the client ends its output right behind %s", first)
 	}
 	return Schedule{c}.Token()

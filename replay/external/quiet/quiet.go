@@ -12,7 +12,8 @@
 //
 // On Linux it reads /proc/PID/task/TID/stat, syscall, schedstat and children, of an epoll instance
 // /proc/PID/fdinfo/FD, and of poll and timed calls some bytes of /proc/PID/mem. Files that are read in
-// each look stay open. The other end of a Unix socket is asked of the kernel by sock_diag.
+// each look stay open. The other end of a Unix socket is asked of the kernel by sock_diag, and so is what
+// is on its way in a TCP connection.
 //
 // # What it refuses to do
 //

@@ -11,6 +11,12 @@ import (
 	"syscall"
 )
 
+// The protocol of sock_diag(7), and the kind of its messages.
+const (
+	netlinkSockDiag  = 4
+	sockDiagByFamily = 20
+)
+
 // otherEnd asks the kernel for the name of the other end of a connected Unix socket: see sock_diag(7). It
 // returns "" for a socket that has none, of another family, or of a kernel that does not tell.
 func otherEnd(name string) string {
@@ -19,8 +25,6 @@ func otherEnd(name string) string {
 		return ""
 	}
 	const (
-		netlinkSockDiag    = 4
-		sockDiagByFamily   = 20
 		showPeer           = 4
 		attributePeer      = 2
 		anyState, noCookie = 0xffffffff, 0xffffffff

@@ -1,0 +1,59 @@
+package external
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestResponse holds what is found in responses, whether their bytes come at once or one by one.
+func TestResponse(t *testing.T) {
+	const stream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+	const one, two = `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/x"}`
+	chunk := func(text string) string {
+		const digits = "0123456789abcdef"
+		return string(digits[len(text)/16%16]) + string(digits[len(text)%16]) + "; ext=1\r\n" + text + "\r\n"
+	}
+	for name, test := range map[string]struct {
+		text        string
+		isOver      bool // before the end of the connection
+		frames      []string
+		says        string // at the end of the connection
+		lastID      string
+		isResumable bool
+		cuts, isCut bool
+	}{
+		"a message":      {text: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n" + one, isOver: true, frames: []string{one}, says: "there is no message in it"},
+		"no length":      {text: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + one, frames: []string{one}, says: "there is no message in it"},
+		"accepted":       {text: "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", isOver: true, says: "202 Accepted"},
+		"goes on":        {text: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", isOver: true, says: "202 Accepted"},
+		"an error":       {text: "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone", isOver: true, says: "404 Not Found: gone"},
+		"a stream":       {text: stream + chunk("id: 7\ndata: \n\n") + chunk("data: "+one[:9]) + chunk(one[9:]+"\n\n") + chunk("data: "+two+"\n\n") + "0\r\nTrailer: x\r\n\r\n", isOver: true, frames: []string{one, two}, says: "its stream has ended", lastID: "7", isResumable: true},
+		"an id at last":  {text: stream + chunk("id: 7\ndata: "+one+"\n\n"), frames: []string{one}, says: "the connection ended in the middle of the response", lastID: "7"},
+		"cut":            {text: stream + chunk("id: 7\ndata: \n\ndata: "+one+"\n\n"), says: "its stream has ended", lastID: "7", cuts: true, isCut: true},
+		"an odd size":    {text: stream + "zz\r\n", says: `"zz" is no size of a chunk`},
+		"too short":      {text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", says: "the connection ended in the middle of the response"},
+		"nothing":        {text: "", says: "the connection ended without a response"},
+		"not HTTP":       {text: "hello\r\n\r\n", says: "it is no HTTP response: "},
+		"half of a head": {text: "HTTP/1.1 200 OK\r\n", says: "the connection ended in the middle of the response"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, size := range []int{1, 1 << 20} {
+				r := response{method: "POST", isCutBehindID: test.cuts}
+				for part := range slices.Chunk([]byte(test.text), size) {
+					r.take(part, false)
+				}
+				isOver := r.isOver
+				r.take(nil, true)
+				var frames []string
+				for _, f := range r.frames {
+					frames = append(frames, string(f.Bytes))
+				}
+				if isOver != test.isOver || !slices.Equal(frames, test.frames) || !strings.HasPrefix(r.String(), test.says) || r.lastID != test.lastID ||
+					r.isResumable != test.isResumable || r.isCut != test.isCut {
+					t.Errorf("in parts of %d: over %v, cut %v, %q, %s, last id %q, resumable %v", size, isOver, r.isCut, frames, r.String(), r.lastID, r.isResumable)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,576 @@
+package external
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/external/quiet"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/streamable"
+)
+
+// web is a client of a server over Streamable HTTP. Each exchange has a TCP connection of its own, which does
+// not block.
+type web struct {
+	process *process
+	tcp     *quiet.TCP
+	url     *url.URL
+	server  netip.AddrPort // where it listens
+	header  http.Header    // goes with every request
+	listens bool           // the client asks for the standalone stream
+	port    int            // a descriptor that keeps the port for this process; -1: none
+
+	session, version string
+	first            transport.Frame // of the client
+	exchanges        []*exchange
+	frames           []transport.Frame
+	toCut            map[uint64]bool // responses to these frames are cut
+	wantsStream      bool            // the standalone stream is to be asked for
+	hasEnded         bool            // nothing is resumed any more
+}
+
+// exchange is a request and the response to it.
+type exchange struct {
+	seq        uint64 // of the client's frame; 0: another request
+	request    []byte
+	bodyAt     int    // where its body begins
+	waiting    []byte // of the request: to be written when there is room
+	fd         int    // -1: closed
+	local      netip.AddrPort
+	isAccepted bool // the server's end is known to the watcher
+	isSettled  bool // it is closed, and the server's kernel knows
+
+	unanswered map[mcp.Key]bool
+	response   response
+	owes       bool // a server must answer it, if only with a status
+	isHello    bool // initialize
+	isReady    bool // notifications/initialized
+	isAlone    bool // the standalone stream
+
+	isDropped  bool // the client does not come back to it
+	resumes    int  // how many requests in a row have brought nothing more of its stream
+	resumption bool // this is a request for the rest of a stream
+}
+
+// startWebServer starts a server with a folder and, if its command or URL has the mark, with a port of its own,
+// and waits until it listens or has ended.
+func startWebServer(server Server, listens bool, dir string) (_ *process, _ *web, err error) {
+	w := &web{header: server.Header, listens: listens, port: -1, toCut: map[uint64]bool{}}
+	p := &process{ends: w, exited: make(chan error, 1)}
+	w.process = p
+	defer func() {
+		if err != nil {
+			if p.cmd != nil && p.cmd.Process != nil {
+				p.kill()
+			} else {
+				p.closeAll()
+			}
+			err = fmt.Errorf("start %s: %w", server.Command[0], err)
+		}
+	}()
+	if w.tcp, err = quiet.NewTCP(); err != nil {
+		return nil, nil, err
+	}
+	marks := []string{folderMark, dir}
+	if server.hasPortMark() {
+		var port int
+		if port, w.port, err = freePort(); err != nil {
+			return nil, nil, err
+		}
+		marks = append(marks, portMark, strconv.Itoa(port))
+	}
+	if w.url, err = url.Parse(withMarks([]string{server.URL}, marks...)[0]); err != nil {
+		return nil, nil, err
+	}
+	addresses, err := loopback(w.url)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, _, err := w.tcp.Find(addresses[0], addresses[0]); err != nil {
+		return nil, nil, err
+	}
+	if w.isListening(addresses) {
+		return nil, nil, fmt.Errorf("another process listens at %s already; %s in the URL and in the command is a port that is free", w.url.Host, portMark)
+	}
+	if p.output, err = unnamedFile(); err != nil {
+		return nil, nil, err
+	}
+	if err = p.start(withMarks(server.Command, marks...), withMarks(server.Env, marks...), nil, p.output); err != nil {
+		return nil, nil, err
+	}
+	return p, w, w.await(addresses)
+}
+
+// await waits until the server listens, or is gone.
+func (w *web) await(addresses []netip.AddrPort) error {
+	const longest = 2 * time.Minute // of a start on a machine that is busy with something else
+	began := time.Now()
+	for {
+		isGone := w.process.isGone()
+		if w.isListening(addresses) || isGone {
+			return nil
+		}
+		look := quiet.Look{State: quiet.Busy}
+		if w.process.watcher != nil {
+			look = w.process.watcher.Look()
+		}
+		switch waited := time.Since(began); {
+		case look.State == quiet.Busy && waited < longest, look.State == quiet.Gone, confirming.isWorthIt(look, waited):
+		case w.isListening(addresses):
+			return nil
+		default:
+			return fmt.Errorf("it does not listen at %s: %s", w.url.Host, look)
+		}
+		time.Sleep(500 * time.Microsecond) // until it has gone on
+	}
+}
+
+// isListening reports whether a process listens at one of the addresses, which is then that of the server.
+func (w *web) isListening(addresses []netip.AddrPort) bool {
+	for _, address := range addresses {
+		nobody := netip.AddrPortFrom(address.Addr(), 0)
+		if socket, isThere, err := w.tcp.Find(address, nobody); err == nil && isThere && socket.IsListen {
+			w.server = address
+			if w.process.watcher != nil {
+				w.process.watcher.Own(socket.Name) // only we connect to it
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// freePort returns a port of this machine that nobody uses, and a descriptor that keeps other processes of
+// mcprec from it. It is none of those that the kernel gives to clients.
+func freePort() (port, keeper int, err error) {
+	const lowest = 10000
+	low := 32768
+	text, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if fields := strings.Fields(string(text)); len(fields) > 0 {
+		if number, err := strconv.Atoi(fields[0]); err == nil && number > lowest {
+			low = number
+		}
+	}
+	for range 1000 {
+		port = lowest + rand.IntN(low-lowest)
+		if keeper, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
+			return 0, -1, err
+		}
+		if err = syscall.Bind(keeper, &syscall.SockaddrUnix{Name: fmt.Sprintf("@mcprec-port-%d", port)}); err == nil {
+			var fd int
+			if fd, err = syscall.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err == nil {
+				err = syscall.Bind(fd, &syscall.SockaddrInet6{Port: port})
+				closeEnd(&fd)
+			}
+			if err == syscall.EAFNOSUPPORT || err == syscall.EADDRNOTAVAIL { // there is no IPv6 here
+				err = nil
+			}
+		}
+		if err == nil {
+			return port, keeper, nil
+		}
+		closeEnd(&keeper)
+	}
+	return 0, -1, fmt.Errorf("find a free port: %w", err)
+}
+
+// send implements connection: each frame is a request on a connection of its own. The server has accepted all
+// of them before the first is written.
+func (w *web) send(frames []sending, splits []int, rest func()) {
+	var list []*exchange
+	for _, s := range frames {
+		if x := w.newPost(s); x != nil {
+			list = append(list, x)
+		}
+	}
+	if len(list) > 1 {
+		rest() // until all are accepted
+	}
+	for i, x := range list {
+		done := 0
+		for _, at := range splits {
+			if at += x.bodyAt; i == 0 && at > done && at < len(x.request) {
+				x.write(x.request[done:at])
+				done = at
+				rest()
+			}
+		}
+		x.write(x.request[done:])
+	}
+}
+
+// newPost connects for a frame. In the revisions without sessions a cancellation is no request: the client
+// hangs up.
+func (w *web) newPost(s sending) *exchange {
+	x := &exchange{seq: s.seq, unanswered: map[mcp.Key]bool{}, owes: true}
+	var first transport.Message
+	for i, m := range timeline.MessagesOf(s.frame) {
+		if i == 0 {
+			first = m
+		}
+		if m.Kind() == transport.Request {
+			x.unanswered[mcp.KeyOf(m.ID)] = true
+			x.owes = false // the answer itself is waited for
+		}
+		x.isHello = x.isHello || m.Method == mcp.MethodInitialize
+		x.isReady = x.isReady || m.Method == mcp.NotificationInitialized
+		if version := transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion); version != "" {
+			w.version = version
+		}
+		if id := timeline.CancelledID(m); id != nil && w.version >= mcp.Revision2026_07_28 {
+			for _, other := range w.exchanges {
+				if other.unanswered[mcp.KeyOf(id)] {
+					w.hangUp(other)
+				}
+			}
+			return nil
+		}
+	}
+	if w.first.Bytes == nil {
+		w.first = s.frame
+	}
+	header := http.Header{"Content-Type": {mcp.MediaJSON}, "Accept": {mcp.MediaJSON + ", " + mcp.MediaEventStream}}
+	if !x.isHello {
+		streamable.Route(header, first, w.version)
+	}
+	w.connect(x, http.MethodPost, header, s.frame.Bytes)
+	return x
+}
+
+// connect connects, and prepares the request.
+func (w *web) connect(x *exchange, method string, header http.Header, body []byte) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, w.url.RequestURI(), w.url.Host)
+	for name, values := range w.header {
+		header[name] = values
+	}
+	if w.session != "" && !x.isHello {
+		header.Set(mcp.HeaderSessionID, w.session)
+	}
+	if method != http.MethodPost && w.version != "" {
+		header.Set(mcp.HeaderProtocolVersion, w.version)
+	}
+	if method == http.MethodPost {
+		header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	_ = header.Write(&text) // a Builder takes all
+	text.WriteString("\r\n")
+	x.bodyAt = text.Len()
+	x.request = append([]byte(text.String()), body...)
+	x.response.method = method
+	x.response.isCutBehindID = w.toCut[x.seq] && method == http.MethodPost
+	var err error
+	if x.fd, x.local, err = dial(w.server); err != nil {
+		x.response.broken = fmt.Sprintf("cannot connect: %v", err)
+	}
+	w.exchanges = append(w.exchanges, x)
+}
+
+// dial connects with an address of this machine.
+func dial(to netip.AddrPort) (fd int, local netip.AddrPort, err error) {
+	family, address := syscall.AF_INET6, syscall.Sockaddr(&syscall.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
+	if to.Addr().Is4() {
+		family, address = syscall.AF_INET, &syscall.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
+	}
+	if fd, err = syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
+		return -1, local, err
+	}
+	defer func() {
+		if err != nil {
+			closeEnd(&fd)
+		}
+	}()
+	if err = syscall.SetNonblock(fd, true); err != nil {
+		return fd, local, err
+	}
+	const longest = 5 * time.Second // of a server that has no room for more connections
+	began := time.Now()
+	for { // the kernel answers, not the server
+		err = syscall.Connect(fd, address)
+		if err == nil || err == syscall.EISCONN {
+			break
+		}
+		isUnderWay := err == syscall.EINPROGRESS || err == syscall.EALREADY || err == syscall.EINTR
+		if !isUnderWay || time.Since(began) > longest {
+			return fd, local, err
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		return fd, local, err
+	}
+	switch name := name.(type) {
+	case *syscall.SockaddrInet4:
+		local = netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port))
+	case *syscall.SockaddrInet6:
+		local = netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port))
+	}
+	return fd, local, nil
+}
+
+// flush implements ends.
+func (w *web) flush() {
+	for _, x := range w.exchanges {
+		x.flush()
+	}
+}
+
+// write hands a part of the request over. What there is no room for goes with a later flush.
+func (x *exchange) write(part []byte) {
+	x.waiting = append(x.waiting, part...)
+	x.flush()
+}
+
+func (x *exchange) flush() {
+	for len(x.waiting) > 0 && x.fd >= 0 {
+		count, err := syscall.SendmsgN(x.fd, x.waiting, nil, nil, syscall.MSG_NOSIGNAL)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil && err != syscall.EAGAIN {
+			x.waiting = nil // nobody reads any more; what it says instead is read
+		}
+		if err != nil {
+			return
+		}
+		x.waiting = x.waiting[count:]
+	}
+}
+
+// read implements ends.
+func (w *web) read(process *process) (isMore bool) {
+	for _, x := range slices.Clone(w.exchanges) {
+		for !process.unread && x.fd >= 0 {
+			var page [64 << 10]byte
+			count, err := syscall.Read(x.fd, page[:])
+			if err == syscall.EINTR {
+				continue
+			}
+			if err == syscall.EAGAIN {
+				break
+			}
+			isMore = true
+			x.response.take(page[:max(count, 0)], count <= 0)
+			w.heard(x)
+		}
+	}
+	return isMore
+}
+
+// heard takes what the response to an exchange has brought, and ends the connection if that is all.
+func (w *web) heard(x *exchange) {
+	r := &x.response
+	if r.head != nil && r.head.StatusCode < 300 {
+		if id := r.head.Header.Get(mcp.HeaderSessionID); id != "" && x.isHello {
+			w.session = id
+		}
+		if x.isReady && w.listens {
+			w.wantsStream = true
+			x.isReady = false
+		}
+	}
+	for _, f := range r.frames {
+		x.resumes = 0
+		for _, m := range timeline.MessagesOf(f) {
+			if m.Kind() != transport.Response {
+				continue
+			}
+			for _, other := range w.exchanges {
+				delete(other.unanswered, mcp.KeyOf(m.ID))
+			}
+			if version := transport.MemberText(m.Result, mcp.MemberProtocolVersion); x.isHello && version != "" {
+				w.version = version
+			}
+		}
+	}
+	w.frames = append(w.frames, r.frames...)
+	r.frames = nil
+	if r.isOver || r.broken != "" || r.isCut {
+		w.disconnect(x)
+	}
+}
+
+// disconnect closes the connection of an exchange.
+func (w *web) disconnect(x *exchange) {
+	closeEnd(&x.fd)
+	x.waiting = nil
+}
+
+// hangUp ends an exchange for good.
+func (w *web) hangUp(x *exchange) {
+	w.disconnect(x)
+	x.isDropped = true
+	x.owes = false
+}
+
+// isStill implements ends: what either side has sent has arrived, and the watcher knows the server's ends of
+// all connections.
+func (w *web) isStill() bool {
+	for _, x := range w.exchanges {
+		if x.isSettled || !x.local.IsValid() {
+			continue
+		}
+		if x.fd >= 0 { // what it has sent is acknowledged now, and not with the next request
+			_ = syscall.SetsockoptInt(x.fd, syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 1)
+		}
+		ours, _, err := w.tcp.Find(x.local, w.server)
+		theirs, isThere, err2 := w.tcp.Find(w.server, x.local)
+		isThere = isThere && !theirs.IsListen
+		if err != nil || err2 != nil || ours.InFlight || isThere && theirs.InFlight {
+			return false
+		}
+		if isThere && !x.isAccepted && theirs.Name != "" && w.process.watcher != nil {
+			w.process.watcher.Own(theirs.Name)
+			x.isAccepted = true
+		}
+		x.isSettled = x.fd < 0 && (x.isAccepted || !isThere)
+	}
+	return true
+}
+
+// close implements ends.
+func (w *web) close() {
+	for _, x := range w.exchanges {
+		closeEnd(&x.fd)
+	}
+	closeEnd(&w.port)
+	if w.tcp != nil {
+		w.tcp.Close()
+		w.tcp = nil
+	}
+}
+
+// said implements connection.
+func (w *web) said() (frames []transport.Frame) {
+	frames, w.frames = w.frames, nil
+	return frames
+}
+
+// untaken implements connection.
+func (w *web) untaken() (bytes int) {
+	for _, x := range w.exchanges {
+		if x.fd < 0 {
+			continue
+		}
+		bytes += len(x.waiting) + count(x.fd, syscall.TIOCOUTQ)
+		if socket, isThere, err := w.tcp.Find(w.server, x.local); err == nil && isThere {
+			bytes += socket.Unread
+		}
+	}
+	return bytes
+}
+
+// end implements connection: it deletes the session, if that has an id.
+func (w *web) end() {
+	w.hasEnded = true
+	if w.session == "" {
+		return
+	}
+	x := &exchange{owes: true}
+	w.connect(x, http.MethodDelete, http.Header{}, nil)
+	x.write(x.request)
+}
+
+// cut implements exchanges.
+func (w *web) cut(seq uint64, comesBack bool) {
+	if comesBack {
+		w.toCut[seq] = true
+		return
+	}
+	for _, x := range w.exchanges {
+		if x.seq == seq {
+			w.hangUp(x)
+		}
+	}
+}
+
+// proceed implements exchanges.
+func (w *web) proceed() (isMore bool) {
+	if w.hasEnded {
+		return false
+	}
+	if w.wantsStream {
+		w.wantsStream = false
+		w.get(&exchange{isAlone: true}, "")
+		return true
+	}
+	const most = 2
+	for i, x := range slices.Clone(w.exchanges) {
+		isLeft := x.fd < 0 && !x.isDropped && x.response.isStream() && x.resumes < most &&
+			(x.isAlone || len(x.unanswered) > 0 && x.response.lastID != "")
+		if !isLeft {
+			continue
+		}
+		time.Sleep(min(x.response.retry, 10*time.Second)) // which a client must wait
+		next := &exchange{seq: x.seq, unanswered: x.unanswered, isAlone: x.isAlone, isHello: x.isHello, resumes: x.resumes + 1, resumption: true}
+		next.response.isResumable = x.response.isResumable
+		w.exchanges = slices.Delete(w.exchanges, i, i+1)
+		w.get(next, x.response.lastID)
+		return true
+	}
+	return false
+}
+
+// get asks for a stream, or for the rest of one.
+func (w *web) get(x *exchange, lastID string) {
+	header := http.Header{"Accept": {mcp.MediaEventStream}}
+	if lastID != "" {
+		header.Set(mcp.HeaderLastEventID, lastID)
+		x.response.lastID = lastID
+	}
+	w.connect(x, http.MethodGet, header, nil)
+	x.write(x.request)
+}
+
+// outcome implements exchanges.
+func (w *web) outcome(seq uint64) (o outcome) {
+	for _, x := range w.exchanges {
+		if x.seq == seq {
+			o = outcome{isOver: x.fd < 0, isResumable: x.response.isResumable}
+			if o.isOver {
+				o.how = x.response.String()
+			}
+			o.isDeclined = o.isOver && x.resumption && !x.response.isStream()
+		}
+	}
+	return o
+}
+
+// owed implements exchanges.
+func (w *web) owed() (seqs []uint64) {
+	for _, x := range w.exchanges {
+		if x.owes && x.response.head == nil && x.response.broken == "" {
+			seqs = append(seqs, x.seq)
+		}
+	}
+	return seqs
+}
+
+// again implements exchanges.
+func (w *web) again() bool {
+	for _, x := range w.exchanges {
+		w.hangUp(x)
+	}
+	w.session = ""
+	isHello := slices.ContainsFunc(timeline.MessagesOf(w.first), func(m transport.Message) bool { return m.Method == mcp.MethodInitialize })
+	if !isHello {
+		return false
+	}
+	x := w.newPost(sending{frame: w.first})
+	x.owes = true
+	x.write(x.request)
+	return true
+}

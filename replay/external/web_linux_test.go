@@ -1,0 +1,257 @@
+//go:build amd64 || arm64
+
+package external
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// webEnv makes the test binary an HTTP server with the fault that its value names; its argument is the
+// address.
+const webEnv = "MCPREC_EXTERNAL_WEB"
+
+// webCounter is the counter as a server of Streamable HTTP. Its responses are streams that can be resumed.
+type webCounter struct {
+	fault string
+
+	mu       sync.Mutex
+	count    int
+	fresh    map[net.Conn]bool // connections without a request so far
+	beside   map[net.Conn]bool // connections that were fresh beside others
+	sessions int
+	streams  map[string][]string // the events behind the first one, by the id of that one
+}
+
+func runWebCounter(fault, address string) (status int) {
+	switch fault {
+	case "does not listen":
+		sleepForEver()
+	case "does not start":
+		fmt.Fprintln(os.Stderr, "no")
+		return 4
+	}
+	s := &webCounter{fault: fault, fresh: map[net.Conn]bool{}, beside: map[net.Conn]bool{}, streams: map[string][]string{}}
+	server := &http.Server{
+		Addr: address, Handler: s, ConnState: s.note,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+	}
+	fmt.Fprintln(os.Stderr, server.ListenAndServe())
+	return 1
+}
+
+// connKey is the key of a request's connection.
+type connKey struct{}
+
+// note notes which connections are there, without a request, at the same time.
+func (s *webCounter) note(conn net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state != http.StateNew {
+		delete(s.fresh, conn)
+		return
+	}
+	s.fresh[conn] = true
+	for other := range s.fresh {
+		s.beside[other] = len(s.fresh) > 1
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *webCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodDelete:
+		if s.fault == "does not end" {
+			<-r.Context().Done()
+		}
+		if s.fault == "ends with the session" {
+			os.Exit(3)
+		}
+	case http.MethodGet:
+		s.get(w, r)
+	default:
+		body, err := io.ReadAll(r.Body)
+		messages := timeline.MessagesOf(transport.Frame{Bytes: body})
+		if err != nil || len(messages) != 1 {
+			http.Error(w, "want a message", http.StatusBadRequest)
+			return
+		}
+		s.post(w, r, messages[0])
+	}
+}
+
+// get gives the standalone stream, or the rest of another one.
+func (s *webCounter) get(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get(mcp.HeaderLastEventID)
+	s.mu.Lock()
+	events := s.streams[id]
+	s.mu.Unlock()
+	if s.fault == "does not resume" && id != "" {
+		http.Error(w, "no stream", http.StatusNotFound)
+		return
+	}
+	if s.fault == "forgets" {
+		events = nil // they were sent once
+	}
+	w.Header().Set("Content-Type", mcp.MediaEventStream)
+	_, _ = io.WriteString(w, strings.Join(events, "")) // an error is the client's end
+	_ = http.NewResponseController(w).Flush()
+	if len(events) == 0 {
+		<-r.Context().Done()
+	}
+}
+
+func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Message) {
+	if m.Kind() != transport.Request {
+		if m.Method == mcp.NotificationCancelled && s.fault == "ignores cancellations" {
+			<-r.Context().Done()
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	result := `{}`
+	s.mu.Lock()
+	switch m.Method {
+	case mcp.MethodInitialize:
+		s.sessions++
+		if s.sessions > 1 && s.fault == "one session" {
+			s.mu.Unlock()
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set(mcp.HeaderSessionID, strconv.Itoa(s.sessions))
+		result = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}`
+	case mcp.MethodCallTool:
+		conn, _ := r.Context().Value(connKey{}).(net.Conn)
+		switch isBeside := s.beside[conn]; {
+		case isBeside && s.fault == "hangs beside others":
+			s.mu.Unlock()
+			<-r.Context().Done()
+			return
+		case isBeside && s.fault == "fails beside others":
+			s.mu.Unlock()
+			http.Error(w, "boom", http.StatusInternalServerError)
+			return
+		}
+		if timeline.TargetOf(m) == "add" {
+			s.count++
+		}
+		result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, s.count)
+	}
+	first := "of " + string(m.ID)
+	answer := fmt.Sprintf("id: answer to %s\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, m.ID, result)
+	s.streams[first] = []string{answer}
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", mcp.MediaEventStream)
+	_, _ = fmt.Fprintf(w, "id: %s\ndata: \n\n%s", first, answer) // an error is the client's end
+}
+
+// webServer is the counter over HTTP with a fault.
+func webServer(fault string) Server {
+	return Server{Command: []string{os.Args[0], "127.0.0.1:" + portMark}, Env: []string{webEnv + "=" + fault}, URL: "http://localhost:" + portMark + "/mcp"}
+}
+
+// TestWebFaults holds what is found of servers over HTTP with a fault each, and that the token shows it again.
+func TestWebFaults(t *testing.T) {
+	for fault, want := range map[string]struct {
+		kind Fault
+		says []string
+	}{
+		"hangs beside others": {Hang, []string{"HANG (external): no answer to tools/call add (#5); all ", " go out at once, each on a connection of its own"}},
+		"forgets": {Hang, []string{"HANG (external): no answer to initialize (#2); all ",
+			"the response to initialize (#2) is cut behind its first event with an id, and the client comes back for the rest"}},
+		"fails beside others":   {Lost, []string{"LOST: the response ended without an answer to tools/call add (#5): 500 Internal Server Error: boom"}},
+		"does not end":          {Hang, []string{"HANG (external): all ", "; the end of the session has no response; 3 of 3"}},
+		"ends with the session": {Died, []string{"DIED: the server ended: exit status 3"}},
+		"one session":           {Hang, []string{"HANG (external): all ", "; after the session the beginning of another one has no response; 3 of 3"}},
+		"ignores cancellations": {Hang, []string{"HANG (external): all ", "; a cancellation has no response; 3 of 3", "the client cancels tools/call add (#5) at once"}},
+		"does not start":        {Died, []string{"DIED: the server ended: exit status 4: no; 3 of 3"}},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			report, err := Explore(webServer(fault), session(), Options{Schedules: 12})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Kind == want.kind })
+			if at < 0 {
+				t.Fatalf("found:\n%s", report.Text())
+			}
+			found := report.Findings[at]
+			for _, text := range want.says {
+				if !found.Certain || found.Held != times || !strings.Contains(report.Text(), text) {
+					t.Errorf("%q is not in\n%s", text, report.Text())
+				}
+			}
+			again, err := Explore(webServer(fault), session(), Options{Token: found.Token})
+			if err != nil || !slices.ContainsFunc(again.Findings, func(f Finding) bool { return f.Kind == want.kind && f.Token == found.Token }) {
+				t.Errorf("the token %s shows %v\n%s", found.Token, err, again.Text())
+			}
+		})
+	}
+}
+
+// TestWebHealthy holds that nothing is found of servers over HTTP without a fault. One that does not give the
+// rest of a stream owes no answer.
+func TestWebHealthy(t *testing.T) {
+	for _, kind := range []string{"healthy", "does not resume"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			report, err := Explore(webServer(kind), session(), Options{Schedules: 40})
+			if err != nil || !report.Passed() || len(report.NotHeld) > 0 || report.Played < 30 || len(report.Unheeded) > 0 {
+				t.Errorf("%v, found:\n%s", err, report.Text())
+			}
+		})
+	}
+}
+
+// TestWebStart holds what is said of a server that does not listen, or where another one does.
+func TestWebStart(t *testing.T) {
+	_, err := Explore(webServer("does not listen"), session(), Options{Schedules: 1})
+	if err == nil || !strings.Contains(err.Error(), "it does not listen at localhost:") || !strings.Contains(err.Error(), "threads sleep") {
+		t.Errorf("%v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	server := Server{Command: []string{"true"}, URL: "http://" + listener.Addr().String()}
+	if _, err := Explore(server, session(), Options{Schedules: 1}); err == nil || !strings.Contains(err.Error(), "another process listens at "+listener.Addr().String()) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestServerCheck holds which URLs are refused.
+func TestServerCheck(t *testing.T) {
+	for address, want := range map[string]string{
+		"":                            "",
+		"http://localhost:%PORT/mcp":  "",
+		"http://[::1]:%PORT/mcp":      "",
+		"http://example.org/mcp":      "want the URL of a server that the command starts on this machine",
+		"https://localhost:%PORT/mcp": "want the URL of a server that the command starts on this machine",
+		"http://localhost:x/mcp":      "want a URL such as http://localhost:%PORT/mcp",
+	} {
+		if err := (Server{URL: address}).Check(); fmt.Sprint(err) != "<nil>" && want == "" || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if err := (Server{URL: "http://localhost:80", Env: []string{"PORT=%PORT"}}).Check(); err == nil || !strings.Contains(err.Error(), "%PORT is in the command, and not in the URL") {
+		t.Errorf("%v", err)
+	}
+}
