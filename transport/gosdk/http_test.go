@@ -127,7 +127,7 @@ func TestExploreHTTP(t *testing.T) {
 			plan := explore.Plan{HTTP: &explore.HTTP{}, Setup: overHTTP(revision), Schedules: scale(100, 50_000) / slowed}
 			passes(t, plan)
 			plan.Timers, plan.Check = 3, endsWell
-			if r := passes(t, plan); r.Coverage.Fired == 0 {
+			if fired := passes(t, plan); fired == 0 {
 				t.Error("no timer fired while exchanges were on their way")
 			}
 		})
@@ -138,7 +138,9 @@ func TestExploreHTTP(t *testing.T) {
 // SDK's client opens a stream again, which has a random part.
 func TestExploreHTTPTokens(t *testing.T) {
 	stop, span := errors.New("stop"), regexp.MustCompile(`time passes: .*`)
-	same := func(one, other string) bool { return span.ReplaceAllString(one, "") == span.ReplaceAllString(other, "") }
+	same := func(one, other string) bool {
+		return span.ReplaceAllString(one, "") == span.ReplaceAllString(other, "")
+	}
 	for _, revision := range revisions {
 		runs := scale(10, 1000)
 		for i := range runs {
