@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"replay/probe":            {"transport", "transport/mcp", "replay", "replay/timeline", "replay/phrase"},
 	"replay/external":         {"transport", "transport/mcp", "transport/streamable", "store", "replay/timeline", "replay/match", "replay/phrase", "replay/probe", "replay/standin", "replay/external/quiet"},
 	"replay/external/quiet":   nil,
-	"replay/explore/gate":     {"transport", "transport/mcp", "transport/streamable", "replay/timeline", "replay/order", "replay/explore/stacks", "replay/phrase"},
+	"replay/explore/gate":     {"transport", "transport/mcp", "transport/streamable", "store", "store/httpevent", "replay/timeline", "replay/order", "replay/explore/stacks", "replay/phrase"},
 	"replay/explore/schedule": {"transport", "replay", "replay/explore/gate", "replay/phrase"},
 	"replay/explore/stacks":   {"replay/phrase"},
 	"replay/explore/halves":   {"transport", "transport/mcp", "transport/streamable", "store", "store/jsonl", "replay", "replay/explore/gate", "replay/match", "replay/phrase", "replay/standin", "replay/timeline"},

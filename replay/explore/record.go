@@ -30,13 +30,19 @@ type fact struct {
 // recordingOf returns a run as a recording, like one made by taps in the peers' processes: a
 // frame stands at the call of its Write, a delivered event at the return of the Read. The
 // frames of a direction stand in the order of the takes, then the frames that were not
-// taken; a frame that its writer took back is left out. Times are virtual; the events of a
+// taken; a frame that its writer took back is left out. Of HTTP there are the events that a tap
+// makes. Times are virtual; the events of a
 // step have the time of the last frame before the step.
 func recordingOf(r *Run) []store.Event {
 	steps := r.shown()
 	var facts []fact
+	for _, x := range r.gate.HTTP.Exchanges { // a request before its frame
+		facts = append(facts, momentFacts(x, len(steps))...)
+	}
 	for _, l := range r.gate.Lanes {
-		facts = append(facts, laneFacts(l, steps)...)
+		if l.Exchange == nil {
+			facts = append(facts, laneFacts(l, steps)...)
+		}
 	}
 	ended := map[transport.Direction]bool{} // an end may close its writing side alone first
 	for i, s := range steps {
@@ -115,6 +121,27 @@ func laneFacts(l *gate.Lane, steps []gate.Step) []fact {
 	for _, f := range facts {
 		if given := f.flight.Given; given > 0 && given <= len(steps) {
 			facts = append(facts, fact{after: given, flight: f.flight, event: store.Event{Kind: store.Delivered, Dir: l.Dir}})
+		}
+	}
+	return facts
+}
+
+// momentFacts are the request and the response of an exchange, without the frame of the request.
+func momentFacts(x *gate.Exchange, steps int) []fact {
+	var facts []fact
+	for _, m := range x.Moments() {
+		if m.Round > steps {
+			break
+		}
+		e := store.Event{Kind: store.HTTP, Dir: m.Dir, Stream: x.Stream}
+		if m.Info != nil {
+			e.Payload = store.EncodePayload(m.Info)
+		} else {
+			e.Kind, e.Payload = store.Frame, m.Flight.Frame.Bytes
+		}
+		facts = append(facts, fact{after: m.Round, rank: 1, event: e, flight: m.Flight})
+		if f := m.Flight; f != nil && f.Given > 0 && f.Given <= steps {
+			facts = append(facts, fact{after: f.Given, flight: f, event: store.Event{Kind: store.Delivered, Dir: m.Dir}})
 		}
 	}
 	return facts

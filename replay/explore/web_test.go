@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -232,5 +234,74 @@ func TestHTTPRecorded(t *testing.T) {
 				t.Fatalf("%s, seed %d: %s\n%s", level, seed, first.Text(), again.Text())
 			}
 		}
+	}
+}
+
+// The recording of a run over HTTP has the requests, responses, events and ends that a tap notes, and
+// can be played over HTTP again.
+func TestHTTPRecording(t *testing.T) {
+	t.Parallel()
+	cutsFirst := StrategyFunc(func(uint64, int, int) Chooser {
+		return func(_ int, enabled []Step) int {
+			return max(0, slices.IndexFunc(enabled, func(step Step) bool { return strings.Contains(step.Name(), " cut ") }))
+		}
+	})
+	r := Search(t, Plan{HTTP: &HTTP{Cuts: 1}, Strategy: cutsFirst, Capacities: []Capacity{{S2C: Unbounded}}, Schedules: 2, Shrink: -1,
+		Setup: func(r *Run) {
+			r.Handle(events(idle))
+			r.Op("call", func(ctx context.Context) error { return ask(ctx, r.HTTPClient(), "1", 1, idle) })
+		},
+		Check: func(r *Run) error {
+			if len(r.choices) > 0 {
+				return errors.New("there was a cut")
+			}
+			return nil
+		},
+	})
+	var got strings.Builder
+	for _, e := range r.Events {
+		switch e.Kind {
+		case store.HTTP:
+			info, err := store.DecodePayload[store.HTTPInfo](e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&got, "%d %v %s", e.Stream, e.Dir, info.What)
+			if info.SSE != nil {
+				fmt.Fprintf(&got, " %s", info.SSE.ID)
+			}
+			for _, name := range []string{"Last-Event-Id", "Content-Type"} {
+				fmt.Fprintf(&got, " %s", strings.Join(info.Header[name], ""))
+			}
+		case store.Frame:
+			fmt.Fprintf(&got, "%d %v frame", e.Stream, e.Dir)
+		default:
+			continue
+		}
+		got.WriteByte('\n')
+	}
+	const want = `1 c2s request
+1 c2s frame
+1 s2c response text/event-stream
+1 s2c event 1-1
+1 s2c broken
+2 c2s request 1-1
+2 s2c response text/event-stream
+2 s2c event 1-2
+2 s2c frame
+2 s2c event 1-3
+2 s2c frame
+2 s2c end
+`
+	if lines := regexp.MustCompile(` +(\n| )`).ReplaceAllString(got.String(), "$1"); lines != want {
+		t.Errorf("%s\nthe recording has\n%s\nwant\n%s", r.Text(), lines, want)
+	}
+	again := Search(t, Plan{Session: r.Events, HTTP: &HTTP{Cuts: 1}, Schedules: 20, Setup: func(r *Run) {
+		r.RecordedServer()
+		r.RecordedClient()
+		r.Op("end", func(context.Context) error { return r.Client().Close() }).AfterAll()
+	}})
+	if again.Verdict != Pass {
+		t.Error(again.Text())
 	}
 }

@@ -56,7 +56,9 @@ type Exchange struct {
 	// On the way, and the client's side.
 	sent  http.Header // as the head took it; nil before
 	parts []*piece
+	given []*piece
 	err   error  // how the body ended; nil before
+	ended int    // steps released before that
 	begun bool   // the client has the head
 	last  string // id of the last event that the reader took
 	left  bool   // the client gave up or was cut off
@@ -72,6 +74,8 @@ type piece struct {
 	ends   bool // the body ends here
 	breaks bool // the body breaks off here: the handler has aborted
 	id     string
+	round  int                    // of the handler's write
+	event  streamable.StreamEvent // without data; zero: bytes are no event
 }
 
 var (
@@ -251,6 +255,7 @@ func (x *Exchange) arrive() {
 func (x *Exchange) deliver() {
 	p := x.parts[0]
 	x.parts = x.parts[1:]
+	x.given = append(x.given, p)
 	l := x.Lane
 	l.Before = l.Holder
 	l.Holder = l.readers[0].goroutine
@@ -298,6 +303,7 @@ func (x *Exchange) leave(err error) {
 // over notes that the body has ended.
 func (x *Exchange) over(err error) {
 	x.err = err
+	x.ended = x.gate.Round
 	x.Lane.Deafened = true
 }
 
@@ -352,6 +358,7 @@ func (x *Exchange) queue(p *piece) {
 		p.head = true
 	}
 	p.bytes = append(x.prefix, p.bytes...)
+	p.round = x.gate.Round
 	x.prefix = nil
 	if p.flight != nil {
 		p.flight.Exchange = x
@@ -438,6 +445,7 @@ func (x *Exchange) events(list []streamable.StreamEvent) {
 		}
 		p.bytes = raw
 		p.id = id
+		p.event = streamable.StreamEvent{Meta: bytes.Clone(e.Meta), Stray: e.Stray}
 		x.queue(p)
 	}
 }
