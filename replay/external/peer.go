@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,4 +112,18 @@ func withMarks(texts []string, marks ...string) []string {
 		list[i] = replacer.Replace(text)
 	}
 	return list
+}
+
+// lastWords returns the last line of what a process wrote before it ended, without those behind it that node
+// adds to each error: its stack, its members, and the version of node.
+func lastWords(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	added := []string{" ", "}", "Node.js v", "Emitted 'error' event"}
+	for _, line := range slices.Backward(lines) {
+		isAdded := func(prefix string) bool { return strings.HasPrefix(line, prefix) }
+		if line != "" && !slices.ContainsFunc(added, isAdded) {
+			return strings.TrimSuffix(line, " {")
+		}
+	}
+	return lines[len(lines)-1]
 }

@@ -1,7 +1,6 @@
 package external
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -209,11 +208,8 @@ func (p *process) closeAll() {
 	}
 }
 
-// stderr returns the last line that the process wrote there, of those that are not blank.
-func (p *process) stderr() string {
-	lines := bytes.Split(bytes.TrimSpace(endOf(p.errors, 4<<10)), []byte("\n"))
-	return string(lines[len(lines)-1])
-}
+// stderr returns the last line that the process wrote there and that says something.
+func (p *process) stderr() string { return lastWords(string(endOf(p.errors, 4<<10))) }
 
 // stdout returns what it wrote to its standard output, or the end of it.
 func (p *process) stdout() string { return string(endOf(p.output, 1<<20)) }
