@@ -62,7 +62,9 @@
 // The schedule of a failure is shrunk toward eager: fewer steps are put off, as long as the
 // failure has the same fingerprint (verdict, category, which readers hold what kind of
 // frame). A recorded session is shrunk too (package shrink). Then the token is followed 20
-// times, and the report says how often it held.
+// times, and the report says how often it held. Where a failure does not come each time, most of three
+// runs decide. A hang behind a mutex is shrunk in a few runs, as each stays in the process, and its
+// token followed three times.
 //
 // # The engines
 //

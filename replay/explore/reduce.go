@@ -38,6 +38,7 @@ type reduction struct {
 	token  schedule.Token // the best so far
 	best   *Run
 	order  []uint32 // steps put off in the last run that failed
+	tries  int      // runs of a schedule; it fails if most of them fail
 	limits limits   // of the shrinking; half of the time is left to what follows
 }
 
@@ -57,11 +58,22 @@ func costly(run *Run) bool {
 	return run.froze || run.kind == schedule.Settle && (run.stuck || run.verdict == Undecided)
 }
 
+// mostFrozen is how many runs may be made to shrink a hang behind a mutex, and frozenTime for how long:
+// each that hangs stays in the process, and takes a while to be known.
+const (
+	mostFrozen = 20
+	frozenTime = 20 * time.Second
+)
+
+// behindMutex reports whether a run is a proved hang behind a mutex. It was given up, and so is each run
+// like it.
+func behindMutex(run *Run) bool { return run.froze && run.verdict == Hang && run.category == Lock }
+
 // reduce shrinks the schedule of a failing run.
 func (s *search) reduce(failed *Run) *reduction {
 	d := &reduction{
 		search: s, failed: failed, want: fingerprint(failed), left: s.plan.Shrink,
-		token: failed.asToken(), best: failed, limits: s.limits,
+		token: failed.asToken(), best: failed, limits: s.limits, tries: 1,
 	}
 	if failed.stuck {
 		d.left = min(d.left, mostLeaking)
@@ -69,7 +81,13 @@ func (s *search) reduce(failed *Run) *reduction {
 	if !d.limits.until.IsZero() {
 		d.limits = d.limits.within(time.Until(d.limits.until) / 2)
 	}
-	if !shrinks(failed) || d.token.Deviations() == 0 || d.left <= 0 {
+	if behindMutex(failed) {
+		d.left = min(d.left, mostFrozen)
+		d.limits = d.limits.within(frozenTime)
+	} else if !shrinks(failed) {
+		return d
+	}
+	if d.token.Deviations() == 0 || d.left <= 0 {
 		return d
 	}
 	if d.puttingOff(nil) {
@@ -85,8 +103,12 @@ func (s *search) reduce(failed *Run) *reduction {
 	if d.token.Deviations() == 1 {
 		return d
 	}
-	whole := schedule.NewReplayed(order)
-	if !d.fails(whole) {
+	whole := d.fails(func() *schedule.Delayed { return schedule.NewReplayed(order) })
+	if whole == nil { // a failure that does not come each time
+		d.tries = 3
+		whole = d.fails(func() *schedule.Delayed { return schedule.NewReplayed(order) })
+	}
+	if whole == nil {
 		return d
 	}
 	order = whole.Order()
@@ -116,23 +138,36 @@ func released(run *Run) []uint32 {
 
 // puttingOff runs eager with the steps put off, and reports whether it fails in the same
 // way.
-func (d *reduction) puttingOff(order []uint32) bool { return d.fails(schedule.NewDelayed(order)) }
+func (d *reduction) puttingOff(order []uint32) bool {
+	return d.fails(func() *schedule.Delayed { return schedule.NewDelayed(order) }) != nil
+}
 
-// fails runs a schedule with steps put off, keeps its token if that is simpler, and reports
-// whether it fails in the same way.
-func (d *reduction) fails(l *schedule.Delayed) bool {
-	if d.left <= 0 || d.limits.ended() != "" {
-		return false
+// fails runs a schedule with steps put off, and keeps its token if that is simpler. It returns what the
+// last run put off if most of the tries fail in the same way, otherwise nil.
+func (d *reduction) fails(begin func() *schedule.Delayed) *schedule.Delayed {
+	for failed, passed := 0, 0; 2*passed < d.tries && d.left > 0 && d.limits.ended() == ""; {
+		d.left--
+		d.runs++
+		l := begin()
+		r := d.runLate(d.failed, d.failed.capacity, l)
+		if costly(r) && !behindMutex(d.failed) {
+			d.left = 0
+		}
+		if r.froze && !behindMutex(r) || fingerprint(r) != d.want {
+			passed++
+			continue
+		}
+		failed++
+		if 2*failed > d.tries {
+			d.keep(r, l)
+			return l
+		}
 	}
-	d.left--
-	d.runs++
-	r := d.runLate(d.failed, d.failed.capacity, l)
-	if costly(r) {
-		d.left = 0
-	}
-	if r.froze || fingerprint(r) != d.want {
-		return false
-	}
+	return nil
+}
+
+// keep keeps the token of a run that failed, if it is simpler.
+func (d *reduction) keep(r *Run, l *schedule.Delayed) {
 	// Of the tokens with the fewest deviations the one with the fewest steps is kept.
 	held := schedule.Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.Holds(len(released(r)))}
 	for _, t := range []schedule.Token{r.asToken(), held} {
@@ -143,7 +178,6 @@ func (d *reduction) fails(l *schedule.Delayed) bool {
 			d.best = r
 		}
 	}
-	return true
 }
 
 // runLate runs a plan with steps put off at the level of a failed run. The run may have more
@@ -169,7 +203,11 @@ type verified struct {
 // verify follows a token. A report must not promise more than the token holds.
 func (d *reduction) verify(token schedule.Token) verified {
 	v := verified{token: token}
-	for v.of < verifications && (v.of == 0 || d.search.limits.ended() == "") {
+	times := verifications
+	if behindMutex(d.failed) {
+		times = 3
+	}
+	for v.of < times && (v.of == 0 || d.search.limits.ended() == "") {
 		r := d.following(token, v.of == 0)
 		if v.of == 0 {
 			v.first = r
@@ -178,7 +216,7 @@ func (d *reduction) verify(token schedule.Token) verified {
 		if fingerprint(r) == d.want {
 			v.held++
 		}
-		if costly(r) {
+		if costly(r) && !behindMutex(r) {
 			break
 		}
 	}

@@ -3,11 +3,14 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/explore/schedule"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // The schedules of the planted bugs shrink to at most two deviations, that of the
@@ -244,5 +247,73 @@ func TestBoundaryBesideSlack(t *testing.T) {
 	r.Slack = slackText(Hang, Capacity{}, []Tried{{Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Hang}}, r.Boundary, false)
 	if want := "  capacities: some order hangs at all tried: 0, 1; no capacity of the transport hides it\n  this very order: it fails with room for 0 frames from client to server, not for 1"; !strings.Contains(r.Text(), want) {
 		t.Errorf("%q is not said:\n%s", want, r.Text())
+	}
+}
+
+// A hang behind a mutex is shrunk, too, though each run that hangs is given up.
+func TestReduceBehindMutex(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
+	setup := func(r *Run) {
+		client, _ := pair(r)
+		var a, b sync.Mutex
+		both := func(first, second *sync.Mutex) func(context.Context) error {
+			return func(ctx context.Context) error {
+				Point(ctx, "begin")
+				first.Lock()
+				defer first.Unlock()
+				Point(ctx, "between")
+				second.Lock()
+				defer second.Unlock()
+				return nil
+			}
+		}
+		r.Op("ab", both(&a, &b))
+		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+		r.Op("other call", func(ctx context.Context) error { return client.tool(ctx, "y") })
+		r.Op("ba", both(&b, &a)).After("call")
+	}
+	r := Search(t, Plan{Setup: setup, Strategy: Random, Capacities: fixed(0, 0)})
+	if s := r.Shrunk; r.Verdict != Hang || r.Category != Lock || s.From <= s.To || s.To > 2 || s.Held != 3 || s.Verified != 3 || s.Runs > mostFrozen {
+		t.Errorf("%+v\n%s", s, r.Text())
+	}
+}
+
+// A failure that does not come each time is shrunk as far as most of three tries show it, and the
+// report says how often the token held.
+func TestReduceMostTries(t *testing.T) {
+	runs, failed := 0, 0
+	plan := Plan{Strategy: Random, Capacities: fixed(0, 0), Setup: func(r *Run) {
+		client, server := pair(r)
+		runs++
+		run, first := runs, ""
+		server.request = func(ctx context.Context, m transport.Message) {
+			if first == "" {
+				first = string(transport.Member(m.Params, "name"))
+			}
+			server.answer(ctx, m, `{}`)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			r.Op(name, func(ctx context.Context) error { return client.tool(ctx, name) })
+		}
+		r.Data = func() error {
+			if first != `"c"` {
+				return nil
+			}
+			if failed == 0 {
+				failed = run
+			}
+			if (run-failed)%3 == 2 {
+				return nil
+			}
+			return errors.New("c came first")
+		}
+	}, Check: func(r *Run) error { return r.Data.(func() error)() }}
+	r := Search(t, plan)
+	s := r.Shrunk
+	if r.Verdict != CheckFailed || s.From <= s.To || s.To > 3 || s.Held < 13 || s.Held > 14 || s.Verified != verifications ||
+		!strings.Contains(strings.Join(r.Notes, "\n"), fmt.Sprintf("the token gave the same again %d of 20 times", s.Held)) {
+		t.Errorf("%+v\n%s", s, r.Text())
 	}
 }

@@ -499,6 +499,10 @@ func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 			"%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
 			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
+	if behindMutex(run) && run.asToken().Deviations() > 0 {
+		s.confirm(report, run)
+		return
+	}
 	if run.froze || run.verdict == Leak || run.verdict == Different || run.verdict == DataRace { // both schedules of a Different were followed before
 		return
 	}
