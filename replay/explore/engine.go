@@ -79,9 +79,19 @@ func (b *bubble) live(t *testing.T, do func()) {
 		b.run.leaked(stacks.Take().Bubble(b.name).Trim())
 	}()
 	synctest.Test(t, func(inner *testing.T) {
+		deepen(0)
 		b.name, b.test = stacks.Self().Bubble, inner
 		do()
 	})
+}
+
+// deepen grows the stack of the run's goroutine once, while there is little on it to copy. A run
+// would grow it step by step.
+//
+//go:noinline
+func deepen(i int) byte {
+	var room [8 << 10]byte
+	return room[i]
 }
 
 // settle returns when every goroutine of the bubble waits. synctest.Wait is the fast way, but

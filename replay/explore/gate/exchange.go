@@ -275,8 +275,7 @@ func (x *Exchange) deliver() {
 		l.EOF = x.gate.Round
 		x.over(io.EOF)
 	}
-	r := l.readers[0]
-	l.readers = l.readers[1:]
+	r := l.nextReader()
 	if p.breaks {
 		x.over(io.ErrUnexpectedEOF)
 		r.got <- received{err: x.err}

@@ -240,7 +240,7 @@ func (e *End) put(ctx context.Context, f transport.Frame, operation string, quie
 	}
 	n := g.flight(e.Out, f, operation)
 	n.quiet = quiet
-	n.done = make(chan error, 1)
+	n.done = make(chan struct{})
 	if g.options.Traced {
 		n.trace(stacks.Caller())
 	}
@@ -264,8 +264,8 @@ func (g *Gate) flight(lane *Lane, frame transport.Frame, operation string) *Flig
 // Await returns when the Write of an offered frame does.
 func (e *End) Await(ctx context.Context, flight *Flight) error {
 	select {
-	case err := <-flight.done:
-		return err
+	case <-flight.done:
+		return flight.err
 	case <-ctx.Done():
 	}
 	e.gate.Lock()
@@ -274,7 +274,8 @@ func (e *End) Await(ctx context.Context, flight *Flight) error {
 	if back {
 		return ctx.Err()
 	}
-	return <-flight.done
+	<-flight.done
+	return flight.err
 }
 
 // Admit names the offered frames. Writers that arrived in the same round stand in the order
@@ -377,7 +378,7 @@ func (g *Gate) Shutdown() {
 	g.shut = true
 	for _, l := range g.Lanes {
 		for _, f := range l.unacked {
-			f.done <- nil
+			f.finish(nil)
 		}
 		l.unacked = nil
 		l.refuse()

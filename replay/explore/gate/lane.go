@@ -73,13 +73,22 @@ type Flight struct {
 	Writer Lineage
 	Wrote  []stacks.Call
 
-	hash  uint64     // of the name
-	said  *said      // parsed when the frame is named
-	known order.Mark // the writer's knowledge at the offer
-	place int        // in the recorded order, of a sender at level L1
-	quiet bool       // Op is not in the name
-	line  line       // the writes of which it is made, if its sender writes bytes
-	done  chan error
+	hash  uint64        // of the name
+	said  *said         // parsed when the frame is named
+	known order.Mark    // the writer's knowledge at the offer
+	place int           // in the recorded order, of a sender at level L1
+	quiet bool          // Op is not in the name
+	line  line          // the writes of which it is made, if its sender writes bytes
+	done  chan struct{} // closed when the Write may return; nil over HTTP
+	err   error         // of the Write, once done is closed
+}
+
+// finish lets the Write of the frame return.
+func (f *Flight) finish(err error) {
+	if f.done != nil {
+		f.err = err
+		close(f.done)
+	}
 }
 
 // trace keeps the writer's goroutine.
@@ -143,6 +152,13 @@ func (l *Lane) Next() Lineage {
 	return l.readers[0].goroutine
 }
 
+// nextReader takes the reader that waits longest from the list.
+func (l *Lane) nextReader() *reader {
+	r := l.readers[0]
+	l.readers = slices.Delete(l.readers, 0, 1)
+	return r
+}
+
 // Blocked reports whether a writer waits and no reader does.
 func (l *Lane) Blocked() bool { return len(l.Waiting) > 0 && len(l.readers) == 0 }
 
@@ -178,9 +194,7 @@ func (l *Lane) Where(flight *Flight) string {
 func (l *Lane) refuse() {
 	for _, f := range slices.Concat(l.fresh, l.Waiting) {
 		f.Withdrawn = true
-		if f.done != nil {
-			f.done <- transport.ErrClosed
-		}
+		f.finish(transport.ErrClosed)
 	}
 	l.fresh = nil
 	l.Waiting = nil
@@ -201,5 +215,5 @@ func (l *Lane) heard() bool { return len(l.readers) > 0 && !l.Leaving }
 func (l *Lane) ack(flight *Flight) {
 	i := slices.Index(l.unacked, flight)
 	l.unacked = slices.Delete(l.unacked, i, i+1)
-	flight.done <- nil
+	flight.finish(nil)
 }

@@ -300,8 +300,7 @@ func (g *Gate) Release(step Step) {
 		g.take(l, step.Flight)
 	case EOF:
 		l.EOF = g.Round
-		l.readers[0].got <- received{err: io.EOF}
-		l.readers = l.readers[1:]
+		l.nextReader().got <- received{err: io.EOF}
 	case Close:
 		l.pair.Ends[step.Dir-transport.ClientToServer].close()
 	case HalfClose:
@@ -358,11 +357,11 @@ func codeOf(wrote []stacks.Call) (list []string) {
 // give hands the first queued frame to the reader that waits longest, and tells the rules.
 func (g *Gate) give(lane *Lane) {
 	f := lane.Queue[0]
-	lane.Queue = lane.Queue[1:]
+	lane.Queue = slices.Delete(lane.Queue, 0, 1)
+	r := lane.nextReader()
 	lane.Before = lane.Holder
-	lane.Holder = lane.readers[0].goroutine
-	lane.readers[0].got <- received{frame: f.Frame}
-	lane.readers = lane.readers[1:]
+	lane.Holder = r.goroutine
+	r.got <- received{frame: f.Frame}
 	g.given(f)
 }
 
