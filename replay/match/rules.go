@@ -23,6 +23,16 @@ type Rules struct {
 	Match     Matcher                                   // gives requests their Key; nil: By decides
 	Mask      func(place []string, value []byte) []byte // what reports show of a JSON value; nil: all of it
 	AnyOrder  bool                                      // a notification may come on either side of its call's answer, and before an earlier one
+	Parse     func(transport.Frame) []transport.Message // remembers the messages of frames that are read often; nil: timeline.MessagesOf
+}
+
+// Messages returns the messages of a frame, none of a frame that is not JSON. They are for
+// reading only.
+func (r Rules) Messages(frame transport.Frame) []transport.Message {
+	if r.Parse != nil {
+		return r.Parse(frame)
+	}
+	return timeline.MessagesOf(frame)
 }
 
 // Strictness says which parts of a live request must equal the recorded request to get the

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -53,7 +52,7 @@ type Driver struct {
 
 // NewDriver returns a Driver of the client's half of a session.
 func NewDriver(events []store.Event, rules match.Rules) *Driver {
-	script := loadDriverScript(events)
+	script := loadDriverScript(events, rules)
 	d := &Driver{
 		half:     newHalf(script, transport.ServerToClient, rules),
 		requests: map[mcp.Key][]*request{},
@@ -86,7 +85,7 @@ func NewDriver(events []store.Event, rules match.Rules) *Driver {
 // Receive takes a frame of the live server and returns the frames to send now.
 func (d *Driver) Receive(frame transport.Frame) []transport.Frame {
 	var out []transport.Frame
-	messages := timeline.MessagesOf(frame)
+	messages := d.rules.Messages(frame)
 	if isNoise(frame.Bytes, messages) {
 		d.addNoise(frame)
 	}

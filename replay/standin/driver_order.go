@@ -204,7 +204,7 @@ func (d *Driver) AllowReorder() {
 				}
 			}
 		}
-		messages := timeline.MessagesOf(f.frame)
+		messages := d.rules.Messages(f.frame)
 		f.after = slices.DeleteFunc([]*ownFrame{hello, ready}, func(other *ownFrame) bool { return other == nil || isPing(messages) })
 		for _, m := range messages {
 			switch {

@@ -21,6 +21,7 @@ import (
 // driverLoader reads a recording into a script.
 type driverLoader struct {
 	script
+	rules       match.Rules
 	calls       timeline.Index[mcp.Key, *request]
 	questions   timeline.Index[mcp.Key, *message]
 	exchanges   *exchanges
@@ -30,8 +31,9 @@ type driverLoader struct {
 	clientEnded bool                  // the client has ended
 }
 
-func loadDriverScript(events []store.Event) *script {
+func loadDriverScript(events []store.Event, rules match.Rules) *script {
 	l := driverLoader{
+		rules:     rules,
 		calls:     timeline.NewIndex[mcp.Key, *request](timeline.All),
 		questions: timeline.NewIndex[mcp.Key, *message](timeline.All),
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}, byID: map[mcp.Key]*request{},
@@ -77,7 +79,7 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 	}
 	f := &ownFrame{index: len(l.frames), seq: e.Seq, frame: onOneLine(e.AsFrame()), before: len(l.messages), gap: e.At - l.at}
 	l.frames = append(l.frames, f)
-	for i, m := range timeline.MessagesOf(f.frame) {
+	for i, m := range l.rules.Messages(f.frame) {
 		at := within(e.Payload, i)
 		switch m.Kind() {
 		case transport.Request:
@@ -113,7 +115,7 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 
 // addServerFrame adds a frame of the recorded server.
 func (l *driverLoader) addServerFrame(event store.Event) {
-	messages := timeline.MessagesOf(event.AsFrame())
+	messages := l.rules.Messages(event.AsFrame())
 	if isNoise(event.Payload, messages) {
 		l.noises++
 	}
@@ -193,6 +195,7 @@ func (l *driverLoader) assignOwners() {
 // playerLoader reads a recording into a script.
 type playerLoader struct {
 	script
+	rules     match.Rules
 	calls     timeline.Index[mcp.Key, *message]
 	questions timeline.Index[mcp.Key, *request]
 	exchanges *exchanges
@@ -204,6 +207,7 @@ type playerLoader struct {
 // exchanges unfit for a stream.
 func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *script {
 	l := playerLoader{
+		rules:     rules,
 		calls:     timeline.NewIndex[mcp.Key, *message](timeline.All),
 		exchanges: exchangesOf(events), on: map[uint64][]*message{},
 	}
@@ -258,7 +262,7 @@ func (f failedCall) why() string {
 // addClientFrame adds a frame of the recorded client.
 func (l *playerLoader) addClientFrame(e store.Event) {
 	l.noise = nil
-	messages := timeline.MessagesOf(e.AsFrame())
+	messages := l.rules.Messages(e.AsFrame())
 	if isNoise(e.Payload, messages) {
 		l.noise = &e
 		l.noises++
@@ -295,7 +299,7 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 		return
 	}
 	frame := onOneLine(e.AsFrame())
-	messages, _ := frame.Messages()
+	messages := l.rules.Messages(frame)
 	var refused *message
 	if noise := l.noise; noise != nil && len(messages) == 1 && messages[0].Error != nil && isNull(messages[0].ID) {
 		// The server refuses the noise, and so the player waits for noise.

@@ -122,7 +122,7 @@ func newPlayer(script *script, rules match.Rules) *Player {
 // Receive takes a frame of the live client and returns the frames to send now.
 func (p *Player) Receive(frame transport.Frame) []transport.Frame {
 	var out []transport.Frame
-	messages := timeline.MessagesOf(frame)
+	messages := p.rules.Messages(frame)
 	if isNoise(frame.Bytes, messages) {
 		if noise := firstLeft(p.others[noiseMethod], (*message).isPending); noise != nil {
 			p.arrive(noise, transport.Message{}, frame.Stream)

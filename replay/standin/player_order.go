@@ -3,7 +3,6 @@ package standin
 import (
 	"slices"
 
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -120,7 +119,7 @@ func (p *Player) AllowReorder() {
 	}
 	last := map[string]*ownFrame{} // by order key
 	for i, f := range p.frames {
-		messages := timeline.MessagesOf(f.frame)
+		messages := p.rules.Messages(f.frame)
 		for _, m := range messages {
 			for _, key := range f.orderKeys(m) {
 				if before := last[key]; before != nil {
@@ -137,7 +136,7 @@ func (p *Player) AllowReorder() {
 		}
 		for _, other := range earlier {
 			isShared := func(message *message) bool { return message.answer == f && slices.Contains(other.owners, message) }
-			if !slices.ContainsFunc(f.owners, isShared) || !slices.ContainsFunc(timeline.MessagesOf(other.frame), isBound) {
+			if !slices.ContainsFunc(f.owners, isShared) || !slices.ContainsFunc(p.rules.Messages(other.frame), isBound) {
 				continue
 			}
 			f.after = append(f.after, other)

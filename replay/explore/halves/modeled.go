@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -289,7 +290,7 @@ func (r *modelReader) heard(frame transport.Frame, n int, out []transport.Frame)
 		return
 	}
 	asked := map[mcp.Key]bool{}
-	for _, m := range messages(frame) {
+	for _, m := range timeline.MessagesOf(frame) {
 		switch m.Kind() {
 		case transport.Request:
 			asked[mcp.KeyOf(m.ID)] = true
@@ -309,7 +310,7 @@ func (r *modelReader) heard(frame transport.Frame, n int, out []transport.Frame)
 		}
 	}
 	for i, f := range out {
-		for _, m := range messages(f) {
+		for _, m := range timeline.MessagesOf(f) {
 			if r.inline && m.Kind() == transport.Response && asked[mcp.KeyOf(m.ID)] {
 				r.owed[n+i] = true
 			}
@@ -331,7 +332,7 @@ func (r *modelReader) offered(frame transport.Frame) {
 	if r == nil {
 		return
 	}
-	for _, m := range messages(frame) {
+	for _, m := range timeline.MessagesOf(frame) {
 		if m.Kind() == transport.Request && m.Method != mcp.MethodListen {
 			r.calling[mcp.KeyOf(m.ID)] = true
 		}
@@ -344,7 +345,7 @@ func (r *modelReader) wrote(n int, frame transport.Frame) {
 		return
 	}
 	delete(r.owed, n)
-	for _, m := range messages(frame) {
+	for _, m := range timeline.MessagesOf(frame) {
 		if m.Kind() == transport.Response {
 			delete(r.atWork, mcp.KeyOf(m.ID))
 		}

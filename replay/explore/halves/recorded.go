@@ -28,7 +28,7 @@ func Server(run Run, session *Session, model replay.Model) *Recorded {
 
 // newServer returns the recorded server of a session, to be connected.
 func newServer(run Run, session *Session, events []store.Event) (*Recorded, *standin.Player) {
-	p := standin.NewPlayer(events, match.Rules{Match: session.match})
+	p := standin.NewPlayer(events, match.Rules{Match: session.match, Parse: session.messages})
 	if run.Loose {
 		p.AllowReorder()
 	}
@@ -48,7 +48,7 @@ func Client(run Run, session *Session, model replay.Model) *Recorded {
 
 // newClient returns the recorded client of a session, to be connected.
 func newClient(run Run, session *Session, events []store.Event) (*Recorded, *standin.Driver) {
-	d := standin.NewDriver(events, match.Rules{})
+	d := standin.NewDriver(events, match.Rules{Parse: session.messages})
 	if run.Loose {
 		d.AllowReorder()
 	}
@@ -93,8 +93,9 @@ func (h *Recorded) Unsaid() (notes []string) {
 
 // playedCalls are the operations of a recorded client. nil has none.
 type playedCalls struct {
-	byID  map[mcp.Key][]*playedCall // in recorded order
-	whole Operation                 // the rest of the half
+	session *Session
+	byID    map[mcp.Key][]*playedCall // in recorded order
+	whole   Operation                 // the rest of the half
 }
 
 // playedCall is a recorded request in a run.
@@ -113,7 +114,7 @@ func newPlayedCalls(run Run, session *Session) *playedCalls {
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
 	}
-	c := &playedCalls{byID: map[mcp.Key][]*playedCall{}}
+	c := &playedCalls{session: session, byID: map[mcp.Key][]*playedCall{}}
 	for _, call := range list {
 		if call.dir != transport.ClientToServer {
 			continue
@@ -165,7 +166,7 @@ func (c *playedCalls) each(f transport.Frame, kind transport.MessageKind, fits f
 	if c == nil {
 		return
 	}
-	for _, m := range messages(f) {
+	for _, m := range c.session.messages(f) {
 		if m.Kind() != kind {
 			continue
 		}

@@ -42,6 +42,7 @@ type Operation struct {
 // Session is a recorded session, shared by the runs of a search.
 type Session struct {
 	events []store.Event
+	frames map[string][]transport.Message // the messages of the recorded frames
 	keys   sync.Map                       // method and raw params → match.Key
 	calls  func() ([]recordedCall, error) // lists the session's requests
 	web    func() *webSession
@@ -49,11 +50,27 @@ type Session struct {
 
 // NewSession returns the session of these events.
 func NewSession(events []store.Event) *Session {
-	return &Session{
+	s := &Session{
 		events: events,
+		frames: make(map[string][]transport.Message, len(events)),
 		calls:  sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) }),
 		web:    sync.OnceValue(func() *webSession { return newWebSession(events) }),
 	}
+	for _, e := range events {
+		if e.Kind == store.Frame {
+			s.frames[string(e.Payload)] = timeline.MessagesOf(e.AsFrame())
+		}
+	}
+	return s
+}
+
+// messages is timeline.MessagesOf. Recorded frames are parsed once a search, without a lock: a
+// goroutine of a run must not wait for one of another run.
+func (s *Session) messages(frame transport.Frame) []transport.Message {
+	if list, ok := s.frames[string(frame.Bytes)]; ok {
+		return list
+	}
+	return timeline.MessagesOf(frame)
 }
 
 // match is match.MatchParams, computed once for the same bytes: schedules ask for the same
@@ -68,15 +85,6 @@ func (s *Session) match(message transport.Message) (match.Key, error) {
 		s.keys.Store(raw, key)
 	}
 	return key, err
-}
-
-// messages parses a frame; a frame without JSON has no messages.
-func messages(frame transport.Frame) []transport.Message {
-	list, err := frame.Messages()
-	if err != nil {
-		return nil
-	}
-	return list
 }
 
 // recordedCall is a request of a recorded half, which is an operation of the run.
