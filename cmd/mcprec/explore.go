@@ -304,9 +304,10 @@ mcprec help models has the models of an end. At
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
-With -- COMMAND a real server, in any language, stands in the place of the models (Linux). The recorded client plays to a fresh process in each schedule: it joins frames in one
-write, splits one, cancels, stops reading, keeps its answers back, or ends its output early. After
-each write the server is left alone until the kernel shows that all of its threads sleep. What is
+With -- COMMAND a real server, in any language, stands in the place of the models (Linux). The
+recorded client plays to a fresh process in each schedule: it joins frames in one write, splits
+one, cancels, stops reading, keeps its answers back, or ends its output early. After each write
+the server is left alone until the kernel shows that all of its threads sleep. What is
 found was seen in three processes, and is one of these:
 
   HANG              a request has no answer, and nothing but mcprec could have moved the server
