@@ -47,6 +47,7 @@ race: export GORACE = atexit_sleep_ms=10
 race: ## run the tests under the race detector
 	$(GO) test -race -timeout 30m ./...
 	$(NEWEST) -race -timeout 30m . $(GOSDK)
+	cd transport/mcpgo && $(GO) test -race -timeout 30m . && $(GO) test -race -timeout 30m -modfile=newest.mod .
 
 # The tests of CI read the sessions of CORPUS as well, where they are here. No test is
 # skipped that is not in the lists of .ci, and none leaves a file in the tree.

@@ -98,6 +98,7 @@ func deepen(i int) byte {
 // does not return while a goroutine waits for a mutex, as behind a Write that another goroutine
 // makes with the mutex held. A run that watches reads the stacks instead.
 func (b *bubble) settle() {
+	b.run.moves.Tick() // a watcher that gives the run up reads what this goroutine has written
 	b.run.atMutex = b.run.watches && b.look()
 	if !b.run.atMutex {
 		synctest.Wait()

@@ -125,28 +125,45 @@ func (x *Exchange) giveUp() {
 	x.gate.Poke()
 }
 
-// responseBody is the body of a response, for one reader.
+// responseBody is the body of a response, for one reader. Close may be called while Read waits.
 type responseBody struct {
 	exchange *Exchange
 	ctx      context.Context // of the request
-	rest     []byte
-	ended    bool
+
+	// Guarded by the lock of the gate.
+	rest  []byte
+	ended bool
 }
 
 func (b *responseBody) Read(into []byte) (int, error) {
-	for len(b.rest) == 0 {
-		if b.ended {
+	for {
+		if n, ended := b.take(into); n > 0 {
+			return n, nil
+		} else if ended {
 			return 0, io.EOF
 		}
 		p, err := b.part()
 		if err != nil {
 			return 0, err
 		}
-		b.rest, b.ended = p.bytes, p.ends
+		b.keep(p)
 	}
-	n := copy(into, b.rest)
+}
+
+// take copies what has come and was not read yet. It also reports whether nothing follows.
+func (b *responseBody) take(into []byte) (n int, ended bool) {
+	b.exchange.gate.Lock()
+	defer b.exchange.gate.Unlock()
+	n = copy(into, b.rest)
 	b.rest = b.rest[n:]
-	return n, nil
+	return n, b.ended && len(b.rest) == 0
+}
+
+// keep keeps a part for take.
+func (b *responseBody) keep(p *piece) {
+	b.exchange.gate.Lock()
+	defer b.exchange.gate.Unlock()
+	b.rest, b.ended = p.bytes, p.ends
 }
 
 func (b *responseBody) part() (*piece, error) {
