@@ -18,6 +18,8 @@ const (
 	explorePackage = "/replay/explore."
 	gateEnd        = "/explore/gate.(*End)."
 	gateBytes      = "/explore/gate.(*Bytes)."
+	gatePoint      = "/explore/gate.Point"
+	explorePoint   = explorePackage + "Point"
 )
 
 var (
@@ -71,7 +73,8 @@ func hidden(function string) bool {
 func between(function string) bool {
 	own, is := strings.CutPrefix(function, "github.com/mcprec/mcprec/")
 	return is && hasPrefix(own, "transport.", "transport/gosdk.", "transport/mcpgo.") ||
-		strings.Contains(function, gateEnd) || strings.Contains(function, gateBytes)
+		strings.Contains(function, gateEnd) || strings.Contains(function, gateBytes) ||
+		strings.HasSuffix(function, gatePoint) || strings.HasSuffix(function, explorePoint)
 }
 
 // library reports whether a file belongs to a module that was fetched.
@@ -152,7 +155,7 @@ func (g Goroutine) Where() string {
 	for frame := range strings.SplitSeq(g.Trim(), "\n  ") {
 		first, _, _ := strings.Cut(frame, ".")
 		waiting := slices.Contains([]string{"sync", "atomic", "time", "syscall", "unix", "os"}, first)
-		if !strings.HasPrefix(frame, "[") && !waiting && !hasPrefix(frame, "gate.(*End).", "gate.(*Bytes).") {
+		if !strings.HasPrefix(frame, "[") && !waiting && !hasPrefix(frame, "gate.(*End).", "gate.(*Bytes).", "gate.Point ", "explore.Point ") {
 			return frame
 		}
 	}

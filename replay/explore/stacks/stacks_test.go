@@ -80,6 +80,13 @@ time.Sleep(0x1)
 	/usr/local/go/src/runtime/time.go:361 +0x1
 app.run()
 	app/main.go:3`,
+		"[select] app.update main.go:3": `goroutine 7 [select (durable), synctest bubble 1]:
+github.com/mcprec/mcprec/replay/explore/gate.Point({0x1, 0x2}, {0x3, 0x4})
+	/home/me/mcprec/replay/explore/gate/point.go:71 +0x1
+github.com/mcprec/mcprec/replay/explore.Point(...)
+	/home/me/mcprec/replay/explore/loop.go:455
+app.update()
+	app/main.go:3`,
 		"": `goroutine 7 [running]:
 created by example.org/app.main in goroutine 1
 	/home/me/app/main.go:5 +0x3`,
