@@ -22,6 +22,8 @@ const crashLabel = "this schedule ran; run it again with Plan.Token, in fixtures
 
 // crashToken is the token of a running schedule, as a label. The labels of goroutines cannot be set
 // from outside, so the bytes of the label change. Only the runtime reads them, when it prints a trace.
+// A run that follows a token has none: the token is known, and the looks at its stacks would take
+// twice as long.
 type crashToken struct {
 	text  []byte // as long as the token may become, the rest blanks
 	used  int
@@ -29,8 +31,11 @@ type crashToken struct {
 }
 
 // newCrashToken returns the token of a run that has made no choice yet, with room for as many as it
-// may have steps.
+// may have steps; nil if the run follows a token.
 func newCrashToken(run *Run) *crashToken {
+	if run.follower != nil {
+		return nil
+	}
 	const choiceSize, fewest, most = len("-100:00000000"), 32, 1 << 10
 	eager := schedule.Token{Capacity: run.capacity, Level: run.level, Engine: run.kind}
 	begin := strings.TrimSuffix(eager.String(), schedule.TokenEager)
@@ -44,16 +49,21 @@ func newCrashToken(run *Run) *crashToken {
 	return c
 }
 
-// label marks the calling goroutine and those that it starts.
+// label marks the calling goroutine and those that it starts, with other labels, too.
 func (c *crashToken) label(others ...string) {
-	labels := pprof.Labels(append(others, crashLabel, unsafe.String(unsafe.SliceData(c.text), len(c.text)))...)
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), labels))
+	if c != nil {
+		others = append(others, crashLabel, unsafe.String(unsafe.SliceData(c.text), len(c.text)))
+	}
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(others...)))
 }
 
 // add adds a choice. A profile may read the label at the same time, which is no race of the peers.
 //
 //go:norace
 func (c *crashToken) add(choice schedule.Choice) {
+	if c == nil {
+		return
+	}
 	const digits = "0123456789abcdef"
 	var buf [32]byte
 	b := buf[:0]
