@@ -51,12 +51,12 @@ func HTTPClient(run Run, session *Session, requests *http.Client) (h *Recorded, 
 	played := session.web()
 	client := played.client
 	client.Client = requests
-	client.DeleteTimeout = -1 // a half has no clock
+	client.DeleteTimeout = -1 // no time limit: a half has no clock
 	if manner := client.Manner; manner != nil {
 		client.Manner = func(stream uint64) *streamable.Manner {
 			m := manner(stream)
 			if m != nil {
-				m.Patience = 0 // nor here
+				m.Patience = 0 // for the same reason: a Write does not wait for the response
 			}
 			return m
 		}
