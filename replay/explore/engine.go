@@ -66,7 +66,6 @@ const (
 // that no step is enabled and shuts the run down. Goroutines that do not end then leave the
 // bubble to synctest, which panics. The check is free, and counts only this bubble.
 func (b *bubble) live(t *testing.T, do func()) {
-	b.run.crash.label()
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -81,6 +80,7 @@ func (b *bubble) live(t *testing.T, do func()) {
 	synctest.Test(t, func(inner *testing.T) {
 		deepen(0)
 		b.name, b.test = stacks.Self().Bubble, inner
+		b.run.crash.label() // no sooner: a look at the stack prints it, which takes time
 		do()
 	})
 }
