@@ -89,7 +89,7 @@ func newExplore() *cobra.Command {
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
 	names := namesOf(strategies, func(strategy strategy) string { return strategy.name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
-	f.IntVarP(&o.schedules, "schedules", "n", 200, "how many schedules to run, over all capacities; at L0 one for each decides, and is the default")
+	f.IntVarP(&o.schedules, "schedules", "n", 400, "how many schedules to run, over all capacities; at L0 one for each decides, and is the default")
 	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
@@ -298,7 +298,7 @@ Levels:
 
 At L0 these models have no choice of their own, and every order of delivery comes
 to the same end: one schedule at each capacity decides, and no more are run unless
---schedules or --strategy is given. At L1 200 are run.
+--schedules or --strategy is given. At L1 400 are run.
 
 mcprec help models has the models of an end. At
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write

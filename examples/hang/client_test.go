@@ -10,7 +10,7 @@ import (
 )
 
 // TestCount plays a recorded server to the client in every order of delivery that
-// 200 schedules find.
+// 400 schedules find.
 func TestCount(t *testing.T) {
 	fx := fixtures.Load(t, "testdata/count.jsonl")
 	fx.Explore(t, fixtures.AsServer, func(t testing.TB, conn transport.Conn) {

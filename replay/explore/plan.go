@@ -37,7 +37,7 @@ type Plan struct {
 	Engine Engine
 	// Strategy chooses the steps; nil is [Mix].
 	Strategy Strategy
-	// Schedules is how many runs to make, over all capacities; 0 is 200.
+	// Schedules is how many runs to make, over all capacities; 0 is 400.
 	Schedules int
 	// CPU, if not 0, ends the search after this processor time of the process or, where the
 	// system does not tell, this wall time times Workers. The first run at each capacity is
@@ -187,7 +187,7 @@ func withDefaults(plan Plan) *Plan {
 	if plan.Strategy == nil {
 		plan.Strategy = Mix
 	}
-	plan.Schedules = cmp.Or(max(plan.Schedules, 0), 200)
+	plan.Schedules = cmp.Or(max(plan.Schedules, 0), 400)
 	plan.Shrink = cmp.Or(plan.Shrink, 100)
 	plan.Timers = max(plan.Timers, 0)
 	plan.Horizon = cmp.Or(max(plan.Horizon, 0), 24*time.Hour)

@@ -31,7 +31,7 @@ type exploration struct {
 
 // The schedules of an exploration, and the bytes of a request for one.
 const (
-	usualSchedules = 200
+	usualSchedules = 400
 	mostSchedules  = 100_000
 	mostAsked      = 1 << 14
 )
