@@ -73,7 +73,7 @@ func newExplore() *cobra.Command {
 			if len(command) > 0 {
 				return runExploreProcess(cmd, o, firstOf(own), command)
 			}
-			for _, name := range []string{"env", "dir", "target", "header", "as-server", "same-output"} {
+			for _, name := range []string{"env", "dir", "target", "header", "as-server", "same-output", "jobs"} {
 				if o.chosen(name) {
 					return exit.Usagef("--%s is for a process: mcprec explore SESSION -- COMMAND [ARG]...", name)
 				}
@@ -89,7 +89,7 @@ func newExplore() *cobra.Command {
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
 	names := namesOf(strategies, func(strategy strategy) string { return strategy.name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
-	f.IntVarP(&o.schedules, "schedules", "n", 400, "how many schedules to run, over all capacities; at L0 one for each decides, and is the default")
+	f.IntVarP(&o.schedules, "schedules", "n", 400, "how many schedules to run, over all capacities; at L0 one for each decides, and\nis the default; with COMMAND the default is 100")
 	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
@@ -342,7 +342,7 @@ or a script of one task.
   DIFFERENT OUTPUT  with --same-output: it printed otherwise than in the recorded order
 
 It is no proof: mcprec does not see into the process. --schedules is 100 then, about a second
-each. %DIR in COMMAND and in --env stands for a folder that each process has for itself: what
+each. --jobs N tries N schedules at once, for processes that share nothing. %DIR in COMMAND and in --env stands for a folder that each process has for itself: what
 it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what the recorded
 end sends the path of FOLDER becomes that of the copy. --token plays one schedule again.
 --format json prints one object: findings (a list of kind, peer: server or client, certain:
@@ -492,6 +492,7 @@ type processOptions struct {
 	target     driving.Target
 	asServer   bool
 	sameOutput bool
+	jobs       int
 }
 
 func (p *processOptions) addFlags(cmd *cobra.Command) {
@@ -501,6 +502,7 @@ func (p *processOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER: the recorded server plays to it")
 	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print the same in every order")
+	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: try so many schedules at once, each with a process of its own")
 }
 
 // notOfProcesses are the flags of explore that say something about models, of which a process has none.
@@ -530,6 +532,8 @@ func (o exploreOptions) checkProcess() error {
 		return exit.Usagef("--schedules %d: want 1 or more", o.schedules)
 	case o.budget < 0:
 		return exit.Usagef("--budget %v: want 0 or more", o.budget)
+	case o.process.jobs < 1:
+		return exit.Usagef("--jobs %d: want 1 or more", o.process.jobs)
 	case o.process.target.URL == "" && len(o.process.target.Headers) > 0:
 		return exit.Usagef("--header is of HTTP: it goes with --target")
 	case o.process.target.URL != "" && o.process.asServer:
@@ -553,7 +557,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	if server.Header, err = o.process.target.Header(); err != nil {
 		return err
 	}
-	if err := server.Check(); err != nil {
+	if err := server.Check(o.process.jobs); err != nil {
 		return exit.Usagef("--target: %v", err)
 	}
 	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.process.target.Headers), server.URL)
@@ -584,7 +588,8 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	line := terminal.NewProgress(cmd.ErrOrStderr())
 	wanted := process.UntilSignal(cancel)
 	found, err := explore(external.Options{
-		Schedules: o.schedules, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(), SameOutput: o.process.sameOutput,
+		Schedules: o.schedules, Jobs: o.process.jobs, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),
+		SameOutput: o.process.sameOutput,
 		Progress: func(done, total int, elapsed time.Duration) {
 			line.Draw(elapsed, func() string {
 				return fmt.Sprintf("explore: %d of %d schedules in %v; ^C ends it with a report", done, total, elapsed.Round(time.Second))

@@ -28,9 +28,12 @@ const (
 // Options say how to search.
 type Options struct {
 	Schedules int
-	Seed      uint64
-	Budget    time.Duration // 0: none
-	Token     string        // of the one schedule to play; "": search
+	// Jobs is how many schedules are tried at once, each with a process of its own; 0 is 1. The processes must
+	// share nothing: see [Server.Check]. What is found does not depend on Jobs.
+	Jobs   int
+	Seed   uint64
+	Budget time.Duration // 0: none
+	Token  string        // of the one schedule to play; "": search
 	// SameOutput asks that a client prints what it prints in the recorded order, whatever the order is.
 	SameOutput bool
 	Stop       <-chan struct{} // ends the search, with a report; it may be nil
@@ -102,11 +105,49 @@ func (x *explorer) run() error {
 		schedules = []Schedule{schedule}
 	}
 	x.report.Planned = len(schedules) + 1
-	for _, schedule := range schedules {
-		if x.isOver() {
-			break
+	return x.tryAll(schedules)
+}
+
+// attempt is a play of a schedule that may still go on.
+type attempt struct {
+	schedule Schedule
+	ended    chan struct{} // closed when the play has ended
+	play     play
+	err      error
+}
+
+// begin plays a schedule on a goroutine of its own.
+func (x *explorer) begin(schedule Schedule) *attempt {
+	a := &attempt{schedule: schedule, ended: make(chan struct{})}
+	patience := x.patience
+	go func() {
+		defer close(a.ended)
+		a.play, a.err = x.playOnce(schedule, patience)
+	}()
+	return a
+}
+
+// tryAll tries schedules. As many as there are jobs are played at once, and judged in their order.
+func (x *explorer) tryAll(schedules []Schedule) error {
+	var running []*attempt
+	defer func() {
+		for _, a := range running {
+			<-a.ended
 		}
-		if err := x.try(schedule); err != nil {
+	}()
+	for len(running)+len(schedules) > 0 && !x.isOver() {
+		for len(running) < max(1, x.Jobs) && len(schedules) > 0 {
+			running = append(running, x.begin(schedules[0]))
+			schedules = schedules[1:]
+		}
+		first := running[0]
+		<-first.ended
+		running = running[1:]
+		x.count(first.play)
+		if first.err != nil {
+			return first.err
+		}
+		if err := x.judge(first.schedule, first.play); err != nil {
 			return err
 		}
 	}
@@ -202,6 +243,12 @@ func (x *explorer) steady() error {
 // play plays a schedule of the search.
 func (x *explorer) play(schedule Schedule) (play, error) {
 	played, err := x.playOnce(schedule, x.patience)
+	x.count(played)
+	return played, err
+}
+
+// count adds a play of the search to the report.
+func (x *explorer) count(played play) {
 	x.report.Played++
 	if played.isUnjudged {
 		x.report.Unjudged++
@@ -215,7 +262,6 @@ func (x *explorer) play(schedule Schedule) (play, error) {
 	if x.Progress != nil {
 		x.Progress(x.report.Played, x.report.Planned, time.Since(x.began))
 	}
-	return played, err
 }
 
 // playOnce plays a schedule to a fresh process, and compares a client's output where that is asked for. A
@@ -246,12 +292,8 @@ func firstDifference(output, plain string) string {
 	return ""
 }
 
-// try plays a schedule, and confirms what it finds.
-func (x *explorer) try(schedule Schedule) error {
-	played, err := x.play(schedule)
-	if err != nil {
-		return err
-	}
+// judge confirms what the play of a schedule has found.
+func (x *explorer) judge(schedule Schedule, played play) error {
 	switch {
 	case played.found != nil && !x.told[x.keyOf(played.found)]:
 		return x.confirm(schedule, played)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,6 +229,69 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the token %s shows %v\n%s", found.Token, err, again.Text())
 			}
 		})
+	}
+}
+
+// TestJobs holds that a search with several processes at once finds what one with a single process finds.
+func TestJobs(t *testing.T) {
+	for _, fault := range []string{"healthy", "drops", "loses", "dies"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			var found [][]string
+			for _, jobs := range []int{1, 3} {
+				report, err := Explore(counter(fault), session(), Options{Schedules: 30, Jobs: jobs})
+				if err != nil {
+					t.Fatal(err)
+				}
+				list := []string{fmt.Sprintf("%d of %d schedules, ended %q", report.Played, report.Planned, report.Ended)}
+				for _, f := range report.Findings {
+					list = append(list, fmt.Sprintf("%s %s, %d of %d", f.Kind, f.Token, f.Held, f.Of))
+				}
+				found = append(found, list)
+			}
+			if !slices.Equal(found[0], found[1]) {
+				t.Errorf("with one job:\n%q\nwith three:\n%q", found[0], found[1])
+			}
+		})
+	}
+}
+
+// crowd is a peer whose first schedules do not end before so many are played at once.
+type crowd struct {
+	size     int
+	here     atomic.Int32
+	together chan struct{} // closed when all are here
+}
+
+func (*crowd) name() string                                 { return "server" }
+func (*crowd) recorded() string                             { return "client" }
+func (*crowd) words(c Choice, _ func(uint64) string) string { return Schedule{c}.Token() }
+
+func (c *crowd) play(schedule Schedule, _ patience) (play, error) {
+	if len(schedule) > 0 {
+		if c.here.Add(1) == int32(c.size) {
+			close(c.together)
+		}
+		<-c.together
+	}
+	return play{frames: []frame{{seq: 1, isRequest: true, size: 10}}}, nil
+}
+
+func (*crowd) choices([]frame) [][]Choice {
+	var cancels []Choice
+	for seq := range uint64(10) {
+		cancels = append(cancels, Choice{Kind: Cancel, First: seq, Last: seq})
+	}
+	return [][]Choice{cancels}
+}
+
+// TestJobsAtOnce holds that as many schedules are played at once as there are jobs. With fewer the test
+// would hang.
+func TestJobsAtOnce(t *testing.T) {
+	c := &crowd{size: 4, together: make(chan struct{})}
+	report, err := explore(c, Options{Schedules: 8, Jobs: c.size})
+	if err != nil || report.Played != 8 {
+		t.Errorf("%v, played %d schedules, want 8", err, report.Played)
 	}
 }
 

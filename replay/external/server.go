@@ -38,11 +38,13 @@ func (s Server) hasPortMark() bool {
 	return slices.ContainsFunc(slices.Concat(s.Command, s.Env, []string{s.URL}), func(text string) bool { return strings.Contains(text, portMark) })
 }
 
-// Check returns what is wrong with the URL of a server.
-func (s Server) Check() error {
+// Check returns what is wrong with the URL of a server of which so many processes run at once.
+func (s Server) Check(jobs int) error {
 	switch isPortInURL := strings.Contains(s.URL, portMark); {
 	case s.URL == "":
 		return nil
+	case !isPortInURL && jobs > 1:
+		return fmt.Errorf("%s: %d servers at once want a port each: put %s into the URL and the command", s.URL, jobs, portMark)
 	case !isPortInURL && s.hasPortMark():
 		return fmt.Errorf("%s is in the command, and not in the URL %s", portMark, s.URL)
 	}

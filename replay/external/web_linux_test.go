@@ -247,11 +247,11 @@ func TestServerCheck(t *testing.T) {
 		"https://localhost:%PORT/mcp": "want the URL of a server that the command starts on this machine",
 		"http://localhost:x/mcp":      "want a URL such as http://localhost:%PORT/mcp",
 	} {
-		if err := (Server{URL: address}).Check(); fmt.Sprint(err) != "<nil>" && want == "" || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := (Server{URL: address}).Check(1); fmt.Sprint(err) != "<nil>" && want == "" || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if err := (Server{URL: "http://localhost:80", Env: []string{"PORT=%PORT"}}).Check(); err == nil || !strings.Contains(err.Error(), "%PORT is in the command, and not in the URL") {
+	if err := (Server{URL: "http://localhost:80", Env: []string{"PORT=%PORT"}}).Check(1); err == nil || !strings.Contains(err.Error(), "%PORT is in the command, and not in the URL") {
 		t.Errorf("%v", err)
 	}
 }
