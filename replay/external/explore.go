@@ -268,6 +268,7 @@ func (x *explorer) count(played play) {
 // client whose server ended early, or said something many times, may print so.
 func (x *explorer) playOnce(schedule Schedule, patience patience) (play, error) {
 	played, err := x.peer.play(schedule, patience)
+	played.patience = patience
 	mayDiffer := slices.ContainsFunc(schedule, func(c Choice) bool { return c.Kind == Close || c.Kind == Repeat })
 	if err == nil && x.SameOutput && len(schedule) > 0 && !mayDiffer && played.found == nil && !played.isUnjudged && played.output != x.plain.output {
 		played.found = &fault{kind: Different, look: quiet.Look{State: quiet.Gone}, detail: firstDifference(played.output, x.plain.output)}
@@ -351,7 +352,7 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 		}
 	}
 	wasMoving := first.found.look.State == quiet.Timed || first.found.look.State == quiet.Outside
-	if held < times && wasMoving && x.patience != confirming {
+	if held < times && wasMoving && first.patience != confirming {
 		x.patience = confirming // it only took its time, and is given it from now on
 		return nil
 	}

@@ -58,6 +58,8 @@ type play struct {
 	output  string            // of a client, without the folder
 	frames  []frame           // as they went out
 
+	patience patience // it was played with
+
 	unheeded []uint64 // requests that a server answered after it had come to rest with their cancellation
 
 	isUnjudged bool // a client asked for what the recording does not have
