@@ -1,9 +1,11 @@
 package gosdk180
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -44,6 +46,56 @@ func TestResumeTwice(t *testing.T) {
 		}},
 		Want: map[string]zoo.Want{
 			"v1.8.0":     {Verdict: explore.CheckFailed, Says: []string{"request terminated without response"}},
+			"v1.8.0+fix": {},
+		},
+	}.Run(t)
+}
+
+// TestCancelOvertakes: docs/bugs/gosdk-cancel-overtakes-call. The handler that has read a call
+// waits for the event store, and the cancellation goes past it.
+func TestCancelOvertakes(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk cancellation overtakes call",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{HTTP: &explore.HTTP{}, Setup: func(r *explore.Run) {
+			server := newServer()
+			server.AddTool(&mcp.Tool{Name: "work", InputSchema: map[string]any{"type": "object"}},
+				func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				})
+			handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+				&mcp.StreamableHTTPOptions{EventStore: &slowStore{mcp.NewMemoryEventStore(nil), r.Context()}})
+			begun := make(chan bool)
+			calling, giveUp := context.WithCancel(r.Context())
+			r.Handle(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				body, err := io.ReadAll(req.Body)
+				if err != nil {
+					panic(err)
+				}
+				if bytes.Contains(body, []byte(`"tools/call"`)) {
+					close(begun)
+				}
+				req.Body = io.NopCloser(bytes.NewReader(body))
+				handler.ServeHTTP(w, req)
+			}))
+			var session *mcp.ClientSession
+			r.Op("connect", func(ctx context.Context) (err error) {
+				session, err = newClient(nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: "http://zoo/mcp", HTTPClient: r.HTTPClient()},
+					&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+				return err
+			})
+			r.Op("call", func(context.Context) error {
+				session.CallTool(calling, &mcp.CallToolParams{Name: "work"})
+				return nil
+			}).After("connect")
+			r.Op("begin", func(context.Context) error { <-begun; return nil }).After("connect")
+			r.Op("give up", func(context.Context) error { giveUp(); return nil }).After("begin")
+			r.Op("close", func(context.Context) error { return session.Close() }).After("call", "give up")
+		}},
+		Want: map[string]zoo.Want{
+			"v1.8.0": {Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{
+				"«reach stored event#3» waits", "operation close: Delete", "mcp.(*ServerSession).Close"}},
 			"v1.8.0+fix": {},
 		},
 	}.Run(t)
@@ -102,6 +154,17 @@ func TestSessionTimeout(t *testing.T) {
 func over(server *mcp.Server, opts *mcp.StreamableHTTPOptions) *http.Client {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, opts)
 	return &http.Client{Transport: zoo.Web{Handler: handler}}
+}
+
+// slowStore takes its time for each event: the engine says how long.
+type slowStore struct {
+	mcp.EventStore
+	run context.Context
+}
+
+func (s *slowStore) Append(ctx context.Context, session, stream string, data []byte) error {
+	explore.Point(s.run, "stored event")
+	return s.EventStore.Append(ctx, session, stream, data)
 }
 
 // cable is a network that can be cut.
