@@ -192,7 +192,7 @@ func (r *Run) loop() {
 			passing.end(r)
 		}
 		if r.walk != nil {
-			r.walk.Arrive(len(r.steps)+1, enabled, r.gate.Blocked(nil))
+			r.walk.Arrive(len(r.steps)+1, enabled, r.blocked(enabled))
 		}
 		before := len(r.timers.passages)
 		on := r.advance(enabled)
@@ -286,6 +286,15 @@ func (r *Run) enabled(steps []gate.Step) []gate.Step {
 		}
 	}
 	if step, ok := r.timers.next(steps); ok && !r.atMutex { // virtual time stops at a mutex
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// blocked lists the steps that are known, and not enabled. Among them is time, which may not pass now.
+func (r *Run) blocked(enabled []gate.Step) []gate.Step {
+	steps := r.gate.Blocked(nil)
+	if step, ok := r.timers.known(); ok && !slices.ContainsFunc(enabled, func(s gate.Step) bool { return s.Kind == gate.Time }) {
 		steps = append(steps, step)
 	}
 	return steps

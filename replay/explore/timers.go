@@ -41,10 +41,15 @@ type timers struct {
 // moment: which it takes, in a select, is in no token.
 func (t *timers) next(enabled []gate.Step) (step gate.Step, ok bool) {
 	acks := slices.ContainsFunc(enabled, func(step gate.Step) bool { return step.Kind == gate.Ack })
-	if len(enabled) == 0 || acks || t.idle || t.fired >= t.most || len(t.passages)-t.fired >= mostIdle {
+	if len(enabled) == 0 || acks || t.idle {
 		return gate.Step{}, false
 	}
-	return gate.TimeStep(t.fired + 1), true
+	return t.known()
+}
+
+// known returns the Time step that may come next, now or after other steps, if there is one left.
+func (t *timers) known() (step gate.Step, ok bool) {
+	return gate.TimeStep(t.fired + 1), t.fired < t.most && len(t.passages)-t.fired < mostIdle
 }
 
 // mostFired returns in how many Time steps of a run a timer may fire. A token that names some may be
