@@ -50,7 +50,6 @@ func (s *search) exhaust(exhaustive exhaustive) Report {
 	var visits []*visit
 	for _, c := range s.plan.Capacities {
 		w := schedule.Walk{Naive: exhaustive.naive, Touching: s.newRun(c).trail.Touching}
-		w.Naive = w.Naive || s.plan.HTTP != nil // the gate does not tell which steps of HTTP are blocked
 		visits = append(visits, &visit{walk: w, seen: schedule.NewTally(), tried: Tried{Capacity: c, Verdict: Pass}})
 	}
 	failed, done, ended := s.rounds(visits)

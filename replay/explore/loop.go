@@ -183,7 +183,7 @@ func (r *Run) loop() {
 		r.gate.Lock()
 		if r.unlearned {
 			last := r.steps[len(r.steps)-1]
-			r.lessons.Learn(last, r.gate.Used, r.trail.Touching)
+			r.lessons.Learn(last, r.gate.Used, r.gate.GivenUp, r.trail.Touching)
 			r.unlearned = false
 		}
 		keepOpen(r, nil, r.ops)
@@ -318,6 +318,7 @@ func (r *Run) release(step gate.Step) {
 	}
 	if r.walk != nil {
 		r.gate.Used = [2]bool{}
+		r.gate.GivenUp = false
 		r.unlearned = true
 	}
 	if step.Do != nil {

@@ -293,6 +293,7 @@ func (x *Exchange) leave(err error) {
 		return
 	}
 	x.left = true
+	x.gate.GivenUp = true
 	x.over(err)
 	x.drop()
 	x.Lane.wake(err)
@@ -320,6 +321,7 @@ func (x *Exchange) drop() {
 func (x *Exchange) withdraw() {
 	g := x.gate
 	x.left = true
+	g.GivenUp = true
 	x.over(context.Canceled)
 	g.HTTP.fresh = slices.DeleteFunc(g.HTTP.fresh, func(other *Exchange) bool { return other == x })
 	if x.frame != nil && g.withdraw(x.frame.Lane, x.frame) && x.Name != "" {

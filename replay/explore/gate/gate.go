@@ -24,6 +24,7 @@ type Gate struct {
 	Recall   bool     // an end took back a frame before the ack, or would have if it had not been taken
 	Garbled  bool     // a line was taken that is no message; see Bytes
 	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared
+	GivenUp  bool     // an end gave up an exchange of HTTP, or closed with HTTP, since this was cleared
 
 	options Options
 	lock    sync.Mutex    // never held across a wait
@@ -354,6 +355,7 @@ func (e *End) askToEnd(both bool) error {
 	if !e.gate.shut && !e.closed {
 		e.Out.Ending = true
 		e.In.Leaving = e.In.Leaving || both
+		e.gate.GivenUp = e.gate.GivenUp || e.Out.served
 		e.gate.Recall = e.gate.Recall || len(e.Out.fresh)+len(e.Out.Waiting)+len(e.Out.unacked) > 0
 		e.gate.use(e)
 	}

@@ -136,6 +136,9 @@ func (l *Lane) String() string {
 	return l.Dir.String() + l.pair.of()
 }
 
+// number is different for each lane of a pair, and not 0.
+func (l *Lane) number() uint64 { return uint64(2*l.pair.Number) + uint64(l.Dir) }
+
 // Readers is how many Reads wait. A server of HTTP always reads.
 func (l *Lane) Readers() int {
 	if l.served {

@@ -200,7 +200,8 @@ func (l *Lane) step(kind Kind) Step {
 }
 
 // Blocked appends the steps that are known, and lack only room, a reader, or an end that was
-// not asked to close. It does not know those of HTTP.
+// not asked to close. No step of an exchange is among them: a full response holds up its handler and
+// no step, and a reader goes away only when the client gives the exchange up.
 func (g *Gate) Blocked(steps []Step) []Step {
 	for _, l := range g.Lanes {
 		if l.Exchange != nil {
@@ -222,16 +223,53 @@ func (g *Gate) Blocked(steps []Step) []Step {
 	return steps
 }
 
-// Pair returns the number of the pair whose lane the step is of; 0 for a step of no lane.
-func (s Step) Pair() int {
-	lane := s.lane
-	if s.Flight != nil {
-		lane = s.Flight.Lane
+// Cause returns the number of the step that made this one known, or 0.
+func (s Step) Cause() int {
+	switch {
+	case s.Kind == Arrive:
+		return s.exchange.round
+	case s.responds():
+		return s.exchange.parts[0].round
+	case s.Kind == Take:
+		return s.Flight.Round
+	case s.Kind == Give, s.Kind == Ack:
+		return s.Flight.Taken
 	}
-	if lane == nil || lane.pair == nil {
-		return 0
+	return 0
+}
+
+// Reads returns a number of the lane from which the step lets a Read return, or 0. Such steps of a
+// lane come in the order of the lane.
+func (s Step) Reads() uint64 {
+	switch {
+	case s.responds():
+		return hashOf(s.exchange.Name)
+	case s.Kind == Give:
+		return s.Flight.Lane.number()
+	case s.Kind == EOF:
+		return s.lane.number()
 	}
-	return lane.pair.Number
+	return 0
+}
+
+// responds reports whether the step hands a part of a response to its reader.
+func (s Step) responds() bool {
+	return s.exchange != nil && s.Dir == transport.ServerToClient
+}
+
+// Wakes returns which ends a step of HTTP may wake, the client's first. ok is false for a cut, which
+// takes away what the handler wrote, and for a step that is not of HTTP.
+func (s Step) Wakes() (ends [2]bool, ok bool) {
+	x := s.exchange
+	switch {
+	case x == nil, s.Kind == Cut:
+		return ends, false
+	case s.responds():
+		return [2]bool{true, x.Lane.Cap >= 0}, true // a handler may wait for room
+	case s.Kind == Leave:
+		return [2]bool{false, true}, true
+	}
+	return [2]bool{x.wrote != nil, true}, true // the request arrives
 }
 
 // takes appends the take steps: of frames before their place in the recorded order, which

@@ -42,7 +42,7 @@ func (w *Walk) Restart() {
 type place struct {
 	enabled []move
 	wanted  []bool // which of the enabled steps to try
-	blocked []move // known, and not enabled: see [gate.Gate.Blocked]; and takes that have gone
+	blocked []move // known, and not enabled: see [gate.Gate.Blocked]; also time, and takes that have gone
 	asleep  []move
 	chosen  int     // of the enabled steps; -1: all are asleep
 	last    touches // of all steps before the place
@@ -57,17 +57,14 @@ type move struct {
 	hash  uint64
 	what  reach
 	kind  gate.Kind
-	lane  reach // of a take, a give or an EOF, stands for the direction
-	pair  int   // of the lane
-	cause int   // the number of the step that made this one known, or 0
+	lane  reach  // of a take, a give or an EOF, stands for the direction
+	reads uint64 // see [gate.Step.Reads]
+	cause int    // the number of the step that made this one known, or 0
 }
 
 // affects reports whether a step may change whether another is enabled. A give makes room for
 // a take, though they commute.
 func (m move) affects(other move) bool { return m.what&other.what != 0 || m.lane&other.lane != 0 }
-
-// reads reports whether the step lets a Read return.
-func (m move) reads() bool { return m.kind == gate.Give || m.kind == gate.EOF }
 
 // touches is the number of the last step, of some steps, that touches each thing; or 0.
 type touches [reaches]int
@@ -153,18 +150,10 @@ func (w *Walk) Arrive(at int, enabled, blocked []gate.Step) {
 func (w *Walk) moves(steps []gate.Step) []move {
 	list := make([]move, len(steps))
 	for i, s := range steps {
-		m := move{hash: s.Hash(), what: w.of(s), kind: s.Kind, pair: s.Pair()}
-		switch s.Kind {
-		case gate.Take:
-			m.cause, m.lane = s.Flight.Round, takesOf(s.Dir)
-		case gate.Give:
-			m.cause, m.lane = s.Flight.Taken, takesOf(s.Dir)
-		case gate.EOF:
-			m.lane = takesOf(s.Dir)
-		case gate.Ack:
-			m.cause = s.Flight.Taken
+		list[i] = move{hash: s.Hash(), what: w.of(s), kind: s.Kind, reads: s.Reads(), cause: s.Cause()}
+		if s.Kind == gate.Take || s.Kind == gate.Give || s.Kind == gate.EOF {
+			list[i].lane = takesOf(s.Dir)
 		}
-		list[i] = m
 	}
 	return list
 }
@@ -239,7 +228,7 @@ func (w *Walk) race(step move, last touches, at int) {
 	for _, i := range direct {
 		between := func(j int) bool { return j == step.cause && j == i || j != i && w.before(i, j) }
 		m := w.path[i-1].released()
-		inTurn := m.hash == step.hash || m.reads() && step.reads() && m.lane == step.lane && m.pair == step.pair
+		inTurn := m.hash == step.hash || m.reads != 0 && m.reads == step.reads
 		if !inTurn && !slices.ContainsFunc(direct, between) {
 			w.reverse(i, step, at)
 		}
@@ -311,19 +300,29 @@ type Lessons struct {
 	Recall bool
 	// shared: the ends wake each other past the gate.
 	shared bool
-	// starts is the reach of operations when they began.
-	starts map[string]reach
+	// learned is the reach of steps by hash: of operations when they began, and of steps after which
+	// an exchange of HTTP was given up.
+	learned map[uint64]reach
 }
 
 // of returns the reach of a step. A close changes both ends, and an operation of an unknown
 // end may: these steps touch anything, like every kind that is not listed. Client and server
 // are taken to share only the gate, until a run shows otherwise.
+//
+// Over HTTP the ends share the responses. A handler adds a part behind those that wait, and the
+// client takes the first: this commutes. An end that gives an exchange up takes parts away, so
+// that the step after which it does so touches anything.
 func (t *Touching) of(step gate.Step) reach {
 	if t.shared {
 		return anything
 	}
-	if step.Flight != nil && step.Flight.Exchange != nil {
-		return anything
+	if len(t.learned) > 0 {
+		if what := t.learned[step.Hash()]; what != 0 {
+			return what
+		}
+	}
+	if ends, ok := step.Wakes(); ok {
+		return reachOf(ends)
 	}
 	switch step.Kind {
 	case gate.Ack:
@@ -342,35 +341,25 @@ func (t *Touching) of(step gate.Step) reach {
 			what |= senderEnd(step.Dir)
 		}
 		return what
-	case gate.Start:
-		if what := t.starts[step.What]; what != 0 {
-			return what
-		}
 	}
 	return anything
 }
 
-// Learn notes which ends used the gate after a step, against the reach taken for the step.
-// An operation that began and used no end may touch anything.
-func (l *Lessons) Learn(step gate.Step, used [2]bool, taken Touching) {
-	what := reach(0)
-	if used[0] {
-		what |= clientEnd
-	}
-	if used[1] {
-		what |= serverEnd
-	}
-	if step.Kind != gate.Start {
+// Learn notes which ends used the gate after a step, and whether an exchange of HTTP was given up,
+// against the reach taken for the step. An operation that began and used no end may touch anything.
+func (l *Lessons) Learn(step gate.Step, used [2]bool, givenUp bool, taken Touching) {
+	what := reachOf(used)
+	switch {
+	case givenUp, step.Kind == gate.Start && what == 0:
+		what = anything
+	case step.Kind != gate.Start:
 		l.shared = l.shared || what&^taken.of(step) != 0
 		return
 	}
-	if what == 0 {
-		what = anything
+	if l.learned == nil {
+		l.learned = map[uint64]reach{}
 	}
-	if l.starts == nil {
-		l.starts = map[string]reach{}
-	}
-	l.starts[step.What] = what
+	l.learned[step.Hash()] |= what
 }
 
 // Adopt takes in the lessons of a run, and reports whether anything is new.
@@ -378,14 +367,25 @@ func (l *Lessons) Adopt(of Lessons) bool {
 	news := of.Recall && !l.Recall || of.shared && !l.shared
 	l.Recall = l.Recall || of.Recall
 	l.shared = l.shared || of.shared
-	starts := map[string]reach{}
-	maps.Copy(starts, l.starts) // runs may still read the old one
-	for name, what := range of.starts {
-		news = news || what&^starts[name] != 0
-		starts[name] |= what
+	learned := map[uint64]reach{}
+	maps.Copy(learned, l.learned) // runs may still read the old one
+	for hash, what := range of.learned {
+		news = news || what&^learned[hash] != 0
+		learned[hash] |= what
 	}
-	l.starts = starts
+	l.learned = learned
 	return news
+}
+
+// reachOf is the reach of a step that wakes these ends, the client's first.
+func reachOf(ends [2]bool) (what reach) {
+	if ends[0] {
+		what |= clientEnd
+	}
+	if ends[1] {
+		what |= serverEnd
+	}
+	return what
 }
 
 // takesOf is the choice among the writers of the direction.
