@@ -27,7 +27,8 @@ const server = new FastMCP({ name: 'repro', version: '1.0.0', logger: quiet, aut
 const add = name => server.addTool({ name, description: name, parameters: z.object({}), execute: async () => 'done' });
 add('first');
 const port = await freePort();
-for (const level of ['info', 'warn', 'error']) console[level] = () => {}; // mcp-proxy logs each stream
+const say = console.log;
+console.log = () => {}; // mcp-proxy logs each stream
 await server.start({ transportType: 'httpStream', httpStream: { port, host: '127.0.0.1' } });
 
 async function connect() {
@@ -49,7 +50,7 @@ add('second');
 const one = await connecting;
 await sleep(1000);
 const said = await look(one);
-console.log(`a client that connects while a tool is added: ${said}`);
-console.log(`a client that connects afterwards: ${await look(await connect())}`);
-console.log(`capabilities that the server knows: ${server.sessions.map(session => JSON.stringify(session.clientCapabilities)).join(', ')}`);
+say(`a client that connects while a tool is added: ${said}`);
+say(`a client that connects afterwards: ${await look(await connect())}`);
+say(`capabilities that the server knows: ${server.sessions.map(session => JSON.stringify(session.clientCapabilities)).join(', ')}`);
 process.exit(said.endsWith('first, second') ? 0 : 1);
