@@ -1,12 +1,14 @@
 package gosdk180
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,6 +98,64 @@ func TestCancelOvertakes(t *testing.T) {
 		Want: map[string]zoo.Want{
 			"v1.8.0": {Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{
 				"«reach stored event#3» waits", "operation close: Delete", "mcp.(*ServerSession).Close"}},
+			"v1.8.0+fix": {},
+		},
+	}.Run(t)
+}
+
+// TestDeleteWhileAsking: docs/bugs/gosdk-delete-waits-for-client. The client ends its session
+// and leaves a tool's question open.
+func TestDeleteWhileAsking(t *testing.T) {
+	zoo.Case{
+		Name: "go-sdk DELETE waits for its client",
+		SDK:  mcp.NewServer,
+		Plan: explore.Plan{HTTP: &explore.HTTP{}, Excuse: explore.TheClient, Schedules: 1, Shrink: -1, Setup: func(r *explore.Run) {
+			server := newServer()
+			server.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}},
+				func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "sure?", RequestedSchema: map[string]any{"type": "object"}})
+					return nil, err
+				})
+			r.Handle(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+			session := ""
+			send := func(ctx context.Context, method, body string) (*http.Response, error) {
+				req, err := http.NewRequestWithContext(ctx, method, "http://zoo/mcp", strings.NewReader(body))
+				if err != nil {
+					return nil, err
+				}
+				req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+					"Mcp-Protocol-Version": {"2025-11-25"}, "Mcp-Session-Id": {session}}
+				return r.HTTPClient().Do(req)
+			}
+			r.Op("connect", func(ctx context.Context) error {
+				resp, err := send(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+				if err != nil {
+					return err
+				}
+				session = resp.Header.Get("Mcp-Session-Id")
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+					return err
+				}
+				_, err = send(ctx, http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+				return err
+			})
+			r.Op("call", func(ctx context.Context) error {
+				resp, err := send(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{}}}`)
+				if err != nil {
+					return err
+				}
+				for lines := bufio.NewScanner(resp.Body); lines.Scan() && !strings.Contains(lines.Text(), "elicitation/create"); {
+				}
+				return nil
+			}).After("connect")
+			r.Op("leave", func(ctx context.Context) error {
+				_, err := send(ctx, http.MethodDelete, "")
+				return err
+			}).After("call")
+		}},
+		Want: map[string]zoo.Want{
+			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+				"mcp.(*StreamableHTTPHandler).serveStatefulDELETE", "the client owes the response to elicitation/create#1"}},
 			"v1.8.0+fix": {},
 		},
 	}.Run(t)
