@@ -339,7 +339,7 @@ or a script of one task.
   SUSPECT           the same, but it had a timer, or waited for something outside, which is named
   DIED              its status is not 0; if the server ended early, it died of a signal
   LINGERS           its session is over, and it does not end
-  DIFFERENT OUTPUT  with --same-output: it printed otherwise than in the recorded order
+  DIFFERENT OUTPUT  with --same-output: it was sent what was recorded, and printed otherwise
 
 It is no proof: mcprec does not see into the process. --schedules is 100 then, about a second
 each. --jobs N tries N schedules at once, for processes that share nothing. %DIR in COMMAND and in --env stands for a folder that each process has for itself: what
@@ -501,7 +501,7 @@ func (p *processOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&p.target.URL, "target", "", "with COMMAND: it is an HTTP server whose MCP endpoint is `URL`, such as\nhttp://localhost:%PORT/mcp")
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER: the recorded server plays to it")
-	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print the same in every order")
+	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print the same when it is sent the same in the recorded order")
 	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: try so many schedules at once, each with a process of its own")
 }
 

@@ -152,6 +152,8 @@ func (c *caller) hear(line []byte, id string) bool {
 				continue // the answer is there already, and the callback gone
 			}
 			c.said = append(c.said, "progress")
+		case m.Method == "notifications/tools/list_changed" && c.fault == "tells changes":
+			c.said = append(c.said, "changed")
 		}
 	}
 	return false
@@ -231,9 +233,10 @@ func TestClientFaults(t *testing.T) {
 }
 
 // TestHealthyClients holds that nothing is found of clients without a fault, also of one that starts its
-// server again and of one whose params are never those of the recording.
+// server again, of one whose params are never those of the recording, and of one that prints what it is told
+// when it is told.
 func TestHealthyClients(t *testing.T) {
-	for _, kind := range []string{"healthy", "sockets", "restarts"} {
+	for _, kind := range []string{"healthy", "sockets", "restarts", "tells changes"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			client := counterClient(kind)
