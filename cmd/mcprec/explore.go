@@ -313,7 +313,7 @@ found was seen in three processes, and is one of these:
   HANG              a request has no answer, and nothing but mcprec could have moved the server
   SUSPECT           the same, but it had a timer, or waited for something outside, which is named
   DIED              it ended by itself, or not with status 0
-  LOST              it ended when the client did, without an answer that it owed
+  LOST              it ended when the client did, with a call in hand that it did not answer
   LINGERS           it goes on after the end of its input
   NOT SERIALISABLE  calls in one write were answered as no order of them explains
 
@@ -348,7 +348,8 @@ end sends the path of FOLDER becomes that of the copy. --token plays one schedul
 --format json prints one object: findings (a list of kind, peer: server or client, certain:
 false of a SUSPECT, requests (event, what: requests to a server, frames sent to a client),
 stand, detail, choices, token, held, of), played, planned, ended, frames, requests, not_held,
-unstable (the requests whose answers differ by themselves), unjudged (schedules in which a
+unstable (the requests whose answers differ by themselves), dropped (the requests
+without an answer whose client ended right behind them), unjudged (schedules in which a
 client asked for what the recording does not have), took_ns.
 
 --budget ends the search after a time, and so does an interrupt (^C): the report then has

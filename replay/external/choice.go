@@ -33,12 +33,13 @@ const (
 
 // The kinds of choices of a recorded client.
 const (
-	Ahead      Kind = "ahead"  // the client does not wait for the answer to First
-	Hold       Kind = "hold"   // the client answers no question from First until Last has gone out
-	Cancel     Kind = "cancel" // the client cancels First in the same write
-	LateCancel Kind = "later"  // the client cancels First when the server is at rest, if it is unanswered
-	End        Kind = "end"    // the client ends its output behind First
-	Order      Kind = "order"  // Frames go out in this order
+	Ahead      Kind = "ahead"   // the client does not wait for the answer to First
+	Hold       Kind = "hold"    // the client answers no question from First until Last has gone out
+	Cancel     Kind = "cancel"  // the client cancels First in the same write
+	LateCancel Kind = "later"   // the client cancels First when the server is at rest, if it is unanswered
+	End        Kind = "end"     // the client ends its output right behind the write of First
+	LateEnd    Kind = "endrest" // the client ends its output behind First when the server is at rest
+	Order      Kind = "order"   // Frames go out in this order
 )
 
 // The kinds of choices of a recorded client that speaks HTTP.
@@ -125,7 +126,7 @@ func ParseToken(text string) (Schedule, error) {
 		case Order:
 			want = len(numbers)
 			c.Frames = numbers
-		case Ahead, Cancel, LateCancel, End, Cut, HangUp, Early, Late, Ping, Close:
+		case Ahead, Cancel, LateCancel, End, LateEnd, Cut, HangUp, Early, Late, Ping, Close:
 		default:
 			return nil, fmt.Errorf("token %q: there is no choice %q", text, c.Kind)
 		}

@@ -70,8 +70,8 @@ func TestList(t *testing.T) {
 			}
 		}
 	}
-	// Two pairs, a triple, four ends, four cancellations, four splits, one hold, two unread.
-	if alone != 18 || len(got) != 40 {
+	// Two pairs, a triple, four ends, two at rest, four cancellations, four splits, one hold, two unread.
+	if alone != 20 || len(got) != 40 {
 		t.Errorf("%d of %d schedules have one choice", alone, len(got))
 	}
 }

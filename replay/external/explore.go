@@ -253,15 +253,22 @@ func (x *explorer) count(played play) {
 	if played.isUnjudged {
 		x.report.Unjudged++
 	}
-	for _, seq := range played.unheeded {
-		isTold := func(r Request) bool { return r.Event == seq }
-		if i := slices.IndexFunc(played.frames, func(f frame) bool { return f.seq == seq }); i >= 0 && !slices.ContainsFunc(x.report.Unheeded, isTold) {
-			x.report.Unheeded = append(x.report.Unheeded, Request{Event: seq, What: played.frames[i].what})
-		}
-	}
+	x.report.Unheeded = played.addTo(x.report.Unheeded, played.unheeded)
+	x.report.Dropped = played.addTo(x.report.Dropped, played.dropped)
 	if x.Progress != nil {
 		x.Progress(x.report.Played, x.report.Planned, time.Since(x.began))
 	}
+}
+
+// addTo adds those requests of a play to a list that are not there.
+func (p play) addTo(list []Request, seqs []uint64) []Request {
+	for _, seq := range seqs {
+		isTold := func(r Request) bool { return r.Event == seq }
+		if i := slices.IndexFunc(p.frames, func(f frame) bool { return f.seq == seq }); i >= 0 && !slices.ContainsFunc(list, isTold) {
+			list = append(list, Request{Event: seq, What: p.frames[i].what})
+		}
+	}
+	return list
 }
 
 // playOnce plays a schedule to a fresh process, and compares a client's output where that is asked for. A

@@ -61,6 +61,7 @@ type play struct {
 	patience patience // it was played with
 
 	unheeded []uint64 // requests that a server answered after it had come to rest with their cancellation
+	dropped  []uint64 // requests behind which the client ended, and which a server did not answer any more
 
 	isUnjudged bool // a client asked for what the recording does not have
 }

@@ -15,6 +15,7 @@ type pipes struct {
 	listener *listener // where a client's server comes from; nil: a server
 
 	waiting []byte   // written, and the pipe had no room
+	ending  bool     // in is closed when nothing waits
 	rest    []byte   // the beginning of a line
 	lines   [][]byte // what it has said
 	ended   bool     // what it writes to us is at its end
@@ -49,13 +50,17 @@ func (p *pipes) flush() {
 		if err == syscall.EINTR {
 			continue
 		}
-		if err != nil && err != syscall.EAGAIN {
-			p.waiting = nil // nobody reads any more
-		}
-		if err != nil {
+		if err == syscall.EAGAIN {
 			return
 		}
+		if err != nil {
+			p.waiting = nil // nobody reads any more
+			break
+		}
 		p.waiting = p.waiting[count:]
+	}
+	if p.ending {
+		closeEnd(&p.in)
 	}
 }
 
@@ -85,8 +90,11 @@ func (p *pipes) said() (frames []transport.Frame) {
 	return frames
 }
 
-// end implements connection: it ends the input of the server.
-func (p *pipes) end() { closeEnd(&p.in) }
+// end implements connection: it ends the input of the server, behind what there was no room for.
+func (p *pipes) end() {
+	p.ending = true
+	p.flush()
+}
 
 // narrow makes the pipe of the server's output as small as the kernel allows, and returns its size in bytes.
 func (p *pipes) narrow() int {

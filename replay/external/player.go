@@ -67,12 +67,12 @@ func (p *player) run() {
 		if len(chunk) == 0 {
 			break
 		}
-		if isEnd := p.send(chunk); isEnd {
-			p.end(true)
+		if how := p.send(chunk); how != "" {
+			p.end(how)
 			return
 		}
 	}
-	p.end(false)
+	p.end("")
 }
 
 // resume reads and answers again after the last frame, and reports whether anything was held up.
@@ -157,8 +157,8 @@ func (p *player) next() (chunk []sending) {
 }
 
 // send sends frames in one write, or where the schedule splits it in two, with what the schedule has at
-// them. It reports whether the client ends its output behind them.
-func (p *player) send(chunk []sending) (isEnd bool) {
+// them. how is the choice to end the client's output behind them, if the schedule has one.
+func (p *player) send(chunk []sending) (how Kind) {
 	var behind, hangUps []sending
 	var splits []int
 	for i, s := range chunk {
@@ -192,8 +192,8 @@ func (p *player) send(chunk []sending) (isEnd bool) {
 				}
 			case HangUp:
 				hangUps = append(hangUps, s)
-			case End:
-				isEnd = true
+			case End, LateEnd:
+				how = c.Kind
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func (p *player) send(chunk []sending) (isEnd bool) {
 			p.release()
 		}
 	}
-	return isEnd
+	return how
 }
 
 // describe notes what a frame is, and what it asks.
@@ -419,21 +419,15 @@ func (p *player) canonical(m transport.Message) string {
 	return strings.ReplaceAll(string(body), p.dir, folderMark)
 }
 
-// end ends the client's output, early or when all is said, and hears the server out.
-func (p *player) end(isEarly bool) {
-	for began := time.Now(); p.line.untaken() > 0; { // what was written goes first
-		look, isMoved := p.process.settle(p.patience)
-		if isMoved {
-			p.hear()
-			continue
-		}
-		if look.State == quiet.Gone || p.line.untaken() == 0 {
-			break
-		}
-		if !p.patience.isWorthIt(look, time.Since(began)) {
-			p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", p.line.untaken()))
-			return
-		}
+// end ends the client's output: how is the choice to do so early, and "" when all is said. Then it hears the
+// server out.
+func (p *player) end(how Kind) {
+	if how == LateEnd {
+		p.awaitRest()
+	}
+	isAtOnce := how == End && p.http == nil // the pipe keeps what was written
+	if !isAtOnce && !p.awaitTaken() {
+		return
 	}
 	p.line.end()
 	p.process.unread = false
@@ -453,18 +447,58 @@ func (p *player) end(isEarly bool) {
 			break
 		}
 		if !p.patience.isWorthIt(look, time.Since(began)) {
-			p.fail(Lingers, look, "")
+			p.failStill(look)
 			return
 		}
 		time.Sleep(500 * time.Microsecond)
 	}
 	p.hear()
 	switch {
-	case isEarly && len(p.open) > 0 && !p.asked: // a question cannot be answered any more
-		p.fail(Lost, quiet.Look{State: quiet.Gone}, "")
 	case p.process.status != "":
 		p.fail(Died, quiet.Look{State: quiet.Gone}, p.process.status)
+	case p.asked: // a question cannot be answered any more
+	case how == LateEnd && len(p.open) > 0:
+		p.fail(Lost, quiet.Look{State: quiet.Gone}, "")
+	case how == End:
+		for _, about := range p.open {
+			p.play.dropped = append(p.play.dropped, about.seq)
+		}
 	}
+}
+
+// awaitRest waits until the server is at rest.
+func (p *player) awaitRest() {
+	for isMoved := true; isMoved; p.hear() {
+		_, isMoved = p.process.settle(p.patience)
+	}
+}
+
+// awaitTaken waits until the server has read what was written, and reports whether it has.
+func (p *player) awaitTaken() bool {
+	for began := time.Now(); p.line.untaken() > 0; {
+		look, isMoved := p.process.settle(p.patience)
+		if isMoved {
+			p.hear()
+			continue
+		}
+		if look.State == quiet.Gone || p.line.untaken() == 0 {
+			break
+		}
+		if !p.patience.isWorthIt(look, time.Since(began)) {
+			p.failStill(look)
+			return false
+		}
+	}
+	return true
+}
+
+// failStill notes that a server at rest has not read all that it was sent, or goes on after its end.
+func (p *player) failStill(look quiet.Look) {
+	if untaken := p.line.untaken(); untaken > 0 {
+		p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", untaken))
+		return
+	}
+	p.fail(Lingers, look, "")
 }
 
 // leave ends a session over HTTP, whose server goes on: it must answer the end, and the beginning of another

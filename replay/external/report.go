@@ -19,6 +19,7 @@ type Report struct {
 	NotHeld  []string      `json:"not_held,omitempty"`
 	Unstable []uint64      `json:"unstable,omitempty"` // requests whose answers differ by themselves
 	Unheeded []Request     `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
+	Dropped  []Request     `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
 	Unjudged int           `json:"unjudged,omitempty"` // schedules in which a client asked for what the recording does not have
 	Took     time.Duration `json:"took_ns"`
 }
@@ -58,6 +59,9 @@ func (r Report) Text() string {
 	}
 	for _, r := range r.Unheeded {
 		fmt.Fprintf(&b, "note: %s (#%d) was answered after it was cancelled: the server had read the cancellation, and come to rest\n", r.What, r.Event)
+	}
+	if len(r.Dropped) > 0 {
+		fmt.Fprintf(&b, "note: the client ended its output right behind a request, and the server ended without an answer: %s\n", names(r.Dropped))
 	}
 	found := "nothing was found"
 	if count := len(r.Findings); count > 0 {
@@ -101,12 +105,17 @@ func (f Finding) head(certain, suspect string) string {
 	return "SUSPECT, " + suspect
 }
 
-func (f Finding) aboutServer() string {
-	var names []string
-	for _, r := range f.Requests {
-		names = append(names, fmt.Sprintf("%s (#%d)", r.What, r.Event))
+// names lists requests as "tools/call echo (#5), tools/list (#7)".
+func names(requests []Request) string {
+	var list []string
+	for _, r := range requests {
+		list = append(list, fmt.Sprintf("%s (#%d)", r.What, r.Event))
 	}
-	requests := strings.Join(names, ", ")
+	return strings.Join(list, ", ")
+}
+
+func (f Finding) aboutServer() string {
+	requests := names(f.Requests)
 	switch f.Kind {
 	case Hang:
 		what := f.head("HANG (external): ", "a hang: ")
@@ -120,7 +129,7 @@ func (f Finding) aboutServer() string {
 		if f.Detail != "" {
 			return "LOST: the response ended without an answer to " + requests + ": " + f.Detail
 		}
-		return "LOST: the client ended its output behind a request, and the server ended without an answer to " + requests
+		return "LOST: the client ended its output, and the server ended without an answer to " + requests
 	case Lingers:
 		return f.head("LINGERS", "lingers") + " after the end of its input: " + f.Stand
 	}

@@ -185,9 +185,12 @@ func cancelledIn(events []store.Event) map[mcp.Key]bool {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, cancels, splits, holds, unread, cuts, hangUps []Choice
+	var ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps []Choice
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
+		if s.URL == "" && f.isRequest && !f.isHello {
+			lateEnds = append(lateEnds, Choice{Kind: LateEnd, First: f.seq, Last: f.seq})
+		}
 		if f.isRequest && !f.isHello {
 			cancels = append(cancels, Choice{Kind: Cancel, First: f.seq, Last: f.seq}, Choice{Kind: LateCancel, First: f.seq, Last: f.seq})
 		}
@@ -212,7 +215,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, cancels, splits, holds, unread, cuts, hangUps)
+	return append(joins(together), ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps)
 }
 
 // words says what a choice of the client does.
@@ -248,7 +251,9 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		if isWeb {
 			return fmt.Sprintf("the client deletes its session right behind %s", first)
 		}
-		return fmt.Sprintf("the client ends its output right behind %s", first)
+		return fmt.Sprintf("the client ends its output right behind the write of %s", first)
+	case LateEnd:
+		return fmt.Sprintf("the client ends its output behind %s, when the server is at rest", first)
 	}
 	return Schedule{c}.Token()
 }
