@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ type explorer struct {
 	unstable map[uint64]bool
 	told     map[string]bool // what was found, or did not hold
 	bursts   [][]uint64      // the calls of those that are not serialisable
+	shown    []Schedule      // that end in a finding: one with more choices would end there too
 	report   Report
 }
 
@@ -96,16 +98,19 @@ func (x *explorer) run() error {
 	if goesOn, err := x.playPlain(); err != nil || !goesOn {
 		return err
 	}
-	schedules := list(x.peer.choices(x.plain.frames), max(0, x.Schedules-1), rand.New(rand.NewPCG(x.Seed, 0)))
+	wanted := max(0, x.Schedules-1)
+	schedules := list(x.peer.choices(x.plain.frames), 2*wanted, rand.New(rand.NewPCG(x.Seed, 0))) // some are left out
 	if x.Token != "" {
 		schedule, _ := ParseToken(x.Token)
 		if err := x.knows(schedule); err != nil {
 			return err
 		}
 		schedules = []Schedule{schedule}
+		wanted = 1
 	}
-	x.report.Planned = len(schedules) + 1
-	return x.tryAll(schedules)
+	wanted = min(wanted, len(schedules))
+	x.report.Planned = wanted + 1
+	return x.tryAll(schedules, wanted)
 }
 
 // attempt is a play of a schedule that may still go on.
@@ -127,22 +132,32 @@ func (x *explorer) begin(schedule Schedule) *attempt {
 	return a
 }
 
-// tryAll tries schedules. As many as there are jobs are played at once, and judged in their order.
-func (x *explorer) tryAll(schedules []Schedule) error {
+// tryAll tries so many schedules of a list. As many as there are jobs are played at once, and judged in their
+// order. One that contains the choices of a finding is left out: a hang takes long, and tells nothing new.
+func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 	var running []*attempt
 	defer func() {
 		for _, a := range running {
 			<-a.ended
 		}
 	}()
-	for len(running)+len(schedules) > 0 && !x.isOver() {
-		for len(running) < max(1, x.Jobs) && len(schedules) > 0 {
-			running = append(running, x.begin(schedules[0]))
+	for wanted > 0 && len(running)+len(schedules) > 0 && !x.isOver() {
+		for len(running) < min(max(1, x.Jobs), wanted) && len(schedules) > 0 {
+			if !x.isShown(schedules[0]) {
+				running = append(running, x.begin(schedules[0]))
+			}
 			schedules = schedules[1:]
+		}
+		if len(running) == 0 {
+			break
 		}
 		first := running[0]
 		<-first.ended
 		running = running[1:]
+		if x.isShown(first.schedule) { // by one before it that was still played when it began
+			continue
+		}
+		wanted--
 		x.count(first.play)
 		if first.err != nil {
 			return first.err
@@ -152,6 +167,16 @@ func (x *explorer) tryAll(schedules []Schedule) error {
 		}
 	}
 	return nil
+}
+
+// isShown reports whether a schedule contains all choices of one that ends in a finding.
+func (x *explorer) isShown(schedule Schedule) bool {
+	return slices.ContainsFunc(x.shown, func(shown Schedule) bool {
+		isMissing := func(c Choice) bool {
+			return !slices.ContainsFunc(schedule, func(other Choice) bool { return reflect.DeepEqual(c, other) })
+		}
+		return !slices.ContainsFunc(shown, isMissing)
+	})
 }
 
 // knows returns an error if a schedule names a frame that the plain client does not send: such a choice
@@ -476,6 +501,9 @@ func (x *explorer) add(schedule Schedule, found *fault, held int) {
 		f.Stand = found.look.String()
 	}
 	x.report.Findings = append(x.report.Findings, f)
+	if len(schedule) > 0 && found.kind != NotSerial { // a burst is compared when it is all that a schedule has
+		x.shown = append(x.shown, schedule)
+	}
 }
 
 func (x *explorer) name(seq uint64) string { return fmt.Sprintf("%s (#%d)", x.what(seq), seq) }

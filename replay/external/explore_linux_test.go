@@ -16,6 +16,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/mcprec/mcprec/replay/external/quiet"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -311,6 +312,30 @@ func TestJobsAtOnce(t *testing.T) {
 	report, err := explore(c, Options{Schedules: 8, Jobs: c.size})
 	if err != nil || report.Played != 8 {
 		t.Errorf("%v, played %d schedules, want 8", err, report.Played)
+	}
+}
+
+// stubborn is a peer that hangs in each schedule that cancels its third frame.
+type stubborn struct {
+	crowd
+	hangs int
+}
+
+func (s *stubborn) play(schedule Schedule, _ patience) (play, error) {
+	played := play{frames: []frame{{seq: 1, isRequest: true, size: 10}}}
+	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
+		s.hangs++
+		played.found = &fault{kind: Hang, look: quiet.Look{State: quiet.Asleep}}
+	}
+	return played, nil
+}
+
+// TestShown holds that a schedule with all choices of a finding is left out, and another takes its place.
+func TestShown(t *testing.T) {
+	s := &stubborn{}
+	report, err := explore(s, Options{Schedules: 40})
+	if err != nil || len(report.Findings) != 1 || report.Findings[0].Token != "x1.cancel3" || s.hangs != times || report.Played != 40 {
+		t.Errorf("%v, %d plays with the hang, want %d, found:\n%s", err, s.hangs, times, report.Text())
 	}
 }
 
