@@ -145,7 +145,7 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 	case Early:
 		return fmt.Sprintf("the server sends %s as soon as it may", first)
 	case Late:
-		return fmt.Sprintf("the server sends %s when the client does nothing more without it", first)
+		return fmt.Sprintf("the server keeps %s back until the client does nothing more without it", first)
 	case Repeat:
 		return fmt.Sprintf("the server sends %s %d times", first, c.At)
 	case Ping:

@@ -194,12 +194,12 @@ func TestClientFaults(t *testing.T) {
 		kind Fault
 		says []string
 	}{
-		"swallows":                {Hang, []string{"HANG (external): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "token: x1.plain"}},
-		"sockets, swallows":       {Hang, []string{"HANG (external): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "token: x1.plain"}},
+		"swallows":                {Hang, []string{"HANG (external): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.plain"}},
+		"sockets, swallows":       {Hang, []string{"HANG (external): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.plain"}},
 		"no pong":                 {Hang, []string{"HANG (external): it does not answer a ping; ", rest, "  the server sends a ping in front of "}},
 		"waits on":                {Hang, []string{"HANG (external): its server has ended, and it waits for the answer to initialize; ", rest, "  the server ends in place of "}},
 		"takes chunks for frames": {Died, []string{"DIED: the client ended: exit status 2: ", " goes out in two writes, split at byte "}},
-		"lingers":                 {Lingers, []string{"LINGERS after the end of its server: all ", rest, "token: x1.plain"}},
+		"lingers":                 {Lingers, []string{"LINGERS after the end of its server: all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.plain"}},
 		"loses progress":          {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; 3 of 3", `result {"content":[]} result`, "(#9) go out in one write"}},
 	} {
 		t.Run(fault, func(t *testing.T) {

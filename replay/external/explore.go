@@ -417,7 +417,8 @@ func (x *explorer) simplify(schedule Schedule, first play) (Schedule, play, erro
 	return schedule, first, nil
 }
 
-// serialise looks for an order of the calls of a burst that explains its answers.
+// serialise looks for an order of the calls of a burst that explains its answers. Where none does, the smallest
+// part of the burst that shows it is told.
 func (x *explorer) serialise(schedule Schedule, played play) error {
 	burst := len(schedule) == 1 && schedule[0].Kind == Join
 	if !burst {
@@ -438,6 +439,9 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	}
 	orders, ok, err := newSerial(x.peer, calls, x.unstable, x.patience)
 	if err != nil || !ok || orders.explains(played.answers) {
+		return err
+	}
+	if isFound, err := x.tryParts(schedule[0]); isFound || err != nil {
 		return err
 	}
 	if err := x.steady(); err != nil { // a clock in an answer differs by now
@@ -461,6 +465,32 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	found.detail = x.difference(played.answers, orders)
 	x.add(schedule, found, held)
 	return nil
+}
+
+// tryParts tries a burst without its first frame, and without its last, and reports whether that is a finding.
+func (x *explorer) tryParts(burst Choice) (isFound bool, err error) {
+	var frames []uint64
+	for _, f := range x.plain.frames {
+		if f.seq >= burst.First && f.seq <= burst.Last {
+			frames = append(frames, f.seq)
+		}
+	}
+	count := len(frames)
+	if count < 3 {
+		return false, nil
+	}
+	before := len(x.report.Findings)
+	for _, part := range [][]uint64{frames[1:], frames[:count-1]} {
+		schedule := Schedule{{Kind: Join, First: part[0], Last: part[len(part)-1]}}
+		played, err := x.playOnce(schedule, x.patience)
+		if err == nil {
+			err = x.judge(schedule, played)
+		}
+		if err != nil || len(x.report.Findings) > before {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // difference shows an answer of the burst that no order gives, or else the first that differs.

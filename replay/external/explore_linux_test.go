@@ -252,6 +252,16 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestSmallestBurst holds that of a burst whose answers no order explains the smallest part is told that shows it.
+func TestSmallestBurst(t *testing.T) {
+	for token, want := range map[string]string{"x1.join4-7": "x1.join5-7", "x1.join4-9": "x1.join7-9"} {
+		report, err := Explore(counter("loses"), session(), Options{Token: token})
+		if err != nil || len(report.Findings) != 1 || report.Findings[0].Token != want {
+			t.Errorf("%s: %v, found:\n%s", token, err, report.Text())
+		}
+	}
+}
+
 // TestJobs holds that a search with several processes at once finds what one with a single process finds.
 func TestJobs(t *testing.T) {
 	for _, fault := range []string{"healthy", "drops", "loses", "dies"} {

@@ -94,6 +94,9 @@ func (f Finding) text() string {
 	for _, choice := range f.Choices {
 		text += "  " + choice + "\n"
 	}
+	if len(f.Choices) == 0 {
+		text += "  in the recorded order, without the pauses of the recording\n"
+	}
 	return text + "  token: " + f.Token + "\n"
 }
 
