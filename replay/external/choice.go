@@ -166,7 +166,8 @@ type frame struct {
 }
 
 // list returns the schedules to try beside the plain one, the simple ones first: each choice alone, in
-// turns by kind, then two and three at random.
+// turns by kind, then two and three at random, mostly about the same frames: a cancellation in a burst does more
+// than one in front of it.
 func list(single [][]Choice, count int, random *rand.Rand) (schedules []Schedule) {
 	for round := 0; ; round++ {
 		isAny := false
@@ -183,9 +184,15 @@ func list(single [][]Choice, count int, random *rand.Rand) (schedules []Schedule
 	all := slices.Concat(single...)
 	seen := map[string]bool{}
 	for tries := 0; len(schedules) < count && len(all) > 1 && tries < 20*count; tries++ {
-		s := Schedule{}
-		for range 2 + random.IntN(2) {
-			s = append(s, all[random.IntN(len(all))])
+		first := all[random.IntN(len(all))]
+		beside := slices.DeleteFunc(slices.Clone(all), func(c Choice) bool { return c.First > first.Last || c.Last < first.First })
+		s := Schedule{first}
+		for range 1 + random.IntN(2) {
+			from := all
+			if random.IntN(4) > 0 {
+				from = beside
+			}
+			s = append(s, from[random.IntN(len(from))])
 		}
 		slices.SortFunc(s, func(a, b Choice) int {
 			return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Last, b.Last))

@@ -3,6 +3,7 @@ package external
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,7 +48,8 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// TestList holds that every choice is tried alone before two are tried together.
+// TestList holds that every choice is tried alone before two are tried together, and that these are mostly about
+// the same frames.
 func TestList(t *testing.T) {
 	frames := []frame{
 		{seq: 2, isRequest: true, isHello: true, size: 9, beside: []uint64{2}},
@@ -55,9 +57,12 @@ func TestList(t *testing.T) {
 		{seq: 5, isRequest: true, size: 9, beside: []uint64{5, 7}},
 		{seq: 7, isRequest: true, size: 9, beside: []uint64{7}},
 	}
-	got := list(serverPeer{}.choices(frames), 40, rand.New(rand.NewPCG(1, 1)))
-	alone := 0
+	got := list(serverPeer{}.choices(frames), 90, rand.New(rand.NewPCG(1, 1)))
+	alone, beside := 0, 0
 	for i, s := range got {
+		if len(s) > 1 && slices.ContainsFunc(s[1:], func(c Choice) bool { return c.First <= s[0].Last }) { // they are sorted
+			beside++
+		}
 		if len(s) == 1 {
 			alone++
 			if i != alone-1 {
@@ -70,8 +75,11 @@ func TestList(t *testing.T) {
 			}
 		}
 	}
+	if beside <= (len(got)-alone)/2 {
+		t.Errorf("%d of %d schedules with several choices have two about the same frames", beside, len(got)-alone)
+	}
 	// Two pairs, a triple, four ends, two at rest, four cancellations, four splits, one hold, two unread.
-	if alone != 20 || len(got) != 40 {
+	if alone != 20 || len(got) != 90 {
 		t.Errorf("%d of %d schedules have one choice", alone, len(got))
 	}
 }
