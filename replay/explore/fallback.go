@@ -13,17 +13,21 @@ import (
 // fallback is how a search goes on after a mutex of the peers has frozen a bubble: synctest does
 // not see the wait for a mutex as a wait, so the run is given up where it stands.
 //
-// First the stacks tell when a bubble is at rest, for the rest of the search: steps, virtual
-// time and proofs stay as they are. That fails if, with no step left, a goroutine waits for a
-// mutex: virtual time cannot pass, and a timer might end the wait. If that is no proved hang,
-// the run and the later runs at its capacity are made in real time.
+// First the stacks tell when a bubble is at rest: steps, virtual time and proofs stay as they are. A
+// look at them takes time, so the watch ends after many runs in which no goroutine waited for a
+// mutex, and the next freeze begins it again, a few times. If, with no step left, a goroutine
+// waits for a mutex, the stacks are not enough: virtual time cannot pass, and a timer might end the
+// wait. If that is no proved hang, the run and the later runs at its capacity are made in real time.
 //
 // Which engine makes a run depends on its number and on the runs before, not on the workers.
 // Several workers use the methods at once.
 type fallback struct {
 	watches atomic.Bool // the stacks tell when a bubble is at rest
 
-	mu   sync.Mutex
+	mu      sync.Mutex
+	began   int // how often watches was set
+	without int // runs in a row with watches, and without a goroutine at a mutex
+
 	from map[schedule.Capacity]int // the number of the first run in real time
 	why  map[schedule.Capacity]string
 
@@ -52,7 +56,7 @@ func (f *fallback) retries(run *Run) bool {
 	case !run.retry:
 		return false
 	case !run.watches:
-		f.watches.Store(true)
+		f.watch()
 		return true
 	}
 	f.mu.Lock()
@@ -65,6 +69,39 @@ func (f *fallback) retries(run *Run) bool {
 	}
 	f.from[run.capacity], f.why[run.capacity] = run.number, run.held
 	return true
+}
+
+// enoughWithout is how many runs without a goroutine at a mutex end the watch, and mostBegun how often a
+// freeze may begin it: each leaves the goroutines of its run behind.
+const (
+	enoughWithout = 50
+	mostBegun     = 5
+)
+
+func (f *fallback) watch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.watches.Swap(true) {
+		f.began++
+		f.without = 0
+	}
+}
+
+// unwatch ends the watch after many runs that did not need it. A walk goes on watching: a freeze makes
+// it begin again.
+func (f *fallback) unwatch(run *Run) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case !run.watches || run.walk != nil:
+	case run.locked != "":
+		f.without = 0
+	default:
+		f.without++
+		if f.without == enoughWithout && f.began < mostBegun {
+			f.watches.Store(false)
+		}
+	}
 }
 
 // withoutTimers reports whether a run is to be made without Time steps: one stopped at a mutex
@@ -91,6 +128,7 @@ func (f *fallback) turnTimersOff(run *Run) {
 
 // count adds a run that was taken.
 func (f *fallback) count(run *Run) {
+	f.unwatch(run)
 	if run.locked != "" {
 		f.locked++
 		if f.locked == 1 {

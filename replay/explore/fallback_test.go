@@ -188,3 +188,35 @@ func TestFallback(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 }
+
+// TestUnwatch holds when a search stops to read the stacks: after many runs without a goroutine at a
+// mutex, but not in a walk, and not when freezes have begun it too often.
+func TestUnwatch(t *testing.T) {
+	f := &fallback{}
+	freeze := func() {
+		if !f.retries(&Run{outcome: outcome{retry: true}}) || !f.watches.Load() {
+			t.Fatal("a freeze does not begin the watch")
+		}
+	}
+	count := func(runs int, run *Run) {
+		for range runs {
+			f.count(run)
+		}
+	}
+	calm, atMutex := &Run{watches: true}, &Run{watches: true, outcome: outcome{locked: "somewhere"}}
+	for i := range mostBegun {
+		freeze()
+		count(enoughWithout-1, calm)
+		count(1, atMutex)
+		count(enoughWithout, &Run{}) // of workers that began before the freeze
+		count(enoughWithout, &Run{watches: true, walk: &schedule.Walk{}})
+		count(enoughWithout-1, calm)
+		if !f.watches.Load() {
+			t.Fatalf("watch %d ended too early", i+1)
+		}
+		count(1, calm)
+		if last := i == mostBegun-1; f.watches.Load() != last {
+			t.Errorf("watch %d goes on: %v, want %v", i+1, !last, last)
+		}
+	}
+}
