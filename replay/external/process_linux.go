@@ -190,6 +190,9 @@ func (p *process) settle(patience patience) (look quiet.Look, isMoved bool) {
 
 // kill ends the process and all that it has started, and frees what was opened.
 func (p *process) kill() {
+	if p.watcher != nil && !p.isGone() { // a gateway starts its servers in groups of their own
+		p.watcher.Kill()
+	}
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	if !p.gone {
 		<-p.exited

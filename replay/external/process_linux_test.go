@@ -3,7 +3,10 @@
 package external
 
 import (
+	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -56,4 +59,27 @@ func isReady(fd int) bool {
 	set.Bits[fd/64] |= 1 << (fd % 64)
 	count, err := syscall.Select(fd+1, &set, nil, nil, &syscall.Timeval{})
 	return err == nil && count == 1
+}
+
+// TestKillDetached holds that the end of a process ends what it has started in another session, too. The
+// pipe has its end when the last process that writes to it has ended.
+func TestKillDetached(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "open")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	detached := `setsid sh -c 'exec sleep 1000 >"$0"' "$0" & exec cat`
+	p, _, err := startServer(Server{Command: []string{"sh", "-c", detached, path}}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := os.Open(path) // returns when the other end is open
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.kill()
+	if _, err := io.ReadAll(open); err != nil {
+		t.Fatal(err)
+	}
+	_ = open.Close()
 }

@@ -255,6 +255,14 @@ func (w *Watcher) thread(dir string) thread {
 	return t
 }
 
+// Kill kills the process and all that it has started, whatever group or session they are in. What somebody
+// started who has ended since is not found.
+func (w *Watcher) Kill() {
+	for _, pid := range w.tree() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
 // tree returns the process and all that it has started.
 func (w *Watcher) tree() []int {
 	list := []int{w.pid}

@@ -21,6 +21,9 @@ func Supported() error {
 // Look is never called.
 func (w *Watcher) Look() Look { return Look{} }
 
+// Kill does nothing.
+func (w *Watcher) Kill() {}
+
 // Close does nothing.
 func (w *Watcher) Close() {}
 
