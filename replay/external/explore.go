@@ -530,6 +530,9 @@ func (x *explorer) add(schedule Schedule, found *fault, held int) {
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()
 	}
+	if f.Stand != "" && found.look.State == quiet.Timed && found.look.Timer <= confirming.timer {
+		f.Stand += fmt.Sprintf("; mcprec has waited for %v", confirming.running) // one timer behind the other
+	}
 	x.report.Findings = append(x.report.Findings, f)
 	if len(schedule) > 0 && found.kind != NotSerial { // a burst is compared when it is all that a schedule has
 		x.shown = append(x.shown, schedule)

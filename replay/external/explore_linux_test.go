@@ -349,6 +349,21 @@ func TestShown(t *testing.T) {
 	}
 }
 
+// TestWaited holds that a suspect with a timer that is not far away tells how long mcprec has waited for such timers.
+func TestWaited(t *testing.T) {
+	for timer, want := range map[time.Duration]string{
+		20 * time.Millisecond:  "all 2 threads sleep, and its next timer is due; mcprec has waited for 30s; 3 of 3",
+		200 * time.Millisecond: "all 2 threads sleep, and its next timer is in 200ms; mcprec has waited for 30s; 3 of 3",
+		time.Hour:              "all 2 threads sleep, and its next timer is in 1h0m0s; 3 of 3",
+	} {
+		x := newExplorer(&crowd{}, Options{})
+		x.add(nil, &fault{kind: Hang, look: quiet.Look{State: quiet.Timed, Timer: timer, Threads: 2}}, times)
+		if text := x.report.Text(); !strings.Contains(text, want) {
+			t.Errorf("%v:\n%s", timer, text)
+		}
+	}
+}
+
 // startsEnv names a file that notes each start of a server. The first two play the recorded order, and answer
 // a call. The later ones would answer it later than the client ends.
 const startsEnv = "MCPREC_EXTERNAL_STARTS"

@@ -65,7 +65,11 @@ func (l Look) String() string {
 	case Outside:
 		return fmt.Sprintf("%s, and something outside can wake it: %s", threads, strings.Join(l.Outside, ", "))
 	case Timed:
-		return fmt.Sprintf("%s, and its next timer is in %v", threads, l.Timer.Round(100*time.Millisecond))
+		in := l.Timer.Round(100 * time.Millisecond)
+		if in == 0 {
+			return threads + ", and its next timer is due"
+		}
+		return fmt.Sprintf("%s, and its next timer is in %v", threads, in)
 	case Gone:
 		return "it has ended"
 	}
