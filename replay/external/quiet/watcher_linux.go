@@ -255,8 +255,8 @@ func (w *Watcher) thread(dir string) thread {
 	return t
 }
 
-// Kill kills the process and all that it has started, whatever group or session they are in. What somebody
-// started who has ended since is not found.
+// Kill kills the process and all that it has started, whatever group or session they are in. It does not find
+// a process whose parent has ended.
 func (w *Watcher) Kill() {
 	for _, pid := range w.tree() {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
