@@ -72,10 +72,10 @@ func (f *fallback) retries(run *Run) bool {
 }
 
 // enoughWithout is how many runs without a goroutine at a mutex end the watch, and mostBegun how often a
-// freeze may begin it: each leaves the goroutines of its run behind.
+// freeze may begin it: each leaves the goroutines of its run behind, and every later look is at them, too.
 const (
 	enoughWithout = 50
-	mostBegun     = 5
+	mostBegun     = 3
 )
 
 func (f *fallback) watch() {
