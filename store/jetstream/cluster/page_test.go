@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -55,12 +56,17 @@ func blocks(t *testing.T, kinds ...string) (found []block) {
 	return wanted
 }
 
-// freePrefix returns a number to which 1, 2 and 3 are appended to get free ports of an address.
+// prefixes are the numbers that freePrefix has returned: their ports are free until somebody listens.
+var prefixes sync.Map
+
+// freePrefix returns a number to which 1, 2 and 3 are appended to get free ports of an address. It returns
+// no number twice.
 func freePrefix(t *testing.T, host string) string {
 	t.Helper()
 	for range 1000 {
 		prefix := 1000 + rand.IntN(2200)
-		free := true
+		_, taken := prefixes.LoadOrStore(prefix, true)
+		free := !taken
 		for n := 1; n <= 3 && free; n++ {
 			listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d%d", host, prefix, n))
 			free = err == nil
@@ -74,4 +80,16 @@ func freePrefix(t *testing.T, host string) string {
 	}
 	t.Fatal("no free ports")
 	return ""
+}
+
+// TestFreePrefix holds that no two nodes get the same ports, though nobody listens there yet.
+func TestFreePrefix(t *testing.T) {
+	seen := map[string]bool{}
+	for range 300 {
+		prefix := freePrefix(t, "127.0.0.1")
+		if seen[prefix] {
+			t.Fatalf("%s was returned twice", prefix)
+		}
+		seen[prefix] = true
+	}
 }
