@@ -34,7 +34,8 @@ func deadlines(r *explore.Run) {
 	r.Go(func(ctx context.Context) { _ = mcpgo.ServeInProcess(ctx, s, r.Server()) })
 	c := client.NewClient(mcpgo.Client(r.Client()), client.WithSamplingHandler(brief{}))
 	r.Op("connect", func(context.Context) error { return initialize(r.Context(), c) })
-	use(r, s, c)
+	use(r, c)
+	change(r, s)
 }
 
 // brief is a client's model that says little.
@@ -52,7 +53,7 @@ const nilResponse = "unexpected nil response"
 
 // use adds the operations of a client that is connected. No two of the deadlines can pass at the same
 // moment: which of two calls the SDK would cancel first is in no token.
-func use(r *explore.Run, s *server.MCPServer, c *client.Client) {
+func use(r *explore.Run, c *client.Client) {
 	within := func(deadline time.Duration, do func(context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {
 			ctx, stop := context.WithTimeout(ctx, deadline)
@@ -85,14 +86,18 @@ func use(r *explore.Run, s *server.MCPServer, c *client.Client) {
 	}
 	r.Op("call", within(60*time.Second, work)).After("connect")
 	r.Op("list", within(70*time.Second, list)).After("connect")
+	r.Op("list again", within(85*time.Second, list)).After("call")
+	r.Op("close", func(context.Context) error { return c.Close() }).AfterAll()
+}
+
+// change adds an operation that changes the server's tools, which the client is told.
+func change(r *explore.Run, s *server.MCPServer) {
 	r.Op("change", func(context.Context) error {
 		s.AddTool(mcp.NewTool("more"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText("done"), nil
 		})
 		return nil
 	}).After("connect")
-	r.Op("list again", within(85*time.Second, list)).After("call")
-	r.Op("close", func(context.Context) error { return c.Close() }).AfterAll()
 }
 
 // passes explores what has no fault, logs how many schedules passed, which make soundness adds up, and
