@@ -82,7 +82,7 @@ soak: ## the long forms of the tests: a million pings, a million schedules, …
 	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
 
 # A verdict is a fault of the engine, or a new bug of an SDK.
-soundness: ## 1.8 million schedules of conforming pairs, with timers and over HTTP, and their tokens; says how many
+soundness: ## 1.9 million schedules of conforming pairs, with timers and over HTTP, and their tokens; says how many
 	@mkdir -p bin; export MCPREC_SOAK=1; status=0; \
 	($(NEWEST) -v -count=1 -timeout 120m $(GOSDK)) >bin/soundness 2>&1 || status=1; \
 	(cd transport/mcpgo && $(GO) test -v -count=1 -timeout 120m -modfile=newest.mod .) >>bin/soundness 2>&1 || status=1; \
