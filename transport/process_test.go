@@ -25,10 +25,11 @@ func TestMain(m *testing.M) {
 		<-asked
 		os.Exit(9)
 	case "stubborn": // ignores that too
-		signal.Ignore(syscall.SIGTERM)
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
 		io.WriteString(os.Stdout, "ready\n")
-		for { // the runtime would end a program all of whose goroutines wait for each other
-			time.Sleep(time.Hour)
+		for {
+			<-asked
 		}
 	}
 	os.Exit(m.Run())

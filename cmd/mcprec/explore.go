@@ -342,9 +342,10 @@ or a script of one task.
   DIFFERENT OUTPUT  with --same-output: it was sent what was recorded, and printed otherwise
 
 It is no proof: mcprec does not see into the process. --schedules is 100 then, about a second
-each. --jobs N tries N schedules at once, for processes that share nothing. %DIR in COMMAND and in --env stands for a folder that each process has for itself: what
+each. %DIR in COMMAND and in --env stands for a folder that each process has for itself: what
 it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what the recorded
-end sends the path of FOLDER becomes that of the copy. --token plays one schedule again.
+end sends the path of FOLDER becomes that of the copy. --jobs N tries N schedules at once, which
+is for processes that share nothing else. --token plays one schedule again.
 --format json prints one object: findings (a list of kind, peer: server or client, certain:
 false of a SUSPECT, requests (event, what: requests to a server, frames sent to a client),
 stand, detail, choices, token, held, of), played, planned, ended, frames, requests, not_held,
@@ -502,7 +503,7 @@ func (p *processOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&p.target.URL, "target", "", "with COMMAND: it is an HTTP server whose MCP endpoint is `URL`, such as\nhttp://localhost:%PORT/mcp")
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER: the recorded server plays to it")
-	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print the same when it is sent the same in the recorded order")
+	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print what it prints in the recorded order,\nwherever it is sent the same frames in that order")
 	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: try so many schedules at once, each with a process of its own")
 }
 

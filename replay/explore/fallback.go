@@ -78,6 +78,7 @@ const (
 	mostBegun     = 3
 )
 
+// watch begins to read the stacks, after a freeze.
 func (f *fallback) watch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,7 +30,7 @@ const (
 type Options struct {
 	Schedules int
 	// Jobs is how many schedules are tried at once, each with a process of its own; 0 is 1. The processes must
-	// share nothing: see [Server.Check]. What is found does not depend on Jobs.
+	// share nothing, and no port. What is found does not depend on Jobs.
 	Jobs   int
 	Seed   uint64
 	Budget time.Duration // 0: none
@@ -57,7 +57,7 @@ type explorer struct {
 	unstable map[uint64]bool
 	told     map[string]bool // what was found, or did not hold
 	bursts   [][]uint64      // the calls of those that are not serialisable
-	shown    []Schedule      // that end in a finding: one with more choices would end there too
+	shown    []Schedule      // those of the findings; one with the same choices and more would find the same
 	report   Report
 }
 
@@ -132,8 +132,8 @@ func (x *explorer) begin(schedule Schedule) *attempt {
 	return a
 }
 
-// tryAll tries so many schedules of a list. As many as there are jobs are played at once, and judged in their
-// order. One that contains the choices of a finding is left out: a hang takes long, and tells nothing new.
+// tryAll tries schedules of a list, in its order, until as many as are wanted have been judged. Several are
+// played at once if there are several jobs. One that contains the choices of a finding is left out: a hang takes long, and tells nothing new.
 func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 	var running []*attempt
 	defer func() {
@@ -169,7 +169,7 @@ func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 	return nil
 }
 
-// isShown reports whether a schedule contains all choices of one that ends in a finding.
+// isShown reports whether a schedule contains all choices of a schedule with a finding.
 func (x *explorer) isShown(schedule Schedule) bool {
 	return slices.ContainsFunc(x.shown, func(shown Schedule) bool {
 		isMissing := func(c Choice) bool {
@@ -285,7 +285,7 @@ func (x *explorer) count(played play) {
 	}
 }
 
-// addTo adds those requests of a play to a list that are not there.
+// addTo adds requests of a play, by their events, to a list that may have some of them already.
 func (p play) addTo(list []Request, seqs []uint64) []Request {
 	for _, seq := range seqs {
 		isTold := func(r Request) bool { return r.Event == seq }

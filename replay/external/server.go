@@ -38,7 +38,7 @@ func (s Server) hasPortMark() bool {
 	return slices.ContainsFunc(slices.Concat(s.Command, s.Env, []string{s.URL}), func(text string) bool { return strings.Contains(text, portMark) })
 }
 
-// Check returns what is wrong with the URL of a server of which so many processes run at once.
+// Check returns what is wrong with the server's URL, if as many processes as there are jobs run at once.
 func (s Server) Check(jobs int) error {
 	switch isPortInURL := strings.Contains(s.URL, portMark); {
 	case s.URL == "":

@@ -16,10 +16,7 @@ import (
 )
 
 // overHTTP is a conforming pair over Streamable HTTP, in which each call has a deadline.
-func overHTTP(r *explore.Run) { change(r, callsOverHTTP(r)) }
-
-// callsOverHTTP is overHTTP without the change of the server's tools.
-func callsOverHTTP(r *explore.Run) *server.MCPServer {
+func overHTTP(r *explore.Run) {
 	s := server.NewMCPServer("server", "1", server.WithToolCapabilities(true))
 	s.AddTool(mcp.NewTool("work"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("done"), nil
@@ -30,8 +27,7 @@ func callsOverHTTP(r *explore.Run) *server.MCPServer {
 		panic(err)
 	}
 	r.Op("connect", func(context.Context) error { return initialize(r.Context(), c) })
-	use(r, c)
-	return s
+	use(r, s, c)
 }
 
 // TestExploreHTTP: a client and a server of the SDK over Streamable HTTP are right in any order of
@@ -45,12 +41,9 @@ func TestExploreHTTP(t *testing.T) {
 	}
 }
 
-// TestExploreHTTPTokens: a schedule of HTTP is the same again by its token, but for notifications. Whether one
-// is sent that comes with the end of a response is up to the SDK's goroutines: see docs/bugs,
-// mcpgo-http-drops-progress.
+// TestExploreHTTPTokens: a schedule of HTTP is the same again by its token.
 func TestExploreHTTPTokens(t *testing.T) {
-	setup := func(r *explore.Run) { callsOverHTTP(r) }
-	sameAgain(t, explore.Plan{HTTP: &explore.HTTP{}, Setup: setup, Timers: 3}, scale(20, 2000))
+	sameAgain(t, explore.Plan{HTTP: &explore.HTTP{}, Setup: overHTTP, Timers: 3}, scale(20, 2000))
 }
 
 // The recorded client of testdata/web.jsonl, which was recorded over HTTP, gets the recorded answers
