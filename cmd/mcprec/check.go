@@ -263,7 +263,7 @@ func checkNamed(cmd *cobra.Command, options checkOptions, arg string, report *ch
 	}
 	for _, s := range all {
 		if arg != "-" {
-			report.open = cmp.Or(string(s.ID), terminal.ShellWord(s.Name))
+			report.open = cmp.Or(string(s.ID), phrase.ShellWord(s.Name))
 		}
 		err = errors.Join(err, checkSession(cmd, options, s, report))
 	}

@@ -248,9 +248,9 @@ func suggestion(recording *session.Recording, arg string) string {
 	}
 	line := "mcprec drive "
 	if arg != "" {
-		line += terminal.ShellWord(arg) + " "
+		line += phrase.ShellWord(arg) + " "
 	}
-	return "it was recorded from\n  " + line + "-- " + terminal.ShellLine(header.Command)
+	return "it was recorded from\n  " + line + "-- " + phrase.ShellLine(header.Command...)
 }
 
 // warnDrive prints why a drive cannot do all that the recorded client did.
@@ -408,7 +408,7 @@ func (r *driveReport) report(all bool) report.Report {
 	return report.Report{
 		Passed: r.Passed,
 		Head: report.Head{Name: "mcprec drive " + r.label, Took: r.took, Properties: []report.Property{
-			{Name: "session", Value: r.Session}, {Name: "command", Value: terminal.ShellLine(r.Command)},
+			{Name: "session", Value: r.Session}, {Name: "command", Value: phrase.ShellLine(r.Command...)},
 			{Name: "end", Value: string(r.End)}, {Name: "exit", Value: r.Exit},
 		}},
 		Sections: []report.Section{{Value: r, Cases: r.testCases, Text: func(w io.Writer) error {

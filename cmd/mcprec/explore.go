@@ -27,6 +27,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -400,7 +401,7 @@ func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, e
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.Name)
 		return err
 	}
-	use := "mcprec replay --expect " + out.Name
+	use := "mcprec replay --expect " + phrase.ShellWord(out.Name)
 	if small, ok := replayable(events, ends, r); ok {
 		events = small
 	} else {
@@ -408,7 +409,7 @@ func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, e
 		if r.Smaller != nil {
 			events, token = r.Smaller.Events, r.Smaller.Token
 		}
-		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, out.Name)
+		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, phrase.ShellWord(out.Name))
 	}
 	err := out.Write(exactOut(cmd), func(w io.Writer) error { return session.Encode(w, jsonl.Each(events)) })
 	if err == nil {

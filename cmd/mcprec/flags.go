@@ -15,10 +15,10 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -294,7 +294,7 @@ func (r *ruleFlags) warnUnused(w io.Writer, rules match.Rules, read func(timelin
 		return err
 	}
 	for _, p := range places.Left() {
-		fmt.Fprintf(w, "mcprec: --ignore %s matches nothing: no message has that place\n", terminal.ShellWord(p.String()))
+		fmt.Fprintf(w, "mcprec: --ignore %s matches nothing: no message has that place\n", phrase.ShellWord(p.String()))
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func sayBudget(cmd *cobra.Command, db *session.Store) error {
 func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, location string) (err error) {
 	switch {
 	case fits.String() != "":
-		_, err = fmt.Fprintf(w, "mcprec: no such session in %s: none has an event that fits --filter %s\n", location, terminal.ShellWord(fits.String()))
+		_, err = fmt.Fprintf(w, "mcprec: no such session in %s: none has an event that fits --filter %s\n", location, phrase.ShellWord(fits.String()))
 	case o.stuck:
 		_, err = fmt.Fprintf(w, "mcprec: no live session in %s is stuck\n", location)
 	case o.since != nil || o.labels.String() != "":

@@ -29,6 +29,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 func main() {
@@ -129,7 +130,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(near) > 0 {
 		advice = "did you mean " + strings.Join(near, " or ") + "?"
 	} else if _, err := exec.LookPath(args[0]); err == nil && (len(args) > 1 || strings.Contains(args[0], "/")) {
-		advice = "did you mean mcprec record -- " + strings.Join(args, " ") + "?"
+		advice = "did you mean mcprec record -- " + phrase.ShellLine(args...) + "?"
 	}
 	return exit.Usagef("unknown command %q; %s", args[0], advice)
 }

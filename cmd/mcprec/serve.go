@@ -200,7 +200,7 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 		case len(command) == 0 && o.listen.Target == "" && o.listen.Listen != "":
 			return false, exit.Usagef("--mode %s asks the real server; add its --target URL", mode)
 		case len(command) == 0 && o.listen.Target == "":
-			return false, exit.Usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, arg)
+			return false, exit.Usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, phrase.ShellWord(arg))
 		}
 	}
 	if mode == fixtures.All {

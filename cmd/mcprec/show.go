@@ -154,7 +154,7 @@ func eventOf(args []string) (arg string, event uint64, err error) {
 	}
 	event, err = strconv.ParseUint(number, 10, 63)
 	if err != nil || event == 0 {
-		return "", 0, exit.Usagef("%s is no number of an event; want one such as '#37'", terminal.ShellWord(last))
+		return "", 0, exit.Usagef("%s is no number of an event; want one such as '#37'", phrase.ShellWord(last))
 	}
 	return firstOf(args[:len(args)-1]), event, nil
 }

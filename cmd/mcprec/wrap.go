@@ -19,6 +19,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -311,7 +312,7 @@ func (w *wrapping) list(servers []clientconfig.Server, unedited []clientconfig.L
 		}
 		t.rows = append(t.rows, tableRow{bad: s.State == clientconfig.Odd, cells: []string{
 			line.Client, string(line.Scope), terminal.PlainName(line.Server), string(line.State), terminal.Plain(shortPath(line.File)),
-			terminal.Plain(cmp.Or(line.Problem, line.URL, terminal.ShellLine(line.Command))),
+			terminal.Plain(cmp.Or(line.Problem, line.URL, phrase.ShellLine(line.Command...))),
 		}})
 	}
 	screen.Fit(terminal.Clip)
@@ -436,7 +437,7 @@ func (w *wrapping) chooseAll(servers []clientconfig.Server) (chosen []clientconf
 func (w *wrapping) remoteAdvice(s clientconfig.Server) string {
 	target := cmp.Or(w.line(s).URL, "URL")
 	return fmt.Sprintf("run this, and put the URL that it prints into the configuration:\n  mcprec record --target %s -l client=%s -l %s",
-		terminal.ShellWord(target), s.Client, terminal.ShellWord("server="+s.Name))
+		phrase.ShellWord(target), s.Client, phrase.ShellWord("server="+s.Name))
 }
 
 // edit edits the files of some servers, and says what it did.
@@ -545,8 +546,8 @@ func (w *wrapping) print(servers []clientconfig.Server, front func(*clientconfig
 			if !w.undo {
 				now = slices.Concat(front(&s), s.Command)
 			}
-			screen.Paint(terminal.Red, "  - "+terminal.ShellLine(w.masked(s.Command))+"\n")
-			screen.Paint(terminal.Green, "  + "+terminal.ShellLine(w.masked(now))+"\n")
+			screen.Paint(terminal.Red, "  - "+phrase.ShellLine(w.masked(s.Command)...)+"\n")
+			screen.Paint(terminal.Green, "  + "+phrase.ShellLine(w.masked(now)...)+"\n")
 		}
 	}
 	return screen.Flush()

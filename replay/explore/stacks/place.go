@@ -77,9 +77,31 @@ func between(function string) bool {
 		strings.HasSuffix(function, gatePoint) || strings.HasSuffix(function, explorePoint)
 }
 
+// versioned is the folder of a module that was fetched, wherever the module cache is.
+var versioned = phrase.Regexp(`@v\d+\.\d+\.\d+[^/]*/`)
+
 // library reports whether a file belongs to a module that was fetched.
 func library(file string) bool {
-	return strings.Contains(file, "/pkg/mod/") || strings.Contains(file, "@v") || strings.Contains(file, "/vendor/")
+	return versioned().MatchString(file) || strings.Contains(file, "/vendor/")
+}
+
+// standardRoots are the first elements of the standard library's packages that call a program's
+// functions, or wait.
+var standardRoots = strings.Fields(`bufio bytes compress container context crypto database encoding errors expvar
+	flag fmt hash html internal io iter log maps math mime net os path reflect regexp runtime slices sort strconv
+	strings sync syscall testing text time unique`)
+
+// standard reports whether a function belongs to the standard library. Its files lie below src of
+// Go's folder; with -trimpath they begin with the package, as those of any module do.
+func standard(function, file string) bool {
+	dir, base := filepath.Split(function)
+	name, _, _ := strings.Cut(base, ".")
+	root, _, _ := strings.Cut(dir+name, "/")
+	if !slices.Contains(standardRoots, root) {
+		return false
+	}
+	return strings.Contains(file, "/src/"+dir+name+"/") || strings.HasPrefix(file, dir+name+"/") ||
+		dir == "" && (strings.Contains(file, "/src/runtime/") || strings.HasPrefix(file, "runtime/")) // such as time.Sleep
 }
 
 func hasPrefix(s string, prefixes ...string) bool {
@@ -93,23 +115,28 @@ func (g Goroutine) frames() iter.Seq2[string, string] {
 	return func(yield func(function, file string) bool) {
 		lines := strings.Split(strings.TrimSpace(g.Text), "\n")
 		for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
-			file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-			if !yield(frameArgs().ReplaceAllString(lines[i], ""), file) {
+			if !yield(frameArgs().ReplaceAllString(lines[i], ""), fileLine(lines[i+1])) {
 				return
 			}
 		}
 	}
 }
 
+// fileLine returns the file:line of a frame. The folder of a file may have a blank in its name,
+// and "+0x" is not written where the frame stands at the function's entry.
+func fileLine(line string) string {
+	line = strings.TrimSpace(line)
+	if end := strings.LastIndex(line, " +0x"); end >= 0 {
+		line = line[:end]
+	}
+	return line
+}
+
 // peerFrames yields the frames outside of this project and of the standard library.
 func (g Goroutine) peerFrames() iter.Seq2[string, string] {
 	return func(yield func(function, file string) bool) {
 		for function, file := range g.frames() {
-			dir, base := filepath.Split(function)
-			name, _, _ := strings.Cut(base, ".")
-			standard := strings.Contains(file, "/src/"+dir+name+"/") ||
-				dir == "" && strings.Contains(file, "/src/runtime/") // such as time.Sleep
-			if !hidden(function) && !between(function) && !standard && !yield(function, file) {
+			if !hidden(function) && !between(function) && !standard(function, file) && !yield(function, file) {
 				return
 			}
 		}

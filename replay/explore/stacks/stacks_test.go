@@ -87,6 +87,28 @@ github.com/mcprec/mcprec/replay/explore.Point(...)
 	/home/me/mcprec/replay/explore/loop.go:455
 app.update()
 	app/main.go:3`,
+		"[chan send] app.(*Client).notify client.go:19": `goroutine 7 [chan send (durable), synctest bubble 1]:
+example.org/app.(*Client).notify(0x1)
+	/home/Ada Lovelace/my cöde/client.go:19 +0x1
+created by example.org/app.main in goroutine 1
+	/home/Ada Lovelace/my cöde/main.go:5 +0x3`,
+		"[chan send] app.entry client.go:1, in sdk.Run, called by app.main main.go:2": `goroutine 7 [chan send]:
+example.org/app.entry()
+	/home/Ada Lovelace/mod cache/example.org/app@v1.2.3-pre/client.go:1
+example.org/sdk.Run()
+	/home/Ada Lovelace/mod cache/example.org/sdk@v0.0.0-20261101120000-abcdefabcdef/sdk.go:7
+example.org/app.main()
+	/home/Ada+0x1 @v/app/main.go:2 +0x9`,
+		"[chan receive] time.wait time.go:3": `goroutine 7 [chan receive]:
+sync.(*Cond).Wait(0x1)
+	sync/cond.go:71 +0x1
+example.org/src/time.wait()
+	/home/me/src/example.org/src/time/time.go:3 +0x1
+testing.tRunner(0x1)
+	testing/testing.go:2036 +0x1`,
+		"[chan send] main.run main.go:4": `goroutine 7 [chan send]:
+main.run()
+	/home/me/src/main/main.go:4 +0x1`,
 		"": `goroutine 7 [running]:
 created by example.org/app.main in goroutine 1
 	/home/me/app/main.go:5 +0x3`,

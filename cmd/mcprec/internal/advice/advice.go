@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/phrase"
 )
 
 // mostPlaces is how many places --ignore names one by one. Above that number it names the common
@@ -39,7 +40,7 @@ func Flags(differences []match.Difference, more int) (flags []string) {
 		}
 	}
 	for _, path := range combine(places) {
-		flags = append(flags, "--ignore "+terminal.ShellWord(path))
+		flags = append(flags, "--ignore "+phrase.ShellWord(path))
 	}
 	var names []string
 	for _, n := range match.Normalizers() {

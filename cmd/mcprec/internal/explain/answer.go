@@ -86,10 +86,10 @@ func AnswerOf(s *session.Session, header store.Header, told why.Report, isLive b
 	a.Label = session.Labels(header)
 	command, url := "COMMAND", "URL"
 	if len(header.Command) > 0 {
-		command = terminal.ShellLine(header.Command)
+		command = phrase.ShellLine(header.Command...)
 	}
-	name := cmp.Or(string(s.ID), terminal.ShellWord(s.Name))
-	fill := strings.NewReplacer("SESSION", name, "COMMAND", command, "URL", cmp.Or(header.URL, url))
+	name := cmp.Or(string(s.ID), phrase.ShellWord(s.Name))
+	fill := strings.NewReplacer("SESSION", name, "COMMAND", command, "URL", phrase.ShellWord(cmp.Or(header.URL, url)))
 	a.Last = mask.Text(a.Last)
 	for i := range a.Recent {
 		a.Recent[i] = mask.Text(a.Recent[i])

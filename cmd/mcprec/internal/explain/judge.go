@@ -32,7 +32,7 @@ type HungFinding struct {
 // HungIn returns what was stuck in a session, whose events the fold has. arg is its name on the
 // command line.
 func HungIn(ctx context.Context, s *session.Session, arg string, fold *why.Fold) (Hang, error) {
-	h := Hang{Hung: []HungFinding{}, session: cmp.Or(string(s.ID), terminal.ShellWord(arg))}
+	h := Hang{Hung: []HungFinding{}, session: cmp.Or(string(s.ID), phrase.ShellWord(arg))}
 	live, err := LiveNow(ctx, s)
 	if err != nil {
 		return h, err

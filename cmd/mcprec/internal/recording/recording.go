@@ -291,7 +291,7 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 		return whole
 	case <-time.After(time.Second): // the disk does not answer
 	}
-	r.say("%s was not written: %v; mcprec export -o %s %s writes it", r.Out, errGivenUp, r.Out, rec.ID())
+	r.say("%s was not written: %v; mcprec export -o %s %s writes it", r.Out, errGivenUp, phrase.ShellWord(r.Out), rec.ID())
 	return false
 }
 
@@ -329,7 +329,7 @@ func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole boo
 
 	}
 	if errors.Is(sum.Err, outage.ErrNoAnswer) && r.Out != "" {
-		r.say("%s was not written; mcprec export %s writes it", r.Out, sum.ID)
+		r.say("%s was not written; mcprec export -o %s %s writes it", r.Out, phrase.ShellWord(r.Out), sum.ID)
 		return false
 	}
 	if r.Out != "" {

@@ -132,6 +132,6 @@ func listed(arg string, all []*Session) error {
 	if arg == "-" {
 		return exit.Usagef("standard input has %s; write it to a file to name one of them, or mcprec import it:%s", phrase.Plural(len(all), "session"), &list)
 	}
-	return exit.Usagef("%s has %s; name one of them, or the newest as %s@last; mcprec check and mcprec why take all, mcprec import stores all:%s",
-		arg, phrase.Plural(len(all), "session"), arg, &list)
+	return exit.Usagef("%s has %s; name one of them, or the newest as %s; mcprec check and mcprec why take all, mcprec import stores all:%s",
+		arg, phrase.Plural(len(all), "session"), phrase.ShellWord(arg+"@last"), &list)
 }

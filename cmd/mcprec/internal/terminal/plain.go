@@ -125,24 +125,6 @@ func Underneath(w io.Writer) io.Writer {
 	return w
 }
 
-// ShellLine quotes words for a shell.
-func ShellLine(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = ShellWord(w)
-	}
-	return strings.Join(quoted, " ")
-}
-
-// ShellWord quotes a word for a shell, where it must be quoted.
-func ShellWord(w string) string {
-	const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./@:=+,%"
-	if w != "" && strings.Trim(w, plainWord) == "" {
-		return w
-	}
-	return "'" + strings.ReplaceAll(Plain(w), "'", `'\''`) + "'"
-}
-
 // Size formats a number of bytes for people.
 func Size(n int64) string {
 	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
