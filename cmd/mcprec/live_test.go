@@ -148,7 +148,7 @@ func checkPings(t *testing.T, log []store.Event) (answered int) {
 // changes its place.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	const n = 200_000
+	n := soak(20_000, 200_000)
 	home := t.TempDir()
 	c := startClient(t, home, "fakeserver", "flood", fmt.Sprint(n))
 	var got bytes.Buffer
@@ -173,7 +173,7 @@ func TestFlood(t *testing.T) {
 // No response is logged before its request. make soak does a million.
 func TestPingPong(t *testing.T) {
 	t.Parallel()
-	n := soak(20_000, 1_000_000)
+	n := soak(2_000, 1_000_000)
 	home := t.TempDir()
 	c := startClient(t, home, "fakeserver", "echo")
 	for i := 1; i <= n; i++ {
@@ -198,7 +198,7 @@ func soak(little, much int) int {
 // Five recorders write one store while others list, show and follow it.
 func TestFiveRecorders(t *testing.T) {
 	home := t.TempDir()
-	n := soak(2_000, 50_000)
+	n := soak(300, 50_000)
 	clients := startClients(t, home, 5)
 	follower := exec.CommandContext(t.Context(), "mcprec", "tail", "-f", "-n", "1000000", "--store", home)
 	var followed bytes.Buffer

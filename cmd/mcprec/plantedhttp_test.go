@@ -71,12 +71,12 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestPlantedSecretsHTTP: of two hundred secrets in headers, URLs, and bodies of all
+// TestPlantedSecretsHTTP: of the planted secrets in headers, URLs, and bodies of all
 // forms, codings and cuts none leaves the store,
 // and all of it passes as it is.
 func TestPlantedSecretsHTTP(t *testing.T) {
 	t.Parallel()
-	list, dir := secretsPlanted(), t.TempDir()
+	list, dir := secretsPlanted(t), t.TempDir()
 	db, err := boltstore.Open(dir, boltstore.Options{Sync: boltstore.SyncNone})
 	if err != nil {
 		t.Fatal(err)

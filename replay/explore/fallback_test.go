@@ -2,8 +2,6 @@ package explore
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -117,23 +115,6 @@ func TestMutexOverTime(t *testing.T) {
 		want := "a mutex froze virtual time, so 10 schedules at 0, 10 schedules at 1, 10 schedules at unbounded ran in real time (engine b)"
 		if r.Verdict != Pass || r.Schedules != 30 || !strings.Contains(strings.Join(r.Notes, "\n"), want) {
 			t.Error(r.Text())
-		}
-	}
-}
-
-// Tokens of runs with a mutex over a Write give the same schedule again.
-func TestMutexTokens(t *testing.T) {
-	if !inOwnProcess(t) {
-		return
-	}
-	stop := errors.New("stop")
-	one := search{t: t, plan: withDefaults(Plan{Setup: func(r *Run) { locking(r) }, Strategy: Random, Check: func(*Run) error { return stop }})}
-	for i := range scale(30, 1000) {
-		first := one.run(Sweep[i%3], i)
-		again := one.rerun(first.asToken(), false)
-		if first.verdict != CheckFailed || again.verdict != CheckFailed || !slices.Equal(again.sequence, first.sequence) {
-			t.Fatalf("run %d: %s %s; its token: %s %s\n%s\n%s", i, first.verdict, first.why, again.verdict, again.why,
-				strings.Join(first.sequence, "\n"), strings.Join(again.sequence, "\n"))
 		}
 	}
 }

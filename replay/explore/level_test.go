@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
-	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -113,31 +112,6 @@ func TestL1IsLegal(t *testing.T) {
 	}})
 	if len(orders) < 20 {
 		t.Errorf("only %d orders", len(orders))
-	}
-}
-
-// At either level the schedules of recorded halves are followed by their tokens,
-// step for step, notifications without a call included.
-func TestRecordedTokens(t *testing.T) {
-	session := recording(twoTools + "\n< ~message\n< ~message\n> 4:x\n> 5:x\n< ~message\n< %5\n< 4=a\n< 5=b")
-	for _, level := range []Level{L0, L1} {
-		p := Plan{Level: level, Session: session, Setup: func(r *Run) {
-			r.RecordedServer()
-			r.RecordedClient()
-		}, Schedules: 1}
-		for n := range scale(80, 5000) {
-			one := search{t: t, plan: withDefaults(p), length: 60}
-			first := one.newRun(Sweep[n%len(Sweep)])
-			first.chooser = []Strategy{POS, Starve, PCT, Random}[n%4].Begin(1, n, one.length)
-			first.play(t)
-			token := Token{Capacity: first.capacity, Level: level, Choices: first.choices}
-			again := one.newRun(token.Capacity)
-			again.follower = &schedule.Follower{Token: token}
-			again.play(t)
-			if again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) {
-				t.Fatalf("%v, schedule %d: %s\n%s\nwant\n%s", level, n, again.why, namesOf(again), namesOf(first))
-			}
-		}
 	}
 }
 

@@ -41,7 +41,7 @@ var planted = []struct {
 }
 
 func TestPlanted(t *testing.T) {
-	trials := scale(7, 31)
+	trials := scale(3, 31)
 	for _, bug := range planted {
 		t.Run(bug.name, func(t *testing.T) {
 			var needed []int
@@ -85,8 +85,8 @@ func TestSeed(t *testing.T) {
 }
 
 func TestConforming(t *testing.T) {
-	r := Explore(t, Plan{Setup: conforming, Schedules: scale(2000, 20000)})
-	if want := scale(2000, 20000); r.Schedules != want {
+	r := Explore(t, Plan{Setup: conforming, Schedules: scale(500, 20000)})
+	if want := scale(500, 20000); r.Schedules != want {
 		t.Errorf("%d schedules, want %d", r.Schedules, want)
 	}
 }

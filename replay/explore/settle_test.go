@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -261,20 +260,5 @@ func TestOwns(t *testing.T) {
 	all[10] = stacks.Goroutine{ID: 10, Parent: 4} // 4 has ended, and is remembered
 	if s.owns(all[10], all) {
 		t.Error("the child of a goroutine of others counts as the run's")
-	}
-}
-
-// Tokens of settled runs give the same schedule again, real time or not.
-func TestSettledTokens(t *testing.T) {
-	stop := errors.New("stop")
-	for i := range scale(5, 100) {
-		p := Plan{Setup: conforming, Engine: Settle, Strategy: Random, Seed: uint64(i), Schedules: 1, Shrink: -1,
-			Capacities: Sweep[i%3 : i%3+1], Check: func(*Run) error { return stop }}
-		first := Search(t, p)
-		p.Token = first.Token
-		again := Search(t, p)
-		if again.Verdict != CheckFailed || again.Token != first.Token || !slices.Equal(again.Sequence, first.Sequence) {
-			t.Fatalf("seed %d:\n%s\n%s", i, first.Text(), again.Text())
-		}
 	}
 }

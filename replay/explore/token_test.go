@@ -14,7 +14,7 @@ import (
 // Tokens of failing schedules give the same failure, every time.
 func TestTokenReplay(t *testing.T) {
 	bugs := planted[3:]
-	for i := range scale(300, 10000) / len(bugs) {
+	for i := range scale(len(bugs), 10000) / len(bugs) {
 		for _, bug := range bugs {
 			p := Plan{Setup: bug.setup, Check: bug.check, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 500, Seed: uint64(i % 3)}
 			if tokens[bug.name] == nil || i < 3 {
@@ -30,20 +30,61 @@ func TestTokenReplay(t *testing.T) {
 
 var tokens = map[string][]string{} // by planted bug
 
-// A conforming pair with twins: each strategy's schedules are followed by their
-// tokens, step for step.
-func TestTokenTwins(t *testing.T) {
-	for _, strategy := range []Strategy{POS, Starve, PCT, Random} {
-		for n := range scale(250, 2500) {
-			c := Sweep[n%len(Sweep)]
-			first := oneSchedule(t, conforming, c, strategy, n, nil)
-			token := Token{Capacity: c, Choices: first.choices}
-			again := oneSchedule(t, conforming, c, strategy, n, &token)
-			if again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) {
-				t.Fatalf("schedule %d, %s: %s\n%s\n%s", n, token, again.why,
-					strings.Join(namesOf(first), "\n"), strings.Join(namesOf(again), "\n"))
+// The token of any schedule gives that schedule again, step for step and at the same times: with
+// twins among the operations, with recorded ends, over HTTP, with timers that fire while frames
+// wait, in real time, and where a mutex is held over a Write.
+func TestToken(t *testing.T) {
+	dialogue := recording(twoTools + "\n< ~message\n< ~message\n> 4:x\n> 5:x\n< ~message\n< %5\n< 4=a\n< 5=b")
+	bothRecorded := func(r *Run) {
+		r.RecordedServer()
+		r.RecordedClient()
+	}
+	overHTTP := func(r *Run) {
+		bothRecorded(r)
+		r.Op("end", func(context.Context) error { return r.Client().Close() }).AfterAll()
+	}
+	twin := recording(strings.ReplaceAll(twoTools, ":two", ":one"))
+	web := twoCalls(2, 2)
+	for _, law := range []struct {
+		name        string
+		few, many   int // schedules of a test, and of a night
+		plan        Plan
+		timersFire  bool
+		readsStacks bool // of the whole process
+	}{
+		{"twins", 40, 10000, Plan{Setup: conforming}, false, false},
+		{"recorded, L0", 20, 5000, Plan{Setup: bothRecorded, Session: dialogue, Level: L0}, false, false},
+		{"recorded, L1", 20, 5000, Plan{Setup: bothRecorded, Session: dialogue, Level: L1}, false, false},
+		{"HTTP", 20, 2000, web, false, false},
+		{"HTTP recorded, L0", 8, 1000, Plan{Setup: overHTTP, Session: twin, Level: L0, HTTP: &HTTP{Cuts: 2}}, false, false},
+		{"HTTP recorded, L1", 8, 1000, Plan{Setup: overHTTP, Session: twin, Level: L1, HTTP: &HTTP{Cuts: 2}}, false, false},
+		{"timers", 40, 10000, Plan{Setup: restless, Timers: 3, Lawless: true}, true, false},
+		{"real time", 3, 100, Plan{Setup: conforming, Engine: Settle}, false, false},
+		{"a mutex", 8, 1000, Plan{Setup: func(r *Run) { locking(r) }}, false, true},
+	} {
+		t.Run(law.name, func(t *testing.T) {
+			if law.readsStacks && !inOwnProcess(t) {
+				return
 			}
-		}
+			fired := 0
+			for n := range scale(law.few, law.many) {
+				strategy := []Strategy{POS, Starve, PCT, Random}[n%4]
+				plan := law.plan
+				plan.Strategy = strategy
+				one := search{t: t, plan: withDefaults(plan), length: 60}
+				first := one.run(Sweep[n%len(Sweep)], n)
+				one.plan.Timers = 0 // the token says which fire
+				again := one.rerun(first.asToken(), n%10 == 0)
+				if first.verdict != Pass || again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) || passed(first) != passed(again) {
+					t.Fatalf("schedule %d, %v, %s: %s\n%s\n%s\n%s\n%s", n, strategy, first.asToken(), again.why,
+						strings.Join(namesOf(first), "\n"), passed(first), strings.Join(namesOf(again), "\n"), passed(again))
+				}
+				fired += first.timers.fired
+			}
+			if law.timersFire && fired == 0 {
+				t.Error("no timer fired")
+			}
+		})
 	}
 }
 
@@ -51,7 +92,7 @@ func TestTokenTwins(t *testing.T) {
 func TestSameNames(t *testing.T) {
 	for n := range 4 {
 		want := oneSchedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
-		for i := range scale(600, 10000) {
+		for i := range scale(50, 10000) {
 			got := oneSchedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
 			if !slices.Equal(namesOf(got), namesOf(want)) {
 				t.Fatalf("schedule %d, run %d:\n%s\nwant\n%s", n, i, strings.Join(namesOf(got), "\n"), strings.Join(namesOf(want), "\n"))

@@ -33,7 +33,8 @@ func inOwnProcess(t *testing.T) bool {
 	if os.Getenv(name) == t.Name() {
 		return true
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.cpu="+fmt.Sprint(runtime.GOMAXPROCS(0)))
+	t.Parallel() // the process of its own does the work
+	cmd := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.cpu="+fmt.Sprint(runtime.GOMAXPROCS(0)))
 	cmd.Env = append(os.Environ(), name+"="+t.Name())
 	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 		t.Errorf("%v\n%s", err, out)

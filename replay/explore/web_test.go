@@ -104,22 +104,6 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// A run of HTTP follows its token to the same steps.
-func TestHTTPToken(t *testing.T) {
-	t.Parallel()
-	for seed := range 60 {
-		plan := twoCalls(2, 2)
-		plan.Strategy, plan.Seed, plan.Schedules, plan.Shrink = Random, uint64(seed), 1, -1
-		plan.Check = func(*Run) error { return errors.New("the end") }
-		first := Search(t, plan)
-		plan.Token = first.Token
-		again := Search(t, plan)
-		if again.Verdict != CheckFailed || !slices.Equal(first.Sequence, again.Sequence) {
-			t.Fatalf("seed %d: %s\n%s", seed, first.Text(), again.Text())
-		}
-	}
-}
-
 // A handler waits in Flush while the client leaves more events unread than the capacity.
 func TestHTTPBackPressure(t *testing.T) {
 	t.Parallel()
@@ -222,17 +206,6 @@ func TestHTTPRecorded(t *testing.T) {
 		}}
 		if r := Search(t, plan); r.Verdict != Pass || r.Coverage.Reversed < 20 {
 			t.Error(r.Text())
-		}
-		plan.Strategy, plan.Schedules, plan.Shrink = Random, 1, -1
-		plan.Check = func(*Run) error { return errors.New("the end") }
-		for seed := range 20 {
-			plan.Seed, plan.Token = uint64(seed), ""
-			first := Search(t, plan)
-			plan.Token = first.Token
-			again := Search(t, plan)
-			if again.Verdict != CheckFailed || !slices.Equal(first.Sequence, again.Sequence) {
-				t.Fatalf("%s, seed %d: %s\n%s", level, seed, first.Text(), again.Text())
-			}
 		}
 	}
 }

@@ -63,6 +63,9 @@ func TestWebWalk(t *testing.T) {
 			p.call(2, "plain", -1, 0)
 		}},
 	} {
+		if c.all > 300 && !long {
+			continue
+		}
 		for _, room := range []int{Unbounded, 1} {
 			p := Plan{HTTP: &HTTP{Cuts: c.cuts}, Capacities: fixed(room, room), Schedules: 10_000}
 			whole, walked := sameEnds(t, fmt.Sprint(c.name, " at ", room), p, c.begin)
@@ -78,7 +81,8 @@ func TestWebWalkRandom(t *testing.T) {
 	t.Parallel()
 	compared, all, walked, classes := 0, 0, 0, 0
 	verdicts := map[string]int{}
-	for n := range scale(100, 3000) {
+	programs := scale(16, 3000)
+	for n := range programs {
 		dice := rand.New(rand.NewPCG(1, uint64(n)))
 		room := []int{Unbounded, Unbounded, 0, 1}[dice.IntN(4)]
 		p := Plan{
@@ -96,8 +100,8 @@ func TestWebWalkRandom(t *testing.T) {
 		classes += some.Coverage.Classes
 	}
 	t.Logf("%d programs, %v: %d schedules in all, walked %d for %d classes", compared, verdicts, all, walked, classes)
-	if compared < 50 {
-		t.Errorf("only %d programs were compared", compared)
+	if compared < programs/2 {
+		t.Errorf("only %d of %d programs were compared", compared, programs)
 	}
 }
 
