@@ -25,7 +25,15 @@ DIST = .ci/dist
 # debuggers (-s -w) a download is half as large; traces have their lines all the same.
 BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64= GOARM64= GOEXPERIMENT= $(GO) build -trimpath -buildvcs=auto -ldflags='-s -w'
 
-.PHONY: help build test ci race fuzz soak soundness torture zoo bench golden page browser tidy lint modules reproducible dist dist-test vuln clean
+# Packages whose goroutines meet: the race detector runs over these. A program of a race build sleeps
+# for a second when it ends, unless GORACE says otherwise.
+RACE = ./recorder/... ./transport/... ./store/boltstore ./replay/standin ./replay/explore/gate ./replay/explore/halves ./fixtures ./cmd/mcprec/internal/...
+ELSEWHERE = windows darwin
+# The modules that a push lints; a night lints the others as well.
+LINTED = . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER)
+OTHERS = $(CLUSTER) $(OBJECTS) $(DIST)
+
+.PHONY: help build test ci night race newest fuzz soak soundness torture clusters zoo root bench golden page browser tidy lint elsewhere modules reproducible dist dist-test vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -33,30 +41,33 @@ help: ## say what there is
 build: ## build bin/mcprec
 	$(BUILD) -o bin/mcprec ./cmd/mcprec
 
-# On a busy machine of two cores the longest package takes longer than go test's ten minutes allow.
-test: ## run the tests
+# Three rings: make test for every change, make ci for every push, make night for every day.
+test: ## the first ring: units, tables, goldens, scripts, one seed of each search
 	$(GO) test -timeout 20m $(FLAGS) ./...
-	$(NEWEST) $(FLAGS) . $(GOSDK)
-	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
-	cd $(CLUSTER) && $(GO) test $(FLAGS) .
-	cd $(OBJECTS) && $(GO) test $(FLAGS) .
-	cd $(BUNDLE) && $(GO) test -count=1 $(FLAGS) . # its cache does not see files of other modules
-
-# A program of a race build sleeps for a second when it ends, and the tests run thousands.
-race: export GORACE = atexit_sleep_ms=10
-race: ## run the tests under the race detector
-	$(GO) test -race -timeout 30m ./...
-	$(NEWEST) -race -timeout 30m . $(GOSDK)
-	cd transport/mcpgo && $(GO) test -race -timeout 30m . && $(GO) test -race -timeout 30m -modfile=newest.mod .
+	cd transport/mcpgo && $(GO) test -timeout 20m $(FLAGS) .
 
 # The tests of CI read the sessions of CORPUS as well, where they are here. No test is
 # skipped that is not in the lists of .ci, and none leaves a file in the tree.
-ci: lint ## what CI runs: the linters and the tests; fails on skips and on files left in the tree
+ci: lint elsewhere ## the second ring: the first, linters, the race detector, the newest SDKs, the page in a browser
 	@mkdir -p bin; git status --porcelain >bin/tree
-	@status=0; MCPREC_CORPUS=$(abspath $(CORPUS)) $(MAKE) -s test FLAGS=-json >bin/tests || status=1; \
-	$(if $(INSTALLED),MCPREC_BROWSER=1 $(MAKE) -s browser FLAGS=-json >>bin/tests || status=1,echo "no browser: the page is not tested in one"); \
+	@status=0; export MCPREC_CORPUS=$(abspath $(CORPUS)); \
+	for ring in test newest race $(if $(INSTALLED),browser); do MCPREC_BROWSER=1 $(MAKE) -s $$ring FLAGS=-json || status=1; done >bin/tests; \
+	$(if $(INSTALLED),,echo "no browser: the page is not tested in one";) \
 	$(GO) run ./.ci/skips .ci/skips.txt $(if $(CORPUS),,.ci/skips-without-corpus.txt) <bin/tests && exit $$status
 	@git status --porcelain | diff bin/tree - || { echo "a test has changed the tree"; exit 1; }
+
+night: soak torture clusters zoo reproducible dist-test ## the third ring: the long forms, crashes, damage by random, clusters, mutants, the zoo, a release
+	$(MAKE) lint LINTED="$(OTHERS)"
+	cd $(DIST) && $(GO) test .
+
+newest: ## the adapters' tests with the newest SDKs, and the bundler's
+	$(NEWEST) $(FLAGS) . $(GOSDK)
+	cd transport/mcpgo && $(GO) test $(FLAGS) -modfile=newest.mod .
+	cd $(BUNDLE) && $(GO) test -count=1 $(FLAGS) . # its cache does not see files of other modules
+
+race: export GORACE = atexit_sleep_ms=10
+race: ## the tests of the packages with goroutines under the race detector
+	$(GO) test -race -timeout 30m $(FLAGS) $(RACE)
 
 # Each find is made small a little: else that takes most of the time. Go's fuzzer at times
 # takes the end of its time for a failure, and says so with no input (go.dev/issue/75804).
@@ -70,37 +81,48 @@ fuzz: ## run each fuzz target for FUZZTIME (60s)
 	  done; \
 	done
 
-soak: ## the long forms of the tests: a million pings, a million schedules, …
-	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood' -timeout 60m ./cmd/mcprec
-	MCPREC_SOAK=1 $(GO) test -count=1 -timeout 60m ./replay/explore/...
-	MCPREC_SOAK=1 $(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
-	MCPREC_SOAK=1 $(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
-	export MCPREC_SOAK=1; $(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
-	$(MAKE) soundness
-	MCPREC_SOAK=1 $(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay
-	MCPREC_SOAK=1 $(MAKE) zoo
-	BOLTSTORE_DAMAGE=2000 $(GO) test -count=1 -run 'TestBitFlips|TestZero' -timeout 60m ./store/boltstore
+# MCPREC_NIGHT asks a test for its long form. Where it is the full path of a file, what was tried is
+# added to the table there.
+soak: export MCPREC_NIGHT = 1
+soak: soundness ## the long forms of the tests: a million pings, two million schedules, every token
+	$(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood|TestPlantedSecrets' -timeout 60m ./cmd/mcprec
+	$(GO) test -count=1 -timeout 60m ./replay/explore/...
+	$(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
+	$(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
+	$(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
+	$(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay
+	$(GO) test -race -timeout 60m ./...
 
 # A verdict is a fault of the engine, or a new bug of an SDK.
 soundness: ## 1.9 million schedules of conforming pairs, with timers and over HTTP, and their tokens; says how many
-	@mkdir -p bin; export MCPREC_SOAK=1; status=0; \
+	@mkdir -p bin; export MCPREC_NIGHT=1; status=0; \
 	($(NEWEST) -v -count=1 -timeout 120m $(GOSDK)) >bin/soundness 2>&1 || status=1; \
 	(cd transport/mcpgo && $(GO) test -v -count=1 -timeout 120m -modfile=newest.mod .) >>bin/soundness 2>&1 || status=1; \
 	[ $$status = 0 ] || cat bin/soundness; \
 	awk '/ schedules without a verdict$$/ { schedules += $$2 } / tokens without a divergence$$/ { tokens += $$2 } \
 	  END { print schedules " schedules without a verdict, " tokens " tokens without a divergence" }' bin/soundness; exit $$status
 
-torture: ## crashes, power cuts, faults, damage, and broken builds that it must find
-	@mkdir -p bin; : >bin/torture; export MCPREC_TORTURE=$(CURDIR)/bin/torture; status=0; \
-	$(GO) test -count=1 -timeout 30m ./store/boltstore ./store/outbox & \
-	$(GO) test -count=1 -timeout 30m -tags torture -run 'TestKilled|TestMutants|TestClockSteps|TestStuck|TestSlow|TestBusy|TestLate|TestFull|TestBudget|TestStrict|TestPlantedSecretsHTTP|TestMonth' ./cmd/mcprec ./cmd/mcprec/internal/retention ./recorder || status=1; \
-	wait $$! || status=1; \
-	(cd $(CLUSTER) && $(GO) test -count=1 -timeout 60m -tags torture .) || status=1; \
-	awk -F'|' 'BEGIN { printf "%-58s %6s %9s  %s\n", "fault", "tried", "survived", "what happened" } \
-	  { printf "%-58s %6d %9d  %s\n", $$1, $$2, $$3, $$4 }' bin/torture; exit $$status
+TABLE = awk -F'|' 'BEGIN { printf "%-58s %6s %9s  %s\n", "fault", "tried", "survived", "what happened" } \
+	  { printf "%-58s %6d %9d  %s\n", $$1, $$2, $$3, $$4 }'
+
+torture: export MCPREC_NIGHT = $(CURDIR)/bin/torture
+torture: ## crashes, power cuts, faults, damage by random, and broken builds that must be found
+	@mkdir -p bin; : >bin/torture; status=0; \
+	$(GO) test -count=1 -timeout 60m ./store/boltstore ./store/outbox & \
+	$(GO) test -count=1 -timeout 60m -tags night -run 'TestKilled|TestMutants|TestClockSteps|TestStuck|TestSlow|TestBusy|TestLate|TestFull|TestBudget|TestStrict|TestPlantedSecretsHTTP|TestMonth' ./cmd/mcprec ./cmd/mcprec/internal/retention ./recorder || status=1; \
+	wait $$! || status=1; $(TABLE) bin/torture; exit $$status
+
+clusters: export MCPREC_NIGHT = $(CURDIR)/bin/clusters
+clusters: ## the shared stores against real servers, killed, frozen and cut off
+	@mkdir -p bin; : >bin/clusters; status=0; \
+	(cd $(CLUSTER) && $(GO) test -count=1 -timeout 60m -tags night .) || status=1; \
+	(cd $(OBJECTS) && $(GO) test -count=1 -timeout 60m .) || status=1; $(TABLE) bin/clusters; exit $$status
 
 zoo: ## explore bugs of released SDKs, published ones and those of docs/bugs; downloads them once
 	@$(GO) run ./examples/zoo/table
+
+root: ## what only root may try: disks that are full, read-only, or very small
+	$(GO) test -count=1 -run '^(TestReserve|TestTinyDisks|TestReadOnlyDisk)$$' ./store/boltstore
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...
@@ -121,15 +143,19 @@ tidy: ## bring every module's go.mod and go.sum up to date
 	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
 	done
 
-lint: modules ## gofmt, go vet, staticcheck, and the modules
+lint: modules ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	@set -e; for dir in . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER) $(CLUSTER) $(OBJECTS) $(DIST); do \
-	  (cd $$dir && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...); \
+	@set -e; for dir in $(LINTED); do \
+	  (cd $$dir && $(GO) vet -tags night,install ./... && $(GO) run $(STATICCHECK) -tags night,install ./...); \
 	done
 	cd docs/bugs && $(GO) vet ./... # what they show is of deprecated features, too
-	GOOS=windows $(GO) vet ./... && GOOS=darwin $(GO) vet ./...
-	$(GO) vet ./.ci/skips && $(GO) test ./.ci/skips
-	cd $(DIST) && $(GO) vet -tags install . && $(GO) test .
+
+# A package is vetted for a system if it has a file that is built there and not here.
+elsewhere: ## go vet of what is built for other systems alone
+	@set -e; for os in $(ELSEWHERE); do \
+	  GOOS=$$os $(GO) vet $$(for here in $$($(GO) list -f '{{.ImportPath}}:{{.GoFiles}}{{.TestGoFiles}}{{.XTestGoFiles}}' ./... | tr ' ' ,); do echo $$here; done >bin/here; \
+	    GOOS=$$os $(GO) list -f '{{.ImportPath}}:{{.GoFiles}}{{.TestGoFiles}}{{.XTestGoFiles}}' ./... | tr ' ' , | grep -vxFf bin/here | cut -d: -f1); \
+	done
 
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
 	$(GO) mod tidy -diff
@@ -145,7 +171,7 @@ reproducible: ## build HEAD twice, in two folders and with two caches: the same 
 	cmp $$dir/one $$dir/two; $$dir/one version; git hash-object $$dir/one
 
 dist: ## make the files of a release of HEAD in bin/dist: archives, packages, checksums
-	cd $(DIST) && $(GO) run . -from $(CURDIR) -o $(CURDIR)/bin/dist
+	cd $(DIST) && $(GO) run . -from "$(CURDIR)" -o "$(CURDIR)/bin/dist"
 
 dist-test: ## make the release twice, compare it, install each file that can run here, and take the module by version
 	cd $(DIST) && $(GO) test -tags install -count=1 -v -timeout 60m .

@@ -19,7 +19,7 @@ func TestAgreement(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	hangs, cases := 0, 8_000
 	switch {
-	case os.Getenv("MCPREC_SOAK") != "":
+	case os.Getenv("MCPREC_NIGHT") != "":
 		cases = 1_000_000
 	case testing.Short():
 		cases = 500

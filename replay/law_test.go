@@ -44,9 +44,9 @@ func TestLaw(t *testing.T) {
 	}
 }
 
-// scale is the number of cases: more in make soak.
+// scale is the number of cases: more in make night.
 func scale(fast, soak int) int {
-	if os.Getenv("MCPREC_SOAK") != "" {
+	if os.Getenv("MCPREC_NIGHT") != "" {
 		return soak
 	}
 	return fast

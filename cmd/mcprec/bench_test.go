@@ -154,11 +154,11 @@ func timed(b *testing.B, args ...string) (time.Duration, float64) {
 }
 
 // BenchmarkCheck sets mcprec check of a session in the store beside jq and wc over
-// its text, taking turns in one run: 100,000 frames, a million with MCPREC_SOAK. The
+// its text, taking turns in one run: 100,000 frames, a million with MCPREC_NIGHT. The
 // ratios are times of theirs over ours (higher is better).
 func BenchmarkCheck(b *testing.B) {
 	n := 100_000
-	if os.Getenv("MCPREC_SOAK") != "" {
+	if os.Getenv("MCPREC_NIGHT") != "" {
 		n = 1_000_000
 	}
 	b.Setenv("MCPREC_HOME", b.TempDir())
@@ -186,11 +186,11 @@ func BenchmarkCheck(b *testing.B) {
 
 // BenchmarkDiff sets mcprec diff of a session and the same under other ids, with one call
 // changed, beside mcprec check of one of them, taking turns in one run: 100,000 frames, a
-// million with MCPREC_SOAK. The ratio is check's time over ours: 0.5 is as fast, for there
+// million with MCPREC_NIGHT. The ratio is check's time over ours: 0.5 is as fast, for there
 // are two to read.
 func BenchmarkDiff(b *testing.B) {
 	n := 100_000
-	if os.Getenv("MCPREC_SOAK") != "" {
+	if os.Getenv("MCPREC_NIGHT") != "" {
 		n = 1_000_000
 	}
 	one := toolCalls(b, n)
@@ -283,12 +283,12 @@ func BenchmarkServe(b *testing.B) {
 }
 
 // BenchmarkState asks a session of 100,000 frames in the store, a million with
-// MCPREC_SOAK: list, show of a window, tail, and state at the ninths of the session, each
+// MCPREC_NIGHT: list, show of a window, tail, and state at the ninths of the session, each
 // a process, and check of it all, taking turns in one run.
 // The times are the longest of a turn, in milliseconds, the middle of all turns.
 func BenchmarkState(b *testing.B) {
 	n := 100_000
-	if os.Getenv("MCPREC_SOAK") != "" {
+	if os.Getenv("MCPREC_NIGHT") != "" {
 		n = 1_000_000
 	}
 	b.Setenv("MCPREC_HOME", b.TempDir())

@@ -18,9 +18,9 @@ import (
 	"github.com/mcprec/mcprec/store/storetest"
 )
 
-// often returns how often a test kills: little, or much under make torture.
+// often returns how often a test kills: little, or much in make night.
 func often(little, much int) int {
-	if storetest.Torture() {
+	if storetest.Night() {
 		return much
 	}
 	return soak(little, much)

@@ -170,7 +170,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// No response is logged before its request. make soak does a million.
+// No response is logged before its request. make night does a million.
 func TestPingPong(t *testing.T) {
 	t.Parallel()
 	n := soak(2_000, 1_000_000)
@@ -187,9 +187,9 @@ func TestPingPong(t *testing.T) {
 	}
 }
 
-// soak returns how much a test does: little, or much under make soak.
+// soak returns how much a test does: little, or much in make night.
 func soak(little, much int) int {
-	if os.Getenv("MCPREC_SOAK") != "" {
+	if os.Getenv("MCPREC_NIGHT") != "" {
 		return much
 	}
 	return little

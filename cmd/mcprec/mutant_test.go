@@ -1,4 +1,4 @@
-//go:build torture
+//go:build night
 
 package main
 
@@ -33,7 +33,7 @@ func TestMutants(t *testing.T) {
 			t.Fatal("write the mutant")
 		}
 		cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-timeout", "120s", "-overlay", overlay, "-run", "^("+m.run+")$", "./"+m.pkg)
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "MCPREC_TORTURE="+os.DevNull)
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "MCPREC_NIGHT="+os.DevNull)
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "--- FAIL: ") && !strings.Contains(string(out), "panic: ") {
 			t.Errorf("%s: not found by %s: %v\n%s", m.name, m.run, err, out)

@@ -69,7 +69,7 @@ var mutants = []struct {
 		"store/boltstore", "TestStale"},
 }
 
-// TestMutantsApply holds the mutants to the code as it is; make torture builds them.
+// TestMutantsApply holds the mutants to the code as it is; make night builds them.
 func TestMutantsApply(t *testing.T) {
 	for _, m := range mutants {
 		source, err := os.ReadFile(filepath.Join("../..", m.file))

@@ -112,7 +112,7 @@ func stderrWith(t *testing.T, text string) (stderr *os.File, came <-chan struct{
 // said so, and returns how often it asked.
 func stick(t *testing.T, c pinger, said <-chan struct{}, freeze, thaw func()) (n int) {
 	stuckFor, pings, pace := time.Duration(0), 300, time.NewTicker(300*time.Microsecond) // a flood would fill the memory, and be counted
-	if storetest.Torture() {
+	if storetest.Night() {
 		stuckFor = 10 * time.Second
 		pace.Reset(2 * time.Millisecond)
 	}

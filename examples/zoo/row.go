@@ -18,7 +18,7 @@ type Row struct {
 	Module    string `json:"module"` // and its version, as go-sdk@v1.8.0
 	Verdict   string `json:"verdict"`
 	Schedules string `json:"schedules,omitempty"` // it took to find the failure; "" where none was explored
-	Measured  string `json:"measured,omitempty"`  // with MCPREC_SOAK=1: schedules that other seeds took
+	Measured  string `json:"measured,omitempty"`  // with MCPREC_NIGHT=1: schedules that other seeds took
 	Wanted    string `json:"wanted"`
 	Failed    bool   `json:"failed,omitempty"` // the case's test
 }

@@ -25,7 +25,7 @@
 // session of package fixtures plays to the live release, which fails on what the
 // session says.
 //
-// With MCPREC_SOAK=1 each failure is searched for with 31 seeds.
+// With MCPREC_NIGHT=1 each failure is searched for with 31 seeds.
 //
 // Module node has bugs of servers in JavaScript, each shown on a real process; its lines are
 // missing where there is no npm.
@@ -157,11 +157,11 @@ func (c Case) again(t *testing.T, r explore.Report) {
 	}
 }
 
-// measure says after how many schedules other seeds find the failure, if MCPREC_SOAK
+// measure says after how many schedules other seeds find the failure, if MCPREC_NIGHT
 // is set.
 func (c Case) measure(t *testing.T, r explore.Report) string {
 	t.Helper()
-	if os.Getenv("MCPREC_SOAK") == "" || r.Verdict == explore.Undecided { // each of these leaves its goroutines
+	if os.Getenv("MCPREC_NIGHT") == "" || r.Verdict == explore.Undecided { // each of these leaves its goroutines
 		return ""
 	}
 	var counts []int

@@ -181,7 +181,7 @@ func (r repeat) Read(p []byte) (int, error) { return copy(p, r.text), nil }
 
 // scale returns the count of the mode: short, or that of a soak run.
 func scale(short, soak int) int {
-	if os.Getenv("MCPREC_SOAK") == "" {
+	if os.Getenv("MCPREC_NIGHT") == "" {
 		return short
 	}
 	return soak

@@ -7,7 +7,7 @@ import (
 )
 
 // long is the mode of a soak run.
-var long = os.Getenv("MCPREC_SOAK") != ""
+var long = os.Getenv("MCPREC_NIGHT") != ""
 
 // scale returns the count of the mode.
 func scale(short, soak int) int {

@@ -18,8 +18,8 @@ import (
 	"github.com/mcprec/mcprec/store/storetest"
 )
 
-// torture is whether the long forms of the tests are wanted: make torture.
-var torture = storetest.Torture()
+// night is whether the long forms of the tests are wanted: make night.
+var night = storetest.Night()
 
 // children are what the test binary does when it is started again by a test,
 // with the store's folder as argument.
@@ -87,7 +87,7 @@ func childWrite(dir string, n int) error {
 func TestKill(t *testing.T) {
 	s := testStore(t, t.TempDir())
 	kills := 10
-	if torture {
+	if night {
 		kills = 60
 	}
 	for round := range kills {

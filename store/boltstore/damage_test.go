@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
@@ -68,7 +67,7 @@ func damaged(t *testing.T, fault string, rounds int, harm func(r *rand.Rand, b [
 			t.Fatal(err)
 		}
 		survive(t, s, logs)
-		if !torture && round%20 > 0 {
+		if !night && round%8 > 0 {
 			continue
 		}
 		if err := os.WriteFile(path, b, 0o600); err != nil {
@@ -198,19 +197,12 @@ func surviveList(t *testing.T, s *Store, logs [][]store.Event) (faults []error) 
 	return faults
 }
 
-// rounds is how often a store is damaged: BOLTSTORE_DAMAGE times, if that is
-// set.
-func rounds(t *testing.T, n int) int {
-	if long, err := strconv.Atoi(os.Getenv("BOLTSTORE_DAMAGE")); err == nil {
-		return long
+// rounds is how often a store is damaged at random: a little, or much in make night.
+func rounds(little int) int {
+	if night {
+		return 2000
 	}
-	if torture {
-		return 500
-	}
-	if testing.Short() || raceEnabled {
-		return n / 5
-	}
-	return n
+	return little
 }
 
 // elements returns where the elements of the pages with given flags are.
@@ -230,7 +222,8 @@ func elements(b []byte, flags uint16) (at []int) {
 // and in the keys of branches.
 func TestBitFlips(t *testing.T) {
 	var branches, leaves []int
-	damaged(t, "a bit flipped in the database", rounds(t, 60), func(r *rand.Rand, b []byte) {
+	kind := 0
+	damaged(t, "a bit flipped in the database", rounds(18), func(r *rand.Rand, b []byte) {
 		if branches == nil {
 			branches, leaves = elements(b, pageBranch), elements(b, pageLeaf)
 			if len(branches) < 10 || len(leaves) < 400 {
@@ -238,7 +231,8 @@ func TestBitFlips(t *testing.T) {
 			}
 		}
 		at := r.IntN(len(b))
-		switch r.IntN(6) {
+		kind++ // of place, each in turn
+		switch kind % 6 {
 		case 0:
 			at = r.IntN(len(b)/os.Getpagesize())*os.Getpagesize() + r.IntN(pageHead)
 		case 1, 2:
@@ -257,7 +251,7 @@ func TestBitFlips(t *testing.T) {
 // long, which bbolt would believe when it frees it.
 func TestLongPages(t *testing.T) {
 	at := 0
-	damaged(t, "a page that says it is as long as the disk", min(rounds(t, 40), 200), func(r *rand.Rand, b []byte) {
+	damaged(t, "a page that says it is as long as the disk", min(rounds(8), 200), func(r *rand.Rand, b []byte) {
 		if at == 0 { // where the list of free pages is
 			tree := pageTree{file: bytes.NewReader(b)}
 			_, free, err := tree.meta()
@@ -273,7 +267,7 @@ func TestLongPages(t *testing.T) {
 }
 
 func TestZeroedPages(t *testing.T) {
-	damaged(t, "a page of the database zeroed", rounds(t, 40), func(r *rand.Rand, b []byte) {
+	damaged(t, "a page of the database zeroed", rounds(8), func(r *rand.Rand, b []byte) {
 		at := r.IntN(len(b)/4096) * 4096
 		clear(b[at : at+4096])
 	})
@@ -283,7 +277,7 @@ func TestTruncatedDatabase(t *testing.T) {
 	want := damageLogs()[400]
 	s, path, whole := damageStore(t)
 	sizes := []int{0, 1, 4096, 8192, 12288, 20000, 1 << 17}
-	for n := 1 << 14; torture && n < len(whole); n += 1 << 14 {
+	for n := 1 << 14; night && n < len(whole); n += 1 << 14 {
 		sizes = append(sizes, n)
 	}
 	for _, n := range sizes {
@@ -294,7 +288,7 @@ func TestTruncatedDatabase(t *testing.T) {
 		if !errors.Is(err, store.ErrCorrupt) && sameLog(got, want) != nil {
 			t.Errorf("cut to %d bytes: %v", n, err)
 		}
-		if torture || n == 1<<17 {
+		if night || n == 1<<17 {
 			repaired(t, s, damageLogs())
 		}
 	}

@@ -133,7 +133,7 @@ func (a *attempt) left(s *Store) (names []string) {
 // every call from that on.
 func TestEachCallFails(t *testing.T) {
 	step := 13
-	if torture {
+	if night {
 		step = 1
 	}
 	kinds := map[string]int{}
@@ -159,7 +159,7 @@ func TestEachCallFails(t *testing.T) {
 	for _, kind := range calls {
 		storetest.Tell(t, "EIO, ENOSPC, EROFS, EDQUOT: "+kind, kinds[kind], "what was acknowledged is there, nothing else; the store goes on")
 	}
-	if torture && len(calls) < 11 {
+	if night && len(calls) < 11 {
 		t.Errorf("only these failed: %s", calls)
 	}
 }

@@ -108,7 +108,7 @@ func TestFullInTheMiddle(t *testing.T) {
 // gives them room then, and looks at what is there.
 func TestTinyDisks(t *testing.T) {
 	step := 128 << 10
-	if torture {
+	if night {
 		step = 4 << 10
 	}
 	tried := 0

@@ -80,9 +80,9 @@ func (p *powered) life(written func(id store.SessionID, seq uint64)) {
 }
 
 // thorough returns how many steps there are from cut to cut, and how often all
-// of them are made: much under make torture.
+// of them are made: much in make night.
 func thorough(step int, seeds uint64) (int, uint64) {
-	if torture {
+	if night {
 		return 1, seeds
 	}
 	return step, 1

@@ -36,7 +36,7 @@ func TestDamagedSpools(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(5, 8))
-	tried := rounds(t, 60)
+	tried := rounds(20)
 	for round := range tried {
 		from := folded
 		if round%2 == 0 {

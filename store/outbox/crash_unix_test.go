@@ -185,7 +185,7 @@ func killed(t *testing.T, name, dir string, n, numbers int, wait time.Duration) 
 // shared store has exactly the events of the spools, once and in order, and then the spools go.
 func TestKill(t *testing.T) {
 	kills := 6
-	if storetest.Torture() {
+	if storetest.Night() {
 		kills = 120
 	}
 	dir := t.TempDir()

@@ -97,7 +97,7 @@ func passes(t *testing.T, plan explore.Plan) (fired int) {
 
 // scale returns the count of the mode: of an ordinary run, or of a soak.
 func scale(short, soak int) int {
-	if os.Getenv("MCPREC_SOAK") != "" {
+	if os.Getenv("MCPREC_NIGHT") != "" {
 		return soak
 	}
 	return short

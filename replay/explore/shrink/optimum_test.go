@@ -11,7 +11,7 @@ import (
 
 // scale returns the count of the mode: short, or that of a soak run.
 func scale(short, soak int) int {
-	if os.Getenv("MCPREC_SOAK") != "" {
+	if os.Getenv("MCPREC_NIGHT") != "" {
 		return soak
 	}
 	return short

@@ -53,7 +53,7 @@ func killNodes(t *testing.T, c *Cluster, kills int, stored func() int64) {
 func TestKilledNodesClaims(t *testing.T) {
 	t.Parallel()
 	kills := 3
-	if torture {
+	if night {
 		kills = 15
 	}
 	c := Start(t, Options{Nodes: 3})

@@ -137,7 +137,7 @@ func TestHalfOpenLink(t *testing.T) {
 func TestCutLink(t *testing.T) {
 	t.Parallel()
 	cuts := 5
-	if torture {
+	if night {
 		cuts = 100
 	}
 	c := Start(t, Options{})

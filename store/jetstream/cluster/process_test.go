@@ -131,7 +131,7 @@ func spooled(t testing.TB, dir string, id store.SessionID) *recording {
 func TestKilledRecorder(t *testing.T) {
 	t.Parallel()
 	kills := 4
-	if torture {
+	if night {
 		kills = 40
 	}
 	c := Start(t, Options{})

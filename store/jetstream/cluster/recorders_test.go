@@ -16,7 +16,7 @@ import (
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
 	kills := 3
-	if torture {
+	if night {
 		kills = 15
 	}
 	c := Start(t, Options{Nodes: 3})

@@ -15,10 +15,10 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// torture asks for the long forms of the tests.
-var torture = storetest.Torture()
+// night asks for the long forms of the tests.
+var night = storetest.Night()
 
-// tell adds a line to the table of make torture.
+// tell adds a line to the table of make night.
 var tell = storetest.Tell
 
 // recording is a session that a test records, with all that it has written.

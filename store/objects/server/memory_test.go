@@ -23,7 +23,7 @@ const mostHeap = 96 << 20
 // TestMemory: a session goes up and down with bounded memory. In the long form it has 1 GiB.
 func TestMemory(t *testing.T) {
 	mebibytes := 96
-	if storetest.Torture() {
+	if storetest.Night() {
 		mebibytes = 1024
 	}
 	srv, s := open(t, "")

@@ -165,7 +165,7 @@ func storing(t *testing.T, db *boltstore.Store, n int, end time.Time, size int, 
 	return id
 }
 
-// TestMonth records 300 sessions over three months (10,000 under make torture), 8 hours from one to
+// TestMonth records 300 sessions over three months (10,000 in make night), 8 hours from one to
 // the next, and has the budget enforced after each: the files stay within it all the time, the
 // newest sessions and the kept one are there, and no session is too old.
 func TestMonth(t *testing.T) {
@@ -175,7 +175,7 @@ func TestMonth(t *testing.T) {
 	}
 	defer db.Close()
 	count := 300
-	if storetest.Torture() {
+	if storetest.Night() {
 		count = 10_000
 	}
 	budget := Budget{Size: int64(count) * 7000, Age: 20 * 24 * time.Hour}

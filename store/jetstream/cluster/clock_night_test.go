@@ -1,4 +1,4 @@
-//go:build torture
+//go:build night
 
 package cluster
 
