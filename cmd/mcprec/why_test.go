@@ -59,7 +59,7 @@ func TestWhyWatchWaits(t *testing.T) {
 	defer out.Close()
 	ended := make(chan *exit.Status)
 	go func() {
-		s := run([]string{"why", "--store", home, "--watch", "seed"}, process.Streams{Out: out, Err: said})
+		s := run(t.Context(), []string{"why", "--store", home, "--watch", "seed"}, process.Streams{Out: out, Err: said})
 		said.Close()
 		ended <- s
 	}()
@@ -67,7 +67,7 @@ func TestWhyWatchWaits(t *testing.T) {
 	if err != nil || !strings.Contains(line, "the label seed in ") || !strings.HasSuffix(line, "; waiting for one\n") {
 		t.Fatalf("%q, %v", line, err)
 	}
-	imported := run([]string{"import", "--store", home, "../../fixtures/seed.jsonl"}, process.Streams{Out: os.Stderr, Err: os.Stderr})
+	imported := run(t.Context(), []string{"import", "--store", home, "../../fixtures/seed.jsonl"}, process.Streams{Out: os.Stderr, Err: os.Stderr})
 	if imported.Code != exit.Fine {
 		t.Fatalf("import: %v", imported)
 	}

@@ -59,7 +59,7 @@ func observe(options Options, say func(format string, args ...any)) (*observers,
 	if options.Metrics == "" {
 		return o, nil
 	}
-	counts := metrics.NewCollector(options.Recorder, options.Label, options.StuckAfter)
+	counts := metrics.NewCollector(options.Recorder, options.Label, options.StuckAfter, options.Now)
 	o.server, err = metrics.Listen(address, counts.Snapshot)
 	if err != nil {
 		say("--metrics %s: %v; the session goes on without metrics", options.Metrics, err)

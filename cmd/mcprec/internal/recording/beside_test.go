@@ -38,7 +38,7 @@ func TestTell(t *testing.T) {
 	for _, end := range []error{nil, fault} {
 		o := &observers{}
 		o.home.Secrets.Show = true
-		o.counts = metrics.NewCollector("mcprec", "", time.Second)
+		o.counts = metrics.NewCollector("mcprec", "", time.Second, nil)
 		o.spans = spans.New(target, "0", nil)
 		counted := o.counts.Session(nothingLost{})
 		err := o.tell(func(yield func(store.Event, error) bool) {
@@ -78,7 +78,7 @@ func TestObserveOutbox(t *testing.T) {
 		}
 	}, outbox.Options{})
 	o := &observers{}
-	o.counts = metrics.NewCollector("mcprec", "", time.Second)
+	o.counts = metrics.NewCollector("mcprec", "", time.Second, nil)
 	o.setStore(&session.Store{Store: box})
 	rec, err := recorder.New(t.Context(), box, store.Header{})
 	if err != nil {
