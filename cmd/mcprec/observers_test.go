@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,13 +77,14 @@ func spansIn(t *testing.T, text string) (spans []map[string]any) {
 func lineWith(t *testing.T, lines *bufio.Reader, fits string) []string {
 	t.Helper()
 	pattern := regexp.MustCompile(fits)
-	for {
+	for seen := ""; ; {
 		line, err := lines.ReadString('\n')
+		seen += line
 		if m := pattern.FindStringSubmatch(line); m != nil {
 			return m
 		}
 		if err != nil {
-			t.Fatalf("no line with %s: %v", fits, err)
+			t.Fatalf("no line with %s: %v\n%s", fits, err, seen)
 		}
 	}
 }
@@ -190,7 +192,8 @@ func started(t *testing.T, cmd *exec.Cmd) (in io.WriteCloser, lines, said *bufio
 
 // compare waits for the end of the recorder, and compares the spans that the collector took with
 // those of the export of the session. Those that the recorder says it has not sent may be
-// missing: it waits a second for a collector, which may be too short on a busy machine.
+// missing: it waits a second for a collector, and for its own reading, which may be too short on a busy
+// machine.
 func (c *spanCollector) compare(t *testing.T, cmd *exec.Cmd, said *bufio.Reader, live []map[string]any) {
 	t.Helper()
 	words, err := io.ReadAll(said)
@@ -217,6 +220,9 @@ func (c *spanCollector) compare(t *testing.T, cmd *exec.Cmd, said *bufio.Reader,
 	missing := 0
 	if m := regexp.MustCompile(`: (\d+) spans? w\w+ not sent to `).FindSubmatch(words); m != nil {
 		missing, _ = strconv.Atoi(string(m[1]))
+	}
+	if bytes.Contains(words, []byte(": it ended before all of it was read for ")) {
+		missing = len(want)
 	}
 	for id := range want {
 		if got[id] == nil && missing > 0 {
@@ -249,7 +255,7 @@ func TestObserversFail(t *testing.T) {
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	lineWith(t, lines, `"id":1`)
 	in.Close()
-	lineWith(t, said, `: 2 spans were not sent to http://u:xxxxx@127.0.0.1:\d+/v1/traces: the recorder ended before the collector took them; mcprec export --format otlp writes them`)
+	lineWith(t, said, `: 2 spans were not sent to http://u:xxxxx@127.0.0.1:\d+/v1/traces: the recorder ended before the collector took them; mcprec export --format otlp writes them|: it ended before all of it was read for the spans; `)
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
