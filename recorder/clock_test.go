@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -43,4 +44,32 @@ func TestClockSteps(t *testing.T) {
 		t.Errorf("%d events", n)
 	}
 	storetest.Tell(t, "the wall clock steps back an hour, a day", 2, "times neither fall nor jump: they are of the monotonic clock")
+}
+
+// TestClock: a session has the times of its clock alone.
+func TestClock(t *testing.T) {
+	s := memstore.New()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	start := now
+	r, err := New(t.Context(), s, store.Header{}, Clock(func() time.Time { return now }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	r.Tap(transport.ClientToServer).Observe([]byte("{}\n"))
+	now = now.Add(time.Hour)
+	r.Close()
+	var times []time.Duration
+	for e, err := range s.Read(t.Context(), r.ID(), 0, store.ReadOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header, err := store.ParseHeader(e.Payload); e.Kind == store.Opened && (err != nil || !header.Start.Equal(start)) {
+			t.Errorf("the session starts at %v, %v; want %v", header.Start, err, start)
+		}
+		times = append(times, e.At)
+	}
+	if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(times, want) {
+		t.Errorf("events at %v, want %v", times, want)
+	}
 }

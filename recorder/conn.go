@@ -3,7 +3,6 @@ package recorder
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -37,11 +36,11 @@ func (c *tappedConn) Write(ctx context.Context, frame transport.Frame) error {
 		return err
 	}
 	seq := c.log.recordFrame(c.sends, frame)
-	start := time.Now()
+	start := c.log.clock.now()
 	if err := c.inner.Write(ctx, frame); err != nil {
 		return err
 	}
-	c.log.recordBlocked(c.sends, seq, time.Since(start))
+	c.log.recordBlocked(c.sends, seq, c.log.clock.since(start))
 	return nil
 }
 

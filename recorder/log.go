@@ -19,6 +19,7 @@ import (
 // all fields but lost.
 type log struct {
 	turn
+	clock    clock
 	start    time.Time
 	strict   bool
 	maxFrame int64 // 0: no limit
@@ -51,6 +52,23 @@ type turn chan struct{}
 func (t turn) take() { t <- struct{}{} }
 func (t turn) give() { <-t }
 
+// clock tells the time. A nil clock is the system's, which is the quickest to read.
+type clock func() time.Time
+
+func (c clock) now() time.Time {
+	if c == nil {
+		return time.Now()
+	}
+	return c()
+}
+
+func (c clock) since(start time.Time) time.Duration {
+	if c == nil {
+		return time.Since(start)
+	}
+	return c().Sub(start)
+}
+
 // maxIdleParts is how many parts' memory a log keeps between writes: enough for a read of many
 // server-sent events, which must not allocate.
 const maxIdleParts = 1 << 10
@@ -61,7 +79,7 @@ func (l *log) open() bool { return !l.sealed && !l.failed }
 // begin starts the parts of one write with the facts the log lacks. seq counts parts as written;
 // commit takes seq back if the write fails.
 func (l *log) begin() {
-	l.at = time.Since(l.start)
+	l.at = l.clock.since(l.start)
 	l.parts = l.parts[:0]
 	for _, seq := range l.broken {
 		l.parts = append(l.parts, store.Part{Event: store.Event{Seq: seq, Unterminated: true}, Cont: true})

@@ -46,6 +46,13 @@ func Trouble(f func(error)) Option {
 	return func(recorder *Recorder) { recorder.disk.Report = f }
 }
 
+// Clock takes the times of the log, and how long a receiver has not read, from now instead of the
+// system's clock. It does not change how long the recorder waits for the disk, or at the end for
+// another process.
+func Clock(now func() time.Time) Option {
+	return func(recorder *Recorder) { recorder.log.clock, recorder.log.start = now, now() }
+}
+
 // Summary is the outcome of a session.
 type Summary struct {
 	ID     store.SessionID
@@ -69,6 +76,9 @@ func New(ctx context.Context, spooler store.Spooler, header store.Header, option
 		o(r)
 	}
 	r.header.MaxFrame = r.log.maxFrame
+	if r.header.Start.IsZero() {
+		r.header.Start = r.log.start
+	}
 	opened := store.Event{Seq: 1, Kind: store.Opened, Payload: r.header.Encode()}
 	open := func() (store.Spool, error) { return spooler.Spool(ctx, opened) }
 	var err error
@@ -101,15 +111,15 @@ func newRecorder(header store.Header) *Recorder {
 	if r.header.ID == "" {
 		r.header.ID = store.SessionID(uuid.Must(uuid.NewV7()).String())
 	}
-	if r.header.Start.IsZero() {
-		r.header.Start = l.start
-	}
 	l.sum.ID = r.header.ID
 	return r
 }
 
 // ID returns the session's id.
 func (r *Recorder) ID() store.SessionID { return r.header.ID }
+
+// Now returns the time on the recorder's clock.
+func (r *Recorder) Now() time.Time { return r.log.clock.now() }
 
 // Lost returns how many frames, lines and other events could not be stored so far. It waits for
 // no disk.

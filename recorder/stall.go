@@ -192,7 +192,7 @@ func (w *stallWatch) lookOn() bool {
 				waits = true
 				continue
 			}
-			if info := f.next(time.Now(), l); info != nil {
+			if info := f.next(w.log.clock.now(), l); info != nil {
 				w.log.record(store.Stalled, f.dir, info)
 			}
 			waits = waits || l.waits()

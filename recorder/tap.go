@@ -239,7 +239,7 @@ func (p *pump) recorded() bool {
 // forward passes the chunk on, and returns false when either side has ended.
 func (p *pump) forward() bool {
 	if len(p.chunk) > 0 {
-		start := time.Now()
+		start := p.tap.log.clock.now()
 		p.state.read.Add(int64(len(p.chunk)))
 		p.state.watch.wake()
 		for rest := p.chunk; ; {
@@ -255,7 +255,7 @@ func (p *pump) forward() bool {
 			}
 		}
 		if p.tap.kind == store.Frame {
-			p.tap.log.recordBlocked(p.tap.dir, 0, time.Since(start))
+			p.tap.log.recordBlocked(p.tap.dir, 0, p.tap.log.clock.since(start))
 		}
 	}
 	switch {

@@ -16,7 +16,7 @@ import (
 func TestGateSARIF(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "report.sarif")
 	std := process.Streams{In: os.Stdin, Out: devNull(t), Err: devNull(t)}
-	status := run([]string{"ci", "--sarif", name, "--baseline", "../../fixtures/memory-2025-11-25.jsonl", "../../fixtures"}, std)
+	status := run(t.Context(), []string{"ci", "--sarif", name, "--baseline", "../../fixtures/memory-2025-11-25.jsonl", "../../fixtures"}, std)
 	if status.Code != 1 {
 		t.Errorf("exit code %d", status.Code)
 	}

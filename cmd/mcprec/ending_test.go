@@ -258,6 +258,12 @@ func TestPromptOnStderr(t *testing.T) {
 // awaitEvent follows the only session until an event of the kind is there.
 func awaitEvent(t *testing.T, home string, kind store.Kind) {
 	t.Helper()
+	awaitEventThat(t, home, func(e store.Event) bool { return e.Kind == kind })
+}
+
+// awaitEventThat follows the only session until an event that fits is there.
+func awaitEventThat(t *testing.T, home string, fits func(store.Event) bool) {
+	t.Helper()
 	db, err := boltstore.Open(home, boltstore.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +278,7 @@ func awaitEvent(t *testing.T, home string, kind store.Kind) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if e.Kind == kind {
+				if fits(e) {
 					return
 				}
 			}

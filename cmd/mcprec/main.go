@@ -32,9 +32,12 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
-func main() {
+func main() { execute(context.Background()) }
+
+// execute runs the command line of the process, and ends it.
+func execute(ctx context.Context) {
 	cobra.EnableCommandSorting = false // help lists the commands in the order of their use
-	s := run(os.Args[1:], process.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	s := run(ctx, os.Args[1:], process.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	if s.Signal != nil {
 		process.DieOf(s.Signal)
 	}
@@ -42,7 +45,7 @@ func main() {
 }
 
 // run executes a command line and returns how the process must end.
-func run(args []string, std process.Streams) *exit.Status {
+func run(ctx context.Context, args []string, std process.Streams) *exit.Status {
 	root := newRoot(std)
 	out := terminal.NewWriter(std.Out)
 	errs := terminal.NewWriter(std.Err)
@@ -50,7 +53,7 @@ func run(args []string, std process.Streams) *exit.Status {
 	root.SetIn(std.In)
 	root.SetOut(out)
 	root.SetErr(errs)
-	s := exit.Of(root.ExecuteContext(context.Background()))
+	s := exit.Of(root.ExecuteContext(ctx))
 	s.Report(errs, args)
 	_ = out.Close()
 	_ = errs.Close() // each may hold half a character

@@ -146,7 +146,13 @@ func TestMCPHangsNow(t *testing.T) {
 	if err := os.WriteFile(launcher, []byte("#!/bin/sh\nm=mcp\nmcprec $m --store \""+home+"\"\nexit $?\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	clock, err := newClock(filepath.Join(dir, "clock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clocked := playClockVariable + "=" + filepath.Join(dir, "clock")
 	recorder := exec.Command("mcprec", "record", "--store", home, "--label", "weather", "--", "stuckserver", "stdio", play, filepath.Join(dir, "done"))
+	recorder.Env = append(os.Environ(), clocked)
 	in, err := recorder.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -166,13 +172,13 @@ func TestMCPHangsNow(t *testing.T) {
 	end := &stdioEnd{who: '>', in: bufio.NewReader(out), out: in}
 	end.play(readPlay(string(lines)), func() {})
 
-	client := agentOf(t, "mcprec", "record", "--store", home, "--", launcher)
+	client := agentOf(t, "env", clocked, "mcprec", "record", "--store", home, "--", launcher)
 	text := textOf(t, client, "why_stuck", nil)
-	for !strings.Contains(text, ", live: stuck") { // until the call has been open for 5 s
+	for !strings.Contains(text, ", live: stuck") {
 		if t.Context().Err() != nil {
 			t.Fatal(text)
 		}
-		time.Sleep(100 * time.Millisecond)
+		clock.move(time.Second)
 		text = textOf(t, client, "why_stuck", nil)
 	}
 	for _, want := range []string{"(weather), live: stuck", `for the server to answer tools/call "forecast"`, "Next: mcprec "} {
@@ -180,7 +186,7 @@ func TestMCPHangsNow(t *testing.T) {
 			t.Errorf("why_stuck says no %q:\n%s", want, text)
 		}
 	}
-	said, _ := exec.Command("mcprec", "why", "--store", home, "weather").Output() // it exits with 1
+	said, _ := exec.Command("env", clocked, "mcprec", "why", "--store", home, "weather").Output() // it exits with 1
 	words := func(text string) string { return anyDuration.ReplaceAllString(text, "T") }
 	for line := range strings.Lines(string(said)) {
 		if !strings.Contains(words(text), words(strings.TrimSpace(line))) {

@@ -193,6 +193,7 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	for _, warning := range o.warnings {
 		fmt.Fprintf(std.Err, "mcprec: %s\n", warning)
 	}
+	options.Now = session.ClockOf(ctx)
 	options.Stuck = stuckIn
 	options.StuckAfter = explain.StuckAfter
 	options.Release = release

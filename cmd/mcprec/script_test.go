@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"mcprec":       main,
+		"mcprec":       clockedMain,
 		"fakeserver":   fakeServer,
 		"fakeremote":   fakeRemote,
 		"hangserver":   hangServer,

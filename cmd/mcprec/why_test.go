@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -16,21 +17,26 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
-	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -59,7 +65,7 @@ func TestWhyWatchWaits(t *testing.T) {
 	defer out.Close()
 	ended := make(chan *exit.Status)
 	go func() {
-		s := run([]string{"why", "--store", home, "--watch", "seed"}, process.Streams{Out: out, Err: said})
+		s := run(t.Context(), []string{"why", "--store", home, "--watch", "seed"}, process.Streams{Out: out, Err: said})
 		said.Close()
 		ended <- s
 	}()
@@ -67,7 +73,7 @@ func TestWhyWatchWaits(t *testing.T) {
 	if err != nil || !strings.Contains(line, "the label seed in ") || !strings.HasSuffix(line, "; waiting for one\n") {
 		t.Fatalf("%q, %v", line, err)
 	}
-	imported := run([]string{"import", "--store", home, "../../fixtures/seed.jsonl"}, process.Streams{Out: os.Stderr, Err: os.Stderr})
+	imported := run(t.Context(), []string{"import", "--store", home, "../../fixtures/seed.jsonl"}, process.Streams{Out: os.Stderr, Err: os.Stderr})
 	if imported.Code != exit.Fine {
 		t.Fatalf("import: %v", imported)
 	}
@@ -76,6 +82,74 @@ func TestWhyWatchWaits(t *testing.T) {
 	if err != nil || status.Code != exit.Fine || !strings.Contains(string(text), "(seed): nothing is stuck") {
 		t.Fatalf("%v, %v: %s", status, err, text)
 	}
+}
+
+// playClock is the time of a play, in a file that its processes share. It goes on by a microsecond
+// whenever it is read, so that no two events come at once, and otherwise when it is moved.
+type playClock struct{ nanoseconds *atomic.Int64 }
+
+// playClockVariable names the file of the clock to the processes of a play. Only the main
+// function of the tests looks at it.
+const playClockVariable = "WHY_TEST_CLOCK"
+
+// mapClock opens a clock.
+func mapClock(path string) (none playClock, _ error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return none, err
+	}
+	defer file.Close()
+	shared, err := syscall.Mmap(int(file.Fd()), 0, 8, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return none, fmt.Errorf("map %s: %w", path, err)
+	}
+	return playClock{(*atomic.Int64)(unsafe.Pointer(&shared[0]))}, nil // mapped as long as the process lasts
+}
+
+// newClock makes a clock.
+func newClock(path string) (playClock, error) {
+	if err := os.WriteFile(path, make([]byte, 8), 0o600); err != nil {
+		return playClock{}, err
+	}
+	clock, err := mapClock(path)
+	if err == nil {
+		clock.nanoseconds.Store(time.Now().UnixNano())
+	}
+	return clock, err
+}
+
+// clockOfPlay opens the clock that the environment names; found: it names one.
+func clockOfPlay() (clock playClock, found bool) {
+	path := os.Getenv(playClockVariable)
+	if path == "" {
+		return clock, false
+	}
+	clock, err := mapClock(path)
+	if err != nil {
+		panic(err)
+	}
+	return clock, true
+}
+
+func (c playClock) now() time.Time { return time.Unix(0, c.nanoseconds.Add(int64(time.Microsecond))) }
+
+func (c playClock) move(d time.Duration) { c.nanoseconds.Add(int64(d)) }
+
+// until waits until others have moved the clock to a time.
+func (c playClock) until(t time.Time) {
+	for c.nanoseconds.Load() < t.UnixNano() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// clockedMain is main with the clock of the play, if it is in one.
+func clockedMain() {
+	clock, found := clockOfPlay()
+	if !found {
+		main()
+		return
+	}
+	execute(session.WithClock(context.Background(), clock.now))
 }
 
 // playLine is a line of a play: who does what, over HTTP on which exchange.
@@ -147,10 +221,12 @@ func stuckServer() {
 		_ = os.WriteFile(os.Args[3], fmt.Appendln(nil, os.Getpid()), 0o600)
 	}
 	if os.Args[1] == "http" {
-		serveHTTPPlay(lines, done)
+		clock, _ := clockOfPlay()
+		serveHTTPPlay(lines, clock, done)
 		return
 	}
-	e := &stdioEnd{who: '<', in: bufio.NewReader(os.Stdin), out: os.Stdout}
+	clock, _ := clockOfPlay()
+	e := &stdioEnd{who: '<', in: bufio.NewReader(os.Stdin), out: os.Stdout, clock: clock}
 	e.play(lines, done)
 	e.drain()
 	if e.atEnd != "" {
@@ -163,6 +239,8 @@ type stdioEnd struct {
 	who   byte
 	in    *bufio.Reader
 	out   io.Writer
+	clock playClock
+	pause func(line int, what string) // of the client, which alone can pause
 	deaf  bool
 	atEnd string // what it writes when its input ends
 	write sync.Mutex
@@ -194,12 +272,12 @@ func (e *stdioEnd) play(lines []playLine, done func()) {
 				defer done()
 			}
 		}
-		e.act(l.what)
+		e.act(i, l.what)
 	}
 }
 
 // act does one line.
-func (e *stdioEnd) act(what string) {
+func (e *stdioEnd) act(line int, what string) {
 	word, rest, _ := strings.Cut(what, " ")
 	switch word {
 	case "raw":
@@ -229,15 +307,16 @@ func (e *stdioEnd) act(what string) {
 	case "every":
 		every, frame, _ := strings.Cut(rest, " ")
 		pause, _ := time.ParseDuration(every)
+		next := e.clock.now()
 		go func() {
 			for {
-				time.Sleep(pause)
+				next = next.Add(pause)
+				e.clock.until(next)
 				e.say(strings.Replace(frame, "{", `{"jsonrpc":"2.0",`, 1))
 			}
 		}()
-	case "pause":
-		pause, _ := time.ParseDuration(rest)
-		time.Sleep(pause)
+	case "pause", "unread":
+		e.pause(line, what)
 	case "at-end":
 		e.atEnd = strings.Replace(rest, "{", `{"jsonrpc":"2.0",`, 1) + "\n"
 	default:
@@ -260,7 +339,7 @@ func (e *stdioEnd) drain() {
 }
 
 // serveHTTPPlay is the server of a play over HTTP. It prints its URL.
-func serveHTTPPlay(lines []playLine, done func()) {
+func serveHTTPPlay(lines []playLine, clock playClock, done func()) {
 	type exchange struct {
 		arrived chan struct{}
 		acts    chan string
@@ -326,15 +405,15 @@ func serveHTTPPlay(lines []playLine, done func()) {
 				case word == "every":
 					every, frame, _ := strings.Cut(rest, " ")
 					pause, _ := time.ParseDuration(every)
+					next := clock.now()
+					<-x.acts
 					for r.Context().Err() == nil {
+						next = next.Add(pause)
+						clock.until(next)
 						fmt.Fprintf(w, "data: %s\n\n", strings.Replace(frame, "{", `{"jsonrpc":"2.0",`, 1))
 						_ = http.NewResponseController(w).Flush()
-						time.Sleep(pause)
-						select {
-						case <-x.acts:
-						default:
-						}
 					}
+					return
 				case word == "sse":
 					fmt.Fprint(w, strings.ReplaceAll(rest, `\n`, "\n")+"\n\n")
 				case act == "":
@@ -353,9 +432,9 @@ func serveHTTPPlay(lines []playLine, done func()) {
 }
 
 // clientHTTPPlay is the client of a play over HTTP, through the recorder's URL.
-func clientHTTPPlay(ctx context.Context, url string, lines []playLine, done func()) {
+func (s *hungSession) clientHTTPPlay(ctx context.Context, url string, done func()) {
 	heard := make(chan struct{}, 1000)
-	for _, l := range lines {
+	for i, l := range s.lines {
 		switch {
 		case l.who == '<' && (strings.HasPrefix(l.what, "stderr ") || l.what == "stop" || strings.HasPrefix(l.what, "every ")):
 		case l.who == '<':
@@ -365,8 +444,7 @@ func clientHTTPPlay(ctx context.Context, url string, lines []playLine, done func
 				return
 			}
 		case strings.HasPrefix(l.what, "pause "):
-			pause, _ := time.ParseDuration(l.what[len("pause "):])
-			time.Sleep(pause)
+			s.pause(i, l.what)
 		default:
 			go func() {
 				method, body := http.MethodPost, l.what
@@ -389,6 +467,9 @@ func clientHTTPPlay(ctx context.Context, url string, lines []playLine, done func
 				r := bufio.NewReader(resp.Body)
 				for {
 					line, err := r.ReadString('\n')
+					if stream && line == "\n" {
+						s.heard.Add(1)
+					}
 					if stream && line == "\n" || err != nil && resp.StatusCode != http.StatusAccepted {
 						heard <- struct{}{}
 					}
@@ -402,27 +483,30 @@ func clientHTTPPlay(ctx context.Context, url string, lines []playLine, done func
 	done()
 }
 
+// patience is how long a test waits for what the processes of a play must come to.
+const patience = time.Minute
+
 // hungSession is a recorded session of a play while it goes on.
 type hungSession struct {
 	home     string
+	lines    []playLine
+	clock    playClock
 	recorder *exec.Cmd
 	isStdio  bool
 	done     [2]<-chan struct{} // the lines of each end
 	pid      int                // of the server, once it has done its lines
 	close    func()             // closes the client's end
 	over     chan struct{}      // the client's goroutine has returned
+	beat     time.Duration      // of the frame that the server says every so often; 0: it says none
+	heard    atomic.Int64       // frames that the client has read since it had done its lines, over HTTP all
 }
 
 // hangCommand is the command of testdata/why: it plays the file "play" between a client and a
 // server, asks why while the session stands, and after each way to end it, and compares with
 // the file "want".
 //
-//	hang stdio|http [AFTER]
+//	hang stdio|http
 func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
-	after := 150 * time.Millisecond
-	if len(args) > 1 {
-		after, _ = time.ParseDuration(args[1])
-	}
 	want := ts.ReadFile("want")
 	var got strings.Builder
 	for _, end := range []string{"client closes", "recorder interrupted", "server killed"} {
@@ -443,16 +527,21 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 		for _, done := range s.done {
 			select {
 			case <-done:
-			case <-time.After(time.Minute):
+			case <-time.After(2 * patience):
 				ts.Fatalf("%s: an end of the play does not come to its last line", end)
 			}
 		}
-		said := s.ask(ts, after, true, wants("while it stands"))
+		if err := s.await(s.lines); err != nil {
+			ts.Fatalf("%s: %v", end, err)
+		}
+		said := s.askStanding(ts, wants("while it stands"))
 		if end == "client closes" {
 			got.WriteString("while it stands: " + said)
 		} else if first := wants("while it stands"); said != first && !*update {
 			ts.Fatalf("while it stands, before %s:\n%swant:\n%s", end, said, first)
 		}
+		counts, err := s.recorded()
+		ts.Check(err)
 		switch end {
 		case "client closes":
 			s.close()
@@ -461,7 +550,7 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 		case "server killed":
 			_ = syscall.Kill(s.pid, syscall.SIGKILL)
 		}
-		got.WriteString(end + ": " + s.ask(ts, after, false, wants(end)))
+		got.WriteString(end + ": " + s.askEnded(ts, counts["all"], wants(end)))
 		_ = s.recorder.Process.Kill()
 		_ = syscall.Kill(s.pid, syscall.SIGKILL)
 		_ = s.recorder.Wait()
@@ -473,9 +562,22 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 
 // startHung starts a play behind a recorder.
 func startHung(ts *testscript.TestScript, transport, dir string) *hungSession {
-	lines := readPlay(ts.ReadFile("play"))
 	play, done := ts.MkAbs("play"), filepath.Join(dir, "done")
-	s := &hungSession{home: filepath.Join(dir, "home"), isStdio: transport == "stdio", over: make(chan struct{})}
+	s := &hungSession{home: filepath.Join(dir, "home"), lines: readPlay(ts.ReadFile("play")), isStdio: transport == "stdio", over: make(chan struct{})}
+	for _, l := range s.lines {
+		if word, rest, _ := strings.Cut(l.what, " "); word == "every" {
+			every, _, _ := strings.Cut(rest, " ")
+			s.beat, _ = time.ParseDuration(every)
+		}
+	}
+	var err error
+	s.clock, err = newClock(filepath.Join(dir, "clock"))
+	ts.Check(err)
+	start := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(name, args...)
+		cmd.Env = append(os.Environ(), playClockVariable+"="+filepath.Join(dir, "clock"))
+		return cmd
+	}
 	server, client := make(chan struct{}), make(chan struct{})
 	s.done = [2]<-chan struct{}{server, client}
 	ts.Check(syscall.Mkfifo(done, 0o600))
@@ -491,13 +593,13 @@ func startHung(ts *testscript.TestScript, transport, dir string) *hungSession {
 		_ = fifo.Close()
 	})
 	if !s.isStdio {
-		remote := exec.Command("stuckserver", "http", play, done)
+		remote := start("stuckserver", "http", play, done)
 		out, err := remote.StdoutPipe()
 		ts.Check(err)
 		ts.Check(remote.Start())
 		target, err := bufio.NewReader(out).ReadString('\n')
 		ts.Check(err)
-		s.recorder = exec.Command("mcprec", "record", "--store", s.home, "--target", strings.TrimSpace(target), "--listen", "127.0.0.1:0")
+		s.recorder = start("mcprec", "record", "--store", s.home, "--target", strings.TrimSpace(target), "--listen", "127.0.0.1:0")
 		urls, err := s.recorder.StdoutPipe()
 		ts.Check(err)
 		ts.Check(s.recorder.Start())
@@ -506,66 +608,223 @@ func startHung(ts *testscript.TestScript, transport, dir string) *hungSession {
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {
 			defer close(s.over)
-			clientHTTPPlay(ctx, strings.TrimSpace(url), lines, func() { close(client) })
+			s.clientHTTPPlay(ctx, strings.TrimSpace(url), func() { close(client) })
 		}()
 		s.close = cancel
 		ts.Defer(func() { cancel(); _ = remote.Process.Kill(); _ = remote.Wait() })
 		return s
 	}
-	s.recorder = exec.Command("mcprec", "record", "--store", s.home, "--", "stuckserver", "stdio", play, done)
+	s.recorder = start("mcprec", "record", "--store", s.home, "--", "stuckserver", "stdio", play, done)
 	in, err := s.recorder.StdinPipe()
 	ts.Check(err)
 	out, err := s.recorder.StdoutPipe()
 	ts.Check(err)
 	ts.Check(s.recorder.Start())
-	end := &stdioEnd{who: '>', in: bufio.NewReader(out), out: in}
+	end := &stdioEnd{who: '>', in: bufio.NewReader(out), out: in, clock: s.clock, pause: s.pause}
 	go func() {
 		defer close(s.over)
-		end.play(lines, func() { close(client) })
-		if !end.deaf {
-			_, _ = io.Copy(io.Discard, end.in)
+		end.play(s.lines, func() { close(client) })
+		for !end.deaf {
+			if _, err := end.in.ReadString('\n'); err != nil {
+				return
+			}
+			s.heard.Add(1)
 		}
 	}()
 	s.close = func() { in.Close(); out.Close() }
 	return s
 }
 
-// ask asks why until it says what is wanted, or for long, and returns what it says: a line a
-// finding, with shape, culprit and text. live: the answer counts once the session has stood for
-// some time; else, on pipes, once the log has the end, unless the recorder cannot come to it.
-func (s *hungSession) ask(ts *testscript.TestScript, after time.Duration, live bool, want string) string {
-	deadline := time.Now().Add(20 * time.Second)
-	began, before, same := time.Duration(0), "", 0
-	stands := 2 * after
-	if *update {
-		stands = 5 * recorder.StallThreshold // what comes later is known
+// recorded counts what the log has of a session so far, by words such as "c2s frame".
+func (s *hungSession) recorded() (counts map[string]int, err error) {
+	counts = map[string]int{}
+	ctx := context.Background()
+	db, err := session.OpenAsIs(ctx, session.Home{Place: s.home})
+	if err != nil {
+		return nil, err
 	}
-	for {
+	defer closeInto(&err, db)
+	for found, err := range db.Sessions(ctx, store.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		for e, err := range db.Read(ctx, found.ID, 1, store.ReadOptions{Unfinished: true}) {
+			if err != nil {
+				return nil, err
+			}
+			counts[fmt.Sprint(e.Dir, " ", e.Kind)]++
+			counts["all"]++
+		}
+		open, err := db.OpenLines(ctx, found.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range open {
+			if line.Frame == 0 {
+				counts[fmt.Sprint(line.Dir, " ", store.Frame)]++
+			}
+		}
+	}
+	return counts, nil
+}
+
+// await waits until the log has what the lines say.
+func (s *hungSession) await(lines []playLine) error {
+	want := map[string]int{}
+	for _, l := range lines {
+		dir := transport.ClientToServer
+		if l.who == '<' {
+			dir = transport.ServerToClient
+		}
+		word, _, _ := strings.Cut(l.what, " ")
+		switch {
+		case word == "exit":
+			want[fmt.Sprint(transport.NoDirection, " ", store.Exited)]++
+		case word == "stderr" && s.isStdio:
+			want[fmt.Sprint(transport.NoDirection, " ", store.Stderr)]++
+		case word == "raw" || strings.HasPrefix(l.what, "{"):
+			want[fmt.Sprint(dir, " ", store.Frame)]++
+		}
+		if !s.isStdio && (l.who == '>' || word == "head" || word == "end" || word == "break") {
+			want[fmt.Sprint(dir, " ", store.HTTP)]++
+		}
+	}
+	return s.awaitCounts(want)
+}
+
+// awaitCounts waits until the log has as many events.
+func (s *hungSession) awaitCounts(want map[string]int) error {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		counts, err := s.recorded()
+		isThere := err == nil
+		for what, n := range want {
+			isThere = isThere && counts[what] >= n
+		}
+		if isThere {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the log has %v, %v; want %v", counts, err, want)
+		}
+	}
+}
+
+// pause does the line "pause DURATION" or "unread DURATION" of the client: once the log has all
+// that the ends say before the client goes on, the clock is moved. After "unread" the log has also
+// that the client does not read what waits for it, where the system tells.
+func (s *hungSession) pause(line int, what string) {
+	word, rest, _ := strings.Cut(what, " ")
+	pause, _ := time.ParseDuration(rest)
+	var before []playLine
+	for i, l := range s.lines {
+		if i > line && l.who == '>' {
+			if l.isFrame() {
+				break
+			}
+			continue
+		}
+		before = append(before, l)
+	}
+	if err := s.await(before); err != nil {
+		panic(err)
+	}
+	s.clock.move(pause)
+	for word == "unread" && runtime.GOOS == "linux" {
+		counts, err := s.recorded()
+		if err != nil {
+			panic(err)
+		}
+		if counts[fmt.Sprint(transport.ServerToClient, " ", store.Stalled)] > 0 {
+			return
+		}
+		s.clock.move(pause)
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// pass lets time pass. A server that says something at each beat says it meanwhile.
+func (s *hungSession) pass(ts *testscript.TestScript, d time.Duration) {
+	if s.beat == 0 {
+		s.clock.move(d)
+		return
+	}
+	deadline := time.Now().Add(patience)
+	for ; d > 0; d -= s.beat {
+		before := s.heard.Load()
+		s.clock.move(s.beat)
+		for s.heard.Load() == before {
+			if time.Now().After(deadline) {
+				ts.Fatalf("the server says nothing every %v", s.beat)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// askStanding asks why until the session has stood twice as long as what is stuck, and why says
+// what is wanted, or for long, and returns what it says. The time goes on until then: the recorder
+// sees at its next look that an end does not read, and says so when some time has passed.
+func (s *hungSession) askStanding(ts *testscript.TestScript, want string) string {
+	const stands, step = 2 * explain.StuckAfter, explain.StuckAfter / 2
+	var passed time.Duration
+	return s.ask(ts, want, func(a explain.Answer) (settled bool) {
+		if a.State == "" {
+			return true
+		}
+		if passed < stands || !*update && saidOf(a) != want {
+			s.pass(ts, step)
+			passed += step
+			return false
+		}
+		return true
+	})
+}
+
+// askEnded asks why until it says what is wanted, or for long, and returns what it says: on pipes
+// once the log has the end, unless the recorder cannot come to it. Over HTTP the session may go on:
+// once the log has more than the events before the end, time passes, for an exchange that breaks
+// off counts as stuck only after a while.
+func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want string) string {
+	return s.ask(ts, want, func(a explain.Answer) (settled bool) {
+		if s.isStdio {
+			return a.Ended != "" || isBlocked(a)
+		}
+		if a.State == store.Live && (*update || saidOf(a) != want) {
+			counts, err := s.recorded()
+			ts.Check(err)
+			if counts["all"] > before {
+				before = math.MaxInt
+				s.clock.move(2 * explain.StuckAfter)
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// ask asks why until the answer is settled, and is what is wanted, or for long, and returns what
+// it says: a line a finding, with shape, culprit and text.
+func (s *hungSession) ask(ts *testscript.TestScript, want string, isSettled func(explain.Answer) bool) string {
+	before, same := "", 0
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		root := newRoot(process.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}) // not a process: there are thousands of questions
 		var out bytes.Buffer
-		root.SetArgs([]string{"why", "--store", s.home, "--after", after.String(), "--format", "json", "--all"})
+		root.SetArgs([]string{"why", "--store", s.home, "--format", "json", "--all"})
 		root.SetOut(&out)
 		root.SetErr(&out)
-		status := exit.Of(root.ExecuteContext(context.Background()))
+		status := exit.Of(root.ExecuteContext(session.WithClock(context.Background(), s.clock.now)))
 		var a explain.Answer
 		if err := json.Unmarshal(out.Bytes(), &a); err != nil || a.Stuck() != (status.Code == exit.Verdict) {
 			ts.Fatalf("why: %v, %v: %s", err, status, out.Bytes())
 		}
-		if began == 0 {
-			began = a.Now
-		}
 		said := saidOf(a)
-		stood := a.State == "" || a.Now-began >= stands
-		if !live {
-			stood = !s.isStdio || a.Ended != "" || isBlocked(a)
-		}
-		if same++; said != before || !stood {
+		isSettled := isSettled(a)
+		if same++; said != before || !isSettled {
 			before, same = said, 0
 		}
-		if stood && (said == want && !*update || *update && same > 30 || time.Now().After(deadline)) {
+		if isSettled && (said == want && !*update || *update && same > 100) || time.Now().After(deadline) {
 			return said
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

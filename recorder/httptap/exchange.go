@@ -163,9 +163,9 @@ func (x *exchange) passed(body *body) {
 	if body.recorded.IsZero() {
 		return
 	}
-	blocked := time.Since(body.recorded)
+	blocked := x.rec.Now().Sub(body.recorded)
 	body.recorded = time.Time{}
-	if blocked < recorder.BlockedThreshold || x.rec == nil || body.rec.Whole() == 0 {
+	if blocked < recorder.BlockedThreshold || body.rec.Whole() == 0 {
 		return
 	}
 	x.write(body, []recorder.Item{{Kind: store.Delivered, Dir: body.dir,
@@ -243,7 +243,7 @@ func (x *exchange) write(body *body, items []recorder.Item) {
 	x.enter()
 	body.rec.Write(items)
 	if len(items) > 0 {
-		body.recorded = time.Now()
+		body.recorded = x.rec.Now()
 	}
 }
 

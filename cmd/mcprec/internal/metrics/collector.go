@@ -41,9 +41,13 @@ type counts struct {
 }
 
 // NewCollector returns a Collector without sessions. recorder is the name and version of the
-// program, label the user's; what has been open for as long as stuck is stuck.
-func NewCollector(recorder, label string, stuck time.Duration) *Collector {
-	return &Collector{recorder: recorder, label: label, stuck: stuck, now: time.Now, live: map[*Session]bool{}}
+// program, label the user's; what has been open for as long as stuck is stuck. now is the clock of
+// the sessions; nil: the system's.
+func NewCollector(recorder, label string, stuck time.Duration, now func() time.Time) *Collector {
+	if now == nil {
+		now = time.Now
+	}
+	return &Collector{recorder: recorder, label: label, stuck: stuck, now: now, live: map[*Session]bool{}}
 }
 
 // Ship has the Collector tell of an outbox.

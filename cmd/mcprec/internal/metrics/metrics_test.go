@@ -126,8 +126,7 @@ func (f fixed) Waiting() int { return f.waiting }
 // TestCollector follows two sessions, one of which ends.
 func TestCollector(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := NewCollector("mcprec", "", 5*time.Second)
-	c.now = func() time.Time { return start.Add(time.Minute) }
+	c := NewCollector("mcprec", "", 5*time.Second, func() time.Time { return start.Add(time.Minute) })
 	header := store.Header{ID: "0190aaaa-0000-7000-8000-000000000001", Start: start, Transport: "stdio"}
 	apply := func(s *Session, lines ...string) {
 		s.Apply(store.Event{Seq: 1, Kind: store.Opened, Payload: header.Encode()})

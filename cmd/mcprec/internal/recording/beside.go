@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
@@ -59,7 +60,7 @@ func observe(options Options, say func(format string, args ...any)) (*observers,
 	if options.Metrics == "" {
 		return o, nil
 	}
-	counts := metrics.NewCollector(options.Recorder, options.Label, options.StuckAfter)
+	counts := metrics.NewCollector(options.Recorder, options.Label, options.StuckAfter, options.Now)
 	o.server, err = metrics.Listen(address, counts.Snapshot)
 	if err != nil {
 		say("--metrics %s: %v; the session goes on without metrics", options.Metrics, err)
@@ -108,12 +109,15 @@ func (o *observers) follow(rec *recorder.Recorder) (end func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	read := make(chan struct{})
+	sayCut := sync.OnceFunc(func() {
+		o.say("session %s: it ended before all of it was read for %s", rec.ID(), o.purpose())
+	})
 	go func() {
 		defer close(read)
 		err := o.tell(o.db.Read(ctx, rec.ID(), 1, store.ReadOptions{Follow: true}), counted)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			o.say("session %s: it ended before all of it was read for %s", rec.ID(), o.purpose())
+			sayCut()
 		case err != nil:
 			o.say("session %s: %v; what follows is missing in %s", rec.ID(), err, o.purpose())
 		}
@@ -129,7 +133,8 @@ func (o *observers) follow(rec *recorder.Recorder) (end func()) {
 		}
 		select {
 		case <-read:
-		case <-time.After(followPatience): // the disk does not answer
+		case <-time.After(followPatience): // the disk does not answer, or the machine is very busy
+			sayCut()
 		}
 	}
 }

@@ -3,9 +3,13 @@ package recording
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/metrics"
@@ -38,7 +42,7 @@ func TestTell(t *testing.T) {
 	for _, end := range []error{nil, fault} {
 		o := &observers{}
 		o.home.Secrets.Show = true
-		o.counts = metrics.NewCollector("mcprec", "", time.Second)
+		o.counts = metrics.NewCollector("mcprec", "", time.Second, nil)
 		o.spans = spans.New(target, "0", nil)
 		counted := o.counts.Session(nothingLost{})
 		err := o.tell(func(yield func(store.Event, error) bool) {
@@ -78,7 +82,7 @@ func TestObserveOutbox(t *testing.T) {
 		}
 	}, outbox.Options{})
 	o := &observers{}
-	o.counts = metrics.NewCollector("mcprec", "", time.Second)
+	o.counts = metrics.NewCollector("mcprec", "", time.Second, nil)
 	o.setStore(&session.Store{Store: box})
 	rec, err := recorder.New(t.Context(), box, store.Header{})
 	if err != nil {
@@ -112,4 +116,39 @@ func TestObserveOutbox(t *testing.T) {
 	if err := box.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// unreadable is a store that does not answer a reader until it is over.
+type unreadable struct {
+	store.Store
+	over chan struct{}
+}
+
+func (u unreadable) Read(ctx context.Context, _ store.SessionID, _ uint64, _ store.ReadOptions) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		<-u.over
+		yield(store.Event{}, ctx.Err())
+	}
+}
+
+// TestFollowNotRead: a session whose events could not be read in time ends all the same, and
+// standard error says so, once.
+func TestFollowNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		db := unreadable{memstore.New(), make(chan struct{})}
+		o := &observers{db: &session.Store{Store: db}, counts: metrics.NewCollector("mcprec", "", time.Second, nil),
+			say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+		rec := recorder.Unrecorded(errors.New("none"))
+		o.follow(rec)()
+		want := []string{fmt.Sprintf("session %s: it ended before all of it was read for the metrics", rec.ID())}
+		if !slices.Equal(said, want) {
+			t.Errorf("at its end: said %q, want %q", said, want)
+		}
+		close(db.over)
+		synctest.Wait()
+		if !slices.Equal(said, want) {
+			t.Errorf("afterwards: said %q, want %q", said, want)
+		}
+	})
 }

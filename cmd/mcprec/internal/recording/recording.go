@@ -42,11 +42,12 @@ type Options struct {
 	Recorder string // the name and version in the header
 	Label    string
 	Labels   map[string]string
-	Out      string        // the fixture to write at the end, or ""
-	Mode     fixtures.Mode // of serve, which writes the fixture for itself; "" of record
-	Sync     time.Duration // how soon frames are on the disk
-	MaxFrame int64         // bytes of a frame to record; 0 is no limit
-	Verbose  bool          // print a summary
+	Out      string           // the fixture to write at the end, or ""
+	Mode     fixtures.Mode    // of serve, which writes the fixture for itself; "" of record
+	Sync     time.Duration    // how soon frames are on the disk
+	MaxFrame int64            // bytes of a frame to record; 0 is no limit
+	Verbose  bool             // print a summary
+	Now      func() time.Time // the clock of the recordings; nil: the system's
 	// Stuck says what was stuck in a session when it ended, for the summary; nil says nothing.
 	Stuck  func(context.Context, *session.Session) []string
 	Mask   bool // keep no secrets
@@ -208,6 +209,9 @@ func (r *recording) options() []recorder.Option {
 	options := []recorder.Option{recorder.MaxFrame(r.MaxFrame), recorder.Trouble(r.trouble)}
 	if r.Strict {
 		options = append(options, recorder.Strict())
+	}
+	if r.Now != nil {
+		options = append(options, recorder.Clock(r.Now))
 	}
 	return options
 }

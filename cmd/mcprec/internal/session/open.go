@@ -82,14 +82,19 @@ func OpenAsIs(ctx context.Context, home Home) (*Store, error) {
 		return nil, err
 	}
 	if p.folder != "" {
-		return openFolder(p, RecordOptions{})
+		db, err := openFolder(p, RecordOptions{})
+		if err != nil {
+			return nil, err
+		}
+		db.clock = ClockOf(ctx)
+		return db, nil
 	}
 	p.stream.MustExist = true // a reader that mistypes a name is told so
 	db, err := openShared(ctx, p)
 	if err != nil {
 		return nil, p.hidden(err)
 	}
-	return &Store{Store: db, place: p, asIs: true}, nil
+	return &Store{Store: db, place: p, clock: ClockOf(ctx), asIs: true}, nil
 }
 
 // MakeStreams makes the streams of a shared store, unless they exist, and returns where it is. maxBytes

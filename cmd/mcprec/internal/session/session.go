@@ -227,7 +227,7 @@ func (s *Session) Now() time.Duration {
 	if !s.live {
 		return 0
 	}
-	return max(time.Since(s.Start)+s.skew, 0)
+	return max(s.Store.now().Sub(s.Start)+s.skew, 0)
 }
 
 // Close closes the file, or the store, which it tidies.

@@ -129,7 +129,7 @@ func (s *Session) LinesNow(ctx context.Context, view *state.View) error {
 		if l.Frame != 0 { // it is an event, which the view has
 			continue
 		}
-		age := time.Since(s.Start.Add(l.Since)).Round(time.Millisecond)
+		age := s.Store.now().Sub(s.Start.Add(l.Since)).Round(time.Millisecond)
 		view.Lines = append(view.Lines, state.Line{Pipe: l.Pipe, Bytes: l.Size, Since: l.Since.String(), Open: age.String()})
 	}
 	return err

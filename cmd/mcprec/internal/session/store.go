@@ -26,8 +26,9 @@ type Store struct {
 	Masker Masker // masks output
 	Folder string // where the store's files are, and what commands keep beside them; "" for a shared store
 	place  place
-	errs   io.Writer // for faults on closing
-	asIs   bool      // Close tidies nothing, and no summary is kept
+	clock  func() time.Time // nil: the system's
+	errs   io.Writer        // for faults on closing
+	asIs   bool             // Close tidies nothing, and no summary is kept
 }
 
 // Info describes the store. Its location shows no credentials.
@@ -54,6 +55,28 @@ func (db *Store) Close() error {
 		fmt.Fprintf(db.errs, "mcprec: tidying the store: %v\n", err)
 	}
 	return db.Store.Close()
+}
+
+type clockKey struct{}
+
+// WithClock returns a context for opening stores in which it is the time that now returns. The age
+// of a live session is told by it.
+func WithClock(ctx context.Context, now func() time.Time) context.Context {
+	return context.WithValue(ctx, clockKey{}, now)
+}
+
+// ClockOf returns what WithClock gave a context; nil: the system's clock.
+func ClockOf(ctx context.Context) func() time.Time {
+	now, _ := ctx.Value(clockKey{}).(func() time.Time)
+	return now
+}
+
+// now returns the present time of a live session.
+func (db *Store) now() time.Time {
+	if db.clock == nil {
+		return time.Now()
+	}
+	return db.clock()
 }
 
 // Session returns a session that the store has listed.

@@ -31,7 +31,7 @@ func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[s
 			continue
 		}
 		mayKeep := !db.asIs && s.State != store.Live && !errors.Is(err, store.ErrNewer) // a newer mcprec uses the store, too
-		if x, err = summarize(ctx, db.Store, s); err != nil {
+		if x, err = summarize(ctx, db, s); err != nil {
 			faults = append(faults, err)
 			continue
 		}
@@ -48,7 +48,7 @@ func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[s
 }
 
 // summarize makes the summary of a session from its events.
-func summarize(ctx context.Context, db store.Store, s store.Session) (summary.Summary, error) {
+func summarize(ctx context.Context, db *Store, s store.Session) (summary.Summary, error) {
 	fold := summary.NewFold()
 	for e, err := range db.Read(ctx, s.ID, 1, store.ReadOptions{}) {
 		if err == nil {
@@ -60,7 +60,7 @@ func summarize(ctx context.Context, db store.Store, s store.Session) (summary.Su
 	}
 	now := time.Duration(0)
 	if s.State == store.Live {
-		now = s.Lasts(time.Now())
+		now = s.Lasts(db.now())
 	}
 	return fold.Close(now), nil
 }
@@ -82,7 +82,7 @@ func (db *Store) KeepSummary(ctx context.Context, id store.SessionID) {
 	if err != nil || !head.Sealed || head.Seq > summaryEvents {
 		return
 	}
-	x, err := summarize(ctx, db.Store, store.Session{Header: store.Header{ID: id}, Head: head, State: store.Ended})
+	x, err := summarize(ctx, db, store.Session{Header: store.Header{ID: id}, Head: head, State: store.Ended})
 	if err == nil {
 		_ = db.summarizer().KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: x.Encode()}})
 	}
