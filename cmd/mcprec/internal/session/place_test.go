@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -86,7 +86,7 @@ func TestAbsolute(t *testing.T) {
 	for text, want := range map[string]string{
 		"store":                       filepath.Join(here, "store"),
 		"nats://me:pass@a,b/S":        "nats://me:pass@a,b/S",
-		"nats://a/S?tls=true&creds=x": "nats://a/S?creds=" + escaped(filepath.Join(here, "x")) + "&tls=true",
+		"nats://a/S?tls=true&creds=x": "nats://a/S?creds=" + url.QueryEscape(filepath.Join(here, "x")) + "&tls=true",
 	} {
 		got, err := (&Home{Place: text}).Absolute()
 		if err != nil || got != want {
@@ -134,11 +134,4 @@ func TestOutboxFolder(t *testing.T) {
 			t.Errorf("%s has the outbox %s", text, folder)
 		}
 	}
-}
-
-func escaped(path string) string {
-	if runtime.GOOS == "windows" {
-		return strings.NewReplacer(":", "%3A", `\`, "%5C").Replace(path)
-	}
-	return strings.ReplaceAll(path, "/", "%2F")
 }
