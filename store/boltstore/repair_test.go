@@ -304,16 +304,16 @@ func TestRepairSpools(t *testing.T) {
 		p := startSpool(t, live, c.there[:c.spool])
 		spool, err := os.ReadFile(live.spoolPath(testID(1)))
 		_, err2 := s.makeFolders()
-		if err = errors.Join(err, err2, p.Close(), os.WriteFile(s.spoolFile(testID(1), c.ending), spool, 0o600)); err != nil {
+		if err = errors.Join(err, err2, p.Close()); err != nil {
 			t.Fatal(err)
 		}
 		if n := max(c.folded, -20*c.folded); n > 0 {
 			_, err = s.Append(t.Context(), testID(1), 0, c.here[:n])
 		}
 		if c.folded < 0 {
-			err = s.Delete(t.Context(), testID(1))
+			err = errors.Join(err, s.Delete(t.Context(), testID(1)))
 		}
-		if err != nil {
+		if err = errors.Join(err, os.WriteFile(s.spoolFile(testID(1), c.ending), spool, 0o600)); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		var said []store.Repaired
