@@ -256,9 +256,25 @@ func TestRepairKeepsNewer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Repair(t.Context(), false, func(r store.Repaired) { t.Errorf("repaired %+v", r) })
-	if !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "newer") {
-		t.Errorf("repair: %v", err)
+	live := testStore(t, memDir(t))
+	p := startSpool(t, live, testLog(1, 10, 2000, false))
+	old, err := os.ReadFile(live.spoolPath(testID(1)))
+	if err = errors.Join(err, p.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []bool{false, true} {
+		if kept { // an old spool, whose events seem to be more than can be read of the session
+			if err := os.WriteFile(s.spoolFile(testID(1), ".damaged"), old, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = s.Repair(t.Context(), false, func(r store.Repaired) { t.Errorf("repaired %+v", r) })
+		if !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "newer") {
+			t.Errorf("repair: %v", err)
+		}
+		if _, err := readAll(s, testID(1)); !errors.Is(err, store.ErrNewer) {
+			t.Errorf("after repair, with an old spool: %t: %v", kept, err)
+		}
 	}
 }
 
