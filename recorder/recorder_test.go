@@ -275,3 +275,53 @@ func TestRestHoldsNothing(t *testing.T) {
 	}
 	r.Close()
 }
+
+// TestSummaryCounts: the summary tells what the log holds, whatever befell the frames on the way.
+func TestSummaryCounts(t *testing.T) {
+	full := errors.New("disk full")
+	type write struct {
+		chunk string
+		fails bool
+	}
+	for _, tt := range []struct {
+		name   string
+		limit  int64
+		writes []write
+		want   Summary
+	}{
+		{"whole frames", 0, []write{{"ab\ncde\n", false}}, Summary{Frames: 2, Bytes: 5}},
+		{"a frame in pieces", 0, []write{{"ab", false}, {"c", false}, {"de\n\n", false}}, Summary{Frames: 2, Bytes: 5}},
+		{"without a newline", 0, []write{{"ab\ncde", false}}, Summary{Frames: 2, Bytes: 5}},
+		{"longer than the limit", 3, []write{{"abcde\nfg\nhij\n", false}}, Summary{Frames: 3, Bytes: 8, Cut: 1}},
+		{"longer than the limit, in pieces", 3, []write{{"ab", false}, {"cd", false}, {"ef\n", false}}, Summary{Frames: 1, Bytes: 3, Cut: 1}},
+		{"its beginning is lost", 0, []write{{"ab", true}, {"cd\nefg\n", false}}, Summary{Frames: 1, Bytes: 3, Lost: 1}},
+		{"its end is lost", 0, []write{{"ab", false}, {"cd\n", true}, {"efg\n", false}}, Summary{Frames: 2, Bytes: 5, Lost: 1}},
+		{"its middle is lost", 0, []write{{"ab", false}, {"cd", true}, {"ef\nghi\n", false}}, Summary{Frames: 2, Bytes: 5, Lost: 1}},
+		{"two pieces are lost", 0, []write{{"ab", true}, {"cd", true}, {"ef\nghi\n", false}}, Summary{Frames: 1, Bytes: 3, Lost: 1}},
+		{"all are lost", 0, []write{{"ab\ncd\n", true}}, Summary{Lost: 2}},
+	} {
+		s := &storetest.Log{}
+		r, err := New(t.Context(), s, store.Header{Transport: "stdio"}, Holding(outage.NewBudget(0)), MaxFrame(tt.limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tap := r.Tap(transport.ClientToServer)
+		for _, w := range tt.writes {
+			if s.Fail = nil; w.fails {
+				s.Fail = full
+			}
+			observe(t, tap, w.chunk)
+		}
+		s.Fail = nil
+		got := r.Close()
+		if got.Frames != tt.want.Frames || got.Bytes != tt.want.Bytes || got.Lost != tt.want.Lost || got.Cut != tt.want.Cut {
+			t.Errorf("%s: %d frames of %d bytes, %d lost, %d cut; want %+v", tt.name, got.Frames, got.Bytes, got.Lost, got.Cut, tt.want)
+		}
+		if lost := got.Lost > 0; lost != errors.Is(got.Err, full) {
+			t.Errorf("%s: its error is %v", tt.name, got.Err)
+		}
+	}
+	if sum := Unrecorded(full).Close(); !errors.Is(sum.Err, full) {
+		t.Errorf("unrecorded: %v", sum.Err)
+	}
+}

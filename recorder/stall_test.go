@@ -28,6 +28,8 @@ func TestFlow(t *testing.T) {
 		{"a write that blocked", "90/64/60 90/64/60 90/64/60 90/64/60 90/64/60 90/64/60 90/90/60 90/90/0", "5: 500ms 90/64/60 blocked"},
 		{"a write that blocks later", "9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 9/9/9 99/64/64 99/64/64 99/64/64 99/64/64 99/64/64 99/64/64", "5: 500ms 9/9/9, 11: 1.1s 99/64/64 blocked"},
 		{"a write that blocks where the queue is not known", "9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/9/0", "5: 500ms 9/5/0 blocked"},
+		{"a write that blocks when another read has come", "9/9/9 19/9/5 19/9/5 19/9/5 19/9/5 19/9/5 19/9/5", "6: 500ms 19/9/5 blocked"},
+		{"two writes that block for less", "9/5/5 9/5/5 9/9/9 9/9/9 9/9/9 9/9/9 19/9/9 19/9/9 19/9/9", "5: 500ms 9/9/9"},
 		{"a socket that is not read", "9/9/~700 9/9/~700 9/9/~700 9/9/~700 9/9/~700 9/9/~700", "5: 500ms 9/9/-1"},
 		{"a socket that may be read", "9/9/~700 19/19/~700 29/29/~700 39/39/~700 49/49/~700 59/59/~700", ""},
 		{"a socket that is not read while more comes", "9/9/~700 9/9/~700 19/19/~1400 29/29/~2100 29/29/~2100 39/39/~2800 49/49/~3500", "5: 500ms 39/39/-1"},

@@ -207,7 +207,7 @@ var texts = []string{
 	``, ` `, `{}`, ` { } `, `[]`, `[ 1 , 2 ]`, `[1,]`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a":1 "b":2}`, `[1 2]`, `{,}`, `[`, `{`, `{"a":1`, `{"a"`, `[1`,
 	`{"a":1,,"b":2}`, `{,"a":1}`, `{"a":1,`, `{"a":1,"`, `{"a":`, `{"a`, `{"a"::1}`, `{"a":1:2}`, `{"a":1}}`, `{"a":1]`, `{"a" 1}`, `{"a":1}` + "\x00", `{1:1}`, `{null:1}`,
 	`{"id":1,"id":2}`, `{"\u0069d":1,"id":2}`, `{"\u12":1}`, `{"i\x":1}`, "{\"i\x01d\":1}", `{"id\":1}`, `{"\"":1}`, "{\"\xff\":1}", `{"":1}`,
-	`0`, `-0`, `00`, `01`, `-`, `-1`, `1.`, `1.0`, `.5`, `1e5`, `1E+5`, `1e-`, `1e`, `1.5e3`, `+1`, `0x1`, `1-`, `0e0`, `-.5`,
+	`0`, `-0`, `00`, `01`, `-`, `-1`, `1.`, `1.0`, `.5`, `1e5`, `1E+5`, `1e-`, `1e`, `1.5e3`, `1e-5`, `1e+`, `+1`, `0x1`, `1-`, `0e0`, `-.5`,
 	`true`, `tru`, `trues`, `false`, `null`, `nul`, `nulll`, `True`,
 	`"`, `""`, `"a`, `"\"`, `"\\"`, `"\n"`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\u12aF"`, `"\u00GG"`, `"\u`, `"\`, "\"\t\"", "\"\x1f\"", "\"\x7f\"", "\"\xff\xfe\"", "\"\u2028\"",
 	`"12345678"`, `"1234567\"`, `"12345678\""`, "\"1234567\x00\"", "\"\xa2\xdc\x80\x9f12345678\"", `{"a":[{"b":[[]]},null]}`, `{} {}`, `{}x`, "\ufeff{}", "\v{}",
@@ -250,4 +250,34 @@ func FuzzValid(f *testing.F) {
 			t.Errorf("got %t, want %t", got, want)
 		}
 	})
+}
+
+// TestLocate: object keys and indices lead to a value; a path that leads nowhere is said to.
+func TestLocate(t *testing.T) {
+	const raw = `{"a":[10,{"b":"x"},[]],"a2":{},"c":1,"c":2}`
+	for path, want := range map[string]string{"": raw, "a.0": "10", "a.1.b": `"x"`, "a.2": "[]", "a2": "{}", "c": "2"} {
+		steps := strings.FieldsFunc(path, func(c rune) bool { return c == '.' })
+		start, end, ok := Locate([]byte(raw), steps...)
+		if !ok || raw[start:end] != want {
+			t.Errorf("%s: %q, %t, want %s", path, raw[start:end], ok, want)
+		}
+		if got := Member([]byte(raw), steps...); !strings.Contains(path, ".") && string(got) != want {
+			t.Errorf("member %s: %s, want %s", path, got, want)
+		}
+	}
+	for _, path := range []string{"b", "a.3", "a.b", "a.0.b", "a2.0", "c.0"} {
+		if start, end, ok := Locate([]byte(raw), strings.Split(path, ".")...); ok {
+			t.Errorf("%s: %q", path, raw[start:end])
+		}
+	}
+	for raw, want := range map[string]string{`"a"`: "a", `"\n"`: "\n", `"é"`: "é", "\"\xff\"": "\ufffd", `""`: ""} {
+		if got, ok := Text([]byte(raw)); got != want || !ok {
+			t.Errorf("text of %s: %q, %t", raw, got, ok)
+		}
+	}
+	for _, raw := range []string{"", `"`, "7", "12", "null", `{"a":"b"}`} {
+		if got, ok := Text([]byte(raw)); got != "" || ok {
+			t.Errorf("text of %s: %q", raw, got)
+		}
+	}
 }

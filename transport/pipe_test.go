@@ -199,3 +199,41 @@ func TestCloseWakesBothEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestPipeRareStates: a frame that was taken stays, a read that is given up waits no more, an ended
+// context writes nothing, and a reader sees the end of one direction.
+func TestPipeRareStates(t *testing.T) {
+	lane := NewLane(ClientToServer, 1)
+	lane.Offer(frame("taken"))
+	lane.Next()
+	if lane.Withdraw(1) || lane.Withdraw(2) {
+		t.Error("a frame that was taken, or not offered, was withdrawn")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPipe(0, 0, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		read := func(ctx context.Context) chan error {
+			errs := make(chan error, 1)
+			go func() { _, err := p.Server().Read(ctx); errs <- err }()
+			synctest.Wait()
+			return errs
+		}
+		given := read(ctx)
+		cancel()
+		if err := <-given; !errors.Is(err, context.Canceled) || p.State()[0].Readers != 0 {
+			t.Errorf("a read that was given up: %v, %+v", err, p.State()[0])
+		}
+		if err := p.Client().Write(ctx, frame("late")); !errors.Is(err, context.Canceled) || p.State()[0].Offered != 0 {
+			t.Errorf("a write after its context: %v, %+v", err, p.State()[0])
+		}
+		waits := read(t.Context())
+		if err := p.Client().(HalfCloser).CloseWrite(); err != nil {
+			t.Error(err)
+		}
+		if err := <-waits; err != io.EOF {
+			t.Errorf("a read at the end of the direction: %v", err)
+		}
+		p.Client().Close()
+		p.Server().Close()
+	})
+}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 )
@@ -317,3 +320,31 @@ func TestErrorsArePassedOn(t *testing.T) {
 type discarded struct{ io.Writer }
 
 func (discarded) Close() error { return nil }
+
+// hiding is a Conn with a report.
+type hiding struct {
+	Conn
+	says *string
+}
+
+func (h hiding) Hides(what string) { *h.says = what }
+
+func TestByteStreamSaysWhatItHides(t *testing.T) {
+	said := ""
+	NewByteStream(hiding{NewPipe(0, 0, nil).Client(), &said})
+	if !strings.Contains(said, "ByteStream") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// TestIsGone: each way in which a system says that the reader of a stream is not there.
+func TestIsGone(t *testing.T) {
+	for _, err := range []error{syscall.EPIPE, os.ErrClosed, io.ErrClosedPipe} {
+		if !isGone(fmt.Errorf("write: %w", err)) {
+			t.Errorf("%v: not gone", err)
+		}
+	}
+	if isGone(errors.ErrUnsupported) {
+		t.Error("any error is taken for a reader that is gone")
+	}
+}

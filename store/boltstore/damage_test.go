@@ -366,6 +366,9 @@ func TestStale(t *testing.T) {
 		if err := s.Delete(t.Context(), testID(0)); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("page %d: delete: %v", page, err)
 		}
+		if _, err := readAll(s, testID(9)); !errors.Is(err, store.ErrCorrupt) { // it may have been in the lost transaction
+			t.Errorf("page %d: read what is not there: %v", page, err)
+		}
 		var all []store.Repaired
 		if err := s.Repair(t.Context(), false, func(r store.Repaired) { all = append(all, r) }); err != nil || len(all) != 1 || all[0].Lost() {
 			t.Errorf("page %d: repair: %+v, %v", page, all, err)

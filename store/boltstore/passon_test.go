@@ -3,9 +3,12 @@ package boltstore
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -49,6 +52,32 @@ func TestFaultsArePassedOn(t *testing.T) {
 		}},
 		{"delete", func(s *Store) (string, error) { return "", s.Delete(t.Context(), testID(1)) }},
 		{"delete folded", func(s *Store) (string, error) { return "", s.Delete(t.Context(), testID(2)) }},
+		{"delete all", func(s *Store) (string, error) {
+			removed := []store.SessionID{}
+			err := s.DeleteAll(t.Context(), []store.SessionID{testID(1), testID(2)}, func(id store.SessionID) { removed = append(removed, id) })
+			return fmt.Sprint(removed), err
+		}},
+		{"fold", func(s *Store) (string, error) { return "", s.foldDead(t.Context(), testID(1), time.Time{}) }},
+		{"repair of a session", func(s *Store) (string, error) {
+			if err := os.Rename(s.spoolPath(testID(1)), s.spoolFile(testID(1), ".damaged")); err != nil {
+				t.Fatal(err)
+			}
+			return repairs(t, s)
+		}},
+		{"repair of a database", func(s *Store) (string, error) {
+			key, _ := testID(2).Bytes()
+			flipBit(t, s.databasePath(key), 8*int64(pageHead)) // a damaged meta page
+			return repairs(t, s)
+		}},
+		{"compact", func(s *Store) (string, error) { return "", s.Compact(t.Context(), 0, func(store.Compacted) {}) }},
+		{"usage", func(s *Store) (string, error) {
+			u, err := s.Usage(t.Context())
+			return fmt.Sprint(len(u.Stored)), err
+		}},
+		{"space", func(s *Store) (string, error) {
+			_, err := s.Space(t.Context())
+			return "", err
+		}},
 		{"verify", func(s *Store) (string, error) {
 			var faults []error
 			err := s.Verify(t.Context(), func(err error) { faults = append(faults, err) })
@@ -76,7 +105,13 @@ func TestFaultsArePassedOn(t *testing.T) {
 					t.Errorf("call %d, %s, failed: %v", n, met[0], err)
 				}
 				s.disk = theDisk()
-				if deleted := op.name == "delete" || op.name == "delete folded"; !deleted {
+				if strings.HasPrefix(op.name, "repair") {
+					if _, err := repairs(t, s); err != nil {
+						t.Errorf("call %d, %s, failed; again: %v", n, met[0], err)
+					}
+				}
+				if deleted := strings.HasPrefix(op.name, "delete"); !deleted {
+					mustRead(t, s, testID(2), testLog(2, 20, 100, true))
 					mustRead(t, s, testID(1), testLog(1, 20, 100, true))
 				} else if _, err2 := readAll(s, testID(1)); err == nil && op.name == "delete" && !errors.Is(err2, store.ErrNotFound) {
 					t.Errorf("call %d, %s, failed: deleted without an error, and there: %v", n, met[0], err2)
@@ -84,6 +119,13 @@ func TestFaultsArePassedOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// repairs repairs a store and tells of how many events and files.
+func repairs(t *testing.T, s *Store) (result string, err error) {
+	t.Helper()
+	err = s.Repair(t.Context(), false, func(r store.Repaired) { result += fmt.Sprint(r.Sessions, r.Kept != "") })
+	return result, err
 }
 
 func eventsOf(events []store.Event, err error) (string, error) { return fmt.Sprint(len(events)), err }

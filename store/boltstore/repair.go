@@ -303,6 +303,9 @@ func (s repair) spool(ctx context.Context, id store.SessionID, path string) (rep
 	}
 	before := uint64(0)
 	for e, err := range s.Read(ctx, id, 0, store.ReadOptions{}) {
+		if err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNotFound) {
+			return repaired, false, err // the session may have events that cannot be read now
+		}
 		if err != nil {
 			repaired.Fault = err
 			break

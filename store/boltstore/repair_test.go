@@ -256,9 +256,99 @@ func TestRepairKeepsNewer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Repair(t.Context(), false, func(r store.Repaired) { t.Errorf("repaired %+v", r) })
-	if !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "newer") {
-		t.Errorf("repair: %v", err)
+	live := testStore(t, memDir(t))
+	p := startSpool(t, live, testLog(1, 10, 2000, false))
+	old, err := os.ReadFile(live.spoolPath(testID(1)))
+	if err = errors.Join(err, p.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []bool{false, true} {
+		if kept { // an old spool, whose events seem to be more than can be read of the session
+			if err := os.WriteFile(s.spoolFile(testID(1), ".damaged"), old, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = s.Repair(t.Context(), false, func(r store.Repaired) { t.Errorf("repaired %+v", r) })
+		if !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "newer") {
+			t.Errorf("repair: %v", err)
+		}
+		if _, err := readAll(s, testID(1)); !errors.Is(err, store.ErrNewer) {
+			t.Errorf("after repair, with an old spool: %t: %v", kept, err)
+		}
+	}
+}
+
+// TestRepairSpools: a damaged spool that was kept adds the events that its session lacks. A
+// session that lacks none stays as it is, and a dry run changes nothing.
+func TestRepairSpools(t *testing.T) {
+	plain := testLog(1, 20, 200, true)
+	with := func(reason string) []store.Event {
+		events := slices.Clone(plain)
+		events[10].Kind, events[10].Payload = store.Lost, store.EncodePayload(store.LostInfo{Frames: 1, Reason: reason})
+		return events
+	}
+	said := slices.Clone(plain)
+	said[10].Payload = with(spoolDamaged)[10].Payload // a frame that reads like a lost event
+	for _, c := range []struct {
+		name          string
+		folded, spool int // how many events the database and the spool have
+		ending        string
+		dry, gained   bool
+		want          int
+		here, there   []store.Event // the database's and the spool's, if not plain
+	}{
+		{"an old spool", 20, 10, ".damaged", false, false, 20, nil, nil},
+		{"as many events", 20, 20, ".damaged", false, false, 20, nil, nil},
+		{"more events", 10, 20, ".damaged", false, true, 20, nil, nil},
+		{"more events, a dry run", 10, 20, ".damaged", true, true, 10, nil, nil},
+		{"an old spool, a dry run", 20, 10, ".damaged", true, false, 20, nil, nil},
+		{"no session", 0, 20, ".damaged", false, true, 20, nil, nil},
+		{"no session, a dry run", 0, 20, ".damaged", true, true, 0, nil, nil},
+		{"a whole spool, a dry run", 0, 20, ".log", true, false, 20, nil, nil},
+		{"a deleted session", -1, 20, ".damaged", false, false, 0, nil, nil},
+		{"what the damage hid", 11, 20, ".damaged", false, true, 20, with(spoolDamaged), nil},
+		{"what was lost for another reason", 20, 20, ".damaged", false, false, 20, with("disk full"), with("disk full")},
+		{"a frame about damage", 20, 20, ".damaged", false, false, 20, said, said},
+	} {
+		if c.here == nil {
+			c.here = plain
+		}
+		if c.there == nil {
+			c.there = plain
+		}
+		live, s := testStore(t, memDir(t)), testStore(t, memDir(t))
+		p := startSpool(t, live, c.there[:c.spool])
+		spool, err := os.ReadFile(live.spoolPath(testID(1)))
+		_, err2 := s.makeFolders()
+		if err = errors.Join(err, err2, p.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if n := max(c.folded, -20*c.folded); n > 0 {
+			_, err = s.Append(t.Context(), testID(1), 0, c.here[:n])
+		}
+		if c.folded < 0 {
+			err = errors.Join(err, s.Delete(t.Context(), testID(1)))
+		}
+		if err = errors.Join(err, os.WriteFile(s.spoolFile(testID(1), c.ending), spool, 0o600)); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		var said []store.Repaired
+		if err := s.Repair(t.Context(), c.dry, func(r store.Repaired) { said = append(said, r) }); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if (len(said) > 0) != c.gained || c.gained && (len(said[0].Sessions) != 1 || said[0].Sessions[0].Saved != 20 || (said[0].Kept == "") != c.dry) {
+			t.Errorf("%s: repaired %+v", c.name, said)
+		}
+		if hid := strings.HasPrefix(c.name, "what the damage"); c.gained && errors.Is(said[0].Fault, store.ErrCorrupt) != hid {
+			t.Errorf("%s: its fault: %v", c.name, said[0].Fault)
+		}
+		want := c.there[:c.want]
+		if !c.gained || c.dry {
+			want = c.here[:c.want]
+		}
+		if got, err := readAll(s, testID(1)); c.want == 0 && !errors.Is(err, store.ErrNotFound) || c.want > 0 && errors.Join(err, sameLog(got, want)) != nil {
+			t.Errorf("%s: %d events, want %d: %v", c.name, len(got), c.want, err)
+		}
 	}
 }
 

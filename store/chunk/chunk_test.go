@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,6 +106,56 @@ func TestDamage(t *testing.T) {
 		bad[i] = 9
 		if _, err := Decode(session, 5, believed(bad, 5)); !errors.Is(err, store.ErrNewer) {
 			t.Errorf("byte %d of a newer version: %v", i, err)
+		}
+	}
+}
+
+// TestForged reads what has a right checksum and is no chunk.
+func TestForged(t *testing.T) {
+	record := func(part store.Part) []byte {
+		b := append(store.AppendPartHead(nil, &part), part.Payload...)
+		return append(binary.AppendUvarint(nil, uint64(len(b))), b...)
+	}
+	good := record(store.Part{Event: run(5, 1, 0)[0]})
+	with := func(change func(*store.Part)) []byte {
+		part := store.Part{Event: run(5, 1, 0)[0]}
+		change(&part)
+		return record(part)
+	}
+	for _, c := range []struct {
+		name        string
+		first       uint64
+		count, size int // size -1: as it is
+		compression byte
+		body        []byte
+		good        bool
+	}{
+		{"one event", 5, 1, -1, compressNone, good, true},
+		{"no event", 5, 0, -1, compressNone, nil, false},
+		{"no event, and bytes", 5, 0, -1, compressNone, good, false},
+		{"more events than bytes", 5, len(good) + 1, -1, compressNone, good, false},
+		{"an event too few", 5, 2, -1, compressNone, good, false},
+		{"bytes behind", 5, 1, -1, compressNone, append(bytes.Clone(good), 0), false},
+		{"another event", 6, 1, -1, compressNone, good, false},
+		{"past the highest Seq", math.MaxUint64, 1, -1, compressNone, with(func(p *store.Part) { p.Seq = math.MaxUint64 }), false},
+		{"a part that goes on", 5, 1, -1, compressNone, with(func(p *store.Part) { p.More = true }), false},
+		{"a part of an earlier one", 5, 1, -1, compressNone, with(func(p *store.Part) { p.Cont = true }), false},
+		{"bytes of a pipe", 5, 1, -1, compressNone, with(func(p *store.Part) { p.Chunk, p.Lines = true, 1 }), false},
+		{"longer than it says", 5, 1, len(good) - 1, compressNone, good, false},
+		{"shorter than it says", 5, 1, len(good) + 1, compressNone, good, false},
+		{"a record past the end", 5, 1, -1, compressNone, good[:len(good)-1], false},
+		{"a length that does not end", 5, 1, -1, compressNone, []byte{0xff, 0xff}, false},
+		{"no compressed bytes", 5, 1, -1, compressZstd, good, false},
+		{"larger than a chunk may be", 5, 1, 1 << 40, compressZstd, good, false},
+	} {
+		if c.size < 0 {
+			c.size = len(c.body)
+		}
+		data := append(binary.AppendUvarint(manyEvents(uint64(c.count)), uint64(c.size)), c.body...)
+		data[6] = c.compression
+		got, err := Decode(session, c.first, believed(data, c.first))
+		if c.good != (err == nil) || !c.good && !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: %d events, %v", c.name, len(got), err)
 		}
 	}
 }

@@ -44,8 +44,11 @@ func TestStatusError(t *testing.T) {
 		client.Close()
 		web.Close()
 	}
-	if _, err := (Client{URL: "localhost:3000"}).Dial(t.Context()); err == nil {
-		t.Error("no URL, and no error")
+	for _, no := range []string{"localhost:3000", "http:///mcp", "ftp://localhost/mcp", "http://[::1", "/mcp"} {
+		if c, err := (Client{URL: no}).Dial(t.Context()); err == nil {
+			t.Errorf("%s: no URL of a server, and no error", no)
+			c.Close()
+		}
 	}
 }
 

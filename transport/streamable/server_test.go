@@ -94,6 +94,7 @@ func TestMayAsk(t *testing.T) {
 		{"https://evil.example", "", 403}, {"null", "", 403}, {"http://localhost.evil.example", "", 403},
 		{"", "evil.example", 403}, {"", "localhost:1", 405}, {"", "[::1]:80", 405},
 		{"", "LocalHost.:80", 405}, {"", "app.example", 405}, {"", "App.Example:8443", 405}, {"", "sub.app.example", 403}, {"", "app.example.evil", 403},
+		{"", "app.localhost:80", 405}, {"", "notlocalhost", 403}, {"http://app.localhost", "", 405}, {"http://127.0.0.2", "", 405}, {"http://192.0.2.1", "", 403},
 	} {
 		r, err := http.NewRequest(http.MethodPut, s.url, nil)
 		if err != nil {
