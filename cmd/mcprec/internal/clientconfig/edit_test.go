@@ -159,6 +159,8 @@ func TestRefused(t *testing.T) {
 		{servers, `{"mcpServers":7}`, "not of the type"},
 		{servers, `{"mcpServers":{"s":{"command":7}}}`, "its command is not a command"},
 		{servers, `{"mcpServers":{"s":{"command":[]}}}`, "its command is not a command"},
+		{servers, `{"mcpServers":{"s":{"command":""}}}`, "its command is not a command"},
+		{servers, `{"mcpServers":{"s":{"command":["a"],"args":["b"]}}}`, "its command is not a command"},
 		{servers, `{"mcpServers":{"s":{"command":{}}}}`, "its command has no path"},
 		{servers, `{"mcpServers":{"s":{"command":"a","args":"b c"}}}`, "its args is not a list"},
 		{servers, `{"mcpServers":{"s":{"command":"a","args":["b",1]}}}`, "not a string"},
@@ -207,7 +209,7 @@ func TestRefused(t *testing.T) {
 // TestDepth: only brackets outside of strings and comments that are open at once count.
 func TestDepth(t *testing.T) {
 	for doc, want := range map[string]int{
-		`[[],[],{"a":[]}]`: 3, `["[[", "\"[[", "\\", [[]]]`: 3, "[ // [[\n[] /* [[[ */ ]": 2, "[ /*/ [[ */ ]": 1, `["a`: 1, `[/* [`: 1,
+		`[[],[],{"a":[]}]`: 3, `["[[", "\"[[", "\\", [[]]]`: 3, "[ // [[\n[] /* [[[ */ ]": 2, `["\"[[["]`: 1, "[/* [ */ []]": 2, "[ /*/ [[ */ ]": 1, `["a`: 1, `[/* [`: 1,
 	} {
 		if got := depthOf([]byte(doc)); got != want {
 			t.Errorf("%s: %d, want %d", doc, got, want)
@@ -223,15 +225,18 @@ func TestFind(t *testing.T) {
 		doc              string
 		ownHome, byRules bool
 		url              string
+		state            State
 	}{
-		{rules, `{"amp.mcpServers":{"s":{"command":"a","env":{"A":"1"}}}}`, false, false, ""},
-		{rules, `{"amp.mcpServers":{"s":{"command":"a","env":{"MCPREC_HOME":"/x"},"environment":{}}},"amp.mcpPermissions":[]}`, true, true, ""},
-		{jsonAt("mcpServers"), `{"mcpServers":{"s":{"serverUrl":"http://x"}},"amp.mcpPermissions":[],"":1}`, false, false, "http://x"},
+		{rules, `{"amp.mcpServers":{"s":{"command":"a","env":{"A":"1"}}}}`, false, false, "", Direct},
+		{jsonAt("mcpServers"), `{"mcpServers":{"s":{"command":"mcprec","args":["mcp"]}}}`, false, false, "", Direct},
+		{tomlAt("mcp_servers"), "[[mcp_servers]]\ncommand = \"a\"\n[[mcp_servers]]\nname = 7\n[[mcp_servers]]\nname = \"s\"\ncommand = \"a\"\n", false, false, "", Direct},
+		{rules, `{"amp.mcpServers":{"s":{"command":"a","env":{"MCPREC_HOME":"/x"},"environment":{}}},"amp.mcpPermissions":[]}`, true, true, "", Direct},
+		{jsonAt("mcpServers"), `{"mcpServers":{"s":{"serverUrl":"http://x"}},"amp.mcpPermissions":[],"":1}`, false, false, "http://x", Remote},
 	} {
 		list, err := Find([]byte(test.doc), test.at)
 		if err != nil || len(list) != 1 {
 			t.Errorf("%s: %+v, %v", test.doc, list, err)
-		} else if s := list[0]; s.OwnHome != test.ownHome || s.ByRules != test.byRules || s.URL != test.url {
+		} else if s := list[0]; s.OwnHome != test.ownHome || s.ByRules != test.byRules || s.URL != test.url || s.State != test.state || s.Name != "s" {
 			t.Errorf("%s: %+v", test.doc, s)
 		}
 	}

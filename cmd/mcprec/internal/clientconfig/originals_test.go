@@ -179,7 +179,7 @@ func TestLinkedFile(t *testing.T) {
 	}
 	at := func(file string, keys ...string) Location { return Location{Client: "c", File: file, Keys: keys} }
 	found := Look([]Location{at(file, "a"), at(link, "a"), at(link, "b"), at(broken, "a"), at(broken, "b"), at(loop, "a"), at(yaml, "a"), at(filepath.Join(dir, "none.json"), "a")})
-	if len(found.Servers) != 2 || len(found.Faults) != 2 || len(found.Unedited) != 1 {
+	if len(found.Servers) != 2 || len(found.Faults) != 2 || !strings.HasPrefix(found.Faults[0].Error(), broken+": it is not JSON") || len(found.Unedited) != 1 {
 		t.Errorf("%+v", found)
 	}
 	kept := Originals{t.TempDir()}
@@ -196,6 +196,23 @@ func TestLinkedFile(t *testing.T) {
 	}
 	if err := kept.Change(link, UnwrapAll([]Server{{Location: at(link, "a"), Name: "s"}}, func(*Server) { t.Error("nothing kept by the link") })); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNothingKept: an entry of which nothing was kept is unwrapped and told of, and what was kept of one that has
+// gone is forgotten.
+func TestNothingKept(t *testing.T) {
+	at := Location{Client: "c", File: "/c.json", Keys: []string{"mcpServers"}}
+	wrapped, kept, err := WrapAll([]Server{{Location: at, Name: "s0"}}, testFrontOf)([]byte(severalServers(1)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept[0].Name = "gone"
+	kept = append(kept, Original{Location: Location{Client: "c", File: "/d.json"}, Name: "elsewhere"})
+	var unknown []string
+	doc, kept, err := UnwrapAll([]Server{{Location: at, Name: "s0"}}, func(s *Server) { unknown = append(unknown, s.Name) })(wrapped, kept)
+	if err != nil || string(doc) != severalServers(1) || !slices.Equal(unknown, []string{"s0"}) || len(kept) != 1 || kept[0].Name != "elsewhere" {
+		t.Errorf("%v, unknown %v, kept %+v\n%s", err, unknown, kept, doc)
 	}
 }
 
@@ -304,6 +321,7 @@ func TestLocationsIn(t *testing.T) {
 		{"/elsewhere/x.toml", "codex", "codex user mcp_servers"},
 		{"/elsewhere/x.json", "claude-code", "claude-code user mcpServers"},
 		{"/elsewhere/x.json", "", "other other mcpServers"},
+		{"/home/u/.cursor/mcp.json", "claude-code", "claude-code user mcpServers"},
 		{"/elsewhere/x.json", "mine", "mine other mcpServers"},
 	} {
 		list := system.LocationsIn(test.file, test.client)
