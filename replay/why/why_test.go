@@ -29,6 +29,7 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 //	open PIPE TEXT        a line without an end
 //	newline PIPE SEQ      a message whose newline has not come yet
 //	process STATE
+//	doubtful              findings also of clients that are silent as idle ones are
 //	live DURATION         the session goes on, and that long after the last event is now
 //
 // Each event is a millisecond after the one before.
@@ -80,6 +81,9 @@ func readSession(t *testing.T, text string) (s session) {
 			continue
 		case sign == "process":
 			s.live.Server = why.Process{Name: "node", PID: 4711, State: rest}
+			continue
+		case sign == "doubtful":
+			s.live.Doubtful = true
 			continue
 		case sign == "live":
 			s.live.Now = at + duration(rest)
