@@ -112,7 +112,7 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/spans":   {"replay/otlp", "store", "transport/mcp"},
 	"cmd/mcprec/internal/driving": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "transport", "store",
 		"store/memstore", "recorder", "recorder/httptap", "replay/match", "replay/phrase", "replay/standin"},
-	"cmd/mcprec/internal/advice":  {"cmd/mcprec/internal/terminal", "replay/match"},
+	"cmd/mcprec/internal/advice":  {"cmd/mcprec/internal/terminal", "replay/match", "replay/phrase"},
 	"cmd/mcprec/internal/sharing": {"cmd/mcprec/internal/retention", "cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "store", "store/diagnosis", "store/outbox", "replay/phrase", "github.com/gofrs/flock"},
 	"cmd/mcprec/internal/notice":  {"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "replay/match", "replay/phrase", "replay/standin"},
 

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // TestToken holds that a schedule comes back from its token.
@@ -81,5 +84,52 @@ func TestList(t *testing.T) {
 	// Two pairs, a triple, four ends, two at rest, four cancellations, four splits, one hold, two unread.
 	if alone != 20 || len(got) != 90 {
 		t.Errorf("%d of %d schedules have one choice", alone, len(got))
+	}
+}
+
+// TestChoices: which choices a frame has, for each thing that is said of it, and that it has no others.
+func TestChoices(t *testing.T) {
+	client, stdio, web := clientPeer{}, serverPeer{}, serverPeer{Server: Server{URL: "http://x"}}
+	hello := frame{seq: 1, isHello: true, isRequest: true}
+	for _, test := range []struct {
+		name   string
+		peer   interface{ choices([]frame) [][]Choice }
+		frames []frame
+		want   string
+	}{
+		{"of the server, of one byte", client, []frame{{seq: 4, size: 1}}, "close4"},
+		{"of the server, of two", client, []frame{{seq: 4, size: 2}}, "close4 split4@1"},
+		{"a notification", client, []frame{{seq: 4, isNotice: true}}, "close4 repeat4@100"},
+		{"one that may go out before", client, []frame{{seq: 4, isAhead: true}}, "close4 early4"},
+		{"one in whose place others could happen", client, []frame{{seq: 4, isAmong: true}}, "close4 late4"},
+		{"behind a handshake", client, []frame{hello, {seq: 4}}, "close1 close4 ping4 unread1-4"},
+		{"behind no handshake", client, []frame{{seq: 1}, {seq: 4}}, "close1 close4 unread1-4"},
+		{"of the client", stdio, []frame{{seq: 4, size: 1}}, "end4"},
+		{"a request", stdio, []frame{{seq: 4, isRequest: true, size: 2}}, "end4 endrest4 cancel4 later4 split4@1 unread4-4"},
+		{"initialize", stdio, []frame{hello}, "end1"},
+		{"one behind which the server asks", stdio, []frame{{seq: 4, asks: true}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7"},
+		{"two that may go out at once", stdio, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join1-4 join4-5 end1 end4"},
+		{"the same over HTTP", web, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join4-5 end1 end4"},
+		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 unread4-4 hangup4"},
+		{"initialize over HTTP", web, []frame{hello}, "end1"},
+		{"one whose response can be resumed", web, []frame{{seq: 4, isResumable: true}}, "end4 cut4"},
+	} {
+		var got []string
+		for _, c := range slices.Concat(test.peer.choices(test.frames)...) {
+			got = append(got, strings.TrimPrefix(Schedule{c}.Token(), tokenHead+"."))
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: %s, want %s", test.name, strings.Join(got, " "), test.want)
+		}
+	}
+	for method, want := range map[string]bool{
+		mcp.NotificationMessage: true, mcp.NotificationResourceUpdated: true, mcp.NotificationToolListChanged: true,
+		mcp.NotificationProgress: false, mcp.NotificationCancelled: false, mcp.MethodListRoots: false, "": false,
+	} {
+		p := clientPlayer{start: 1, asked: map[mcp.Key]uint64{}, open: map[mcp.Key]string{}}
+		p.describe(sending{seq: 3, frame: transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","method":"` + method + `"}`)}})
+		if got := p.play.frames[0].isNotice; got != want {
+			t.Errorf("%q may be repeated: %v", method, got)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package match
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -41,6 +42,46 @@ func TestMatchParams(t *testing.T) {
 	}
 }
 
+// TestKey: whether two requests have one queue of answers, by how they are matched, and which have none.
+func TestKey(t *testing.T) {
+	fails := errors.New("refused")
+	own := Rules{Match: func(m transport.Message) (Key, error) { return Key(m.ID), nil }}
+	for _, tt := range []struct {
+		rules   Rules
+		a, b    string // method and params
+		same    bool
+		refusal string
+	}{
+		{Rules{}, `x {"a":1}`, `x {"a":2}`, false, ""},
+		{Rules{}, `x {"a":1}`, `y {"a":1}`, false, ""},
+		{Rules{By: ByMethod}, `x {"a":1}`, `x {"a":2}`, true, ""},
+		{Rules{By: ByMethod}, `x {"a":1}`, `y {"a":1}`, false, ""},
+		{Rules{By: ByOrder}, `x {"a":1}`, `x {"a":2}`, true, ""},
+		{Rules{By: Strict}, `x {"a":1}`, `x {"a":2}`, false, ""},
+		{Rules{}, `initialize {"a":1}`, `initialize {"a":2}`, true, ""},
+		{Rules{}, `server/discover {"a":1}`, `server/discover {"a":2}`, true, ""},
+		{own, `ping {"a":1}`, `ping {"a":2}`, true, ""},
+		{own, `x {"a":1}`, `x {"a":1}`, false, ""},
+		{Rules{}, `x {`, `x {`, false, "match x: params are "},
+		{Rules{Match: func(transport.Message) (Key, error) { return "", fails }}, `x {}`, `x {}`, false, "refused"},
+	} {
+		key := func(id, text string) (Key, error) {
+			method, params, _ := strings.Cut(text, " ")
+			return tt.rules.Key(transport.Message{ID: json.RawMessage(id), Method: method, Params: json.RawMessage(params)})
+		}
+		a, err := key("1", tt.a)
+		b, _ := key("2", tt.b)
+		switch {
+		case tt.refusal != "":
+			if err == nil || !strings.HasPrefix(err.Error(), tt.refusal) {
+				t.Errorf("%s: %v, want %s", tt.a, err, tt.refusal)
+			}
+		case err != nil || (a == b) != tt.same:
+			t.Errorf("%+v: %q and %q, %v", tt.rules.By, a, b, err)
+		}
+	}
+}
+
 func TestCompare(t *testing.T) {
 	for _, tt := range []struct {
 		recorded, live string
@@ -56,6 +97,11 @@ func TestCompare(t *testing.T) {
 		{`{"a":[1,2,3,4]}`, `{"a":[1,2,9,3,4]}`, 1, Difference{Path: "/params/a/2", Want: "nothing", Got: "9"}},
 		{`{"a":[1,2,3,4]}`, `{"a":[1,3,4]}`, 1, Difference{Path: "/params/a/1", Want: "2", Got: "nothing"}},
 		{`{"a":5}`, `{"a":"5"}`, 1, Difference{Path: "/params/a", Want: "5", Got: `"5"`}},
+		{`{"a":[1]}`, `{"a":{"0":1}}`, 1, Difference{Path: "/params/a", Want: "[1]", Got: `{"0":1}`}},
+		{`{"a":{"0":1}}`, `{"a":[1]}`, 1, Difference{Path: "/params/a", Want: `{"0":1}`, Got: "[1]"}},
+		{`{"a":{"b":1}}`, `{"a":5}`, 1, Difference{Path: "/params/a", Want: `{"b":1}`, Got: "5"}},
+		{`{"a":"{\"b\":1}"}`, `{"a":"[1]"}`, 1, Difference{Path: "/params/a", Want: `{"b":1}`, Got: `[1]`}},
+		{`{"a":"x"}`, `{"a":{"b":1}}`, 1, Difference{Path: "/params/a", Want: `"x"`, Got: `{"b":1}`}},
 		{`{"a":true}`, `{"a":null}`, 1, Difference{Path: "/params/a", Want: "true", Got: "null"}},
 		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":[]}`, 1, Difference{Path: "/params/a", Want: `"` + strings.Repeat("é", 60) + `"…`, Got: "[]"}},
 		{`{"a":"` + strings.Repeat("é", 100) + `x"}`, `{"a":"` + strings.Repeat("é", 100) + `y"}`, 1,

@@ -30,6 +30,8 @@ func TestNormalizers(t *testing.T) {
 		{"time", "data:text/plain;base64,UmVzb3VyY2UgMiBhdCAxMDowMDowMCBBTQ==", "data:text/plain;base64,[base64 of Resource 2 at [time]]"},
 		{"time", "iVBORw0KGgoAAAANSUhEUgAAABQAAAAUCAYAAACNiR0NAAAAKElEQVQ4jWNgYGD4Twzu6FhFFGYYNXDUwGFpIAk2E4dHDRw1cDgaCAASFOffhEIO3gAAAABJRU5ErkJggg==",
 			"iVBORw0KGgoAAAANSUhEUgAAABQAAAAUCAYAAACNiR0NAAAAKElEQVQ4jWNgYGD4Twzu6FhFFGYYNXDUwGFpIAk2E4dHDRw1cDgaCAASFOffhEIO3gAAAABJRU5ErkJggg=="},
+		{"time", "ASBpdCBpcyAxMDowMDowMCBBTQ==", "ASBpdCBpcyAxMDowMDowMCBBTQ=="}, // not text: it has a control character
+		{"time", "//4gaXQgaXMgMTA6MDA6MDAgQU0=", "//4gaXQgaXMgMTA6MDA6MDAgQU0="}, // not UTF-8
 		{"duration", "took 12ms", "took [duration]"},
 		{"duration", "done in 1.5 seconds, 3 steps", "done in [duration], 3 steps"},
 		{"duration", "2m30.5s", "[duration]"},

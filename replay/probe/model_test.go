@@ -2,6 +2,8 @@ package probe
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -131,5 +133,142 @@ func TestServerThatStops(t *testing.T) {
 	}
 	if _, err := Server(scripts{stops: 1}, Options{}); err == nil || !strings.Contains(err.Error(), "it answers neither a list nor a ping") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// scriptedClient is a line to a client that initializes and calls a tool. During the call it takes some
+// notifications of a method; it stops in the first that is more.
+type scriptedClient struct {
+	stops bool
+	takes map[string]int // by method; no limit for others
+	took  map[string]int
+	heard []transport.Frame
+	stand Stand
+}
+
+func (c *scriptedClient) Send(frames ...transport.Frame) {
+	for _, f := range frames {
+		messages, _ := f.Messages()
+		for _, m := range messages {
+			c.took[m.Method]++
+			limit, limited := c.takes[m.Method]
+			switch {
+			case c.stops:
+				c.stand.Untaken++
+			case limited && c.took[m.Method] > limit:
+				c.stops = true
+			case m.Kind() == transport.Request:
+				c.heard = append(c.heard, text(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID))
+			case m.Kind() == transport.Notification:
+			case string(m.ID) == "1":
+				c.heard = append(c.heard, text(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), text(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":"p"}}}`))
+			case string(m.ID) == "2":
+				c.stand.Over = true
+			}
+		}
+	}
+}
+
+func (c *scriptedClient) Listen(int)    {}
+func (c *scriptedClient) Pass(int) bool { return false }
+func (c *scriptedClient) Room() int     { return 0 }
+
+func (c *scriptedClient) Rest() Stand {
+	stand := c.stand
+	stand.Heard, c.heard = c.heard, nil
+	return stand
+}
+
+// clients is a bench of such clients: of what they say first, and how they end.
+type clients struct {
+	takes map[string]int
+	hello string
+	stand Stand
+}
+
+func (c clients) Play(experiment func(Line)) error {
+	experiment(&scriptedClient{takes: c.takes, took: map[string]int{}, heard: []transport.Frame{text("%s", c.hello)}, stand: c.stand})
+	return nil
+}
+
+const scriptedHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"roots":{},"sampling":{}},"clientInfo":{"name":"scripted"}}}`
+
+// The least limit of the kinds of notifications is that of the client.
+func TestLeastLimit(t *testing.T) {
+	for _, tt := range []struct {
+		progress, message int
+		want              string
+	}{{3, 1, "3 1, no 1"}, {1, 3, "1 3, no 1"}, {0, 900, "0, no 0"}, {900, 2, "2, no 2"}, {900, 900, "no limit, yes 0"}} {
+		takes := map[string]int{"notifications/progress": tt.progress, "notifications/message": tt.message}
+		report, err := Client(clients{takes: takes, hello: scriptedHello}, Options{Notifications: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var limits []string
+		for _, f := range report.Findings {
+			if f.Question == asksStanding {
+				limits = append(limits, f.Answer)
+			}
+		}
+		observed := map[Answer]string{Yes: "yes", No: "no"}[report.Observed.Standing]
+		if got := fmt.Sprintf("%s, %s %d", strings.Join(limits, " "), observed, report.Observed.Stands); got != tt.want {
+			t.Errorf("it takes %d and %d: %s, want %s", tt.progress, tt.message, got, tt.want)
+		}
+		if peer := report.Peer; peer.Name != "scripted" || !slices.Equal(peer.Offers, []string{"roots", "sampling"}) {
+			t.Errorf("the client is %+v", peer)
+		}
+	}
+}
+
+// What a client has to do for a probe.
+func TestClientThatCannotBeProbed(t *testing.T) {
+	for _, tt := range []struct {
+		bench clients
+		want  string
+	}{
+		{clients{hello: `{"jsonrpc":"2.0","id":3,"method":"ping"}`}, "it sent no initialize request"},
+		{clients{hello: scriptedHello, stand: Stand{Over: true, Failed: true}}, "the function fails already"},
+	} {
+		if _, err := Client(tt.bench, Options{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+	}
+}
+
+// failing is a bench of which one play fails.
+type failing struct {
+	Bench
+	at, plays int
+}
+
+func (f *failing) Play(experiment func(Line)) error {
+	if f.plays++; f.plays == f.at {
+		return errors.New("broken bench")
+	}
+	return f.Bench.Play(experiment)
+}
+
+// A play that fails is told of: by the error, or beside the question that it was to answer.
+func TestBenchFails(t *testing.T) {
+	for name, peer := range map[string]struct {
+		bench Bench
+		probe func(Bench, Options) (Report, error)
+	}{
+		"client": {clients{takes: map[string]int{"notifications/message": 3}, hello: scriptedHello}, Client},
+		"server": {scripts{}, Server},
+	} {
+		for at := 1; ; at++ {
+			bench := &failing{Bench: peer.bench, at: at}
+			report, err := peer.probe(bench, Options{Notifications: 16})
+			if bench.plays < at {
+				if at < 5 {
+					t.Errorf("%s: %d plays", name, bench.plays)
+				}
+				break
+			}
+			if !strings.Contains(fmt.Sprint(err, report.Text()), "broken bench") {
+				t.Errorf("%s, play %d: %v\n%s", name, at, err, report.Text())
+			}
+		}
 	}
 }

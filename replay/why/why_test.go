@@ -22,13 +22,14 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 
 // session is a session of testdata/sessions.txt: its events, and what is known beside them.
 //
-//	> FRAME, < FRAME      with a number for HTTP: >3 FRAME
+//	> FRAME, < FRAME      with a number for HTTP: >3 FRAME; >~ and <~ have no newline
 //	KIND[/DIR[/STREAM]] PAYLOAD
 //	@ CAPABILITIES        the handshake; "@ old" that of 2024-11-05
 //	wait DURATION
 //	open PIPE TEXT        a line without an end
 //	newline PIPE SEQ      a message whose newline has not come yet
 //	process STATE
+//	doubtful              findings also of clients that are silent as idle ones are
 //	live DURATION         the session goes on, and that long after the last event is now
 //
 // Each event is a millisecond after the one before.
@@ -81,20 +82,23 @@ func readSession(t *testing.T, text string) (s session) {
 		case sign == "process":
 			s.live.Server = why.Process{Name: "node", PID: 4711, State: rest}
 			continue
+		case sign == "doubtful":
+			s.live.Doubtful = true
+			continue
 		case sign == "live":
 			s.live.Now = at + duration(rest)
 			continue
 		case sign[0] == '>':
-			e.Dir, e.Stream = transport.ClientToServer, number(sign[1:])
+			e.Dir, e.Stream, e.Unterminated = transport.ClientToServer, number(sign[1:]), sign[1:] == "~"
 		case sign[0] == '<':
-			e.Dir, e.Stream = transport.ServerToClient, number(sign[1:])
+			e.Dir, e.Stream, e.Unterminated = transport.ServerToClient, number(sign[1:]), sign[1:] == "~"
 		default:
 			kind, where, _ := strings.Cut(sign, "/")
 			dir, stream, _ := strings.Cut(where, "/")
 			e.Kind, e.Stream = store.Kind(kind), number(stream)
 			e.Dir, _ = transport.ParseDirection(dir)
 		}
-		if strings.HasPrefix(rest, "{") && e.Kind == store.Frame && strings.HasSuffix(rest, "}") {
+		if strings.HasPrefix(rest, "{") && e.Kind == store.Frame && !strings.HasPrefix(rest, `{"jsonrpc"`) {
 			e.Payload = []byte(`{"jsonrpc":"2.0",` + rest[1:])
 		}
 		s.events = append(s.events, e)
@@ -136,7 +140,7 @@ func explain(t *testing.T, s session) string {
 	r := fold.Report(s.live, 5*time.Second)
 	var b strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "  %s, %s: %s\n", f.Shape, f.Culprit, f.Text)
+		fmt.Fprintf(&b, "  %s, %s, %v, calls %v: %s\n", f.Shape, f.Culprit, f.Waited, f.Calls, f.Text)
 		for _, e := range f.Evidence {
 			fmt.Fprintf(&b, "    #%d %s\n", e.Seq, e.Text)
 		}
@@ -158,5 +162,10 @@ func explain(t *testing.T, s session) string {
 	if !r.Stuck() {
 		fmt.Fprintf(&b, "  nothing is stuck: %s\n", r.Last)
 	}
+	fmt.Fprintf(&b, "  asked at %v", r.Now)
+	if r.Ended != "" {
+		fmt.Fprintf(&b, ": %s", r.Ended)
+	}
+	fmt.Fprintln(&b)
 	return b.String()
 }

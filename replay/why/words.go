@@ -217,8 +217,12 @@ func (w *words) response() {
 		w.unknown = "whether the server still works on it, or something between holds the events back (a proxy that buffers)"
 	case NotResumed:
 		x := c.exchange
-		w.say("The server ended the stream %s (#%d) and had said how to resume it (event id %s); the client has not resumed it.", w.ago(x.ended.at), x.ended.seq, clip(x.lastID))
-		w.show(x.ended, "the end of the stream, event id %s", clip(x.lastID))
+		how, last := "when to come back", "" // an event with a pause and no id
+		if x.lastID != "" {
+			how, last = fmt.Sprintf("how to resume it (event id %s)", clip(x.lastID)), ", event id "+clip(x.lastID)
+		}
+		w.say("The server ended the stream %s (#%d) and had said %s; the client has not resumed it.", w.ago(x.ended.at), x.ended.seq, how)
+		w.show(x.ended, "the end of the stream%s", last)
 		w.suggests = "the answer waits for the client at the server"
 	}
 }

@@ -3,6 +3,7 @@ package clientconfig
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,10 +11,10 @@ import (
 	"testing"
 )
 
-var testFront = []string{"/opt/mc prec", "record", "-l", "client=c", "-l", "server=s", "--"}
+var testFront = []string{"/opt/mc&prec <1>", "record", "-l", "client=c", "-l", "server=s", "--"}
 
 const (
-	frontProgram = `"/opt/mc prec"`
+	frontProgram = `"/opt/mc&prec <1>"`
 	frontWords   = `"record", "-l", "client=c", "-l", "server=s", "--"`
 )
 
@@ -88,7 +89,7 @@ func TestUnwrapEdited(t *testing.T) {
 		"another server":      {`{"s"`, `{"t":{"command":"t"},"s"`, `{"mcpServers":{"t":{"command":"t"},"s":{"command":"npx","args":["-y"]}}}`},
 		"another old command": {`"npx"`, `"bunx"`, `{"mcpServers":{"s":{"command":"bunx","args":["-y"]}}}`},
 		"an option of mcprec": {`"--"`, `"-v", "--"`, doc},
-		"mcprec moved":        {`/opt/mc prec`, `/usr/bin/mcprec`, doc},
+		"mcprec moved":        {`/opt/mc&prec <1>`, `/usr/bin/mcprec`, doc},
 	} {
 		wrapped, original, err := Wrap([]byte(doc), at, "s", testFront)
 		if err != nil {
@@ -105,28 +106,40 @@ func TestUnwrapEdited(t *testing.T) {
 	}
 }
 
-// TestReformatted: a client that writes its file anew in its own layout gets that layout back.
+// TestReformatted: a client that writes its file anew, in its own layout and perhaps with its keys
+// sorted, gets that layout back.
 func TestReformatted(t *testing.T) {
-	layout := func(doc []byte) []byte {
+	indented := func(doc []byte) []byte {
 		var b bytes.Buffer
 		if err := json.Indent(&b, doc, "", "  "); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()
 	}
+	sorted := func(doc []byte) []byte { // "args" comes before "command"
+		var value any
+		err := json.Unmarshal(doc, &value)
+		doc, failed := json.Marshal(value)
+		if err = errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
+		return indented(doc)
+	}
 	for _, entry := range []string{
 		`{"command":"npx","args":["-y","x"]}`, `{"command":"npx","args":[]}`, `{"command":"npx"}`, `{"args":["x"],"command":"npx","env":{}}`, `{"type":"stdio","command":"npx","env":{}}`,
 		`{"command":["npx","x"]}`,
 	} {
-		doc := layout([]byte(`{"a":1,"mcpServers":{"r":{"url":"http://x"},"s":` + entry + `}}`))
-		at := jsonAt("mcpServers")
-		wrapped, original, err := Wrap(doc, at, "s", testFront)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, _, err := Unwrap(layout(wrapped), at, "s", &original)
-		if err != nil || !bytes.Equal(back, doc) {
-			t.Errorf("%v\n%s\nwant\n%s", err, back, doc)
+		for name, layout := range map[string]func([]byte) []byte{"indented": indented, "sorted": sorted} {
+			doc := layout([]byte(`{"a":1,"mcpServers":{"r":{"url":"http://x"},"s":` + entry + `}}`))
+			at := jsonAt("mcpServers")
+			wrapped, original, err := Wrap(doc, at, "s", testFront)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, _, err := Unwrap(layout(wrapped), at, "s", &original)
+			if err != nil || !bytes.Equal(back, doc) {
+				t.Errorf("%s: %v\n%s\nwant\n%s", name, err, back, doc)
+			}
 		}
 	}
 }
@@ -146,6 +159,8 @@ func TestRefused(t *testing.T) {
 		{servers, `{"mcpServers":7}`, "not of the type"},
 		{servers, `{"mcpServers":{"s":{"command":7}}}`, "its command is not a command"},
 		{servers, `{"mcpServers":{"s":{"command":[]}}}`, "its command is not a command"},
+		{servers, `{"mcpServers":{"s":{"command":""}}}`, "its command is not a command"},
+		{servers, `{"mcpServers":{"s":{"command":["a"],"args":["b"]}}}`, "its command is not a command"},
 		{servers, `{"mcpServers":{"s":{"command":{}}}}`, "its command has no path"},
 		{servers, `{"mcpServers":{"s":{"command":"a","args":"b c"}}}`, "its args is not a list"},
 		{servers, `{"mcpServers":{"s":{"command":"a","args":["b",1]}}}`, "not a string"},
@@ -172,6 +187,58 @@ func TestRefused(t *testing.T) {
 	}
 	if _, _, err := Wrap([]byte(`{"mcpServers":{"s":{"command":"a"}}}`), servers, "s", []string{"/\xff", "record", "--"}); err == nil {
 		t.Error("a path that is not UTF-8 is written")
+	}
+	const labels = `"-l","client=c","-l","server=s"`
+	for doc, want := range map[string]string{
+		`{"mcpServers":{}}`:                    "not there any more",
+		`{"mcpServers":{"s":{"command":7}}}`:   "its command is not a command",
+		`{"mcpServers":{"s":{"command":"a"}}}`: "not mcprec record -- COMMAND",
+		`{"mcpServers":{"s":{"command":"other","args":["record","-l","client=c","--","x"]}}}`: "not mcprec record -- COMMAND",
+		`{"mcpServers":{"s":{"command":"other","args":["record","-l","server=s","--","x"]}}}`: "not mcprec record -- COMMAND",
+		`{"mcpServers":{"s":{"command":"other","args":["play",` + labels + `,"--","x"]}}}`:    "not mcprec record -- COMMAND",
+		`{"mcpServers":{"s":{"command":"mcprec","args":["record","x"]}}}`:                     "not mcprec record -- COMMAND",
+		`{"mcpServers":{"s":{"command":"mcprec","args":["record","--"]}}}`:                    "not mcprec record -- COMMAND",
+		`{"mcpServers":{"s":{"command":"--","args":["record","x"]}}}`:                         "not mcprec record -- COMMAND",
+	} {
+		if _, _, err := Unwrap([]byte(doc), servers, "s", nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("unwrap %s: %v, want %s", doc, err, want)
+		}
+	}
+}
+
+// TestDepth: only brackets outside of strings and comments that are open at once count.
+func TestDepth(t *testing.T) {
+	for doc, want := range map[string]int{
+		`[[],[],{"a":[]}]`: 3, `["[[", "\"[[", "\\", [[]]]`: 3, "[ // [[\n[] /* [[[ */ ]": 2, `["\"[[["]`: 1, "[/* [ */ []]": 2, "[ /*/ [[ */ ]": 1, `["a`: 1, `[/* [`: 1,
+	} {
+		if got := depthOf([]byte(doc)); got != want {
+			t.Errorf("%s: %d, want %d", doc, got, want)
+		}
+	}
+}
+
+// TestFind: what is read of an entry beside its command.
+func TestFind(t *testing.T) {
+	rules := Location{Client: "amp", File: "/c.json", Keys: []string{"amp.mcpServers"}}
+	for _, test := range []struct {
+		at               Location
+		doc              string
+		ownHome, byRules bool
+		url              string
+		state            State
+	}{
+		{rules, `{"amp.mcpServers":{"s":{"command":"a","env":{"A":"1"}}}}`, false, false, "", Direct},
+		{jsonAt("mcpServers"), `{"mcpServers":{"s":{"command":"mcprec","args":["mcp"]}}}`, false, false, "", Direct},
+		{tomlAt("mcp_servers"), "[[mcp_servers]]\ncommand = \"a\"\n[[mcp_servers]]\nname = 7\n[[mcp_servers]]\nname = \"s\"\ncommand = \"a\"\n", false, false, "", Direct},
+		{rules, `{"amp.mcpServers":{"s":{"command":"a","env":{"MCPREC_HOME":"/x"},"environment":{}}},"amp.mcpPermissions":[]}`, true, true, "", Direct},
+		{jsonAt("mcpServers"), `{"mcpServers":{"s":{"serverUrl":"http://x"}},"amp.mcpPermissions":[],"":1}`, false, false, "http://x", Remote},
+	} {
+		list, err := Find([]byte(test.doc), test.at)
+		if err != nil || len(list) != 1 {
+			t.Errorf("%s: %+v, %v", test.doc, list, err)
+		} else if s := list[0]; s.OwnHome != test.ownHome || s.ByRules != test.byRules || s.URL != test.url || s.State != test.state || s.Name != "s" {
+			t.Errorf("%s: %+v", test.doc, s)
+		}
 	}
 }
 

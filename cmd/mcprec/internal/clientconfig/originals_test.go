@@ -112,6 +112,110 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestChangeFails: each step of a change may fail, and then its error comes out and the file of the
+// client stays as it was.
+func TestChangeFails(t *testing.T) {
+	doc := severalServers(1)
+	for name, test := range map[string]struct {
+		prepare func(folder, file string) error // before the change
+		edit    func(file string) error         // beside the edit
+		want    string
+	}{
+		"the lock":      {prepare: func(folder, _ string) error { return os.Remove(folder) }, want: "lock "},
+		"the originals": {prepare: func(folder, _ string) error { return os.Mkdir(filepath.Join(folder, "wraps.jsonl"), 0o700) }, want: "is a directory"},
+		"a line of them": {prepare: func(folder, _ string) error {
+			return os.WriteFile(filepath.Join(folder, "wraps.jsonl"), []byte("{}\n{\n"), 0o600)
+		}, want: "line 2"},
+		"the file": {prepare: func(_, file string) error { return os.Remove(file) }, want: "no such file"},
+		"the edit": {edit: func(string) error { return errors.New("refused") }, want: "refused"},
+		"what is to be kept": {prepare: func(folder, _ string) error {
+			return os.Symlink(filepath.Join(folder, "no", "x"), filepath.Join(folder, "wraps.jsonl"))
+		}, want: "no such file"},
+		"the file written": {edit: func(file string) error { return os.WriteFile(file, []byte("{}"), 0o600) }, want: "changed"},
+	} {
+		folder, file := t.TempDir(), filepath.Join(t.TempDir(), "mcp.json")
+		if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if test.prepare != nil {
+			if err := test.prepare(folder, file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wrap := WrapAll([]Server{{Location: Location{Client: "c", File: file, Keys: []string{"mcpServers"}}, Name: "s0"}}, testFrontOf)
+		err := Originals{folder}.Change(file, func(doc []byte, kept []Original) ([]byte, []Original, error) {
+			if test.edit != nil {
+				if err := test.edit(file); err != nil {
+					return nil, nil, err
+				}
+			}
+			return wrap(doc, kept)
+		})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+		if text, err := os.ReadFile(file); err == nil && string(text) != doc && test.edit == nil {
+			t.Errorf("%s: the file was written:\n%s", name, text)
+		}
+	}
+	at := Location{Client: "c", File: "/c.json", Keys: []string{"mcpServers"}}
+	for _, edit := range []Edit{WrapAll([]Server{{Location: at, Name: "none"}}, testFrontOf), UnwrapAll([]Server{{Location: at, Name: "none"}}, func(*Server) {})} {
+		if _, _, err := edit([]byte(doc), nil); err == nil || !strings.Contains(err.Error(), `server "none": it is not there`) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLinkedFile: a file that is reached by another path has the same originals, and stands in a survey once for
+// each place that may have servers.
+func TestLinkedFile(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "mcp.json"), filepath.Join(dir, "link.json")
+	broken, loop, yaml := filepath.Join(dir, "broken.json"), filepath.Join(dir, "loop.json"), filepath.Join(dir, "config.yaml")
+	err := errors.Join(os.WriteFile(file, []byte(`{"a":{"s":{"command":"npx"}},"b":{"s":{"command":"npx"}}}`), 0o600), os.Symlink(file, link),
+		os.WriteFile(broken, []byte(`{`), 0o600), os.Symlink(loop, loop), os.WriteFile(yaml, nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(file string, keys ...string) Location { return Location{Client: "c", File: file, Keys: keys} }
+	found := Look([]Location{at(file, "a"), at(link, "a"), at(link, "b"), at(broken, "a"), at(broken, "b"), at(loop, "a"), at(yaml, "a"), at(filepath.Join(dir, "none.json"), "a")})
+	if len(found.Servers) != 2 || len(found.Faults) != 2 || !strings.HasPrefix(found.Faults[0].Error(), broken+": it is not JSON") || len(found.Unedited) != 1 {
+		t.Errorf("%+v", found)
+	}
+	kept := Originals{t.TempDir()}
+	if err := kept.Change(file, WrapAll([]Server{{Location: at(file, "a"), Name: "s"}}, testFrontOf)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"a": true, "b": false} {
+		if got := kept.Has(&Server{Location: at(link, name), Name: "s"}); got != want {
+			t.Errorf("by the link, of %s: %v", name, got)
+		}
+	}
+	if kept.Has(&Server{Location: at(yaml, "a"), Name: "s"}) {
+		t.Error("another file has it")
+	}
+	if err := kept.Change(link, UnwrapAll([]Server{{Location: at(link, "a"), Name: "s"}}, func(*Server) { t.Error("nothing kept by the link") })); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingKept: an entry of which nothing was kept is unwrapped and told of, and what was kept of one that has
+// gone is forgotten.
+func TestNothingKept(t *testing.T) {
+	at := Location{Client: "c", File: "/c.json", Keys: []string{"mcpServers"}}
+	wrapped, kept, err := WrapAll([]Server{{Location: at, Name: "s0"}}, testFrontOf)([]byte(severalServers(1)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept[0].Name = "gone"
+	kept = append(kept, Original{Location: Location{Client: "c", File: "/d.json"}, Name: "elsewhere"})
+	var unknown []string
+	doc, kept, err := UnwrapAll([]Server{{Location: at, Name: "s0"}}, func(s *Server) { unknown = append(unknown, s.Name) })(wrapped, kept)
+	if err != nil || string(doc) != severalServers(1) || !slices.Equal(unknown, []string{"s0"}) || len(kept) != 1 || kept[0].Name != "elsewhere" {
+		t.Errorf("%v, unknown %v, kept %+v\n%s", err, unknown, kept, doc)
+	}
+}
+
 // TestEveryClient: a server in each file of each client is found there, wrapped and unwrapped.
 func TestEveryClient(t *testing.T) {
 	home := t.TempDir()
@@ -217,6 +321,7 @@ func TestLocationsIn(t *testing.T) {
 		{"/elsewhere/x.toml", "codex", "codex user mcp_servers"},
 		{"/elsewhere/x.json", "claude-code", "claude-code user mcpServers"},
 		{"/elsewhere/x.json", "", "other other mcpServers"},
+		{"/home/u/.cursor/mcp.json", "claude-code", "claude-code user mcpServers"},
 		{"/elsewhere/x.json", "mine", "mine other mcpServers"},
 	} {
 		list := system.LocationsIn(test.file, test.client)
