@@ -338,7 +338,7 @@ func TestUserModule(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":       fmt.Sprintf("module user\n\ngo 1.25.0\n\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]s\n", module, root),
+		"go.mod":       fmt.Sprintf("module user\n\ngo 1.25.0\n\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]q\n", module, root),
 		"go.sum":       string(sums),
 		"user_test.go": fmt.Sprintf("package user\n\nimport %q\n\nvar _ = fixtures.Load\n", module+"/fixtures"),
 	} {

@@ -124,18 +124,20 @@ func Replace(name string, write func(io.Writer) error) error {
 	})
 }
 
-// writable refuses a file that is read-only, to root as well.
+// writable refuses a file that is read-only, to root as well, and one that this user may not write to.
 func writable(name string) (fs.FileInfo, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o222 == 0 {
+		return nil, fmt.Errorf("write %s: it is read-only", name)
+	}
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	err = errors.Join(err, f.Close())
-	if err == nil && info.Mode().Perm()&0o222 == 0 {
-		err = fmt.Errorf("write %s: it is read-only", name)
-	}
-	return info, err
+	return info, f.Close()
 }
 
 // ErrChanged is the error for a file that is no longer what was read.

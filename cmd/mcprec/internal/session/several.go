@@ -92,7 +92,7 @@ func openFixture(s *Session, number int) (all []*Session, err error) {
 		number = len(decoded)
 	}
 	if number > len(decoded) {
-		return nil, exit.Usagef("%s has %s; name one of them, as %s@%d", s.Path, phrase.Plural(len(decoded), "session"), s.Path, len(decoded))
+		return nil, exit.Usagef("%s has %s; name one of them, as %s", s.Path, phrase.Plural(len(decoded), "session"), phrase.ShellWord(fmt.Sprintf("%s@%d", s.Path, len(decoded))))
 	}
 	for i, events := range decoded {
 		if number != anyNumber && number != i+1 {
