@@ -12,9 +12,9 @@ import (
 // handlerStack is the stack of a handler that asks the client, under a library's dispatcher.
 func handlerStack(id int, line string) stacks.Goroutine {
 	return stacks.Parse(fmt.Sprintf("goroutine %d [select]:\n"+
-		"lib.(*ServerSession).Ask()\n\t/go/pkg/mod/lib@v1/ask.go:%s\n"+
+		"lib.(*ServerSession).Ask()\n\t/go/pkg/mod/lib@v1.0.0/ask.go:%s\n"+
 		"main.tool()\n\t/home/me/main.go:7\n"+
-		"lib.(*Server).callTool()\n\t/go/pkg/mod/lib@v1/server.go:9\ncreated by lib.(*Server).Run in goroutine 3\n\t/go/pkg/mod/lib@v1/server.go:2", id, line))
+		"lib.(*Server).callTool()\n\t/go/pkg/mod/lib@v1.0.0/server.go:9\ncreated by lib.(*Server).Run in goroutine 3\n\t/go/pkg/mod/lib@v1.0.0/server.go:2", id, line))
 }
 
 // A pool is told from handlers at one place, and a later request without a handler.
