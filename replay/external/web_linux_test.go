@@ -188,13 +188,14 @@ func TestWebFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Kind == want.kind })
+			// Whether two requests meet at the server is chance, so there may be an uncertain finding, too.
+			at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Kind == want.kind && f.Certain && f.Held == times })
 			if at < 0 {
 				t.Fatalf("found:\n%s", report.Text())
 			}
 			found := report.Findings[at]
 			for _, text := range want.says {
-				if !found.Certain || found.Held != times || !strings.Contains(report.Text(), text) {
+				if !strings.Contains(report.Text(), text) {
 					t.Errorf("%q is not in\n%s", text, report.Text())
 				}
 			}
