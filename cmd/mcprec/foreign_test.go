@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
 // TestForeignSamples: what another recorder wrote is a session like any other. Its
@@ -45,12 +45,9 @@ func TestForeignSamples(t *testing.T) {
 // outputOf runs mcprec, which must succeed.
 func outputOf(t *testing.T, args ...string) string {
 	t.Helper()
-	var stderr bytes.Buffer
-	cmd := exec.Command("mcprec", args...)
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Errorf("mcprec %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+	out, errs, code := inProcess(t, nil, args...)
+	if code != exit.Fine {
+		t.Errorf("mcprec %s: exit status %d\n%s", strings.Join(args, " "), code, errs)
 	}
 	return string(out)
 }

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -83,11 +84,9 @@ func (c *client) close() {
 
 func mcprec(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("mcprec", args...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Errorf("mcprec %s: %v\n%s", strings.Join(args, " "), err, out)
+	out, errs, code := inProcess(t, nil, args...)
+	if code != exit.Fine {
+		t.Errorf("mcprec %s: exit status %d\n%s%s", strings.Join(args, " "), code, out, errs)
 	}
 	return string(out)
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+)
+
+// inProcess runs a command line as the program does, without the start of a process, which costs more
+// than most commands. A nil stdin is at its end.
+func inProcess(t *testing.T, stdin io.Reader, args ...string) (stdout, stderr []byte, code int) {
+	t.Helper()
+	dir := t.TempDir()
+	open := func(name string) *os.File {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	in, out, errs := open("in"), open("out"), open("errs")
+	defer in.Close()
+	if stdin != nil {
+		if _, err := io.Copy(in, stdin); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status := run(context.Background(), args, process.Streams{In: in, Out: out, Err: errs})
+	read := func(f *os.File) []byte {
+		f.Close()
+		text, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	return read(out), read(errs), status.Code
+}
