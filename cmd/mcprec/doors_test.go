@@ -282,7 +282,7 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 // passed runs the words of a line: a command that serves, or watches a process, in one of its own.
 func passed(t *testing.T, stdin io.Reader, words []string) (stdout, stderr []byte, code int) {
 	t.Helper()
-	if ownProcess := []string{"record", "serve", "explored-server", "demo", "probe"}; words[0] == "mcprec" && !slices.Contains(ownProcess, words[1]) {
+	if words[0] == "mcprec" && !slices.Contains(ownProcess, words[1]) {
 		return inProcess(t, stdin, words[1:]...)
 	}
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)

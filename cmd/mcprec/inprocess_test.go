@@ -5,15 +5,23 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 )
 
+// ownProcess are the commands that need a process of their own: they serve, start mcprec again, or
+// pass on signals.
+var ownProcess = []string{"record", "serve", "explored-server", "demo", "probe"}
+
 // inProcess runs a command line as the program does, without the start of a process, which costs more
 // than most commands. A nil stdin is at its end.
 func inProcess(t *testing.T, stdin io.Reader, args ...string) (stdout, stderr []byte, code int) {
 	t.Helper()
+	if slices.Contains(ownProcess, args[0]) {
+		t.Fatalf("mcprec %s needs a process of its own", args[0])
+	}
 	dir := t.TempDir()
 	open := func(name string) *os.File {
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600)
