@@ -24,6 +24,7 @@ func TestMatchParams(t *testing.T) {
 		{"the rest of _meta", `{"_meta":{"x":1}}`, `{"_meta":{"x":2}}`, false},
 		{"progressToken elsewhere", `{"progressToken":1}`, `{"progressToken":2}`, false},
 		{"duplicate keys: the last", `{"a":1,"a":2}`, `{"a":2}`, true},
+		{"duplicate keys of an object that is not sorted", `{"b":1,"a":2,"b":3,"c":5,"a":4}`, `{"a":4,"b":3,"c":5}`, true},
 		{"lists are ordered", `{"a":[1,2]}`, `{"a":[2,1]}`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
