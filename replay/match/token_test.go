@@ -18,6 +18,8 @@ func TestTokens(t *testing.T) {
 		{"[redacted:nothing]", "redacted nothing"},
 		{"dab6626a683fcdb4b27bf6c2f4c07acc 1763719200123 1234567", "dab6626a683fcdb4b27bf6c2f4c07acc:hex 1763719200123:digits 1234567"},
 		{"a1B2c3D4e5F6g7H8 get-resource-links-2025", "a1B2c3D4e5F6g7H8:opaque get-resource-links-2025"},
+		{"q1w2e3r4t5y6u7i8 1234-5678-9012-3456 getResourceLinksByNameOfOwner", "q1w2e3r4t5y6u7i8:opaque 1234-5678-9012-3456 getResourceLinksByNameOfOwner"},
+		{"018F3C4E-7B1A-7C3D-9E4F-00000000000A", "018F3C4E-7B1A-7C3D-9E4F-00000000000A:uuid"},
 		{"-a- \xff é", "a-"},
 	} {
 		var got []string
@@ -40,6 +42,7 @@ func TestOpaque(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "echo": false, "structured-content-tool": false, "file:///a/b1": false, "4711": false,
 		"demo://resource/dynamic/text/7": false, "The quick brown fox": false,
+		"docs/guides/getting/started": false, "a1b2/c3d4e5+": false,
 		"12345678": true, "eyJhIjoxLCJiIjpbMiwzXX0=": true, "aGVsbG8gd29ybGQhIQ/+3k9==": true, "2026-11-21T10:00:00Z": true,
 	} {
 		if isOpaque(text) != want {
@@ -70,16 +73,16 @@ func TestWindow(t *testing.T) {
 // TestRespell: what is around a live value keeps its spelling.
 func TestRespell(t *testing.T) {
 	v := NewVariables(nil)
-	v.addAnywhere("id-12345", "new-\"1\"\n")
+	v.addAnywhere("id-12345", "new-\"1\"\n⣿")
 	v.addAnywhere("4711", "815")
 	v.add(Handle{"cursor", "a"}, "b")
 	for _, tt := range []struct{ frame, want string }{
-		{`{"id":"id-12345","method":"m","params":{"x":"id-12345"}}`, `{"id":"id-12345","method":"m","params":{"x":"new-\"1\"\n"}}`},
+		{`{"id":"id-12345","method":"m","params":{"x":"id-12345"}}`, `{"id":"id-12345","method":"m","params":{"x":"new-\"1\"\n⣿"}}`},
 		{`{ "id": 1, "result": {"a":"\u003c\n\/id-12345 \ud83d\ude00\ud800,id-12345\u0041 id-12345\"","n":4711,"m":"4711"} }`,
-			`{ "id": 1, "result": {"a":"\u003c\n\/new-\"1\"\n \ud83d\ude00\ud800,id-12345\u0041 new-\"1\"\n\"","n":815,"m":"815"} }`},
+			`{ "id": 1, "result": {"a":"\u003c\n\/new-\"1\"\n⣿ \ud83d\ude00\ud800,id-12345\u0041 new-\"1\"\n⣿\"","n":815,"m":"815"} }`},
 		{`{"method":"m","params":{"cursor":"a","_meta":{"progressToken":"id-12345"},"requestId":4711,"name":"a"}}`,
 			`{"method":"m","params":{"cursor":"b","_meta":{"progressToken":"id-12345"},"requestId":4711,"name":"a"}}`},
-		{`[{"id":1,"error":{"data":["id-12345"]}},{"id":2,"result":4711}]`, `[{"id":1,"error":{"data":["new-\"1\"\n"]}},{"id":2,"result":815}]`},
+		{`[{"id":1,"error":{"data":["id-12345"]}},{"id":2,"result":4711}]`, `[{"id":1,"error":{"data":["new-\"1\"\n⣿"]}},{"id":2,"result":815}]`},
 		{"no JSON: 4711", "no JSON: 4711"},
 	} {
 		if got := string(v.Substitute([]byte(tt.frame))); got != tt.want {
@@ -110,6 +113,8 @@ func TestLearn(t *testing.T) {
 		{1, `{"id":"o1"}`, `{"a":{"id":"o1"}}`, `{"b":{"id":"o2"}}`, `{"id":"o1"}`, `{"id":"o1"}`},
 		{1, `{"id":"o1"}`, `{"text":" {\"id\":\"o1\"}"}`, `{"text":"{\"id\":\"o2\"}"}`, `{"id":"o1"}`, `{"id":"o2"}`},
 		{1, `{"requestId":"r1","id":"r1"}`, `{"requestId":"r1"}`, `{"requestId":"r2"}`, `{"id":"r1"}`, `{"id":"r1"}`},
+		{1, `{"progressToken":"r1","id":"r1"}`, `{"progressToken":"r1"}`, `{"progressToken":"r2"}`, `{"id":"r1"}`, `{"id":"r1"}`},
+		{0, `{"id":"r1"}`, `{"task":{"id":"r1"}}`, `{"task":{"id":"r2"}}`, `{"id":"r1"}`, `{"id":"r1"}`},
 		{1, `{}`, `{"nextCursor":"a"}`, `{"nextCursor":"b"} {"nextCursor":"c"} {"nextCursor":"b"}`, `{"cursor":"a","id":"a"}`, `{"cursor":"b","id":"a"}`},
 		{1, `{}`, `{"nextCursor":true}`, `{"nextCursor":false}`, `{"cursor":"true"}`, `{"cursor":"true"}`},
 		{1, `{}`, `{"taskId":"a"}`, `{"taskId":"b"}`, `{"taskId":"a"}`, `{"taskId":"b"}`},
@@ -153,8 +158,7 @@ func TestExplained(t *testing.T) {
 		v.addAnywhere("task-17", live)
 	}
 	v.add(Handle{"cursor", "p1"}, "q1")
-	v.addAnywhere(mask, "secret")
-	v.masks[mask] = true
+	v.Learn(transport.Message{Params: []byte(`{"t":"` + mask + `"}`)}, transport.Message{Params: []byte(`{"t":"secret"}`)}, 0)
 	if v.Inverse().IsEmpty() {
 		t.Fatal("no inverse")
 	}
@@ -170,6 +174,7 @@ func TestExplained(t *testing.T) {
 		{`{"t":"see task-17"}`, `{"t":"see a!"}`, `"see b" "see a!"`},
 		{`{"t":"see task-17"}`, `{"t":"say a"}`, `"see b" "say a"`},
 		{`{"t":"Bearer ` + mask + `"}`, `{"t":"Bearer secret"}`, "redacted"},
+		{`{"t":"` + mask + ` end"}`, `{"t":" end"}`, `"` + mask + ` end" (not shown)`},
 		{`{"t":"x"}`, `{"t":"a secret"}`, `"x" "a ` + mask + `"`},
 	} {
 		c := Rules{}.Compare(transport.Message{Params: []byte(tt.recorded)}, transport.Message{Params: []byte(tt.live)}, v)
