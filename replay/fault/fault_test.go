@@ -148,6 +148,7 @@ func TestParse(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
 		{"tool:search delay 5s", ""},
 		{`"drop" drop`, ""},
+		{`"a drop b" delay 1s`, ""},
 		{"drop 0.5% first 3", ""},
 		{"reorder", ""},
 		{"reorder 10%", ""},
