@@ -224,6 +224,7 @@ func TestFindings(t *testing.T) {
 		}
 		return lines
 	}
+	const stop = `> {"method":"notifications/cancelled","params":{"requestId":1}}`
 	listen := `> {"id":1,"method":"subscriptions/listen","params":{}}`
 	for _, c := range []struct {
 		name    string
@@ -266,6 +267,14 @@ func TestFindings(t *testing.T) {
 		{"at the same time", diff.Options{}, []string{ask, answer, `> {"id":2,"method":"ping"}`, `< {"id":2,"result":{}}`}, []string{ask, `> {"id":2,"method":"ping"}`, answer, `< {"id":2,"result":{}}`}, `note order swapped [2 4] [2 3] tools/call "x": and ping: one after the other in A, at the same time in B`},
 		{"a notification of the client crosses an answer", diff.Options{}, []string{ask, answer, `> {"method":"notifications/x"}`, `> {"id":2,"method":"ping"}`, `< {"id":2,"result":{}}`},
 			[]string{ask, `> {"method":"notifications/x"}`, answer, `> {"id":2,"method":"ping"}`, `< {"id":2,"result":{}}`}, ""},
+		{"a status that is only in B", diff.Options{}, []string{on(1, ask), on(1, answer)}, []string{on(1, ask), `http/s2c/1 {"what":"response","status":200}`, on(1, answer)}, ""},
+		{"an exit that is only in B", diff.Options{}, []string{ask}, []string{ask, `exit {"code":0}`}, ""},
+		{"progress behind the answer to a cancelled call", diff.Options{}, []string{ask, step, stop, answer}, []string{ask, stop, answer, step}, ""},
+		{"what seems to belong to a call", diff.Options{}, []string{ask, log("z"), answer}, []string{ask, answer, log("z")}, `order swapped [3 4] [4 3] notifications/message: came after the answer to tools/call "x" (#3) in B, before it (#4) in A`},
+		{"what may belong to another call", diff.Options{}, []string{ask, log("z"), answer, `> {"id":2,"method":"ping"}`, `< {"id":2,"result":{}}`}, []string{ask, answer, `> {"id":2,"method":"ping"}`, `< {"id":2,"result":{}}`, log("z")}, ""},
+		{"answers that overtake each other", diff.Options{}, []string{ask, `> {"id":2,"method":"ping"}`, answer, `< {"id":2,"result":{}}`}, []string{ask, `> {"id":2,"method":"ping"}`, `< {"id":2,"result":{}}`, answer}, `note order swapped [4 5] [5 4] the answer to tools/call "x": came after the answer to ping in B, before it in A; the calls ran at the same time`},
+		{"notifications of the client on two exchanges", diff.Options{}, []string{`>1 {"method":"notifications/a"}`, `>2 {"method":"notifications/b"}`}, []string{`>1 {"method":"notifications/b"}`, `>2 {"method":"notifications/a"}`}, ""},
+		{"notifications of the client on a pipe", diff.Options{}, []string{`> {"method":"notifications/a"}`, `> {"method":"notifications/b"}`}, []string{`> {"method":"notifications/b"}`, `> {"method":"notifications/a"}`}, `order swapped [2 3] [3 2] notifications/a: came after notifications/b (#2) in B, before it (#3) in A`},
 		{"calls the other way round", diff.Options{}, []string{ask, answer, `> {"id":2,"method":"ping"}`, `< {"id":2,"result":{}}`}, []string{`> {"id":2,"method":"ping"}`, `< {"id":2,"result":{}}`, ask, answer}, `order swapped [2 4] [4 2] tools/call "x": came after ping (#2) in B, before it (#4) in A`},
 	} {
 		got := told(compared(t, c.options, recorded(t, "2026-01-01T00:00:00Z", strings.Join(c.a, "\n")), recorded(t, "2026-05-01T00:00:00Z", strings.Join(c.b, "\n"))))

@@ -97,8 +97,6 @@ func TestDrive(t *testing.T) {
 			said: [][]string{{`{"id":7,"method":"sampling/createMessage","params":{}}`}, {answer}, {ok}}},
 		{name: "a question that is not asked", recorded: withSampling, end: Complete, took: defaultPatience,
 			said: [][]string{{answer}, {ok}}},
-		{name: "a question that is not asked, and other words meanwhile", recorded: withSampling, end: Complete, took: defaultPatience,
-			said: [][]string{{answer, progress}, {ok}}},
 		{name: "a slow answer", recorded: withSampling, end: Complete, took: 3*time.Second + defaultPatience,
 			said: [][]string{{"wait", "wait", "wait", answer}, {ok}}},
 		{name: "a server that heeds no end", recorded: withSampling, rude: true, end: Complete, took: defaultPatience + partingTimeout,
