@@ -45,6 +45,8 @@ func TestResponse(t *testing.T) {
 		"more than its length":      {text: "HTTP/1.1 200 OK\r\nContent-Length: 36\r\n\r\n" + one + "HTTP/1.1 500", isOver: true, frames: []string{one}, says: "there is no message in it"},
 		"a size below zero":         {text: stream + "-1\r\n", says: `"-1" is no size of a chunk`},
 		"half of a size":            {text: stream + "2", says: "the connection ended in the middle of the response"},
+		"an id that is taken back":  {text: stream + chunk("id: 7\ndata: \n\n") + chunk("data: "+one+"\n\n") + chunk("id:\ndata: \n\n") + chunk("data: "+two+"\n\n"), frames: []string{one, two}, says: "the connection ended in the middle of the response", isResumable: true},
+		"not HTTP at first":         {text: "hello\r\n\r\nHTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", says: "it is no HTTP response: "},
 		"an odd size":               {text: stream + "zz\r\n", says: `"zz" is no size of a chunk`},
 		"too short":                 {text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", says: "the connection ended in the middle of the response"},
 		"nothing":                   {text: "", says: "the connection ended without a response"},
