@@ -133,7 +133,7 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 		return err
 	}
 	w.Fit(terminal.Wrap)
-	defer func() { err = errors.Join(w.Flush(), err) }()
+	defer func() { err = flush(w, err) }()
 	if options.rules {
 		return printRules(w, options.format)
 	}

@@ -93,6 +93,15 @@ func openStore(cmd *cobra.Command, home home) (*session.Store, error) {
 // closeInto closes c and joins its error to *err.
 func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
 
+// flush writes the rest of a buffered output, and adds the error to err, unless it is that error: a
+// writer that has failed fails with the same error from then on.
+func flush(w interface{ Flush() error }, err error) error {
+	if again := w.Flush(); !errors.Is(err, again) {
+		return errors.Join(again, err)
+	}
+	return err
+}
+
 // sessionHelp stands in the help of the commands that take a SESSION.
 const sessionHelp = `SESSION is an id or the beginning of one, a label, a path, - for standard input, or
 nothing for the newest: see mcprec help sessions.
@@ -119,7 +128,7 @@ func printReport(cmd *cobra.Command, format string, r report.Report) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.Write(out, format), out.Flush()); err != nil {
+	if err := flush(out, r.Write(out, format)); err != nil {
 		return err
 	}
 	if !r.Passed {

@@ -118,7 +118,7 @@ func runExport(cmd *cobra.Command, options exportOptions, arg string) (err error
 	}
 	return options.out.Write(exactOut(cmd), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
-		return errors.Join(format.write(b, events, options), b.Flush())
+		return flush(b, format.write(b, events, options))
 	})
 }
 

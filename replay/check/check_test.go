@@ -341,13 +341,28 @@ func TestTally(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	c := s.Tallies[0]
-	if c.Name != "count" || !c.Tool || c.Calls != 100 || c.Failed != 10 || c.Max != 199*time.Second {
+	if c.Name != "count" || !c.Tool || c.Calls != 100 || c.Failed != 10 || c.Max != 199*time.Second || c.Requests != 7290 || c.Responses != 5180 {
 		t.Errorf("%+v", c)
 	}
 	for got, want := range map[time.Duration]time.Duration{c.P50: 99 * time.Second, c.P95: 189 * time.Second, c.P99: 197 * time.Second} {
 		if got < want || got > want+want/100 {
 			t.Errorf("got %v, want %v", got, want)
 		}
+	}
+}
+
+// TestBaseline: the tools of a trusted session are those that its server listed last.
+func TestBaseline(t *testing.T) {
+	b := check.NewBaseline("trusted")
+	for _, e := range lines(`> {"id":1,"method":"tools/list"}`, `< {"id":1,"method":"ping"}`, `> {"id":1,"result":{"tools":[{"name":"no"}]}}`, `< not JSON`,
+		`< {"id":1,"result":{"tools":[{"name":"x"},{"name":"y"}]}}`, `> {"id":2,"method":"prompts/list"}`, `< {"id":2,"result":{"tools":[{"name":"z"}]}}`,
+		`> {"id":3,"method":"tools/list"}`, `< {"id":3,"error":{"code":1,"message":"x"}}`) {
+		if err := b.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tools, lists := b.Tools(); tools != 2 || lists != 1 {
+		t.Errorf("%d tools in %d lists, want 2 in 1", tools, lists)
 	}
 }
 
@@ -551,6 +566,9 @@ func TestEnding(t *testing.T) {
 		"a probe that HTTP refuses":         {join(post(1, "", probe[2:]), reply(1, 404, ""), []string{closed}), "E13 note", "HTTP status 404"},
 		"a probe that needs a login":        {join(post(1, "", probe[2:]), reply(1, 401, ""), []string{closed}), "E13 warning", "HTTP status 401"},
 		"a probe, and an error":             {[]string{probe, unknown, init, refusal, bye, closed}, "E13 warning", "error -32601 (no) (1), error -32603 (boom) (1)"},
+		"all refused, and some was lost":    {[]string{init, refusal, `lost {"frames":1,"bytes":9,"reason":"disk full"}`, bye, closed}, "E7 warning", ""},
+		"all refused, and no end":           {[]string{init, refusal}, "", ""},
+		"all refused, and the server died":  {[]string{init, refusal, fails, out, closed}, "E12 warning E13 warning", "no result: error -32603 (boom)"},
 		"a result, in the middle":           {[]string{`> {"id":1,"method":"ping"}`, `< {"id":1,"result":{}}`, bye, closed}, "E16 note", ""},
 		"it died":                           {append(slices.Clone(healthy), fails, out, bye, closed), "E12 warning", "the server ended with exit status 1 before the client had closed its end"},
 		"it was killed":                     {append(slices.Clone(healthy), out, `exit {"code":-1,"signal":"killed"}`, bye, closed), "E12 warning", "by the signal killed"},

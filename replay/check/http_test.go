@@ -88,6 +88,19 @@ func TestExchanges(t *testing.T) {
 		"a stream to be taken up again, and a client that ends its session": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
 			`http/s2c/3 {"what":"event","sse":{"retry":"10"}}`, `http/s2c/3 {"what":"end"}`, `http/c2s/4 {"what":"request","method":"DELETE","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}`}, reply(4, 204, "")),
 			"E1 error", "waited 4s, to #16", 4 * time.Second},
+		"an answer behind the client's end of its exchange": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
+			`http/c2s/3 {"what":"abort"}`, `<3 {"id":5,"result":{}}`}), "E1 error", "the client hung up", 2 * time.Second},
+		"an answer behind the recorder's end of its exchange": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
+			`http//3 {"what":"left"}`, `<3 {"id":5,"result":{}}`}), "E2 note", "the recorder ended before", 2 * time.Second},
+		"an answer behind the end of its exchange": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
+			`http/s2c/3 {"what":"end"}`, `<3 {"id":5,"result":{}}`}), "U3 error E1 error", "after its end (#14)", 2 * time.Second},
+		"a stream to be taken up behind an event": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
+			`http/s2c/3 {"what":"event","sse":{"id":"e1"}}`, `http/s2c/3 {"what":"end"}`}), "E1 error", "had said how to resume it (event id e1)", 4 * time.Second},
+		"a stream to be taken up, and an event without an id behind it": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
+			`http/s2c/3 {"what":"event","sse":{"id":"e1"}}`, `http/s2c/3 {"what":"event","sse":{}}`, `http/s2c/3 {"what":"end"}`}), "E1 error", "had said how to resume it", 5 * time.Second},
+		"a stream not to be taken up": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
+			`http/s2c/3 {"what":"event","sse":{}}`, `http/s2c/3 {"what":"end"}`}), "E1 error", "until the server ended the HTTP response", 3 * time.Second},
+		"one without a session":              {post(3, "", `{"id":5,"method":"tools/call","params":{"name":"count"}}`), "E1 error", "has no HTTP response", time.Second},
 		"a session that its client ends":     {join(ask(3), []string{`http/c2s/4 {"what":"request","method":"DELETE","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}`}, reply(4, 204, "")), "E1 error", "to #13", time.Second},
 		"a notification":                     {join(post(3, "s", note), reply(3, 202, "")), "", "", 0},
 		"a notification that got no answer":  {join(post(3, "s", note), []string{`http/s2c/3 {"what":"none","error":"reset"}`}), "E14 error", "notifications/roots/list_changed", 0},
@@ -105,10 +118,14 @@ func TestExchanges(t *testing.T) {
 		if got := rulesOf(found); got != test.want || !strings.Contains(said, test.text) {
 			t.Errorf("%s: found %v, want %s %q", name, found, test.want, test.text)
 		}
+		waited := time.Duration(0)
 		for _, c := range s.Tallies {
-			if c.Name == "count" && c.Max != test.waited {
-				t.Errorf("%s: the longest call took %v, want %v", name, c.Max, test.waited)
+			if c.Name == "count" {
+				waited = c.Max
 			}
+		}
+		if waited != test.waited {
+			t.Errorf("%s: the longest call took %v, want %v", name, waited, test.waited)
 		}
 	}
 }

@@ -22,27 +22,32 @@ func TestRules(t *testing.T) {
 	cases := readRules(t)
 	for _, d := range Demands() {
 		name := d.Rule + " " + d.Title
-		c, ok := cases[name]
-		if !ok || c.bad == "" || c.good == "" {
+		if len(cases[name]) == 0 {
 			t.Errorf("%s: want a session that breaks it and a legal one in testdata/rules.txt", name)
-			continue
+		}
+		for _, c := range cases[name] {
+			checkPair(t, d, c)
 		}
 		delete(cases, name)
-		for _, revision := range order.Revisions {
-			if !strings.HasPrefix(c.bad, "@") && revision != d.Last {
-				continue
-			}
-			severity := breaks(t, d, c.bad, revision)
-			if has := d.In(revision); has != (severity == d.Severity) && (has || severity != 0) {
-				t.Errorf("%s: at %s it is found as %v, want %v (%t)", name, revision, severity, d.Severity, has)
-			}
-			if severity := breaks(t, d, c.good, revision); severity != 0 {
-				t.Errorf("%s: its legal session at %s breaks it (%v)", name, revision, severity)
-			}
-		}
 	}
 	for name := range cases {
 		t.Errorf("%s is no rule", name)
+	}
+}
+
+// checkPair plays a pair of sessions in the revisions.
+func checkPair(t *testing.T, d order.Demand, c ruleCase) {
+	for _, revision := range order.Revisions {
+		if !strings.HasPrefix(c.bad, "@") && revision != d.Last {
+			continue
+		}
+		severity := breaks(t, d, c.bad, revision)
+		if has := d.In(revision); has != (severity == d.Severity) && (has || severity != 0) {
+			t.Errorf("%s %s: at %s it is found as %v, want %v (%t), in\n%s", d.Rule, d.Title, revision, severity, d.Severity, has, c.bad)
+		}
+		if severity := breaks(t, d, c.good, revision); severity != 0 {
+			t.Errorf("%s %s: its legal session at %s breaks it (%v):\n%s", d.Rule, d.Title, revision, severity, c.good)
+		}
 	}
 }
 
@@ -103,13 +108,13 @@ func begins(text, revision string) string {
 	return strings.ReplaceAll(exampleHandshake, mcp.Revision2025_11_25, revision) + rest
 }
 
-// readRules reads the pairs: behind = a rule and its title, behind - bad or good.
-func readRules(t *testing.T) map[string]ruleCase {
+// readRules reads the pairs, of which a rule may have several: behind = a rule and its title, behind - bad or good.
+func readRules(t *testing.T) map[string][]ruleCase {
 	text, err := os.ReadFile("testdata/rules.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases := map[string]ruleCase{}
+	cases := map[string][]ruleCase{}
 	for part := range strings.SplitSeq("\n"+string(text), "\n= ") {
 		name, rest, _ := strings.Cut(part, "\n")
 		bad, good, ok := strings.Cut(rest, "- good\n")
@@ -117,13 +122,14 @@ func readRules(t *testing.T) map[string]ruleCase {
 		if !ok || !ok2 {
 			continue // the text above
 		}
-		if _, twice := cases[name]; twice {
-			t.Errorf("%s stands twice", name)
-		}
 		clean := func(s string) string {
 			return strings.Join(slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return l == "" }), "\n")
 		}
-		cases[name] = ruleCase{clean(bad), clean(good)}
+		pair := ruleCase{clean(bad), clean(good)}
+		if pair.bad == "" || pair.good == "" {
+			t.Errorf("%s: a session of the pair is empty", name)
+		}
+		cases[name] = append(cases[name], pair)
 	}
 	return cases
 }

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -62,7 +63,12 @@ func TestList(t *testing.T) {
 	}
 	got := list(serverPeer{}.choices(frames), 90, rand.New(rand.NewPCG(1, 1)))
 	alone, beside := 0, 0
+	tokens := map[string]bool{}
 	for i, s := range got {
+		if !slices.IsSortedFunc(s, func(a, b Choice) int { return cmp.Compare(a.First, b.First) }) || tokens[s.Token()] {
+			t.Errorf("%s is not sorted, or stands twice", s.Token())
+		}
+		tokens[s.Token()] = true
 		if len(s) > 1 && slices.ContainsFunc(s[1:], func(c Choice) bool { return c.First <= s[0].Last }) { // they are sorted
 			beside++
 		}

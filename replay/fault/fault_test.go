@@ -148,6 +148,7 @@ func TestParse(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
 		{"tool:search delay 5s", ""},
 		{`"drop" drop`, ""},
+		{`"a drop b" delay 1s`, ""},
 		{"drop 0.5% first 3", ""},
 		{"reorder", ""},
 		{"reorder 10%", ""},
@@ -165,6 +166,13 @@ func TestParse(t *testing.T) {
 		{"drop often", `fault "drop often": at 6: drop: want a chance such as 10%, once, first N or the end, not "often"`},
 		{"drop 0%", `fault "drop 0%": at 6: want a chance such as 10%, not "0%"`},
 		{"drop NaN%", `fault "drop NaN%": at 6: want a chance such as 10%, not "NaN%"`},
+		{"drop 101%", `fault "drop 101%": at 6: want a chance such as 10%, not "101%"`},
+		{"drop first 0", `fault "drop first 0": at 12: first: want a number of calls such as first 3, not "0"`},
+		{"delay 0s", `fault "delay 0s": at 7: delay: want a duration`},
+		{"reorder 5x", `fault "reorder 5x": at 9: reorder: want a duration such as 500ms or 5s, not "5x"`},
+		{"status 600", `fault "status 600": at 8: status: want an HTTP status from 300 to 599, not "600"`},
+		{"half-frame open", `fault "half-frame open": at 12: half-frame: want a chance`},
+		{"\"a \\\" drop\" dely 1s", `fault "\"a \\\" drop\" dely 1s": at 13: "dely" is no action`},
 		{"drop first", `fault "drop first": at 11: first: want a number of calls such as first 3, not ""`},
 		{"status 200", `fault "status 200": at 8: status: want an HTTP status from 300 to 599, not "200"`},
 		{`"drop`, `fault "\"drop": at 6: no action`},
@@ -175,6 +183,30 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", row.text, err)
 		case row.want != "" && (err == nil || !strings.HasPrefix(err.Error(), row.want)):
 			t.Errorf("%s: %v\nwant %s", row.text, err, row.want)
+		}
+	}
+}
+
+// TestRule holds what a rule says besides the messages that it falls on.
+func TestRule(t *testing.T) {
+	for _, row := range []struct {
+		text string
+		want fault.Rule
+	}{
+		{"drop", fault.Rule{Action: fault.Drop, Chance: 1, Wait: time.Second}},
+		{"tool:a delay 5s", fault.Rule{Action: fault.Delay, Chance: 1, Wait: 5 * time.Second}},
+		{"drop 0.5% first 3", fault.Rule{Action: fault.Drop, Chance: 0.005, First: 3, Wait: time.Second}},
+		{"reorder 10%", fault.Rule{Action: fault.Reorder, Chance: 0.1, Wait: time.Second}},
+		{"reorder once", fault.Rule{Action: fault.Reorder, Chance: 1, First: 1, Wait: time.Second}},
+		{"kind:response reorder 2s once", fault.Rule{Action: fault.Reorder, Chance: 1, First: 1, Wait: 2 * time.Second}},
+		{"half-frame", fault.Rule{Action: fault.HalfFrame, Chance: 1, Wait: time.Second}},
+		{"half-frame silent 10%", fault.Rule{Action: fault.HalfFrame, Chance: 0.1, Silent: true, Wait: time.Second}},
+		{"status 503", fault.Rule{Action: fault.Status, Code: 503, Chance: 1, Wait: time.Second}},
+	} {
+		r, err := fault.Parse(row.text)
+		got := fault.Rule{Action: r.Action, Wait: r.Wait, Silent: r.Silent, Code: r.Code, Chance: r.Chance, First: r.First}
+		if err != nil || got != row.want {
+			t.Errorf("%s: %+v, %v, want %+v", row.text, got, err, row.want)
 		}
 	}
 }

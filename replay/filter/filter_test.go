@@ -192,6 +192,22 @@ func TestSelectsCall(t *testing.T) {
 			t.Errorf("%s: not %t", expr, want)
 		}
 	}
+	for _, row := range []struct {
+		call timeline.Call
+		took bool
+	}{
+		{timeline.Call{Request: 4, Response: 5}, true}, // at once
+		{timeline.Call{Request: 4, Latency: time.Microsecond}, true},
+		{timeline.Call{Request: 4}, false}, // nobody knows how long it has been open
+	} {
+		f, err := filter.Parse("took:<1ms")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.SelectsCall(&row.call) != row.took {
+			t.Errorf("%+v: not %t", row.call, row.took)
+		}
+	}
 }
 
 func TestFaults(t *testing.T) {
@@ -204,6 +220,9 @@ func TestFaults(t *testing.T) {
 		"dir:-":              `at 5: dir: wants c2s or s2c`,
 		"kind:frames":        `at 6: kind: wants one of request, response, notification,`,
 		"status:ok|late|bad": `at 16: status: wants one of pending, ok, error, cancelled, late, orphan, or a number such as 404, 4xx or -32601, not "bad"`,
+		"status:0xx":         `at 8: status: wants`,
+		"status:44xx":        `at 8: status: wants`,
+		"status:4x":          `at 8: status: wants`,
 		"status:9xx":         `at 8: status: wants`,
 		"at:soon":            `at 4: at: wants a time or a range such as >1.5s, <20ms or 1s..2s, not "soon"`,
 		"at:..":              `at 4: at: wants`,

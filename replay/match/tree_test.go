@@ -159,4 +159,7 @@ func TestTreeDepth(t *testing.T) {
 			t.Errorf("depth %d: %v", tt.depth, err)
 		}
 	}
+	if n, err := parseTree([]byte("[" + strings.Repeat("1,", deepest) + "1]")); err != nil || len(n.kids) != deepest+1 {
+		t.Errorf("a long list: %d elements, %v", len(n.kids), err)
+	}
 }

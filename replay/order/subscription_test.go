@@ -53,6 +53,7 @@ const (
 )
 
 var logCases = []ruleCase{
+	{"of the client", []string{callModern, `> {"method":"notifications/message","params":{"level":"info","data":"x"}}`}, nil},
 	{"a log message after a handshake", shaken(logged), nil},
 	{"a log message that was asked for", []string{logging, callModern, logged, result, logged}, nil},
 	{"a log message that was not", []string{callModern, logged}, []string{"P8 error: log messages need a request that set a log level"}},
@@ -99,6 +100,8 @@ var taskCases = []ruleCase{
 	{"a cancellation that cancels", tasked(callTask, taskMade, strings.Replace(getTask, "get", "cancel", 1), `< {"id":2,"result":{"taskId":"a","status":"cancelled"}}`), nil},
 	{"a cancellation that does not", tasked(callTask, taskMade, strings.Replace(getTask, "get", "cancel", 1), `< {"id":2,"result":{"taskId":"a","status":"working"}}`),
 		[]string{"P10 error: tasks/cancel is answered when the status is cancelled"}},
+	{"a task that ends in an answer and comes back", tasked(callTask, taskMade, getTask, `< {"id":2,"result":{"taskId":"a","status":"completed"}}`, strings.Replace(completed, "completed", "working", 1)),
+		[]string{"P10 error: a terminal status is final"}},
 	{"2025-06-18 has none", shaken(callTask, strings.Replace(taskMade, "working", "completed", 1), progress+`1}}`),
 		[]string{"P3 error: progress stops when the request is answered"}},
 	{"the client's task of the same id", tasked(callTask, taskMade, completed, `> {"method":"notifications/tasks/status","params":{"taskId":"a","status":"working"}}`), nil},

@@ -31,6 +31,15 @@ func TestDiscover(t *testing.T) {
 			> {"id":4,"method":"subscriptions/listen","params":{` + stated + `,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]}}}`, `
 			> {"id":"p","method":"server/discover","params":{` + stated + `}}
 			< {"jsonrpc":"2.0","id":"p","result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}},"cacheScope":"private","capabilities":{"completions":{},"resources":{"subscribe":true},"tools":{"listChanged":true}},"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0}}`},
+		{"each group that was asked for", `
+			> {"id":1,"method":"tools/call","params":{"name":"x",` + stated + `}}
+			< {"id":1,"result":{}}
+			> {"id":2,"method":"prompts/list","params":{` + stated + `}}
+			< {"id":2,"result":{}}
+			> {"id":3,"method":"resources/read","params":{"uri":"a:b",` + stated + `}}
+			< {"id":3,"result":{}}`, `
+			> {"id":"p","method":"server/discover","params":{` + stated + `}}
+			< {"jsonrpc":"2.0","id":"p","result":{"_meta":{},"cacheScope":"private","capabilities":{"prompts":{},"resources":{},"tools":{}},"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0}}`},
 	} {
 		p := NewPlayer(recordPlaybook(tt.recorded), match.Rules{})
 		if got := perform(p, tt.live); got != tidy(tt.live) {

@@ -3,8 +3,10 @@ package standin
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +145,73 @@ POST /mcp s | {"jsonrpc":"2.0","id":2,"method":"tools/call"} | 404 |`,
 	} {
 		if r, _ := rejectionsOf(t, text); len(r.list) != 0 {
 			t.Errorf("%s: %d refusals: %+v", name, len(r.list), r.list[0].form)
+		}
+	}
+}
+
+// TestChoose: a client is given the session that begins as it does, and of several the one that nobody had.
+func TestChoose(t *testing.T) {
+	key := func(method string) match.Key {
+		k, err := match.Rules{}.Key(transport.Message{ID: json.RawMessage("1"), Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	e := &Endpoint{sessions: []*recordedSession{{first: key("a")}, {first: key("b")}, {first: key("b")}}}
+	for i, row := range []struct {
+		frame string
+		want  int
+	}{{`{"id":1,"method":"b"}`, 1}, {`{"id":1,"method":"b"}`, 2}, {`{"id":1,"method":"b"}`, 1}, {`{"method":"x"}`, 0}, {`{"id":1,"method":"a"}`, 0}, {`[{"method":"x"},{"id":1,"method":"b"},{"id":2,"method":"a"}]`, 1}} {
+		if got := slices.Index(e.sessions, e.choose(transport.Frame{Bytes: []byte(row.frame)})); got != row.want {
+			t.Errorf("client %d with %s has session %d, want %d", i, row.frame, got, row.want)
+		}
+	}
+}
+
+// TestExchangesOf: what is recorded of exchanges is told again to live clients and servers.
+func TestExchangesOf(t *testing.T) {
+	const post, get, ready = `{"what":"request","method":"POST","path":"/mcp"%s}`, `{"what":"request","method":"GET","path":"/mcp"%s}`, `{"method":"notifications/initialized"}`
+	const session = `,"header":{"Mcp-Session-Id":["s"]}`
+	none := `{"what":"none","error":"%s"}`
+	request := func(stream uint64, info, frame string) []store.Event {
+		events := []store.Event{{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: stream, Payload: []byte(info)}}
+		if frame != "" {
+			events = append(events, store.Event{Kind: store.Frame, Dir: transport.ClientToServer, Stream: stream, Payload: []byte(frame)})
+		}
+		return events
+	}
+	said := func(stream uint64, info string) []store.Event {
+		return []store.Event{{Kind: store.HTTP, Dir: transport.ServerToClient, Stream: stream, Payload: []byte(info)}}
+	}
+	for _, row := range []struct {
+		name   string
+		events []store.Event
+		listen streamable.ListenTime
+		none   bool // the first exchange had no response
+		failed int  // requests that a player does not wait for
+	}{
+		{"a stream behind initialized", slices.Concat(request(1, fmt.Sprintf(post, ""), ready), request(2, fmt.Sprintf(get, ""), "")), streamable.ListenInitialized, false, 0},
+		{"a stream in a session", slices.Concat(request(1, fmt.Sprintf(post, ""), `{"id":1,"method":"initialize"}`), said(1, `{"what":"response","status":200`+session+`}`), request(2, fmt.Sprintf(get, session), "")), streamable.ListenAnswered, false, 0},
+		{"a stream that is taken up again is no other", slices.Concat(request(1, fmt.Sprintf(post, ""), ready), request(2, fmt.Sprintf(get, `,"header":{"Mcp-Session-Id":["s"],"Last-Event-Id":["e"]}`), "")), streamable.ListenNever, false, 0},
+		{"a stream without a session", request(1, fmt.Sprintf(get, ""), ""), streamable.ListenNever, false, 0},
+		{"a session without a stream", slices.Concat(request(1, fmt.Sprintf(post, ""), `{"id":1,"method":"initialize"}`), said(1, `{"what":"response","status":200`+session+`}`), request(2, fmt.Sprintf(post, session), `{"id":2,"method":"ping"}`)), streamable.ListenNever, false, 0},
+		{"a stream of a session that is taken up again", slices.Concat(request(1, fmt.Sprintf(post, ""), `{"id":1,"method":"initialize"}`), said(1, `{"what":"response","status":200`+session+`}`),
+			request(2, fmt.Sprintf(get, `,"header":{"Mcp-Session-Id":["s"],"Last-Event-Id":["e"]}`), "")), streamable.ListenNever, false, 0},
+		{"no stream", request(1, fmt.Sprintf(post, ""), ready), streamable.ListenNever, false, 0},
+		{"HTTP+SSE", slices.Concat(request(1, fmt.Sprintf(get, session), ""), said(1, `{"what":"event","sse":{"event":"endpoint"}}`)), streamable.ListenNever, false, 0},
+		{"a POST without a response", slices.Concat(request(1, fmt.Sprintf(post, ""), `{"id":1,"method":"ping"}`), said(1, fmt.Sprintf(none, "reset"))), streamable.ListenNever, true, 0},
+		{"a POST that nobody heard", slices.Concat(request(1, fmt.Sprintf(post, ""), `{"id":1,"method":"ping"}`), said(1, fmt.Sprintf(none, "dial tcp: connection refused"))), streamable.ListenNever, true, 1},
+	} {
+		for i := range row.events {
+			row.events[i].Seq = uint64(i + 1)
+		}
+		x := exchangesOf(row.events)
+		if listen, none := x.listenTime(), x.order[0].answer().None; listen != row.listen || none != row.none {
+			t.Errorf("%s: listens %v, want %v; no response %v, want %v", row.name, listen, row.listen, none, row.none)
+		}
+		if s := loadPlayerScript(row.events, match.Rules{}, false); len(s.failed) != row.failed {
+			t.Errorf("%s: %d failed requests, want %d", row.name, len(s.failed), row.failed)
 		}
 	}
 }

@@ -69,6 +69,11 @@ func TestSchemas(t *testing.T) {
 		{`{"anyOf":[{},{"type":"null"}]}`, `{"anyOf":[{}]}`, `breaking: the schema of its arguments has 1 alternative in anyOf, not 2`},
 		{`{"$defs":{"x":{"type":"string"}}}`, `{"$defs":{"x":{"type":"null"}}}`, `breaking: the argument "$x" is null, not string`},
 		{`{"$ref":"#/$defs/a"}`, `{"$ref":"#/$defs/b"}`, `risky: the schema of its arguments has another $ref: "#/$defs/b", not "#/$defs/a"`},
+		{`{"title":"a","examples":[1],"$comment":"a","$id":"a","$schema":"a"}`, `{"title":"b","examples":[2],"$comment":"b","$id":"b","$schema":"b"}`,
+			`minor: the schema of its arguments has another $comment; minor: the schema of its arguments has another $id; minor: the schema of its arguments has another $schema; minor: the schema of its arguments has another examples; minor: the schema of its arguments has another title`},
+		{`{"$defs":{"x":{"type":"string"}}}`, `{"$defs":{"y":{"type":"string"}}}`, ``},
+		{`{"properties":{"a":{"default":1}}}`, `{"properties":{"a":{"default":"1"}}}`, `risky: the argument "a" has another default: "1", not 1`},
+		{`{}`, `{"anyOf":[{}]}`, `breaking: the schema of its arguments has anyOf: [{}]`},
 		{`7`, `{}`, `risky: the schema of its arguments has another schema: {}, not 7`},
 		{`{"required":7,"enum":{},"properties":[],"type":[{}]}`, `{"required":["x"]}`, `breaking: the argument "x" is now required`},
 	} {
@@ -115,7 +120,7 @@ func TestOutput(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	was := session(t,
-		"initialize", `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"s","version":"1"}}`,
+		"initialize", `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{},"x":false,"y":false,"z":1},"serverInfo":{"name":"s","version":"1"}}`,
 		"tools/list", `{"tools":[{"name":"old","inputSchema":{"properties":{"x":{}}}},{"name":"same","description":"one","_meta":{}}],"nextCursor":"2"}`,
 		`tools/list {"cursor":"2"}`, `{"tools":[{"name":"last","annotations":{"readOnlyHint":true}}]}`,
 		"prompts/list", `{"prompts":[{"name":"p","arguments":[{"name":"a"},{"name":"b","required":true}]}]}`,
@@ -124,8 +129,8 @@ func TestLists(t *testing.T) {
 	)
 	is := session(t,
 		"tools/list", `{"tools":[{"name":"stale"}]}`,
-		"initialize", `{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":false},"prompts":{}},"serverInfo":{"name":"s","version":"2"},"instructions":"be quick"}`,
-		"tools/list", `{"tools":[{"name":"new","inputSchema":{"properties":{"x":{}}}},{"name":"same","description":"two"},{"name":"last"}]}`,
+		"initialize", `{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":false},"prompts":{},"v":false,"y":true,"z":2},"serverInfo":{"name":"s","version":"2"},"instructions":"be quick"}`,
+		"tools/list", `{"tools":[{"name":"another","inputSchema":{"properties":{"y":{}}}},{"name":"new","inputSchema":{"properties":{"x":{}}}},{"name":"same","description":"two"},{"name":"last"}]}`,
 		"prompts/list", `{"prompts":[{"name":"p","arguments":[{"name":"a","required":true},{"name":"c"}]}]}`,
 		"resources/list", `{"resources":[{"uri":"file:///b"}]}`,
 		"resources/templates/list", `{"resourceTemplates":[]}`,
@@ -136,9 +141,12 @@ func TestLists(t *testing.T) {
 #2 breaking: the server no longer has the capability logging
 #2 minor: the server has the capability prompts
 #2 breaking: the server no longer has the capability tools.listChanged
+#2 minor: the server has the capability y
+#2 risky: the server has another capability z: 2, not 1
 #6 risky: tool "last" has no annotations any more
 #4 breaking: tool "old" is gone; "new", which is new, takes the same arguments
 #4 risky: tool "same" has another description: "two", not "one"
+#6 minor: tool "another" is new
 #6 minor: tool "new" is new
 #8 breaking: prompt "p": the argument "a" is now required
 #8 breaking: prompt "p": the argument "b" is gone

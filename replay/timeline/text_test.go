@@ -66,3 +66,15 @@ func TestNotLookedUp(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestShortID: of a masked id, as of any other, enough is shown to tell it from the next one.
+func TestShortID(t *testing.T) {
+	for id, want := range map[string]string{
+		"s1": "s1", "123456789012": "123456789012", "1234567890123": "123456789012…",
+		"[redacted:0123456789abcdef]": "[redacted:0123456789ab…",
+	} {
+		if got := shortID(id); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -422,6 +423,61 @@ func TestBadArguments(t *testing.T) {
 			s := ask(t, empty, tool.name, args)
 			if tool.name != "list_sessions" && tool.name != "search" && !s.isError {
 				t.Errorf("%s %v of an empty store: %s", tool.name, args, s.text)
+			}
+		}
+	}
+}
+
+// TestSelected: which sessions list_sessions and search are about, by each argument, and together.
+func TestSelected(t *testing.T) {
+	l := newLibrary(t)
+	names := map[store.SessionID]string{}
+	frame := store.Event{Seq: 2, At: time.Second, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(greeting[1:])}
+	closed := store.Event{Seq: 3, At: time.Second, Kind: store.Closed, Payload: []byte("{}")}
+	add := func(name string, header store.Header, events ...store.Event) {
+		id := l.add(t, append([]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}, events...))
+		names[id] = name
+	}
+	ago := func(hours time.Duration) time.Time { return time.Now().Add(-hours * time.Hour) }
+	add("old", store.Header{Transport: "stdio", Start: ago(100), Label: "nightly", Command: []string{"node", "files.js"}}, frame, closed)
+	add("crashed", store.Header{Transport: "http", Start: ago(50), URL: "http://files.test/mcp"}, frame)
+	names[l.addHung(t)] = "hung"
+	names[l.addLive(t, store.Header{Start: ago(0)}, greeting, greeted)] = "live"
+	client := l.connect(t)
+	for _, row := range []struct {
+		args map[string]any
+		want string
+	}{
+		{nil, "crashed hung live old"},
+		{map[string]any{"state": "live"}, "hung live"},
+		{map[string]any{"state": "stuck"}, "hung"},
+		{map[string]any{"state": "closed"}, "old"},
+		{map[string]any{"state": "crashed"}, "crashed"},
+		{map[string]any{"since": "3d"}, "crashed hung live"},
+		{map[string]any{"since": "3d", "server": "files"}, "crashed"},
+		{map[string]any{"server": "FILES"}, "crashed old"},
+		{map[string]any{"server": "weather"}, "hung live"}, // as one names itself
+		{map[string]any{"label": "nightly"}, "old"},
+		{map[string]any{"label": "night"}, ""},
+		{map[string]any{"state": "live", "since": "30m"}, "live"},
+	} {
+		for _, tool := range []string{"list_sessions", "search"} {
+			args := maps.Clone(row.args)
+			if tool == "search" {
+				if args["state"] != nil {
+					continue // it has no such argument
+				}
+				if args == nil {
+					args = map[string]any{}
+				}
+				args["filter"] = "method:initialize kind:request"
+			}
+			found := map[string]bool{}
+			for _, id := range regexp.MustCompile(`"(?:id|session)":"([^"]+)"`).FindAllStringSubmatch(ask(t, client, tool, args).data, -1) {
+				found[names[store.SessionID(id[1])]] = true
+			}
+			if got := strings.Join(slices.Sorted(maps.Keys(found)), " "); got != row.want {
+				t.Errorf("%s %v: %s, want %s", tool, args, got, row.want)
 			}
 		}
 	}

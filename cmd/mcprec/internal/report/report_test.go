@@ -20,7 +20,7 @@ func TestFormats(t *testing.T) {
 		Sections: []Section{
 			{
 				Text: says("first"), Value: map[string]string{"text": "<1>"},
-				Cases:   func() []Case { return []Case{{Name: "good", Class: "c", Out: "noted"}} },
+				Cases:   func() []Case { return []Case{{Name: "good", Class: "c", Out: "noted"}, {Name: "as good", Class: "c"}} },
 				Results: func() []Result { return []Result{{Rule: "P1", Level: "note", Text: "seen"}} },
 			},
 			{},
@@ -37,13 +37,14 @@ func TestFormats(t *testing.T) {
 		Text: "first\nlast\n",
 		JSON: "{\"text\":\"<1>\"}\n",
 		JUnit: `<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="suite" tests="2" failures="1" errors="0" skipped="0" time="0">
+<testsuite name="suite" tests="3" failures="1" errors="0" skipped="0" time="0">
   <properties>
     <property name="session" value="a&amp;b"></property>
   </properties>
   <testcase name="good" classname="c" time="0">
     <system-out>noted</system-out>
   </testcase>
+  <testcase name="as good" classname="c" time="0"></testcase>
   <testcase name="bad" classname="c" time="0">
     <failure message="m" type="t">why</failure>
   </testcase>

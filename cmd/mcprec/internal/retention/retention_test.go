@@ -2,8 +2,11 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -336,5 +339,159 @@ func TestPatience(t *testing.T) {
 	}
 	if want := []int{deleteStep, deleteStep, 1, 0}; !slices.Equal(steps, want) {
 		t.Errorf("sessions went %v, want %v", steps, want)
+	}
+}
+
+// failing is a store of which one operation fails.
+type failing struct {
+	*boltstore.Store
+	operation string
+}
+
+var errDisk = errors.New("the disk is gone")
+
+func (f failing) fault(operation string) error {
+	if f.operation == operation {
+		return errDisk
+	}
+	return nil
+}
+
+func (f failing) Space(ctx context.Context) (store.Space, error) {
+	space, err := f.Store.Space(ctx)
+	return space, errors.Join(err, f.fault("space"))
+}
+
+func (f failing) FoldDead(ctx context.Context) error {
+	return errors.Join(f.Store.FoldDead(ctx), f.fault("fold"))
+}
+
+func (f failing) Usage(ctx context.Context) (store.Usage, error) {
+	usage, err := f.Store.Usage(ctx)
+	return usage, errors.Join(err, f.fault("usage"))
+}
+
+func (f failing) Sessions(ctx context.Context, query store.Query) iter.Seq2[store.Session, error] {
+	return func(yield func(store.Session, error) bool) {
+		for s, err := range f.Store.Sessions(ctx, query) {
+			if !yield(s, err) {
+				return
+			}
+		}
+		if err := f.fault("sessions"); err != nil {
+			yield(store.Session{}, err)
+		}
+	}
+}
+
+func (f failing) DeleteAll(ctx context.Context, ids []store.SessionID, removed func(store.SessionID)) error {
+	if err := f.fault("delete"); err != nil {
+		return err
+	}
+	return f.Store.DeleteAll(ctx, ids, removed)
+}
+
+func (f failing) Compact(ctx context.Context, least float64, report func(store.Compacted)) error {
+	return errors.Join(f.Store.Compact(ctx, least, report), f.fault("compact"))
+}
+
+// TestEnforceFails: what fails is told, and nothing is deleted while a part of the store, or what is kept,
+// cannot be read. What was deleted before is remembered.
+func TestEnforceFails(t *testing.T) {
+	for operation, deleted := range map[string]int{"": 3, "space": 0, "fold": 0, "usage": 0, "sessions": 0, "delete": 0, "compact": 3, "kept": 0, "budget": 0} {
+		db, err := boltstore.Open(t.TempDir(), boltstore.Options{Sync: boltstore.SyncNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for n := range 4 {
+			storing(t, db, n, noon.Add(time.Duration(n)*time.Minute), 1000, "")
+		}
+		dir := db.Info().Location
+		switch operation {
+		case "kept": // the folder is a file
+			err = os.WriteFile(filepath.Join(dir, "keep"), nil, 0o600)
+		case "budget": // the file is a folder
+			err = os.Mkdir(filepath.Join(dir, memoryName), 0o700)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone, first, err := Budget{Size: 1}.Enforce(t.Context(), failing{db, operation}, noon.Add(time.Hour), 0)
+		isTold := err != nil && strings.HasPrefix(err.Error(), "keep the budget of the store: ")
+		if isTold != (operation != "") || errors.Is(err, errDisk) != (operation != "" && operation != "kept" && operation != "budget") {
+			t.Errorf("%s: %v", operation, err)
+		}
+		if gone.BySize != deleted || !first && operation != "budget" {
+			t.Errorf("%s: %+v deleted, first %v", operation, gone, first)
+		}
+		if memory, err := Recall(dir); operation != "budget" && (err != nil || memory.Last.BySize != deleted || memory.Size != 1) {
+			t.Errorf("%s: remembered %+v, %v", operation, memory, err)
+		}
+		if sessions, _, err := List(t.Context(), db, ""); err != nil || len(sessions) != 4-deleted {
+			t.Errorf("%s: %d sessions are left, %v", operation, len(sessions), err)
+		}
+	}
+}
+
+// TestRecall: a file whose content cannot be read is taken as forgotten, and without a folder nothing is remembered.
+func TestRecall(t *testing.T) {
+	dir := t.TempDir()
+	for _, text := range []string{"", `{"size":`, `{"size":5,"kept":"x"}`} {
+		if err := os.WriteFile(filepath.Join(dir, memoryName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if memory, err := Recall(dir); err != nil || memory != (Memory{}) {
+			t.Errorf("%s: %+v, %v", text, memory, err)
+		}
+	}
+	if memory, err := Recall(""); err != nil || memory != (Memory{}) {
+		t.Errorf("no folder: %+v, %v", memory, err)
+	}
+}
+
+// TestReplace: what is put in the place of a kept session is kept, and the removed one leaves nothing behind.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	for _, id := range []store.SessionID{"a", "b"} {
+		if err := Keep(dir, id, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "cache"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cache", "a.state"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Replace(dir, "a", "c")
+	Replace(dir, "x", "y")
+	kept, err := Kept(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[store.SessionID]bool{"a": false, "b": true, "c": true, "y": false} {
+		s := store.Session{}
+		if s.ID = id; kept(s) != want {
+			t.Errorf("%s is kept: %v", id, !want)
+		}
+	}
+	if left, _ := os.ReadDir(filepath.Join(dir, "cache")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if err := Keep(dir, "a", true); err != nil {
+		t.Errorf("not to keep what is not kept: %v", err)
+	}
+	if err := Keep("", "a", false); err != nil {
+		t.Errorf("a store without a folder: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "keep")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, off := range []bool{false, true} {
+		if err := Keep(filepath.Dir(file), "a", off); err == nil {
+			t.Errorf("a file is in the place of the folder, off %v: no error", off)
+		}
 	}
 }
