@@ -55,9 +55,12 @@ func TestEventOfLostFrame(t *testing.T) {
 		case store.HTTP:
 			info, _ := store.DecodePayload[store.HTTPInfo](e)
 			got += fmt.Sprintf("%s=%s ", info.SSE.ID, frames[info.SSE.Frame])
+		case store.Lost:
+			info, _ := store.DecodePayload[store.LostInfo](e)
+			got += fmt.Sprintf("lost %d/%d %v ", info.Frames, info.Bytes, info.Streams)
 		}
 	}
-	if want := "aA a=aA c c=c d gG g=gG"; strings.TrimSpace(got) != want {
+	if want := "aA a=aA lost 2/2 [s2c] c lost 1/2 [s2c] c=c d lost 6/5 [s2c] gG g=gG"; strings.TrimSpace(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

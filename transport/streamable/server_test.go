@@ -42,6 +42,9 @@ func TestStreamSteps(t *testing.T) {
 		{"cut before the answer", call, true, Answer{Form: StreamForm, IDs: true, Primed: true, Cut: true, CutAfter: 1, Broken: true}, []string{progress, answer}, "head 0, primer, event, break"},
 		{"ended before the answer", call, true, Answer{Form: StreamForm, IDs: true, Cut: true}, []string{answer}, "head 0, end"},
 		{"a second answer", call, true, Answer{Form: StreamForm, After: 1}, []string{answer}, "head 0, event, wait"},
+		{"and here it is", call, true, Answer{Form: StreamForm, After: 1}, []string{answer, answer}, "head 0, event, event, end"},
+		{"primed, but JSON", call, true, Answer{Form: JSONForm, Primed: true}, []string{answer}, "json 0 " + answer},
+		{"no response", call, true, Answer{None: true}, nil, "break"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStream(7)
@@ -111,6 +114,57 @@ func TestMayAsk(t *testing.T) {
 		_ = resp.Body.Close()
 		if resp.StatusCode != c.want {
 			t.Errorf("origin %q, host %q: %d, want %d", c.origin, c.host, resp.StatusCode, c.want)
+		}
+	}
+}
+
+// TestSessionBegins: an initialize that is refused begins no session, so the client tries again in
+// the same; only a DELETE that the server takes ends it.
+func TestSessionBegins(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"Unsupported protocol version"}}`
+	s := newSite(t, ServerOptions{})
+	ask := func(method, url, id, body string) (status int, session string) {
+		r, err := http.NewRequest(method, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Mcp-Session-Id", id)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode, resp.Header.Get("Mcp-Session-Id")
+	}
+	var c *ServerConn
+	for _, says := range []string{refusal, result(0, "2025-11-25")} {
+		served := make(chan bool)
+		go func() {
+			defer close(served)
+			if c == nil {
+				c = s.accept(t)
+			}
+			say(t, c, hears(t, c, request(0, "initialize")), says)
+		}()
+		status, session := ask(http.MethodPost, s.url, "", request(0, "initialize"))
+		<-served
+		if status != http.StatusOK || (session != "") == (says == refusal) {
+			t.Errorf("to %s: status %d, session %q", says, status, session)
+		}
+	}
+	c.Expect(http.MethodDelete, []Answer{{Plain: true, Status: http.StatusMethodNotAllowed}})
+	for _, step := range []struct {
+		method, url, id string
+		want            int
+	}{
+		{http.MethodDelete, s.url, c.id, http.StatusMethodNotAllowed},
+		{http.MethodDelete, s.url, c.id, http.StatusOK},
+		{http.MethodDelete, s.url, c.id, http.StatusNotFound},
+		{http.MethodGet, s.url + "/sse", c.id, http.StatusNotFound},
+		{http.MethodPut, s.url + "/sse", "", http.StatusMethodNotAllowed},
+	} {
+		if got, _ := ask(step.method, step.url, step.id, ""); got != step.want {
+			t.Errorf("%s %s: status %d, want %d", step.method, step.url, got, step.want)
 		}
 	}
 }
