@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -118,56 +119,60 @@ func TestMayAsk(t *testing.T) {
 	}
 }
 
-// TestSessionBegins: an initialize that is refused begins no session, so the client tries again in
-// the same; only a DELETE that the server takes ends it.
+// TestSessionBegins: an initialize that is refused begins no session, and a client that tries again at
+// once does so in the same; only a DELETE that the server takes ends it.
 func TestSessionBegins(t *testing.T) {
 	const refusal = `{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"Unsupported protocol version"}}`
 	s := newSite(t, ServerOptions{})
-	ask := func(method, url, id, body string) (status int, session string) {
-		r, err := http.NewRequest(method, url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+	ask := func(method, path, id, body string, then func()) (status int, session string) {
+		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 		r.Header.Set("Mcp-Session-Id", id)
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		return resp.StatusCode, resp.Header.Get("Mcp-Session-Id")
+		w := sentRecorder{httptest.NewRecorder(), then}
+		s.ServeHTTP(w, r)
+		return w.Code, w.Header().Get("Mcp-Session-Id")
 	}
+	var serving sync.WaitGroup
 	var c *ServerConn
-	for _, says := range []string{refusal, result(0, "2025-11-25")} {
-		served := make(chan bool)
-		go func() {
-			defer close(served)
-			if c == nil {
-				c = s.accept(t)
-			}
-			say(t, c, hears(t, c, request(0, "initialize")), says)
-		}()
-		status, session := ask(http.MethodPost, s.url, "", request(0, "initialize"))
-		<-served
-		if status != http.StatusOK || (session != "") == (says == refusal) {
-			t.Errorf("to %s: status %d, session %q", says, status, session)
+	serving.Go(func() {
+		c = s.accept(t)
+		hears(t, c, request(0, "initialize"))
+		serving.Go(func() { say(t, c, 1, refusal) })
+		say(t, c, hears(t, c, request(0, "initialize")), result(0, "2025-11-25"))
+	})
+	status, session := ask(http.MethodPost, "/mcp", "", request(0, "initialize"), func() {
+		if status, session := ask(http.MethodPost, "/mcp", "", request(0, "initialize"), func() {}); status != http.StatusOK || session == "" {
+			t.Errorf("accepted: status %d, session %q", status, session)
 		}
+	})
+	if status != http.StatusOK || session != "" {
+		t.Errorf("refused: status %d, session %q", status, session)
 	}
+	serving.Wait()
 	c.Expect(http.MethodDelete, []Answer{{Plain: true, Status: http.StatusMethodNotAllowed}})
 	for _, step := range []struct {
-		method, url, id string
-		want            int
+		method, path, id string
+		want             int
 	}{
-		{http.MethodDelete, s.url, c.id, http.StatusMethodNotAllowed},
-		{http.MethodDelete, s.url, c.id, http.StatusOK},
-		{http.MethodDelete, s.url, c.id, http.StatusNotFound},
-		{http.MethodGet, s.url + "/sse", c.id, http.StatusNotFound},
-		{http.MethodPut, s.url + "/sse", "", http.StatusMethodNotAllowed},
+		{http.MethodDelete, "/mcp", c.id, http.StatusMethodNotAllowed},
+		{http.MethodDelete, "/mcp", c.id, http.StatusOK},
+		{http.MethodDelete, "/mcp", c.id, http.StatusNotFound},
+		{http.MethodGet, "/mcp/sse", c.id, http.StatusNotFound},
+		{http.MethodPut, "/mcp/sse", "", http.StatusMethodNotAllowed},
 	} {
-		if got, _ := ask(step.method, step.url, step.id, ""); got != step.want {
-			t.Errorf("%s %s: status %d, want %d", step.method, step.url, got, step.want)
+		if got, _ := ask(step.method, step.path, step.id, "", nil); got != step.want {
+			t.Errorf("%s %s: status %d, want %d", step.method, step.path, got, step.want)
 		}
 	}
 }
+
+// sentRecorder calls a function when a response is sent.
+type sentRecorder struct {
+	*httptest.ResponseRecorder
+	sent func()
+}
+
+// Flush implements http.Flusher.
+func (w sentRecorder) Flush() { w.sent() }
 
 // FuzzEventID: an id that is understood is the one that was given.
 func FuzzEventID(f *testing.F) {
