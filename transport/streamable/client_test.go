@@ -71,14 +71,17 @@ func TestRefusalIsMessage(t *testing.T) {
 // TestNoStream: an error in place of the standalone stream is a message, other bodies are none.
 func TestNoStream(t *testing.T) {
 	const refusal = `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}`
-	for body, status := range map[string]int{refusal: http.StatusNotFound, "gone\n": http.StatusNotFound, `{"x":1}`: http.StatusOK, "": http.StatusOK} {
+	for _, c := range []struct {
+		status int
+		body   string
+	}{{http.StatusNotFound, refusal}, {http.StatusOK, refusal}, {http.StatusNotFound, "gone\n"}, {http.StatusNotFound, "[]"}, {http.StatusOK, `{"x":1}`}, {http.StatusOK, ""}} {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			asked, _ := io.ReadAll(r.Body)
 			switch {
 			case r.Method == http.MethodGet:
-				w.WriteHeader(status)
-				_, _ = io.WriteString(w, body)
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
 			case strings.Contains(string(asked), "initialized"):
 				w.WriteHeader(http.StatusAccepted)
 			default:
@@ -87,7 +90,7 @@ func TestNoStream(t *testing.T) {
 		}))
 		client := dial(t, Client{URL: web.URL, Listen: ListenInitialized})
 		say(t, client, 0, initialized)
-		if body == refusal {
+		if c.body == refusal {
 			hears(t, client, refusal)
 		}
 		say(t, client, 0, request(1, "ping"))
