@@ -51,7 +51,7 @@ func partOf(size int) []store.Part {
 func TestOutage(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		disk  slowDisk
+		disk  *slowDisk
 		limit int64 // of the memory
 		rest  time.Duration
 		sizes []int           // of the writes, one after the other
@@ -60,17 +60,17 @@ func TestOutage(t *testing.T) {
 		cause string
 		noted int // events in the note
 	}{
-		{"slow", slowDisk{takes: time.Hour}, 1 << 20, 0, []int{9, 9, 9}, []time.Duration{Bound, 0, 0}, false, "the disk does not answer", 3},
-		{"slow at every write", slowDisk{takes: time.Second}, 1 << 20, time.Minute, []int{9, 9, 9}, []time.Duration{Bound, 0, 0}, false, "the disk does not answer", 4},
-		{"slow, and a write that never has room", slowDisk{takes: time.Hour}, 1 << 10, 0, []int{9, 1 << 11}, []time.Duration{Bound, 0}, true, "the disk does not answer", 2},
-		{"slow, and no room", slowDisk{takes: time.Hour}, 1 << 10, 0, []int{9, 600, 600}, []time.Duration{Bound, 0, roomTime}, true, "the disk does not answer", 2},
-		{"slow, and room in time", slowDisk{takes: Bound + roomTime/2}, 1 << 11, 0, []int{1200, 9, 1200}, []time.Duration{Bound, 0, Bound/2 + roomTime/2}, false, "the disk does not answer", 3},
-		{"full", slowDisk{fault: errors.New("no space left")}, 1 << 20, time.Minute, []int{9, 9, 9}, []time.Duration{0, 0, 0}, false, "no space left", 3},
-		{"full, and no room", slowDisk{fault: errors.New("no space left")}, 1 << 10, 0, []int{9, 600, 600}, []time.Duration{0, 0, 0}, true, "no space left", 2},
+		{"slow", &slowDisk{takes: time.Hour}, 1 << 20, 0, []int{9, 9, 9}, []time.Duration{Bound, 0, 0}, false, "the disk does not answer", 3},
+		{"slow at every write", &slowDisk{takes: time.Second}, 1 << 20, time.Minute, []int{9, 9, 9}, []time.Duration{Bound, 0, 0}, false, "the disk does not answer", 4},
+		{"slow, and a write that never has room", &slowDisk{takes: time.Hour}, 1 << 10, 0, []int{9, 1 << 11}, []time.Duration{Bound, 0}, true, "the disk does not answer", 2},
+		{"slow, and no room", &slowDisk{takes: time.Hour}, 1 << 10, 0, []int{9, 600, 600}, []time.Duration{Bound, 0, roomTime}, true, "the disk does not answer", 2},
+		{"slow, and room in time", &slowDisk{takes: Bound + roomTime/2}, 1 << 11, 0, []int{1200, 9, 1200}, []time.Duration{Bound, 0, Bound/2 + roomTime/2}, false, "the disk does not answer", 3},
+		{"full", &slowDisk{fault: errors.New("no space left")}, 1 << 20, time.Minute, []int{9, 9, 9}, []time.Duration{0, 0, 0}, false, "no space left", 3},
+		{"full, and no room", &slowDisk{fault: errors.New("no space left")}, 1 << 10, 0, []int{9, 600, 600}, []time.Duration{0, 0, 0}, true, "no space left", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, took := openSlow(t, &c.disk, c.limit), len(c.sizes)
+				s, took := openSlow(t, c.disk, c.limit), len(c.sizes)
 				if c.fails {
 					took--
 				}
