@@ -234,30 +234,34 @@ func TestSlowOpening(t *testing.T) {
 
 // A strict recorder passes nothing on that is not written.
 func TestStrict(t *testing.T) {
-	for _, stuck := range []bool{false, true} {
+	for _, c := range []struct {
+		disk   *storetest.Disk
+		passes string
+	}{
+		{&storetest.Disk{From: 3}, "a\nb\n"},
+		{&storetest.Disk{Wait: storetest.Nth(3, -1)}, "a\nb\n"},
+		{&storetest.Disk{Opens: time.Hour}, ""},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := &storetest.Disk{Stuck: make(chan struct{})}
-			if stuck {
-				d.Wait = storetest.Nth(3, -1)
-			} else {
-				d.From = 3
-			}
+			d := c.disk
+			d.Stuck = make(chan struct{})
 			told := error(nil)
 			r := begin(t, d, recorder.Strict(), recorder.Trouble(func(err error) { told = err }))
 			var out bytes.Buffer
 			src := strings.NewReader("a\nb\nc\nd\n")
 			info := r.Tap(transport.ClientToServer).Pass(&out, oneByOne{src})
 			synctest.Wait()
-			if info.By != "receiver" || out.String() != "a\nb\n" || told == nil {
+			if info.By != "receiver" || out.String() != c.passes || told == nil {
 				t.Errorf("passed on %q, %+v, told %v", &out, info, told)
 			}
 			if sum := r.Close(); sum.Err == nil {
 				t.Errorf("summary %+v", sum)
 			}
 			close(d.Stuck)
+			time.Sleep(d.Opens)
 		})
 	}
-	storetest.Tell(t, "the same under --strict", 2, "nothing passes that is not recorded; the session ends")
+	storetest.Tell(t, "the same under --strict", 3, "nothing passes that is not recorded; the session ends")
 }
 
 // oneByOne reads two bytes at once.

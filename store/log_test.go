@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // script reads parts from words: "2" a whole event, "2+" its beginning, "2~" a
@@ -143,6 +145,31 @@ func TestRules(t *testing.T) {
 		}
 		if seq, sealed := v.Head(); !c.bad && (seq != head.Seq || sealed != head.Sealed || order.Seq() != seq) {
 			t.Errorf("%s: heads %d, %+v", name, seq, head)
+		}
+	}
+}
+
+// TestSequenceOfChunks: a chunk belongs to a pipe, and comes after the beginning and before the end.
+func TestSequenceOfChunks(t *testing.T) {
+	opened := Part{Event: Event{Seq: 1, At: 1, Kind: Opened, Payload: headerPayload}}
+	closed := Part{Event: Event{Seq: 2, At: 2, Kind: Closed}}
+	chunk := func(at time.Duration, kind Kind, dir transport.Direction) Part {
+		return Part{Event: Event{At: at, Kind: kind, Dir: dir}, Chunk: true}
+	}
+	for _, c := range []struct {
+		parts []Part
+		want  string
+	}{
+		{[]Part{opened, chunk(1, Frame, transport.ClientToServer), chunk(2, Stderr, 0), closed}, ""},
+		{[]Part{chunk(1, Stderr, 0)}, "before the log's beginning or after its end"},
+		{[]Part{opened, closed, chunk(2, Stderr, 0)}, "before the log's beginning or after its end"},
+		{[]Part{opened, chunk(1, Note, 0)}, `kind "note"`},
+		{[]Part{opened, chunk(1, Frame, 0)}, "no pipe"},
+		{[]Part{opened, chunk(2, Stderr, 0), chunk(1, Stderr, 0)}, "before the part in front of it"},
+	} {
+		_, err := Sequence{}.After(c.parts)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want %q", c.parts, err, c.want)
 		}
 	}
 }

@@ -68,6 +68,76 @@ func TestRefusalIsMessage(t *testing.T) {
 	}
 }
 
+// TestNoStream: an error in place of the standalone stream is a message, other bodies are none.
+func TestNoStream(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}`
+	for _, c := range []struct {
+		status int
+		body   string
+	}{{http.StatusNotFound, refusal}, {http.StatusOK, refusal}, {http.StatusNotFound, "gone\n"}, {http.StatusNotFound, "[]"}, {http.StatusOK, `{"x":1}`}, {http.StatusOK, ""}} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			asked, _ := io.ReadAll(r.Body)
+			switch {
+			case r.Method == http.MethodGet:
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			case strings.Contains(string(asked), "initialized"):
+				w.WriteHeader(http.StatusAccepted)
+			default:
+				_, _ = io.WriteString(w, result(1, "2025-11-25"))
+			}
+		}))
+		client := dial(t, Client{URL: web.URL, Listen: ListenInitialized})
+		say(t, client, 0, initialized)
+		if c.body == refusal {
+			hears(t, client, refusal)
+		}
+		say(t, client, 0, request(1, "ping"))
+		hears(t, client, result(1, "2025-11-25"))
+		client.Close()
+		web.Close()
+	}
+}
+
+// TestNoEndpoint: a server of HTTP+SSE that names no endpoint of its own is refused, and a later
+// event does not change the endpoint.
+func TestNoEndpoint(t *testing.T) {
+	for _, c := range []struct {
+		status     int
+		kind, body string
+		want       string
+	}{
+		{http.StatusNotFound, "text/event-stream", "event: endpoint\ndata: /say\n\n", "404 Not Found"},
+		{http.StatusOK, "application/json", "{}", "200 OK"},
+		{http.StatusOK, "text/event-stream", "data: {}\n\n", "does not begin with the endpoint event"},
+		{http.StatusOK, "text/event-stream", "event: endpoint\ndata: http://elsewhere.example/say\n\n", "on another host"},
+		{http.StatusOK, "text/event-stream", "event: endpoint\ndata: /say\n\nevent: endpoint\ndata: /other\n\n", ""},
+	} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", c.kind)
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		}))
+		client, err := Client{URL: web.URL, Legacy: true}.Dial(t.Context())
+		if c.want == "" && err == nil {
+			if _, err := client.Read(t.Context()); err != io.EOF {
+				t.Errorf("%s: read %v", c.body, err)
+			}
+			client.mu.Lock()
+			path := client.endpoint.Path
+			client.mu.Unlock()
+			if path != "/say" {
+				t.Errorf("the endpoint is %s", path)
+			}
+			client.Close()
+		} else if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d %q: got %v, want %s", c.status, c.body, err, c.want)
+		}
+		web.Close()
+	}
+}
+
 func TestRouting(t *testing.T) {
 	for _, c := range []struct{ version, message, want string }{
 		{"2025-11-25", request(1, "tools/list"), "2025-11-25||"},

@@ -238,10 +238,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, id string, body []
 	c.inbox = append(c.inbox, f)
 	notify(c.news)
 	c.mu.Unlock()
-	if stream.isInitialize && !s.options.Stateless && !stream.oneWay {
-		defer s.sessionBegan(c)
-	}
-	response := &follower{conn: c, stream: stream, writer: w}
+	response := &follower{conn: c, stream: stream, writer: w,
+		begins: stream.isInitialize && !s.options.Stateless && !stream.oneWay}
+	defer response.decide() // if there is no response
 	response.follow(r.Context())
 }
 

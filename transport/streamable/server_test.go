@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -42,6 +43,9 @@ func TestStreamSteps(t *testing.T) {
 		{"cut before the answer", call, true, Answer{Form: StreamForm, IDs: true, Primed: true, Cut: true, CutAfter: 1, Broken: true}, []string{progress, answer}, "head 0, primer, event, break"},
 		{"ended before the answer", call, true, Answer{Form: StreamForm, IDs: true, Cut: true}, []string{answer}, "head 0, end"},
 		{"a second answer", call, true, Answer{Form: StreamForm, After: 1}, []string{answer}, "head 0, event, wait"},
+		{"and here it is", call, true, Answer{Form: StreamForm, After: 1}, []string{answer, answer}, "head 0, event, event, end"},
+		{"primed, but JSON", call, true, Answer{Form: JSONForm, Primed: true}, []string{answer}, "json 0 " + answer},
+		{"no response", call, true, Answer{None: true}, nil, "break"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStream(7)
@@ -114,6 +118,61 @@ func TestMayAsk(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionBegins: an initialize that is refused begins no session, and a client that tries again at
+// once does so in the same; only a DELETE that the server takes ends it.
+func TestSessionBegins(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"Unsupported protocol version"}}`
+	s := newSite(t, ServerOptions{})
+	ask := func(method, path, id, body string, then func()) (status int, session string) {
+		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+		r.Header.Set("Mcp-Session-Id", id)
+		w := sentRecorder{httptest.NewRecorder(), then}
+		s.ServeHTTP(w, r)
+		return w.Code, w.Header().Get("Mcp-Session-Id")
+	}
+	var serving sync.WaitGroup
+	var c *ServerConn
+	serving.Go(func() {
+		c = s.accept(t)
+		hears(t, c, request(0, "initialize"))
+		serving.Go(func() { say(t, c, 1, refusal) })
+		say(t, c, hears(t, c, request(0, "initialize")), result(0, "2025-11-25"))
+	})
+	status, session := ask(http.MethodPost, "/mcp", "", request(0, "initialize"), func() {
+		if status, session := ask(http.MethodPost, "/mcp", "", request(0, "initialize"), func() {}); status != http.StatusOK || session == "" {
+			t.Errorf("accepted: status %d, session %q", status, session)
+		}
+	})
+	if status != http.StatusOK || session != "" {
+		t.Errorf("refused: status %d, session %q", status, session)
+	}
+	serving.Wait()
+	c.Expect(http.MethodDelete, []Answer{{Plain: true, Status: http.StatusMethodNotAllowed}})
+	for _, step := range []struct {
+		method, path, id string
+		want             int
+	}{
+		{http.MethodDelete, "/mcp", c.id, http.StatusMethodNotAllowed},
+		{http.MethodDelete, "/mcp", c.id, http.StatusOK},
+		{http.MethodDelete, "/mcp", c.id, http.StatusNotFound},
+		{http.MethodGet, "/mcp/sse", c.id, http.StatusNotFound},
+		{http.MethodPut, "/mcp/sse", "", http.StatusMethodNotAllowed},
+	} {
+		if got, _ := ask(step.method, step.path, step.id, "", nil); got != step.want {
+			t.Errorf("%s %s: status %d, want %d", step.method, step.path, got, step.want)
+		}
+	}
+}
+
+// sentRecorder calls a function when a response is sent.
+type sentRecorder struct {
+	*httptest.ResponseRecorder
+	sent func()
+}
+
+// Flush implements http.Flusher.
+func (w sentRecorder) Flush() { w.sent() }
 
 // FuzzEventID: an id that is understood is the one that was given.
 func FuzzEventID(f *testing.F) {

@@ -259,7 +259,17 @@ type follower struct {
 	position int
 	begun    bool
 	resumed  bool
-	number   int // among the stream's
+	number   int  // among the stream's
+	begins   bool // the response decides whether the session begins
+}
+
+// decide tells the server whether the session has begun. A client may try again as soon as it has
+// the response, so decide comes before it.
+func (f *follower) decide() {
+	if f.begins {
+		f.begins = false
+		f.conn.server.sessionBegan(f.conn)
+	}
 }
 
 // follow writes the response until the end, or until the client hangs up.
@@ -369,6 +379,7 @@ func (f *follower) respondPart(answer Answer, contentType string, body []byte, l
 	}
 	named := c.named
 	c.mu.Unlock()
+	f.decide()
 	if named {
 		h.Set(mcp.HeaderSessionID, c.id)
 	}

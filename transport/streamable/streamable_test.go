@@ -143,12 +143,15 @@ func TestParallelSessions(t *testing.T) {
 		came := streamsOf(t, c, 2)
 		first, second := came[request(1, "tools/call")], came[request(2, fmt.Sprint("of ", i))]
 		say(t, c, first, progress)
+		c.Answer(second, Answer{Form: JSONForm})
+		say(t, c, second, `{"jsonrpc":"2.0","method":"early"}`) // no room in JSON
 		say(t, c, second, result(2, fmt.Sprint(i)))
 		say(t, c, 0, `{"jsonrpc":"2.0","method":"aside"}`)
 		say(t, c, first, result(1, fmt.Sprint(i)))
+		say(t, c, first, `{"jsonrpc":"2.0","method":"late"}`)
 	}
 	for i, c := range clients {
-		streams := streamsOf(t, c, 4)
+		streams := streamsOf(t, c, 6) // what its response has no room for comes on the standalone stream
 		first, second := streams[result(1, fmt.Sprint(i))], streams[result(2, fmt.Sprint(i))]
 		if streams[progress] != first || first == 0 || second == 0 || first == second {
 			t.Errorf("client %d: the streams are %v", i, streams)
