@@ -42,6 +42,8 @@ build: ## build bin/mcprec
 	$(BUILD) -o bin/mcprec ./cmd/mcprec
 
 # Three rings: make test for every change, make ci for every push, make night for every day.
+# The program is built without C, and so are its tests, which start in a third less time.
+test: export CGO_ENABLED = 0
 test: ## the first ring: units, tables, goldens, scripts, one seed of each search
 	$(GO) test -timeout 20m $(FLAGS) ./...
 	cd transport/mcpgo && $(GO) test -timeout 20m $(FLAGS) .

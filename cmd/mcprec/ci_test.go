@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"encoding/json"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 )
@@ -20,13 +20,12 @@ func TestGateSARIF(t *testing.T) {
 	if status.Code != 1 {
 		t.Errorf("exit code %d", status.Code)
 	}
-	file, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	log, err := jsonschema.UnmarshalJSON(file)
-	if err != nil {
+	var log any
+	if err := json.Unmarshal(text, &log); err != nil {
 		t.Fatal(err)
 	}
 	if err := sarifSchema(t).Validate(log); err != nil {
@@ -39,7 +38,7 @@ func TestGateSARIF(t *testing.T) {
 		rules[result["ruleId"].(string)] = true
 		place := result["locations"].([]any)[0].(map[string]any)["physicalLocation"].(map[string]any)
 		uri := place["artifactLocation"].(map[string]any)["uri"].(string)
-		if place["region"].(map[string]any)["startLine"] == nil || !strings.HasPrefix(uri, "fixtures/") || result["ruleIndex"].(interface{ String() string }).String() == "-1" {
+		if place["region"].(map[string]any)["startLine"] == nil || !strings.HasPrefix(uri, "fixtures/") || result["ruleIndex"].(float64) < 0 {
 			t.Errorf("%v: %v", result["ruleId"], place)
 		}
 	}

@@ -46,6 +46,7 @@ func TestBlockedSyscall(t *testing.T) {
 // A peer that tries again and again by a timer, and uses the gate for none of it, does not
 // spin through the whole horizon; a hang that is at rest is proved as before.
 func TestRetryTimers(t *testing.T) {
+	t.Parallel()
 	for name, every := range map[string]time.Duration{"fine": time.Nanosecond, "coarse": 10 * time.Millisecond} {
 		// Without the budget each is verified twenty times.
 		r := Search(t, Plan{stamina: 300 * time.Millisecond, Budget: time.Nanosecond, Setup: func(r *Run) {

@@ -10,6 +10,7 @@ import (
 // A burst begins in one step, when all of its operations may, and its frames have the same names
 // in every run.
 func TestBurst(t *testing.T) {
+	t.Parallel()
 	setup := func(r *Run) {
 		client, _ := pair(r)
 		for _, name := range []string{"a", "b", "c"} {

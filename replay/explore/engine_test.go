@@ -171,6 +171,7 @@ func TestCloseUnderMutex(t *testing.T) {
 
 // Keepalive alone does not hide a hang.
 func TestKeepalive(t *testing.T) {
+	t.Parallel()
 	r := Search(t, Plan{Schedules: 1, Setup: func(r *Run) {
 		client, server := pair(r)
 		server.request = func(ctx context.Context, m transport.Message) {
@@ -200,6 +201,7 @@ func TestKeepalive(t *testing.T) {
 
 // What pings do not explain is still told of a run in which they went on.
 func TestKeepaliveKeepsNotes(t *testing.T) {
+	t.Parallel()
 	r := Search(t, Plan{Schedules: 1, Horizon: 3 * time.Hour, Setup: func(r *Run) {
 		client, server := deaf(r)
 		every(r, time.Minute, func(ctx context.Context, _ int) { _, _ = client.call(ctx, "ping", `{}`) })

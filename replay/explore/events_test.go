@@ -111,6 +111,7 @@ func text(events []store.Event) string {
 
 // Endpoint models share nothing but the recording: their runs may be made at once.
 func TestWorkersModeled(t *testing.T) {
+	t.Parallel()
 	events := explore.Search(t, explore.Plan{Setup: explore.Seed(5, 3), Schedules: 1}).Events
 	for queue := range 5 {
 		p, err := explore.Modeled(events, replay.Inbox(queue), replay.Free)

@@ -52,6 +52,7 @@ func everything(t *testing.T, p Plan, s exhaustive) (Report, []uint64) {
 
 // The walk visits each class that the whole space has, and each once.
 func TestWalk(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		setup func(*Run)
@@ -101,6 +102,7 @@ func TestWalkCutsFew(t *testing.T) {
 // Random programs, in which ends write, read, give up writes and close: the whole
 // space and the reduced one have the same classes.
 func TestWalkRandom(t *testing.T) {
+	t.Parallel()
 	compared, runs, classes := 0, 0, 0
 	programs := scale(30, 3000)
 	for n := range programs {

@@ -14,6 +14,7 @@ import (
 // TestNearest: of each planted bug the report has the failing steps, and a schedule that
 // passes and begins alike; the token of the failure gives the same two.
 func TestNearest(t *testing.T) {
+	t.Parallel()
 	for _, bug := range planted {
 		t.Run(bug.name, func(t *testing.T) {
 			plan := Plan{Setup: bug.setup, Check: bug.check, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 500}

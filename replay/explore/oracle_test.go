@@ -96,6 +96,7 @@ func forgetful(cancels bool, answers time.Duration) func(*Run) {
 // A request that was read and is answered to nobody is a verdict, though the
 // operations have returned; a late answer and a cancelled request are not.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	r := Search(t, Plan{Setup: forgetful(false, 0)})
 	if r.Verdict != Lost || !strings.Contains(r.Explanation, `read tools/call "x" by call#1 of the client at step 2`) {
 		t.Error(r.Text())

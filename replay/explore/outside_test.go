@@ -10,6 +10,7 @@ import (
 // Outside of a test the same bubbles run: nothing is printed, and a hang is
 // proved there, too.
 func TestJudgeInPlainProgram(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	main := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(main, []byte(plainProgram), 0o600); err != nil {

@@ -39,6 +39,7 @@ func deaf(r *Run) (client, server *peer) {
 
 // Traffic of timers does not hide a call that nobody answers, whatever it is.
 func TestPeriodic(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		setup func(*Run)
 		note  string
@@ -66,7 +67,7 @@ func TestPeriodic(t *testing.T) {
 		}, `nothing but «s2c notifications/progress (tools/call "x" by call#)» passed`},
 	} {
 		for _, strategy := range []Strategy{Eager, Random} {
-			r := Search(t, Plan{Setup: test.setup, Schedules: 1, Strategy: strategy, Horizon: time.Hour})
+			r := Search(t, Plan{Setup: test.setup, Schedules: 1, Shrink: -1, Strategy: strategy, Horizon: time.Hour})
 			if r.Verdict != Hang || r.Category != LostAnswer || !strings.Contains(strings.Join(r.Notes, "\n"), test.note) {
 				t.Errorf("%s: want a hang and %q\n%s", name, test.note, r.Text())
 			}

@@ -41,6 +41,7 @@ var planted = []struct {
 }
 
 func TestPlanted(t *testing.T) {
+	t.Parallel()
 	trials := scale(3, 31)
 	for _, bug := range planted {
 		t.Run(bug.name, func(t *testing.T) {
@@ -68,6 +69,7 @@ func TestPlanted(t *testing.T) {
 // The law of the seed: a hang iff more notifications come than the inner queue
 // holds, whatever the capacity of the transport.
 func TestSeed(t *testing.T) {
+	t.Parallel()
 	for _, capacity := range []int{0, 1, 9, Unbounded} {
 		for _, queue := range []int{0, 1, 3} {
 			for _, n := range []int{0, 1, 2, 3, 4, 5} {

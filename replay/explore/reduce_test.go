@@ -16,6 +16,7 @@ import (
 // The schedules of the planted bugs shrink to at most two deviations, that of the
 // depth-3 one to three; it is the same bug, and the token holds.
 func TestReducePlanted(t *testing.T) {
+	t.Parallel()
 	for _, bug := range planted {
 		t.Run(bug.name, func(t *testing.T) {
 			for trial := range scale(1, 31) {

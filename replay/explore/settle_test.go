@@ -19,7 +19,7 @@ func TestStall(t *testing.T) {
 		if bug.verdict != Hang || strings.Contains(bug.name, "noise") {
 			continue
 		}
-		p := Plan{Setup: bug.setup, Engine: Settle, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 50, Patience: 20 * time.Millisecond}
+		p := Plan{Setup: bug.setup, Engine: Settle, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 50, Shrink: -1, Patience: 20 * time.Millisecond}
 		r := Search(t, p)
 		if r.Verdict != Stall || r.Category != bug.category || !strings.Contains(r.Token, ".b.") || r.Leaked || len(r.Notes) > 0 {
 			t.Errorf("%s: want %s %s\n%s", bug.name, Stall, bug.category, r.Text())

@@ -26,6 +26,7 @@ func manyCalls(n, fatal int) string {
 // A session played by models shrinks to the frames of its bug; the token holds
 // with the small session, and the pure replay says the same of it.
 func TestSmallerModeled(t *testing.T) {
+	t.Parallel()
 	plan, err := Modeled(recording(manyCalls(20, 14)), replay.Inbox(2), replay.Free)
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,7 @@ func hurried(r *Run) {
 
 // TestTimers: bugs that need a timer to fire while a frame is on its way.
 func TestTimers(t *testing.T) {
+	t.Parallel()
 	for name, bug := range map[string]struct {
 		setup func(*Run)
 		check func(*Run) error

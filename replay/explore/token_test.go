@@ -13,6 +13,7 @@ import (
 
 // Tokens of failing schedules give the same failure, every time.
 func TestTokenReplay(t *testing.T) {
+	t.Parallel()
 	bugs := planted[3:]
 	for i := range scale(len(bugs), 10000) / len(bugs) {
 		for _, bug := range bugs {
@@ -90,6 +91,7 @@ func TestToken(t *testing.T) {
 
 // The same peers give the same names on every run of the same strategy.
 func TestSameNames(t *testing.T) {
+	t.Parallel()
 	for n := range 4 {
 		want := oneSchedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
 		for i := range scale(50, 10000) {

@@ -74,7 +74,7 @@ func twoCalls(revision string) func(*explore.Run) {
 func TestExploreConforming(t *testing.T) {
 	for _, revision := range revisions {
 		t.Run(revision, func(t *testing.T) {
-			passes(t, explore.Plan{Schedules: scale(10_000, 500_000) / slowed, Setup: twoCalls(revision)})
+			passes(t, explore.Plan{Schedules: scale(1_000, 500_000) / slowed, Setup: twoCalls(revision)})
 		})
 	}
 }
@@ -109,7 +109,7 @@ func scale(short, soak int) int {
 func TestExploreTokens(t *testing.T) {
 	stop := errors.New("stop")
 	for _, revision := range revisions {
-		runs := scale(100, 1000)
+		runs := scale(15, 1000)
 		for i := range runs {
 			c := explore.Sweep[i%len(explore.Sweep)]
 			plan := explore.Plan{Setup: twoCalls(revision), Strategy: explore.Random, Seed: uint64(i), Schedules: 1,

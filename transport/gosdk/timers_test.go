@@ -89,7 +89,7 @@ func TestExploreTimerTokens(t *testing.T) {
 	stop := errors.New("stop")
 	timed := 0
 	for _, revision := range revisions {
-		runs := scale(25, 2000)
+		runs := scale(8, 2000)
 		for i := range runs {
 			plan := explore.Plan{Setup: keptAlive(revision, time.Minute, 0), Strategy: explore.POS, Timers: 3, Seed: uint64(i), Schedules: 1, Shrink: -1,
 				Capacities: explore.Sweep[i%len(explore.Sweep):][:1], Check: func(*explore.Run) error { return stop }}
