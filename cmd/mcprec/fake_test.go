@@ -13,10 +13,19 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/transport"
 )
+
+// standStill never returns. A program without C that only has goroutines in an empty select ends at once:
+// Go calls that a deadlock.
+func standStill() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
 
 // fakeServer is an MCP server for scripts:
 //
@@ -70,19 +79,19 @@ func fakeServer() {
 		launch(arg)
 	case "hold": // until killed
 		fmt.Fprintln(os.Stderr, os.Getpid())
-		select {}
+		standStill()
 	case "leaves":
 		leave(arg)
 	case "sit":
-		select {}
+		standStill()
 	case "takes":
 		io.CopyN(io.Discard, os.Stdin, int64(n))
-		select {}
+		standStill()
 	case "chatter":
 		signal.Ignore(syscall.SIGPIPE) // it lives on when nobody reads any more
 		for {
 			if _, err := fmt.Println(arg); err != nil {
-				select {}
+				standStill()
 			}
 		}
 	case "burst":
@@ -135,7 +144,7 @@ func leave(how string) {
 	fmt.Fprintln(os.Stderr, c.Process.Pid)
 	switch how {
 	case "wait", "chatter":
-		select {}
+		standStill()
 	case "farewell":
 		<-asked
 	}

@@ -334,7 +334,7 @@ func (e *stdioEnd) say(frame string) {
 // drain reads to the end, unless the end no longer reads.
 func (e *stdioEnd) drain() {
 	if e.deaf {
-		select {}
+		standStill()
 	}
 	_, _ = io.Copy(io.Discard, e.in)
 }
