@@ -1,5 +1,0 @@
-//go:build !race
-
-package boltstore
-
-const raceEnabled = false
