@@ -154,7 +154,7 @@ lint: modules ## gofmt, go vet, staticcheck
 
 # A package is vetted for a system if it has a file that is built there and not here.
 elsewhere: ## go vet of what is built for other systems alone
-	@set -e; for os in $(ELSEWHERE); do \
+	@set -e; mkdir -p bin; for os in $(ELSEWHERE); do \
 	  GOOS=$$os $(GO) vet $$(for here in $$($(GO) list -f '{{.ImportPath}}:{{.GoFiles}}{{.TestGoFiles}}{{.XTestGoFiles}}' ./... | tr ' ' ,); do echo $$here; done >bin/here; \
 	    GOOS=$$os $(GO) list -f '{{.ImportPath}}:{{.GoFiles}}{{.TestGoFiles}}{{.XTestGoFiles}}' ./... | tr ' ' , | grep -vxFf bin/here | cut -d: -f1); \
 	done
