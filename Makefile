@@ -27,7 +27,7 @@ BUILD = CGO_ENABLED=0 GOFLAGS= GOAMD64= GOARM64= GOEXPERIMENT= $(GO) build -trim
 
 # Packages whose goroutines meet: the race detector runs over these. A program of a race build sleeps
 # for a second when it ends, unless GORACE says otherwise.
-RACE = ./recorder/... ./transport/... ./store/boltstore ./replay/standin ./replay/explore/gate ./replay/explore/halves ./fixtures ./cmd/mcprec/internal/...
+RACE = ./recorder/... ./transport ./transport/streamable ./replay/standin ./replay/explore/gate ./fixtures
 ELSEWHERE = windows darwin
 # The modules that a push lints; a night lints the others as well.
 LINTED = . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER)

@@ -51,3 +51,11 @@ func inProcess(t *testing.T, stdin io.Reader, args ...string) (stdout, stderr []
 	}
 	return read(out), read(errs), status.Code
 }
+
+// soak returns how much a test does: little, or much in make night.
+func soak(little, much int) int {
+	if os.Getenv("MCPREC_NIGHT") != "" {
+		return much
+	}
+	return little
+}

@@ -186,14 +186,6 @@ func TestPingPong(t *testing.T) {
 	}
 }
 
-// soak returns how much a test does: little, or much in make night.
-func soak(little, much int) int {
-	if os.Getenv("MCPREC_NIGHT") != "" {
-		return much
-	}
-	return little
-}
-
 // Five recorders write one store while others list, show and follow it.
 func TestFiveRecorders(t *testing.T) {
 	home := t.TempDir()
