@@ -124,7 +124,7 @@ zoo: ## explore bugs of released SDKs, published ones and those of docs/bugs; do
 	@$(GO) run ./examples/zoo/table
 
 root: ## what only root may try: disks that are full, read-only, or very small
-	$(GO) test -count=1 -run '^(TestReserve|TestTinyDisks|TestReadOnlyDisk)$$' ./store/boltstore
+	$(GO) test -count=1 -run '^(TestReserve|TestTinyDisks|TestReadOnlyDisk|TestFullInTheMiddle)$$' ./store/boltstore
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...
