@@ -58,6 +58,9 @@ ci: lint elsewhere ## the second ring: the first, linters, the race detector, th
 	@git status --porcelain | diff bin/tree - || { echo "a test has changed the tree"; exit 1; }
 
 night: soak torture clusters zoo reproducible dist-test ## the third ring: the long forms, crashes, damage by random, clusters, mutants, the zoo, a release
+	$(MAKE) race RACE=./...
+	$(NEWEST) -race -timeout 30m . $(GOSDK)
+	cd transport/mcpgo && $(GO) test -race -timeout 30m . && $(GO) test -race -timeout 30m -modfile=newest.mod .
 	$(MAKE) lint LINTED="$(OTHERS)"
 	cd $(DIST) && $(GO) test .
 
@@ -93,7 +96,6 @@ soak: soundness ## the long forms of the tests: a million pings, two million sch
 	$(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
 	$(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
 	$(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay
-	$(GO) test -race -timeout 60m ./...
 
 # A verdict is a fault of the engine, or a new bug of an SDK.
 soundness: ## 1.9 million schedules of conforming pairs, with timers and over HTTP, and their tokens; says how many
@@ -123,8 +125,9 @@ clusters: ## the shared stores against real servers, killed, frozen and cut off
 zoo: ## explore bugs of released SDKs, published ones and those of docs/bugs; downloads them once
 	@$(GO) run ./examples/zoo/table
 
-root: ## what only root may try: disks that are full, read-only, or very small
-	$(GO) test -count=1 -run '^(TestReserve|TestTinyDisks|TestReadOnlyDisk|TestFullInTheMiddle)$$' ./store/boltstore
+root: ## what only root may try: disks that are full, read-only, very small, or that do not answer; fails on skips
+	@mkdir -p bin; $(GO) test -json -count=1 -run '^(TestReserve|TestTinyDisks|TestReadOnlyDisk|TestFullInTheMiddle|TestStuckDisk|TestKilledWhileStuck)$$' \
+	  ./store/boltstore ./cmd/mcprec >bin/root; $(GO) run ./.ci/skips <bin/root
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...
@@ -151,12 +154,14 @@ lint: modules ## gofmt, go vet, staticcheck
 	  (cd $$dir && $(GO) vet -tags night,install ./... && $(GO) run $(STATICCHECK) -tags night,install ./...); \
 	done
 	cd docs/bugs && $(GO) vet ./... # what they show is of deprecated features, too
+	$(GO) vet ./.ci/skips && $(GO) test ./.ci/skips
 
-# A package is vetted for a system if it has a file that is built there and not here.
+# A package is vetted for a system if other files of it are built there than here.
+BUILT = $(GO) list -f '{{.ImportPath}} {{.GoFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./...
 elsewhere: ## go vet of what is built for other systems alone
-	@set -e; mkdir -p bin; for os in $(ELSEWHERE); do \
-	  GOOS=$$os $(GO) vet $$(for here in $$($(GO) list -f '{{.ImportPath}}:{{.GoFiles}}{{.TestGoFiles}}{{.XTestGoFiles}}' ./... | tr ' ' ,); do echo $$here; done >bin/here; \
-	    GOOS=$$os $(GO) list -f '{{.ImportPath}}:{{.GoFiles}}{{.TestGoFiles}}{{.XTestGoFiles}}' ./... | tr ' ' , | grep -vxFf bin/here | cut -d: -f1); \
+	@mkdir -p bin; $(BUILT) >bin/here; \
+	for os in $(ELSEWHERE); do \
+	  GOOS=$$os $(BUILT) | grep -vxFf bin/here | cut -d' ' -f1 | GOOS=$$os xargs $(GO) vet || exit 1; \
 	done
 
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says

@@ -60,6 +60,10 @@ func damaged(t *testing.T, fault string, rounds int, harm func(r *rand.Rand, b [
 	s, path, whole := damageStore(t)
 	logs := damageLogs()
 	r := rand.New(rand.NewPCG(1, 2))
+	each := 8 // rounds for one repair, which takes longer
+	if night {
+		each, rounds = 4, 4*rounds
+	}
 	for round := range rounds {
 		b := bytes.Clone(whole)
 		harm(r, b)
@@ -67,7 +71,7 @@ func damaged(t *testing.T, fault string, rounds int, harm func(r *rand.Rand, b [
 			t.Fatal(err)
 		}
 		survive(t, s, logs)
-		if !night && round%8 > 0 {
+		if round%each > 0 {
 			continue
 		}
 		if err := os.WriteFile(path, b, 0o600); err != nil {
@@ -197,10 +201,10 @@ func surviveList(t *testing.T, s *Store, logs [][]store.Event) (faults []error) 
 	return faults
 }
 
-// rounds is how often a store is damaged at random: a little, or much in make night.
+// rounds is how often a store is damaged at random and repaired: a little, or much in make night.
 func rounds(little int) int {
 	if night {
-		return 2000
+		return 500
 	}
 	return little
 }

@@ -141,17 +141,21 @@ func validateSession(t testing.TB, s store.Store, listed store.Session) {
 // Night reports whether to run the long forms of tests: make night.
 func Night() bool { return os.Getenv("MCPREC_NIGHT") != "" }
 
-// Tell adds a line to the table of make night, if MCPREC_NIGHT is the full path of its file: a
-// fault, the number of tries, and the result. A failed test adds no line.
+// Tell adds a line to the table of make night: a fault, the number of tries, and the result.
+// MCPREC_NIGHT is the full path of the table's file, or 1 for none. A failed test adds no line.
 func Tell(t testing.TB, fault string, tried int, what string) {
 	t.Helper()
 	if tried == 0 {
 		t.Fatalf("%s: nothing was tried", fault)
 	}
-	if !filepath.IsAbs(os.Getenv("MCPREC_NIGHT")) || t.Failed() { // MCPREC_NIGHT=1 wants no table
+	table := os.Getenv("MCPREC_NIGHT")
+	if table == "" || table == "1" || t.Failed() {
 		return
 	}
-	f, err := os.OpenFile(os.Getenv("MCPREC_NIGHT"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if !filepath.IsAbs(table) {
+		t.Fatalf("MCPREC_NIGHT is %q, neither 1 nor a whole path: each package would write into its own folder", table)
+	}
+	f, err := os.OpenFile(table, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

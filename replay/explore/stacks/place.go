@@ -85,11 +85,11 @@ func library(file string) bool {
 	return versioned().MatchString(file) || strings.Contains(file, "/vendor/")
 }
 
-// standardRoots are the first elements of the standard library's packages that call a program's
-// functions, or wait.
-var standardRoots = strings.Fields(`bufio bytes compress container context crypto database encoding errors expvar
-	flag fmt hash html internal io iter log maps math mime net os path reflect regexp runtime slices sort strconv
-	strings sync syscall testing text time unique`)
+// standardRoots are the first elements of the standard library's packages; vendor has those that it
+// copies.
+var standardRoots = strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed
+	encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
+	reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique vendor weak`)
 
 // standard reports whether a function belongs to the standard library. Its files lie below src of
 // Go's folder; with -trimpath they begin with the package, as those of any module do.
