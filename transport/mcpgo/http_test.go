@@ -15,8 +15,11 @@ import (
 	"github.com/mcprec/mcprec/replay/explore"
 )
 
-// overHTTP is a conforming pair over Streamable HTTP, in which each call has a deadline.
-func overHTTP(r *explore.Run) {
+// overHTTP is a conforming pair over Streamable HTTP, in which each call has a deadline and the server's tools change.
+func overHTTP(r *explore.Run) { change(r, callsOverHTTP(r)) }
+
+// callsOverHTTP is overHTTP without the change, and returns the server.
+func callsOverHTTP(r *explore.Run) *server.MCPServer {
 	s := server.NewMCPServer("server", "1", server.WithToolCapabilities(true))
 	s.AddTool(mcp.NewTool("work"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("done"), nil
@@ -27,7 +30,8 @@ func overHTTP(r *explore.Run) {
 		panic(err)
 	}
 	r.Op("connect", func(context.Context) error { return initialize(r.Context(), c) })
-	use(r, s, c)
+	use(r, c)
+	return s
 }
 
 // TestExploreHTTP: a client and a server of the SDK over Streamable HTTP are right in any order of
@@ -41,9 +45,12 @@ func TestExploreHTTP(t *testing.T) {
 	}
 }
 
-// TestExploreHTTPTokens: a schedule of HTTP is the same again by its token.
+// TestExploreHTTPTokens: a schedule of HTTP is the same again by its token. The server's tools do not change here:
+// whether the notice of a change that comes with the end of a response is sent is up to two goroutines of the SDK
+// (docs/bugs, mcpgo-http-drops-progress), and no token can repeat that.
 func TestExploreHTTPTokens(t *testing.T) {
-	sameAgain(t, explore.Plan{HTTP: &explore.HTTP{}, Setup: overHTTP, Timers: 3}, scale(20, 2000))
+	setup := func(r *explore.Run) { callsOverHTTP(r) }
+	sameAgain(t, explore.Plan{HTTP: &explore.HTTP{}, Setup: setup, Timers: 3}, scale(20, 2000))
 }
 
 // The recorded client of testdata/web.jsonl, which was recorded over HTTP, gets the recorded answers
