@@ -31,6 +31,9 @@ func child(t *testing.T) func(*Run) {
 // A goroutine in a system call waits, and does not compute: the run is given up after the
 // plan's patience.
 func TestBlockedSyscall(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	for name, plan := range map[string]Plan{
 		"bubble": {Setup: child(t)},
 		"settle": {Setup: child(t), Engine: Settle},

@@ -77,6 +77,9 @@ func TestFramesShareALine(t *testing.T) {
 
 // With one write for a frame, or a lock over both, every frame has a line.
 func TestWholeLines(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	for name, write := range map[string]func(r *Run) func(io.Writer, []byte) error{
 		"one write": func(*Run) func(io.Writer, []byte) error {
 			return func(w io.Writer, answer []byte) error {

@@ -357,6 +357,9 @@ func TestManyLeaks(t *testing.T) {
 
 // Setup runs before the engine does: to wait there for the other end is wrong.
 func TestBlockedSetup(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	r := Search(t, Plan{Setup: func(r *Run) { _ = r.Client().Write(r.Context(), note("x")) }})
 	if r.Verdict != Leak || !strings.HasPrefix(r.Explanation, "Setup has not returned") ||
 		len(r.Stacks) != 1 || !strings.Contains(r.Stacks[0], "engine_test.go") {
@@ -400,6 +403,9 @@ func TestAckWithTake(t *testing.T) {
 // Several goroutines may explore in one test at once: each gets its own verdict,
 // and the leaks of one are not the others'.
 func TestSideBySide(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
 	leaky := func(r *Run) {
 		r.Go(func(context.Context) { <-make(chan int) })
 	}
