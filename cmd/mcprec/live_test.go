@@ -84,7 +84,7 @@ func (c *client) close() {
 
 func mcprec(t *testing.T, args ...string) string {
 	t.Helper()
-	out, errs, code := passed(t, nil, append([]string{"mcprec"}, args...))
+	out, errs, code := inProcess(t, nil, args...)
 	if code != exit.Fine {
 		t.Errorf("mcprec %s: exit status %d\n%s%s", strings.Join(args, " "), code, out, errs)
 	}
