@@ -17,7 +17,7 @@ import (
 // pure replay has, and as the capacity analysis says. The bubble says when nothing moves any more.
 func TestAgreement(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	hangs, cases := 0, 8_000
+	hangs, cases := 0, 3_000
 	switch {
 	case os.Getenv("MCPREC_NIGHT") != "":
 		cases = 1_000_000

@@ -82,7 +82,7 @@ func TestSeedExplored(t *testing.T) {
 				want = explore.Hang
 			}
 			for _, k := range []int{0, 1, 10, 1000, explore.Unbounded} {
-				plan.Capacities, plan.Schedules = []explore.Capacity{{C2S: k, S2C: k}}, 20
+				plan.Capacities, plan.Schedules = []explore.Capacity{{C2S: k, S2C: k}}, scale(6, 20)
 				if r := explore.Search(t, plan); r.Verdict != want || n > q && r.Category != explore.Swallowed {
 					t.Errorf("%d notifications, queue %d, capacity %d: want %s\n%s", n, q, k, want, r.Text())
 				}

@@ -102,8 +102,8 @@ func TestDebt(t *testing.T) {
 		debtIsLeast(t, r, lines)
 	}
 	rng := rand.New(rand.NewPCG(14, 14))
-	unanswered, owed := 0, 0
-	for range 5000 {
+	cases, unanswered, owed := 1500, 0, 0
+	for range cases {
 		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r := load(t, lines)
 		debtIsLeast(t, r, lines)
@@ -114,7 +114,7 @@ func TestDebt(t *testing.T) {
 			}
 		}
 	}
-	if unanswered < 1000 || owed-unanswered < 100 {
+	if unanswered < cases/5 || owed-unanswered < cases/50 {
 		t.Errorf("%d debts, %d of them with a call that was never answered: they say little", owed, unanswered)
 	}
 }

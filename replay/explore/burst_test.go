@@ -20,7 +20,7 @@ func TestBurst(t *testing.T) {
 		r.Burst("b", "c")
 	}
 	stop := errors.New("stop")
-	for i := range 50 {
+	for i := range scale(15, 50) {
 		p := Plan{Setup: setup, Strategy: Random, Seed: uint64(i), Schedules: 1, Shrink: -1, Capacities: Sweep[i%3 : i%3+1],
 			Check: func(*Run) error { return stop }}
 		r := Search(t, p)

@@ -202,7 +202,7 @@ func TestKeepalive(t *testing.T) {
 // What pings do not explain is still told of a run in which they went on.
 func TestKeepaliveKeepsNotes(t *testing.T) {
 	t.Parallel()
-	r := Search(t, Plan{Schedules: 1, Horizon: 3 * time.Hour, Setup: func(r *Run) {
+	r := Search(t, Plan{Schedules: 1, Horizon: 90 * time.Minute, Setup: func(r *Run) {
 		client, server := deaf(r)
 		every(r, time.Minute, func(ctx context.Context, _ int) { _, _ = client.call(ctx, "ping", `{}`) })
 		r.Go(func(ctx context.Context) {

@@ -67,11 +67,11 @@ func TestPeriodic(t *testing.T) {
 		}, `nothing but «s2c notifications/progress (tools/call "x" by call#)» passed`},
 	} {
 		for _, strategy := range []Strategy{Eager, Random} {
-			r := Search(t, Plan{Setup: test.setup, Schedules: 1, Shrink: -1, Strategy: strategy, Horizon: time.Hour})
+			r := Search(t, Plan{Setup: test.setup, Schedules: 1, Shrink: -1, Strategy: strategy, Horizon: 20 * time.Minute})
 			if r.Verdict != Hang || r.Category != LostAnswer || !strings.Contains(strings.Join(r.Notes, "\n"), test.note) {
 				t.Errorf("%s: want a hang and %q\n%s", name, test.note, r.Text())
 			}
-			again := Search(t, Plan{Setup: test.setup, Token: r.Token, Horizon: time.Hour})
+			again := Search(t, Plan{Setup: test.setup, Token: r.Token, Horizon: 20 * time.Minute})
 			if again.Verdict != r.Verdict || again.Category != r.Category {
 				t.Errorf("%s: the token gives %s", name, again.Text())
 			}

@@ -73,7 +73,7 @@ func TestSeed(t *testing.T) {
 	for _, capacity := range []int{0, 1, 9, Unbounded} {
 		for _, queue := range []int{0, 1, 3} {
 			for _, n := range []int{0, 1, 2, 3, 4, 5} {
-				r := Search(t, Plan{Setup: seed(n, queue), Capacities: fixed(capacity, capacity), Schedules: 20})
+				r := Search(t, Plan{Setup: seed(n, queue), Capacities: fixed(capacity, capacity), Schedules: scale(6, 20)})
 				want, category := Pass, ""
 				if n > queue {
 					want, category = Hang, Swallowed

@@ -36,7 +36,7 @@ func TestStall(t *testing.T) {
 }
 
 func TestSettledConforming(t *testing.T) {
-	Explore(t, Plan{Setup: conforming, Engine: Settle, Schedules: 60})
+	Explore(t, Plan{Setup: conforming, Engine: Settle, Schedules: scale(20, 60)})
 }
 
 var outside = make(chan int)
