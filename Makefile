@@ -95,7 +95,7 @@ soak: soundness ## the long forms of the tests: a million pings, two million sch
 	$(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
 	$(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
 	$(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
-	$(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay
+	$(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay/closed
 
 # A verdict is a fault of the engine, or a new bug of an SDK.
 soundness: ## 1.9 million schedules of conforming pairs, with timers and over HTTP, and their tokens; says how many

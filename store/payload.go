@@ -39,7 +39,7 @@ type Header struct {
 	// session is kept exactly.
 	Masked *MaskRules `json:"masked,omitempty"`
 	// Expect is the necessary verdict of a replay of this session, in the form of
-	// replay.ParseExpectation.
+	// closed.ParseExpectation.
 	Expect string `json:"expect,omitempty"`
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/replay/external"
@@ -114,7 +114,7 @@ var strategies = []strategy{
 
 // check reads the flags before a session is opened, and returns a function that puts them
 // into a plan.
-func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), err error) {
+func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), err error) {
 	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level", "budget"} {
 		if o.token != "" && o.chosen(name) {
 			return ends, nil, exit.Usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
@@ -148,7 +148,7 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 			capacities = append(capacities, explore.Sweep...)
 			continue
 		}
-		c, err := replay.ParseCapacity(w)
+		c, err := closed.ParseCapacity(w)
 		if err != nil {
 			return ends, nil, exit.Usagef("--capacity: %v", err)
 		}
@@ -156,7 +156,7 @@ func (o exploreOptions) check() (ends replay.Models, apply func(*explore.Plan), 
 	}
 	tried := map[explore.Capacity]bool{}
 	capacities = slices.DeleteFunc(capacities, func(c explore.Capacity) bool { again := tried[c]; tried[c] = true; return again })
-	if level == explore.L1 && (ends.Client == replay.Rigid || ends.Server == replay.Rigid) {
+	if level == explore.L1 && (ends.Client == closed.Rigid || ends.Server == closed.Rigid) {
 		return ends, nil, exit.Usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
 	return ends, func(p *explore.Plan) {
@@ -241,7 +241,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 type judgedExplore struct {
 	explore.Report
 	explain.Hang
-	models replay.Models
+	models closed.Models
 }
 
 // Text returns what hung in the recording, then the report, and of a failure the command that
@@ -396,7 +396,7 @@ verdict as it is). Lists are never null.
 
 // writeSmallest writes the smallest session that fails as in the report, and prints on stderr
 // how to use it.
-func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, ends replay.Models, r explore.Report) error {
+func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, ends closed.Models, r explore.Report) error {
 	if r.Verdict != explore.Hang {
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.Name)
 		return err
@@ -421,13 +421,13 @@ func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, e
 // replayable returns the smallest session that hangs in this way when it is replayed in its
 // own order, with the verdict in its header. At level L1 its order is the failing run's. It
 // returns false if the closed replay, which has no schedule, does not find the hang.
-func replayable(events []store.Event, ends replay.Models, report explore.Report) ([]store.Event, bool) {
+func replayable(events []store.Event, ends closed.Models, report explore.Report) ([]store.Event, bool) {
 	if report.Level != explore.L0 {
 		events = inOrderOf(report.Events, events)
 	}
-	capacity := replay.Capacity{C2S: replay.Room(report.Capacity.C2S), S2C: replay.Room(report.Capacity.S2C)}
+	capacity := closed.Capacity{C2S: closed.Room(report.Capacity.C2S), S2C: closed.Room(report.Capacity.S2C)}
 	found := shrink.Session(events, shrink.Closed(ends.Client, ends.Server), shrink.Options{Capacity: capacity})
-	if !strings.HasPrefix(found.Fingerprint, replay.Hang+" "+report.Category+":") {
+	if !strings.HasPrefix(found.Fingerprint, closed.Hang+" "+report.Category+":") {
 		return nil, false
 	}
 	events = found.Events
@@ -439,9 +439,9 @@ func replayable(events []store.Event, ends replay.Models, report explore.Report)
 	if err != nil {
 		return events, true
 	}
-	header.Expect = replay.Expectation{
-		Verdict: replay.Hang, Category: report.Category,
-		Setup: replay.Setup{Capacity: found.Capacity, Client: ends.Client, Server: ends.Server},
+	header.Expect = closed.Expectation{
+		Verdict: closed.Hang, Category: report.Category,
+		Setup: closed.Setup{Capacity: found.Capacity, Client: ends.Client, Server: ends.Server},
 	}.String()
 	events = slices.Clone(events)
 	events[i].Payload = header.Encode()

@@ -15,7 +15,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -311,7 +311,7 @@ func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
 	add := func(end, other string, value *string) {
 		cmd.Flags().StringVar(value, end, initial, "the "+end+"'s `MODEL`"+strings.ReplaceAll(more, "OTHER", other))
 		words := []string{"free", "rigid", "inline", "serial", "serial-except-tools", "inbox:"}
-		for _, p := range replay.Presets() {
+		for _, p := range closed.Presets() {
 			if p.End == 0 || p.End.Sender() == end {
 				words = append(words, p.SDK+"@"+p.Through)
 			}
@@ -323,15 +323,15 @@ func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
 }
 
 // parse reads the models. A model that is not given is free.
-func (m modelFlags) parse() (ends replay.Models, err error) {
+func (m modelFlags) parse() (ends closed.Models, err error) {
 	if m.client != "" {
-		ends.Client, err = replay.ParseEnd(transport.ClientToServer, m.client)
+		ends.Client, err = closed.ParseEnd(transport.ClientToServer, m.client)
 		if err != nil {
 			return ends, exit.Usagef("--client: %v", err)
 		}
 	}
 	if m.server != "" {
-		ends.Server, err = replay.ParseEnd(transport.ServerToClient, m.server)
+		ends.Server, err = closed.ParseEnd(transport.ServerToClient, m.server)
 		if err != nil {
 			return ends, exit.Usagef("--server: %v", err)
 		}

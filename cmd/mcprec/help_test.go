@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 )
 
 // TestHelpOfCommands: every command that help lists is in a group and has an example, with
@@ -34,10 +34,10 @@ func TestHelpOfCommands(t *testing.T) {
 	}
 }
 
-// TestModelsTopic: mcprec help models says of each model what package replay says.
+// TestModelsTopic: mcprec help models says of each model what package closed says.
 func TestModelsTopic(t *testing.T) {
 	text := strings.Join(strings.Fields(modelsTopic), " ")
-	for _, term := range replay.ModelTerms() {
+	for _, term := range closed.ModelTerms() {
 		if want := term.Word + " " + term.Means; !strings.Contains(text, want) {
 			t.Errorf("mcprec help models does not say %q", want)
 		}

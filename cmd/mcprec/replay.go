@@ -14,7 +14,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -106,7 +106,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 	if options.list {
 		return listModels(cmd.OutOrStdout())
 	}
-	capacity, err := replay.ParseCapacity(options.capacity)
+	capacity, err := closed.ParseCapacity(options.capacity)
 	if err != nil {
 		return exit.Usagef("--capacity: %v", err)
 	}
@@ -127,13 +127,13 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return exit.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
-		told, err := explain.Judge(cmd.Context(), s, arg, recording, fold, replay.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
+		told, err := explain.Judge(cmd.Context(), s, arg, recording, fold, closed.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
 		if err != nil {
 			return err
 		}
-		return printVerdict(cmd, options.format, told, told.Verdict.Verdict == replay.Pass)
+		return printVerdict(cmd, options.format, told, told.Verdict.Verdict == closed.Pass)
 	}
-	expectations, err := replay.ParseExpectation(recording.Header().Expect)
+	expectations, err := closed.ParseExpectation(recording.Header().Expect)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
@@ -158,7 +158,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 
 // listModels prints the SDKs that --client and --server know by name.
 func listModels(w io.Writer) error {
-	for _, p := range replay.Presets() {
+	for _, p := range closed.Presets() {
 		end := "both ends"
 		if p.End != 0 {
 			end = p.End.Sender()
@@ -230,7 +230,7 @@ func newCapacity() *cobra.Command {
 }
 
 func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (err error) {
-	var pairs []replay.Models
+	var pairs []closed.Models
 	asked := options.models != modelFlags{}
 	if asked {
 		pair, err := options.models.parse()
@@ -239,13 +239,13 @@ func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (er
 		}
 		pairs = append(pairs, pair)
 	} else {
-		for _, m := range []replay.Model{replay.Free, replay.Rigid, replay.Inline, replay.Serial} {
-			pairs = append(pairs, replay.Models{Client: m, Server: m})
+		for _, m := range []closed.Model{closed.Free, closed.Rigid, closed.Inline, closed.Serial} {
+			pairs = append(pairs, closed.Models{Client: m, Server: m})
 		}
 	}
-	var room *replay.Capacity
+	var room *closed.Capacity
 	if options.capacity != "" {
-		c, err := replay.ParseCapacity(options.capacity)
+		c, err := closed.ParseCapacity(options.capacity)
 		if err != nil {
 			return exit.Usagef("--capacity: %v", err)
 		}
@@ -284,18 +284,18 @@ type needsLine struct {
 }
 
 type needShown struct {
-	replay.Need
+	closed.Need
 	Slack any `json:"slack,omitempty"` // a number, or "unbounded"
-	slack replay.Room
+	slack closed.Room
 }
 
-func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []replay.Models, room *replay.Capacity) (line needsLine, err error) {
+func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []closed.Models, room *closed.Capacity) (line needsLine, err error) {
 	s, err := openSession(cmd, o.home, arg)
 	if err != nil {
 		return line, err
 	}
 	defer closeInto(&err, s)
-	r, err := replay.Load(s.Events(cmd.Context(), 1, store.ReadOptions{}))
+	r, err := closed.Load(s.Events(cmd.Context(), 1, store.ReadOptions{}))
 	if err != nil {
 		return line, fmt.Errorf("capacity of %s: %w", s.Name, err)
 	}
@@ -306,7 +306,7 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []replay.M
 		if room != nil && n.Safe {
 			n.slack, _ = n.Need.Slack(*room)
 			n.Slack = int(n.slack)
-			if n.slack >= replay.Boundless {
+			if n.slack >= closed.Boundless {
 				n.Slack = "unbounded"
 			}
 		}

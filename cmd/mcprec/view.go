@@ -19,7 +19,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/view"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/store"
 )
@@ -147,7 +147,7 @@ func (o viewOptions) hash() (string, error) {
 		return "", err
 	}
 	if o.capacity != "" {
-		if _, err := replay.ParseCapacity(o.capacity); err != nil {
+		if _, err := closed.ParseCapacity(o.capacity); err != nil {
 			return "", exit.Usagef("--capacity: %v", err)
 		}
 	}

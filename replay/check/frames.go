@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/schema"
@@ -237,12 +237,12 @@ func (w *inFlight) onNote(r *reporter, e store.Event) {
 	if w == nil || !found || !both {
 		return
 	}
-	var capacity [3]replay.Room
+	var capacity [3]closed.Room
 	for dir, text := range map[transport.Direction]string{transport.ClientToServer: c2s, transport.ServerToClient: s2c} {
 		if text == "u" {
-			text = replay.Unbounded.String()
+			text = closed.Unbounded.String()
 		}
-		room, err := replay.ParseRoom(text)
+		room, err := closed.ParseRoom(text)
 		if err != nil {
 			return
 		}

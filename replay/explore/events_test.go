@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -40,22 +40,22 @@ func TestEvents(t *testing.T) {
 		notifications, queue, capacity int
 		category                       string
 	}{
-		{1, 0, 0, replay.Swallowed},                 // the response is in the server's hand
-		{2, 0, 0, replay.NeverSent},                 // the server is at the second notification
-		{5, 3, 1, replay.Swallowed},                 // the response is in the server's hand
-		{5, 1, explore.Unbounded, replay.Swallowed}, // the response is queued
+		{1, 0, 0, closed.Swallowed},                 // the response is in the server's hand
+		{2, 0, 0, closed.NeverSent},                 // the server is at the second notification
+		{5, 3, 1, closed.Swallowed},                 // the response is in the server's hand
+		{5, 1, explore.Unbounded, closed.Swallowed}, // the response is queued
 	} {
 		r := explore.Search(t, explore.Plan{Setup: explore.Seed(c.notifications, c.queue),
 			Capacities: []explore.Capacity{{C2S: c.capacity, S2C: c.capacity}}})
-		recording, err := replay.Load(jsonl.Each(kept(t, r)))
+		recording, err := closed.Load(jsonl.Each(kept(t, r)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := replay.Closed(recording, replay.Setup{Client: replay.Inbox(c.queue)})
-		if v.Verdict != replay.Hang || v.Category != c.category {
+		v := closed.Replay(recording, closed.Setup{Client: closed.Inbox(c.queue)})
+		if v.Verdict != closed.Hang || v.Category != c.category {
 			t.Errorf("%+v: replayed: %s %s\n%s", c, v.Verdict, v.Category, text(r.Events))
 		}
-		if v := replay.Closed(recording, replay.Setup{Client: replay.Inbox(c.notifications)}); v.Verdict != replay.Pass {
+		if v := closed.Replay(recording, closed.Setup{Client: closed.Inbox(c.notifications)}); v.Verdict != closed.Pass {
 			t.Errorf("%+v: replayed with a queue for all: %s\n%s", c, v.Explanation, text(r.Events))
 		}
 	}
@@ -114,7 +114,7 @@ func TestWorkersModeled(t *testing.T) {
 	t.Parallel()
 	events := explore.Search(t, explore.Plan{Setup: explore.Seed(5, 3), Schedules: 1}).Events
 	for queue := range 5 {
-		p, err := explore.Modeled(events, replay.Inbox(queue), replay.Free)
+		p, err := explore.Modeled(events, closed.Inbox(queue), closed.Free)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
@@ -132,17 +132,17 @@ func (e *Expected) explain() (category, why string) {
 			}
 			why += fmt.Sprintf(": it is %s", lane.Where(f))
 			if lane.Last != nil && lane.Readers() == 0 {
-				return replay.Swallowed, why + fmt.Sprintf("; the %s's reader took %s at step %d and has not come back",
+				return closed.Swallowed, why + fmt.Sprintf("; the %s's reader took %s at step %d and has not come back",
 					lane.Receiver(), lane.Last.Name, lane.Last.Given)
 			}
-			return replay.NeverSent, why
+			return closed.NeverSent, why
 		}
 	}
 	why += fmt.Sprintf(": the %s has sent none", e.dir.Sender())
 	if before := e.lastRead(); before > 0 {
 		why += fmt.Sprintf(" since; the last was read at step %d", before)
 	}
-	return replay.NeverSent, why + e.subscriptions()
+	return closed.NeverSent, why + e.subscriptions()
 }
 
 // subscriptions says which requests of the receiver had been sent and not read when the

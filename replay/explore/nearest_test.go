@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
@@ -122,7 +122,7 @@ func modeledHeadOn(t *testing.T) Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Modeled(events, replay.Rigid, replay.Rigid)
+	plan, err := Modeled(events, closed.Rigid, closed.Rigid)
 	if err != nil {
 		t.Fatal(err)
 	}

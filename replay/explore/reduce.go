@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
@@ -292,7 +292,7 @@ func (d *reduction) boundary() string {
 	if fingerprint(d.runLate(d.failed, at, schedule.NewDelayed(d.order))) != d.want {
 		return ""
 	}
-	b := shrink.FindBoundary(at.Rooms(), func(capacity replay.Capacity) bool {
+	b := shrink.FindBoundary(at.Rooms(), func(capacity closed.Capacity) bool {
 		told = told && d.search.limits.ended() == ""
 		if !told {
 			return false

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
@@ -71,17 +71,17 @@ const (
 	EndLost = "not the same again"
 )
 
-// The categories of a hang, and of a failed check; see package replay.
+// The categories of a hang, and of a failed check; see package replay/closed.
 const (
-	HeadOn         = replay.HeadOn
-	Swallowed      = replay.Swallowed
-	Mutual         = replay.Mutual
-	LostAnswer     = replay.LostAnswer
-	NeverSent      = replay.NeverSent
-	BlockedHandler = replay.BlockedHandler
-	Pool           = replay.Pool
-	Lock           = replay.Lock
-	TimerOnly      = replay.TimerOnly
+	HeadOn         = closed.HeadOn
+	Swallowed      = closed.Swallowed
+	Mutual         = closed.Mutual
+	LostAnswer     = closed.LostAnswer
+	NeverSent      = closed.NeverSent
+	BlockedHandler = closed.BlockedHandler
+	Pool           = closed.Pool
+	Lock           = closed.Lock
+	TimerOnly      = closed.TimerOnly
 )
 
 type (

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/hang"
@@ -349,9 +349,9 @@ func (r *Run) settledToken() schedule.Token {
 // RecordedServer lets the server of [Plan.Session] play on the server's end: the live client
 // gets the recorded answers, and the rest at the recorded place, or at level L1 in any legal
 // order. In a plan with HTTP it is the handler. Only Setup may call it.
-func (r *Run) RecordedServer() { r.recordedServer(replay.Free) }
+func (r *Run) RecordedServer() { r.recordedServer(closed.Free) }
 
-func (r *Run) recordedServer(model replay.Model) {
+func (r *Run) recordedServer(model closed.Model) {
 	if r.plan.HTTP != nil {
 		half, handler := halves.HTTPServer(r.forHalves(), r.plan.ready)
 		r.recorded = append(r.recorded, half)
@@ -367,9 +367,9 @@ func (r *Run) recordedServer(model replay.Model) {
 // also a call without a recorded response, unless it was cancelled. In a plan with HTTP it uses
 // [Run.HTTPClient], and a request that fails otherwise than recorded ends the run. Only Setup may
 // call it.
-func (r *Run) RecordedClient() { r.recordedClient(replay.Free) }
+func (r *Run) RecordedClient() { r.recordedClient(closed.Free) }
 
-func (r *Run) recordedClient(model replay.Model) {
+func (r *Run) recordedClient(model closed.Model) {
 	if r.plan.HTTP != nil {
 		half, conn, err := halves.HTTPClient(r.forHalves(), r.plan.ready, r.HTTPClient())
 		if err != nil {
@@ -399,9 +399,9 @@ func (r *Run) forHalves() halves.Run {
 
 // Modeled returns a plan without a live peer: both ends of a session play their half, each
 // under an endpoint model. At level L0 every order of steps comes to the end that
-// [replay.Closed] finds. At L1 both ends send in any legal order; the rigid model, which
+// [closed.Replay] finds. At L1 both ends send in any legal order; the rigid model, which
 // has a single order, reads as the free model then.
-func Modeled(events []store.Event, client, server replay.Model) (Plan, error) {
+func Modeled(events []store.Event, client, server closed.Model) (Plan, error) {
 	models, err := halves.NewModels(events, client, server)
 	if err != nil {
 		return Plan{}, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 )
 
@@ -27,7 +27,7 @@ func manyCalls(n, fatal int) string {
 // with the small session, and the pure replay says the same of it.
 func TestSmallerModeled(t *testing.T) {
 	t.Parallel()
-	plan, err := Modeled(recording(manyCalls(20, 14)), replay.Inbox(2), replay.Free)
+	plan, err := Modeled(recording(manyCalls(20, 14)), closed.Inbox(2), closed.Free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +36,10 @@ func TestSmallerModeled(t *testing.T) {
 	if r.Verdict != Hang || s == nil || s.From != 81 || s.To != 5 || s.Runs > 60 || s.Held != 20 || s.Boundary != "no transport capacity hides it" {
 		t.Fatalf("%+v\n%s", s, r.Text())
 	}
-	if o := shrink.Closed(replay.Inbox(2), replay.Free)(shrink.Candidate{Events: s.Events}); !strings.HasPrefix(o.Fingerprint, "hang swallowed") {
+	if o := shrink.Closed(closed.Inbox(2), closed.Free)(shrink.Candidate{Events: s.Events}); !strings.HasPrefix(o.Fingerprint, "hang swallowed") {
 		t.Errorf("replayed: %+v", o)
 	}
-	small, err := Modeled(s.Events, replay.Inbox(2), replay.Free)
+	small, err := Modeled(s.Events, closed.Inbox(2), closed.Free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestSmallerCapacity(t *testing.T) {
 	for i := range 4 {
 		fmt.Fprintf(&b, "> %d=pong\n< %d=done\n", i, i)
 	}
-	plan, err := Modeled(recording(b.String()), replay.Rigid, replay.Rigid)
+	plan, err := Modeled(recording(b.String()), closed.Rigid, closed.Rigid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -161,7 +161,7 @@ func TestTimersBounded(t *testing.T) {
 	}{
 		{"heartbeats", restless, 4, 4, 1},
 		{"no timer", conforming, 4, 0, mostIdle},
-		{"recorded ends alone", func(r *Run) { r.recordedServer(replay.Free); r.recordedClient(replay.Free) }, 4, 0, 0},
+		{"recorded ends alone", func(r *Run) { r.recordedServer(closed.Free); r.recordedClient(closed.Free) }, 4, 0, 0},
 	} {
 		one := search{t: t, plan: withDefaults(Plan{
 			Setup: test.setup, Session: recording("> 1:a\n> 2:b\n< 1=\n< 2="), Timers: test.most, Strategy: last, Lawless: true})}

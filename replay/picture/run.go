@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -14,7 +14,7 @@ const RunSteps = 3000
 // Run is a closed replay as it is drawn: the verdict, and the steps up to its end. The JSON
 // form is stable; lists and Frames are never null.
 type Run struct {
-	Verdict replay.Verdict `json:"verdict"`
+	Verdict closed.Verdict `json:"verdict"`
 	// Words is the verdict in a few words, such as HANG (proved) swallowed.
 	Words string `json:"words"`
 	// Steps are the last RunSteps steps; Total counts all.
@@ -90,11 +90,11 @@ type Part struct {
 }
 
 // NewRun plays a recording. frame describes the frame of an event.
-func NewRun(recording *replay.Recording, setup replay.Setup, frame func(seq uint64) Frame) Run {
-	verdict := replay.Closed(recording, setup).Judged()
+func NewRun(recording *closed.Recording, setup closed.Setup, frame func(seq uint64) Frame) Run {
+	verdict := closed.Replay(recording, setup).Judged()
 	run := Run{Verdict: verdict, Words: verdict.Words(), Frames: map[string]Frame{}, Held: []Held{}, Parts: []Part{}}
 	kept := keptSteps{}
-	replay.Steps(recording, setup, kept.add)
+	closed.Steps(recording, setup, kept.add)
 	steps := offersBeforeTakes(kept.last())
 	run.Total = kept.total
 	run.Steps = make([]RunStep, len(steps))
@@ -108,7 +108,7 @@ func NewRun(recording *replay.Recording, setup replay.Setup, frame func(seq uint
 	for i, w := range verdict.Waits {
 		run.Parts = append(run.Parts, Part{End: w.End, Role: w.Role, Cycle: i < len(verdict.Cycle)})
 	}
-	if verdict.Verdict == replay.Hang {
+	if verdict.Verdict == closed.Hang {
 		run.Held = heldOf(verdict, steps)
 	}
 	describe := func(dir string, n int) {
@@ -142,11 +142,11 @@ func (r Run) MarshalJSON() ([]byte, error) {
 
 // keptSteps keeps the last [RunSteps] steps, and up to as many before.
 type keptSteps struct {
-	steps []replay.Step
+	steps []closed.Step
 	total int
 }
 
-func (k *keptSteps) add(step replay.Step) {
+func (k *keptSteps) add(step closed.Step) {
 	k.total++
 	if len(k.steps) == 2*RunSteps {
 		k.steps = append(k.steps[:0], k.steps[RunSteps:]...)
@@ -154,10 +154,10 @@ func (k *keptSteps) add(step replay.Step) {
 	k.steps = append(k.steps, step)
 }
 
-func (k *keptSteps) last() []replay.Step { return k.steps[max(0, len(k.steps)-RunSteps):] }
+func (k *keptSteps) last() []closed.Step { return k.steps[max(0, len(k.steps)-RunSteps):] }
 
-func innerPair(setup replay.Setup, step replay.Step) *InnerPair {
-	of := func(model replay.Model, queue replay.InnerQueue) *Inner {
+func innerPair(setup closed.Setup, step closed.Step) *InnerPair {
+	of := func(model closed.Model, queue closed.InnerQueue) *Inner {
 		if _, ok := model.Queue(); !ok {
 			return nil
 		}
@@ -172,7 +172,7 @@ func innerPair(setup replay.Setup, step replay.Step) *InnerPair {
 
 // offersBeforeTakes moves each offer whose writer did not wait to the take of its frame, so
 // that the lines of the steps rise. That is another possible order of the same steps.
-func offersBeforeTakes(steps []replay.Step) []replay.Step {
+func offersBeforeTakes(steps []closed.Step) []closed.Step {
 	offers := map[transport.Direction]int{} // the offer of the frame in the writer's hand
 	for i, step := range steps {
 		switch step.Kind {
@@ -199,10 +199,10 @@ func offersBeforeTakes(steps []replay.Step) []replay.Step {
 }
 
 // ticksOf returns the line of each step (see [RunStep]).
-func ticksOf(steps []replay.Step) []int {
+func ticksOf(steps []closed.Step) []int {
 	ticks := make([]int, len(steps))
 	offers := map[transport.Direction]int{} // the offer of the frame in the writer's hand
-	var taken replay.Step                   // the last frame that moved
+	var taken closed.Step                   // the last frame that moved
 	tick := 0
 	for i, step := range steps {
 		switch step.Kind {
@@ -236,7 +236,7 @@ func ticksOf(steps []replay.Step) []int {
 
 // heldOf returns the frames in the hands of the blocked parts, and the frames in the
 // transport that were taken in the steps.
-func heldOf(verdict replay.Verdict, steps []replay.Step) []Held {
+func heldOf(verdict closed.Verdict, steps []closed.Step) []Held {
 	list := []Held{}
 	for _, w := range verdict.Waits {
 		if w.N == 0 {

@@ -7,37 +7,37 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
-func loadFixture(t *testing.T, name string) *replay.Recording {
+func loadFixture(t *testing.T, name string) *closed.Recording {
 	t.Helper()
 	events, err := jsonl.ReadFile("../../fixtures/" + name + ".jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	recording, err := replay.Load(replaytest.SequenceOf(events))
+	recording, err := closed.Load(replaytest.SequenceOf(events))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return recording
 }
 
-func loadLines(t *testing.T, lines string) *replay.Recording {
+func loadLines(t *testing.T, lines string) *closed.Recording {
 	t.Helper()
-	recording, err := replay.Load(replaytest.SequenceOf(replaytest.Session(t, lines)))
+	recording, err := closed.Load(replaytest.SequenceOf(replaytest.Session(t, lines)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return recording
 }
 
-func parseSetup(t *testing.T, text string) replay.Setup {
+func parseSetup(t *testing.T, text string) closed.Setup {
 	t.Helper()
-	list, err := replay.ParseExpectation("pass " + text)
+	list, err := closed.ParseExpectation("pass " + text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestRunTicksRise(t *testing.T) {
 func TestRunLast(t *testing.T) {
 	const calls = 2000
 	recording := loadLines(t, strings.Repeat("> 1:call\n< 1=\n", calls))
-	run := picture.NewRun(recording, replay.Setup{}, numbered)
+	run := picture.NewRun(recording, closed.Setup{}, numbered)
 	if run.Total != 2*calls*4 || len(run.Steps) != picture.RunSteps || len(run.Frames) != picture.RunSteps/4 {
 		t.Fatalf("%d steps of %d, %d frames", len(run.Steps), run.Total, len(run.Frames))
 	}
@@ -165,8 +165,8 @@ func TestApart(t *testing.T) {
 		t.Errorf("a run parts from itself at %d and %d", a, b)
 	}
 	long := strings.Repeat("> 1:call\n< 1=\n", 1000)
-	whole := picture.NewRun(loadLines(t, long), replay.Setup{}, numbered)
-	longer := picture.NewRun(loadLines(t, long+"> ~x"), replay.Setup{}, numbered)
+	whole := picture.NewRun(loadLines(t, long), closed.Setup{}, numbered)
+	longer := picture.NewRun(loadLines(t, long+"> ~x"), closed.Setup{}, numbered)
 	if a, b := picture.Apart(whole, longer); a != len(whole.Steps) || b != len(longer.Steps)-4 {
 		t.Errorf("long runs part at %d and %d", a, b)
 	}

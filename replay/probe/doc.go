@@ -1,5 +1,5 @@
 // Package probe measures how a live peer reads and writes: the model of an end, in the words that
-// package replay has for it.
+// package replay/closed has for it.
 //
 // # What it promises
 //

@@ -1,6 +1,6 @@
 package probe
 
-import "github.com/mcprec/mcprec/replay"
+import "github.com/mcprec/mcprec/replay/closed"
 
 // Answer is the answer to a question about a peer.
 type Answer int
@@ -33,24 +33,24 @@ type Observed struct {
 // Models returns every model of which a property was observed, and none if too little was observed. The
 // first is the one that hangs the soonest: a call of the peer hangs by a queue of notifications or by a
 // handler, before anything must wait to be taken. Free is returned only alone.
-func (o Observed) Models() (models []replay.Model) {
+func (o Observed) Models() (models []closed.Model) {
 	if o.Standing == No {
-		models = append(models, replay.Inbox(o.Stands))
+		models = append(models, closed.Inbox(o.Stands))
 	}
 	switch {
 	case o.Handling == No && o.ToolsBeside == Yes:
-		models = append(models, replay.SerialExceptTools)
+		models = append(models, closed.SerialExceptTools)
 	case o.Handling == No:
-		models = append(models, replay.Serial)
+		models = append(models, closed.Serial)
 	}
 	switch {
 	case o.Asking == No:
-		models = append(models, replay.Rigid)
+		models = append(models, closed.Rigid)
 	case o.Answering == No && o.Handling != No: // serial and rigid ends write their answers so, too
-		models = append(models, replay.Inline)
+		models = append(models, closed.Inline)
 	}
 	if len(models) == 0 && o.Answering == Yes && o.Idle != No { // no model stops reading while it waits for nothing
-		models = append(models, replay.Free)
+		models = append(models, closed.Free)
 	}
 	return models
 }

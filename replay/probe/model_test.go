@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -35,7 +35,7 @@ func TestModel(t *testing.T) {
 		var words []string
 		for _, model := range tt.seen.Models() {
 			words = append(words, model.String())
-			if _, err := replay.ParseEnd(transport.ServerToClient, model.String()); err != nil {
+			if _, err := closed.ParseEnd(transport.ServerToClient, model.String()); err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 		}

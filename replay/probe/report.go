@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
@@ -15,10 +15,10 @@ type Report struct {
 	Role string // of the peer: client or server
 	Peer Peer
 	// Model is the model of the peer, if Measured.
-	Model    replay.Model
+	Model    closed.Model
 	Measured bool
 	// Also are models whose properties the peer has as well. No model has several at once.
-	Also     []replay.Model
+	Also     []closed.Model
 	Evidence Evidence
 	Observed Observed
 	Findings []Finding // answered questions
@@ -141,14 +141,14 @@ func (r Report) Text() string {
 }
 
 // means says how an end of a model works.
-func means(model replay.Model) string {
+func means(model closed.Model) string {
 	word := model.String()
 	queue, isInbox := model.Queue()
 	if isInbox {
 		word = "inbox:Q"
 	}
-	terms := replay.ModelTerms()
-	says := terms[slices.IndexFunc(terms, func(t replay.Term) bool { return t.Word == word })].Means
+	terms := closed.ModelTerms()
+	says := terms[slices.IndexFunc(terms, func(t closed.Term) bool { return t.Word == word })].Means
 	if isInbox {
 		says = strings.Replace(says, "queue of Q", fmt.Sprintf("queue of %d", queue), 1)
 	}

@@ -5,7 +5,7 @@
 // The runs of a search share a [Session]. [Server] answers a live client from the session,
 // [Client] sends the recorded frames to a live server; both return a [Recorded], a machine
 // of package standin with a reader and a writer. [Models] play both halves, each under an
-// endpoint model of package replay, without a live peer.
+// endpoint model of package replay/closed, without a live peer.
 //
 // [HTTPClient] and [HTTPServer] play over HTTP, with the transport of package streamable between the
 // machine and the gate.

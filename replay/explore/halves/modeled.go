@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -23,8 +23,8 @@ type Models struct {
 }
 
 // NewModels reads a session.
-func NewModels(events []store.Event, client, server replay.Model) (*Models, error) {
-	recording, err := replay.Load(jsonl.Each(events))
+func NewModels(events []store.Event, client, server closed.Model) (*Models, error) {
+	recording, err := closed.Load(jsonl.Each(events))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func NewModels(events []store.Event, client, server replay.Model) (*Models, erro
 		return nil, fmt.Errorf("load recording: %w", err)
 	}
 	m := &Models{Warnings: recording.Warnings()}
-	for i, model := range [...]replay.Model{client, server} {
+	for i, model := range [...]closed.Model{client, server} {
 		own := transport.ClientToServer + transport.Direction(i)
 		end := &modeledEnd{own: own, script: recording.Half(own, model)}
 		for _, e := range events {
@@ -76,7 +76,7 @@ func (m *Models) Play(run Run) []*Modeled {
 // modeledEnd is the shared part of an end under a model.
 type modeledEnd struct {
 	own    transport.Direction
-	script *replay.Half
+	script *closed.Half
 	frames []transport.Frame // own frames, by number from 0
 	calls  []recordedCall    // own calls with a response
 }
@@ -91,7 +91,7 @@ type Modeled struct {
 	whole   Operation
 
 	mu     sync.Mutex // of script; never held across a wait
-	script *replay.Half
+	script *closed.Half
 	send   chan struct{} // wakes the writer
 	read   chan struct{} // wakes the reader
 }
@@ -190,7 +190,7 @@ func (h *Modeled) over() bool {
 // Stop says how a receive loop that stands under its model holds up a run that does not
 // move, or "". The frames do not show this: only the model knows.
 func Stop(halves []*Modeled) (category, why string) {
-	var works [2]*replay.Stop
+	var works [2]*closed.Stop
 	for i, h := range halves {
 		h.mu.Lock()
 		stop := h.script.Stopped()
@@ -202,12 +202,12 @@ func Stop(halves []*Modeled) (category, why string) {
 		if stop.Works {
 			works[i] = stop
 		}
-		if category == replay.Swallowed {
+		if category == closed.Swallowed {
 			continue
 		}
-		category = replay.Swallowed
+		category = closed.Swallowed
 		if stop.Never {
-			category = replay.NeverSent
+			category = closed.NeverSent
 		}
 		switch reader := in.Dir.Receiver(); {
 		case stop.Works:
@@ -229,7 +229,7 @@ func Stop(halves []*Modeled) (category, why string) {
 	}
 	a, b := works[0], works[1]
 	if a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
-		return replay.Mutual, fmt.Sprintf("the client works at %s and the server at %s; "+
+		return closed.Mutual, fmt.Sprintf("the client works at %s and the server at %s; "+
 			"each has asked the other since, and reads no answer before that is done",
 			halves[0].end.In.Last.Name, halves[1].end.In.Last.Name)
 	}
@@ -237,7 +237,7 @@ func Stop(halves []*Modeled) (category, why string) {
 }
 
 // modelReader makes the reader of a recorded half depend on its writer and its calls: the
-// models of package replay as a behaviour, for level L1, where the frames of a script have
+// models of package replay/closed as a behaviour, for level L1, where the frames of a script have
 // no fixed number. nil is the free model. A serial reader works at requests only.
 type modelReader struct {
 	queue  int // room for notifications during a call; -1: none of this
@@ -253,11 +253,11 @@ type modelReader struct {
 	resume  chan struct{}
 }
 
-func newModelReader(model replay.Model) *modelReader {
+func newModelReader(model closed.Model) *modelReader {
 	model = model.Unnamed()
 	r := &modelReader{
-		queue: -1, inline: model == replay.Inline,
-		serial: model == replay.Serial || model == replay.SerialExceptTools, tools: model == replay.SerialExceptTools,
+		queue: -1, inline: model == closed.Inline,
+		serial: model == closed.Serial || model == closed.SerialExceptTools, tools: model == closed.SerialExceptTools,
 		calling: map[mcp.Key]bool{}, owed: map[int]bool{}, atWork: map[mcp.Key]bool{}, resume: make(chan struct{}, 1),
 	}
 	if q, inbox := model.Queue(); inbox {

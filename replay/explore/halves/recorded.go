@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -19,7 +19,7 @@ import (
 )
 
 // Server lets the recorded server of a session play under a model.
-func Server(run Run, session *Session, model replay.Model) *Recorded {
+func Server(run Run, session *Session, model closed.Model) *Recorded {
 	h, p := newServer(run, session, session.events)
 	h.useEnd(model)
 	h.play(p.Start(), p.End)
@@ -39,7 +39,7 @@ func newServer(run Run, session *Session, events []store.Event) (*Recorded, *sta
 }
 
 // Client lets the recorded client of a session play under a model.
-func Client(run Run, session *Session, model replay.Model) *Recorded {
+func Client(run Run, session *Session, model closed.Model) *Recorded {
 	h, d := newClient(run, session, session.events)
 	h.useEnd(model)
 	h.play(d.Start(), nil)
@@ -233,7 +233,7 @@ func newRecorded(run Run, session *Session, own transport.Direction, machine mac
 }
 
 // useEnd connects the half to its end of the gate.
-func (h *Recorded) useEnd(model replay.Model) {
+func (h *Recorded) useEnd(model closed.Model) {
 	h.end = h.run.Gate.End(h.own)
 	h.conn = h.end
 	h.model = newModelReader(model)

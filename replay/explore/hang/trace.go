@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/transport"
@@ -265,7 +265,7 @@ func (d *diagnosis) worker(call *gate.Call) int {
 // blame puts the blocked handlers before the reason of a hang. A handler of a notification
 // makes the category if every request was answered and no frame is on its way.
 func (d *diagnosis) blame(category, why string) (string, string) {
-	if category != replay.NeverSent && category != replay.LostAnswer || len(d.all) == 0 {
+	if category != closed.NeverSent && category != closed.LostAnswer || len(d.all) == 0 {
 		return category, why
 	}
 	const shown = 3
@@ -288,8 +288,8 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 	}
 	for _, h := range blocked[:min(len(blocked), shown)] {
 		f := frames[h.Goroutine]
-		if category == replay.NeverSent && (!isRequest(f) || listen(f)) && quiet {
-			category = replay.BlockedHandler
+		if category == closed.NeverSent && (!isRequest(f) || listen(f)) && quiet {
+			category = closed.BlockedHandler
 		}
 		if strings.Contains(why, h.Place.String()) {
 			continue

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
@@ -290,13 +290,13 @@ func (c Capacity) Short() string {
 	return c.String()
 }
 
-// Rooms is the capacity as package replay has it.
-func (c Capacity) Rooms() replay.Capacity {
-	return replay.Capacity{C2S: replay.Room(c.C2S), S2C: replay.Room(c.S2C)}
+// Rooms is the capacity as package replay/closed has it.
+func (c Capacity) Rooms() closed.Capacity {
+	return closed.Capacity{C2S: closed.Room(c.C2S), S2C: closed.Room(c.S2C)}
 }
 
 // CapacityOf is the inverse of Rooms.
-func CapacityOf(capacity replay.Capacity) Capacity {
+func CapacityOf(capacity closed.Capacity) Capacity {
 	return Capacity{C2S: int(capacity.C2S), S2C: int(capacity.S2C)}
 }
 
@@ -305,7 +305,7 @@ func (c Capacity) MarshalJSON() ([]byte, error) { return json.Marshal(c.Rooms())
 
 // UnmarshalJSON is the inverse of MarshalJSON.
 func (c *Capacity) UnmarshalJSON(data []byte) error {
-	var r replay.Capacity
+	var r closed.Capacity
 	err := json.Unmarshal(data, &r)
 	if err == nil {
 		*c = CapacityOf(r)

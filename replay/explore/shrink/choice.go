@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -15,7 +15,7 @@ type choice struct {
 	keep     []bool // by part; a kept part has its needs
 	alone    []bool // by group: the group's frames stand together
 	extras   bool
-	capacity replay.Capacity
+	capacity closed.Capacity
 }
 
 func (x choice) clone() choice {
@@ -139,7 +139,7 @@ type cost struct {
 func (c *cut) costOf(choice choice, events []store.Event) cost {
 	const most = 1 << 30 // for an unbounded room
 	k := cost{overlap: c.overlap(c.order(choice))}
-	for _, r := range [...]replay.Room{choice.capacity.C2S, choice.capacity.S2C} {
+	for _, r := range [...]closed.Room{choice.capacity.C2S, choice.capacity.S2C} {
 		if r < 0 || r > most {
 			r = most
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 )
 
 // scale returns the count of the mode: short, or that of a soak run.
@@ -18,7 +18,7 @@ func scale(short, soak int) int {
 }
 
 // optimum tries every session that can be made of the parts as recorded.
-func optimum(s *shrink, c replay.Capacity) int {
+func optimum(s *shrink, c closed.Capacity) int {
 	best := len(s.frames)
 	for set := 1; set < 1<<len(s.parts); set++ {
 		x := s.all()
@@ -53,7 +53,7 @@ func TestOptimum(t *testing.T) {
 	excess, cases, beyond := map[int]int{}, 0, 0
 	for cases < scale(50, 1000) {
 		events := randomSession(rng, 10+rng.IntN(30), rng.IntN(3) == 0)
-		c := replay.Capacity{C2S: replay.Room(rng.IntN(4)), S2C: replay.Room(rng.IntN(4))}
+		c := closed.Capacity{C2S: closed.Room(rng.IntN(4)), S2C: closed.Room(rng.IntN(4))}
 		try := Closed(randomModel(rng), randomModel(rng))
 		s := &shrink{cut: takeApart(events, false), try: try}
 		s.want = try(Candidate{Events: events, Capacity: c}).Fingerprint
@@ -97,7 +97,7 @@ func TestLegal(t *testing.T) {
 			clear(x.alone)
 		}
 		some, _ := s.build(x)
-		c := replay.Capacity{C2S: replay.Room(rng.IntN(3)), S2C: replay.Room(rng.IntN(3))}
+		c := closed.Capacity{C2S: closed.Room(rng.IntN(3)), S2C: closed.Room(rng.IntN(3))}
 		r := Session(events, Closed(randomModel(rng), randomModel(rng)), Options{Capacity: c})
 		if r.Fingerprint != "" {
 			hangs++

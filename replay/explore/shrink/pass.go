@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/transport"
 )
 
 // rendezvous takes the room of both directions away, or of one.
 func (s *shrink) rendezvous(found *found) *found {
-	if s.opt.keepCapacity || found.capacity == (replay.Capacity{}) {
+	if s.opt.keepCapacity || found.capacity == (closed.Capacity{}) {
 		return nil
 	}
-	for _, c := range [...]replay.Capacity{{}, {S2C: found.capacity.S2C}, {C2S: found.capacity.C2S}} {
+	for _, c := range [...]closed.Capacity{{}, {S2C: found.capacity.S2C}, {C2S: found.capacity.C2S}} {
 		x := found.choice.clone()
 		x.capacity = c
 		if g := s.accept(x); g != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -82,6 +82,6 @@ func (t *talk) answer(i int) {
 	t.add(c.back, `"id":%s,"result":{}`, c.id)
 }
 
-func randomModel(rng *rand.Rand) replay.Model {
-	return [...]replay.Model{replay.Rigid, replay.Inline, replay.Inbox(0), replay.Inbox(1), replay.Inbox(2)}[rng.IntN(5)]
+func randomModel(rng *rand.Rand) closed.Model {
+	return [...]closed.Model{closed.Rigid, closed.Inline, closed.Inbox(0), closed.Inbox(1), closed.Inbox(2)}[rng.IntN(5)]
 }

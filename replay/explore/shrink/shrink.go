@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -17,7 +17,7 @@ import (
 // Candidate is a session to be tried. Its events must not be changed.
 type Candidate struct {
 	Events   []store.Event
-	Capacity replay.Capacity
+	Capacity closed.Capacity
 }
 
 // Outcome is the result of a candidate.
@@ -38,7 +38,7 @@ type Try func(Candidate) Outcome
 // Options of a shrink. The zero value keeps sessions whole.
 type Options struct {
 	// Capacity is where the session fails.
-	Capacity replay.Capacity
+	Capacity closed.Capacity
 	// Budget is how many candidates to try; 0 is 100. The boundary has a few more.
 	Budget int
 
@@ -109,7 +109,7 @@ func Session(events []store.Event, try Try, opt Options) Result {
 		r.Spent = s.spent()
 		r.Candidate = Candidate{Events: s.finish(best.events), Capacity: best.capacity}
 		r.To = best.cost.frames
-		r.Boundary = FindBoundary(best.capacity, func(capacity replay.Capacity) bool {
+		r.Boundary = FindBoundary(best.capacity, func(capacity closed.Capacity) bool {
 			s.tries++
 			return s.try(Candidate{Events: best.events, Capacity: capacity}).Fingerprint == s.want
 		})
@@ -162,10 +162,10 @@ type Boundary struct {
 	// Always: the bug shows at unbounded capacity too.
 	Always bool
 	// At is where the search began: the bug shows there.
-	At replay.Capacity
+	At closed.Capacity
 	// C2S and S2C are the least capacities found of one direction that hide the bug, with
-	// the other direction as in At; [replay.Unbounded] where no capacity hides the bug.
-	C2S, S2C replay.Room
+	// the other direction as in At; [closed.Unbounded] where no capacity hides the bug.
+	C2S, S2C closed.Room
 }
 
 // String is a sentence on the failure, for each direction alone. It names tried capacities: with
@@ -181,7 +181,7 @@ func (b Boundary) String() string {
 }
 
 // boundaryText says where the bug shows in one direction: at a room, but not from another on.
-func boundaryText(dir transport.Direction, at, from replay.Room) string {
+func boundaryText(dir transport.Direction, at, from closed.Room) string {
 	way := fmt.Sprintf("from %s to %s", dir.Sender(), dir.Receiver())
 	switch {
 	case from < 0:
@@ -194,28 +194,28 @@ func boundaryText(dir transport.Direction, at, from replay.Room) string {
 
 // FindBoundary searches upward from a capacity at which a bug shows: by doubling,
 // then by halving.
-func FindBoundary(at replay.Capacity, shows func(replay.Capacity) bool) Boundary {
-	if shows(replay.Capacity{C2S: replay.Unbounded, S2C: replay.Unbounded}) {
+func FindBoundary(at closed.Capacity, shows func(closed.Capacity) bool) Boundary {
+	if shows(closed.Capacity{C2S: closed.Unbounded, S2C: closed.Unbounded}) {
 		return Boundary{Always: true}
 	}
 	return Boundary{
 		At:  at,
-		C2S: least(at.C2S, func(room replay.Room) bool { return shows(replay.Capacity{C2S: room, S2C: at.S2C}) }),
-		S2C: least(at.S2C, func(room replay.Room) bool { return shows(replay.Capacity{C2S: at.C2S, S2C: room}) }),
+		C2S: least(at.C2S, func(room closed.Room) bool { return shows(closed.Capacity{C2S: room, S2C: at.S2C}) }),
+		S2C: least(at.S2C, func(room closed.Room) bool { return shows(closed.Capacity{C2S: at.C2S, S2C: room}) }),
 	}
 }
 
 // least returns the least room above low at which the bug does not show, or Unbounded,
 // which also stands for more than most.
-func least(low replay.Room, shows func(replay.Room) bool) replay.Room {
+func least(low closed.Room, shows func(closed.Room) bool) closed.Room {
 	const most = 1 << 24
-	if low < 0 || shows(replay.Unbounded) {
-		return replay.Unbounded
+	if low < 0 || shows(closed.Unbounded) {
+		return closed.Unbounded
 	}
 	high := low + 1
-	for step := replay.Room(1); shows(high); step *= 2 {
+	for step := closed.Room(1); shows(high); step *= 2 {
 		if low, high = high, high+step; high > most {
-			return replay.Unbounded
+			return closed.Unbounded
 		}
 	}
 	for high-low > 1 {
@@ -279,14 +279,14 @@ func (s *shrink) finish(events []store.Event) []store.Event {
 
 // Closed returns the Try of a closed replay: both ends as endpoint models. A session that
 // does not load does not fail.
-func Closed(client, server replay.Model) Try {
+func Closed(client, server closed.Model) Try {
 	return func(candidate Candidate) Outcome {
-		r, err := replay.Load(jsonl.Each(candidate.Events))
+		r, err := closed.Load(jsonl.Each(candidate.Events))
 		if err != nil {
 			return Outcome{}
 		}
-		o := replay.Judge(r, replay.Setup{Capacity: candidate.Capacity, Client: client, Server: server})
-		if o.Verdict == replay.Pass {
+		o := closed.Judge(r, closed.Setup{Capacity: candidate.Capacity, Client: client, Server: server})
+		if o.Verdict == closed.Pass {
 			return Outcome{}
 		}
 		return Outcome{

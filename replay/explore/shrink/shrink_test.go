@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -103,7 +103,7 @@ func whole(events []store.Event) string {
 
 func TestSession(t *testing.T) {
 	events := study(30, 1, 0)
-	try := Closed(replay.Inbox(1), replay.Free)
+	try := Closed(closed.Inbox(1), closed.Free)
 	r := Session(events, try, Options{})
 	if again := Session(events, try, Options{}); !reflect.DeepEqual(r, again) {
 		t.Error("the same session gives another result")
@@ -125,7 +125,7 @@ func TestSession(t *testing.T) {
 
 func TestSessionThatPasses(t *testing.T) {
 	events := study(3, 1, 0)
-	r := Session(events, Closed(replay.Inbox(5), replay.Free), Options{})
+	r := Session(events, Closed(closed.Inbox(5), closed.Free), Options{})
 	if r.Fingerprint != "" || r.Tries != 1 || r.To != r.From || !reflect.DeepEqual(r.Events, events) {
 		t.Errorf("%+v", r)
 	}
@@ -151,14 +151,14 @@ func TestNoSlip(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	r := Session(study(30, 1, 0), without(Closed(replay.Inbox(1), replay.Free)), Options{Budget: 5})
+	r := Session(study(30, 1, 0), without(Closed(closed.Inbox(1), closed.Free)), Options{Budget: 5})
 	if !r.Spent || r.To >= r.From || r.Tries > 5+3 {
 		t.Errorf("spent %v, %d → %d frames, %d tries", r.Spent, r.From, r.To, r.Tries)
 	}
 }
 
 func TestBoundaryText(t *testing.T) {
-	b := Boundary{At: replay.Capacity{C2S: 1, S2C: 1}, C2S: replay.Unbounded, S2C: 2}
+	b := Boundary{At: closed.Capacity{C2S: 1, S2C: 1}, C2S: closed.Unbounded, S2C: 2}
 	if want := "it fails even with unbounded room from client to server; it fails with room for 1 frame from server to client, not for 2"; b.String() != want {
 		t.Errorf("%s, want %s", b, want)
 	}
@@ -172,8 +172,8 @@ func TestBoundary(t *testing.T) {
 	for i := range 4 {
 		head = append(head, fmt.Sprintf(`> {"jsonrpc":"2.0","id":%d,"result":{}}`, i), fmt.Sprintf(`< {"jsonrpc":"2.0","id":%d,"result":{"tools":[]}}`, i))
 	}
-	try := Closed(replay.Rigid, replay.Rigid)
-	c := replay.Capacity{C2S: 2, S2C: 3}
+	try := Closed(closed.Rigid, closed.Rigid)
+	c := closed.Capacity{C2S: 2, S2C: 3}
 	for _, test := range []struct {
 		opt  Options
 		to   int

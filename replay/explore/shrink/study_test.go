@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -62,12 +62,12 @@ func TestStudy(t *testing.T) {
 		events := study(c.calls, c.queue, c.from)
 		for fragment, want := range map[bool]int{true: c.to, false: c.whole} {
 			for guess := range 2 {
-				try := Closed(replay.Inbox(c.queue), replay.Free)
+				try := Closed(closed.Inbox(c.queue), closed.Free)
 				if guess == 0 {
 					try = without(try)
 				}
-				r := Session(events, try, Options{fragment: fragment, Capacity: replay.Capacity{C2S: 9, S2C: 9}})
-				if r.From != c.from || r.To != want || r.Tries >= 100 || r.Spent || !r.Boundary.Always || r.Capacity != (replay.Capacity{}) {
+				r := Session(events, try, Options{fragment: fragment, Capacity: closed.Capacity{C2S: 9, S2C: 9}})
+				if r.From != c.from || r.To != want || r.Tries >= 100 || r.Spent || !r.Boundary.Always || r.Capacity != (closed.Capacity{}) {
 					t.Errorf("%d → %d frames (want %d) in %d tries, %v, capacity %v\n%s", r.From, r.To, want, r.Tries, r.Boundary, r.Capacity, lines(r.Events))
 				}
 				t.Logf("%d → %d frames, %d tries", r.From, r.To, r.Tries)
@@ -87,7 +87,7 @@ func BenchmarkStudy(b *testing.B) {
 			events := study(c.calls, c.queue, c.from)
 			tries := 0
 			for b.Loop() {
-				tries = Session(events, Closed(replay.Inbox(c.queue), replay.Free), Options{fragment: true}).Tries
+				tries = Session(events, Closed(closed.Inbox(c.queue), closed.Free), Options{fragment: true}).Tries
 			}
 			b.ReportMetric(float64(tries), "tries")
 		})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -137,9 +137,9 @@ const mostReplayed = 256 << 20
 
 // explainHang plays a session in a closed replay.
 func explainHang(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
-	setup := replay.Setup{}
+	setup := closed.Setup{}
 	if text := args.text("capacity"); text != "" {
-		setup.Capacity, err = replay.ParseCapacity(text)
+		setup.Capacity, err = closed.ParseCapacity(text)
 		if err != nil {
 			return a, fmt.Errorf("the argument capacity: %w", err)
 		}
@@ -147,13 +147,13 @@ func explainHang(ctx context.Context, r *recordings, args arguments) (a answer, 
 	for _, end := range []struct {
 		name  string
 		dir   transport.Direction
-		model *replay.Model
+		model *closed.Model
 	}{{"client_model", transport.ClientToServer, &setup.Client}, {"server_model", transport.ServerToClient, &setup.Server}} {
 		text := args.text(end.name)
 		if text == "" {
 			continue // the zero Model is free
 		}
-		*end.model, err = replay.ParseEnd(end.dir, text)
+		*end.model, err = closed.ParseEnd(end.dir, text)
 		if err != nil {
 			return a, fmt.Errorf("the argument %s: %w", end.name, err)
 		}

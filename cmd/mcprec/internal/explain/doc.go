@@ -14,6 +14,6 @@
 //
 // # What it refuses
 //
-// It decides nothing: package why judges the session, and package replay the models. It reads
+// It decides nothing: package why judges the session, and package closed the models. It reads
 // sessions and the state of processes, and changes neither.
 package explain

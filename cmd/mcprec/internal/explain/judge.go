@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
@@ -57,9 +57,9 @@ func (h Hang) Line() string {
 }
 
 // Load reads a session for a closed replay, and folds it for what hung in it.
-func Load(ctx context.Context, s *session.Session) (*replay.Recording, *why.Fold, error) {
+func Load(ctx context.Context, s *session.Session) (*closed.Recording, *why.Fold, error) {
 	fold := &why.Fold{}
-	recording, err := replay.Load(func(yield func(store.Event, error) bool) {
+	recording, err := closed.Load(func(yield func(store.Event, error) bool) {
 		for e, err := range s.Events(ctx, 1, store.ReadOptions{}) {
 			if err == nil {
 				_ = fold.Apply(e) // its only fault is the header's, which Load returns
@@ -77,13 +77,13 @@ func Load(ctx context.Context, s *session.Session) (*replay.Recording, *why.Fold
 }
 
 // Judge plays a recording in a closed replay. arg is the name of the session on the command line.
-func Judge(ctx context.Context, s *session.Session, arg string, recording *replay.Recording, fold *why.Fold, setup replay.Setup) (Judged, error) {
+func Judge(ctx context.Context, s *session.Session, arg string, recording *closed.Recording, fold *why.Fold, setup closed.Setup) (Judged, error) {
 	hung, err := HungIn(ctx, s, arg, fold)
 	if err != nil {
 		return Judged{}, err
 	}
-	told := Judged{replay.Closed(recording, setup).Judged(), hung}
-	if len(told.Hung) > 0 && told.Verdict.Verdict == replay.Pass {
+	told := Judged{closed.Replay(recording, setup).Judged(), hung}
+	if len(told.Hung) > 0 && told.Verdict.Verdict == closed.Pass {
 		told.Verdict.Verdict = "hung"
 	}
 	return told, nil
@@ -91,7 +91,7 @@ func Judge(ctx context.Context, s *session.Session, arg string, recording *repla
 
 // Judged is the verdict of the models, and what was stuck in the recorded session itself.
 type Judged struct {
-	replay.Verdict
+	closed.Verdict
 	Hang
 }
 
@@ -99,7 +99,7 @@ type Judged struct {
 // command that shows it.
 func (j Judged) Text() string {
 	text := j.Hang.Line() + j.Verdict.Text()
-	if j.Verdict.Verdict == replay.Hang {
+	if j.Verdict.Verdict == closed.Hang {
 		text += j.SeeIt(j.Models, "--capacity", j.Capacity.String())
 	}
 	return text
@@ -107,7 +107,7 @@ func (j Judged) Text() string {
 
 // SeeIt returns the line with the command that shows a run of the session under models; "" for a
 // session without a name to open it by.
-func (h Hang) SeeIt(models replay.Models, flags ...string) string {
+func (h Hang) SeeIt(models closed.Models, flags ...string) string {
 	if h.session == "" || h.session == "-" {
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/picture"
 )
 
@@ -40,7 +40,7 @@ func (x *Exported) runs(ctx context.Context, i *index) (options, *carriedRuns, e
 			listed.Models = append(listed.Models, option{Value: extra.name, Text: extra.name, End: extra.end})
 		}
 	}
-	extra, err := replay.ParseCapacity(x.Capacity)
+	extra, err := closed.ParseCapacity(x.Capacity)
 	if x.Capacity != "" && err != nil {
 		return listed, nil, err
 	}
@@ -50,7 +50,7 @@ func (x *Exported) runs(ctx context.Context, i *index) (options, *carriedRuns, e
 			listed.Capacities = append(listed.Capacities, room)
 		}
 	}
-	recording, err := replay.Load(i.source.readAll(ctx))
+	recording, err := closed.Load(i.source.readAll(ctx))
 	if err != nil {
 		return listed, nil, err
 	}
@@ -97,7 +97,7 @@ func addOnce(list []string, text string) []string {
 }
 
 // play adds the replays of two models at every capacity.
-func (x *carriedRuns) play(ctx context.Context, i *index, recording *replay.Recording, client, server string) error {
+func (x *carriedRuns) play(ctx context.Context, i *index, recording *closed.Recording, client, server string) error {
 	for _, c2s := range x.Rooms {
 		for _, s2c := range x.Rooms {
 			setup, err := parseSetup(client, server, "c2s="+c2s+",s2c="+s2c)

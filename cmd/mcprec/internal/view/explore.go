@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/store"
@@ -74,7 +74,7 @@ func (e exploration) plan(ctx context.Context, i *index) (plan explore.Plan, err
 		plan.Schedules = usualSchedules
 	}
 	plan.Workers = runtime.GOMAXPROCS(0)
-	if plan.Level == explore.L1 && (setup.Client == replay.Rigid || setup.Server == replay.Rigid) {
+	if plan.Level == explore.L1 && (setup.Client == closed.Rigid || setup.Server == closed.Rigid) {
 		return plan, fmt.Errorf("a rigid end has one order only, and nothing to choose at level L1")
 	}
 	return plan, nil

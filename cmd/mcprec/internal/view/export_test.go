@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -73,7 +73,7 @@ func TestExportedRuns(t *testing.T) {
 	_, d := exported(t, false, path)
 	s := openFixture(t, path)
 	defer s.Close()
-	recording, err := replay.Load(s.Events(t.Context(), 1, store.ReadOptions{}))
+	recording, err := closed.Load(s.Events(t.Context(), 1, store.ReadOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +104,11 @@ func TestExportedRuns(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					want := replay.Judge(recording, setup)
+					want := closed.Judge(recording, setup)
 					if verdict != want.Verdict || category != want.Category || total != len(steps)/7 || total == 0 {
 						t.Errorf("%+v: %s %s, want %s %s", setup, verdict, category, want.Verdict, want.Category)
 					}
-					if want.Verdict == replay.Hang {
+					if want.Verdict == closed.Hang {
 						hangs++
 					}
 				}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -27,16 +27,16 @@ type option struct {
 type options struct {
 	Models     []option      `json:"models"`
 	Capacities []string      `json:"capacities"`
-	Words      []replay.Term `json:"words"`
+	Words      []closed.Term `json:"words"`
 }
 
 // listOptions lists what the page offers: first the plain models, then the SDKs.
 func listOptions() options {
 	o := options{
 		Capacities: []string{"0", "1", "10", "1000", "unbounded"},
-		Words:      slices.Concat(replay.CategoryTerms(), replay.VerdictTerms()),
+		Words:      slices.Concat(closed.CategoryTerms(), closed.VerdictTerms()),
 	}
-	for _, m := range replay.ModelTerms() {
+	for _, m := range closed.ModelTerms() {
 		kind, sized := strings.CutSuffix(m.Word, ":Q")
 		if !sized {
 			o.Models = append(o.Models, option{Value: m.Word, Text: m.Word, Why: m.Means})
@@ -48,7 +48,7 @@ func listOptions() options {
 			o.Models = append(o.Models, option{Value: name, Text: name, Why: why})
 		}
 	}
-	for _, p := range replay.Presets() {
+	for _, p := range closed.Presets() {
 		end := ""
 		if p.End != 0 {
 			end = p.End.Sender()
@@ -64,7 +64,7 @@ type replays struct {
 	mu        sync.Mutex // also held while a recording is read, so that no two are read at once
 	of        *index
 	seq       uint64 // of its last event when it was loaded
-	recording *replay.Recording
+	recording *closed.Recording
 	drop      *time.Timer
 }
 
@@ -72,7 +72,7 @@ type replays struct {
 const keptReplay = time.Minute
 
 // load returns the recording of a session as it stands now.
-func (x *replays) load(ctx context.Context, of *index) (*replay.Recording, error) {
+func (x *replays) load(ctx context.Context, of *index) (*closed.Recording, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	head, _, err := of.source.head(ctx)
@@ -81,7 +81,7 @@ func (x *replays) load(ctx context.Context, of *index) (*replay.Recording, error
 	}
 	if x.recording == nil || x.of != of || x.seq != head.Seq {
 		x.recording, x.of, x.seq = nil, of, head.Seq
-		x.recording, err = replay.Load(of.source.readAll(ctx))
+		x.recording, err = closed.Load(of.source.readAll(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -103,21 +103,21 @@ func (x *replays) forget(of *index) {
 }
 
 // parseSetup reads a setup as mcprec replay does.
-func parseSetup(client, server, capacity string) (setup replay.Setup, err error) {
+func parseSetup(client, server, capacity string) (setup closed.Setup, err error) {
 	for _, end := range []struct {
 		dir   transport.Direction
 		text  string
-		model *replay.Model
+		model *closed.Model
 	}{{transport.ClientToServer, client, &setup.Client}, {transport.ServerToClient, server, &setup.Server}} {
 		if end.text == "" {
 			continue
 		}
-		if *end.model, err = replay.ParseEnd(end.dir, end.text); err != nil {
+		if *end.model, err = closed.ParseEnd(end.dir, end.text); err != nil {
 			return setup, err
 		}
 	}
 	if capacity != "" {
-		setup.Capacity, err = replay.ParseCapacity(capacity)
+		setup.Capacity, err = closed.ParseCapacity(capacity)
 	}
 	return setup, err
 }
@@ -139,7 +139,7 @@ func (x *replays) run(i *index, r *http.Request) (any, error) {
 }
 
 // play replays a recording of a session, and names its frames as the rows of the session do.
-func play(ctx context.Context, i *index, recording *replay.Recording, setup replay.Setup) (picture.Run, error) {
+func play(ctx context.Context, i *index, recording *closed.Recording, setup closed.Setup) (picture.Run, error) {
 	var seqs []uint64
 	run := picture.NewRun(recording, setup, func(seq uint64) picture.Frame {
 		seqs = append(seqs, seq)

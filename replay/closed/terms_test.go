@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func TestModelTerms(t *testing.T) {
 
 // TestCategoryTerms: the terms are of all categories, in the words of the manual.
 func TestCategoryTerms(t *testing.T) {
-	manual, err := os.ReadFile("../docs/hang.md")
+	manual, err := os.ReadFile("../../docs/hang.md")
 	if err != nil {
 		t.Fatal(err)
 	}

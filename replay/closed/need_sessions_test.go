@@ -1,11 +1,11 @@
-package replay_test
+package closed_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -15,7 +15,7 @@ import (
 // names more), the analysis says what the closed replay and real goroutines say, at each
 // capacity around the boundary.
 func TestNeedSessions(t *testing.T) {
-	folders := []string{"../fixtures", "../fixtures/testdata/sessions", "../store/foreign/testdata/mcp-frames", os.Getenv("MCPREC_CORPUS")}
+	folders := []string{"../../fixtures", "../../fixtures/testdata/sessions", "../../store/foreign/testdata/mcp-frames", os.Getenv("MCPREC_CORPUS")}
 	tight := 0
 	for _, folder := range folders {
 		paths, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*.jsonl"))
@@ -27,16 +27,16 @@ func TestNeedSessions(t *testing.T) {
 			if err != nil {
 				t.Fatal(path, err)
 			}
-			r, err := replay.Load(eventsOf(events))
+			r, err := closed.Load(eventsOf(events))
 			if err != nil {
 				t.Fatal(path, err)
 			}
-			replay.DebtIsLeast(t, r, path)
+			closed.DebtIsLeast(t, r, path)
 			for _, s := range setupsOf(r) {
-				replay.AgreesWithClosed(t, r, s.Client, s.Server, path)
+				closed.AgreesWithClosed(t, r, s.Client, s.Server, path)
 				for _, c := range boundary(r.Need(s.Client, s.Server)) {
 					s.Capacity = c
-					replay.AgreesLive(t, r, s, path)
+					closed.AgreesLive(t, r, s, path)
 				}
 				if n := r.Need(s.Client, s.Server); !n.Safe || n.Least > 0 {
 					tight++
@@ -59,22 +59,22 @@ func eventsOf(events []store.Event) func(func(store.Event, error) bool) {
 	}
 }
 
-func setupsOf(r *replay.Recording) []replay.Setup {
-	debt := replay.Inbox(r.Debt(transport.ClientToServer))
-	return []replay.Setup{
-		{}, {Client: replay.Rigid, Server: replay.Rigid}, {Client: replay.Inline, Server: replay.Inline},
-		{Client: replay.Serial}, {Server: replay.Serial}, {Client: replay.Inbox(0)}, {Client: debt}, {Server: replay.Inbox(0)},
-		{Client: replay.Inline, Server: replay.Rigid},
+func setupsOf(r *closed.Recording) []closed.Setup {
+	debt := closed.Inbox(r.Debt(transport.ClientToServer))
+	return []closed.Setup{
+		{}, {Client: closed.Rigid, Server: closed.Rigid}, {Client: closed.Inline, Server: closed.Inline},
+		{Client: closed.Serial}, {Server: closed.Serial}, {Client: closed.Inbox(0)}, {Client: debt}, {Server: closed.Inbox(0)},
+		{Client: closed.Inline, Server: closed.Rigid},
 	}
 }
 
 // boundary lists capacities at which a verdict may change.
-func boundary(n replay.Need) []replay.Capacity {
-	list := []replay.Capacity{{}, {C2S: replay.Unbounded, S2C: replay.Unbounded}}
+func boundary(n closed.Need) []closed.Capacity {
+	list := []closed.Capacity{{}, {C2S: closed.Unbounded, S2C: closed.Unbounded}}
 	if n.Safe {
-		list = append(list, replay.Capacity{C2S: n.Least, S2C: n.Least})
+		list = append(list, closed.Capacity{C2S: n.Least, S2C: n.Least})
 		if n.Least > 0 {
-			list = append(list, replay.Capacity{C2S: n.Least - 1, S2C: n.Least - 1})
+			list = append(list, closed.Capacity{C2S: n.Least - 1, S2C: n.Least - 1})
 		}
 	}
 	return append(list, n.Frontier[:min(len(n.Frontier), 4)]...)

@@ -1,4 +1,4 @@
-package replay
+package closed
 
 // Term is a word of models, setups and verdicts, with what it means in a phrase.
 type Term struct {

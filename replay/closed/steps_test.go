@@ -1,4 +1,4 @@
-package replay_test
+package closed_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -16,7 +16,7 @@ import (
 // the steps end where the verdict says, keep the lanes' rules, and the inner queues are stuck
 // where the verdict says.
 func TestStepsAgree(t *testing.T) {
-	paths, err := filepath.Glob("../fixtures/*.jsonl")
+	paths, err := filepath.Glob("../../fixtures/*.jsonl")
 	if err != nil || len(paths) < 20 {
 		t.Fatalf("%d sessions, %v", len(paths), err)
 	}
@@ -27,7 +27,7 @@ func TestStepsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := replay.Load(eventsOf(events))
+		r, err := closed.Load(eventsOf(events))
 		if err != nil {
 			t.Fatal(path, err)
 		}
@@ -35,13 +35,13 @@ func TestStepsAgree(t *testing.T) {
 			for _, server := range models {
 				for _, capacity := range []string{"0", "1", "c2s=1", "s2c=2", "unbounded"} {
 					s := setupOf(t, client, server, capacity)
-					verdict := replay.Closed(r, s)
+					verdict := closed.Replay(r, s)
 					last := walked(t, r, s, verdict.Frames, fmt.Sprint(filepath.Base(path), " ", client, " ", server, " ", capacity))
 					replays++
-					if verdict.Verdict == replay.Hang {
+					if verdict.Verdict == closed.Hang {
 						hangs++
 					}
-					for who, queue := range map[string]replay.InnerQueue{"client": last.Client, "server": last.Server} {
+					for who, queue := range map[string]closed.InnerQueue{"client": last.Client, "server": last.Server} {
 						read := verdict.Frames.S2C
 						if who == "server" {
 							read = verdict.Frames.C2S
@@ -64,7 +64,7 @@ func TestStepsAgree(t *testing.T) {
 	t.Logf("%d sessions, %d replays, %d hangs, %d stuck queues", len(paths), replays, hangs, stuck)
 }
 
-func waitsForQueue(verdict replay.Verdict, who string) bool {
+func waitsForQueue(verdict closed.Verdict, who string) bool {
 	for _, w := range verdict.Waits {
 		if w.Who == who+" reader" && w.WaitsFor == "notification queue ("+who+")" {
 			return true
@@ -73,24 +73,24 @@ func waitsForQueue(verdict replay.Verdict, who string) bool {
 	return false
 }
 
-func setupOf(t *testing.T, client, server, capacity string) (s replay.Setup) {
+func setupOf(t *testing.T, client, server, capacity string) (s closed.Setup) {
 	t.Helper()
-	x, err := replay.ParseExpectation(fmt.Sprintf("pass client=%s server=%s capacity=unbounded", client, server))
+	x, err := closed.ParseExpectation(fmt.Sprintf("pass client=%s server=%s capacity=unbounded", client, server))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s = x[0].Setup
-	if s.Capacity, err = replay.ParseCapacity(capacity); err != nil {
+	if s.Capacity, err = closed.ParseCapacity(capacity); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
 // walked checks the steps of a replay and returns the last.
-func walked(t *testing.T, r *replay.Recording, setup replay.Setup, want replay.Played, name string) (last replay.Step) {
+func walked(t *testing.T, r *closed.Recording, setup closed.Setup, want closed.Played, name string) (last closed.Step) {
 	t.Helper()
 	var count [3][5]int // by direction and kind: steps
-	replay.Steps(r, setup, func(step replay.Step) {
+	closed.Steps(r, setup, func(step closed.Step) {
 		of := &count[step.Dir]
 		of[step.Kind]++
 		if step.N != of[step.Kind] || of[transport.Take] > of[transport.Offer] || of[transport.Give] > of[transport.Take] ||
@@ -108,7 +108,7 @@ func walked(t *testing.T, r *replay.Recording, setup replay.Setup, want replay.P
 				t.Fatalf("%s: %+v: %v, room %v", name, step, count, room)
 			}
 		}
-		for _, q := range []replay.InnerQueue{step.Client, step.Server} {
+		for _, q := range []closed.InnerQueue{step.Client, step.Server} {
 			if q.Size < 0 || q.Size > q.Room || q.Stuck && q.Size != q.Room {
 				t.Fatalf("%s: %+v", name, step)
 			}
@@ -116,9 +116,9 @@ func walked(t *testing.T, r *replay.Recording, setup replay.Setup, want replay.P
 		last = step
 	})
 	c2s, s2c := count[transport.ClientToServer], count[transport.ServerToClient]
-	got := replay.Played{
-		C2S: replay.Way{Recorded: r.Frames(transport.ClientToServer), Taken: c2s[transport.Ack], Read: c2s[transport.Give]},
-		S2C: replay.Way{Recorded: r.Frames(transport.ServerToClient), Taken: s2c[transport.Ack], Read: s2c[transport.Give]},
+	got := closed.Played{
+		C2S: closed.Way{Recorded: r.Frames(transport.ClientToServer), Taken: c2s[transport.Ack], Read: c2s[transport.Give]},
+		S2C: closed.Way{Recorded: r.Frames(transport.ServerToClient), Taken: s2c[transport.Ack], Read: s2c[transport.Give]},
 	}
 	if got != want {
 		t.Fatalf("%s: stepped %+v, verdict %+v", name, got, want)
@@ -137,15 +137,15 @@ func TestStepsQueue(t *testing.T) {
 		{"drained by the cancellation", "> 1:call!\n< ~progress\n> ~cancelled:1\n> 2:call!\n< ~progress\n< 2=", "inbox:1", "1 0 1 0"},
 		{"released by the cancellation", "> 1:call!\n< ~progress\n< ~progress\n> ~cancelled:1\n< ~message", "inbox:1", "1 1! 0 0"},
 	} {
-		r, err := replay.Load(replaytest.SequenceOf(replaytest.Session(t, c.lines)))
+		r, err := closed.Load(replaytest.SequenceOf(replaytest.Session(t, c.lines)))
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
 		var got []string
 		setup := setupOf(t, c.client, "free", "unbounded")
-		var last replay.InnerQueue
+		var last closed.InnerQueue
 		last.Room, _ = setup.Client.Queue()
-		replay.Steps(r, setup, func(step replay.Step) {
+		closed.Steps(r, setup, func(step closed.Step) {
 			read := step.Kind == transport.Give && step.Dir == transport.ServerToClient
 			if !read && step.Client == last {
 				return

@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import "github.com/mcprec/mcprec/transport"
 
@@ -24,7 +24,7 @@ type InnerQueue struct {
 	Stuck bool
 }
 
-// Steps plays as [Closed] does and calls visit for every step, in order. The steps end where
+// Steps plays as [Replay] does and calls visit for every step, in order. The steps end where
 // the verdict of Closed says. They are one possible order: every order ends in the same place.
 func Steps(recording *Recording, setup Setup, visit func(Step)) {
 	p := newRun(recording, scriptsOf(recording, setup), setup.Capacity)

@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"math/rand/v2"
@@ -14,7 +14,7 @@ func agreesWithClosed(t *testing.T, r *Recording, client, server Model, text str
 	t.Helper()
 	n := r.Need(client, server)
 	passes := func(c Capacity) bool {
-		return Closed(r, Setup{Capacity: c, Client: client, Server: server}).Verdict == Pass
+		return Replay(r, Setup{Capacity: c, Client: client, Server: server}).Verdict == Pass
 	}
 	if passes(Capacity{Unbounded, Unbounded}) != n.Safe || n.Safe == (len(n.Frontier) == 0) || n.Safe && !passes(Capacity{n.Least, n.Least}) {
 		t.Fatalf("client %v, server %v: %+v\n%s", client, server, n, text)
@@ -23,7 +23,7 @@ func agreesWithClosed(t *testing.T, r *Recording, client, server Model, text str
 		t.Fatalf("client %v, server %v: %+v: no hang at one less\n%s", client, server, n, text)
 	}
 	if n.Witness != nil {
-		v := Closed(r, Setup{Capacity: n.Witness.Capacity, Client: client, Server: server})
+		v := Replay(r, Setup{Capacity: n.Witness.Capacity, Client: client, Server: server})
 		if v.Category != n.Witness.Category || v.Explanation != n.Witness.Explanation || len(n.Witness.Events) == 0 {
 			t.Fatalf("client %v, server %v: %+v, replay %s\n%s", client, server, n.Witness, v.Text(), text)
 		}
@@ -126,10 +126,10 @@ func debtIsLeast(t *testing.T, r *Recording, lines string) {
 		debt := r.Debt(dir)
 		for _, c := range []Capacity{{}, {C2S: 2, S2C: 2}, {C2S: Unbounded, S2C: Unbounded}} {
 			s := Setup{Capacity: c}.with(dir, Inbox(debt))
-			if v := Closed(r, s); v.Verdict != Pass {
+			if v := Replay(r, s); v.Verdict != Pass {
 				t.Fatalf("%v, debt %d: %s\n%s", s, debt, v.Verdict, lines)
 			}
-			if s = s.with(dir, Inbox(debt-1)); debt > 0 && Closed(r, s).Verdict != Hang {
+			if s = s.with(dir, Inbox(debt-1)); debt > 0 && Replay(r, s).Verdict != Hang {
 				t.Fatalf("%v, debt %d: one less passes as well\n%s", s, debt, lines)
 			}
 		}

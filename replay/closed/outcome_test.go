@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"math/rand/v2"
@@ -10,14 +10,14 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Judge and Closed are of one mind.
+// Judge and Replay are of one mind.
 func TestJudge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	hangs := 0
 	for range 2000 {
 		lines := replaytest.RandomLines(rng, rng.IntN(30))
 		r, s := load(t, lines), randomSetup(rng)
-		o, v := Judge(r, s), Closed(r, s)
+		o, v := Judge(r, s), Replay(r, s)
 		if o.Verdict != v.Verdict || o.Category != v.Category || o.C2S < v.Frames.C2S.Taken || o.S2C < v.Frames.S2C.Taken {
 			t.Fatalf("%v: %+v\n%s\n%s", s, o, lines, v.Text())
 		}

@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func BenchmarkClosedMillion(b *testing.B) {
 		b.Run(strings.ReplaceAll(words, " ", ","), func(b *testing.B) {
 			s := setup(b, words)
 			for b.Loop() {
-				if v := Closed(r, s); v.Verdict != Pass {
+				if v := Replay(r, s); v.Verdict != Pass {
 					b.Fatal(v.Text())
 				}
 			}
@@ -34,7 +34,7 @@ func BenchmarkClosedHang(b *testing.B) {
 		b.Run(strings.ReplaceAll(words, " ", ","), func(b *testing.B) {
 			s := setup(b, words)
 			for b.Loop() {
-				Closed(r, s)
+				Replay(r, s)
 			}
 		})
 	}
@@ -44,7 +44,7 @@ func BenchmarkClosedSeed(b *testing.B) {
 	r := load(b, seed)
 	s := setup(b, "inbox:0 free 0")
 	for b.Loop() {
-		Closed(r, s)
+		Replay(r, s)
 	}
 }
 

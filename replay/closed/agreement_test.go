@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func TestAgreement(t *testing.T) {
 // and the replay have in common.
 func agreesLive(t *testing.T, r *Recording, s Setup, pipe func(context.Context, Capacity) (client, server port), text string) string {
 	t.Helper()
-	v := Closed(r, s)
+	v := Replay(r, s)
 	var client, server *end
 	synctest.Test(t, func(t *testing.T) { client, server = runLive(r, s, pipe) })
 	passed := client.sent() && server.sent() && client.read() && server.read()
@@ -207,7 +207,7 @@ func TestSeedLive(t *testing.T) {
 		for q := range 5 {
 			for _, capacity := range []Room{0, 1, 10} {
 				r := load(t, "> 1:call!\n"+notifications(n)+"< 1=")
-				want := Closed(r, Setup{Capacity: Capacity{capacity, capacity}, Client: Inbox(q)}).Verdict
+				want := Replay(r, Setup{Capacity: Capacity{capacity, capacity}, Client: Inbox(q)}).Verdict
 				got := Hang
 				synctest.Test(t, func(*testing.T) {
 					if seedLive(n, q, int(capacity)) {

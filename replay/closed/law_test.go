@@ -1,4 +1,4 @@
-package replay_test
+package closed_test
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/replay"
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/store"
@@ -20,7 +20,7 @@ func TestLaw(t *testing.T) {
 	cases, hangs := scale(150, 10_000), 0
 	for range cases {
 		lines := replaytest.RandomLines(rng, rng.IntN(25))
-		setup, events := replay.RandomSetup(rng), replaytest.Session(t, lines)
+		setup, events := closed.RandomSetup(rng), replaytest.Session(t, lines)
 		plan, err := explore.Modeled(events, setup.Client, setup.Server)
 		if err != nil {
 			t.Fatal(err)
@@ -28,14 +28,14 @@ func TestLaw(t *testing.T) {
 		plan.Capacities = []explore.Capacity{{C2S: int(setup.Capacity.C2S), S2C: int(setup.Capacity.S2C)}}
 		plan.Schedules, plan.Shrink, plan.Seed = 12, -1, rng.Uint64()
 		got := explore.Search(t, plan)
-		want := closed(t, events, setup)
-		if want.Verdict == replay.Hang {
+		want := verdictOf(t, events, setup)
+		if want.Verdict == closed.Hang {
 			hangs++
 		}
-		if replay.Stands(setup.Client) && replay.Stands(setup.Server) { // two loops may stand, each for its own reason: the explorer names one
+		if closed.Stands(setup.Client) && closed.Stands(setup.Server) { // two loops may stand, each for its own reason: the explorer names one
 			want.Category = got.Category
 		}
-		if got.Verdict != want.Verdict || got.Category != want.Category || want.Verdict == replay.Hang && got.Schedules != 1 {
+		if got.Verdict != want.Verdict || got.Category != want.Category || want.Verdict == closed.Hang && got.Schedules != 1 {
 			t.Fatalf("%v\n%s\n%s\n%s", setup, lines, got.Text(), want.Text())
 		}
 	}
@@ -52,9 +52,9 @@ func scale(fast, soak int) int {
 	return fast
 }
 
-func closed(t *testing.T, events []store.Event, s replay.Setup) replay.Verdict {
+func verdictOf(t *testing.T, events []store.Event, s closed.Setup) closed.Verdict {
 	t.Helper()
-	r, err := replay.Load(func(yield func(store.Event, error) bool) {
+	r, err := closed.Load(func(yield func(store.Event, error) bool) {
 		for _, e := range events {
 			if !yield(e, nil) {
 				return
@@ -64,7 +64,7 @@ func closed(t *testing.T, events []store.Event, s replay.Setup) replay.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return replay.Closed(r, s)
+	return closed.Replay(r, s)
 }
 
 // TestSeedExplored is the seed: a client that hands notifications to a queue of q
@@ -73,7 +73,7 @@ func TestSeedExplored(t *testing.T) {
 	for n := range 6 {
 		for _, q := range []int{0, 1, 3} {
 			events := replaytest.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1=")
-			plan, err := explore.Modeled(events, replay.Inbox(q), replay.Free)
+			plan, err := explore.Modeled(events, closed.Inbox(q), closed.Free)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestRecordedHalvesNeverHang(t *testing.T) {
 func TestSeedExploredLoose(t *testing.T) {
 	for n := range 5 {
 		for _, q := range []int{0, 1, 3} {
-			plan, err := explore.Modeled(replaytest.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1="), replay.Inbox(q), replay.Free)
+			plan, err := explore.Modeled(replaytest.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1="), closed.Inbox(q), closed.Free)
 			if err != nil {
 				t.Fatal(err)
 			}

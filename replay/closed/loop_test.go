@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func TestSerialLive(t *testing.T) {
 			for n := range 4 {
 				for _, capacity := range []Room{0, 1, 2, 10} {
 					r := load(t, serialLines(asks, ends, n))
-					want := Closed(r, Setup{Capacity: Capacity{capacity, capacity}, Server: Serial}).Verdict
+					want := Replay(r, Setup{Capacity: Capacity{capacity, capacity}, Server: Serial}).Verdict
 					got := Hang
 					synctest.Test(t, func(*testing.T) {
 						if serialLive(asks, ends, n, int(capacity)) {

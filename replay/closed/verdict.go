@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"slices"
@@ -118,9 +118,9 @@ func (v Verdict) open() []Unanswered {
 	return list
 }
 
-// Closed plays both ends of a recording against each other. The verdict is exact for the
+// Replay plays both ends of a recording against each other. The verdict is exact for the
 // recording and the setup.
-func Closed(recording *Recording, setup Setup) Verdict {
+func Replay(recording *Recording, setup Setup) Verdict {
 	p := play(recording, scriptsOf(recording, setup), setup.Capacity)
 	v := Verdict{
 		Verdict: Pass, Capacity: setup.Capacity, Models: Models{setup.Client, setup.Server},
@@ -183,7 +183,7 @@ type Outcome struct {
 	Involved []uint64
 }
 
-// Judge plays as [Closed] does and returns only the outcome. Closed also searches for
+// Judge plays as [Replay] does and returns only the outcome. Replay also searches for
 // changes, which takes many runs.
 func Judge(recording *Recording, setup Setup) Outcome {
 	p := play(recording, scriptsOf(recording, setup), setup.Capacity)

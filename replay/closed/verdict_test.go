@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ func TestSeed(t *testing.T) {
 	r := load(t, seed)
 	var cycle []string
 	for capacity := range strings.FieldsSeq(capacities) {
-		v := Closed(r, setup(t, "inbox:0 free "+capacity))
+		v := Replay(r, setup(t, "inbox:0 free "+capacity))
 		if v.Verdict != Hang || !v.Proved || v.Category != Swallowed {
 			t.Fatalf("capacity %s: %s %s", capacity, v.Verdict, v.Category)
 		}
@@ -49,7 +49,7 @@ func TestSeed(t *testing.T) {
 			}
 		}
 		for _, client := range []string{"inbox:1", "inbox:2", "free", "rigid", "inline"} {
-			if v := Closed(r, setup(t, client+" free "+capacity)); v.Verdict != Pass {
+			if v := Replay(r, setup(t, client+" free "+capacity)); v.Verdict != Pass {
 				t.Errorf("client %s, capacity %s: %s", client, capacity, v.Text())
 			}
 		}
@@ -71,7 +71,7 @@ func TestNotificationDebt(t *testing.T) {
 		for q := range 6 {
 			for _, capacity := range []Room{0, 1, 10} {
 				s := Setup{Capacity: Capacity{capacity, capacity}, Client: Inbox(q)}
-				v := Closed(r, s)
+				v := Replay(r, s)
 				if (v.Verdict == Hang) != (n > q) {
 					t.Errorf("%d notifications, queue %d, capacity %v: %s", n, q, capacity, v.Verdict)
 				}
@@ -147,7 +147,7 @@ func TestClosed(t *testing.T) {
 		{"inbox, rigid server", seed, "inbox:0 rigid 10", "hang swallowed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := Closed(load(t, tt.lines), setup(t, tt.setup))
+			v := Replay(load(t, tt.lines), setup(t, tt.setup))
 			if got := strings.TrimSpace(v.Verdict + " " + v.Category); got != tt.want {
 				t.Errorf("%s, want %s\n%s", got, tt.want, v.Text())
 			}
@@ -177,13 +177,13 @@ func TestReports(t *testing.T) {
 		"warnings":        {"> 1:call!\n< 5:roots/list", "free rigid 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			replaytest.Golden(t, name+".txt", Closed(load(t, tt.lines), setup(t, tt.setup)).Text())
+			replaytest.Golden(t, name+".txt", Replay(load(t, tt.lines), setup(t, tt.setup)).Text())
 		})
 	}
 }
 
 func TestVerdictJSON(t *testing.T) {
-	v := Closed(load(t, seed), setup(t, "inbox:0 free c2s=1,s2c=unbounded"))
+	v := Replay(load(t, seed), setup(t, "inbox:0 free c2s=1,s2c=unbounded"))
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestVerdictJSON(t *testing.T) {
 	if back.Capacity != v.Capacity || back.Models != v.Models {
 		t.Errorf("read back %v %v", back.Capacity, back.Models)
 	}
-	b, _ = json.Marshal(Closed(load(t, ""), Setup{}))
+	b, _ = json.Marshal(Replay(load(t, ""), Setup{}))
 	if strings.Contains(string(b), "null") {
 		t.Errorf("a list is null: %s", b)
 	}
@@ -250,7 +250,7 @@ func TestGoesOn(t *testing.T) {
 	}{{0, "1ms"}, {time.Millisecond, "1ms"}, {90 * time.Second, "1m30s"}} {
 		r := load(t, "> 1:tools/call!\n< ~progress")
 		r.GoesOn(test.now)
-		v := Closed(r, Setup{})
+		v := Replay(r, Setup{})
 		if len(v.Unanswered) != 1 || v.Unanswered[0].Waited != test.want {
 			t.Errorf("at %v: %+v, want one call that waited %s", test.now, v.Unanswered, test.want)
 		}

@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"encoding/json"
@@ -245,7 +245,7 @@ func (x Expectation) String() string {
 // Check plays the recording and returns an error with the verdict's text if the verdict is
 // another.
 func (x Expectation) Check(recording *Recording) error {
-	v := Closed(recording, x.Setup)
+	v := Replay(recording, x.Setup)
 	if v.Verdict == x.Verdict && (x.Category == "" || x.Category == v.Category) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-// Package replay plays both halves of a recording to each other through two bounded lanes
+// Package closed plays both halves of a recording to each other through two bounded lanes
 // and says whether they hang: the closed replay. replay/standin plays one half to a live
 // end, and replay/explore tries other orders of the steps.
 //
@@ -62,4 +62,4 @@
 // recorded programs. If a model had to assume a fact that a tap between the ends cannot see,
 // the verdict says so. The closed replay plays HTTP streams as one lane each way, with a
 // warning.
-package replay
+package closed

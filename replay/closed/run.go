@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import "github.com/mcprec/mcprec/transport"
 

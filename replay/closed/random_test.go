@@ -1,4 +1,4 @@
-package replay
+package closed
 
 import (
 	"fmt"
@@ -100,12 +100,12 @@ func TestUnboundedPasses(t *testing.T) {
 		for _, client := range []Model{Free, Rigid, Inline} {
 			for _, server := range []Model{Free, Rigid, Inline} {
 				s := Setup{Capacity{Unbounded, Unbounded}, client, server}
-				if v := Closed(r, s); v.Verdict != Pass {
+				if v := Replay(r, s); v.Verdict != Pass {
 					t.Fatalf("%v\n%s\n%s", s, lines, v.Text())
 				}
 			}
 		}
-		if v := Closed(r, Setup{}); v.Verdict != Pass {
+		if v := Replay(r, Setup{}); v.Verdict != Pass {
 			t.Fatalf("free ends at capacity 0\n%s\n%s", lines, v.Text())
 		}
 	}
@@ -119,14 +119,14 @@ func TestMonotone(t *testing.T) {
 	for range 3000 {
 		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r, s := load(t, lines), randomSetup(rng)
-		if s.Capacity.C2S < 0 || s.Capacity.S2C < 0 || Closed(r, s).Verdict == Hang {
+		if s.Capacity.C2S < 0 || s.Capacity.S2C < 0 || Replay(r, s).Verdict == Hang {
 			hangs++
 			continue
 		}
 		for _, more := range []Capacity{{s.Capacity.C2S + 1, s.Capacity.S2C}, {s.Capacity.C2S, s.Capacity.S2C + 3}, {Unbounded, s.Capacity.S2C}} {
 			wider := s
 			wider.Capacity = more
-			if v := Closed(r, wider); v.Verdict != Pass {
+			if v := Replay(r, wider); v.Verdict != Pass {
 				t.Fatalf("passes at %v, not at %v\n%s\n%s", s.Capacity, more, lines, v.Text())
 			}
 		}
@@ -144,7 +144,7 @@ func TestHangIsExplained(t *testing.T) {
 	for range 4000 {
 		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r, s := load(t, lines), randomSetup(rng)
-		v := Closed(r, s)
+		v := Replay(r, s)
 		if v.Verdict == Pass {
 			count[Pass]++
 			continue
@@ -188,11 +188,11 @@ func FuzzClosed(f *testing.F) {
 		}
 		rng := rand.New(rand.NewPCG(uint64(b[0]), 0))
 		s := randomSetup(rng)
-		v := Closed(r, s)
+		v := Replay(r, s)
 		if v.Text() == "" || (v.Verdict == Hang) == (len(v.Waits) == 0) {
 			t.Fatalf("%v: %+v", s, v)
 		}
-		if v := Closed(r, Setup{}); v.Verdict != Pass {
+		if v := Replay(r, Setup{}); v.Verdict != Pass {
 			t.Fatal(v.Text())
 		}
 		transcript := timeline.NewTranscript(func(e timeline.Entry) error { _ = e.String(); return nil })
