@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,7 +166,7 @@ func TestDoors(t *testing.T) {
 
 // ownDoor reports whether the lines of a command run in processes of their own, with an environment of their own.
 func ownDoor(name string) bool {
-	return slices.Contains(ownProcess, name) || slices.Contains([]string{"view", "mcp", "drive", "ci"}, name)
+	return slices.Contains(needOwnProcess, name) || slices.Contains([]string{"view", "mcp", "drive", "ci"}, name)
 }
 
 func checkDoors(t *testing.T, cmd *cobra.Command, lines []string) {
@@ -261,13 +260,13 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 	}
 	var stdout, stderr []byte
 	var code int
-	if words[0] == "mcprec" && !ownDoor(name) {
+	if ownDoor(name) {
+		stdout, stderr, code = ownProcess(t, environment, stdin, words...)
+	} else {
 		for key, value := range environment {
 			t.Setenv(key, value)
 		}
 		stdout, stderr, code = inProcess(t, stdin, words[1:]...)
-	} else {
-		stdout, stderr, code = runWords(t, environment, stdin, words)
 	}
 	if code == exit.Usage && !slices.Contains([]string{"drive", "rm", "show"}, name) {
 		t.Errorf("mcprec %s: exit status %d\n%s", line, code, stderr)
@@ -295,21 +294,6 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 		}
 	}
 	return leaks
-}
-
-// runWords runs the words of a line in a process of its own, with more in its environment.
-func runWords(t *testing.T, environment map[string]string, stdin io.Reader, words []string) (stdout, stderr []byte, code int) {
-	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
-	cmd.Stdin, cmd.Env = stdin, os.Environ()
-	for key, value := range environment {
-		cmd.Env = append(cmd.Env, key+"="+value)
-	}
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return out.Bytes(), errs.Bytes(), cmd.ProcessState.ExitCode()
 }
 
 // viewPaths are paths of the page of mcprec view that have all it tells of the sessions.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,15 +13,15 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 )
 
-// ownProcess are the commands that need a process of their own: they serve, start mcprec again, or
+// needOwnProcess are the commands that need a process of their own: they serve, start mcprec again, or
 // pass on signals.
-var ownProcess = []string{"record", "serve", "explored-server", "demo", "probe"}
+var needOwnProcess = []string{"record", "serve", "explored-server", "demo", "probe"}
 
 // inProcess runs a command line as the program does, without the start of a process, which costs more
 // than most commands. A nil stdin is at its end.
 func inProcess(t *testing.T, stdin io.Reader, args ...string) (stdout, stderr []byte, code int) {
 	t.Helper()
-	if slices.Contains(ownProcess, args[0]) {
+	if slices.Contains(needOwnProcess, args[0]) {
 		t.Fatalf("mcprec %s needs a process of its own", args[0])
 	}
 	dir := t.TempDir()
@@ -50,6 +52,22 @@ func inProcess(t *testing.T, stdin io.Reader, args ...string) (stdout, stderr []
 		return text
 	}
 	return read(out), read(errs), status.Code
+}
+
+// ownProcess runs the words of a line in a process of its own, with more in its environment.
+func ownProcess(t *testing.T, environment map[string]string, stdin io.Reader, words ...string) (stdout, stderr []byte, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	cmd.Stdin, cmd.Env = stdin, os.Environ()
+	for key, value := range environment {
+		cmd.Env = append(cmd.Env, key+"="+value)
+	}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), errs.Bytes(), cmd.ProcessState.ExitCode()
 }
 
 // soak returns how much a test does: little, or much in make night.

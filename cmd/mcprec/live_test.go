@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,7 +85,13 @@ func (c *client) close() {
 
 func mcprec(t *testing.T, args ...string) string {
 	t.Helper()
-	out, errs, code := inProcess(t, nil, args...)
+	var out, errs []byte
+	var code int
+	if slices.Contains(needOwnProcess, args[0]) {
+		out, errs, code = ownProcess(t, nil, nil, append([]string{"mcprec"}, args...)...)
+	} else {
+		out, errs, code = inProcess(t, nil, args...)
+	}
 	if code != exit.Fine {
 		t.Errorf("mcprec %s: exit status %d\n%s%s", strings.Join(args, " "), code, out, errs)
 	}
