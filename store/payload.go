@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // FormatVersion is the version of the event model, the "mcprec" field of every header. Newer
@@ -54,20 +55,12 @@ type MaskRules struct {
 
 // Processes are the processes of a session on stdio.
 type Processes struct {
-	Server   ProcessID `json:"server"`
-	Recorder ProcessID `json:"recorder"`
-	Client   ProcessID `json:"client"` // the recorder's parent, perhaps a launcher
+	Server   procfs.ID `json:"server"`
+	Recorder procfs.ID `json:"recorder"`
+	Client   procfs.ID `json:"client"` // the recorder's parent, perhaps a launcher
 	// Watched are the directions, "c2s" or "s2c", in which the recorder sees whether the
 	// receiver reads. Only there it tells something that no Stalled event came.
 	Watched []string `json:"watched,omitempty"`
-}
-
-// ProcessID names a process for ever, while a system uses the number again.
-type ProcessID struct {
-	PID int `json:"pid"`
-	// Birth tells the machine's start and the process's, in the system's own terms. Two
-	// processes with the same PID and Birth are the same; "": not known.
-	Birth string `json:"birth,omitempty"`
 }
 
 // Encode returns the header as the payload of an Opened event.

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/recorder"
-	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // infosOf returns the payloads of the events of a kind, in order.
@@ -47,17 +47,17 @@ func TestProcesses(t *testing.T) {
 	if err != nil || h.Processes == nil {
 		t.Fatalf("%+v, %v", h, err)
 	}
-	if me := procstate.Identify(os.Getpid()); h.Processes.Client != me || h.Processes.Recorder.PID != c.cmd.Process.Pid {
+	if me := procfs.Identify(os.Getpid()); h.Processes.Client != me || h.Processes.Recorder.PID != c.cmd.Process.Pid {
 		t.Errorf("%+v of recorder %d and client %+v", h.Processes, c.cmd.Process.Pid, me)
 	}
-	if p := procstate.Of(h.Processes.Server); p.Name != "fakeserver" || p.State == procstate.Gone || p.State == procstate.Unknown {
+	if p := procfs.Of(h.Processes.Server); p.Name != "fakeserver" || p.State == procfs.Gone || p.State == procfs.Unknown {
 		t.Errorf("the server is %+v", p)
 	}
 	if want := []string{"c2s", "s2c"}; !slices.Equal(h.Processes.Watched, want) {
 		t.Errorf("watched %q, want %q", h.Processes.Watched, want)
 	}
 	c.close()
-	if p := procstate.Of(h.Processes.Server); p.State != procstate.Gone {
+	if p := procfs.Of(h.Processes.Server); p.State != procfs.Gone {
 		t.Errorf("the server is %+v", p)
 	}
 	events, err := jsonl.ReadFile(out)

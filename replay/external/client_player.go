@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/external/quiet"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // clientPlayer plays one schedule of the server's half to one client process. A client that starts its
@@ -66,7 +66,7 @@ func (p *clientPlayer) run() error {
 		}
 		switch isOpen := p.pipes.in >= 0; {
 		case isMoved:
-		case look.State == quiet.Gone:
+		case look.State == procfs.Ended:
 			return p.judgeEnd()
 		case isOpen && p.pipes.ended:
 			p.pipes.hangUp() // as servers do at the end of their input
@@ -312,7 +312,7 @@ func (p *clientPlayer) noteNeighbours() {
 }
 
 // stuck judges a client that does nothing more.
-func (p *clientPlayer) stuck(look quiet.Look) error {
+func (p *clientPlayer) stuck(look procfs.Look) error {
 	isOpen := p.pipes.in >= 0
 	switch {
 	case p.start == 0:
@@ -374,7 +374,7 @@ func (p *clientPlayer) judgeEnd() error {
 	if p.process.status == "" || p.isClosed && strings.HasPrefix(p.process.status, "exit status ") {
 		return nil
 	}
-	p.fail(Died, quiet.Look{State: quiet.Gone}, p.process.status+p.errorText())
+	p.fail(Died, procfs.Look{State: procfs.Ended}, p.process.status+p.errorText())
 	return nil
 }
 
@@ -386,7 +386,7 @@ func (p *clientPlayer) errorText() string {
 }
 
 // fail notes a fault, unless the client was told an error that no recorded server has sent.
-func (p *clientPlayer) fail(kind Fault, look quiet.Look, detail string) {
+func (p *clientPlayer) fail(kind Fault, look procfs.Look, detail string) {
 	if p.play.isUnjudged {
 		return
 	}

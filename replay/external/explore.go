@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/external/quiet"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // Fault is a kind of finding.
@@ -68,7 +68,7 @@ func Explore(server Server, events []store.Event, options Options) (Report, erro
 
 // explore searches, and returns a report also with an error.
 func explore(peer peer, options Options) (Report, error) {
-	if err := quiet.Supported(); err != nil {
+	if err := procfs.Supported(); err != nil {
 		return Report{}, fmt.Errorf("explore a %s process: %w", peer.name(), err)
 	}
 	x := newExplorer(peer, options)
@@ -306,7 +306,7 @@ func (x *explorer) playOnce(schedule Schedule, patience patience) (play, error) 
 	isSameEvent := func(a, b frame) bool { return a.seq == b.seq }
 	mayDiffer := slices.ContainsFunc(schedule, isRepeat) || !slices.EqualFunc(played.frames, x.plain.frames, isSameEvent)
 	if err == nil && x.SameOutput && len(schedule) > 0 && !mayDiffer && played.found == nil && !played.isUnjudged && played.output != x.plain.output {
-		played.found = &fault{kind: Different, look: quiet.Look{State: quiet.Gone}, detail: firstDifference(played.output, x.plain.output)}
+		played.found = &fault{kind: Different, look: procfs.Look{State: procfs.Ended}, detail: firstDifference(played.output, x.plain.output)}
 	}
 	return played, err
 }
@@ -386,7 +386,7 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 			last = played.found
 		}
 	}
-	wasMoving := first.found.look.State == quiet.Timed || first.found.look.State == quiet.Outside
+	wasMoving := first.found.look.State == procfs.Timed || first.found.look.State == procfs.Outside
 	if held < times && wasMoving && first.patience != confirming {
 		x.patience = confirming // it only took its time, and is given it from now on
 		return nil
@@ -525,12 +525,12 @@ func (x *explorer) add(schedule Schedule, found *fault, held int) {
 	for _, c := range schedule {
 		f.Choices = append(f.Choices, x.peer.words(c, x.name))
 	}
-	f.Certain = found.look.State == quiet.Asleep || found.look.State == quiet.Full || found.look.State == quiet.Gone ||
+	f.Certain = found.look.State == procfs.Asleep || found.look.State == procfs.Full || found.look.State == procfs.Ended ||
 		found.kind == NotSerial || found.kind == Different
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()
 	}
-	if f.Stand != "" && found.look.State == quiet.Timed && found.look.Timer <= confirming.timer {
+	if f.Stand != "" && found.look.State == procfs.Timed && found.look.Timer <= confirming.timer {
 		f.Stand += fmt.Sprintf("; mcprec has waited for %v", confirming.running) // one timer behind the other
 	}
 	x.report.Findings = append(x.report.Findings, f)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mcprec/mcprec/replay/external/quiet"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // listener takes a client's starts of its server. What the client starts is a [PassOn], which hands
@@ -106,7 +106,7 @@ func (l *listener) answer(process *process, p *pipes) (isMore bool) {
 	for _, end := range ends {
 		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
 	}
-	process.watcher.Own(quiet.Name(p.in), quiet.Name(p.out), quiet.Name(l.control))
+	process.watcher.Own(procfs.Name(p.in), procfs.Name(p.out), procfs.Name(l.control))
 	p.rest, p.lines, p.waiting = nil, nil, nil
 	p.ended, process.unread = false, false
 	l.began = true

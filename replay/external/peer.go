@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/external/quiet"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // peer is the end under test, to which the recorded other end plays.
@@ -41,11 +41,11 @@ var (
 )
 
 // isWorthIt reports whether an end at rest is worth waiting for.
-func (p patience) isWorthIt(look quiet.Look, waited time.Duration) bool {
+func (p patience) isWorthIt(look procfs.Look, waited time.Duration) bool {
 	switch look.State {
-	case quiet.Timed:
+	case procfs.Timed:
 		return look.Timer <= p.timer && waited < p.running
-	case quiet.Outside:
+	case procfs.Outside:
 		return waited < p.outside
 	}
 	return false
@@ -73,7 +73,7 @@ func (p play) isWhole() bool { return p.found == nil || p.found.kind == Lingers 
 type fault struct {
 	kind   Fault
 	events []uint64 // the requests that it is about, or of a client the frames
-	look   quiet.Look
+	look   procfs.Look
 	detail string
 }
 

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/external/quiet"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // player plays one schedule of the client's half to one server process.
@@ -306,10 +306,10 @@ func (p *player) rest() (isOver bool) {
 			}
 		}
 		p.cancelLate()
-		if p.http != nil && look.State != quiet.Gone && !p.process.unread && p.http.proceed() {
+		if p.http != nil && look.State != procfs.Ended && !p.process.unread && p.http.proceed() {
 			continue
 		}
-		if look.State == quiet.Gone {
+		if look.State == procfs.Ended {
 			p.fail(Died, look, p.process.status)
 			return true
 		}
@@ -341,7 +341,7 @@ func (p *player) waits() bool {
 }
 
 // isLost reports whether the response to a request over HTTP has ended without the answer.
-func (p *player) isLost(look quiet.Look) bool {
+func (p *player) isLost(look procfs.Look) bool {
 	if p.http == nil || p.process.unread {
 		return false
 	}
@@ -443,7 +443,7 @@ func (p *player) end(how Kind) {
 			p.hear()
 			continue
 		}
-		if look.State == quiet.Gone {
+		if look.State == procfs.Ended {
 			break
 		}
 		if !p.patience.isWorthIt(look, time.Since(began)) {
@@ -455,10 +455,10 @@ func (p *player) end(how Kind) {
 	p.hear()
 	switch {
 	case p.process.status != "":
-		p.fail(Died, quiet.Look{State: quiet.Gone}, p.process.status)
+		p.fail(Died, procfs.Look{State: procfs.Ended}, p.process.status)
 	case p.asked: // a question cannot be answered any more
 	case how == LateEnd && len(p.open) > 0:
-		p.fail(Lost, quiet.Look{State: quiet.Gone}, "")
+		p.fail(Lost, procfs.Look{State: procfs.Ended}, "")
 	case how == End:
 		for _, about := range p.open {
 			p.play.dropped = append(p.play.dropped, about.seq)
@@ -481,7 +481,7 @@ func (p *player) awaitTaken() bool {
 			p.hear()
 			continue
 		}
-		if look.State == quiet.Gone || p.line.untaken() == 0 {
+		if look.State == procfs.Ended || p.line.untaken() == 0 {
 			break
 		}
 		if !p.patience.isWorthIt(look, time.Since(began)) {
@@ -493,7 +493,7 @@ func (p *player) awaitTaken() bool {
 }
 
 // failStill notes that a server at rest has not read all that it was sent, or goes on after its end.
-func (p *player) failStill(look quiet.Look) {
+func (p *player) failStill(look procfs.Look) {
 	if untaken := p.line.untaken(); untaken > 0 {
 		p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", untaken))
 		return
@@ -520,10 +520,10 @@ func (p *player) awaitOwed(otherwise string) (isAnswered bool) {
 		switch {
 		case isMoved:
 			p.line.said() // nobody listens to it any more
-		case look.State == quiet.Gone && p.process.status != "":
+		case look.State == procfs.Ended && p.process.status != "":
 			p.fail(Died, look, p.process.status)
 			return false
-		case look.State == quiet.Gone, len(p.http.owed()) == 0:
+		case look.State == procfs.Ended, len(p.http.owed()) == 0:
 			return true
 		case !p.patience.isWorthIt(look, time.Since(began)):
 			p.fail(Hang, look, otherwise)
@@ -534,7 +534,7 @@ func (p *player) awaitOwed(otherwise string) (isAnswered bool) {
 	}
 }
 
-func (p *player) fail(kind Fault, look quiet.Look, detail string) {
+func (p *player) fail(kind Fault, look procfs.Look, detail string) {
 	found := &fault{kind: kind, look: look, detail: detail}
 	for _, about := range p.open {
 		found.events = append(found.events, about.seq)

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/external/quiet"
 	"github.com/mcprec/mcprec/replay/probe"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // Probe measures how a server reads and writes: see package probe. Each experiment has a process of its own.
 // stop, if not nil, ends the probe with [ErrStopped]; progress is called before each experiment.
 func Probe(server Server, options probe.Options, stop <-chan struct{}, progress func(experiments int)) (probe.Report, error) {
-	if err := quiet.Supported(); err != nil {
+	if err := procfs.Supported(); err != nil {
 		return probe.Report{}, fmt.Errorf("probe a server process: %w", err)
 	}
 	bench := &processes{server: server, stop: stop, progress: progress}
@@ -72,7 +72,7 @@ type processLine struct {
 	pipes     *pipes
 	room      int
 	isStopped func() bool
-	look      quiet.Look
+	look      procfs.Look
 	since     time.Time // of the first Pass in a row
 	sent      int       // bytes
 	ends      []int     // where each frame ends, in bytes sent
@@ -98,7 +98,7 @@ func (l *processLine) Rest() probe.Stand {
 	for isMoved && !l.isStopped() {
 		l.look, isMoved = l.process.settle(searching)
 	}
-	stand := probe.Stand{Over: l.look.State == quiet.Gone}
+	stand := probe.Stand{Over: l.look.State == procfs.Ended}
 	if stand.Over {
 		stand.Ended = cmp.Or(l.process.status, "exit status 0")
 	}
@@ -107,7 +107,7 @@ func (l *processLine) Rest() probe.Stand {
 	for i := len(l.ends) - 1; i >= 0 && l.ends[i] > taken; i-- {
 		stand.Untaken++
 	}
-	if l.look.State != quiet.Asleep && l.look.State != quiet.Full && l.look.State != quiet.Gone {
+	if l.look.State != procfs.Asleep && l.look.State != procfs.Full && l.look.State != procfs.Ended {
 		stand.Unsure = l.look.String()
 	}
 	return stand

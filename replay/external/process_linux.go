@@ -8,13 +8,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/external/quiet"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // process is the end under test. One goroutine uses it.
 type process struct {
 	cmd     *exec.Cmd
-	watcher *quiet.Watcher
+	watcher *procfs.Watcher
 	ends    ends
 	output  *os.File // what it writes to its standard output; nil: that is a pipe to us
 	errors  *os.File // what it writes to stderr
@@ -56,7 +56,7 @@ func startServer(server Server, dir string) (*process, *pipes, error) {
 		theirs[1], ours.out, err = pipe(false)
 	}
 	if err == nil {
-		names := []string{quiet.Name(ours.in), quiet.Name(ours.out)}
+		names := []string{procfs.Name(ours.in), procfs.Name(ours.out)}
 		err = p.start(withMarks(server.Command, folderMark, dir), withMarks(server.Env, folderMark, dir), theirs[0], theirs[1], names...)
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *process) start(command, env []string, stdin, stdout *os.File, ours ...s
 		return err
 	}
 	go func() { p.exited <- p.cmd.Wait() }()
-	p.watcher, err = quiet.Watch(p.cmd.Process.Pid, ours...)
+	p.watcher, err = procfs.Watch(p.cmd.Process.Pid, ours...)
 	if err != nil && p.cmd.Process.Signal(syscall.Signal(0)) == nil {
 		p.kill()
 		return err
@@ -161,25 +161,25 @@ func (p *process) isGone() bool {
 
 // settle waits until the process is at rest, has said something, or is gone; or until the patience with one
 // that runs is over.
-func (p *process) settle(patience patience) (look quiet.Look, isMoved bool) {
+func (p *process) settle(patience patience) (look procfs.Look, isMoved bool) {
 	const shortest, longest = 30 * time.Microsecond, 500 * time.Microsecond
 	began := time.Now()
 	for pause := shortest; ; pause = min(longest, pause*3/2) {
 		p.ends.flush()
 		if p.ends.read(p) {
-			return quiet.Look{State: quiet.Busy}, true
+			return procfs.Look{State: procfs.Busy}, true
 		}
 		if p.isGone() {
-			return quiet.Look{State: quiet.Gone}, p.ends.read(p)
+			return procfs.Look{State: procfs.Ended}, p.ends.read(p)
 		}
 		wasStill := p.ends.isStill()
 		if p.watcher != nil { // nil: it ended before it could be looked at, and exited says so soon
 			look = p.watcher.Look()
 		}
 		// What was on its way before the look may have moved it since, and what it said may have come since.
-		isQuiet := wasStill && look.State != quiet.Busy && look.State != quiet.Gone && p.ends.isStill()
+		isQuiet := wasStill && look.State != procfs.Busy && look.State != procfs.Ended && p.ends.isStill()
 		if isQuiet && p.ends.read(p) {
-			return quiet.Look{State: quiet.Busy}, true
+			return procfs.Look{State: procfs.Busy}, true
 		}
 		if isQuiet || time.Since(began) > patience.running {
 			return look, false

@@ -3,11 +3,11 @@
 package external
 
 import (
-	"github.com/mcprec/mcprec/replay/external/quiet"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// process is never made: see [quiet.Supported].
+// process is never made: see [procfs.Supported].
 type process struct {
 	unread bool
 	gone   bool
@@ -30,20 +30,22 @@ type listener struct{ starts int }
 
 func (l *listener) isAwaited() bool { return false }
 
-func startServer(Server, string) (*process, *pipes, error)         { return nil, nil, quiet.Supported() }
-func startClient(Client, string) (*process, *pipes, error)         { return nil, nil, quiet.Supported() }
-func startWebServer(Server, bool, string) (*process, *web, error)  { return nil, nil, quiet.Supported() }
-func (p *process) settle(patience) (look quiet.Look, isMoved bool) { return look, false }
-func (p *process) kill()                                           {}
-func (p *process) stderr() string                                  { return "" }
-func (p *process) stdout() string                                  { return "" }
-func (p *pipes) write([]byte)                                      {}
-func (p *pipes) untaken() int                                      { return 0 }
-func (p *pipes) send([]sending, []int, func())                     {}
-func (p *pipes) said() []transport.Frame                           { return nil }
-func (p *pipes) end()                                              {}
-func (p *pipes) hangUp()                                           {}
-func (p *pipes) narrow() int                                       { return 0 }
+func startServer(Server, string) (*process, *pipes, error) { return nil, nil, procfs.Supported() }
+func startClient(Client, string) (*process, *pipes, error) { return nil, nil, procfs.Supported() }
+func startWebServer(Server, bool, string) (*process, *web, error) {
+	return nil, nil, procfs.Supported()
+}
+func (p *process) settle(patience) (look procfs.Look, isMoved bool) { return look, false }
+func (p *process) kill()                                            {}
+func (p *process) stderr() string                                   { return "" }
+func (p *process) stdout() string                                   { return "" }
+func (p *pipes) write([]byte)                                       {}
+func (p *pipes) untaken() int                                       { return 0 }
+func (p *pipes) send([]sending, []int, func())                      {}
+func (p *pipes) said() []transport.Frame                            { return nil }
+func (p *pipes) end()                                               {}
+func (p *pipes) hangUp()                                            {}
+func (p *pipes) narrow() int                                        { return 0 }
 
 // PassOn returns an error: clients are explored on Linux.
-func PassOn(string) error { return quiet.Supported() }
+func PassOn(string) error { return procfs.Supported() }

@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/external/quiet"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/procfs"
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
@@ -24,7 +24,7 @@ import (
 // not block.
 type web struct {
 	process *process
-	tcp     *quiet.TCP
+	tcp     *procfs.TCP
 	url     *url.URL
 	server  netip.AddrPort // where it listens
 	header  http.Header    // goes with every request
@@ -79,7 +79,7 @@ func startWebServer(server Server, listens bool, dir string) (_ *process, _ *web
 			err = fmt.Errorf("start %s: %w", server.Command[0], err)
 		}
 	}()
-	if w.tcp, err = quiet.NewTCP(); err != nil {
+	if w.tcp, err = procfs.NewTCP(); err != nil {
 		return nil, nil, err
 	}
 	marks := []string{folderMark, dir}
@@ -121,12 +121,12 @@ func (w *web) await(addresses []netip.AddrPort) error {
 		if w.isListening(addresses) || isGone {
 			return nil
 		}
-		look := quiet.Look{State: quiet.Busy}
+		look := procfs.Look{State: procfs.Busy}
 		if w.process.watcher != nil {
 			look = w.process.watcher.Look()
 		}
 		switch waited := time.Since(began); {
-		case look.State == quiet.Busy && waited < longest, look.State == quiet.Gone, confirming.isWorthIt(look, waited):
+		case look.State == procfs.Busy && waited < longest, look.State == procfs.Ended, confirming.isWorthIt(look, waited):
 		case w.isListening(addresses):
 			return nil
 		default:

@@ -12,17 +12,17 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // recordings are the sessions that may be told of. Their methods may be called concurrently.
 type recordings struct {
-	db      *session.Store    // open for reading only
-	lineage []store.ProcessID // this process and its ancestors
-	own     sync.Map          // [store.SessionID] to bool: whether its server said that it is mcprec mcp
+	db      *session.Store // open for reading only
+	lineage []procfs.ID    // this process and its ancestors
+	own     sync.Map       // [store.SessionID] to bool: whether its server said that it is mcprec mcp
 }
 
 // visible lists the sessions that may be told of, newest first. The error names parts of the store
@@ -108,7 +108,7 @@ func (r *recordings) isRecordedBy(ctx context.Context, live store.Session) bool 
 }
 
 // lineage returns this process and its ancestors.
-func lineage() []store.ProcessID { return procstate.Lineage(os.Getpid()) }
+func lineage() []procfs.ID { return procfs.Lineage(os.Getpid()) }
 
 // find returns the session that an id names, or the beginning of one; for "" the newest.
 func (r *recordings) find(ctx context.Context, id string) (*session.Session, error) {

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // LiveNow is Live with the header of the log.
@@ -36,8 +36,8 @@ func Live(ctx context.Context, s *session.Session, header store.Header) (live wh
 		return live, nil
 	}
 	if header.Processes != nil {
-		live.Server = standOf(serverOf(procstate.Tree(header.Processes.Server)))
-		live.Client = standOf(procstate.Of(header.Processes.Client))
+		live.Server = standOf(serverOf(procfs.Tree(header.Processes.Server)))
+		live.Client = standOf(procfs.Of(header.Processes.Client))
 	}
 	live.Lines, err = s.Store.OpenLines(ctx, s.ID)
 	return live, err
@@ -45,7 +45,7 @@ func Live(ctx context.Context, s *session.Session, header store.Header) (live wh
 
 // serverOf returns the process that reads the input of a server: a launcher, such as npx, has it
 // as a child.
-func serverOf(p procstate.Process) procstate.Process {
+func serverOf(p procfs.Process) procfs.Process {
 	for _, child := range p.Children {
 		if child.Files[0] == p.Files[0] && child.Files[0] != "" {
 			return serverOf(child)
@@ -55,12 +55,12 @@ func serverOf(p procstate.Process) procstate.Process {
 }
 
 // standOf returns how a process stands.
-func standOf(p procstate.Process) why.Process {
-	if p.State == procstate.Unknown {
+func standOf(p procfs.Process) why.Process {
+	if p.State == procfs.Unknown {
 		return why.Process{}
 	}
 	known := why.Process{Name: p.Name, PID: p.PID, State: string(p.State)}
-	if len(p.Calls) == 0 || p.State != procstate.Sleeping {
+	if len(p.Calls) == 0 || p.State != procfs.Sleeping {
 		return known
 	}
 	call := p.Calls[0]

@@ -28,12 +28,12 @@ import (
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/outage"
-	"github.com/mcprec/mcprec/recorder/procstate"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // Options are the options of a recording.
@@ -136,7 +136,7 @@ func Command(std process.Streams, options Options, command []string) error {
 		time.AfterFunc(2*time.Second, func() { child.Signal(os.Kill) })
 	}
 	rec := r.start(command, &store.Processes{
-		Server: procstate.Identify(child.Pid()), Recorder: procstate.Identify(os.Getpid()), Client: procstate.Identify(os.Getppid()),
+		Server: procfs.Identify(child.Pid()), Recorder: procfs.Identify(os.Getpid()), Client: procfs.Identify(os.Getppid()),
 		Watched: recorder.Watched(child.Stdin, r.std.Out)})
 	if terminal.IsTerminal(r.std.In) && terminal.IsTerminal(r.std.Err) && r.db != nil {
 		r.Verbose = true

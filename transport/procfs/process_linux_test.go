@@ -1,4 +1,4 @@
-package procstate
+package procfs
 
 import (
 	"io"
@@ -8,12 +8,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/mcprec/mcprec/store"
 )
 
 // start starts a shell command whose input and output are pipes, and returns its id and input.
-func start(t *testing.T, script string) (*exec.Cmd, store.ProcessID, io.WriteCloser) {
+func start(t *testing.T, script string) (*exec.Cmd, ID, io.WriteCloser) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	in, err := cmd.StdinPipe()
@@ -35,7 +33,7 @@ func start(t *testing.T, script string) (*exec.Cmd, store.ProcessID, io.WriteClo
 }
 
 // await looks at a process until it is as it should be.
-func await(t *testing.T, id store.ProcessID, what string, is func(Process) bool) Process {
+func await(t *testing.T, id ID, what string, is func(Process) bool) Process {
 	t.Helper()
 	for {
 		p := Tree(id)
@@ -125,7 +123,7 @@ func TestOthers(t *testing.T) {
 	}
 	begun := strings.LastIndexByte(me.Birth, '.')
 	for birth, want := range map[string]State{me.Birth + "1": Gone, "0123abcd" + me.Birth[8:]: Unknown, "": Unknown, me.Birth[begun:]: Unknown} {
-		if p := Of(store.ProcessID{PID: me.PID, Birth: birth}); p.State != want {
+		if p := Of(ID{PID: me.PID, Birth: birth}); p.State != want {
 			t.Errorf("process %d of birth %q is %s, want %s", me.PID, birth, p.State, want)
 		}
 	}

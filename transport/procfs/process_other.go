@@ -1,14 +1,10 @@
 //go:build !linux
 
-package procstate
+package procfs
 
-import (
-	"os"
+import "os"
 
-	"github.com/mcprec/mcprec/store"
-)
-
-func of(id store.ProcessID, _ int) Process { return Process{PID: id.PID, State: Unknown} }
+func of(id ID, _ int) Process { return Process{PID: id.PID, State: Unknown} }
 
 func birth(int) string { return "" }
 

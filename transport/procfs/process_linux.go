@@ -1,15 +1,12 @@
-package procstate
+package procfs
 
 import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/mcprec/mcprec/store"
 )
 
 const maxThreads = 64 // of a process that are looked at
@@ -40,7 +37,7 @@ func birth(pid int) string {
 }
 
 // of returns the state of a process and of its descendants, down to a depth.
-func of(id store.ProcessID, depth int) Process {
+func of(id ID, depth int) Process {
 	here := machine()
 	begun := strings.LastIndexByte(id.Birth, '.')
 	if here == "" || id.PID <= 0 || begun < 0 || id.Birth[:begun] != here {
@@ -61,21 +58,29 @@ type stat struct {
 	start  string
 }
 
-// readStat reads the state of a process. The name stands in parentheses and may hold any byte.
+// readStat reads the state of a process.
 func readStat(pid int) (s stat, ok bool) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	open := bytes.IndexByte(b, '(')
-	end := bytes.LastIndexByte(b, ')')
-	if err != nil || open < 0 || end < open {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return s, false
+	}
+	return parseStat(string(text))
+}
+
+// parseStat parses /proc/PID/stat. The name stands in parentheses and may hold any byte.
+func parseStat(text string) (s stat, ok bool) {
+	open := strings.IndexByte(text, '(')
+	end := strings.LastIndexByte(text, ')')
+	if open < 0 || end < open {
 		return s, false
 	}
 	const startField = 22 - 3 // of proc_pid_stat(5), behind the name
-	fields := strings.Fields(string(b[end+1:]))
+	fields := strings.Fields(text[end+1:])
 	if len(fields) <= startField {
 		return s, false
 	}
 	parent, err := strconv.Atoi(fields[1])
-	return stat{string(b[open+1 : end]), fields[0][0], parent, fields[startField]}, err == nil
+	return stat{text[open+1 : end], fields[0][0], parent, fields[startField]}, err == nil
 }
 
 // parent returns the parent of a process; 0: there is none, or it is in another namespace.
@@ -108,9 +113,9 @@ func describe(pid int, stat stat, depth int) Process {
 		return p
 	}
 	for fd := range p.Files {
-		p.Files[fd] = file(pid, fd)
+		p.Files[fd] = nameOf(pid, fd)
 	}
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	threads := tasks(pid)
 	main := fmt.Sprintf("/proc/%d/task/%d", pid, pid)
 	if i := slices.Index(threads, main); i > 0 {
 		threads = slices.Insert(slices.Delete(threads, i, i+1), 0, main)
@@ -136,9 +141,28 @@ func describe(pid int, stat stat, depth int) Process {
 	return p
 }
 
-// file returns what a descriptor is.
-func file(pid, fd int) string {
+// tasks returns the folders of a process's threads.
+func tasks(pid int) []string {
+	dir := fmt.Sprintf("/proc/%d/task", pid)
+	entries, _ := os.ReadDir(dir)
+	list := make([]string, len(entries))
+	for i, entry := range entries {
+		list[i] = dir + "/" + entry.Name()
+	}
+	return list
+}
+
+// nameOf returns the name of a descriptor of a process, such as "pipe:[4711]". One that stands for a process is
+// "process 4711", by the number of that process.
+func nameOf(pid, fd int) string {
 	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	if name == "anon_inode:[pidfd]" || strings.HasPrefix(name, "pidfd:") {
+		info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
+		_, rest, _ := strings.Cut(string(info), "\nPid:")
+		if fields := strings.Fields(rest); len(fields) > 0 {
+			return "process " + fields[0]
+		}
+	}
 	return name
 }
 
@@ -147,28 +171,37 @@ func file(pid, fd int) string {
 func callOf(pid int, thread string) (call Call, ok bool) {
 	call.FD = -1
 	text, err := os.ReadFile(thread + "/syscall")
-	fields := strings.Fields(string(text))
-	if err == nil && len(fields) >= 2 {
-		number, err := strconv.Atoi(fields[0])
-		if err != nil || number < 0 { // it runs, or it is not in a system call
+	if err == nil {
+		numbers := parseSyscall(string(text))
+		if len(numbers) < 2 { // it runs, or it is not in a system call
 			return call, false
 		}
-		if call.Name = callNames[number]; call.Name == "" {
-			call.Name = "system call " + fields[0]
+		kind := calls[numbers[0]]
+		if call.Name = kind.word(); call.Name == "" {
+			call.Name = fmt.Sprintf("system call %d", numbers[0])
 		}
-		fd, err := strconv.ParseUint(strings.TrimPrefix(fields[1], "0x"), 16, 64)
-		if err == nil && (call.Name == "read" || call.Name == "write" || call.Name == "accept" || call.Name == "connect") {
-			call.FD = int(uint32(fd))
-			call.File = file(pid, call.FD)
+		if kind.hasDescriptor() {
+			call.FD = int(uint32(numbers[1]))
+			call.File = nameOf(pid, call.FD)
 		}
 		return call, true
-	}
-	if err == nil { // "running"
-		return call, false
 	}
 	function, _ := os.ReadFile(thread + "/wchan")
 	call.Name = callIn(string(bytes.TrimSpace(function)))
 	return call, call.Name != ""
+}
+
+// parseSyscall parses /proc/PID/task/TID/syscall: the number of the system call in which the thread sleeps, and
+// its arguments. A thread that runs, or that is in no system call, has none.
+func parseSyscall(text string) (numbers []uint64) {
+	for _, field := range strings.Fields(text) {
+		value, err := strconv.ParseUint(field, 0, 64)
+		if err != nil {
+			break // "running", or -1
+		}
+		numbers = append(numbers, value)
+	}
+	return numbers
 }
 
 // callIn returns the system call of a kernel function in which a thread waits.

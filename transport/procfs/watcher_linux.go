@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package quiet
+package procfs
 
 import (
 	"debug/buildinfo"
@@ -15,35 +15,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// call is a kind of system call in which a thread sleeps.
-type call int
-
-const (
-	other  call = iota
-	epoll       // epoll_wait(fd, events, count, timeout in ms)
-	epoll2      // epoll_pwait2(fd, events, count, *timespec)
-	poll        // poll(*fds, count, timeout in ms)
-	ppoll       // ppoll(*fds, count, *timespec)
-	futex       // futex(word, operation, value, *timespec)
-	sleep       // nanosleep(*timespec)
-	clock       // clock_nanosleep(clock, flags, *timespec)
-	read        // read(fd, …)
-	write       // write(fd, …)
-	child       // for a child, which is looked at itself
-	signal      // for a signal
-)
-
-// calls are the kinds of system calls by their numbers.
-var calls = map[uint64]call{
-	syscall.SYS_EPOLL_PWAIT: epoll, epollPwait2: epoll2, syscall.SYS_PPOLL: ppoll, syscall.SYS_FUTEX: futex,
-	syscall.SYS_NANOSLEEP: sleep, syscall.SYS_CLOCK_NANOSLEEP: clock,
-	syscall.SYS_READ: read, syscall.SYS_READV: read, syscall.SYS_WRITE: write, syscall.SYS_WRITEV: write,
-	syscall.SYS_WAIT4: child, syscall.SYS_WAITID: child, syscall.SYS_RT_SIGTIMEDWAIT: signal, syscall.SYS_RT_SIGSUSPEND: signal,
-}
-
-// epollPwait2 has the same number on all machines.
-const epollPwait2 = 441
 
 // Watcher looks at a process and at all that it has started. It is not safe for concurrent use.
 type Watcher struct {
@@ -83,20 +54,6 @@ func (w *Watcher) Own(names ...string) {
 // Name returns the name of a descriptor of this process, such as "pipe:[4711]". Both ends of a pipe have
 // the same.
 func Name(fd int) string { return nameOf(os.Getpid(), fd) }
-
-// nameOf returns the name of a descriptor of a process. One that stands for a process is "process 4711",
-// by the number of that process.
-func nameOf(pid, fd int) string {
-	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
-	if name == "anon_inode:[pidfd]" || strings.HasPrefix(name, "pidfd:") {
-		info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
-		_, rest, _ := strings.Cut(string(info), "\nPid:")
-		if fields := strings.Fields(rest); len(fields) > 0 {
-			return "process " + fields[0]
-		}
-	}
-	return name
-}
 
 // Close closes the open files.
 func (w *Watcher) Close() {
@@ -148,7 +105,7 @@ func (w *Watcher) pass() *pass {
 	p.Outside = slices.Compact(p.Outside)
 	switch {
 	case p.Threads == 0:
-		p.State = Gone
+		p.State = Ended
 	case p.full:
 		p.State = Full
 	case len(p.Outside) > 0:
@@ -202,7 +159,7 @@ func (w *Watcher) judge(p *pass, tree []int, pid int, args []uint64) {
 		timer(timeout(pid, args[1], false))
 	case clock:
 		timer(timeout(pid, args[3], args[2] != 0))
-	case read:
+	case read, accept:
 		outside(nameOf(pid, int(args[1])))
 	case write:
 		if name := nameOf(pid, int(args[1])); w.isOurs(name) {
@@ -237,22 +194,12 @@ type thread struct {
 }
 
 func (w *Watcher) thread(dir string) thread {
-	stat := w.read(dir + "/stat")
-	end := strings.LastIndexByte(stat, ')')
-	if end < 0 || end+2 >= len(stat) {
+	stat, ok := parseStat(w.read(dir + "/stat"))
+	if !ok {
 		return thread{state: 'X'}
 	}
-	t := thread{state: stat[end+2]}
 	sleeping := w.read(dir + "/syscall")
-	for _, field := range strings.Fields(sleeping) {
-		value, err := strconv.ParseUint(field, 0, 64)
-		if err != nil {
-			break // "running"
-		}
-		t.args = append(t.args, value)
-	}
-	t.signature = dir + " " + sleeping + w.read(dir+"/schedstat")
-	return t
+	return thread{stat.state, parseSyscall(sleeping), dir + " " + sleeping + w.read(dir+"/schedstat")}
 }
 
 // Kill kills the process and all that it has started, whatever group or session they are in. It does not find
@@ -297,17 +244,6 @@ func (w *Watcher) read(path string) string {
 		delete(w.open, path)
 	}
 	return ""
-}
-
-// tasks returns the folders of a process's threads.
-func tasks(pid int) []string {
-	dir := fmt.Sprintf("/proc/%d/task", pid)
-	entries, _ := os.ReadDir(dir)
-	list := make([]string, len(entries))
-	for i, entry := range entries {
-		list[i] = dir + "/" + entry.Name()
-	}
-	return list
 }
 
 // watchedBy returns the names of what an epoll instance watches.

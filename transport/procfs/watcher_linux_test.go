@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package quiet
+package procfs
 
 import (
 	"errors"
@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// start starts a command with pipes to this test, and returns a Watcher of it.
-func start(t *testing.T, cmd *exec.Cmd) (w *Watcher, in, out *os.File) {
+// watch starts a command with pipes to this test, and returns a Watcher of it.
+func watch(t *testing.T, cmd *exec.Cmd) (w *Watcher, in, out *os.File) {
 	t.Helper()
 	theirIn, in := pipe(t)
 	out, theirOut := pipe(t)
@@ -87,8 +87,8 @@ func pipe(t *testing.T) (reader, writer *os.File) {
 	return reader, writer
 }
 
-// await looks until the processes are in a state.
-func await(t *testing.T, w *Watcher, want State) Look {
+// awaitLook looks until the processes are in a state.
+func awaitLook(t *testing.T, w *Watcher, want Activity) Look {
 	t.Helper()
 	for {
 		look := w.Look()
@@ -113,7 +113,7 @@ func TestStates(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		cmd  *exec.Cmd
-		want State
+		want Activity
 	}{
 		"reads":                 {exec.Command("cat"), Asleep},
 		"a pipe inside":         {sh("cat | cat; :"), Asleep},
@@ -126,12 +126,12 @@ func TestStates(t *testing.T) {
 		"a Go program's timer":  {program("timer"), Timed},
 		"a socket pair inside":  {program("pair"), Asleep},
 		"a process inside":      {program("process"), Asleep},
-		"has ended, not waited": {sh("exit 3"), Gone},
+		"has ended, not waited": {sh("exit 3"), Ended},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, _, _ := start(t, test.cmd)
-			look := await(t, w, test.want)
+			w, _, _ := watch(t, test.cmd)
+			look := awaitLook(t, w, test.want)
 			if test.want == Timed && (look.Timer <= 0 || look.Timer > time.Hour) {
 				t.Errorf("the timer is in %v", look.Timer)
 			}
@@ -153,8 +153,8 @@ func TestOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = fifo.Close() }()
-	w, _, _ := start(t, exec.Command("cat", path))
-	look := await(t, w, Outside)
+	w, _, _ := watch(t, exec.Command("cat", path))
+	look := awaitLook(t, w, Outside)
 	if !slices.Equal(look.Outside, []string{path}) || !strings.Contains(look.String(), path) {
 		t.Errorf("%v", look)
 	}
@@ -168,13 +168,13 @@ func TestNeverTooEarly(t *testing.T) {
 		"with a timer": exec.Command("sh", "-c", "while read -r line; do sleep 0.001; echo \"$line\"; done"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, in, out := start(t, cmd)
-			await(t, w, Asleep)
+			w, in, out := watch(t, cmd)
+			awaitLook(t, w, Asleep)
 			for range 200 {
 				if _, err := io.WriteString(in, "a question\n"); err != nil {
 					t.Fatal(err)
 				}
-				await(t, w, Asleep)
+				awaitLook(t, w, Asleep)
 				if err := syscall.SetNonblock(int(out.Fd()), true); err != nil {
 					t.Fatal(err)
 				}
@@ -193,7 +193,7 @@ func TestNeverTooEarly(t *testing.T) {
 func TestLauncher(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), goEnv+"=launcher")
-	w, in, out := start(t, cmd)
+	w, in, out := watch(t, cmd)
 	if !w.runsGo(cmd.Process.Pid) {
 		t.Error("the launcher is not known as a Go program")
 	}
@@ -243,7 +243,7 @@ func TestOtherEnd(t *testing.T) {
 func TestSocketOfOurs(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
-		want   State
+		want   Activity
 	}{"writes": {"cat /dev/zero >&3", Full}, "reads": {"cat <&3", Asleep}} {
 		t.Run(name, func(t *testing.T) {
 			ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -254,10 +254,10 @@ func TestSocketOfOurs(t *testing.T) {
 			defer func() { _ = ours.Close() }()
 			cmd := exec.Command("sh", "-c", test.script)
 			cmd.ExtraFiles = []*os.File{theirs}
-			w, _, _ := start(t, cmd)
+			w, _, _ := watch(t, cmd)
 			_ = theirs.Close()
 			w.Own(Name(ends[0]))
-			await(t, w, test.want)
+			awaitLook(t, w, test.want)
 		})
 	}
 }

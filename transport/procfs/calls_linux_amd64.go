@@ -1,4 +1,4 @@
-package quiet
+package procfs
 
 import "syscall"
 
@@ -6,6 +6,7 @@ import "syscall"
 func init() {
 	calls[syscall.SYS_EPOLL_WAIT] = epoll
 	calls[syscall.SYS_POLL] = poll
+	calls[syscall.SYS_SELECT] = selecting
 	calls[syscall.SYS_PAUSE] = signal
-	calls[syscall.SYS_SELECT] = other
+	calls[syscall.SYS_ACCEPT] = accept
 }
