@@ -69,10 +69,8 @@ func (b *Baseline) Tools() (tools, lists int) { return len(b.tools), b.lists }
 
 // plainValue reads JSON for a comparison by value.
 func plainValue(raw json.RawMessage) any {
-	var v any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
+	v, err := mcp.Value(raw)
+	if err != nil {
 		return string(raw)
 	}
 	return v
@@ -238,10 +236,6 @@ func appendDifferences(list []string, at string, before, now any) []string {
 			}
 			return list
 		}
-	case json.Number:
-		if is, ok := now.(json.Number); ok && (was == is || sameNumber(string(was), string(is))) {
-			return list
-		}
 	default:
 		switch now.(type) {
 		case map[string]any, []any: // which == does not compare
@@ -367,9 +361,7 @@ func (p headerParam) argument(params json.RawMessage) (value string, given bool)
 	return string(raw), raw[0] != '{' && raw[0] != '['
 }
 
-// sameNumber reports whether two values are the same number, as 42 and 42.0.
+// sameNumber reports whether two texts are the same number, as 42 and 42.0.
 func sameNumber(a, b string) bool {
-	x, errA := strconv.ParseFloat(a, 64)
-	y, errB := strconv.ParseFloat(b, 64)
-	return errA == nil && errB == nil && x == y
+	return mcp.IsNumber(a) && mcp.IsNumber(b) && mcp.Decimal(a) == mcp.Decimal(b)
 }

@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"slices"
-	"strconv"
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -267,18 +266,10 @@ func (h *hasher) text(inner []byte) uint64 {
 
 // number hashes a number or a literal: 1.0 as 1.
 func (h *hasher) number(word []byte) uint64 {
-	const exact = 15 // digits that a float64 keeps
-	if h.strict || len(word) > exact || !bytes.ContainsAny(word, ".eE") || word[0] > '9' {
+	if h.strict || word[0] > '9' || mcp.IsPlain(word) {
 		return maphash.Bytes(h.seed, word)
 	}
-	f, err := strconv.ParseFloat(string(word), 64)
-	if err != nil || f <= -1e15 || f >= 1e15 {
-		return maphash.Bytes(h.seed, word)
-	}
-	if whole := int64(f); float64(whole) == f {
-		return maphash.Bytes(h.seed, strconv.AppendInt(nil, whole, 10))
-	}
-	return maphash.Bytes(h.seed, strconv.AppendFloat(nil, f, 'g', -1, 64))
+	return maphash.String(h.seed, mcp.Decimal(string(word)))
 }
 
 // params hashes the params of a message, without the member own, which differs between

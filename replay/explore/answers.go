@@ -124,13 +124,11 @@ func (c *comparison) prove(variant *variant, answer answer, token schedule.Token
 		answer.name, before, variant.token, after, token), false
 }
 
-// canonical returns JSON with sorted keys and without _meta, which holds progress tokens
+// canonical returns JSON with sorted keys, numbers in one spelling and without _meta, which holds progress tokens
 // and ids.
 func canonical(raw json.RawMessage) []byte {
-	var v any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
+	v, err := mcp.Value(raw)
+	if err != nil {
 		return raw
 	}
 	if object, ok := v.(map[string]any); ok {

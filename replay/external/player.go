@@ -410,8 +410,7 @@ func (p *player) canonical(m transport.Message) string {
 	if m.Error != nil {
 		body = m.Error
 	}
-	var value any
-	if err := json.Unmarshal(body, &value); err == nil {
+	if value, err := mcp.Value(body); err == nil {
 		if data, err := json.Marshal(value); err == nil {
 			body = data
 		}

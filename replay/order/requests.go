@@ -7,7 +7,6 @@ import (
 	"hash/maphash"
 	"iter"
 	"slices"
-	"strconv"
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -207,16 +206,10 @@ func (e *end) judgeProgress(v *violations, dir transport.Direction, m *message, 
 	}
 }
 
-// rises reports whether a number is above the number before. Different spellings which a
-// float64 cannot tell apart pass, and so does other JSON.
+// rises reports whether a number is above the number before. Other JSON passes.
 func rises(before, now json.RawMessage) bool {
-	a, errBefore := strconv.ParseFloat(string(before), 64)
-	b, errNow := strconv.ParseFloat(string(now), 64)
-	if errBefore != nil || errNow != nil {
-		return true
-	}
-	isExact := string(before) == string(now) || a < 1<<53 && a > -1<<53
-	return b > a || b == a && !isExact
+	a, b := string(before), string(now)
+	return !mcp.IsNumber(a) || !mcp.IsNumber(b) || mcp.CompareNumbers(b, a) > 0
 }
 
 // Mark is the number of frames an end has received: a point on the end's own clock.

@@ -1,7 +1,6 @@
 package surface
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -55,7 +54,7 @@ func Compare(was, is *Surface) (found Comparison) {
 	if was.greeting.seq > 0 && is.greeting.seq > 0 {
 		found.Greeted = true
 		greeting := comparison{item: "the server", seq: was.greeting.seq}
-		if equal(was.wanted, is.wanted) { // else the clients differ
+		if reflect.DeepEqual(was.wanted, is.wanted) { // else the clients differ
 			greeting.revision(was.greeting.members, is.greeting.members)
 		}
 		greeting.greet(was.greeting.members, is.greeting.members)
@@ -124,14 +123,14 @@ func (c *comparison) add(tier Tier, format string, args ...any) {
 
 // revision compares the revisions that servers settled on.
 func (c *comparison) revision(was, is map[string]any) {
-	if !equal(was[mcp.MemberProtocolVersion], is[mcp.MemberProtocolVersion]) {
+	if !reflect.DeepEqual(was[mcp.MemberProtocolVersion], is[mcp.MemberProtocolVersion]) {
 		c.add(Breaking, "settled on revision %s, not %s", excerpt(is[mcp.MemberProtocolVersion]), excerpt(was[mcp.MemberProtocolVersion]))
 	}
 }
 
 // greet compares what else servers say of themselves at the beginning.
 func (c *comparison) greet(was, is map[string]any) {
-	if !equal(was["instructions"], is["instructions"]) {
+	if !reflect.DeepEqual(was["instructions"], is["instructions"]) {
 		c.add(Risky, "gives other instructions")
 	}
 	before, _ := was["capabilities"].(map[string]any)
@@ -150,7 +149,7 @@ func (c *comparison) capabilities(above string, was, is map[string]any) {
 		switch {
 		case had && isObject && has && isObjectNow:
 			c.capabilities(path+".", inner, innerNow)
-		case equal(before, after):
+		case reflect.DeepEqual(before, after):
 		case !had && after == false || !has && before == false: // the same
 		case !had || before == false:
 			c.add(Minor, "has the capability %s", phrase.Name(path))
@@ -170,7 +169,7 @@ func (c *comparison) compareItems(kind listing, was, is map[string]any) {
 	for _, member := range keysOf(was, is) {
 		before, after := was[member], is[member]
 		switch {
-		case slices.Contains(notCompared, member) || equal(before, after):
+		case slices.Contains(notCompared, member) || reflect.DeepEqual(before, after):
 		case member == "inputSchema":
 			c.schema(input, "", before, after)
 		case member == "outputSchema" && after == nil:
@@ -209,7 +208,7 @@ func (c *comparison) arguments(was, is any) {
 			c.add(Breaking, "%s is now required", argument)
 		case now["required"] != true && old["required"] == true:
 			c.add(Minor, "%s is no longer required", argument)
-		case !equal(old["description"], now["description"]):
+		case !reflect.DeepEqual(old["description"], now["description"]):
 			c.add(Risky, "%s has another description", argument)
 		}
 	}
@@ -228,26 +227,13 @@ func byName(value any) map[string]any {
 	return objects
 }
 
-// decode reads JSON for comparisons by value; numbers keep their text.
-func decode(raw json.RawMessage) (value any) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&value) != nil {
+// decode reads JSON for comparisons by value; nil if it is none.
+func decode(raw json.RawMessage) any {
+	value, err := mcp.Value(raw)
+	if err != nil {
 		return nil
 	}
 	return value
-}
-
-// equal reports whether two decoded values are the same; 1 and 1.0 are.
-func equal(a, b any) bool {
-	x, isNumber := a.(json.Number)
-	y, isNumberToo := b.(json.Number)
-	if isNumber && isNumberToo {
-		left, leftErr := x.Float64()
-		right, rightErr := y.Float64()
-		return x == y || leftErr == nil && rightErr == nil && left == right
-	}
-	return reflect.DeepEqual(a, b)
 }
 
 // excerpt writes a value for a sentence.

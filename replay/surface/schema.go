@@ -2,10 +2,12 @@ package surface
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // direction is who must satisfy a schema: the client that sends the input, or the server that sends
@@ -45,7 +47,7 @@ func (c *comparison) schemaAt(dir direction, place string, before, after any, le
 	was, isObject := object(before)
 	is, isObjectNow := object(after)
 	switch {
-	case level > mostLevels || equal(before, after):
+	case level > mostLevels || reflect.DeepEqual(before, after):
 		return
 	case !isObject || !isObjectNow:
 		c.add(Risky, "%s has another schema: %s, not %s", where(dir, place), excerpt(after), excerpt(before))
@@ -56,7 +58,7 @@ func (c *comparison) schemaAt(dir direction, place string, before, after any, le
 	c.properties(dir, place, was, is, level)
 	for _, word := range keysOf(was, is) {
 		old, now := was[word], is[word]
-		if equal(old, now) {
+		if reflect.DeepEqual(old, now) {
 			continue
 		}
 		bound, isBound := bounds[word]
@@ -184,12 +186,12 @@ func (c *comparison) choices(dir direction, place string, was, is map[string]any
 		return
 	}
 	for _, value := range before {
-		if !slices.ContainsFunc(after, func(other any) bool { return equal(value, other) }) {
+		if !slices.ContainsFunc(after, func(other any) bool { return reflect.DeepEqual(value, other) }) {
 			c.add(dir.tier(narrows), "%s has no value %s any more", where(dir, place), excerpt(value))
 		}
 	}
 	for _, value := range after {
-		if !slices.ContainsFunc(before, func(other any) bool { return equal(value, other) }) {
+		if !slices.ContainsFunc(before, func(other any) bool { return reflect.DeepEqual(value, other) }) {
 			c.add(dir.tier(widens), "%s has the new value %s", where(dir, place), excerpt(value))
 		}
 	}
@@ -249,29 +251,24 @@ func namesOf(value any) (names []string) {
 
 // bounds are the keywords that limit a value: 1 for those from below, which narrow as they rise, -1
 // for those from above.
-var bounds = map[string]float64{
+var bounds = map[string]int{
 	"minimum": 1, "exclusiveMinimum": 1, "minLength": 1, "minItems": 1, "minProperties": 1,
 	"maximum": -1, "exclusiveMaximum": -1, "maxLength": -1, "maxItems": -1, "maxProperties": -1,
 }
 
 // bound compares a keyword that limits a value.
-func (c *comparison) bound(dir direction, place, word string, sign float64, old, now any) {
-	before, hadErr := number(old)
-	after, hasErr := number(now)
-	if hadErr != nil || hasErr != nil {
+func (c *comparison) bound(dir direction, place, word string, sign int, old, now any) {
+	before, had := old.(json.Number)
+	after, has := now.(json.Number)
+	if !had || !has {
 		c.appears(dir, place, word, old, now)
 		return
 	}
 	change := widens
-	if (after-before)*sign > 0 {
+	if mcp.CompareNumbers(string(after), string(before))*sign > 0 {
 		change = narrows
 	}
 	c.add(dir.tier(change), "%s has %s %s, not %s", where(dir, place), word, excerpt(now), excerpt(old))
-}
-
-func number(value any) (float64, error) {
-	text, _ := value.(json.Number)
-	return text.Float64()
 }
 
 // appears judges a keyword that limits a value by being there: it is new, gone, or otherwise.
