@@ -122,13 +122,8 @@ var doors = map[string][]string{
 	"bisect":   {"bisect --expr failures>0 S", "bisect --expr failures>0 --format json F"},
 	"store": {"store verify", "store verify S", "store verify F", "store repair", "store repair --dry-run", "store prune --keep 0 --older-than 1h --dry-run",
 		"store prune --older-than 1h --format json", "store compact", "store stats", "store stats --format json", "store keep S", "store doctor", "store doctor --format json"},
-	"verify":  {"verify", "verify S", "verify F"},
-	"repair":  {"repair", "repair --dry-run"},
-	"redact":  {"redact --scan", "redact --scan --format json F", "redact -o O S", "redact -o O F", "redact --in-place H"},
-	"rm":      {"rm S", "rm 019a"},
-	"prune":   {"prune --keep 0 --older-than 1h --dry-run", "prune --older-than 1h --format json"},
-	"compact": {"compact"},
-	"stats":   {"stats", "stats --format json"},
+	"redact": {"redact --scan", "redact --scan --format json F", "redact -o O S", "redact -o O F", "redact --in-place H"},
+	"rm":     {"rm S", "rm 019a"},
 	"record": {"wire record -v -o O -- fakeserver echo", "wire record -v -o O --target {URL}?api_key=query-key-6b5a4c --listen 127.0.0.1:0",
 		"wire record -v -o O --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c --listen 127.0.0.1:0"},
 	"demo":    {"demo"},
@@ -156,28 +151,39 @@ func TestDoors(t *testing.T) {
 		if len(lines) == 0 {
 			t.Errorf("%s has no row in the table", cmd.Name())
 		}
-		t.Run(cmd.Name(), func(t *testing.T) { checkDoors(t, cmd, lines) })
+		t.Run(cmd.Name(), func(t *testing.T) { checkDoors(t, root, lines) })
 	}
 }
 
-func checkDoors(t *testing.T, cmd *cobra.Command, lines []string) {
-	shown := map[string]bool{}
+func checkDoors(t *testing.T, root *cobra.Command, lines []string) {
+	shown := map[*cobra.Command]map[string]bool{} // by the commands that have --secrets
 	for _, line := range lines {
 		for _, where := range passDoor(t, line) {
 			t.Errorf("mcprec %s: the secret of %s comes out", line, where)
 		}
-		if cmd.Flags().Lookup("secrets") != nil {
-			name, rest, _ := strings.Cut(strings.TrimPrefix(line, "wire "), " ")
-			for _, where := range passDoor(t, strings.TrimSpace(name+" --secrets "+rest)) {
-				shown[where] = true
-			}
+		words := strings.Fields(strings.TrimPrefix(line, "wire "))
+		cmd, rest, err := root.Find(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cmd.Flags().Lookup("secrets") == nil {
+			continue
+		}
+		if shown[cmd] == nil {
+			shown[cmd] = map[string]bool{}
+		}
+		names := words[:len(words)-len(rest)]
+		for _, where := range passDoor(t, strings.Join(slices.Concat(names, []string{"--secrets"}, rest), " ")) {
+			shown[cmd][where] = true
 		}
 	}
-	if cmd.Flags().Lookup("secrets") != nil && len(shown) == 0 {
-		t.Errorf("mcprec %s --secrets: nothing that is masked is shown", cmd.Name())
-	}
-	if cmd.Name() == "export" && len(shown) != len(doorSecrets)-1 { // all but the live one
-		t.Errorf("export --secrets writes only %v", shown)
+	for cmd, places := range shown {
+		if len(places) == 0 {
+			t.Errorf("%s --secrets: nothing that is masked is shown", cmd.CommandPath())
+		}
+		if cmd.Name() == "export" && len(places) != len(doorSecrets)-1 { // all but the live one
+			t.Errorf("export --secrets writes only %v", places)
+		}
 	}
 }
 
@@ -363,6 +369,6 @@ func TestRecordMasked(t *testing.T) {
 		if spools, _ := filepath.Glob(filepath.Join(home, "spool", "*.log")); len(spools) > 0 {
 			t.Errorf("left: %v", spools)
 		}
-		mcprec(t, "verify", "--store", home)
+		mcprec(t, "store", "verify", "--store", home)
 	}
 }

@@ -234,7 +234,7 @@ func TestFiveRecorders(t *testing.T) {
 			t.Errorf("session %d: %d responses recorded, want %d", i, got, n)
 		}
 	}
-	mcprec(t, "verify", "--store", home)
+	mcprec(t, "store", "verify", "--store", home)
 }
 
 // startClients starts some, each of which has sent its first ping.
@@ -302,7 +302,7 @@ func TestOpenLine(t *testing.T) {
 
 // TestOldPoints: the commands that remove a session remove what an older release cached of it.
 func TestOldPoints(t *testing.T) {
-	for _, args := range [][]string{{"rm", "0190"}, {"prune", "--kept", "--keep", "0"}, {"redact", "--in-place", "0190"}} {
+	for _, args := range [][]string{{"rm", "0190"}, {"store", "prune", "--kept", "--keep", "0"}, {"redact", "--in-place", "0190"}} {
 		home := t.TempDir()
 		t.Setenv("MCPREC_HOME", home)
 		path := filepath.Join(home, "s.jsonl")
