@@ -95,11 +95,11 @@ var doors = map[string][]string{
 	"list":    {"list", "list --format json", "list 019a", "list --wide", "list --wide --format json", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
 	"tools":   {"tools", "tools --format json"},
 	"servers": {"servers", "servers --format json"},
-	"show": {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --sequence S", "show --filter tool:login S", "show 019a",
+	"show": {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --format sequence S", "show --filter tool:login S", "show 019a",
 		"show --http H", "show --body --color always S", "show --body=full --http H", "show --body --format json S", "show S #5", "show --format json H #6", "show S #12"},
 	"view":            {"view S", "view H", "view S G", "view --dir", "view -o O S", "view -o O H", "view -o O F"},
 	"tail":            {"tail -n 50 S", "tail -n 50 H", "tail -n 50 --http --body H", "tail -n 2 --format json F", "tail -f -n 5 S"},
-	"export":          {"export --dir c2s -T raw S", "export --dir s2c -T raw S", "export --dir stderr -T raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
+	"export":          {"export --dir c2s --format raw S", "export --dir s2c --format raw S", "export --dir stderr --format raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
 	"import":          {"import G"},
 	"mcp":             {"mcp"},
 	"replay":          {"replay S", "replay --client inbox:0 H", "replay --format json S", "replay --format json --client rigid --server rigid --capacity 0 S"},
@@ -140,7 +140,7 @@ var doors = map[string][]string{
 func TestDoors(t *testing.T) {
 	for _, f := range exportFormats {
 		if f.name != "raw" {
-			doors["export"] = append(doors["export"], "export -T "+f.name+" S", "export -T "+f.name+" H")
+			doors["export"] = append(doors["export"], "export --format "+f.name+" S", "export --format "+f.name+" H")
 		}
 	}
 	root := newRoot(process.Streams{})
