@@ -157,10 +157,6 @@ func (f *directory) oddFiles() (found []*oddFile) {
 		{f.storeDir(), func(name, end string) bool {
 			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create" || name == "alone") && end == "lock"
 		}},
-		{filepath.Join(f.dir, "cache"), func(name, end string) bool {
-			_, err := store.ParseSessionID(name)
-			return err == nil && end == "points"
-		}},
 	} {
 		entries, _ := os.ReadDir(folder.path) // other calls report errors
 		for _, e := range entries {
