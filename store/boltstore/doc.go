@@ -39,8 +39,6 @@
 //	                    is exchanged
 //	store/alone.lock    held by Store.Alone
 //	*.damaged           damaged files that are kept
-//	spool/<id>.reserve  written by releases up to 0.1.0; safe to delete
-//	spool/<id>.renewed  written by such releases after a failed fsync: a copy of a spool
 //
 // Folders are 0700, files 0600, whatever the umask; wider rights are taken away when a file or
 // folder is written. Below the store's folder no symbolic link is followed. Integers are

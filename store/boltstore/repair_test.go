@@ -52,7 +52,7 @@ func TestDamagedSpools(t *testing.T) {
 		err = os.WriteFile(path, b, 0o600)
 		if round%5 == 0 {
 			junk := make([]byte, r.IntN(9000))
-			err = errors.Join(err, os.WriteFile(s.lockPath(testID(1)), junk, 0o600), os.WriteFile(s.spoolFile(testID(1), ".reserve"), junk, 0o600))
+			err = errors.Join(err, os.WriteFile(s.lockPath(testID(1)), junk, 0o600))
 		}
 		if err != nil {
 			t.Fatal(err)

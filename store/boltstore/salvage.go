@@ -79,13 +79,13 @@ func (g *salvage) fromScan(scan *databaseScan, path string) error {
 	return err
 }
 
-// fromSpools adds the events in the session's spool, in a damaged spool that was kept, and in
-// a copy by a release up to 0.1.0. They replace lost events.
+// fromSpools adds the events in the session's spool and in a damaged spool that was kept. They
+// replace lost events.
 func (g *salvage) fromSpools() error {
 	if g.projection != nil && g.projection.deleted {
 		return nil
 	}
-	for _, end := range []string{".log", ".damaged", ".renewed"} {
+	for _, end := range []string{".log", ".damaged"} {
 		path := g.store.spoolFile(g.id, end)
 		f, err := g.store.disk.open(path)
 		if errors.Is(err, fs.ErrNotExist) || isOdd(err) {
