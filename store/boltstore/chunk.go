@@ -35,10 +35,9 @@ func chunkKey(id [16]byte, first uint64) (key key) {
 
 // chunk is a value of bucket ev.
 type chunk struct {
-	key    key
-	data   []byte
-	bodies []body // with their values
-	last   uint64 // of a chunk in a database: the Seq of its last event
+	key  key
+	data []byte
+	last uint64 // of a chunk in a database: the Seq of its last event
 }
 
 // How the body of a chunk is compressed.
@@ -166,7 +165,6 @@ type chunkHeader struct {
 	size        int // before compression
 	compression byte
 	body        []byte
-	bodies      []body // without their values
 }
 
 // header checks a chunk without decompressing it.
@@ -177,28 +175,23 @@ func (c chunk) header() (f chunkHeader, err error) {
 		return f, fmt.Errorf("no chunk header: %w", store.ErrCorrupt)
 	case chunkSum(c.key, b) != binary.LittleEndian.Uint32(b):
 		return f, fmt.Errorf("checksum of a chunk: %w", store.ErrCorrupt)
-	case b[4] > chunkVersion || b[5] > store.CodecVersion || b[6]&^refersToBodies > compressDict:
+	case b[4] > chunkVersion || b[5] > store.CodecVersion || b[6] > compressDict:
 		return f, fmt.Errorf("chunk version %d, codec version %d, compression %d: %w; install a newer mcprec", b[4], b[5], b[6], store.ErrNewer)
 	}
 	d := varint.NewReader(b[chunkHead:])
 	n := d.Uint()
 	size := d.Uint()
-	badBodies := false
-	if b[6]&refersToBodies != 0 {
-		f.bodies, badBodies = readBodies(&d, n)
-	}
 	f.first, f.last = binary.BigEndian.Uint64(c.key[16:]), binary.BigEndian.Uint64(c.key[16:])+n-1
-	f.size, f.compression, f.body = int(size), b[6]&^refersToBodies, d.Rest()
+	f.size, f.compression, f.body = int(size), b[6], d.Rest()
 	// A block of zstd has a head of three bytes and expands to 128 KiB at most.
 	most := (uint64(len(f.body))/4 + 1) * (128 << 10)
-	if d.Bad() || badBodies || f.last < f.first || size > maxChunk || size > most || n > 1 && size > maxShared {
+	if d.Bad() || f.last < f.first || size > maxChunk || size > most || n > 1 && size > maxShared {
 		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}
 	return f, nil
 }
 
-// events decodes a chunk. The events own their payloads. An event with a missing or damaged
-// body has an error, and other events may follow.
+// events decodes a chunk. The events own their payloads. An error ends the sequence.
 func (c chunk) events() iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
 		if err := c.decode(yield); err != nil {
@@ -223,10 +216,6 @@ func (c chunk) decode(yield func(store.Event, error) bool) error {
 	if len(records) != f.size {
 		return fmt.Errorf("length of a chunk: %w", store.ErrCorrupt)
 	}
-	bodies := c.bodies
-	if len(bodies) != len(f.bodies) {
-		bodies = f.bodies
-	}
 	for seq := f.first; seq <= f.last; seq++ {
 		n, w := binary.Uvarint(records)
 		if w <= 0 || n > uint64(len(records)-w) {
@@ -239,132 +228,13 @@ func (c chunk) decode(yield func(store.Event, error) bool) error {
 		if p.Seq != seq || p.Cont || p.More {
 			return fmt.Errorf("event %d: found event %d: %w", seq, p.Seq, store.ErrCorrupt)
 		}
-		p.Payload, bodies, err = assemble(p.Payload, bodies, seq-f.first)
-		if err != nil {
-			err = fmt.Errorf("event %d: %w", seq, err)
-		}
-		if !yield(p.Event, err) {
+		if !yield(p.Event, nil) {
 			return nil
 		}
 		records = records[w+int(n):]
 	}
-	if len(records) != 0 || len(bodies) != 0 {
+	if len(records) != 0 {
 		return fmt.Errorf("event %d: bytes after it: %w", f.last, store.ErrCorrupt)
 	}
 	return nil
-}
-
-// Releases up to 0.1.0 cut payloads of 128 KiB or more into pieces, called bodies, and kept
-// each piece once for all sessions of a database. Nothing writes bodies any more. This file
-// has the code that reading, verifying, salvaging, compacting and deleting need for old databases.
-
-const (
-	refersToBodies = 0x80 // a bit of the compression byte
-	bodyVersion    = 1
-	bodyHead       = 38        // length of the fixed part
-	maxBody        = 512 << 10 // no body is longer
-)
-
-var (
-	bucketBody = []byte("body")
-	bucketUse  = []byte("use")
-)
-
-// body is a piece of a large payload.
-type body struct {
-	hash   [32]byte // SHA-256 of the piece
-	size   int
-	at     uint64 // number of the event within the chunk
-	number []byte // key in bucket body
-	value  []byte // in bucket body; nil: missing
-}
-
-// parseBody checks a value without decompressing it.
-func parseBody(value []byte) (x body, packed []byte, err error) {
-	switch {
-	case len(value) < bodyHead || crc32.Checksum(value[4:], castagnoli) != binary.LittleEndian.Uint32(value):
-		return x, nil, fmt.Errorf("checksum of a body: %w", store.ErrCorrupt)
-	case value[4] > bodyVersion || value[5] > compressZstd:
-		return x, nil, fmt.Errorf("body version %d, compression %d: %w; install a newer mcprec", value[4], value[5], store.ErrNewer)
-	}
-	d := varint.NewReader(value[bodyHead:])
-	size := d.Uint()
-	if d.Bad() || size > maxBody {
-		return x, nil, fmt.Errorf("length of a body: %w", store.ErrCorrupt)
-	}
-	return body{hash: [32]byte(value[6:]), size: int(size), value: value}, d.Rest(), nil
-}
-
-// appendTo appends the decompressed piece to data and checks the hash.
-func (x body) appendTo(data []byte) ([]byte, error) {
-	got, packed, err := parseBody(x.value)
-	if err != nil {
-		return data, err
-	}
-	from := len(data)
-	if x.value[5] == compressNone {
-		data = append(data, packed...)
-	} else if data, err = decoder().DecodeAll(packed, slices.Grow(data, got.size+64)); err != nil {
-		return data[:from], fmt.Errorf("body: %v: %w", err, store.ErrCorrupt)
-	}
-	if got.hash != x.hash || len(data)-from != x.size {
-		return data[:from], fmt.Errorf("a body is another: %w", store.ErrCorrupt)
-	}
-	return data, nil
-}
-
-// readBodies reads the list of bodies in the header of a chunk of n events.
-func readBodies(reader *varint.Reader, n uint64) (bodies []body, bad bool) {
-	count := reader.Uint()
-	if count > uint64(reader.Len()/32) {
-		return nil, true
-	}
-	bodies = make([]body, count)
-	for i := range bodies {
-		x := &bodies[i]
-		copy(x.hash[:], reader.Take(32))
-		size := reader.Uint()
-		x.size, x.at = int(size), reader.Uint()
-		bad = bad || size > maxBody || x.at >= n || i > 0 && x.at < bodies[i-1].at
-	}
-	return bodies, bad
-}
-
-// assemble makes the payload of event `at` of a chunk from the list: for each piece the varint
-// length and the bytes, or 0 for the next body. The bodies of later events are returned, too.
-func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []body, err error) {
-	own := 0
-	size := len(list)
-	for ; own < len(bodies) && bodies[own].at == at; own++ {
-		size += bodies[own].size
-		if bodies[own].value == nil || size > maxChunk {
-			err = fmt.Errorf("a body of %d bytes is missing, or one too many: %w", bodies[own].size, store.ErrCorrupt)
-		}
-	}
-	if own == 0 {
-		return list, bodies, nil
-	}
-	bodies, others = bodies[:own], bodies[own:]
-	if err != nil {
-		return nil, others, err
-	}
-	payload = make([]byte, 0, size+64)
-	for d := varint.NewReader(list); d.Len() > 0; {
-		n := d.Uint()
-		switch {
-		case d.Bad() || n > uint64(d.Len()) || n == 0 && len(bodies) == 0:
-			return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
-		case n > 0:
-			payload = append(payload, d.Take(n)...)
-		default:
-			if payload, err = bodies[0].appendTo(payload); err != nil {
-				return nil, others, err
-			}
-			bodies = bodies[1:]
-		}
-	}
-	if len(bodies) > 0 {
-		return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
-	}
-	return payload, others, nil
 }

@@ -71,10 +71,6 @@
 //	meta    id (16)                      projection, below
 //	ev      id (16), first Seq (8, big-  chunk, below
 //	        endian)
-//	body    number (8, big-endian)       by releases up to 0.1.0: a piece of large
-//	                                     payloads, below
-//	use     SHA-256 of a body (32), id   the same: its number (8, big-endian), CRC of
-//	        (16) of a session with it    the key and that
 //	summary id (16)                      CRC of the key, the chain of the session and the
 //	                                     rest; the bytes of a store.Summary
 //
@@ -94,24 +90,9 @@
 //	0  CRC over the key and all that follows
 //	4  chunk version, 1
 //	5  codec version
-//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (chunk.go); bit 7:
-//	   it refers to bodies
-//	7  varints: number of events, length before compression; with bit 7 the number
-//	   of bodies, and for each its SHA-256 (32) and as varints its length and its
-//	   event, counted from the first
+//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (chunk.go)
+//	7  varints: number of events, length before compression
 //	   records: for each event a varint length and its store.AppendPart form
-//
-// Releases up to 0.1.0 cut payloads of 128 KiB or more into pieces, the bodies, which all
-// sessions of the database shared. The payload's place has, for each piece, 0 for the next
-// body, or the varint length of a small piece and its bytes. A session's bodies go with it
-// unless others use them.
-//
-// Body, version 1:
-//
-//	0  CRC over all that follows
-//	4  body version, 1
-//	5  compression: 0 none, 1 zstd
-//	6  SHA-256 of the piece (32), its length as a varint, and the piece
 //
 // # Source files
 //

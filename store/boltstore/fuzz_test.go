@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -193,32 +192,6 @@ func TestBombs(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzBody(f *testing.F) {
-	released, err := os.ReadFile(filepath.Join("testdata", "body0.v1"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(released)
-	f.Add(binary.AppendUvarint(append(make([]byte, 4), append([]byte{1, 1}, make([]byte, 32)...)...), 1<<40))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		value := bytes.Clone(data)
-		if len(value) >= 4 {
-			binary.LittleEndian.PutUint32(value, crc32.Checksum(value[4:], castagnoli))
-		}
-		x, _, err := parseBody(value)
-		var piece []byte
-		if err == nil {
-			piece, err = x.appendTo(nil)
-		}
-		switch {
-		case err == nil && len(piece) != x.size:
-			t.Errorf("%d bytes, want %d", len(piece), x.size)
-		case err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer):
-			t.Errorf("neither damaged nor newer: %v", err)
-		}
-	})
 }
 
 // FuzzDatabase: a database with any bytes changed is looked through without a panic, and

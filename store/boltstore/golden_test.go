@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"encoding/binary"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -164,35 +163,6 @@ func TestGoldenChunk(t *testing.T) {
 	}
 	if err := sameLog(got, goldenLog()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestGoldenBody reads a chunk that refers to bodies, and the bodies.
-func TestGoldenBody(t *testing.T) {
-	want := testLog(7, 6, 300, true)
-	want[3] = store.Event{Seq: 4, At: want[3].At, Kind: store.Frame, Dir: transport.ServerToClient,
-		Payload: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"image","data":"%s","mimeType":"image/png"}]}}`, 7000, strings.Repeat("mcprec ", 30_000))}
-	key, _ := testID(7).Bytes()
-	released := func(name string) []byte { return got(os.ReadFile(filepath.Join("testdata", name))) }
-	x := chunk{key: chunkKey(key, 1), data: released("chunk.bodies.v1")}
-	f, err := x.header()
-	if err != nil || len(f.bodies) == 0 {
-		t.Fatalf("%d bodies, %v", len(f.bodies), err)
-	}
-	for i := range f.bodies {
-		f.bodies[i].value = released(fmt.Sprintf("body%d.v1", i))
-	}
-	x.bodies = f.bodies
-	events, err := decoded(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sameLog(events, want); err != nil {
-		t.Fatal(err)
-	}
-	x.bodies[0].value = x.bodies[len(f.bodies)-1].value
-	if _, err := decoded(x); len(f.bodies) > 1 && !errors.Is(err, store.ErrCorrupt) {
-		t.Errorf("another body: %v", err)
 	}
 }
 

@@ -195,11 +195,10 @@ type databaseScan struct {
 	page     uint64          // being scanned
 	sessions map[[16]byte]*foundSession
 	damaged  map[[16]byte]uint64 // the highest first Seq in the keys of a session's damaged chunks
-	bodies   map[[32]byte]extent
-	counted  bool     // a head was found in a page in use
-	want     uint64   // number of sessions in the head
-	wantKeys [16]byte // the exclusive or of their keys
-	newer    error    // a newer version wrote a part of it
+	counted  bool                // a head was found in a page in use
+	want     uint64              // number of sessions in the head
+	wantKeys [16]byte            // the exclusive or of their keys
+	newer    error               // a newer version wrote a part of it
 }
 
 // foundSession holds the values of one session.
@@ -221,7 +220,7 @@ func scanDatabase(file *os.File) (*databaseScan, error) {
 	_, pageSize, _ := readMetas(file) // damaged ones are no reason to stop
 	scan := &databaseScan{
 		file: file, size: info.Size(), pageSize: int64(pageSize),
-		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{},
+		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{},
 		damaged: map[[16]byte]uint64{},
 	}
 	scan.skipFree(file)
@@ -279,12 +278,10 @@ func (scan *databaseScan) elements(page int64, data []byte) {
 		switch {
 		case name == string(keyHead):
 			scan.head(v)
-		case name == string(bucketMonth), name == string(bucketMeta), name == string(bucketEv), name == string(bucketBody):
+		case name == string(bucketMonth), name == string(bucketMeta), name == string(bucketEv):
 			if n > 16+pageHead && n < scan.pageSize {
 				scan.elements(v.offset+16, scan.value(extent{v.offset + 16, n - 16}))
 			}
-		case len(k) == 8:
-			scan.body(v)
 		case len(k) == 16:
 			scan.facts([16]byte(k), v)
 		case len(k) == len(key{}):
@@ -385,14 +382,6 @@ func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err
 		if c.data == nil {
 			return found, fmt.Errorf("session %s: event %d: read", sessionID(id), first)
 		}
-		if f, err := c.header(); err == nil {
-			c.bodies = f.bodies
-			for i, x := range c.bodies {
-				if at, ok := scan.bodies[x.hash]; ok {
-					c.bodies[i].value = scan.value(at)
-				}
-			}
-		}
 		for e, err := range c.events() {
 			if err == nil {
 				found[e.Seq] = e
@@ -400,20 +389,4 @@ func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err
 		}
 	}
 	return found, nil
-}
-
-// body reads a body and marks the pages that it fills.
-func (scan *databaseScan) body(at extent) {
-	if at.length < bodyHead {
-		return
-	}
-	x, _, err := parseBody(scan.value(at))
-	if errors.Is(err, store.ErrNewer) {
-		scan.newer = err
-	}
-	if err != nil {
-		return
-	}
-	scan.bodies[x.hash] = at
-	scan.fills(at)
 }
