@@ -44,10 +44,10 @@
 // folder is written. Below the store's folder no symbolic link is followed. Integers are
 // little-endian, except in keys. CRC is CRC-32C (Castagnoli).
 //
-// # Spool, version 2
+// # Spool, version 1
 //
 //	 0  magic "mcprecsp"
-//	 8  spool version, 2
+//	 8  spool version, 1
 //	 9  codec version (store.CodecVersion)
 //	10  zero, zero
 //	12  session id, 16 bytes
@@ -57,8 +57,7 @@
 //	    or an event, or a stretch of one
 //
 // The order of the records is the order of the session. store.Assembler makes the events: it
-// cuts frames and numbers all events. Version 1 has no chunks, and its events carry their
-// numbers.
+// cuts frames and numbers all events.
 //
 // A spool is never trimmed: until it is removed it holds the whole session.
 //
