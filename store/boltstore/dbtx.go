@@ -165,7 +165,7 @@ func (tx *dbTx) putProjection(key [16]byte, encoded []byte) error {
 }
 
 // putSession stores chunks and the projection behind the chunks.
-func (tx *dbTx) putSession(key [16]byte, chunks []chunk, projection *projection) error {
+func (tx *dbTx) putSession(key [16]byte, chunks []keyedChunk, projection *projection) error {
 	for _, x := range chunks {
 		if err := tx.ev.Put(x.key[:], x.data); err != nil {
 			return err
@@ -177,7 +177,7 @@ func (tx *dbTx) putSession(key [16]byte, chunks []chunk, projection *projection)
 // chunks copies chunks of a session: the chunk with event `from`, and the chunks behind it up
 // to event `last`, as many as batchSize allows and at least one. A missing event between them
 // is an error.
-func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
+func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []keyedChunk, err error) {
 	if from > last {
 		return nil, nil
 	}
@@ -195,20 +195,20 @@ func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
 			return nil, damagedError(tx.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
 		}
-		x := chunk{key: key(k), data: append([]byte(nil), v...)}
-		f, err := x.header()
+		x := keyedChunk{key: key(k), data: append([]byte(nil), v...)}
+		h, err := x.header()
 		if err != nil {
 			return nil, fmt.Errorf("read %s: session %s: event %d: %w", tx.path, sessionID(id), from, err)
 		}
-		if len(chunks) == 0 && f.first <= from && f.last >= from {
-			from = f.first
+		if len(chunks) == 0 && x.key.first() <= from && h.Last >= from {
+			from = x.key.first()
 		}
-		if f.first != from {
+		if x.key.first() != from {
 			return nil, damagedError(tx.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
 		}
-		x.last = f.last
-		from = f.last + 1
-		size += f.size
+		x.last = h.Last
+		from = h.Last + 1
+		size += h.Size
 		chunks = append(chunks, x)
 	}
 	return chunks, nil

@@ -68,7 +68,7 @@
 //	                                     exclusive or of their keys (16), CRC of
 //	                                     all that
 //	meta    id (16)                      projection, below
-//	ev      id (16), first Seq (8, big-  chunk, below
+//	ev      id (16), first Seq (8, big-  chunk, in the form of package store/chunk
 //	        endian)
 //	summary id (16)                      CRC of the key, the chain of the session and the
 //	                                     rest; the bytes of a store.Summary
@@ -84,22 +84,13 @@
 // length and the text, with which a reader goes on at that offset; and the first
 // doubtful event, if there is one. A deleted session keeps its projection as tombstone.
 //
-// Chunk, version 1:
-//
-//	0  CRC over the key and all that follows
-//	4  chunk version, 1
-//	5  codec version
-//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (chunk.go)
-//	7  varints: number of events, length before compression
-//	   records: for each event a varint length and its store.AppendPart form
-//
 // # Source files
 //
 //	boltstore.go                                                   the Store: options, opening, listing
 //	spool.go, spoolread.go                                         the file of a live session: its writer; its form and its reader
 //	fold.go                                                        from spools into databases
 //	databases.go, dbtx.go                                          the databases of the months; one transaction, and the buckets in it
-//	chunk.go                                                       events as a compressed chunk
+//	chunk.go                                                       chunks of events with their keys
 //	read.go                                                        a session from its database and its spool, as one sequence
 //	summary.go                                                     the summaries beside the sessions
 //	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt

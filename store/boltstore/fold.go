@@ -179,7 +179,7 @@ func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *proj
 			return step, err
 		}
 		if ok {
-			c.add(e, p.session.Head)
+			c.add(e)
 			continue
 		}
 		if !o.ending || r.ended {

@@ -105,26 +105,6 @@ func TestGoldenSpool(t *testing.T) {
 	mustRead(t, s, testID(7), piped)
 }
 
-func TestGoldenChunk(t *testing.T) {
-	key, _ := testID(7).Bytes()
-	c := &chunker{id: key}
-	var p projection
-	for _, e := range goldenLog() {
-		if err := p.take(key, e); err != nil {
-			t.Fatal(err)
-		}
-		c.add(e, p.session.Head)
-	}
-	c.flush()
-	got, err := decoded(chunk{key: chunkKey(key, 1), data: golden(t, "chunk.v1", c.done[0].data)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sameLog(got, goldenLog()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestGoldenMeta(t *testing.T) {
 	key, _ := testID(7).Bytes()
 	want := projection{spooled: 12345}

@@ -2,14 +2,11 @@ package boltstore
 
 import (
 	"crypto/rand"
-	"encoding/base64"
-	"fmt"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
 )
 
 const largeSize = 24 << 20
@@ -121,31 +118,5 @@ func TestReadLarge(t *testing.T) {
 	}
 	if n := asked(t, read); n > 14 {
 		t.Errorf("reading two large events asked for %.1f times the size of one", n)
-	}
-}
-
-// withImage is a session with an image of n bytes, which repeats nothing.
-func withImage(i, n int) []store.Event {
-	b := make([]byte, n)
-	_, _ = rand.Read(b)
-	log := testLog(i, 6, 300, true)
-	log[3] = store.Event{Seq: 4, At: log[3].At, Kind: store.Frame, Dir: transport.ServerToClient,
-		Payload: fmt.Appendf(nil, `{"result":{"content":[{"type":"image","data":"%s"}]}}`, base64.StdEncoding.EncodeToString(b))}
-	return log
-}
-
-// TestImageSize holds that an image in base64 takes the place of its bytes.
-func TestImageSize(t *testing.T) {
-	var c chunker
-	for _, e := range withImage(1, 300<<10) {
-		c.add(e, store.Head{Seq: e.Seq})
-	}
-	c.flush()
-	size := 0
-	for _, x := range c.done {
-		size += len(x.data)
-	}
-	if size > 310<<10 {
-		t.Errorf("an image of 300 KiB takes %d bytes", size)
 	}
 }

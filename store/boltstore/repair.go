@@ -163,7 +163,7 @@ type rebuild struct {
 type rebuiltSession struct {
 	key        [16]byte
 	projection projection
-	chunks     []chunk
+	chunks     []keyedChunk
 }
 
 // session takes over one session. A tombstone stays one, and a session with an intact spool is

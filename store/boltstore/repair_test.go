@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/chunk"
 	"github.com/mcprec/mcprec/store/storetest"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -249,7 +250,7 @@ func TestRepairKeepsNewer(t *testing.T) {
 	err := s.update(t.Context(), s.databasePath(key), func(tx *dbTx) error {
 		k := chunkKey(key, 1)
 		v := bytes.Clone(tx.ev.Get(k[:]))
-		v[4] = chunkVersion + 1
+		v[4] = chunk.Version + 1
 		putSum(v, chunkSum(k, v))
 		return tx.ev.Put(k[:], v)
 	})

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/chunk"
 )
 
 // salvageSession makes a log of the intact events of a session.
@@ -269,7 +270,7 @@ func (scan *databaseScan) elements(page int64, data []byte) {
 		keySize := int64(binary.NativeEndian.Uint32(e[8:]))
 		off := page + int64(at) + int64(binary.NativeEndian.Uint32(e[4:]))
 		n := int64(binary.NativeEndian.Uint32(e[12:]))
-		if keySize > int64(len(key{})) || off+keySize+n > scan.size || n > maxChunk {
+		if keySize > int64(len(key{})) || off+keySize+n > scan.size || n > chunk.MaxSize {
 			continue
 		}
 		k := scan.value(extent{off, keySize})
@@ -346,20 +347,19 @@ func (scan *databaseScan) facts(id [16]byte, at extent) {
 
 // chunk reads a chunk and marks the pages that it fills.
 func (scan *databaseScan) chunk(key key, at extent) {
-	id := [16]byte(key[:])
-	c := chunk{key: key, data: scan.value(at)}
-	f, err := c.header()
+	id := key.session()
+	h, err := keyedChunk{key: key, data: scan.value(at)}.header()
 	switch {
 	case errors.Is(err, store.ErrNewer):
 		scan.newer = err
 		return
 	case err != nil:
-		scan.damaged[id] = max(scan.damaged[id], binary.BigEndian.Uint64(key[16:]))
+		scan.damaged[id] = max(scan.damaged[id], key.first())
 		return
 	}
 	found := scan.of(id)
-	found.chunks[f.first] = at
-	found.last = max(found.last, f.last)
+	found.chunks[key.first()] = at
+	found.last = max(found.last, h.Last)
 	scan.fills(at)
 }
 
@@ -378,7 +378,7 @@ func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err
 		return found, nil
 	}
 	for first, at := range r.chunks {
-		c := chunk{key: chunkKey(id, first), data: scan.value(at)}
+		c := keyedChunk{key: chunkKey(id, first), data: scan.value(at)}
 		if c.data == nil {
 			return found, fmt.Errorf("session %s: event %d: read", sessionID(id), first)
 		}
