@@ -390,7 +390,7 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	for i := range x.Command {
 		x.Command[i] = d.Text()
 	}
-	if d.Len() > 0 { // older projections end here
+	if d.Len() > 0 { // else it has no labels, pipes and doubtful event
 		labels := d.Count()
 		if labels > 0 {
 			x.Labels = make(map[string]string, labels)
