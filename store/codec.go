@@ -27,8 +27,7 @@ const CodecVersion = 1
 //	cut      varint, of this part                                        (if bit 7)
 //	payload  the rest
 //
-// There is no length: the container knows the length. Bits 6 and 7 came later: a reader without them
-// refuses the part as newer.
+// There is no length: the container knows the length.
 //
 // A chunk has 3 in the place of Dir, and then
 //

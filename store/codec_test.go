@@ -186,9 +186,9 @@ func BenchmarkAppendPart(b *testing.B) {
 	}
 }
 
-// TestNewerKinds holds that a reader of the first releases, which refuses an index that it does
-// not know, keeps the kinds that came later.
-func TestNewerKinds(t *testing.T) {
+// TestNamedKinds holds that a kind without an index is written by its name, which a reader keeps that
+// does not know the kind.
+func TestNamedKinds(t *testing.T) {
 	for _, kind := range []Kind{Stalled, Signal} {
 		b := AppendPart(nil, Part{Event: Event{Seq: 2, At: 1, Kind: kind}})
 		if b[1] != 0 || !bytes.Contains(b, []byte(kind)) {

@@ -94,11 +94,11 @@ var doors = map[string][]string{
 	"list":    {"list", "list --format json", "list 019a", "list --wide", "list --wide --format json", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
 	"tools":   {"tools", "tools --format json"},
 	"servers": {"servers", "servers --format json"},
-	"show": {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --sequence S", "show --filter tool:login S", "show 019a",
+	"show": {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --format sequence S", "show --filter tool:login S", "show 019a",
 		"show --http H", "show --body --color always S", "show --body=full --http H", "show --body --format json S", "show S #5", "show --format json H #6", "show S #12"},
 	"view":            {"view S", "view H", "view S G", "view --dir", "view -o O S", "view -o O H", "view -o O F"},
 	"tail":            {"tail -n 50 S", "tail -n 50 H", "tail -n 50 --http --body H", "tail -n 2 --format json F", "tail -f -n 5 S"},
-	"export":          {"export --dir c2s -T raw S", "export --dir s2c -T raw S", "export --dir stderr -T raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
+	"export":          {"export --dir c2s --format raw S", "export --dir s2c --format raw S", "export --dir stderr --format raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
 	"import":          {"import G"},
 	"mcp":             {"mcp"},
 	"replay":          {"replay S", "replay --client inbox:0 H", "replay --format json S", "replay --format json --client rigid --server rigid --capacity 0 S"},
@@ -121,13 +121,8 @@ var doors = map[string][]string{
 	"bisect":   {"bisect --expr failures>0 S", "bisect --expr failures>0 --format json F"},
 	"store": {"store verify", "store verify S", "store verify F", "store repair", "store repair --dry-run", "store prune --keep 0 --older-than 1h --dry-run",
 		"store prune --older-than 1h --format json", "store compact", "store stats", "store stats --format json", "store keep S", "store doctor", "store doctor --format json"},
-	"verify":  {"verify", "verify S", "verify F"},
-	"repair":  {"repair", "repair --dry-run"},
-	"redact":  {"redact --scan", "redact --scan --format json F", "redact -o O S", "redact -o O F", "redact --in-place H"},
-	"rm":      {"rm S", "rm 019a"},
-	"prune":   {"prune --keep 0 --older-than 1h --dry-run", "prune --older-than 1h --format json"},
-	"compact": {"compact"},
-	"stats":   {"stats", "stats --format json"},
+	"redact": {"redact --scan", "redact --scan --format json F", "redact -o O S", "redact -o O F", "redact --in-place H"},
+	"rm":     {"rm S", "rm 019a"},
 	"record": {"wire record -v -o O -- fakeserver echo", "wire record -v -o O --target {URL}?api_key=query-key-6b5a4c --listen 127.0.0.1:0",
 		"wire record -v -o O --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c --listen 127.0.0.1:0"},
 	"demo":    {"demo"},
@@ -144,13 +139,10 @@ var doors = map[string][]string{
 func TestDoors(t *testing.T) {
 	for _, f := range exportFormats {
 		if f.name != "raw" {
-			doors["export"] = append(doors["export"], "export -T "+f.name+" S", "export -T "+f.name+" H")
+			doors["export"] = append(doors["export"], "export --format "+f.name+" S", "export --format "+f.name+" H")
 		}
 	}
-	root := newRoot(process.Streams{})
-	root.InitDefaultCompletionCmd()
-	root.InitDefaultHelpCmd()
-	for _, cmd := range root.Commands() {
+	for _, cmd := range allCommands().Commands() {
 		lines := doors[cmd.Name()]
 		if len(lines) == 0 {
 			t.Errorf("%s has no row in the table", cmd.Name())
@@ -159,7 +151,7 @@ func TestDoors(t *testing.T) {
 			if ownDoor(cmd.Name()) {
 				t.Parallel() // they wait, for answers that do not come as well
 			}
-			checkDoors(t, cmd, lines)
+			checkDoors(t, lines)
 		})
 	}
 }
@@ -169,24 +161,44 @@ func ownDoor(name string) bool {
 	return slices.Contains(needOwnProcess, name) || slices.Contains([]string{"view", "mcp", "drive", "ci"}, name)
 }
 
-func checkDoors(t *testing.T, cmd *cobra.Command, lines []string) {
-	shown := map[string]bool{}
+// allCommands is the command with those that cobra adds.
+func allCommands() *cobra.Command {
+	root := newRoot(process.Streams{})
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	return root
+}
+
+func checkDoors(t *testing.T, lines []string) {
+	root := allCommands()
+	shown := map[*cobra.Command]map[string]bool{} // by the commands that have --secrets
 	for _, line := range lines {
 		for _, where := range passDoor(t, line) {
 			t.Errorf("mcprec %s: the secret of %s comes out", line, where)
 		}
-		if cmd.Flags().Lookup("secrets") != nil {
-			name, rest, _ := strings.Cut(strings.TrimPrefix(line, "wire "), " ")
-			for _, where := range passDoor(t, strings.TrimSpace(name+" --secrets "+rest)) {
-				shown[where] = true
-			}
+		words := strings.Fields(strings.TrimPrefix(line, "wire "))
+		cmd, rest, err := root.Find(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cmd.Flags().Lookup("secrets") == nil {
+			continue
+		}
+		if shown[cmd] == nil {
+			shown[cmd] = map[string]bool{}
+		}
+		names := words[:len(words)-len(rest)]
+		for _, where := range passDoor(t, strings.Join(slices.Concat(names, []string{"--secrets"}, rest), " ")) {
+			shown[cmd][where] = true
 		}
 	}
-	if cmd.Flags().Lookup("secrets") != nil && len(shown) == 0 {
-		t.Errorf("mcprec %s --secrets: nothing that is masked is shown", cmd.Name())
-	}
-	if cmd.Name() == "export" && len(shown) != len(doorSecrets)-1 { // all but the live one
-		t.Errorf("export --secrets writes only %v", shown)
+	for cmd, places := range shown {
+		if len(places) == 0 {
+			t.Errorf("%s --secrets: nothing that is masked is shown", cmd.CommandPath())
+		}
+		if cmd.Name() == "export" && len(places) != len(doorSecrets)-1 { // all but the live one
+			t.Errorf("export --secrets writes only %v", places)
+		}
 	}
 }
 
@@ -364,6 +376,6 @@ func TestRecordMasked(t *testing.T) {
 		if spools, _ := filepath.Glob(filepath.Join(home, "spool", "*.log")); len(spools) > 0 {
 			t.Errorf("left: %v", spools)
 		}
-		mcprec(t, "verify", "--store", home)
+		mcprec(t, "store", "verify", "--store", home)
 	}
 }

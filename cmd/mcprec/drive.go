@@ -121,8 +121,6 @@ func newDrive() *cobra.Command {
 	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
 	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, and before an\nearlier one, as where the server itself leaves that to chance")
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
-	f.Bool("allow-redacted", true, "")
-	_ = f.MarkHidden("allow-redacted") // of the last release; placeholders are always sent
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too, and more of what differs")
 	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
 	return cmd

@@ -65,8 +65,6 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "the `FORMAT`", exportFormatNames()...)
-	f.StringVarP(&o.format, "to", "T", "jsonl", "") // as it was called until 0.2
-	_ = f.MarkHidden("to")
 	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
 	addOutFlags(cmd, &o.out, "-", "the `FILE` to write; - is standard output")
 	f.BoolVar(&o.salvage, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
@@ -76,9 +74,6 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 
 func runExport(cmd *cobra.Command, options exportOptions, arg string) (err error) {
 	defer process.LimitMemory()()
-	if err := oneOf("format", options.format, exportFormatNames()...); err != nil { // by --to
-		return err
-	}
 	format := exportFormats[slices.Index(exportFormatNames(), options.format)]
 	switch {
 	case options.format != "raw" && options.dir != "":

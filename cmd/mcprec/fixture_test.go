@@ -55,7 +55,7 @@ func TestRecordedByTest(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	mcprec(t, "verify", file)
+	mcprec(t, "store", "verify", file)
 	mcprec(t, "replay", file)
 	mcprec(t, "import", file)
 	mcprec(t, "export", "-o", export)

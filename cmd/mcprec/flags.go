@@ -136,7 +136,7 @@ func (h *home) addMaskFlags(cmd *cobra.Command) {
 	h.addMaskRules(cmd)
 }
 
-// addMaskRules adds the flags that name more secrets. Their old names work too.
+// addMaskRules adds the flags that name more secrets.
 func (h *home) addMaskRules(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o := &h.Secrets.MaskRules
@@ -144,14 +144,6 @@ func (h *home) addMaskRules(cmd *cobra.Command) {
 	f.StringArrayVar(&o.Patterns, "mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
 	f.StringArrayVar(&o.Pointers, "mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
 	f.StringArrayVar(&o.Env, "mask-env", nil, "mask the value of the environment variable `NAME`")
-	old := map[string]pflag.NormalizedName{"no-redact": "secrets", "redact-key": "mask-key", "redact-pattern": "mask-pattern",
-		"redact-pointer": "mask-pointer", "redact-env": "mask-env"}
-	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if now, ok := old[name]; ok {
-			return now
-		}
-		return pflag.NormalizedName(name)
-	})
 }
 
 // addRemoteFlags adds the flags of a command that listens for clients over HTTP. needs is the flag

@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"store/diagnosis":         nil,
 	"store/memstore":          {"store", "transport"},
 	"store/chunk":             {"store", "store/varint", "github.com/klauspost/compress"},
-	"store/boltstore":         {"store", "store/chunk", "store/varint", "transport", "go.etcd.io/bbolt", "github.com/klauspost/compress", "github.com/gofrs/flock"},
+	"store/boltstore":         {"store", "store/chunk", "store/varint", "transport", "go.etcd.io/bbolt", "github.com/gofrs/flock"},
 	"store/jetstream":         {"store", "store/chunk", "store/diagnosis", "store/varint", "github.com/nats-io/nats.go"},
 	"store/outbox":            {"store"},
 	"store/objects":           {"transport/mcp", "store", "store/diagnosis", "store/jsonl", "github.com/minio/minio-go", "github.com/klauspost/compress"},

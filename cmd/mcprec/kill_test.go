@@ -104,7 +104,7 @@ func TestKilledRecorder(t *testing.T) {
 		c.cmd.Wait()
 		logged(t, home, round, seen)
 	}
-	mcprec(t, "verify", "--store", home)
+	mcprec(t, "store", "verify", "--store", home)
 	if out := mcprec(t, "list", "--store", home); strings.Count(out, " crashed ")+strings.Count(out, " closed ") != rounds {
 		t.Errorf("list:\n%s", out)
 	}
@@ -126,7 +126,7 @@ func TestKilledServer(t *testing.T) {
 		c.cmd.Wait()
 		logged(t, home, round, seen)
 	}
-	mcprec(t, "verify", "--store", home)
+	mcprec(t, "store", "verify", "--store", home)
 	if out := mcprec(t, "list", "--store", home); strings.Count(out, " closed ") != rounds || !strings.Contains(out, "killed") {
 		t.Errorf("list:\n%s", out)
 	}
@@ -153,7 +153,7 @@ func TestKilledClient(t *testing.T) {
 		alive.Close()
 		logged(t, home, round, strings.Count(string(out), "\n"))
 	}
-	mcprec(t, "verify", "--store", home)
+	mcprec(t, "store", "verify", "--store", home)
 	if out := mcprec(t, "list", "--store", home); strings.Count(out, " closed ") != rounds {
 		t.Errorf("list:\n%s", out)
 	}

@@ -6,12 +6,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -241,7 +239,7 @@ func TestFiveRecorders(t *testing.T) {
 			t.Errorf("session %d: %d responses recorded, want %d", i, got, n)
 		}
 	}
-	mcprec(t, "verify", "--store", home)
+	mcprec(t, "store", "verify", "--store", home)
 }
 
 // startClients starts some, each of which has sent its first ping.
@@ -305,29 +303,4 @@ func TestOpenLine(t *testing.T) {
 		t.Errorf("state says\n%s", got)
 	}
 	c.close()
-}
-
-// TestOldPoints: the commands that remove a session remove what an older release cached of it.
-func TestOldPoints(t *testing.T) {
-	for _, args := range [][]string{{"rm", "0190"}, {"prune", "--kept", "--keep", "0"}, {"redact", "--in-place", "0190"}} {
-		home := t.TempDir()
-		t.Setenv("MCPREC_HOME", home)
-		path := filepath.Join(home, "s.jsonl")
-		text := `{"mcprec":1,"id":"0190aaaa-0000-7000-8000-0000000000ff","transport":"stdio"}
-{"seq":2,"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","method":"m","params":{"password":"hunter2"}}}
-{"seq":3,"at":"2ms","kind":"closed","data":{"frames":1,"lost":0}}
-`
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		mcprec(t, "import", path)
-		points := filepath.Join(home, "cache", "0190aaaa-0000-7000-8000-0000000000ff.points")
-		if err := errors.Join(os.Mkdir(filepath.Dir(points), 0o700), os.WriteFile(points, []byte("hunter2"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		mcprec(t, args...)
-		if _, err := os.Stat(points); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%q leaves %s: %v", args, points, err)
-		}
-	}
 }

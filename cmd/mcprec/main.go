@@ -105,7 +105,6 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	add("Test", newServe(std), newDrive(), newCI())
 	add("Keep", newRemove(), newRedact(), newStore())
 	add("Share", newExport(), newImport())
-	root.AddCommand(movedToStore()...)
 	root.AddCommand(newPassOn())
 	root.AddCommand(&cobra.Command{
 		Use:     "version",

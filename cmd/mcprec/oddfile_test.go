@@ -48,7 +48,7 @@ func oddPlaces() []string {
 	return []string{
 		"spool/" + oddID + ".log", "spool/" + oddID + ".lock", "spool/" + oddID + ".damaged", "spool/fold.lock",
 		"store/" + time.Now().UTC().Format("200601") + ".db", "store/202511.db", "store/compact.lock",
-		"cache/" + oddID + ".points", "redact.key",
+		"redact.key",
 	}
 }
 
@@ -95,17 +95,17 @@ func TestOddFiles(t *testing.T) {
 		{"state --at 5 " + seed, 0, "", false},
 		{"tail " + seed, 0, "tools/call", false},
 		{"check " + seed, 0, "0 errors", false},
-		{"stats", 0, "sessions", true},
+		{"store stats", 0, "sessions", true},
 		{"export " + seed, 0, "tools/call", true},
 		{"redact --scan", 0, "", false},
 		{"record -- fakeserver exit 0", 0, "", false},
-		{"prune --kept --keep 0", 0, seed, false},
+		{"store prune --kept --keep 0", 0, seed, false},
 		{"rm " + seed, 0, seed, false},
-		{"compact", 0, "", false},
+		{"store compact", 0, "", false},
 		{"__complete show 0190", 0, seed, false},
-		{"verify", 1, "9 faults\n", true},
-		{"repair --dry-run", 0, "9 damaged files\n", true},
-		{"repair", 0, "9 damaged files\n", true},
+		{"store verify", 1, "8 faults\n", true},
+		{"store repair --dry-run", 0, "8 damaged files\n", true},
+		{"store repair", 0, "8 damaged files\n", true},
 	}
 	for _, kind := range oddKinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestOddFiles(t *testing.T) {
 					t.Errorf("not set aside: %v", err)
 				}
 			}
-			if code, out, errs := mcprecIn(t, home, "verify"); code != 0 {
+			if code, out, errs := mcprecIn(t, home, "store", "verify"); code != 0 {
 				t.Errorf("after repair, verify: exit code %d\n%s%s", code, out, errs)
 			}
 		})

@@ -108,10 +108,6 @@ kept and what happens when the disk fails or is full.`,
 	completeWords(cmd, "sync", "50ms", "always", "none")
 	f.BoolVar(&o.rec.Mask, "mask", false, "keep no secrets: mask them when the session is moved from its spool into\nthe database, by 30 s or at its end; until the end the spool has them")
 	f.StringVar(&o.frame, "max-frame", o.frame, "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole, as it stands in the spool of a live session; 0 records all")
-	for name, value := range map[string]*string{"max-body": &o.frame, "memory": new(string)} { // of older versions
-		f.StringVar(value, name, "0", "")
-		_ = f.MarkHidden(name)
-	}
 	f.StringVar(&o.size, "keep-size", o.size, "delete the oldest sessions so that the store takes at most `SIZE`; off\nlets it grow; the default is $MCPREC_KEEP_SIZE where that is set")
 	f.StringVar(&o.age, "keep-age", o.age, "delete sessions that ended longer than `DURATION` ago, as 12h, 7d or 2w; off\nkeeps them; the default is $MCPREC_KEEP_AGE where that is set")
 	f.StringVar(&o.rec.KeyFile, "mask-key-file", o.rec.KeyFile, "mask what goes to a nats:// store with the key in `FILE`, that of a team; without\nit each machine has its own, and equal secrets have other placeholders on\nanother machine; the default is $MCPREC_MASK_KEY_FILE where that is set")

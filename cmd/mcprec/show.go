@@ -74,8 +74,6 @@ leaves no events out. For the exact bytes see mcprec export --secrets.
 	f.BoolVar(&o.pairs, "pairs", false, "name the answer at each request, and the request of each answer")
 	f.BoolVar(&o.http, "http", false, "show the events of HTTP too")
 	addBodyFlag(cmd, &o.body)
-	f.BoolFunc("sequence", "", func(string) error { o.format = "sequence"; return nil }) // as it was called until 0.2
-	_ = f.MarkHidden("sequence")
 	return cmd
 }
 

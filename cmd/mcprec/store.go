@@ -3,12 +3,10 @@ package main
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
@@ -47,27 +45,6 @@ func newStore() *cobra.Command {
 	cmd.AddCommand(storeCommands()...)
 	cmd.AddCommand(sharingCommands()...)
 	return cmd
-}
-
-// movedToStore returns the commands of the store under their names until 0.2, hidden from the
-// help. On a terminal they print their new names.
-func movedToStore() []*cobra.Command {
-	commands := slices.DeleteFunc(storeCommands(), func(cmd *cobra.Command) bool { return cmd.Name() == "keep" })
-	for _, cmd := range commands {
-		name := cmd.Name()
-		f := cmd.Flags()
-		cmd.Hidden = true
-		cmd.Long = fmt.Sprintf("mcprec %s is mcprec store %[1]s now; the old name still works.\n\n", name) + cmd.Long
-		cmd.PreRun = func(cmd *cobra.Command, _ []string) {
-			if w := cmd.ErrOrStderr(); terminal.IsTerminal(w) {
-				fmt.Fprintf(w, "mcprec: this is mcprec store %s now; the old name still works\n", name)
-			}
-		}
-		if dry := f.Lookup("dry-run"); dry != nil { // -n is a number elsewhere
-			f.AddFlag(&pflag.Flag{Name: "n", Shorthand: "n", Value: dry.Value, DefValue: dry.DefValue, NoOptDefVal: "true", Hidden: true})
-		}
-	}
-	return commands
 }
 
 func newVerify() *cobra.Command {

@@ -74,7 +74,7 @@ func TestStuckDisk(t *testing.T) {
 			if got := checkPings(t, logs[0]); got != n {
 				t.Errorf("%d of %d responses are recorded", got, n)
 			}
-			mcprec(t, "verify", "--store", home)
+			mcprec(t, "store", "verify", "--store", home)
 			checkStuckNote(t, logs[0])
 		})
 	}
@@ -264,7 +264,7 @@ func TestKilledWhileStuck(t *testing.T) {
 	if err != nil || !strings.Contains(string(said), "it may lack its last frames") {
 		t.Errorf("show: %v: %s", err, said)
 	}
-	for _, args := range [][]string{{"verify"}, {"list", "--format", "json"}} {
+	for _, args := range [][]string{{"store", "verify"}, {"list", "--format", "json"}} {
 		said := mcprec(t, append(args, "--store", home)...)
 		if !strings.Contains(said, "it may lack its last frames") && !strings.Contains(said, `"state":"crashed"`) {
 			t.Errorf("%s: %s", args, said)

@@ -126,13 +126,3 @@ func TestListenOnTerminal(t *testing.T) {
 		t.Errorf("the terminal of serve shows %q", rest)
 	}
 }
-
-// A word that went below mcprec store says so on a terminal.
-func TestMovedOnTerminal(t *testing.T) {
-	t.Parallel()
-	p := startOnTerminal(t, false, "verify", "--store", t.TempDir())
-	p.expect("mcprec: this is mcprec store verify now; the old name still works")
-	if rest := p.wait(); rest != "" {
-		t.Errorf("the terminal shows %q", rest)
-	}
-}

@@ -24,7 +24,7 @@ func TestRunsNothing(t *testing.T) {
 	}
 	for _, line := range []string{
 		"import F", "list", "show", "show F", "show --format sequence F", "tail", "check F", "check --schema F", "state F", "bisect --expr failures>0 F", "diff F F",
-		"capacity F", "replay F", "explore --schedules 2 F", "export F", "export --format har F", "export --format otlp F", "export --format mermaid F", "redact --scan F", "verify",
+		"capacity F", "replay F", "explore --schedules 2 F", "export F", "export --format har F", "export --format otlp F", "export --format mermaid F", "redact --scan F", "store verify",
 		"serve F", "serve --mode new_episodes F", "serve --mode all F", "drive F", "drive F --", "drive --update F", "record F", "__complete show ",
 	} {
 		out, errs := runLine(t, strings.Split(strings.ReplaceAll(line, "F", path), " ")...)

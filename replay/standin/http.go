@@ -1,7 +1,6 @@
 package standin
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -366,8 +365,7 @@ func DialRaw(ctx context.Context, client streamable.Client, events []store.Event
 	a := &RawRequester{statuses: map[uint64]*statusAnswer{}, recorded: x}
 	rejected := newRejections(match.Rules{}, x).byNumber()
 	for _, ex := range x.order {
-		dropped := bytes.Contains(ex.asked, []byte("[dropped]")) // of a login, in recordings of an older recorder
-		if rejected[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other && !dropped {
+		if rejected[ex.number] != nil && x.isRawRequest(ex.number) && !ex.other {
 			a.raw = append(a.raw, &rawRequest{exchange: ex, body: ex.asked})
 		}
 		if ex.status >= 300 && ex.messages == 0 && ex.method == http.MethodPost && !x.isRawRequest(ex.number) {

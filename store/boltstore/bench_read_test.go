@@ -40,7 +40,7 @@ func sessionsOf(b *testing.B, n, events, size int) (s *Store, lines string) {
 					if err := p.take(key, e); err != nil {
 						return err
 					}
-					c.add(e, p.session.Head)
+					c.add(e)
 					all = append(all, line...)
 				}
 				c.flush()

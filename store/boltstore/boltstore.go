@@ -240,7 +240,7 @@ func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 		case ".log":
 			u.Spools.Add(info.Size())
 			u.Stored[f.id] += info.Size()
-		case ".damaged", ".renewed":
+		case ".damaged":
 			u.Damaged.Add(info.Size())
 			u.Stored[f.id] += info.Size() // gone with the session
 		}
@@ -465,7 +465,7 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 		return err
 	}
 	for _, id := range gone {
-		for _, ending := range []string{".log", ".damaged", ".reserve", ".renewed", shippedEnding, ".lock"} {
+		for _, ending := range []string{".log", ".damaged", shippedEnding, ".lock"} {
 			path := s.spoolFile(id, ending)
 			if _, err := regular(path); isOdd(err) {
 				continue

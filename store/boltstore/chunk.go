@@ -2,27 +2,13 @@ package boltstore
 
 import (
 	"encoding/binary"
-	"fmt"
-	"hash/crc32"
 	"iter"
-	"slices"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/mcprec/mcprec/store"
-	chunkform "github.com/mcprec/mcprec/store/chunk"
-	"github.com/mcprec/mcprec/store/varint"
+	"github.com/mcprec/mcprec/store/chunk"
 )
 
-const (
-	chunkVersion = 1
-	chunkHead    = 7         // length of the fixed part
-	chunkTarget  = 640 << 10 // of events, before compression
-	dictSize     = 32 << 10  // the dictionary helps smaller chunks
-	maxChunk     = 2 << 30   // no chunk is longer
-	maxShared    = 64 << 20  // no chunk of several events is longer
-)
+const chunkTarget = 640 << 10 // of events, before compression
 
 // key is a key of bucket ev.
 type key [24]byte
@@ -33,77 +19,47 @@ func chunkKey(id [16]byte, first uint64) (key key) {
 	return key
 }
 
-// chunk is a value of bucket ev.
-type chunk struct {
-	key    key
-	data   []byte
-	bodies []body // with their values
-	last   uint64 // of a chunk in a database: the Seq of its last event
+// session returns the id in a key.
+func (k key) session() [16]byte { return [16]byte(k[:16]) }
+
+// first returns the Seq of the first event of the chunk.
+func (k key) first() uint64 { return binary.BigEndian.Uint64(k[16:]) }
+
+// keyedChunk is an element of bucket ev. Its value is in the form of package store/chunk.
+type keyedChunk struct {
+	key  key
+	data []byte
+	last uint64 // of a chunk in a database: the Seq of its last event
 }
 
-// How the body of a chunk is compressed.
-const (
-	compressNone = 0
-	compressZstd = 1
-	compressDict = 2 // zstd with the dictionary
-)
-
-// The encoders are small, for use inside a recorder: one block at a time, and a
-// window hardly smaller than a chunk.
-var (
-	encoder = sync.OnceValue(func() *zstd.Encoder {
-		// Entropy coding makes an image in base64 a quarter shorter.
-		return newEncoder(zstd.WithWindowSize(512<<10), zstd.WithAllLitEntropyCompression(true))
-	})
-	dictEncoder = sync.OnceValue(func() *zstd.Encoder {
-		return newEncoder(zstd.WithWindowSize(2*dictSize), zstd.WithEncoderDictRaw(1, []byte(chunkform.Dictionary)))
-	})
-)
-
-func newEncoder(o ...zstd.EOption) *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, append(o, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))...)
-	if err != nil {
-		panic("boltstore: unreachable: the options are valid: " + err.Error())
-	}
-	return e
+// header checks a chunk without decompressing it.
+func (c keyedChunk) header() (chunk.Header, error) {
+	return chunk.ReadHeader(c.key.session(), c.key.first(), c.data)
 }
 
-var decoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxChunk), zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderDictRaw(1, []byte(chunkform.Dictionary)))
-	if err != nil {
-		panic("boltstore: unreachable: the options are valid: " + err.Error())
-	}
-	return d
-})
+// events decodes a chunk. The events own their payloads. An error ends the sequence.
+func (c keyedChunk) events() iter.Seq2[store.Event, error] {
+	return chunk.Events(c.key.session(), c.key.first(), c.data)
+}
 
 // chunker makes chunks of consecutive events.
 type chunker struct {
-	mask   func(store.Event) store.Event // nil: no masking
-	id     [16]byte
-	events []byte // records of the chunk being filled
-	first  uint64
-	last   store.Head
-	done   []chunk
+	mask  func(store.Event) store.Event // nil: no masking
+	id    [16]byte
+	next  chunk.Builder
+	first uint64 // of the chunk being filled
+	done  []keyedChunk
 }
 
-// add adds an event with the head behind it.
-func (c *chunker) add(event store.Event, head store.Head) {
-	if len(c.events) > 0 && len(c.events)+len(event.Payload) > chunkTarget {
+// add adds an event.
+func (c *chunker) add(event store.Event) {
+	if c.next.Size() > 0 && c.next.Size()+len(event.Payload) > chunkTarget {
 		c.flush()
 	}
-	if len(c.events) == 0 {
+	if c.next.Size() == 0 {
 		c.first = event.Seq
 	}
-	var buf [64]byte
-	form := store.AppendPartHead(buf[:0], &store.Part{Event: event})
-	if len(event.Payload) > chunkTarget {
-		c.events = slices.Grow(c.events, len(event.Payload)+2*len(buf)) // at once
-	}
-	c.events = binary.AppendUvarint(c.events, uint64(len(form)+len(event.Payload)))
-	c.events = append(c.events, form...)
-	c.events = append(c.events, event.Payload...)
-	c.last = head
+	c.next.Add(&event)
 }
 
 // take adds events to a projection and to the chunks.
@@ -112,259 +68,15 @@ func (c *chunker) take(projection *projection, events []store.Event) error {
 		if err := projection.take(c.id, e); err != nil {
 			return err
 		}
-		c.add(e, projection.session.Head)
+		c.add(e)
 	}
 	c.flush()
 	return nil
 }
 
-// seal completes a chunk.
-func (c *chunker) seal(key key, data []byte, compression byte) {
-	data[4] = chunkVersion
-	data[5] = store.CodecVersion
-	data[6] = compression
-	binary.LittleEndian.PutUint32(data, chunkSum(key, data))
-	c.done = append(c.done, chunk{key: key, data: data})
-}
-
 // flush ends the chunk being filled.
 func (c *chunker) flush() {
-	if len(c.events) == 0 {
-		return
+	if c.next.Size() > 0 {
+		c.done = append(c.done, keyedChunk{key: chunkKey(c.id, c.first), data: c.next.Chunk(c.id)})
 	}
-	k := chunkKey(c.id, c.first)
-	room := len(c.events) / 3
-	if len(c.events) > 2*chunkTarget { // images and files hardly compress
-		room = len(c.events) + len(c.events)>>10
-	}
-	b := make([]byte, chunkHead, chunkHead+2*binary.MaxVarintLen64+room)
-	b = binary.AppendUvarint(b, c.last.Seq-c.first+1)
-	b = binary.AppendUvarint(b, uint64(len(c.events)))
-	head := len(b)
-	compression := byte(compressZstd)
-	if len(c.events) < dictSize {
-		compression = compressDict
-		b = dictEncoder().EncodeAll(c.events, b)
-	} else {
-		b = encoder().EncodeAll(c.events, b)
-	}
-	if len(b)-head >= len(c.events) {
-		compression = compressNone
-		b = append(b[:head], c.events...)
-	}
-	c.seal(k, b, compression)
-	c.events = c.events[:0]
-}
-
-func chunkSum(key key, data []byte) uint32 {
-	return crc32.Update(crc32.Checksum(key[:], castagnoli), castagnoli, data[4:])
-}
-
-// chunkHeader is the header of a chunk.
-type chunkHeader struct {
-	first, last uint64
-	size        int // before compression
-	compression byte
-	body        []byte
-	bodies      []body // without their values
-}
-
-// header checks a chunk without decompressing it.
-func (c chunk) header() (f chunkHeader, err error) {
-	b := c.data
-	switch {
-	case len(b) < chunkHead:
-		return f, fmt.Errorf("no chunk header: %w", store.ErrCorrupt)
-	case chunkSum(c.key, b) != binary.LittleEndian.Uint32(b):
-		return f, fmt.Errorf("checksum of a chunk: %w", store.ErrCorrupt)
-	case b[4] > chunkVersion || b[5] > store.CodecVersion || b[6]&^refersToBodies > compressDict:
-		return f, fmt.Errorf("chunk version %d, codec version %d, compression %d: %w; install a newer mcprec", b[4], b[5], b[6], store.ErrNewer)
-	}
-	d := varint.NewReader(b[chunkHead:])
-	n := d.Uint()
-	size := d.Uint()
-	badBodies := false
-	if b[6]&refersToBodies != 0 {
-		f.bodies, badBodies = readBodies(&d, n)
-	}
-	f.first, f.last = binary.BigEndian.Uint64(c.key[16:]), binary.BigEndian.Uint64(c.key[16:])+n-1
-	f.size, f.compression, f.body = int(size), b[6]&^refersToBodies, d.Rest()
-	// A block of zstd has a head of three bytes and expands to 128 KiB at most.
-	most := (uint64(len(f.body))/4 + 1) * (128 << 10)
-	if d.Bad() || badBodies || f.last < f.first || size > maxChunk || size > most || n > 1 && size > maxShared {
-		return f, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
-	}
-	return f, nil
-}
-
-// events decodes a chunk. The events own their payloads. An event with a missing or damaged
-// body has an error, and other events may follow.
-func (c chunk) events() iter.Seq2[store.Event, error] {
-	return func(yield func(store.Event, error) bool) {
-		if err := c.decode(yield); err != nil {
-			yield(store.Event{}, err)
-		}
-	}
-}
-
-func (c chunk) decode(yield func(store.Event, error) bool) error {
-	f, err := c.header()
-	if err != nil {
-		return err
-	}
-	records := f.body
-	if f.compression != compressNone {
-		// The decoder respects the capacity, and is faster with some to spare.
-		records, err = decoder().DecodeAll(records, make([]byte, 0, f.size+64))
-		if err != nil {
-			return fmt.Errorf("chunk: %v: %w", err, store.ErrCorrupt)
-		}
-	}
-	if len(records) != f.size {
-		return fmt.Errorf("length of a chunk: %w", store.ErrCorrupt)
-	}
-	bodies := c.bodies
-	if len(bodies) != len(f.bodies) {
-		bodies = f.bodies
-	}
-	for seq := f.first; seq <= f.last; seq++ {
-		n, w := binary.Uvarint(records)
-		if w <= 0 || n > uint64(len(records)-w) {
-			return fmt.Errorf("event %d: its length: %w", seq, store.ErrCorrupt)
-		}
-		p, err := store.DecodePart(records[w : w+int(n) : w+int(n)])
-		if err != nil {
-			return err
-		}
-		if p.Seq != seq || p.Cont || p.More {
-			return fmt.Errorf("event %d: found event %d: %w", seq, p.Seq, store.ErrCorrupt)
-		}
-		p.Payload, bodies, err = assemble(p.Payload, bodies, seq-f.first)
-		if err != nil {
-			err = fmt.Errorf("event %d: %w", seq, err)
-		}
-		if !yield(p.Event, err) {
-			return nil
-		}
-		records = records[w+int(n):]
-	}
-	if len(records) != 0 || len(bodies) != 0 {
-		return fmt.Errorf("event %d: bytes after it: %w", f.last, store.ErrCorrupt)
-	}
-	return nil
-}
-
-// Releases up to 0.1.0 cut payloads of 128 KiB or more into pieces, called bodies, and kept
-// each piece once for all sessions of a database. Nothing writes bodies any more. This file
-// has the code that reading, verifying, salvaging, compacting and deleting need for old databases.
-
-const (
-	refersToBodies = 0x80 // a bit of the compression byte
-	bodyVersion    = 1
-	bodyHead       = 38        // length of the fixed part
-	maxBody        = 512 << 10 // no body is longer
-)
-
-var (
-	bucketBody = []byte("body")
-	bucketUse  = []byte("use")
-)
-
-// body is a piece of a large payload.
-type body struct {
-	hash   [32]byte // SHA-256 of the piece
-	size   int
-	at     uint64 // number of the event within the chunk
-	number []byte // key in bucket body
-	value  []byte // in bucket body; nil: missing
-}
-
-// parseBody checks a value without decompressing it.
-func parseBody(value []byte) (x body, packed []byte, err error) {
-	switch {
-	case len(value) < bodyHead || crc32.Checksum(value[4:], castagnoli) != binary.LittleEndian.Uint32(value):
-		return x, nil, fmt.Errorf("checksum of a body: %w", store.ErrCorrupt)
-	case value[4] > bodyVersion || value[5] > compressZstd:
-		return x, nil, fmt.Errorf("body version %d, compression %d: %w; install a newer mcprec", value[4], value[5], store.ErrNewer)
-	}
-	d := varint.NewReader(value[bodyHead:])
-	size := d.Uint()
-	if d.Bad() || size > maxBody {
-		return x, nil, fmt.Errorf("length of a body: %w", store.ErrCorrupt)
-	}
-	return body{hash: [32]byte(value[6:]), size: int(size), value: value}, d.Rest(), nil
-}
-
-// appendTo appends the decompressed piece to data and checks the hash.
-func (x body) appendTo(data []byte) ([]byte, error) {
-	got, packed, err := parseBody(x.value)
-	if err != nil {
-		return data, err
-	}
-	from := len(data)
-	if x.value[5] == compressNone {
-		data = append(data, packed...)
-	} else if data, err = decoder().DecodeAll(packed, slices.Grow(data, got.size+64)); err != nil {
-		return data[:from], fmt.Errorf("body: %v: %w", err, store.ErrCorrupt)
-	}
-	if got.hash != x.hash || len(data)-from != x.size {
-		return data[:from], fmt.Errorf("a body is another: %w", store.ErrCorrupt)
-	}
-	return data, nil
-}
-
-// readBodies reads the list of bodies in the header of a chunk of n events.
-func readBodies(reader *varint.Reader, n uint64) (bodies []body, bad bool) {
-	count := reader.Uint()
-	if count > uint64(reader.Len()/32) {
-		return nil, true
-	}
-	bodies = make([]body, count)
-	for i := range bodies {
-		x := &bodies[i]
-		copy(x.hash[:], reader.Take(32))
-		size := reader.Uint()
-		x.size, x.at = int(size), reader.Uint()
-		bad = bad || size > maxBody || x.at >= n || i > 0 && x.at < bodies[i-1].at
-	}
-	return bodies, bad
-}
-
-// assemble makes the payload of event `at` of a chunk from the list: for each piece the varint
-// length and the bytes, or 0 for the next body. The bodies of later events are returned, too.
-func assemble(list []byte, bodies []body, at uint64) (payload []byte, others []body, err error) {
-	own := 0
-	size := len(list)
-	for ; own < len(bodies) && bodies[own].at == at; own++ {
-		size += bodies[own].size
-		if bodies[own].value == nil || size > maxChunk {
-			err = fmt.Errorf("a body of %d bytes is missing, or one too many: %w", bodies[own].size, store.ErrCorrupt)
-		}
-	}
-	if own == 0 {
-		return list, bodies, nil
-	}
-	bodies, others = bodies[:own], bodies[own:]
-	if err != nil {
-		return nil, others, err
-	}
-	payload = make([]byte, 0, size+64)
-	for d := varint.NewReader(list); d.Len() > 0; {
-		n := d.Uint()
-		switch {
-		case d.Bad() || n > uint64(d.Len()) || n == 0 && len(bodies) == 0:
-			return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
-		case n > 0:
-			payload = append(payload, d.Take(n)...)
-		default:
-			if payload, err = bodies[0].appendTo(payload); err != nil {
-				return nil, others, err
-			}
-			bodies = bodies[1:]
-		}
-	}
-	if len(bodies) > 0 {
-		return nil, others, fmt.Errorf("list of its pieces: %w", store.ErrCorrupt)
-	}
-	return payload, others, nil
 }

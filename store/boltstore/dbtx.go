@@ -34,8 +34,6 @@ type dbTx struct {
 	meta    *bolt.Bucket
 	ev      *bolt.Bucket
 	head    *bolt.Bucket
-	bodies  *bolt.Bucket // nil in databases without bodies, as use
-	use     *bolt.Bucket
 	boltTx  *bolt.Tx
 	writing bool
 	tree    *pageTree // checks pages before bbolt reads them
@@ -57,12 +55,9 @@ func inTx(boltTx *bolt.Tx, file *os.File, tx *dbTx, f func(*dbTx) error) (err er
 	if tx.head == nil || tx.meta == nil || tx.ev == nil {
 		return damagedError(tx.path, "a bucket is missing")
 	}
-	tx.boltTx, tx.bodies, tx.use = boltTx, boltTx.Bucket(bucketBody), boltTx.Bucket(bucketUse)
+	tx.boltTx = boltTx
 	if _, _, err := tx.statedCount(); err != nil {
 		return err
-	}
-	if tx.bodies != nil {
-		tx.bodies.FillPercent = 1
 	}
 	tx.meta.FillPercent = 1
 	tx.ev.FillPercent = 1 // most keys come in order
@@ -170,7 +165,7 @@ func (tx *dbTx) putProjection(key [16]byte, encoded []byte) error {
 }
 
 // putSession stores chunks and the projection behind the chunks.
-func (tx *dbTx) putSession(key [16]byte, chunks []chunk, projection *projection) error {
+func (tx *dbTx) putSession(key [16]byte, chunks []keyedChunk, projection *projection) error {
 	for _, x := range chunks {
 		if err := tx.ev.Put(x.key[:], x.data); err != nil {
 			return err
@@ -182,7 +177,7 @@ func (tx *dbTx) putSession(key [16]byte, chunks []chunk, projection *projection)
 // chunks copies chunks of a session: the chunk with event `from`, and the chunks behind it up
 // to event `last`, as many as batchSize allows and at least one. A missing event between them
 // is an error.
-func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err error) {
+func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []keyedChunk, err error) {
 	if from > last {
 		return nil, nil
 	}
@@ -200,27 +195,20 @@ func (tx *dbTx) chunks(id [16]byte, from, last uint64) (chunks []chunk, err erro
 		if len(k) != len(key{}) || [16]byte(k[:16]) != id {
 			return nil, damagedError(tx.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
 		}
-		x := chunk{key: key(k), data: append([]byte(nil), v...)}
-		f, err := x.header()
+		x := keyedChunk{key: key(k), data: append([]byte(nil), v...)}
+		h, err := x.header()
 		if err != nil {
 			return nil, fmt.Errorf("read %s: session %s: event %d: %w", tx.path, sessionID(id), from, err)
 		}
-		if len(chunks) == 0 && f.first <= from && f.last >= from {
-			from = f.first
+		if len(chunks) == 0 && x.key.first() <= from && h.Last >= from {
+			from = x.key.first()
 		}
-		if f.first != from {
+		if x.key.first() != from {
 			return nil, damagedError(tx.path, fmt.Sprintf("session %s: event %d is missing", sessionID(id), from))
 		}
-		for i, b := range f.bodies {
-			if f.bodies[i], err = tx.body(id, b); err != nil {
-				return nil, err
-			}
-			size += b.size
-		}
-		x.bodies = f.bodies
-		x.last = f.last
-		from = f.last + 1
-		size += f.size
+		x.last = h.Last
+		from = h.Last + 1
+		size += h.Size
 		chunks = append(chunks, x)
 	}
 	return chunks, nil
@@ -261,161 +249,16 @@ func (tx *dbTx) removeSession(key [16]byte) error {
 	return tx.putProjection(key, (&projection{deleted: true}).encode(key))
 }
 
-// removeChunks removes the chunks of a session with the references to bodies. Bodies of a
-// damaged chunk stay until the database is compacted.
+// removeChunks removes the chunks of a session.
 func (tx *dbTx) removeChunks(id [16]byte) error {
 	var keys [][]byte
-	var bodies []body
 	c := tx.ev.Cursor()
-	for k, v := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, v = c.Next() {
+	for k, _ := c.Seek(id[:]); len(k) == len(key{}) && [16]byte(k[:16]) == id; k, _ = c.Next() {
 		keys = append(keys, append([]byte(nil), k...))
-		if len(v) > chunkHead && v[6]&refersToBodies != 0 {
-			if f, err := (chunk{key: key(k), data: v}).header(); err == nil {
-				bodies = append(bodies, f.bodies...)
-			}
-		}
-	}
-	for _, x := range bodies {
-		if err := tx.removeBody(id, x.hash); err != nil {
-			return err
-		}
 	}
 	for _, k := range keys {
 		if err := tx.ev.Delete(k); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// useKey returns a key of bucket use.
-func useKey(hash [32]byte, id [16]byte) []byte { return append(bytes.Clone(hash[:]), id[:]...) }
-
-// useValue returns the value of a key of bucket use: the number of the body.
-func useValue(data, number []byte) []byte {
-	sum := crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, number)
-	return binary.LittleEndian.AppendUint32(bytes.Clone(number), sum)
-}
-
-// usedBody checks an element of bucket use and returns the key in bucket body.
-func (tx *dbTx) usedBody(k, v []byte) ([]byte, error) {
-	if len(k) != 48 || len(v) != 12 || !bytes.Equal(v, useValue(k, v[:8])) {
-		return nil, damagedError(tx.path, "the use of a body")
-	}
-	return bytes.Clone(v[:8]), nil
-}
-
-// body copies a piece for a session.
-func (tx *dbTx) body(id [16]byte, body body) (body, error) {
-	if tx.use == nil || tx.bodies == nil {
-		return body, damagedError(tx.path, "the bucket of the bodies is missing")
-	}
-	k := useKey(body.hash, id)
-	if err := tx.readable(bucketUse, k, k); err != nil {
-		return body, err
-	}
-	missing := damagedError(tx.path, fmt.Sprintf("session %s: a body of %d bytes is missing", sessionID(id), body.size))
-	v := tx.use.Get(k)
-	if v == nil {
-		return body, missing
-	}
-	number, err := tx.usedBody(k, v)
-	if err == nil {
-		err = tx.readable(bucketBody, number, number)
-	}
-	if err != nil {
-		return body, err
-	}
-	v = tx.bodies.Get(number)
-	if v == nil {
-		return body, missing
-	}
-	body.number, body.value = number, bytes.Clone(v)
-	return body, nil
-}
-
-// putBodies stores the bodies of a copied session under the old numbers.
-func (tx *dbTx) putBodies(id [16]byte, bodies []body) (err error) {
-	if len(bodies) > 0 && (tx.use == nil || tx.bodies == nil) {
-		tx.use, err = tx.boltTx.CreateBucketIfNotExists(bucketUse)
-		if err == nil {
-			tx.bodies, err = tx.boltTx.CreateBucketIfNotExists(bucketBody)
-		}
-		if err != nil {
-			return err
-		}
-		tx.bodies.FillPercent = 1
-	}
-	for _, x := range bodies {
-		k := useKey(x.hash, id)
-		if err := tx.use.Put(k, useValue(k, x.number)); err != nil {
-			return err
-		}
-		if tx.bodies.Get(x.number) == nil {
-			if err := tx.bodies.Put(x.number, x.value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// removeBody ends a session's use of a piece, and removes a piece without users.
-func (tx *dbTx) removeBody(id [16]byte, hash [32]byte) error {
-	if tx.use == nil || tx.bodies == nil {
-		return nil
-	}
-	if err := tx.readable(bucketUse, hash[:], append(bytes.Clone(hash[:]), after(nil)...)); err != nil {
-		return err
-	}
-	k := useKey(hash, id)
-	v := tx.use.Get(k)
-	if v == nil {
-		return nil // another chunk referred to the body as well
-	}
-	number, err := tx.usedBody(k, v)
-	if err == nil {
-		err = tx.use.Delete(k)
-	}
-	if err != nil {
-		return err
-	}
-	c := tx.use.Cursor()
-	for k, v := c.Seek(hash[:]); bytes.HasPrefix(k, hash[:]); k, v = c.Next() {
-		if bytes.HasPrefix(v, number) {
-			return nil
-		}
-	}
-	if err := tx.readable(bucketBody, number, number); err != nil {
-		return err
-	}
-	return tx.bodies.Delete(number)
-}
-
-// addBodies adds to each session a share of the bodies.
-func (tx *dbTx) addBodies(usage *store.Usage) error {
-	if tx.bodies == nil || tx.use == nil {
-		return nil
-	}
-	err := tx.readable(bucketBody, nil, after(nil))
-	if err == nil {
-		err = tx.readable(bucketUse, nil, append(after(nil), after(nil)...))
-	}
-	if err != nil {
-		return err
-	}
-	users := map[string][]store.SessionID{}
-	c := tx.use.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		number, err := tx.usedBody(k, v)
-		if err != nil {
-			return err
-		}
-		users[string(number)] = append(users[string(number)], sessionID([16]byte(k[32:])))
-	}
-	for number, ids := range users {
-		for _, id := range ids {
-			usage.Stored[id] += int64(len(tx.bodies.Get([]byte(number))) / len(ids))
 		}
 	}
 	return nil
@@ -547,7 +390,7 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	for i := range x.Command {
 		x.Command[i] = d.Text()
 	}
-	if d.Len() > 0 { // older projections end here
+	if d.Len() > 0 { // else it has no labels, pipes and doubtful event
 		labels := d.Count()
 		if labels > 0 {
 			x.Labels = make(map[string]string, labels)

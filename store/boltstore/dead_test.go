@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/chunk"
 	"github.com/mcprec/mcprec/store/storetest"
 )
 
@@ -72,8 +73,7 @@ func TestTornChunk(t *testing.T) {
 	}
 	whole, facts := c.done[0].data, p.encode(key)
 	for n := range whole {
-		torn := chunk{key: c.done[0].key, data: whole[:n]}
-		if events, err := decoded(torn); len(events) > 0 || !errors.Is(err, store.ErrCorrupt) {
+		if events, err := chunk.Decode(key, 1, whole[:n]); len(events) > 0 || !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("cut at %d: %d events, %v", n, len(events), err)
 		}
 	}

@@ -39,17 +39,15 @@
 //	                    is exchanged
 //	store/alone.lock    held by Store.Alone
 //	*.damaged           damaged files that are kept
-//	spool/<id>.reserve  written by releases up to 0.1.0; safe to delete
-//	spool/<id>.renewed  written by such releases after a failed fsync: a copy of a spool
 //
 // Folders are 0700, files 0600, whatever the umask; wider rights are taken away when a file or
 // folder is written. Below the store's folder no symbolic link is followed. Integers are
 // little-endian, except in keys. CRC is CRC-32C (Castagnoli).
 //
-// # Spool, version 2
+// # Spool, version 1
 //
 //	 0  magic "mcprecsp"
-//	 8  spool version, 2
+//	 8  spool version, 1
 //	 9  codec version (store.CodecVersion)
 //	10  zero, zero
 //	12  session id, 16 bytes
@@ -59,8 +57,7 @@
 //	    or an event, or a stretch of one
 //
 // The order of the records is the order of the session. store.Assembler makes the events: it
-// cuts frames and numbers all events. Version 1 has no chunks, and its events carry their
-// numbers.
+// cuts frames and numbers all events.
 //
 // A spool is never trimmed: until it is removed it holds the whole session.
 //
@@ -71,12 +68,8 @@
 //	                                     exclusive or of their keys (16), CRC of
 //	                                     all that
 //	meta    id (16)                      projection, below
-//	ev      id (16), first Seq (8, big-  chunk, below
+//	ev      id (16), first Seq (8, big-  chunk, in the form of package store/chunk
 //	        endian)
-//	body    number (8, big-endian)       by releases up to 0.1.0: a piece of large
-//	                                     payloads, below
-//	use     SHA-256 of a body (32), id   the same: its number (8, big-endian), CRC of
-//	        (16) of a session with it    the key and that
 //	summary id (16)                      CRC of the key, the chain of the session and the
 //	                                     rest; the bytes of a store.Summary
 //
@@ -91,37 +84,13 @@
 // length and the text, with which a reader goes on at that offset; and the first
 // doubtful event, if there is one. A deleted session keeps its projection as tombstone.
 //
-// Chunk, version 1:
-//
-//	0  CRC over the key and all that follows
-//	4  chunk version, 1
-//	5  codec version
-//	6  compression: 0 none, 1 zstd, 2 zstd with the dictionary (chunk.go); bit 7:
-//	   it refers to bodies
-//	7  varints: number of events, length before compression; with bit 7 the number
-//	   of bodies, and for each its SHA-256 (32) and as varints its length and its
-//	   event, counted from the first
-//	   records: for each event a varint length and its store.AppendPart form
-//
-// Releases up to 0.1.0 cut payloads of 128 KiB or more into pieces, the bodies, which all
-// sessions of the database shared. The payload's place has, for each piece, 0 for the next
-// body, or the varint length of a small piece and its bytes. A session's bodies go with it
-// unless others use them.
-//
-// Body, version 1:
-//
-//	0  CRC over all that follows
-//	4  body version, 1
-//	5  compression: 0 none, 1 zstd
-//	6  SHA-256 of the piece (32), its length as a varint, and the piece
-//
 // # Source files
 //
 //	boltstore.go                                                   the Store: options, opening, listing
 //	spool.go, spoolread.go                                         the file of a live session: its writer; its form and its reader
 //	fold.go                                                        from spools into databases
 //	databases.go, dbtx.go                                          the databases of the months; one transaction, and the buckets in it
-//	chunk.go                                                       events as a compressed chunk
+//	chunk.go                                                       chunks of events with their keys
 //	read.go                                                        a session from its database and its spool, as one sequence
 //	summary.go                                                     the summaries beside the sessions
 //	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt

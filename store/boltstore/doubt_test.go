@@ -231,38 +231,3 @@ func TestDoubtListed(t *testing.T) {
 		t.Errorf("folded: %+v", got)
 	}
 }
-
-// TestLeftByRenewal holds that a new spool that a release up to 0.1.0 was making when it
-// died is no obstacle, and that what only it has is found.
-func TestLeftByRenewal(t *testing.T) {
-	s := testStore(t, t.TempDir())
-	for n, sealed := range map[int]bool{1: false, 2: true} {
-		log := testLog(n, 8, 200, sealed)
-		startSpool(t, s, log)
-		renewed := got(os.ReadFile(s.spoolPath(testID(n))))
-		if err := os.WriteFile(s.spoolFile(testID(n), ".renewed"), renewed, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if !sealed { // the kernel has dropped the end of the old file
-			if err := os.Truncate(s.spoolPath(testID(n)), int64(len(renewed)/2)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	s = died(t, s)
-	mustFoldDead(t, s)
-	if exists(t, s.spoolFile(testID(2), ".renewed")) || !exists(t, s.spoolFile(testID(1), ".renewed")) {
-		t.Error("what may be missing is removed, or what is not is kept")
-	}
-	var said []store.Repaired
-	if err := s.Repair(t.Context(), false, func(r store.Repaired) { said = append(said, r) }); err != nil || len(said) != 1 {
-		t.Fatalf("repair: %+v, %v", said, err)
-	}
-	for n, sealed := range map[int]bool{1: false, 2: true} {
-		mustRead(t, s, testID(n), testLog(n, 8, 200, sealed))
-	}
-	mustVerify(t, s)
-	if err := s.Delete(t.Context(), testID(1)); err != nil || exists(t, s.spoolFile(testID(1), ".renewed")) {
-		t.Errorf("delete: %v", err)
-	}
-}

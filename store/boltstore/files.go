@@ -152,14 +152,10 @@ func (f *directory) oddFiles() (found []*oddFile) {
 		{f.dir, func(name, end string) bool { return name == "redact" && end == "key" }},
 		{f.spoolDir(), func(name, end string) bool {
 			_, err := store.ParseSessionID(name)
-			return err == nil && strings.Contains(" log lock damaged reserve renewed shipped ", " "+end+" ") || name == "fold" && end == "lock"
+			return err == nil && strings.Contains(" log lock damaged shipped ", " "+end+" ") || name == "fold" && end == "lock"
 		}},
 		{f.storeDir(), func(name, end string) bool {
 			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create" || name == "alone") && end == "lock"
-		}},
-		{filepath.Join(f.dir, "cache"), func(name, end string) bool {
-			_, err := store.ParseSessionID(name)
-			return err == nil && end == "points"
 		}},
 	} {
 		entries, _ := os.ReadDir(folder.path) // other calls report errors

@@ -179,7 +179,7 @@ func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *proj
 			return step, err
 		}
 		if ok {
-			c.add(e, p.session.Head)
+			c.add(e)
 			continue
 		}
 		if !o.ending || r.ended {
@@ -230,20 +230,11 @@ func (s folding) foldDead(ctx context.Context, id store.SessionID, until time.Ti
 		return err
 	}
 	defer release()
-	_ = s.disk.remove(s.spoolFile(id, ".reserve")) // by releases up to 0.1.0
 	key, err := id.Bytes()
 	if err != nil {
 		return err
 	}
 	err = s.foldAll(ctx, id, key, until)
-	renewed := s.spoolFile(id, ".renewed")
-	if _, none := os.Lstat(renewed); err == nil && none == nil {
-		// A release up to 0.1.0 died during the copying of this spool. A log with an end is
-		// whole; for another log repair reads the copy.
-		if p, ok, err := s.projection(ctx, s.databasePath(key), key); err == nil && ok && p.session.Head.Sealed {
-			_ = s.disk.remove(renewed)
-		}
-	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// Another process has folded the spool, or the recorder died before the first record.

@@ -8,46 +8,15 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/mcprec/mcprec/store"
 )
 
 // The targets below make the checksums right, as one would who wants to be believed:
 // otherwise the fuzzer would not come further than to them.
-
-func FuzzChunk(f *testing.F) {
-	key, _ := testID(7).Bytes()
-	c := &chunker{id: key}
-	if err := c.take(&projection{}, goldenLog()); err != nil {
-		f.Fatal(err)
-	}
-	for _, x := range c.done {
-		f.Add(x.data)
-	}
-	f.Add(binary.AppendUvarint([]byte("    \x01\x01\x01\x01"), 1<<62))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		x := chunk{key: chunkKey(key, 1), data: bytes.Clone(data)}
-		if len(data) >= 4 {
-			binary.LittleEndian.PutUint32(x.data, chunkSum(x.key, x.data))
-		}
-		events, err := decoded(x)
-		for i, e := range events {
-			if e.Seq != uint64(i)+1 {
-				t.Fatalf("event %d after event %d", e.Seq, i)
-			}
-		}
-		if err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer) {
-			t.Errorf("neither damaged nor newer: %v", err)
-		}
-	})
-}
 
 func FuzzMeta(f *testing.F) {
 	key, _ := testID(7).Bytes()
@@ -150,73 +119,6 @@ func FuzzSpool(f *testing.F) {
 			if held := r.readAll(t); held > int64(len(data))+256 { // a lost event has a reason
 				t.Errorf("%d bytes of events in a spool of %d", held, len(data))
 			}
-		}
-	})
-}
-
-// TestBombs: of a chunk that expands to more than it says, or says more than it can
-// expand to, no more is held than it says and than its bytes can stand for.
-func TestBombs(t *testing.T) {
-	key, _ := testID(7).Bytes()
-	k := chunkKey(key, 1)
-	enc, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	zeros := enc.EncodeAll(make([]byte, 256<<20), nil)
-	for _, tt := range []struct {
-		name      string
-		n, size   uint64
-		body      []byte
-		allocates uint64
-	}{
-		{"says 64 KiB, is 256 MiB", 1, 64 << 10, zeros, 8 << 20},
-		{"says 2 GiB, has ten bytes", 1, 2 << 30, zeros[:10], 1 << 20},
-		{"says more than any", 1, 1 << 62, zeros, 1 << 20},
-		{"many events in 256 MiB", 3, 256 << 20, zeros, 1 << 20},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := binary.AppendUvarint(make([]byte, chunkHead), tt.n)
-			b = append(binary.AppendUvarint(b, tt.size), tt.body...)
-			var c chunker
-			c.seal(k, b, compressZstd)
-			decoder()
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := decoded(c.done[0])
-			runtime.ReadMemStats(&after)
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Errorf("got %v", err)
-			}
-			if got := after.TotalAlloc - before.TotalAlloc; got > tt.allocates {
-				t.Errorf("allocated %d bytes", got)
-			}
-		})
-	}
-}
-
-func FuzzBody(f *testing.F) {
-	released, err := os.ReadFile(filepath.Join("testdata", "body0.v1"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(released)
-	f.Add(binary.AppendUvarint(append(make([]byte, 4), append([]byte{1, 1}, make([]byte, 32)...)...), 1<<40))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		value := bytes.Clone(data)
-		if len(value) >= 4 {
-			binary.LittleEndian.PutUint32(value, crc32.Checksum(value[4:], castagnoli))
-		}
-		x, _, err := parseBody(value)
-		var piece []byte
-		if err == nil {
-			piece, err = x.appendTo(nil)
-		}
-		switch {
-		case err == nil && len(piece) != x.size:
-			t.Errorf("%d bytes, want %d", len(piece), x.size)
-		case err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewer):
-			t.Errorf("neither damaged nor newer: %v", err)
 		}
 	})
 }

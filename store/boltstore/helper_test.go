@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -178,13 +179,7 @@ func one(t testing.TB, s *Store, id store.SessionID) store.Session {
 	return store.Session{}
 }
 
-// decoded returns the events of a chunk up to the first error.
-func decoded(c chunk) (events []store.Event, err error) {
-	for e, err := range c.events() {
-		if err != nil {
-			return events, err
-		}
-		events = append(events, e)
-	}
-	return events, nil
+// chunkSum returns the checksum that a chunk must begin with.
+func chunkSum(key key, data []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key[:], castagnoli), castagnoli, data[4:])
 }

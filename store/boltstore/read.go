@@ -23,11 +23,11 @@ type source struct {
 	key        [16]byte
 	path       string // of the database
 	projection projection
-	known      bool       // the database has a projection
-	spool      fileReader // nil: the database has the whole session
-	folded     bool       // read the database even if the spool has more
-	first      []chunk    // copied already
-	stale      error      // not nil: the database may lack its newest events
+	known      bool         // the database has a projection
+	spool      fileReader   // nil: the database has the whole session
+	folded     bool         // read the database even if the spool has more
+	first      []keyedChunk // copied already
+	stale      error        // not nil: the database may lack its newest events
 }
 
 // close closes the spool.

@@ -163,7 +163,7 @@ type rebuild struct {
 type rebuiltSession struct {
 	key        [16]byte
 	projection projection
-	chunks     []chunk
+	chunks     []keyedChunk
 }
 
 // session takes over one session. A tombstone stays one, and a session with an intact spool is
@@ -270,7 +270,7 @@ func (s repair) spooled(ctx context.Context) error {
 		return err
 	}
 	for _, f := range files {
-		if f.ending != ".damaged" && f.ending != ".renewed" && !(s.dry && f.ending == ".log") {
+		if f.ending != ".damaged" && !(s.dry && f.ending == ".log") {
 			continue
 		}
 		r, gained, err := s.spool(ctx, f.id, f.path)

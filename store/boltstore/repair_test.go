@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/chunk"
 	"github.com/mcprec/mcprec/store/storetest"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -52,7 +53,7 @@ func TestDamagedSpools(t *testing.T) {
 		err = os.WriteFile(path, b, 0o600)
 		if round%5 == 0 {
 			junk := make([]byte, r.IntN(9000))
-			err = errors.Join(err, os.WriteFile(s.lockPath(testID(1)), junk, 0o600), os.WriteFile(s.spoolFile(testID(1), ".reserve"), junk, 0o600))
+			err = errors.Join(err, os.WriteFile(s.lockPath(testID(1)), junk, 0o600))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -249,7 +250,7 @@ func TestRepairKeepsNewer(t *testing.T) {
 	err := s.update(t.Context(), s.databasePath(key), func(tx *dbTx) error {
 		k := chunkKey(key, 1)
 		v := bytes.Clone(tx.ev.Get(k[:]))
-		v[4] = chunkVersion + 1
+		v[4] = chunk.Version + 1
 		putSum(v, chunkSum(k, v))
 		return tx.ev.Put(k[:], v)
 	})

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/chunk"
 )
 
 // salvageSession makes a log of the intact events of a session.
@@ -79,13 +80,13 @@ func (g *salvage) fromScan(scan *databaseScan, path string) error {
 	return err
 }
 
-// fromSpools adds the events in the session's spool, in a damaged spool that was kept, and in
-// a copy by a release up to 0.1.0. They replace lost events.
+// fromSpools adds the events in the session's spool and in a damaged spool that was kept. They
+// replace lost events.
 func (g *salvage) fromSpools() error {
 	if g.projection != nil && g.projection.deleted {
 		return nil
 	}
-	for _, end := range []string{".log", ".damaged", ".renewed"} {
+	for _, end := range []string{".log", ".damaged"} {
 		path := g.store.spoolFile(g.id, end)
 		f, err := g.store.disk.open(path)
 		if errors.Is(err, fs.ErrNotExist) || isOdd(err) {
@@ -195,11 +196,10 @@ type databaseScan struct {
 	page     uint64          // being scanned
 	sessions map[[16]byte]*foundSession
 	damaged  map[[16]byte]uint64 // the highest first Seq in the keys of a session's damaged chunks
-	bodies   map[[32]byte]extent
-	counted  bool     // a head was found in a page in use
-	want     uint64   // number of sessions in the head
-	wantKeys [16]byte // the exclusive or of their keys
-	newer    error    // a newer version wrote a part of it
+	counted  bool                // a head was found in a page in use
+	want     uint64              // number of sessions in the head
+	wantKeys [16]byte            // the exclusive or of their keys
+	newer    error               // a newer version wrote a part of it
 }
 
 // foundSession holds the values of one session.
@@ -221,7 +221,7 @@ func scanDatabase(file *os.File) (*databaseScan, error) {
 	_, pageSize, _ := readMetas(file) // damaged ones are no reason to stop
 	scan := &databaseScan{
 		file: file, size: info.Size(), pageSize: int64(pageSize),
-		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{}, bodies: map[[32]byte]extent{},
+		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{},
 		damaged: map[[16]byte]uint64{},
 	}
 	scan.skipFree(file)
@@ -270,7 +270,7 @@ func (scan *databaseScan) elements(page int64, data []byte) {
 		keySize := int64(binary.NativeEndian.Uint32(e[8:]))
 		off := page + int64(at) + int64(binary.NativeEndian.Uint32(e[4:]))
 		n := int64(binary.NativeEndian.Uint32(e[12:]))
-		if keySize > int64(len(key{})) || off+keySize+n > scan.size || n > maxChunk {
+		if keySize > int64(len(key{})) || off+keySize+n > scan.size || n > chunk.MaxSize {
 			continue
 		}
 		k := scan.value(extent{off, keySize})
@@ -279,12 +279,10 @@ func (scan *databaseScan) elements(page int64, data []byte) {
 		switch {
 		case name == string(keyHead):
 			scan.head(v)
-		case name == string(bucketMonth), name == string(bucketMeta), name == string(bucketEv), name == string(bucketBody):
+		case name == string(bucketMonth), name == string(bucketMeta), name == string(bucketEv):
 			if n > 16+pageHead && n < scan.pageSize {
 				scan.elements(v.offset+16, scan.value(extent{v.offset + 16, n - 16}))
 			}
-		case len(k) == 8:
-			scan.body(v)
 		case len(k) == 16:
 			scan.facts([16]byte(k), v)
 		case len(k) == len(key{}):
@@ -349,20 +347,19 @@ func (scan *databaseScan) facts(id [16]byte, at extent) {
 
 // chunk reads a chunk and marks the pages that it fills.
 func (scan *databaseScan) chunk(key key, at extent) {
-	id := [16]byte(key[:])
-	c := chunk{key: key, data: scan.value(at)}
-	f, err := c.header()
+	id := key.session()
+	h, err := keyedChunk{key: key, data: scan.value(at)}.header()
 	switch {
 	case errors.Is(err, store.ErrNewer):
 		scan.newer = err
 		return
 	case err != nil:
-		scan.damaged[id] = max(scan.damaged[id], binary.BigEndian.Uint64(key[16:]))
+		scan.damaged[id] = max(scan.damaged[id], key.first())
 		return
 	}
 	found := scan.of(id)
-	found.chunks[f.first] = at
-	found.last = max(found.last, f.last)
+	found.chunks[key.first()] = at
+	found.last = max(found.last, h.Last)
 	scan.fills(at)
 }
 
@@ -381,17 +378,9 @@ func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err
 		return found, nil
 	}
 	for first, at := range r.chunks {
-		c := chunk{key: chunkKey(id, first), data: scan.value(at)}
+		c := keyedChunk{key: chunkKey(id, first), data: scan.value(at)}
 		if c.data == nil {
 			return found, fmt.Errorf("session %s: event %d: read", sessionID(id), first)
-		}
-		if f, err := c.header(); err == nil {
-			c.bodies = f.bodies
-			for i, x := range c.bodies {
-				if at, ok := scan.bodies[x.hash]; ok {
-					c.bodies[i].value = scan.value(at)
-				}
-			}
 		}
 		for e, err := range c.events() {
 			if err == nil {
@@ -400,20 +389,4 @@ func (scan *databaseScan) events(id [16]byte) (found map[uint64]store.Event, err
 		}
 	}
 	return found, nil
-}
-
-// body reads a body and marks the pages that it fills.
-func (scan *databaseScan) body(at extent) {
-	if at.length < bodyHead {
-		return
-	}
-	x, _, err := parseBody(scan.value(at))
-	if errors.Is(err, store.ErrNewer) {
-		scan.newer = err
-	}
-	if err != nil {
-		return
-	}
-	scan.bodies[x.hash] = at
-	scan.fills(at)
 }

@@ -174,7 +174,7 @@ func (c *compaction) copy(ctx context.Context, tx *dbTx, temp string) error {
 						return err
 					}
 					for _, x := range chunks {
-						if err := errors.Join(to.putBodies(id, x.bodies), to.ev.Put(x.key[:], x.data)); err != nil {
+						if err := to.ev.Put(x.key[:], x.data); err != nil {
 							return err
 						}
 						from = x.last + 1
@@ -272,6 +272,6 @@ func addUsage(ctx context.Context, databases databases, path string, usage *stor
 			x.Chunks.Add(int64(len(v)))
 			usage.Stored[sessionID([16]byte(k[:16]))] += int64(len(k) + len(v))
 		}
-		return errors.Join(tx.addSummaries(usage), tx.addBodies(usage))
+		return tx.addSummaries(usage)
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 const (
 	spoolMagic   = "mcprecsp"
-	spoolVersion = 2
+	spoolVersion = 1
 	spoolHead    = 32
 	recordHead   = 8
 	maxRecord    = 1 << 30 // no record is longer

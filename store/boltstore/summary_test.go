@@ -108,7 +108,7 @@ func TestDamagedSummary(t *testing.T) {
 	mustVerify(t, s)
 }
 
-// TestNoSummaries: a store of an older release has no bucket for them.
+// TestNoSummaries: a database in which no summary was kept has no bucket for them.
 func TestNoSummaries(t *testing.T) {
 	s, path := summarized(t, 3)
 	err := s.withDB(context.Background(), path, bolt.Options{}, func(db *bolt.DB, _ *os.File) error {

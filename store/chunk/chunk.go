@@ -1,8 +1,8 @@
 // Package chunk is the stored form of a run of consecutive events of one session, for stores that
-// keep runs as values: one message, one object.
+// keep runs as values: an element of a database, a message.
 //
-// A chunk is compressed by zstd, small ones against a dictionary. Decode returns exactly the events
-// that were encoded, or an error: store.ErrCorrupt for changed bytes, for the chunk of another session
+// A chunk is compressed by zstd, small ones against a dictionary. [Events] yields exactly the events
+// that were added, or an error: store.ErrCorrupt for changed bytes, for the chunk of another session
 // and for one that begins at another event; store.ErrNewer for a newer version.
 //
 // # Data layout
@@ -39,11 +39,13 @@ import (
 // Version is the version of the form.
 const Version = 1
 
+// MaxSize is more bytes than any chunk has, and its records.
+const MaxSize = 2 << 30
+
 const (
 	headSize  = 7         // of the fixed part
 	dictSize  = 32 << 10  // the dictionary helps smaller chunks
-	maxChunk  = 2 << 30   // no chunk is longer
-	maxShared = 64 << 20  // no chunk of several events is longer
+	maxShared = 64 << 20  // the records of several events are not longer
 	maxBlock  = 128 << 10 // of zstd, decompressed; its head has three bytes
 )
 
@@ -54,23 +56,23 @@ const (
 	compressDict = 2
 )
 
-// The encoders are small and fast, for use inside a recorder: one block at a time, and a window hardly
-// smaller than a usual chunk. The next level makes text at most 8 % shorter, and takes up to twice the
-// time; with the dictionary it takes five times as long, because it resets a table of a megabyte for
-// each chunk.
+// The encoders are small, for use inside a recorder: one block at a time, and a window hardly smaller
+// than a usual chunk. That for small chunks is at zstd's fastest level: the next one takes two to five
+// times as long, because it resets a table of a megabyte for each chunk, and makes text at most 9 %
+// shorter. Large chunks are worth the next level: they take up to twice as long, and text is 6 to 10 %
+// shorter.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
 		// Entropy coding makes an image in base64 a quarter shorter.
 		return newEncoder(zstd.WithWindowSize(512<<10), zstd.WithAllLitEntropyCompression(true))
 	})
 	dictEncoder = sync.OnceValue(func() *zstd.Encoder {
-		return newEncoder(zstd.WithWindowSize(2*dictSize), zstd.WithEncoderDictRaw(1, []byte(Dictionary)))
+		return newEncoder(zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(2*dictSize), zstd.WithEncoderDictRaw(1, []byte(Dictionary)))
 	})
 )
 
 func newEncoder(options ...zstd.EOption) *zstd.Encoder {
-	options = append(options, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-		zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+	options = append(options, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
 	encoder, err := zstd.NewWriter(nil, options...)
 	if err != nil {
 		panic("chunk: unreachable: the options are valid: " + err.Error())
@@ -79,7 +81,7 @@ func newEncoder(options ...zstd.EOption) *zstd.Encoder {
 }
 
 var decoder = sync.OnceValue(func() *zstd.Decoder {
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxChunk),
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(MaxSize),
 		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderDictRaw(1, []byte(Dictionary)))
 	if err != nil {
 		panic("chunk: unreachable: the options are valid: " + err.Error())
@@ -110,42 +112,70 @@ func Split(events []store.Event, size int) iter.Seq[[]store.Event] {
 // recordSize returns about the length of an event's record.
 func recordSize(event *store.Event) int { return len(event.Payload) + 24 }
 
-// Encode returns the chunk of a run of consecutive events. There must be at least one.
-func Encode(session [16]byte, events []store.Event) []byte {
-	size := 0
-	for i := range events {
-		size += recordSize(&events[i])
+// Builder makes chunks of consecutive events that are added one by one. The zero value is ready.
+type Builder struct {
+	records []byte
+	first   uint64 // Seq
+	count   uint64 // of events
+}
+
+// Add adds an event, which must follow the one before. It copies the payload.
+func (b *Builder) Add(event *store.Event) {
+	if b.count == 0 {
+		b.first = event.Seq
 	}
-	records := make([]byte, 0, size+64)
-	var form [64]byte
-	for i := range events {
-		head := store.AppendPartHead(form[:0], &store.Part{Event: events[i]})
-		records = binary.AppendUvarint(records, uint64(len(head)+len(events[i].Payload)))
-		records = append(records, head...)
-		records = append(records, events[i].Payload...)
-	}
-	room := len(records)/3 + 256
-	if len(records) > 1<<20 { // images and files hardly compress
-		room = len(records) + len(records)>>10
+	b.count++
+	var room [64]byte
+	head := store.AppendPartHead(room[:0], &store.Part{Event: *event})
+	b.records = slices.Grow(b.records, binary.MaxVarintLen64+len(head)+len(event.Payload))
+	b.records = binary.AppendUvarint(b.records, uint64(len(head)+len(event.Payload)))
+	b.records = append(b.records, head...)
+	b.records = append(b.records, event.Payload...)
+}
+
+// Size returns the size of the records since the last chunk.
+func (b *Builder) Size() int { return len(b.records) }
+
+// Chunk returns the chunk of the events that were added since the last one. There must be at least one.
+func (b *Builder) Chunk(session [16]byte) []byte {
+	room := len(b.records)/3 + 256
+	if len(b.records) > 1<<20 { // images and files hardly compress
+		room = len(b.records) + len(b.records)>>10
 	}
 	data := make([]byte, headSize, headSize+2*binary.MaxVarintLen64+room)
 	data[4] = Version
 	data[5] = store.CodecVersion
-	data = varint.Append(data, uint64(len(events)), uint64(len(records)))
+	data = varint.Append(data, b.count, uint64(len(b.records)))
 	head := len(data)
-	if len(records) < dictSize {
+	if len(b.records) < dictSize {
 		data[6] = compressDict
-		data = dictEncoder().EncodeAll(records, data)
+		data = dictEncoder().EncodeAll(b.records, data)
 	} else {
 		data[6] = compressZstd
-		data = encoder().EncodeAll(records, data)
+		data = encoder().EncodeAll(b.records, data)
 	}
-	if len(data)-head >= len(records) {
+	if len(data)-head >= len(b.records) {
 		data[6] = compressNone
-		data = append(data[:head], records...)
+		data = append(data[:head], b.records...)
 	}
-	binary.LittleEndian.PutUint32(data, checksum(session, events[0].Seq, data))
+	binary.LittleEndian.PutUint32(data, checksum(session, b.first, data))
+	b.records = b.records[:0]
+	b.count = 0
 	return data
+}
+
+// Encode returns the chunk of a run of consecutive events. There must be at least one.
+func Encode(session [16]byte, events []store.Event) []byte {
+	var b Builder
+	size := 0
+	for i := range events {
+		size += recordSize(&events[i])
+	}
+	b.records = make([]byte, 0, size+64)
+	for i := range events {
+		b.Add(&events[i])
+	}
+	return b.Chunk(session)
 }
 
 func checksum(session [16]byte, first uint64, data []byte) uint32 {
@@ -155,62 +185,96 @@ func checksum(session [16]byte, first uint64, data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key[:], castagnoli), castagnoli, data[4:])
 }
 
-// Decode returns the events of the chunk of a session that begins with event `first`. The payloads
-// belong to the caller and share no memory with data.
-func Decode(session [16]byte, first uint64, data []byte) ([]store.Event, error) {
+// Header is what a chunk says of itself.
+type Header struct {
+	Last uint64 // Seq of the last event
+	Size int    // of the records, before compression
+
+	compression byte
+	records     []byte // compressed
+}
+
+// ReadHeader returns the header of the chunk of a session that begins with event `first`. It checks the
+// chunk, and does not decompress it.
+func ReadHeader(session [16]byte, first uint64, data []byte) (h Header, err error) {
 	switch {
 	case len(data) < headSize:
-		return nil, fmt.Errorf("no chunk header: %w", store.ErrCorrupt)
+		return h, fmt.Errorf("no chunk header: %w", store.ErrCorrupt)
 	case checksum(session, first, data) != binary.LittleEndian.Uint32(data):
-		return nil, fmt.Errorf("checksum of a chunk: %w", store.ErrCorrupt)
+		return h, fmt.Errorf("checksum of a chunk: %w", store.ErrCorrupt)
 	case data[4] > Version || data[5] > store.CodecVersion || data[6] > compressDict:
-		return nil, fmt.Errorf("chunk version %d, codec version %d, compression %d: %w; install a newer mcprec", data[4], data[5], data[6], store.ErrNewer)
+		return h, fmt.Errorf("chunk version %d, codec version %d, compression %d: %w; install a newer mcprec", data[4], data[5], data[6], store.ErrNewer)
 	}
 	reader := varint.NewReader(data[headSize:])
 	count := reader.Uint()
 	size := reader.Uint()
-	body := reader.Rest()
-	most := (uint64(len(body))/4 + 1) * maxBlock
-	if reader.Bad() || count == 0 || first+count < first || size > maxChunk || size > most || count > 1 && size > maxShared || count > size {
-		return nil, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
+	h = Header{Last: first + count - 1, Size: int(size), compression: data[6], records: reader.Rest()}
+	most := (uint64(len(h.records))/4 + 1) * maxBlock
+	if reader.Bad() || count == 0 || first+count < first || size > MaxSize || size > most || count > 1 && size > maxShared || count > size {
+		return h, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}
-	records := slices.Clone(body)
-	if data[6] != compressNone {
-		var err error
-		// The decoder respects the capacity, and is faster with some to spare.
-		records, err = decoder().DecodeAll(body, make([]byte, 0, size+64))
-		if err != nil {
-			return nil, fmt.Errorf("chunk: %v: %w", err, store.ErrCorrupt)
-		}
-	}
-	if uint64(len(records)) != size {
-		return nil, fmt.Errorf("length of a chunk: %w", store.ErrCorrupt)
-	}
-	return decodeRecords(records, first, count)
+	return h, nil
 }
 
-// decodeRecords returns the events of the decompressed records. They share the memory of records,
-// each up to its end.
-func decodeRecords(records []byte, first, count uint64) ([]store.Event, error) {
-	events := make([]store.Event, 0, min(count, uint64(len(records))/3+1))
-	for seq := first; seq < first+count; seq++ {
+// Events yields the events of the chunk of a session that begins with event `first`. An error ends the
+// sequence. The payloads belong to the caller, and may be a part of data, which must not change.
+func Events(session [16]byte, first uint64, data []byte) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		if err := decode(session, first, data, yield); err != nil {
+			yield(store.Event{}, err)
+		}
+	}
+}
+
+// decode calls yield for the events of a chunk until it returns false. An event's payload has memory up
+// to its end, and shares no byte with another.
+func decode(session [16]byte, first uint64, data []byte, yield func(store.Event, error) bool) error {
+	h, err := ReadHeader(session, first, data)
+	if err != nil {
+		return err
+	}
+	records := h.records
+	if h.compression != compressNone {
+		// The decoder respects the capacity, and is faster with some to spare.
+		records, err = decoder().DecodeAll(h.records, make([]byte, 0, h.Size+64))
+		if err != nil {
+			return fmt.Errorf("chunk: %v: %w", err, store.ErrCorrupt)
+		}
+	}
+	if len(records) != h.Size {
+		return fmt.Errorf("length of a chunk: %w", store.ErrCorrupt)
+	}
+	for seq := first; seq <= h.Last; seq++ {
 		length, width := binary.Uvarint(records)
 		if width <= 0 || length > uint64(len(records)-width) {
-			return nil, fmt.Errorf("event %d: its length: %w", seq, store.ErrCorrupt)
+			return fmt.Errorf("event %d: its length: %w", seq, store.ErrCorrupt)
 		}
 		end := width + int(length)
 		part, err := store.DecodePart(records[width:end:end])
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("event %d: %w", seq, err)
+			return fmt.Errorf("event %d: %w", seq, err)
 		case part.Seq != seq || part.Cont || part.More || part.Chunk:
-			return nil, fmt.Errorf("event %d: found another: %w", seq, store.ErrCorrupt)
+			return fmt.Errorf("event %d: found another: %w", seq, store.ErrCorrupt)
 		}
-		events = append(events, part.Event)
+		if !yield(part.Event, nil) {
+			return nil
+		}
 		records = records[end:]
 	}
 	if len(records) != 0 {
-		return nil, fmt.Errorf("event %d: bytes after it: %w", first+count-1, store.ErrCorrupt)
+		return fmt.Errorf("event %d: bytes after it: %w", h.Last, store.ErrCorrupt)
+	}
+	return nil
+}
+
+// Decode returns all events of [Events], or an error.
+func Decode(session [16]byte, first uint64, data []byte) (events []store.Event, err error) {
+	for event, err := range Events(session, first, data) {
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, event)
 	}
 	return events, nil
 }

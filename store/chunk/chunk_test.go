@@ -2,6 +2,8 @@ package chunk
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -9,9 +11,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -56,10 +61,69 @@ func TestRoundTrip(t *testing.T) {
 			}
 			_ = append(got[i].Payload, "more than there was"...)
 		}
-		clear(data)
 		if !got[len(got)-1].Equal(events[len(events)-1]) {
-			t.Errorf("%s: the payloads share memory with each other or with the chunk", name)
+			t.Errorf("%s: the payloads share memory with each other", name)
 		}
+	}
+}
+
+// TestBuilder makes two chunks of events in memory that is used again.
+func TestBuilder(t *testing.T) {
+	var b Builder
+	var payload []byte
+	for _, events := range [][]store.Event{run(1, 40, 2000), run(41, 3, 10)} {
+		for _, event := range events {
+			payload = append(payload[:0], event.Payload...)
+			event.Payload = payload
+			b.Add(&event)
+		}
+		clear(payload)
+		size := b.Size()
+		data := b.Chunk(session)
+		if !bytes.Equal(data, Encode(session, events)) {
+			t.Errorf("from event %d: the chunk is not that of Encode", events[0].Seq)
+		}
+		if h, err := ReadHeader(session, events[0].Seq, data); err != nil || h.Last != events[len(events)-1].Seq || h.Size != size || b.Size() != 0 {
+			t.Errorf("from event %d: last %d, %d of %d bytes, %v; then %d", events[0].Seq, h.Last, h.Size, size, err, b.Size())
+		}
+	}
+}
+
+// TestPartly: the events before a record that is none are yielded, and a reader may stop at one.
+func TestPartly(t *testing.T) {
+	whole := append(manyEvents(3), 0)
+	for _, event := range run(1, 2, 0) {
+		form := store.AppendPart(nil, store.Part{Event: event})
+		whole = append(binary.AppendUvarint(whole, uint64(len(form))), form...)
+	}
+	const head = headSize + 2
+	whole = append(whole, 0xff, 0xff)
+	whole[head-1] = byte(len(whole) - head)
+	var got []string
+	for event, err := range Events(session, 1, believed(whole, 1)) {
+		if got = append(got, fmt.Sprintf("%d %t", event.Seq, errors.Is(err, store.ErrCorrupt))); len(got) > 5 {
+			break
+		}
+	}
+	if want := "[1 false 2 false 0 true]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	for event, err := range Events(session, 1, whole) {
+		if event.Seq != 1 || err != nil {
+			t.Errorf("event %d, %v", event.Seq, err)
+		}
+		break
+	}
+}
+
+// TestImageSize holds that an image in base64 takes the place of its bytes.
+func TestImageSize(t *testing.T) {
+	image := make([]byte, 300<<10)
+	_, _ = rand.Read(image)
+	events := run(1, 3, 300)
+	events[1].Payload = fmt.Appendf(nil, `{"result":{"content":[{"type":"image","data":"%s"}]}}`, base64.StdEncoding.EncodeToString(image))
+	if size := len(Encode(session, events)); size > 310<<10 {
+		t.Errorf("an image of 300 KiB takes %d bytes", size)
 	}
 }
 
@@ -157,6 +221,44 @@ func TestForged(t *testing.T) {
 		if c.good != (err == nil) || !c.good && !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: %d events, %v", c.name, len(got), err)
 		}
+	}
+}
+
+// TestBombs: of a chunk that expands to more than it says, or says more than it can expand to, no more
+// is held than it says and than its bytes can stand for.
+func TestBombs(t *testing.T) {
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := enc.EncodeAll(make([]byte, 256<<20), nil)
+	for _, tt := range []struct {
+		name        string
+		count, size uint64
+		body        []byte
+		allocates   uint64
+	}{
+		{"says 64 KiB, is 256 MiB", 1, 64 << 10, zeros, 8 << 20},
+		{"says 2 GiB, has ten bytes", 1, 2 << 30, zeros[:10], 1 << 20},
+		{"says more than any", 1, 1 << 62, zeros, 1 << 20},
+		{"many events in 256 MiB", 3, 256 << 20, zeros, 1 << 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			data := append(binary.AppendUvarint(manyEvents(tt.count), tt.size), tt.body...)
+			data[6] = compressZstd
+			data = believed(data, 1)
+			decoder()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Decode(session, 1, data)
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, store.ErrCorrupt) {
+				t.Errorf("got %v", err)
+			}
+			if got := after.TotalAlloc - before.TotalAlloc; got > tt.allocates {
+				t.Errorf("allocated %d bytes", got)
+			}
+		})
 	}
 }
 

@@ -1,8 +1,8 @@
 package chunk
 
 // Dictionary is the text to compress small chunks against, with the most frequent parts last: the
-// usual content of a short session. The text is part of version 1 of this form and of version 1 of
-// the chunks of boltstore, as number 1; another text needs another number, and both stay.
+// usual content of a short session. The text is part of version 1 of the form, as number 1; another
+// text needs another number, and both stay.
 const Dictionary = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///` +
 	`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` +
 	`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}` +

@@ -52,25 +52,14 @@ func keptIDs(dir string) (map[store.SessionID]bool, error) {
 }
 
 // Forget removes what stands of a removed session beside the store's own files: its place in the
-// folder keep, and the files that older releases kept to answer mcprec state sooner, which hold
-// payloads.
-func Forget(dir string, id store.SessionID) {
-	if dir == "" {
-		return
-	}
-	names, _ := filepath.Glob(filepath.Join(dir, "cache", string(id)+".*"))
-	for _, name := range append(names, keepPath(dir, id)) {
-		_ = os.Remove(name)
-	}
-}
+// folder keep.
+func Forget(dir string, id store.SessionID) { _ = Keep(dir, id, true) }
 
 // Replace has a session kept in the place of a removed one, if that was kept.
 func Replace(dir string, removed, id store.SessionID) {
-	if dir == "" {
-		return
+	if dir != "" {
+		_ = os.Rename(keepPath(dir, removed), keepPath(dir, id))
 	}
-	_ = os.Rename(keepPath(dir, removed), keepPath(dir, id))
-	Forget(dir, removed)
 }
 
 // Kept returns a function that reports whether a session of the store in a folder is kept.
