@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -226,6 +227,58 @@ func TestAssemblerOfPipes(t *testing.T) {
 			7 4s lost {"frames":1,"bytes":2,"reason":"event 6 is cut after 4 B","streams":["c2s"]}
 			8 5s stderr 123456
 			9 6s closed {"frames":4,"lost":2}`},
+		{"cut where its brackets seem to close", 2, `
+			c {}{
+			s {}$
+			c }$`, `
+			2 2s frame s2c {}
+			3 3s frame c2s {} (cut 2)
+			4 3s lost {"frames":1,"bytes":2,"reason":"event 3 is cut after 2 B","streams":["c2s"]}`},
+		{"open after one that was answered early", 0, `
+			c {}
+			s {}$
+			c ${[{}
+			s {}$
+			c ]}$"}
+			s {}$
+			c "$`, `
+			2 1s frame c2s {}
+			3 2s frame s2c {}
+			4 4s frame s2c {}
+			5 5s frame c2s {[{}]}
+			6 6s frame s2c {}
+			7 7s frame c2s "}"`},
+		{"lost, and nothing says of which pipe", 0, `
+			s half
+			lost
+			s+ rest$`, `
+			2 2s lost {"frames":1,"bytes":0,"reason":"full"}
+			3 2s frame s2c half (open)
+			4 3s lost {"frames":0,"bytes":4,"reason":"the beginning of their line was lost","streams":["s2c"]}`},
+		{"lost, and the next line begins in the same chunk", 0, `
+			lost s2c
+			s+ rest$whole$ha
+			s lf$`, `
+			2 1s lost {"frames":1,"bytes":0,"reason":"full","streams":["s2c"]}
+			3 2s lost {"frames":0,"bytes":4,"reason":"the beginning of their line was lost","streams":["s2c"]}
+			4 2s frame s2c whole
+			5 3s frame s2c half`},
+		{"the rest of a lost line answers nothing", 0, `
+			c {}
+			lost s2c
+			s+ rest$
+			c $`, `
+			2 2s lost {"frames":1,"bytes":0,"reason":"full","streams":["s2c"]}
+			3 3s lost {"frames":0,"bytes":4,"reason":"the beginning of their line was lost","streams":["s2c"]}
+			4 4s frame c2s {}`},
+		{"the rest of a lost line of standard error is no prompt", 0, `
+			lost stderr
+			e+ re
+			s {}$
+			e st$`, `
+			2 1s lost {"frames":1,"bytes":0,"reason":"full","streams":["stderr"]}
+			3 3s frame s2c {}
+			4 4s lost {"frames":0,"bytes":4,"reason":"the beginning of their line was lost","streams":["stderr"]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			parts := pipeParts(t, c.limit, c.script)
@@ -251,7 +304,19 @@ func TestAssemblerOfPipes(t *testing.T) {
 func TestAssemblerStderr(t *testing.T) {
 	whole := bytes.Repeat([]byte("spin\r"), maxStderr/2)
 	parts := append(pipeParts(t, 0, "e x$"), Part{Event: Event{At: time.Minute, Kind: Stderr, Payload: whole}, Chunk: true})
-	events := assembled(t, &Assembler{}, parts, true)[2:]
+	line := func(kind Kind, dir transport.Direction, size int) Part {
+		return Part{Event: Event{At: time.Hour, Kind: kind, Dir: dir, Payload: append(bytes.Repeat([]byte("x"), size), '\n')}, Chunk: true}
+	}
+	events := assembled(t, &Assembler{}, append(slices.Clip(parts), line(Frame, c2s, 2*maxStderr)), true)
+	if e := events[len(events)-1]; len(events) != 6 || len(e.Payload) != 2*maxStderr {
+		t.Errorf("a frame has no such bound: %d events", len(events))
+	}
+	torn := line(Stderr, 0, 2*maxStderr)
+	torn.Cont = true
+	if events := assembled(t, &Assembler{}, []Part{parts[0], line(Stderr, 0, maxStderr), torn}, true); len(events) != 3 || events[1].Unterminated {
+		t.Errorf("%d events: a line of the length is one, and so is the rest of one that is lost", len(events))
+	}
+	events = assembled(t, &Assembler{}, parts, true)[2:]
 	if len(events) != 3 || len(events[0].Payload) != maxStderr || !events[0].Unterminated || len(events[2].Payload) != maxStderr/2 {
 		t.Errorf("%d events, the first of %d bytes", len(events), len(events[0].Payload))
 	}
@@ -262,6 +327,9 @@ func TestAssemblerStderr(t *testing.T) {
 func TestAssemblerOpenLines(t *testing.T) {
 	var a Assembler
 	assembled(t, &a, pipeParts(t, 3, "c {}$\ns abc\ns de\nc x$\nc y$\ne ?"), false)
+	if got := a.Held(); got != 3 {
+		t.Errorf("%d bytes are held", got)
+	}
 	got := a.OpenLines()
 	want := []OpenLine{
 		{Pipe: "s2c", Dir: transport.ServerToClient, Size: 5, Text: []byte("abc"), Since: 2 * time.Second, At: 3 * time.Second},
@@ -328,6 +396,9 @@ func sameFromMarks(t *testing.T, parts []Part) {
 		var a Assembler
 		events := assembled(t, &a, parts[:n], false)
 		m := a.Mark(int64(n))
+		if oldest := oldestOpen(&a, parts[:n]); m.Off != oldest {
+			t.Errorf("after %d parts: the mark is at part %d, not %d", n, m.Off, oldest)
+		}
 		m.Frames, m.Lost = 0, 0
 		for _, e := range events {
 			switch e.Kind {
@@ -353,6 +424,21 @@ func sameFromMarks(t *testing.T, parts []Part) {
 		}
 		sameLogs(t, fmt.Sprintf("after %d parts, from part %d", n, m.Off), events, want)
 	}
+}
+
+// oldestOpen returns the part in which the oldest line or event begins that has no end yet.
+func oldestOpen(a *Assembler, parts []Part) int64 {
+	oldest := len(parts)
+	for _, l := range a.OpenLines() {
+		isIn := func(p Part) bool { return p.Chunk && p.At == l.Since }
+		if i := slices.IndexFunc(parts, isIn); l.Size > 0 && i >= 0 {
+			oldest = min(oldest, i)
+		}
+	}
+	if open := a.Unfinished(); len(open) > 0 {
+		oldest = slices.IndexFunc(parts, func(p Part) bool { return p.Seq == open[0].Seq })
+	}
+	return int64(oldest)
 }
 
 func sameLogs(t *testing.T, how string, got, want []Event) {
@@ -500,6 +586,7 @@ func TestAssemblerUnfinished(t *testing.T) {
 	add(4, "ha", false, true)
 	add(2, " more", true, true)
 	first := a.Unfinished()
+	mine := append(first[0].Payload, " and mine"...)
 	add(4, "lf", true, true)
 	add(2, " the end", true, false)
 	var got []string
@@ -510,5 +597,134 @@ func TestAssemblerUnfinished(t *testing.T) {
 		"2 half more the end false false", "3 whole false false", "4 half true true"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if string(mine) != "half more and mine" {
+		t.Errorf("what a reader added became %q", mine)
+	}
+}
+
+// TestAssemblerMarks holds that a reader goes on from a mark within events in parts, and that none is
+// taken while frames of pipes wait behind one.
+func TestAssemblerMarks(t *testing.T) {
+	part := func(seq uint64, text string, cont, more bool) Part {
+		return Part{Event: Event{Seq: seq, At: time.Duration(seq), Kind: Frame, Dir: c2s, Stream: seq, Payload: []byte(text)}, Cont: cont, More: more}
+	}
+	parts := append(pipeParts(t, 0, "exit"), part(3, "ha", false, true), part(4, "whole", false, false), part(5, "ha", false, true), part(3, "lf", true, false), part(5, "lf", true, false))
+	parts[0].At, parts[1].At = 0, 0
+	sameFromMarks(t, parts)
+	var a Assembler
+	assembled(t, &a, parts[:4], false)
+	if !a.MayStop() {
+		t.Error("a session without pipes may stop anywhere")
+	}
+	chunk := Part{Event: Event{At: time.Second, Kind: Frame, Dir: c2s, Payload: []byte("{}\n")}, Chunk: true}
+	assembled(t, &a, []Part{chunk}, false)
+	if a.MayStop() {
+		t.Error("a frame of a pipe waits")
+	}
+	assembled(t, &a, parts[4:], false)
+	if !a.MayStop() || !a.Settled() {
+		t.Error("nothing waits any more")
+	}
+}
+
+// TestAssemblerGap holds that what is open ends at missing records, and that the next event has any
+// later number, but only the next.
+func TestAssemblerGap(t *testing.T) {
+	var a Assembler
+	var got []string
+	add := func(seq uint64, more bool) error {
+		err := a.Add(Part{Event: Event{Seq: seq, Kind: Frame, Dir: c2s, Payload: []byte("x")}, More: more}, 0)
+		for e, ok := a.Next(); ok; e, ok = a.Next() {
+			got = append(got, told(e))
+		}
+		return err
+	}
+	for _, step := range []struct {
+		seq  uint64
+		more bool
+		want string // of the error
+	}{{1, false, ""}, {2, true, ""}, {0, false, ""}, {2, false, "event 2: expected event 3"}, {9, false, ""}, {11, false, "event 11: expected event 10"}, {10, false, ""}} {
+		if step.seq == 0 {
+			a.Gap(LostInfo{Frames: 3, Reason: "gone"})
+			continue
+		}
+		if err := add(step.seq, step.more); (err == nil) != (step.want == "") || err != nil && !strings.Contains(err.Error(), step.want) {
+			t.Errorf("event %d: %v, want %q", step.seq, err, step.want)
+		}
+	}
+	want := []string{"1 0s frame c2s x", "2 0s frame c2s x (open)", `3 0s lost {"frames":3,"bytes":0,"reason":"gone"}`, "4 0s frame c2s x", "5 0s frame c2s x"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// TestAssemblerOfMany holds that the events of a long queue come out in order, and so do parts of
+// events between frames of pipes.
+func TestAssemblerOfMany(t *testing.T) {
+	var a Assembler
+	part := func(seq uint64, text string, cont, more bool) Part {
+		return Part{Event: Event{Seq: seq, Kind: Frame, Dir: c2s, Stream: seq, Payload: []byte(text)}, Cont: cont, More: more}
+	}
+	line := Part{Event: Event{Kind: Frame, Dir: s2c, Payload: []byte("line\n")}, Chunk: true}
+	for i, p := range []Part{part(1, "1", false, true), line, line, part(2, "2", false, true), line, part(3, "3", false, true), part(3, "c", true, false), part(2, "b", true, false)} {
+		if err := a.Add(p, int64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for seq := uint64(4); seq < 3000; seq++ {
+		if err := a.Add(part(seq, fmt.Sprint(seq), false, false), int64(seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Add(part(4, "late", true, false), 0); err == nil {
+		t.Error("an event that is whole is continued")
+	}
+	if err := a.Add(part(1, "a", true, false), 0); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1a", "line", "line", "2b", "line", "3c"}
+	for seq := 4; seq < 3000; seq++ {
+		want = append(want, fmt.Sprint(seq))
+	}
+	for i := range want {
+		if e, ok := a.Next(); !ok || string(e.Payload) != want[i] || e.Seq != uint64(i+1) {
+			t.Fatalf("event %d is %d %q, want %q", i+1, e.Seq, e.Payload, want[i])
+		}
+	}
+	if !a.Settled() {
+		t.Error("there are more")
+	}
+	var later Assembler
+	for i, p := range []Part{part(7, "7", false, false), line, part(8, "8", false, true), part(8, "b", true, false)} {
+		if err := later.Add(p, int64(i)); err != nil {
+			t.Fatal("behind a frame of a pipe that nobody has taken: ", err)
+		}
+	}
+}
+
+// TestAssemblerOfOddParts: a session may begin within a lost line. A chunk of no pipe is damage, and
+// only what a recorder leaves to be filled in is.
+func TestAssemblerOfOddParts(t *testing.T) {
+	torn := pipeParts(t, 0, "c+ rest$")[1]
+	var a Assembler
+	if events := assembled(t, &a, []Part{torn}, true); len(events) != 1 || events[0].Kind != Lost {
+		t.Errorf("%v", events)
+	}
+	if err := a.Add(Part{Event: Event{Kind: Note}, Chunk: true}, 0); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a chunk of no pipe: %v", err)
+	}
+	parts := pipeParts(t, 0, "c x$")
+	for _, e := range []Event{
+		{Dir: c2s, Payload: EncodePayload(DeliveredInfo{Upto: 7})},
+		{Dir: c2s, Stream: 3, Payload: EncodePayload(DeliveredInfo{})},
+		{Payload: EncodePayload(DeliveredInfo{})},
+		{Dir: c2s, Payload: []byte("no JSON")},
+	} {
+		e.Seq, e.At, e.Kind = 2, time.Hour, Delivered
+		events := assembled(t, &Assembler{}, append(slices.Clip(parts), Part{Event: e}), true)
+		if got := events[len(events)-1]; string(got.Payload) != string(e.Payload) {
+			t.Errorf("%s became %s", told(e), told(got))
+		}
 	}
 }

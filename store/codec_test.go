@@ -39,8 +39,8 @@ func samePart(a, b Part) bool {
 
 func TestChunkCodec(t *testing.T) {
 	for n := range pipes {
-		for _, cont := range []bool{false, true} {
-			p := Part{Event: Event{At: 1<<63 - 1, Payload: []byte("{}\n{")}, Chunk: true, Cont: cont}
+		for at, cont := range map[time.Duration]bool{0: false, 1<<63 - 1: true} {
+			p := Part{Event: Event{At: at, Payload: []byte("{}\n{")}, Chunk: true, Cont: cont}
 			p.Kind, p.Dir = ofPipe(n)
 			form := AppendPart(nil, p)
 			if got, err := DecodePart(form); err != nil || !samePart(got, p) {
@@ -66,6 +66,7 @@ func TestRedactedPart(t *testing.T) {
 	for _, p := range []Part{
 		{Event: Event{Seq: 1<<64 - 1, At: 1<<63 - 1, Kind: Frame, Dir: c2s, Stream: 1<<64 - 1, Redacted: 1<<64 - 1, Cut: 1<<64 - 1, Payload: []byte("x")}},
 		{Event: Event{Seq: 3, Redacted: 2, Cut: 9, Payload: []byte("more")}, Cont: true, More: true},
+		{Event: Event{Seq: 127, At: 128, Kind: Frame, Stream: 129, Redacted: 1 << 14, Cut: 1<<14 - 1}},
 	} {
 		got, err := DecodePart(AppendPart(nil, p))
 		if err != nil || !samePart(got, p) {
@@ -94,6 +95,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"no time":          {[]byte{0, 2, 1}, ErrCorrupt},
 		"no stream":        {[]byte{flagStream, 2, 1, 0}, ErrCorrupt},
 		"unknown index":    {[]byte{0, 200, 1, 0}, ErrCorrupt},
+		"next index":       {[]byte{0, byte(len(kinds)), 1, 0}, ErrCorrupt},
+		"chunk before all": {append([]byte{flagsChunk}, binary.AppendUvarint(nil, 1<<63)...), ErrCorrupt},
 		"name past end":    {[]byte{0, 0, 9, 'x', 1, 0}, ErrCorrupt},
 		"negative time":    {append([]byte{0, 2, 1}, binary.AppendUvarint(nil, 1<<63)...), ErrCorrupt},
 		"endless number":   {append([]byte{0, 2}, bytes.Repeat([]byte{0xff}, 11)...), ErrCorrupt},

@@ -1,9 +1,13 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // TestEqual: events that differ in one stored field are two.
@@ -47,6 +51,45 @@ func TestOrder(t *testing.T) {
 		if got := fmt.Sprint(ids); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.q, got, c.want)
 		}
+	}
+}
+
+// TestSmall: what small functions say.
+func TestSmall(t *testing.T) {
+	newline := func(kind Kind, info NoteInfo) Event { return Event{Kind: kind, Payload: EncodePayload(info)} }
+	inner := errors.New("inner")
+	for _, c := range []struct{ what, got, want any }{
+		{"a derived id", DeriveSessionID([]byte("x")), SessionID("2d711642-b726-8044-8162-7ca9fbac32f5")},
+		{"sealed", Head{Sealed: true}.State(true), Ended},
+		{"live", Head{}.State(true), Live},
+		{"dead", Head{}.State(false), Crashed},
+		{"an innermost error", RootCause(fmt.Errorf("a: %w", fmt.Errorf("b: %w", inner))), inner},
+		{"an error alone", RootCause(inner), inner},
+		{"killed", ExitInfoOf(transport.ExitStatus{Code: -1, Signal: syscall.SIGKILL}).String(), "signal: killed"},
+		{"exited", ExitInfoOf(transport.ExitStatus{Code: 7}).String(), "7"},
+		{"frames of it", LostInfo{Frames: 1, Streams: []string{"stderr", "c2s"}}.LacksFrames(c2s), true},
+		{"frames of the other", LostInfo{Frames: 1, Streams: []string{"s2c"}}.LacksFrames(c2s), false},
+		{"no frames of it", LostInfo{Streams: []string{"c2s"}}.LacksFrames(c2s), false},
+		{"all saved", Repaired{Sessions: []Salvaged{{Saved: 3}}}.Lost(), false},
+		{"events lost", Repaired{Sessions: []Salvaged{{Saved: 3}, {Lost: 1}}}.Lost(), true},
+		{"sessions lost", Repaired{Gone: 1}.Lost(), true},
+		{"nobody knows", Repaired{Unknown: true}.Lost(), true},
+		{"no newline", fmt.Sprint(EndsWithoutNewline(newline(Note, WithoutNewline(7)))), "7 true"},
+		{"another note", fmt.Sprint(EndsWithoutNewline(newline(Note, NoteInfo{Text: "no newline"}))), "0 false"},
+		{"a note with more", fmt.Sprint(EndsWithoutNewline(newline(Note, NoteInfo{Text: "no newline ended event 7, or so"}))), "7 false"},
+		{"a note in doubt", fmt.Sprint(EndsWithoutNewline(newline(Note, NoteInfo{Text: "no newline ended event 7", Doubtful: 1}))), "7 false"},
+		{"no note", fmt.Sprint(EndsWithoutNewline(newline(Stderr, WithoutNewline(7)))), "0 false"},
+		{"a note of others", fmt.Sprint(EndsWithoutNewline(Event{Kind: Note, Payload: []byte("?")})), "0 false"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
+		}
+	}
+	u := Usage{Databases: []DatabaseUsage{{Bytes: 5}, {Bytes: 7}}}
+	u.Spools.Add(2)
+	u.Spools.Add(3)
+	if u.Spools != (FileUsage{2, 5}) || u.Size() != 17 {
+		t.Errorf("%+v: %d bytes", u, u.Size())
 	}
 }
 

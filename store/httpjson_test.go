@@ -14,6 +14,7 @@ func TestHTTPInfoEncoding(t *testing.T) {
 		{SSE: &SSEInfo{Event: odd, ID: "1", Retry: "2", Lines: []string{odd, ""}, EOL: "\r\n", Frame: 7}},
 		{SSE: &SSEInfo{Retry: "2"}},
 		{What: `a\b`, Method: `a"b`, Path: "a\x7fb", Error: "a\nb"}, // one of each
+		{What: "a\xff", Method: "\u2028"},
 	} {
 		if got, want := EncodePayload(&info), EncodePayload(info); string(got) != string(want) {
 			t.Errorf("%+v:\n%s\nwant:\n%s", info, got, want)

@@ -180,7 +180,6 @@ func (a *Assembler) endLine(n int) {
 	if l.size > 0 {
 		a.finish(n, false)
 	}
-	l.torn = false
 }
 
 func (a *Assembler) endLines() {
@@ -193,7 +192,7 @@ func (a *Assembler) endLines() {
 // the other direction may answer.
 func (a *Assembler) early(n int) {
 	l := &a.lines[n]
-	if l.size == 0 || l.torn || int64(len(l.text)) != l.size || !l.scan.close(l.text) {
+	if int64(len(l.text)) != l.size || !l.scan.close(l.text) { // it is cut, torn, or goes on
 		return
 	}
 	a.emit(n, true)
@@ -214,8 +213,8 @@ func EndsWithoutNewline(event Event) (frame uint64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	n, err := fmt.Sscanf(info.Text, noNewline, &frame)
-	return frame, n == 1 && err == nil && info == WithoutNewline(frame)
+	_, _ = fmt.Sscanf(info.Text, noNewline, &frame) // another text is not the note below
+	return frame, info == WithoutNewline(frame)
 }
 
 // WithoutNewline returns the note that no newline ended a frame; see [EndsWithoutNewline].

@@ -101,6 +101,7 @@ var headerPayload = Header{ID: "01a19c22-5c60-7000-8000-00000000003c", Transport
 var logs = map[string]struct {
 	events []Event
 	bad    bool
+	want   string // of the error
 }{
 	"whole":        {events: []Event{{Seq: 1, Kind: Opened}, {Seq: 2, At: 1, Kind: Frame}, {Seq: 3, At: 1, Kind: Closed}}},
 	"unknown":      {events: []Event{{Seq: 1, Kind: Opened}, {Seq: 2, Kind: "x"}}},
@@ -108,7 +109,7 @@ var logs = map[string]struct {
 	"no opened":    {events: []Event{{Seq: 1, Kind: Frame}}, bad: true},
 	"starts at 0":  {events: []Event{{Seq: 0, Kind: Opened}}, bad: true},
 	"starts at 2":  {events: []Event{{Seq: 2, Kind: Frame}}, bad: true},
-	"gap":          {events: []Event{{Seq: 1, Kind: Opened}, {Seq: 3, Kind: Frame}}, bad: true},
+	"gap":          {events: []Event{{Seq: 1, Kind: Opened}, {Seq: 3, Kind: Frame}}, bad: true, want: "event 3: expected event 2"},
 	"again":        {events: []Event{{Seq: 1, Kind: Opened}, {Seq: 1, Kind: Frame}}, bad: true},
 	"opened twice": {events: []Event{{Seq: 1, Kind: Opened}, {Seq: 2, Kind: Opened}}, bad: true},
 	"time falls":   {events: []Event{{Seq: 1, At: 5, Kind: Opened}, {Seq: 2, At: 4, Kind: Frame}}, bad: true},
@@ -140,11 +141,40 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s: judge %d says %v", name, i, err)
 			}
 		}
-		if c.bad && !errors.Is(errs[0], ErrCorrupt) {
+		if c.bad && (!errors.Is(errs[0], ErrCorrupt) || !strings.Contains(errs[0].Error(), c.want)) {
 			t.Errorf("%s: %v", name, errs[0])
 		}
 		if seq, sealed := v.Head(); !c.bad && (seq != head.Seq || sealed != head.Sealed || order.Seq() != seq) {
 			t.Errorf("%s: heads %d, %+v", name, seq, head)
+		}
+	}
+}
+
+// TestSequenceOfParts: an event in parts goes on until its last, and only then.
+func TestSequenceOfParts(t *testing.T) {
+	part := func(seq uint64, cont, more bool) Part {
+		return Part{Event: Event{Seq: seq, Kind: Frame}, Cont: cont, More: more}
+	}
+	opened := Part{Event: Event{Seq: 1, Kind: Opened, Payload: headerPayload}}
+	for _, c := range []struct {
+		parts []Part
+		want  string
+	}{
+		{[]Part{opened, part(2, false, true), part(3, false, true), part(2, true, true), part(2, true, false), part(3, true, false)}, ""},
+		{[]Part{opened, part(2, false, true), part(3, false, true), part(3, true, false), part(2, true, false)}, ""},
+		{[]Part{opened, part(2, false, false), part(2, true, false)}, "event 2: continued, but it is not open"},
+		{[]Part{opened, part(2, false, true), part(2, true, false), part(2, true, false)}, "event 2: continued, but it is not open"},
+		{[]Part{opened, part(3, false, true)}, "event 3: expected event 2"},
+	} {
+		before, err := Sequence{}.After(c.parts[:len(c.parts)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the old value stays as it is
+			_, err = before.After(c.parts[len(c.parts)-1:])
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: got %v, want %q", c.parts, err, c.want)
+			}
 		}
 	}
 }
@@ -190,8 +220,27 @@ func TestHeader(t *testing.T) {
 	if err != nil || !got.Start.Equal(h.Start) || got.Label != h.Label || got.Version != FormatVersion || got.Command == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if strings.Contains(string(h.Encode()), `\u003c`) {
-		t.Errorf("escaped: %s", h.Encode())
+	if text := string(h.Encode()); strings.Contains(text, `\u003c`) || !strings.Contains(text, `"start":"2026-01-02T02:04:05.000000006Z"`) {
+		t.Errorf("escaped, or not in UTC: %s", text)
+	}
+	for _, c := range []struct {
+		payload, want string
+		newer         bool
+	}{
+		{`{"mcprec":2,"id":7}`, "format 2", true},
+		{`{"start":7,"mcprec":2}`, "format 2", true},
+		{`{"mcprec":1,"id":7}`, "cannot unmarshal", false},
+		{`{"mcprec":"1"}`, "cannot unmarshal", false},
+		{`{"id":"x"}`, `no "mcprec" version in it`, false},
+	} {
+		if _, err := ParseHeader([]byte(c.payload)); err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrNewer) != c.newer {
+			t.Errorf("%s: %v, want %q", c.payload, err, c.want)
+		}
+	}
+	for start, want := range map[string]string{"9700-12-31T00:00:00Z": "9700-12-31T00:00:00Z", "9701-01-01T00:00:00Z": "0001-01-01T00:00:00Z", "0000-12-31T23:00:00Z": "0001-01-01T00:00:00Z"} {
+		if h, err := ParseHeader([]byte(`{"mcprec":1,"start":"` + start + `"}`)); err != nil || h.Start.Format(time.RFC3339) != want {
+			t.Errorf("%s became %v, %v, want %s", start, h.Start, err, want)
+		}
 	}
 }
 
@@ -215,12 +264,20 @@ func TestSessionCount(t *testing.T) {
 		{Kind: Stderr, Payload: []byte("not counted")},
 		{Kind: Lost, Payload: EncodePayload(LostInfo{Frames: 4})},
 		{Kind: Exited, Payload: EncodePayload(ExitInfo{Code: -1, Signal: "killed"})},
+		{Kind: Note, Payload: []byte("anything")},
+		{Kind: Note, Payload: EncodePayload(NoteInfo{Doubtful: 3})},
+		{Kind: Note, Payload: EncodePayload(NoteInfo{Doubtful: 5})},
 	} {
 		if err := s.Count(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if s.Frames != 1 || s.Bytes != 3 || s.Lost != 4 || s.Exit != "signal: killed" || s.Transport != "stdio" {
+	for _, kind := range []Kind{Opened, Lost, Exited} {
+		if err := s.Count(Event{Seq: 9, Kind: kind, Payload: []byte("?")}); err == nil {
+			t.Errorf("a %s event that says nothing is counted", kind)
+		}
+	}
+	if s.Doubtful != 3 || s.Frames != 1 || s.Bytes != 3 || s.Lost != 4 || s.Exit != "signal: killed" || s.Transport != "stdio" {
 		t.Errorf("%+v", s)
 	}
 }

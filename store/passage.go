@@ -50,7 +50,7 @@ func (p *Passage) Apply(event Event) {
 		d.size = end.to
 		d.cut = event.Cut
 		d.ends = append(d.ends, end)
-		if old := len(d.ends) / 2; old > 0 && d.ends[old].to < d.size-passageReach {
+		if old := len(d.ends) / 2; d.ends[old].to < d.size-passageReach {
 			d.ends = slices.Delete(d.ends, 0, old)
 		}
 	}

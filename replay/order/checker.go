@@ -113,7 +113,6 @@ func (c *Checker) Refuse(dir transport.Direction, parsed Parsed) {
 				if req.Answered && req.answerStream == m.stream {
 					req.Answered = false
 					req.failed = false
-					req.asksInput = false
 					req.answerReceived = 0
 				}
 			}
@@ -307,7 +306,7 @@ func (c *Checker) sentResponse(dir transport.Direction, message *message) {
 	req.refused = false
 	req.failed = message.Result == nil
 	req.answerStream = message.stream
-	req.asksInput = c.stateless() && transport.MemberText(message.Result, mcp.MemberResultType) == "input_required"
+	req.asksInput = transport.MemberText(message.Result, mcp.MemberResultType) == "input_required"
 	switch { // the agreed revision
 	case req.Dir != transport.ClientToServer || req.failed:
 	case req.Method == mcp.MethodInitialize:
@@ -325,8 +324,14 @@ func (c *Checker) sentResponse(dir transport.Direction, message *message) {
 func (c *Checker) received(dir transport.Direction, m *message, at Mark) {
 	switch {
 	case m.kind == transport.Request:
-		if req := c.end(dir).request(m.id); req != nil && req.received == 0 {
-			req.received = at
+		var first *Request
+		for req := range c.end(dir).withID(m.id) {
+			if req.received == 0 && req.stream == m.stream {
+				first = req
+			}
+		}
+		if first != nil {
+			first.received = at
 		}
 	case m.kind == transport.Response:
 		// Of the requests with a response on the wire, a request of the same exchange comes before
@@ -365,7 +370,7 @@ func (c *Checker) learn(dir transport.Direction, message *message) {
 	case dir == transport.ServerToClient && c.stateless():
 		req = c.end(transport.ClientToServer).subscription(message)
 	}
-	if req != nil && req.Dir != dir {
+	if req != nil {
 		c.end(dir).certain = max(c.end(dir).certain, req.received)
 	}
 }

@@ -77,6 +77,8 @@ const (
 	refused     = `>r {"id":1,"method":"tools/call"}` // on an exchange
 	result      = `< {"id":1,"result":{}}`
 	progress    = `< {"method":"notifications/progress","params":{"progressToken":"t","progress":`
+	toServer    = `> {"method":"notifications/progress","params":{"progressToken":"t","progress":`
+	cancel      = `> {"method":"notifications/cancelled","params":{"requestId":1}}`
 )
 
 // after a handshake of 2025-06-18.
@@ -153,12 +155,40 @@ var responseCases = []ruleCase{
 	{"an exchange that answers twice beside an open one", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<3 {"id":1,"result":{}}`, `<3 {"id":1,"result":{}}`},
 		[]string{"P2 error: the id of a request is not that of another open one", "P1 error: a request is answered once"}},
 	{"an answer on a stream that is taken up again", []string{`>3 {"id":1,"method":"x"}`, `<5 {"id":1,"result":{}}`}, nil},
-	{"a late answer to a cancelled call", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, result}, nil},
+	{"a late answer to a cancelled call", []string{call, cancel, result}, nil},
 	{"an input retried under a new id", []string{callModern, `< {"id":1,"result":{"resultType":"input_required"}}`,
 		`> {"id":2,"method":"tools/call","params":{` + modern + `,"inputResponses":{}}}`, `< {"id":2,"result":{}}`}, nil},
 	{"an input retried under the old id", []string{callModern, `< {"id":1,"result":{"resultType":"input_required"}}`,
 		`> {"id":1,"method":"tools/call","params":{` + modern + `,"inputResponses":{}}}`},
 		[]string{"P1 error: a retry with the input that was asked for has a new id"}},
+	{"the same again under the old id, without the input", []string{callModern, `< {"id":1,"result":{"resultType":"input_required"}}`, callModern}, nil},
+	{"another method with input under the old id", []string{callModern, `< {"id":1,"result":{"resultType":"input_required"}}`,
+		`> {"id":1,"method":"prompts/get","params":{` + modern + `,"inputResponses":{}}}`}, nil},
+	{"input that was not asked for, under the old id", []string{callModern, result,
+		`> {"id":1,"method":"tools/call","params":{` + modern + `,"inputResponses":{}}}`}, nil},
+	{"input under the old id, after a handshake", shaken(call, `< {"id":1,"result":{"resultType":"input_required"}}`,
+		`> {"id":1,"method":"tools/call","params":{"inputResponses":{}}}`), []string{"P2 error: the id of a request was not used before in the session"}},
+	{"a second answer that is an error", []string{initialize, capable, `< {"id":0,"error":{}}`, initialized}, []string{"P1 error: a request is answered once"}},
+	{"two of one id, both on their way", []string{`>. {"id":1,"method":"x"}`, `>. {"id":1,"method":"x"}`, `>!`, result}, []string{"P2 error: the id of a request is not that of another open one"}},
+	{"the first answer belongs to the first of one id", []string{`> {"id":1,"method":"x"}`, `> {"id":1,"method":"x"}`, result, `> {"id":1,"method":"x"}`},
+		slices.Repeat([]string{"P2 error: the id of a request is not that of another open one"}, 2)},
+	{"both of one id are answered", []string{`> {"id":1,"method":"x"}`, `> {"id":1,"method":"x"}`, result, result, `> {"id":1,"method":"x"}`},
+		[]string{"P2 error: the id of a request is not that of another open one"}},
+	{"two answers on their way", []string{`> {"id":1,"method":"x"}`, `> {"id":1,"method":"x"}`, `<. {"id":1,"result":{}}`, `<. {"id":1,"result":{}}`, `<!`, cancel},
+		[]string{"P2 error: the id of a request is not that of another open one"}},
+	{"the answer on an exchange is the one to its request", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<.4 {"id":1,"result":{}}`, `<.3 {"id":1,"result":{}}`, `<!`,
+		cancel},
+		[]string{"P2 error: the id of a request is not that of another open one", "P6 warning: a cancellation names a request that is believed open"}},
+	{"an answer on a stream taken up again is the first's", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<.5 {"id":1,"result":{}}`, `<.6 {"id":1,"result":{}}`, `<!`,
+		cancel}, []string{"P2 error: the id of a request is not that of another open one"}},
+	{"a response that HTTP refused, sent again", shaken(`< {"id":7,"method":"ping"}`, `>3 {"id":7,"result":{}}`, `>r3 {"id":7,"result":{}}`, `>4 {"id":7,"result":{}}`, `>5 {"id":7,"result":{}}`),
+		[]string{"P1 error: a request is answered once"}},
+	{"a response beside one that HTTP refused", shaken(`< {"id":7,"method":"ping"}`, `>3 {"id":7,"result":{}}`, `>r4 {"id":7,"result":{}}`, `>4 {"id":7,"result":{}}`),
+		[]string{"P1 error: a request is answered once"}},
+	{"a request whose response HTTP refused is open", shaken(`< {"id":7,"method":"ping"}`, `>3 {"id":7,"result":{}}`, `>r3 {"id":7,"result":{}}`,
+		`< {"method":"notifications/cancelled","params":{"requestId":7}}`), nil},
+	{"a client answers nothing, 2025-06-18", shaken(`> {"id":7,"result":{}}`), []string{"P1 error: a response answers a request"}},
+	{"a server answers nothing, 2026-07-28", []string{callModern, `< {"id":7,"result":{}}`}, []string{"P1 error: a response answers a request"}},
 	{"a server asks, 2026-07-28", []string{callModern, `< {"id":7,"method":"ping"}`, `> {"id":7,"result":{}}`},
 		[]string{"P5 error: the server sends no requests"}},
 	{"a client answers nothing, 2026-07-28", []string{callModern, `> {"id":7,"result":{}}`}, []string{"P5 error: the client sends no responses"}},
@@ -176,15 +206,20 @@ var requestCases = []ruleCase{
 	{"an old id, 2026-07-28", []string{callModern, result, callModern}, nil},
 	{"the probe's id is used in the handshake", []string{`> {"id":0,"method":"server/discover","params":{` + modern + `}}`,
 		`< {"id":0,"error":{}}`, initialize, capable, initialized}, nil},
-	{"the id of a cancelled request", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, `> {"id":1,"method":"x"}`}, nil},
+	{"the id of a cancelled request", []string{call, cancel, `> {"id":1,"method":"x"}`}, nil},
 	{"the id of an initialize that failed", at("2025-06-18", initialize, `< {"id":0,"error":{}}`, initialize), nil},
+	{"the id of the initialize", shaken(`> {"id":0,"method":"x"}`), []string{"P2 error: the id of a request was not used before in the session"}},
+	{"an id from before another handshake", shaken(call, result, `> {"id":9,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`,
+		`< {"id":9,"result":{"protocolVersion":"2025-06-18"}}`, initialized, call), []string{"P4 error: a session is initialized once"}},
 	{"a token of an open request", []string{call, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`},
 		[]string{"P3 error: a progress token is unique among open requests"}},
 	{"a token of an answered request", []string{call, result, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`}, nil},
+	{"a token of a cancelled request", []string{call, cancel, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`}, nil},
 	{"a request that HTTP refused, sent again", shaken(on(3, call), on(3, refused), on(4, call), on(4, result)), nil},
 	{"one that HTTP refused twice", shaken(on(3, call), on(3, refused), on(4, call), on(4, refused), on(5, call), on(5, result)), nil},
 	{"one that HTTP refused, with an answer on another stream", shaken(on(3, call), on(3, refused), on(4, call), on(1, result), on(1, result)), []string{"P1 error: a request is answered once"}},
 	{"one that HTTP refused, answered, sent again", shaken(on(3, call), on(3, refused), on(4, call), on(4, result), on(5, call)), []string{"P2 error: the id of a request was not used before in the session"}},
+	{"one that HTTP refused and answered all the same", shaken(on(3, call), on(3, refused), on(1, result), on(4, call)), []string{"P2 error: the id of a request was not used before in the session"}},
 	{"the id of one that HTTP refused, for another method", shaken(on(3, call), on(3, refused), `>4 {"id":1,"method":"x"}`), []string{"P2 error: the id of a request was not used before in the session"}},
 	{"an id of an open request beside a refused one", shaken(on(3, call), `>4 {"id":1,"method":"tools/call"}`, on(4, refused), `>5 {"id":1,"method":"tools/call"}`, on(5, refused), `>6 {"id":1,"method":"tools/call"}`),
 		slices.Repeat([]string{"P2 error: the id of a request is not that of another open one"}, 3)},
@@ -193,23 +228,35 @@ var requestCases = []ruleCase{
 
 var progressCases = []ruleCase{
 	{"progress", []string{call, progress + `1}}`, progress + `1.5}}`, result}, nil},
+	{"progress from nothing", []string{call, progress + `0}}`, progress + `0}}`}, []string{"P3 error: progress rises with each notification"}},
+	{"progress in another spelling", []string{call, progress + `1}}`, progress + `1.0}}`}, []string{"P3 error: progress rises with each notification"}},
+	{"progress that stands beyond a float64", []string{call, progress + `9007199254740993}}`, progress + `9007199254740993}}`}, []string{"P3 error: progress rises with each notification"}},
+	{"progress that falls beyond a float64", []string{call, progress + `1e300}}`, progress + `9007199254740993}}`}, []string{"P3 error: progress rises with each notification"}},
+	{"progress below a float64", []string{call, progress + `-9007199254740993}}`, progress + `-9007199254740992}}`}, nil},
+	{"progress that HTTP refused, sent again", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`, on(2, toServer) + `4}}`,
+		on(3, toServer) + `5}}`, `>r3` + toServer[1:] + `5}}`, on(4, toServer) + `5}}`}, nil},
+	{"progress below what was before the refused", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`, on(2, toServer) + `4}}`,
+		on(3, toServer) + `5}}`, `>r3` + toServer[1:] + `5}}`, on(4, toServer) + `3}}`}, []string{"P3 error: progress rises with each notification"}},
+	{"progress beside what HTTP refused", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`,
+		on(3, toServer) + `5}}`, `>r4` + toServer[1:] + `5}}`, on(4, toServer) + `5}}`}, []string{"P3 error: progress rises with each notification"}},
 	{"progress of an unknown token", []string{progress + `1}}`}, []string{"P3 error: progress is of a request that was received"}},
 	{"progress in advance", []string{strings.Replace(call, ">", ">.", 1), progress + `1}}`},
 		[]string{"P3 error: progress is of a request that was received"}},
-	{"progress to oneself", []string{call, strings.Replace(progress, "<", ">", 1) + `1}}`},
+	{"progress to oneself", []string{call, toServer + `1}}`},
 		[]string{"P3 error: progress is of a request that was received"}},
 	{"progress after the response", []string{call, result, progress + `1}}`}, []string{"P3 error: progress stops when the request is answered"}},
 	{"progress that stands", []string{call, progress + `1}}`, progress + `1}}`}, []string{"P3 error: progress rises with each notification"}},
+	{"progress of an unknown token, that HTTP refused", []string{on(3, toServer) + `1}}`, `>r3` + toServer[1:] + `1}}`}, []string{"P3 error: progress is of a request that was received"}},
 	{"progress that falls", []string{call, progress + `2}}`, progress + `1}}`}, []string{"P3 error: progress rises with each notification"}},
-	{"progress beyond a float64", []string{call, progress + `9007199254740993}}`, progress + `9007199254740994}}`, progress + `9007199254740995}}`}, nil},
+	{"progress beyond a float64", []string{call, progress + `9007199254740992}}`, progress + `9007199254740993}}`, progress + `9007199254740994}}`}, nil},
 	{"progress that is no number", []string{call, progress + `1}}`, progress + `"half"}}`, progress + `1}}`}, nil},
 	{"a token anew", []string{call, progress + `5}}`, result, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`, progress + `1}}`}, nil},
 	{"progress of a server's request", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`,
-		strings.Replace(progress, "<", ">", 1) + `1}}`}, nil},
-	{"progress of a client, 2026-07-28", []string{callModern, strings.Replace(progress, "<", ">", 1) + `1}}`},
+		toServer + `1}}`}, nil},
+	{"progress of a client, 2026-07-28", []string{callModern, toServer + `1}}`},
 		[]string{"P3 error: only the server sends progress"}},
 	{"progress after a cancellation, 2026-07-28", []string{`> {"id":1,"method":"x","params":{"_meta":{"progressToken":"t","io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
-		`> {"method":"notifications/cancelled","params":{"requestId":1}}`, progress + `1}}`, strings.Replace(progress, "<", "<~", 1) + `2}}`},
+		cancel, progress + `1}}`, strings.Replace(progress, "<", "<~", 1) + `2}}`},
 		[]string{"P6 warning: after a cancellation nothing more is sent for the request"}},
 }
 
@@ -224,6 +271,10 @@ var handshakeCases = []ruleCase{
 	{"a call written before that response", []string{initialize, capable, strings.Replace(initialized, ">", ">~", 1)},
 		[]string{"P4 error: initialized comes after the response to initialize"}},
 	{"a call before initialized", []string{initialize, capable, call}, []string{"P4 warning: before initialized the client asks only for pings"}},
+	{"a modern call within it", []string{initialize, callModern}, nil},
+	{"a probe within it", []string{initialize, `> {"id":1,"method":"server/discover"}`}, nil},
+	{"a modern call that fails before it", []string{callModern, `< {"id":1,"error":{}}`, initialize, capable, initialized}, nil},
+	{"a handshake of the server", shaken(`< {"id":5,"method":"initialize"}`, `< {"method":"notifications/cancelled","params":{"requestId":5}}`), nil},
 	{"initialized of a failed initialize", []string{initialize, `< {"id":0,"error":{}}`, initialized},
 		[]string{"P4 error: initialized comes after the response to initialize"}},
 	{"initialized alone", []string{initialized}, nil},
@@ -232,7 +283,14 @@ var handshakeCases = []ruleCase{
 	{"a probe behind the handshake", shaken(`> {"id":1,"method":"server/discover","params":{}}`, result, `< {"id":7,"method":"ping"}`), nil},
 	{"a probe that is answered", []string{`> {"id":1,"method":"server/discover","params":{` + modern + `}}`, result, `< {"id":7,"method":"ping"}`}, []string{"P5 error: the server sends no requests"}},
 	{"initialized twice", shaken(initialized), []string{"P4 warning: initialized is sent once"}},
+	{"initialized that HTTP refused, and then twice", []string{initialize, capable, on(3, initialized), `>r3` + initialized[1:], on(4, initialized), on(5, initialized)},
+		[]string{"P4 warning: initialized is sent once"}},
+	{"the server asks after the first of two", shaken(initialized, `<~ {"id":1,"method":"roots/list"}`), []string{"P4 warning: initialized is sent once"}},
+	{"the server asks after another notification", []string{initialize, capable, `> {"method":"notifications/x"}`, `< {"id":1,"method":"roots/list"}`},
+		[]string{"P4 warning: before initialized the server asks only for pings"}},
 	{"initialize again", shaken(`> {"id":9,"method":"initialize"}`), []string{"P4 error: a session is initialized once"}},
+	{"initialize again after an error that was lost", []string{initialize, `<3 {"id":0,"error":{}}`, `<r3 {"id":0,"error":{}}`, `> {"id":9,"method":"initialize"}`},
+		[]string{"P4 error: a session is initialized once"}},
 	{"initialize again after an error", []string{initialize, `< {"id":0,"error":{}}`, `> {"id":9,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}`,
 		`< {"id":9,"result":{"protocolVersion":"2025-03-26"}}`, initialized}, nil},
 	{"initialize in a batch", []string{`> [` + initialize[2:] + `]`}, []string{"P4 error: initialize is not part of a batch"}},
@@ -240,26 +298,37 @@ var handshakeCases = []ruleCase{
 		[]string{"P4 warning: before initialized the server asks only for pings"}},
 	{"no handshake, 2026-07-28", []string{callModern, result}, nil},
 	{"a probe, then a handshake", []string{`> {"id":"p","method":"server/discover","params":{` + modern + `}}`, `< {"id":"p","error":{}}`, initialize, capable, initialized, call, result}, nil},
+	{"a probe that fails, then a ping", []string{`> {"id":"p","method":"server/discover"}`, `< {"id":"p","error":{}}`, `< {"id":7,"method":"ping"}`}, nil},
 }
 
 var cancelCases = []ruleCase{
-	{"of a call", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`}, nil},
+	{"of a call", []string{call, cancel}, nil},
 	{"that crosses the response", []string{call, result, `>~ {"method":"notifications/cancelled","params":{"requestId":1}}`}, nil},
-	{"after the response", []string{call, result, `> {"method":"notifications/cancelled","params":{"requestId":1}}`},
+	{"after the response", []string{call, result, cancel},
 		[]string{"P6 warning: a cancellation names a request that is believed open"}},
-	{"of nothing", []string{`> {"method":"notifications/cancelled","params":{"requestId":1}}`}, []string{"P6 error: a cancellation names a request of its sender"}},
+	{"of nothing", []string{cancel}, []string{"P6 error: a cancellation names a request of its sender"}},
 	{"of the other's request", []string{call, `< {"method":"notifications/cancelled","params":{"requestId":1}}`},
 		[]string{"P6 error: a cancellation names a request of its sender"}},
-	{"of a request that was withdrawn", []string{strings.Replace(call, ">", ">x", 1), `> {"method":"notifications/cancelled","params":{"requestId":1}}`}, nil},
+	{"of a request that was withdrawn", []string{strings.Replace(call, ">", ">x", 1), cancel}, nil},
+	{"of a request that was withdrawn, sent again and answered", []string{strings.Replace(call, ">", ">x", 1), call, result, cancel},
+		[]string{"P6 warning: a cancellation names a request that is believed open"}},
+	{"that HTTP refused", []string{call, on(3, cancel), `>r3` + cancel[1:], `> {"id":1,"method":"x"}`}, []string{"P2 error: the id of a request is not that of another open one"}},
+	{"beside one that HTTP refused", []string{call, on(3, cancel), on(4, cancel), `>r4` + cancel[1:], `> {"id":1,"method":"x"}`}, nil},
+	{"that HTTP refused, 2026-07-28", []string{callModern, on(3, cancel), `>r3` + cancel[1:], result}, nil},
+	{"of nothing, that HTTP refused", []string{on(3, cancel), `>r3` + cancel[1:]}, []string{"P6 error: a cancellation names a request of its sender"}},
+	{"twice, 2026-07-28", []string{callModern, cancel, cancel, strings.Replace(result, "<", "<~", 1)},
+		[]string{"P6 warning: after a cancellation nothing more is sent for the request"}},
+	{"of nothing by the server, 2026-07-28", []string{callModern, `< {"method":"notifications/cancelled","params":{"requestId":99}}`},
+		[]string{"P6 error: a server cancels subscriptions alone"}},
 	{"of initialize", []string{initialize, `> {"method":"notifications/cancelled","params":{"requestId":0}}`}, []string{"P4 error: initialize is not cancelled"}},
 	{"of a task", []string{`> {"method":"notifications/cancelled","params":{}}`}, nil},
 	{"by the server, 2026-07-28", []string{callModern, `< {"method":"notifications/cancelled","params":{"requestId":1}}`},
 		[]string{"P6 error: a server cancels subscriptions alone"}},
 	{"of a subscription by the server, 2026-07-28", []string{`> {"id":1,"method":"subscriptions/listen","params":{` + modern + `}}`,
 		`< {"method":"notifications/cancelled","params":{"requestId":1}}`}, nil},
-	{"then a response, 2026-07-28", []string{callModern, `> {"method":"notifications/cancelled","params":{"requestId":1}}`, result},
+	{"then a response, 2026-07-28", []string{callModern, cancel, result},
 		[]string{"P6 warning: after a cancellation nothing more is sent for the request"}},
-	{"then a response that was on its way, 2026-07-28", []string{callModern, `> {"method":"notifications/cancelled","params":{"requestId":1}}`,
+	{"then a response that was on its way, 2026-07-28", []string{callModern, cancel,
 		strings.Replace(result, "<", "<~", 1)}, nil},
 }
 
@@ -291,12 +360,35 @@ func TestWould(t *testing.T) {
 	}
 }
 
+// TestTexts: a violation names what it is about.
+func TestTexts(t *testing.T) {
+	working := `< {"id":2,"result":{"taskId":"a","status":"working"}}`
+	for want, lines := range map[string][]string{
+		"the client sent initialize (id 0) after tools/call (id 1)":                                                  {call, `> {"id":2,"method":"x"}`, initialize},
+		"the server sent a response that says task a is working, after it was completed":                             tasked(callTask, taskMade, completed, getTask, working),
+		"the server sent notifications/tasks/status that says task a is working, after it was completed":             tasked(callTask, taskMade, completed, strings.Replace(completed, "completed", "working", 1)),
+		"the server sent notifications/tasks/status that says task a is working, after the response to tasks/result": tasked(callTask, taskMade, resultTask, result3, strings.Replace(completed, "completed", "working", 1)),
+		"the server sent progress for token (none), which no request of the client had":                              {call, `< {"method":"notifications/progress","params":{}}`},
+		"the client sent a batch of 2 messages":                                                                      shaken(`> [{"id":1,"method":"x"},{"id":2,"method":"x"}]`),
+		"the server sent notifications/resources/updated of \"a:c\" on subscription 4, which did not ask for it":     {listen, ack4, updateOf4("a:c")},
+	} {
+		s := session{c: New("")}
+		for _, line := range lines {
+			s.play(t, line)
+		}
+		if len(s.found) != 1 || s.found[0].Text != want {
+			t.Errorf("found %v, want: %s", s.found, want)
+		}
+	}
+}
+
 // The revision is the session's own, from both ways to name it.
 func TestRevision(t *testing.T) {
 	for want, lines := range map[string][]string{
 		"":           {call},
 		"2025-06-18": shaken(),
 		"2026-07-28": {callModern},
+		"2025-11-25": tasked(`< {"id":1,"method":"initialize"}`, `> {"id":1,"result":{"protocolVersion":"2024-11-05"}}`),
 		"2025-03-26": {initialize, `< {"id":0,"result":{"protocolVersion":"2025-03-26"}}`},
 	} {
 		s := session{c: New("")}

@@ -2,9 +2,11 @@ package order
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // TestDemands: each law is listed once, and each case of the rules' test breaks one that its
@@ -32,6 +34,46 @@ func TestDemands(t *testing.T) {
 	}
 }
 
+// TestDemandIn: a demand is of its first revision, its last and those between.
+func TestDemandIn(t *testing.T) {
+	for _, test := range []struct {
+		demand Demand
+		want   []string
+	}{
+		{answersRequest.demand(), Revisions},
+		{initializeFirst.demand(), Revisions[:4]},
+		{taskBegins.demand(), Revisions[3:4]},
+		{logLevelSet.demand(), Revisions[4:]},
+		{noBatches.demand(), Revisions[2:]},
+	} {
+		for _, revision := range append([]string{"", "2099-01-01"}, Revisions...) {
+			if test.demand.In(revision) != slices.Contains(test.want, revision) {
+				t.Errorf("%s in %q: %v", test.demand.Title, revision, test.demand.In(revision))
+			}
+		}
+	}
+}
+
+// TestSections: a violation names the page on which its revision has the rule.
+func TestSections(t *testing.T) {
+	for _, test := range []struct {
+		page           page
+		revision, want string
+	}{
+		{pageBase, mcp.Revision2024_11_05, "basic/messages"},
+		{pageBase, mcp.Revision2025_03_26, "basic"},
+		{pageLifecycle, mcp.Revision2024_11_05, "basic/lifecycle"},
+		{pageProgress, mcp.Revision2025_11_25, "basic/utilities/progress"},
+		{pageProgress, mcp.Revision2026_07_28, "basic/patterns/progress"},
+		{pageCancel, "", "basic/utilities/cancellation"},
+		{pageTasks, mcp.Revision2026_07_28, "basic/utilities/tasks"},
+	} {
+		if got := test.page.at(test.revision); got != test.want {
+			t.Errorf("at %q: %s, want %s", test.revision, got, test.want)
+		}
+	}
+}
+
 // play returns what a case breaks.
 func (rule ruleCase) play(t *testing.T) []Violation {
 	lines, revision := rule.lines, ""
@@ -48,7 +90,10 @@ func (rule ruleCase) play(t *testing.T) []Violation {
 // TestObserve: what a tap sees after a response may have been sent before it, and is
 // a race; what its sender must have known is none.
 func TestObserve(t *testing.T) {
-	cancel := `> {"method":"notifications/cancelled","params":{"requestId":1}}`
+	ping, pong := `> {"id":5,"method":"ping"}`, `< {"id":5,"result":{}}`
+	cancelPing := strings.Replace(cancel, "1", "5", 1)
+	callB := `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"u","io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+	callA := `> {"id":1,"method":"x","params":{"_meta":{"progressToken":"t","io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 	for _, test := range []struct {
 		name  string
 		lines []string
@@ -60,6 +105,13 @@ func TestObserve(t *testing.T) {
 		{"progress behind the response", []string{call, result, progress + `1}}`}, []string{"P3 error"}},
 		{"an old id", shaken(call, result, call), []string{"P2 error"}},
 		{"initialized again", shaken(initialized), []string{"P4 warning"}},
+		{"initialized alone", []string{initialized}, nil},
+		{"a batch", shaken(`> [{"id":1,"method":"x"}]`), []string{"P9 error"}},
+		{"progress behind the cancellation", []string{callA, cancel, progress + `1}}`}, []string{"P6 note"}},
+		{"progress of a request that came after the cancellation", []string{callA, cancel, callB, strings.Replace(progress, `"t"`, `"u"`, 1) + `1}}`, progress + `1}}`}, []string{"P6 warning"}},
+		{"an acknowledgement of a request that came after the cancellation", []string{callA, cancel, listen, ack4, progress + `1}}`}, []string{"P6 warning"}},
+		{"a cancellation behind initialized", []string{ping, initialize, pong, capable, initialized, cancelPing}, []string{"P6 warning"}},
+		{"a cancellation behind another notification", []string{ping, initialize, pong, capable, `> {"method":"notifications/x"}`, cancelPing}, []string{"P6 note"}},
 	} {
 		c := New("")
 		var got []string

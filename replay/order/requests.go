@@ -288,17 +288,9 @@ func (e *end) withID(id mcp.Key) iter.Seq[*Request] {
 // exchange, and any other response to the first open request.
 func (e *end) answeredBy(message *message) (best *Request) {
 	isOpen := func(req *Request) bool { return !req.Answered && !req.refused }
-	rank := func(req *Request) (n int) {
-		if req.stream == message.stream {
-			n = 2
-		}
-		if isOpen(req) {
-			n++
-		}
-		return n
-	}
+	isOn := func(req *Request) bool { return req.stream == message.stream }
 	for req := range e.withID(message.id) {
-		if best == nil || rank(req) > rank(best) || rank(req) == rank(best) && isOpen(req) {
+		if best == nil || isOn(req) && !isOn(best) || isOn(req) == isOn(best) && isOpen(req) {
 			best = req
 		}
 	}

@@ -54,10 +54,7 @@ func read(revision string) (*schema, error) {
 		Definitions map[string]*node // until 2025-06-18
 		Defs        map[string]*node `json:"$defs"`
 	}
-	d := json.NewDecoder(text)
-	d.UseNumber()
-	d.DisallowUnknownFields()
-	if err := d.Decode(&doc); err != nil {
+	if err := json.NewDecoder(text).Decode(&doc); err != nil {
 		return nil, fmt.Errorf("read schema of %s: %w", revision, err)
 	}
 	s := &schema{definitions: doc.Defs, methods: map[string]string{}}
@@ -68,12 +65,10 @@ func read(revision string) (*schema, error) {
 		if err := d.link(s.definitions, strings.Contains(doc.Draft, "draft-07")); err != nil {
 			return nil, fmt.Errorf("read schema of %s: %s: %w", revision, name, err)
 		}
-		m := d.Properties["method"]
-		if m == nil || strings.HasPrefix(name, "Client") || strings.HasPrefix(name, "Server") {
-			continue
-		}
-		if method, ok := m.Const.(string); ok {
-			s.methods[method] = name
+		if m := d.Properties["method"]; m != nil {
+			if method, ok := m.Const.(string); ok {
+				s.methods[method] = name
+			}
 		}
 	}
 	return s, nil
@@ -181,15 +176,14 @@ func (s *schema) faults(definition string, value any, at string) []Fault {
 func flaw(failure failure, definition, path string) string {
 	answer := strings.HasPrefix(definition, "JSONRPCError")
 	scalars := slices.DeleteFunc(slices.Clone(failure.types), func(name string) bool {
-		return name == "array" || name == "null" || name == "object"
+		return name == "array" || name == "object"
 	})
-	slices.Sort(scalars)
-	switch {
+	switch { // the types are sorted
 	case failure.got == "number" && slices.Equal(scalars, []string{"boolean", "integer", "string"}):
 		return "the schema was made from a source that takes any number here, and lost the fractions"
-	case answer && path == "/id" && failure.got == "null" && failure.types != nil:
+	case answer && path == "/id" && failure.got == "null":
 		return "JSON-RPC has null where the id of a request could not be read, and this schema forgot it"
-	case answer && path == "" && slices.Equal(failure.missing, []string{"id"}):
+	case answer && slices.Equal(failure.missing, []string{"id"}):
 		return "an HTTP error may have a body without an id, by the same revision's text, and this schema forgot it"
 	}
 	return ""
@@ -323,9 +317,6 @@ func (n *node) failures(value any, at string) (list []failure) {
 		if missing != nil {
 			list = append(list, one(failure{missing: missing})...)
 		}
-		if n.Properties == nil && n.AdditionalProperties == nil {
-			break
-		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			inner := cmp.Or(n.Properties[name], n.AdditionalProperties)
 			if inner != nil {
@@ -371,7 +362,7 @@ func (n *node) formFailures(value any, at string) []failure {
 	if forms == nil {
 		return nil
 	}
-	isType := func(form []failure) bool { return len(form) == 1 && form[0].types != nil && form[0].at == at }
+	isType := func(form []failure) bool { return form[0].types != nil && form[0].at == at }
 	if !slices.ContainsFunc(forms, func(form []failure) bool { return !isType(form) }) {
 		plainTypes := failure{at: at, got: typeOf(value)}
 		for _, form := range forms {
@@ -395,7 +386,7 @@ func (n *node) formFailures(value any, at string) []failure {
 	joined.values = nil
 	for _, form := range forms {
 		i := slices.IndexFunc(form, isConstant)
-		if i < 0 || form[i].at != joined.at {
+		if form[i].at != joined.at {
 			return best
 		}
 		if !slices.Contains(joined.values, form[i].values[0]) {

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +64,22 @@ func TestCheck(t *testing.T) {
 		{"2025-11-25", "tools/call", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"a"}]}}`, []string{"/result/content/0: missing property 'type'"}},
 		{"2025-11-25", "tools/call", `{"jsonrpc":"2.0","id":1,"result":{"content":[7]}}`, []string{"/result/content/0: got number, want object"}},
 		{"2025-11-25", "", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"x"},"argument":{"name":"a","value":"b"}}}`, []string{"/params/ref/type: value must be one of 'ref/prompt', 'ref/resource'"}},
+		{"2025-06-18", "resources/read", `{"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"a/b","text":"a"}]}}`, []string{"/result/contents/0/uri: 'a/b' is not valid uri: relative url"}},
+		{"2025-06-18", "resources/templates/list", `{"jsonrpc":"2.0","id":1,"result":{"resourceTemplates":[{"name":"a","uriTemplate":"a/{b"},{"name":"a","uriTemplate":"a/{b}"}]}}`,
+			[]string{"/result/resourceTemplates/0/uriTemplate: 'a/{b' is not valid uri-template: no matching closing brace"}},
+		{"2025-06-18", "tools/call", `{"jsonrpc":"2.0","id":1,"result":{"task":{}}}`, []string{"/result: missing property 'content'"}},
+		{"2025-06-18", "", `{"jsonrpc":"2.0","id":1,"error":{"code":null,"message":"x"}}`, []string{"/error/code: got null, want integer"}},
+		{"2025-06-18", "", `{"id":1,"error":{"code":1,"message":"x"}}`, []string{": missing property 'jsonrpc'"}},
+		{"2025-06-18", "", `{"error":{"code":1,"message":"x"}}`, []string{": missing properties 'id', 'jsonrpc'"}},
+		{"2025-11-25", "sampling/createMessage", `{"jsonrpc":"2.0","id":1,"result":{"role":"assistant","model":"m","content":{"type":"tool_use","name":"a","input":{}}}}`, []string{"/result/content: missing property 'id'"}},
+		{"2024-11-05", "resources/list", `{"jsonrpc":"2.0","id":1,"result":{"resources":[{"name":"a","uri":"a:b","annotations":{"priority":2}}]}}`, []string{"/result/resources/0/annotations/priority: maximum: got 2, want 1"}},
+		{"2025-11-25", "tasks/get", `{"jsonrpc":"2.0","id":1,"result":{"taskId":7,"status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":1.5}}`,
+			[]string{"/result/taskId: got number, want string", "/result/ttl: got number, want integer or null"}},
+		{"2025-11-25", "completion/complete", `{"jsonrpc":"2.0","id":1,"result":{"completion":{"values":["a"]}}}`, nil},
+		{"2026-07-28", "completion/complete", `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","completion":{"values":[` + strings.Repeat(`"a",`, 100) + `"a"]}}}`,
+			[]string{"/result/completion/values: maxItems: got 101, want 100"}},
+		{"2026-07-28", "server/discover", `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","cacheScope":"public","ttlMs":1,"supportedVersions":[],"capabilities":{"extensions":{"a/b":{"n":1.5}}},"serverInfo":{"name":"a","version":"1"}}}`,
+			[]string{"/result/capabilities/extensions/a~1b/n: got number, want array or boolean or integer or object or string~"}},
 		{"2099-01-01", "", `{"id":true}`, nil},
 		{"2025-11-25", "", `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"a":`, 5_000) + "1" + strings.Repeat("}", 5_001), nil},
 	} {
@@ -84,6 +102,85 @@ func TestCheck(t *testing.T) {
 		}
 		if len(faults) != len(test.want) {
 			t.Errorf("%s %.120s: %d faults, want %v", test.revision, test.message, len(faults), test.want)
+		}
+	}
+	if len(v.schemas) != len(revisions)+1 {
+		t.Errorf("%d schemas are kept", len(v.schemas))
+	}
+}
+
+// TestKeywords: what is said of a value by each keyword, and by forms of which none fits.
+func TestKeywords(t *testing.T) {
+	for _, test := range []struct {
+		schema, value string
+		want          []string
+	}{
+		{`true`, `7`, nil},
+		{`{"const":1}`, `1.0`, nil},
+		{`{"const":1}`, `2`, []string{": value must be 1"}},
+		{`{"const":"a'\"b"}`, `1`, []string{`: value must be 'a\'"b'`}},
+		{`{"enum":["a",1]}`, `1`, nil},
+		{`{"enum":["a",1]}`, `{}`, []string{": value must be one of 'a', 1"}},
+		{`{"type":"integer"}`, `1.0`, nil},
+		{`{"type":"integer"}`, `1.5`, []string{": got number, want integer"}},
+		{`{"minimum":0,"maximum":1}`, `0`, nil},
+		{`{"minimum":0,"maximum":1}`, `1`, nil},
+		{`{"minimum":0,"maximum":1}`, `-0.5`, []string{": minimum: got -0.5, want 0"}},
+		{`{"minimum":0,"maximum":1}`, `2`, []string{": maximum: got 2, want 1"}},
+		{`{"minimum":0}`, `2`, nil},
+		{`{"maxItems":1}`, `[1]`, nil},
+		{`{"maxItems":1}`, `[1,2]`, []string{": maxItems: got 2, want 1"}},
+		{`{"format":"uri"}`, `7`, nil},
+		{`{"format":"uri"}`, `"a{b"`, []string{": 'a{b' is not valid uri: relative url"}},
+		{`{"format":"uri"}`, `"a:{b"`, nil},
+		{`{"format":"uri-template"}`, `"a:b"`, nil},
+		{`{"format":"date"}`, `"a{b"`, nil},
+		{`{"additionalProperties":{"type":"string"},"properties":{"a":{"type":"null"}}}`, `{"a":null,"b/c~":2}`, []string{"/b~1c~0: got number, want string"}},
+		{`{"allOf":[{"required":["a"]},{"required":["b"]}]}`, `{}`, []string{": missing property 'a'", ": missing property 'b'"}},
+		{`{"$ref":"#/x","required":["b"]}`, `{}`, []string{": missing property 'x'", ": missing property 'b'"}},
+		// of several forms
+		{`{"anyOf":[{"type":["string","null"]},{"type":["null","integer"]}]}`, `true`, []string{": got boolean, want integer or null or string"}},
+		{`{"anyOf":[{"type":"string"},{"properties":{"a":{"type":"string"}}}]}`, `{"a":1}`, []string{"/a: got number, want string"}},
+		{`{"anyOf":[{"required":["b"]},{"properties":{"a":{"properties":{"b":{"type":"string"}}}}}]}`, `{"a":{"b":1}}`, []string{"/a/b: got number, want string"}},
+		{`{"anyOf":[{"properties":{"a":{"type":"string"},"b":{"type":"string"}}},{"properties":{"b":{"type":"null"}}}]}`, `{"a":1,"b":1}`, []string{"/b: got number, want null"}},
+		{`{"anyOf":[{"properties":{"t":{"const":"a"}},"required":["x","y"]},{"properties":{"t":{"const":"b"}}}]}`, `{"t":"c"}`, []string{"/t: value must be one of 'a', 'b'"}},
+		{`{"anyOf":[{"properties":{"t":{"const":"a"}}},{"properties":{"t":{"const":"b"},"n":{"type":"null"}}}]}`, `{"t":"b","n":1}`, []string{"/n: got number, want null"}},
+		{`{"anyOf":[{"properties":{"t":{"const":"a"}}},{"properties":{"u":{"const":"b"}}}]}`, `{"t":"x","u":"y"}`, []string{"/t: value must be 'a'"}},
+		{`{"anyOf":[{"anyOf":[{"properties":{"t":{"const":"a"}}},{"properties":{"t":{"const":"b"}}}]},{"required":["z"]}]}`, `{"t":"x"}`, []string{"/t: value must be one of 'a', 'b'"}},
+	} {
+		definitions := map[string]*node{}
+		if err := json.Unmarshal([]byte(`{"it":`+test.schema+`,"x":{"required":["x"]}}`), &definitions); err != nil {
+			t.Fatal(test.schema, err)
+		}
+		if err := definitions["it"].link(definitions, true); err != nil {
+			t.Fatal(test.schema, err)
+		}
+		var value any
+		d := json.NewDecoder(strings.NewReader(test.value))
+		d.UseNumber()
+		if err := d.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range (&schema{definitions: definitions}).faults("it", value, "") {
+			got = append(got, f.Path+": "+f.Text)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s in %s: %q, want %q", test.value, test.schema, got, test.want)
+		}
+	}
+}
+
+// TestOddSchemas: a keyword that is not known here, or has another form, is no schema.
+func TestOddSchemas(t *testing.T) {
+	for _, odd := range []string{`{"minLength":1}`, `{"type":7}`, `{"type":[7]}`, `{"properties":{"a":{"pattern":"a"}}}`, `false`, `{"anyOf":[{"$ref":"#/definitions/none"}]}`} {
+		var n node
+		err := json.Unmarshal([]byte(odd), &n)
+		if err == nil {
+			err = n.link(map[string]*node{}, true)
+		}
+		if err == nil {
+			t.Errorf("%s is read", odd)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func compareLists(kind listing, before, after *list) (changes []Change) {
 		c := comparison{item: kind.noun + " " + phrase.QuotedName(name), seq: was.seq}
 		is, isThere := after.items[name]
 		if isThere {
-			c.compareItems(kind, was.members, is.members)
+			c.compareItems(was.members, is.members)
 		} else {
 			c.add(Breaking, "is gone%s", heir(was, name, before, after))
 		}
@@ -112,13 +112,8 @@ type comparison struct {
 	changes []Change
 }
 
-// mostChanges is how many changes of an item are listed.
-const mostChanges = 50
-
 func (c *comparison) add(tier Tier, format string, args ...any) {
-	if len(c.changes) < mostChanges {
-		c.changes = append(c.changes, Change{tier, c.item, fmt.Sprintf(format, args...), c.seq})
-	}
+	c.changes = append(c.changes, Change{tier, c.item, fmt.Sprintf(format, args...), c.seq})
 }
 
 // revision compares the revisions that servers settled on.
@@ -147,7 +142,7 @@ func (c *comparison) capabilities(above string, was, is map[string]any) {
 		inner, isObject := before.(map[string]any)
 		innerNow, isObjectNow := after.(map[string]any)
 		switch {
-		case had && isObject && has && isObjectNow:
+		case isObject && isObjectNow:
 			c.capabilities(path+".", inner, innerNow)
 		case reflect.DeepEqual(before, after):
 		case !had && after == false || !has && before == false: // the same
@@ -165,7 +160,7 @@ func (c *comparison) capabilities(above string, was, is map[string]any) {
 var notCompared = []string{"icons", mcp.MemberMeta, "size", "version"}
 
 // compareItems compares two items of one name.
-func (c *comparison) compareItems(kind listing, was, is map[string]any) {
+func (c *comparison) compareItems(was, is map[string]any) {
 	for _, member := range keysOf(was, is) {
 		before, after := was[member], is[member]
 		switch {
@@ -178,7 +173,7 @@ func (c *comparison) compareItems(kind listing, was, is map[string]any) {
 			c.add(Minor, "has an output schema")
 		case member == "outputSchema":
 			c.schema(output, "", before, after)
-		case member == "arguments" && kind.noun == "prompt":
+		case member == "arguments": // of a prompt
 			c.arguments(before, after)
 		case before == nil:
 			c.add(Risky, "has %s: %s", member, excerpt(after))

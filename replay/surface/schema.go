@@ -35,7 +35,7 @@ func (d direction) tier(e effect) Tier {
 	return Minor
 }
 
-// mostLevels is how deep schemas are compared.
+// mostLevels is how deep schemas are compared by their keywords; below, they are equal or not.
 const mostLevels = 32
 
 // schema compares two JSON schemas at a place in the arguments or in the result.
@@ -47,9 +47,9 @@ func (c *comparison) schemaAt(dir direction, place string, before, after any, le
 	was, isObject := object(before)
 	is, isObjectNow := object(after)
 	switch {
-	case level > mostLevels || reflect.DeepEqual(before, after):
+	case reflect.DeepEqual(before, after):
 		return
-	case !isObject || !isObjectNow:
+	case !isObject || !isObjectNow || level > mostLevels:
 		c.add(Risky, "%s has another schema: %s, not %s", where(dir, place), excerpt(after), excerpt(before))
 		return
 	}
@@ -124,7 +124,7 @@ func (c *comparison) types(dir direction, place string, was, is map[string]any) 
 	before, after := typesOf(was["type"]), typesOf(is["type"])
 	lost, won := without(before, after), without(after, before)
 	switch {
-	case len(lost) > 0 && len(won) > 0 || len(lost) > 0 && dir == input || len(won) > 0 && dir == output:
+	case len(lost) > 0 && dir == input || len(won) > 0 && dir == output:
 		c.add(Breaking, "%s is %s, not %s", where(dir, place), typeNames(is), typeNames(was))
 	case len(lost)+len(won) > 0:
 		c.add(Minor, "%s is %s, not only %s", where(dir, place), typeNames(is), typeNames(was))

@@ -32,7 +32,7 @@ type Surface struct {
 	wanted   any  // the revision that the client asked for
 	lists    map[string]*list
 	asked    timeline.Index[mcp.Key, question]
-	answers  []uint64
+	answers  map[string][]uint64 // by the method that they answer
 }
 
 // item is one thing that is offered.
@@ -43,9 +43,10 @@ type item struct {
 
 // list is a list of items by name, as it was answered last.
 type list struct {
-	seq   uint64 // of its last page
-	whole bool
-	items map[string]item
+	seq    uint64 // of its last page
+	begins bool   // the session has its first page
+	whole  bool
+	items  map[string]item
 }
 
 // question is a request for a part of the surface.
@@ -81,9 +82,7 @@ func (s *Surface) Apply(event store.Event) error {
 		case event.Dir == transport.ClientToServer && (isListing || m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover):
 			s.asked.Ask(event.Dir, event.Stream, id, "", question{m.Method, transport.Member(m.Params, "cursor") != nil, decode(transport.Member(m.Params, mcp.MemberProtocolVersion))})
 		case event.Dir == transport.ServerToClient && m.Kind() == transport.Response:
-			asked, known := s.asked.Answer(transport.ClientToServer, event.Stream, id)
-			if known && m.Result != nil {
-				s.answers = append(s.answers, event.Seq)
+			if asked, known := s.asked.Answer(transport.ClientToServer, event.Stream, id); known {
 				s.take(event.Seq, asked, m.Result)
 			}
 		}
@@ -97,6 +96,10 @@ func (s *Surface) take(seq uint64, asked question, result json.RawMessage) {
 	if !isObject {
 		return
 	}
+	if s.lists == nil {
+		s.lists, s.answers = map[string]*list{}, map[string][]uint64{}
+	}
+	s.answers[asked.method] = append(s.answers[asked.method], seq)
 	place := slices.IndexFunc(listings, func(l listing) bool { return l.method == asked.method })
 	if place < 0 {
 		s.greeting = item{seq, members}
@@ -104,16 +107,13 @@ func (s *Surface) take(seq uint64, asked question, result json.RawMessage) {
 		return
 	}
 	kind := listings[place]
-	if s.lists == nil {
-		s.lists = map[string]*list{}
-	}
 	found := s.lists[asked.method]
 	if found == nil || !asked.isPage {
-		found = &list{items: map[string]item{}}
+		found = &list{items: map[string]item{}, begins: !asked.isPage}
 		s.lists[asked.method] = found
 	}
 	found.seq = seq
-	found.whole = members[mcp.MemberNextCursor] == nil
+	found.whole = found.begins && members[mcp.MemberNextCursor] == nil
 	entries, _ := members[kind.member].([]any)
 	for _, entry := range entries {
 		object, _ := entry.(map[string]any)
@@ -123,8 +123,16 @@ func (s *Surface) take(seq uint64, asked question, result json.RawMessage) {
 	}
 }
 
-// Answers returns the events of the answers that the surface is made of.
-func (s *Surface) Answers() []uint64 { return s.answers }
+// Answers returns the events of the answers that are compared, in no order: those of a list that is not
+// whole are not.
+func (s *Surface) Answers() (events []uint64) {
+	for method, answers := range s.answers {
+		if l := s.lists[method]; l == nil || l.whole { // nil: a greeting
+			events = append(events, answers...)
+		}
+	}
+	return events
+}
 
 // Items returns how many tools, prompts, resources and resource templates there are in whole lists.
 func (s *Surface) Items() (count int) {

@@ -37,7 +37,7 @@ type walker struct {
 
 const (
 	deepest       = 8  // levels of JSON within strings
-	mostArguments = 64 // strings of a list that may be a command line
+	mostArguments = 64 // strings of a list that are looked at as one line
 )
 
 // value looks at the value at i, and returns its end.
@@ -106,7 +106,8 @@ func (w *walker) object(i int, p place) (end int) {
 		nameEnd := w.stringEnd(i)
 		name := string(w.decode(i, nameEnd))
 		step := pointerEscaper.Replace(name)
-		if string(w.path) == "/result/inputRequests" { // whose members the server names
+		isInput := string(w.path) == "/result/inputRequests" // whose members the server names
+		if isInput {
 			step = "*"
 		}
 		w.path = append(append(w.path, '/'), step...)
@@ -118,10 +119,10 @@ func (w *walker) object(i int, p place) (end int) {
 			c.zone = immuneZone
 		case strings.HasSuffix(name, "Schema"):
 			c.zone = max(c.zone, namelessZone)
-		case c.zone == anyZone:
+		case c.zone == anyZone && !isInput:
 			c.level = w.m.rules.levelOf(name)
 		}
-		if c.zone == anyZone && len(name) >= 12 { // a key as a name
+		if c.zone == anyZone && (len(name) >= 12 || len(w.m.patterns) > 0) { // a key as a name
 			w.text(i, nameEnd, w.m.anyText([]byte(name)))
 		}
 		from := w.next(nameEnd)
@@ -173,12 +174,11 @@ func (w *walker) array(i int, p place) (end int) {
 	above := len(w.path)
 	if above > 0 { // else it is a batch: each element is a message
 		w.path = append(w.path, "/*"...)
-		p.zone = max(p.zone, w.fields[string(w.path)])
 	}
 	var args []part
 	for i = w.next(i + 1); w.raw[i] != ']'; i = w.next(i) {
 		end := w.value(i, p)
-		if w.raw[i] == '"' && p.zone == anyZone && len(args) < mostArguments {
+		if w.raw[i] == '"' && p.zone == anyZone {
 			args = append(args, part{string(w.decode(i, end)), i, end})
 		}
 		i = end
@@ -189,13 +189,15 @@ func (w *walker) array(i int, p place) (end int) {
 	w.path = w.path[:above]
 	var line []byte // as a command, in which an option may precede a password
 	isSecret := false
-	for _, a := range args {
+	for k, a := range args {
 		isOption := strings.HasPrefix(a.text, "-")
 		if isSecret && !isOption {
 			w.str(a.from, a.to, place{level: password})
 		}
 		isSecret = isOption && !strings.ContainsAny(a.text, "= ") && w.m.rules.levelOf(a.text) >= credential
-		line = append(append(line, a.text...), ' ')
+		if k < mostArguments {
+			line = append(append(line, a.text...), ' ')
+		}
 	}
 	for _, e := range w.m.text(line) {
 		at := 0 // where the argument stands in the line

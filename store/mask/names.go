@@ -40,6 +40,13 @@ func (t *ruleTable) cut(name string) []string {
 		}
 		words = words[:n-1]
 	}
+	if n := len(words); n > 0 {
+		last := words[n-1]
+		numbered := strings.TrimRight(last, "0123456789")
+		if len(numbered) >= 4 && !t.words["descriptive"][last] { // password2, but sha256, and -pw1 is an option with its value
+			words[n-1] = numbered
+		}
+	}
 	return words
 }
 
@@ -54,9 +61,6 @@ func (t *ruleTable) levelOf(name string) level {
 		before = w[len(w)-2]
 	}
 	single, plural := strings.CutSuffix(last, "s")
-	if strings.HasSuffix(single, "s") || last == "pass" || last == "keys" && before == "" {
-		single, plural = last, false
-	}
 	for n := min(3, len(w)); n > 0; n-- { // "recovery_code" as "recoverycode"
 		phrase := strings.Join(w[len(w)-n:len(w)-1], "") + single
 		if l := t.levels[phrase]; l > harmless && (len(w) == n || !t.words["alone"][phrase]) && !(n == 2 && phrase == "sessionid") {
