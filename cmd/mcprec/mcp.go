@@ -50,11 +50,11 @@ are never told of.
 }
 
 func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
-	open, err := openerOf(cmd.Context(), h.Home)
+	db, err := session.OpenReadOnly(cmd.Context(), h.Home)
 	if err != nil {
 		return err
 	}
-	server := agent.New(open, version())
+	server := agent.New(db, version())
 	defer closeInto(&err, server)
 	if terminal.IsTerminal(std.In) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: mcp waits for an MCP client on standard input; see mcprec help mcp for how a client starts it")
@@ -67,20 +67,4 @@ func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
 		return nil
 	}
 	return err
-}
-
-// openerOf returns what opens the store. A folder is opened at once. A shared store is opened for the first
-// answer: the client must not wait for it when mcprec starts, and the agent learns from an answer if the store
-// does not respond.
-func openerOf(ctx context.Context, home session.Home) (agent.Opener, error) {
-	isShared, err := home.IsShared()
-	if err != nil {
-		return nil, err
-	}
-	if isShared {
-		_, err := home.Masker(nil) // an error in the mask rules is told at once
-		return func(ctx context.Context) (*session.Store, error) { return session.OpenReadOnly(ctx, home) }, err
-	}
-	db, err := session.OpenReadOnly(ctx, home)
-	return func(context.Context) (*session.Store, error) { return db, nil }, err
 }
