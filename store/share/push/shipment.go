@@ -299,7 +299,7 @@ func (s *shipment) skip(ctx context.Context, event store.Event) error {
 	}
 	s.setHead(head)
 	if head == s.resume {
-		s.acknowledged(ctx)
+		s.acknowledged(ctx, false)
 	}
 	return nil
 }
@@ -374,18 +374,19 @@ func (s *shipment) send(ctx context.Context) error {
 		s.single = false
 	}
 	s.setHead(want)
-	s.acknowledged(ctx)
+	s.acknowledged(ctx, true)
 	return nil
 }
 
-// acknowledged notes that the stream has the log up to s.head.
-func (s *shipment) acknowledged(ctx context.Context) {
+// acknowledged notes that the stream has the log up to s.head; now: as of just now, and not since whenever it was
+// acknowledged before.
+func (s *shipment) acknowledged(ctx context.Context, now bool) {
 	s.push.heard()
 	if s.follow && !s.told {
 		s.told = true
 		s.tell(ctx, s.stream, true)
 	}
-	if s.state.Head.head() == s.head { // it was known, and since when
+	if !now && s.state.Head.head() == s.head { // it was known, and since when
 		return
 	}
 	first := s.state.Head.Seq == 0
