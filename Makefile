@@ -63,9 +63,10 @@ night: soak torture clusters zoo reproducible dist-test ## the third ring: the l
 	cd $(DIST) && $(GO) test .
 
 # go.mod of the root has only what make test needs, so that go mod download is enough for it.
-sdks: ## the tests of the other modules: the adapters with the oldest and the newest SDKs, and the bundler's
+sdks: ## the tests of the other modules: the adapters with the oldest and the newest SDKs, push and pull, and the bundler's
 	$(NEWEST) $(FLAGS) . $(GOSDK)
 	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
+	cd $(SHARE) && $(GO) test $(FLAGS) ./stream ./push ./pull ./mcprec-share
 	cd $(BUNDLE) && $(GO) test -count=1 $(FLAGS) . # its cache does not see files of other modules
 
 race: export GORACE = atexit_sleep_ms=10
@@ -75,14 +76,14 @@ race: ## the tests of the packages with goroutines under the race detector
 # Each find is made small a little: else that takes most of the time. Go's fuzzer at times
 # takes the end of its time for a failure, and says so with no input (go.dev/issue/75804).
 fuzz: ## run each fuzz target for FUZZTIME (60s)
-	@mkdir -p bin; set -e; for pkg in $$($(GO) list ./...); do \
+	@mkdir -p bin; set -e; out=$(CURDIR)/bin/fuzz; for dir in . $(SHARE); do cd $(CURDIR)/$$dir; for pkg in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    printf '%s %s ' $$pkg $$target; \
-	    if $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg >bin/fuzz 2>&1 || \
-	      grep -A1 '^--- FAIL' bin/fuzz | grep -qx '    context deadline exceeded'; \
-	    then grep '^fuzz: elapsed' bin/fuzz | tail -n 1; else cat bin/fuzz; exit 1; fi; \
+	    if $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg >$$out 2>&1 || \
+	      grep -A1 '^--- FAIL' $$out | grep -qx '    context deadline exceeded'; \
+	    then grep '^fuzz: elapsed' $$out | tail -n 1; else cat $$out; exit 1; fi; \
 	  done; \
-	done
+	done; done
 
 # MCPREC_NIGHT asks a test for its long form. Where it is the full path of a file, what was tried is
 # added to the table there.

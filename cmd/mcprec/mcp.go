@@ -35,8 +35,7 @@ prompt «My MCP call hangs» says how to go about it.
 It reads, and does nothing else: no tool starts a process, speaks to a server or writes.
 Answers are bounded, that to why_stuck to 4 kB, and say what they leave out. Secrets are
 masked, and there is no flag that shows them; recorded text is marked as data, for it comes
-from other programs and may address the agent. While a shared store does not answer, each
-answer says so. Sessions of mcprec mcp, its own before all,
+from other programs and may address the agent. Sessions of mcprec mcp, its own before all,
 are never told of.
 `,
 		Example:           "  mcprec mcp\n  mcprec mcp --store /var/lib/mcprec --mask-key customer",

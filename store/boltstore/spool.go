@@ -192,7 +192,7 @@ func (p *spool) cut() error {
 }
 
 // Close makes the spool durable, folds it if that is quick, and releases the session. The next
-// command folds the rest. In an outbox the spool stays.
+// command folds the rest.
 func (p *spool) Close() error {
 	if p.closed {
 		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)

@@ -158,7 +158,7 @@ func TestTeam(t *testing.T) {
 		{"pusher", "pull --once --into {new}", 3, denied, "trunk"},
 		{"puller", "push --once", 3, denied, ""},
 		{"puller", "make --max-bytes 1GB", 3, "exists with max_bytes", ""},
-		{"puller", "status", 1, "1 sessions", ""},
+		{"puller", "status", 1, "1 session, ", ""},
 	} {
 		words := strings.Fields(strings.ReplaceAll(test.line, "{new}", t.TempDir()))
 		got := m.run(test.user, append([]string{"share", words[0], m.url(test.user)}, words[1:]...)...)

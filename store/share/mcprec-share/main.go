@@ -20,15 +20,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store/share/push"
 	"github.com/mcprec/mcprec/store/share/stream"
 )
 
 // The exit statuses beside 0.
 const (
-	exitLeft    = 1 // something waits, or cannot be shipped or brought
-	exitUsage   = 2
-	exitNetwork = 3
+	exitLeft   = 1 // something waits, or cannot be shipped or brought
+	exitUsage  = 2
+	exitFailed = 3
 )
 
 // statusError is an error with an exit status.
@@ -53,7 +54,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	status := exitNetwork
+	status := exitFailed
 	said := (*statusError)(nil)
 	if errors.As(err, &said) {
 		status = said.status
@@ -80,7 +81,8 @@ unless it is named. Behind it may stand
   ?inbox=PREFIX    where answers come, for users who may hear only that
   ?replicas=N      with make: on how many servers each stream is kept
 
-It exits with 1 if something is left, 2 for a wrong argument, 3 if the servers cannot be reached.`,
+It exits with 1 if something is left, 2 for a wrong argument, and 3 if the servers cannot be reached
+or a folder cannot be used.`,
 		Example: `  mcprec-share make nats://n1,n2,n3/MCPREC --max-age 30d
   mcprec-share push nats://n1,n2,n3/MCPREC
   mcprec-share pull nats://n1,n2,n3/MCPREC --into team --live`,
@@ -286,6 +288,19 @@ func runStatus(cmd *cobra.Command, args []string, folder string) error {
 	return nil
 }
 
+// size returns a number of bytes for people.
+func size(bytes uint64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+		if float64(bytes) >= unit.size {
+			return fmt.Sprintf("%.1f %s", float64(bytes)/unit.size, unit.name)
+		}
+	}
+	return phrase.Plural(bytes, "byte")
+}
+
 // printStream prints what the stream holds, and which sessions are live in it.
 func printStream(cmd *cobra.Command, s *stream.Stream) error {
 	out := cmd.OutOrStdout()
@@ -293,14 +308,14 @@ func printStream(cmd *cobra.Command, s *stream.Stream) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "stream   %s: %d sessions, %d bytes", s.Place(), limits.Sessions, limits.Bytes)
+	fmt.Fprintf(out, "stream   %s: %s, %s", s.Place(), phrase.Plural(limits.Sessions, "session"), size(limits.Bytes))
 	if limits.MaxBytes > 0 {
-		fmt.Fprintf(out, " of %d", limits.MaxBytes)
+		fmt.Fprintf(out, " of %s", size(uint64(limits.MaxBytes)))
 	}
 	if limits.MaxAge > 0 {
 		fmt.Fprintf(out, ", kept for %v", limits.MaxAge)
 	}
-	fmt.Fprintf(out, ", %d replicas\n", limits.Replicas)
+	fmt.Fprintf(out, ", %s\n", phrase.Plural(limits.Replicas, "replica"))
 	for _, name := range limits.Followers {
 		fmt.Fprintf(out, "replica  %s is behind, or does not answer\n", plain(name))
 	}

@@ -99,6 +99,9 @@ func runPull(cmd *cobra.Command, args []string, into string, f *filters, once bo
 		case a.Err == nil:
 			fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s  %d events  %s\n", a.ID, state, a.Events, plain(labels(a.Header)))
 		case errors.Is(a.Err, store.ErrExists): // its user has removed it
+		case a.ID == "":
+			failed = true
+			say("%v", a.Err)
 		default:
 			failed = true
 			say("session %s: %d events came: %v", a.ID, a.Events, a.Err)

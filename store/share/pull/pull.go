@@ -63,12 +63,12 @@ type Options struct {
 	Wants func(*stream.Entry) bool
 	// Follow goes on after the sessions that are there: live ones are followed, and new ones come.
 	Follow bool
-	// Said is called when a session has arrived as far as it goes, or its pulling has failed; nil: nobody is
-	// told. Calls do not overlap.
+	// Said is called when a session begins to arrive, has arrived as far as it goes, or something has failed;
+	// nil: nobody is told. Calls do not overlap.
 	Said func(Arrival)
 }
 
-// Arrival is what became of a session.
+// Arrival is what became of a session, or with an empty ID a fault of the folder or of the stream's list.
 type Arrival struct {
 	ID     store.SessionID
 	Header store.Header
@@ -109,8 +109,8 @@ type had struct {
 }
 
 // Run brings sessions into the folder until ctx ends, or without Options.Follow until it has what is there. One
-// pull at a time works on a folder: the error is store.ErrBusy while another does. It returns the first error
-// of the stream's list of sessions; after it Run may be called again.
+// pull at a time works on a folder: the error is store.ErrBusy while another does. With Options.Follow it goes on
+// past faults of the stream.
 func Run(ctx context.Context, folder Folder, from Stream, options Options) error {
 	p := &pull{folder: folder, stream: from, options: options, slots: make(chan struct{}, atOnce),
 		entries: map[store.SessionID]*stream.Entry{}, have: map[store.SessionID]had{}, running: map[store.SessionID]bool{}}
@@ -126,35 +126,50 @@ func Run(ctx context.Context, folder Folder, from Stream, options Options) error
 		return fmt.Errorf("pull: %w", err)
 	}
 	defer func() { _ = lock.Unlock() }()
-	if err := folder.FoldDead(ctx); err != nil { // of a pull that died
-		return fmt.Errorf("pull: %w", err)
+	if err := folder.FoldDead(ctx); err != nil { // of a pull that died; the rest of the folder is well
+		p.say(Arrival{Err: err})
 	}
 	for found, err := range folder.Sessions(ctx, store.Query{}) {
 		if err != nil {
-			return fmt.Errorf("pull: %w", err)
+			p.say(Arrival{Err: err})
+			continue
 		}
 		p.have[found.ID] = had{events: found.Head.Seq, sealed: found.Head.Sealed}
 	}
 	var arriving sync.WaitGroup
 	defer arriving.Wait()
-	ctx, cancel := context.WithCancel(ctx)
+	work, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for e, err := range from.Entries(ctx, options.Follow) {
-		if err != nil {
-			if !options.Follow {
-				return err
+	for {
+		var err error
+		for e, fault := range from.Entries(work, options.Follow) {
+			if err = fault; err == nil {
+				p.take(work, &e, &arriving)
 			}
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("pull: %w", err)
 		}
-		p.take(ctx, &e, &arriving)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case !options.Follow || errors.Is(err, store.ErrClosed):
+			arriving.Wait()
+			return err
+		}
+		p.say(Arrival{Err: err})
+		if pause(ctx, retryAfter) != nil {
+			return nil
+		}
 	}
-	if !options.Follow {
-		arriving.Wait()
+}
+
+func pause(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
 }
 
 // take notes an entry, and begins to pull its session if that is due.
@@ -271,12 +286,7 @@ func (p *pull) bring(ctx context.Context, e *stream.Entry, moved time.Duration) 
 			errors.Is(a.Err, store.ErrNewer) || errors.Is(a.Err, store.ErrClosed) || failures > 5 {
 			return a
 		}
-		timer := time.NewTimer(min(100*time.Millisecond<<failures, retryAfter))
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		_ = pause(ctx, min(100*time.Millisecond<<failures, retryAfter)) // then Read says that ctx is done
 	}
 }
 
