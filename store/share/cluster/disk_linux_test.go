@@ -125,6 +125,9 @@ func TestPowerCut(t *testing.T) {
 			compare(t, reader, held, live)
 			arrived(t, pulled, live)
 			compare(t, pulled, gone, held, live)
+			fresh := startPull(t, c.DirectURL(name, ""))
+			arrived(t, fresh, held, live)
+			compare(t, fresh, held, live)
 			tell(t, "power cut of "+kind+" with the default sync_interval", 3, "with hold-back all arrives again; without it a session was lost")
 		})
 	}

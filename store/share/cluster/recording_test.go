@@ -143,7 +143,7 @@ func compare(t testing.TB, s readable, recorded ...*recording) {
 func arrived(t testing.TB, s readable, recorded ...*recording) {
 	t.Helper()
 	for _, r := range recorded {
-		wait(t, "session "+string(r.id)+" has arrived", func() error {
+		wait(t, fmt.Sprintf("session %s has arrived in %T", r.id, s), func() error {
 			head, err := s.Head(t.Context(), r.id)
 			if err == nil && head.Seq < r.seq() {
 				err = fmt.Errorf("it ends at event %d of %d", head.Seq, r.seq())

@@ -182,6 +182,15 @@ func (p *pull) take(ctx context.Context, e *stream.Entry, arriving *sync.WaitGro
 	defer p.mu.Unlock()
 	before := p.entries[id]
 	p.entries[id] = e
+	if e.Ahead != 0 && e.IsLive() && p.options.Follow && (before == nil || (before.Ahead-e.Ahead).Abs() > clocksAgree) {
+		return // the next entry says whether the clock is wrong, or the entry was slow
+	}
+	p.start(ctx, e, arriving)
+}
+
+// start begins to pull a session, as its newest entry tells, if that is due. The caller holds mu.
+func (p *pull) start(ctx context.Context, e *stream.Entry, arriving *sync.WaitGroup) {
+	id := e.ID()
 	has := p.have[id]
 	switch {
 	case p.running[id], has.refuse, has.sealed, time.Now().Before(has.again):
@@ -191,17 +200,13 @@ func (p *pull) take(ctx context.Context, e *stream.Entry, arriving *sync.WaitGro
 	case p.options.Wants != nil && !p.options.Wants(e):
 		return
 	}
+	p.running[id] = true
 	moved := time.Duration(0)
-	if e.Ahead != 0 && e.IsLive() && p.options.Follow {
-		if before == nil || (before.Ahead-e.Ahead).Abs() > clocksAgree {
-			return // the next entry says whether the clock is wrong, or the entry was slow
-		}
+	if e.IsLive() && p.options.Follow {
 		moved = -e.Ahead
 	}
-	p.running[id] = true
 	arriving.Go(func() {
-		bounded := !p.isLive(id)
-		if bounded {
+		if !p.isLive(id) {
 			select {
 			case p.slots <- struct{}{}:
 				defer func() { <-p.slots }()
@@ -210,7 +215,11 @@ func (p *pull) take(ctx context.Context, e *stream.Entry, arriving *sync.WaitGro
 			}
 		}
 		arrival := p.bring(ctx, e, moved)
+		if ctx.Err() == nil {
+			p.say(arrival)
+		}
 		p.mu.Lock()
+		defer p.mu.Unlock()
 		delete(p.running, id)
 		has := had{events: arrival.Events, sealed: arrival.State == store.Ended}
 		if arrival.Err != nil {
@@ -218,9 +227,17 @@ func (p *pull) take(ctx context.Context, e *stream.Entry, arriving *sync.WaitGro
 			has.refuse = errors.Is(arrival.Err, store.ErrExists) || errors.Is(arrival.Err, stream.ErrBeginningGone)
 		}
 		p.have[id] = has
-		p.mu.Unlock()
-		if ctx.Err() == nil {
-			p.say(arrival)
+		switch newest := p.entries[id]; {
+		case arrival.Err == nil && newest != e: // it came meanwhile, and may be the last
+			p.start(ctx, newest, arriving)
+		case arrival.Err != nil && p.options.Follow:
+			arriving.Go(func() {
+				if pause(ctx, retryAfter) == nil {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					p.start(ctx, p.entries[id], arriving)
+				}
+			})
 		}
 	})
 }

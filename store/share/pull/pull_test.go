@@ -185,6 +185,32 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
+// TestLastEntry: an entry that comes while a session is taken for broken off is not forgotten, and neither is a session
+// of which no entry comes any more when its reading has failed.
+func TestLastEntry(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]error{"broken off": nil, "failed": store.ErrCorrupt} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			f := &fake{entries: []any{entry(true, 0), entry(false, 0)}, events: testLog(5, time.Now()), upTo: []int{3}, fault: fault}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			err := Run(ctx, db, f, Options{Follow: true, Said: func(a Arrival) {
+				if a.State == store.Ended {
+					cancel()
+				}
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found, got := listed(t, db); found.State != store.Ended || !slices.EqualFunc(got, f.events, store.Event.Equal) {
+				t.Errorf("%d events, %s", len(got), found.State)
+			}
+		})
+	}
+}
+
 // TestAnew: what a pull has left of a session is replaced when the session comes again, and a session that was
 // removed stays away.
 func TestAnew(t *testing.T) {

@@ -364,7 +364,8 @@ func (p *Push) work(ctx context.Context, s *shipment, what verdict, j *judged) {
 	}
 }
 
-// look reports whether the stream still has a complete session, which is done then.
+// look reports whether the stream still has a complete session, which is done then. Its entry is told again, which
+// a power cut may have taken back as well.
 func (p *Push) look(ctx context.Context, id store.SessionID, known *state) (bool, error) {
 	call, cancel := context.WithTimeout(ctx, callTime(0))
 	defer cancel()
@@ -381,6 +382,19 @@ func (p *Push) look(ctx context.Context, id store.SessionID, known *state) (bool
 			p.link.drop(number)
 		}
 		return false, err
+	}
+	for event, err := range s.Read(call, id, 1, nil) {
+		if err != nil {
+			return false, err
+		}
+		header, err := store.ParseHeader(event.Payload)
+		if err == nil {
+			err = s.Tell(call, stream.Entry{Header: header, Head: head, Machine: p.options.Machine})
+		}
+		if err != nil {
+			return false, err
+		}
+		break
 	}
 	p.heard()
 	known.Done = true
@@ -425,7 +439,9 @@ func (p *Push) beat(ctx context.Context) {
 		for _, x := range live {
 			slots <- struct{}{}
 			telling.Go(func() {
-				x.tell(ctx, s, true)
+				if err := x.tell(ctx, s, true); err != nil {
+					p.note(err)
+				}
 				<-slots
 			})
 		}

@@ -64,6 +64,7 @@ type fake struct {
 	entries []stream.Entry
 	opened  int
 	largest int // bytes of a payload; 0: any
+	deaf    int // how many entries are not taken
 }
 
 func newFake() *fake { return &fake{log: memstore.New()} }
@@ -105,6 +106,10 @@ func (f *fake) Read(ctx context.Context, id store.SessionID, from uint64, _ func
 func (f *fake) Tell(_ context.Context, e stream.Entry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.deaf > 0 {
+		f.deaf--
+		return io.ErrUnexpectedEOF
+	}
 	f.entries = append(f.entries, e)
 	return nil
 }
@@ -330,6 +335,7 @@ func TestFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				to := newFake()
+				to.deaf = 3
 				calls := 0
 				to.fail = func(events []store.Event) (before, after error) {
 					if name == "batches are too large" && len(events) > 1 {
@@ -343,6 +349,9 @@ func TestFaults(t *testing.T) {
 				time.Sleep(4 * time.Minute)
 				synctest.Wait()
 				to.holds(t, events)
+				if n := len(to.entries); n == 0 || to.entries[n-1].Head.Seq != 1000 || to.entries[n-1].Live {
+					t.Errorf("%d entries, which do not tell of the whole session", n)
+				}
 				if name == "the connection is closed" && to.opened < 2 {
 					t.Error("no other connection was opened")
 				}

@@ -85,29 +85,29 @@ func (s *shipment) run(ctx context.Context) error {
 		}
 	}
 	s.save()
-	if s.stream != nil {
+	if s.stream != nil && err != nil {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
 		defer cancel()
-		s.tell(last, s.stream, false)
+		if tellErr := s.tell(last, s.stream, false); tellErr != nil {
+			s.push.note(tellErr) // it is no longer live when the lease has ended
+		}
 	}
 	return err
 }
 
-// tell writes the session's entry. If that fails it is written at the next time, and readers do without it.
-func (s *shipment) tell(ctx context.Context, to Stream, live bool) {
+// tell writes the session's entry.
+func (s *shipment) tell(ctx context.Context, to Stream, live bool) error {
 	s.mu.Lock()
 	r, head := s.current, s.head
 	s.mu.Unlock()
 	if r == nil || head.Seq == 0 {
-		return
+		return nil
 	}
 	e := stream.Entry{Head: head, Machine: s.push.options.Machine, Live: live}
 	if e.Header, e.Stuck = r.told(time.Now()); !live {
 		e.Stuck = 0
 	}
-	if err := to.Tell(ctx, e); err != nil {
-		s.push.note(err)
-	}
+	return to.Tell(ctx, e)
 }
 
 // ship takes steps until the session is complete or there is a reason to end.
@@ -189,6 +189,9 @@ func (s *shipment) step(ctx context.Context) (done bool, err error) {
 			s.state.acknowledge(s.resume, s.push.clock())
 		}
 		s.setHead(s.resume)
+	}
+	if err := s.tell(ctx, s.stream, false); err != nil { // without its entry nobody would find the session
+		return false, err
 	}
 	s.state.Complete = true
 	s.state.Done = false
@@ -384,7 +387,9 @@ func (s *shipment) acknowledged(ctx context.Context, now bool) {
 	s.push.heard()
 	if s.follow && !s.told {
 		s.told = true
-		s.tell(ctx, s.stream, true)
+		if err := s.tell(ctx, s.stream, true); err != nil {
+			s.push.note(err) // the next beat tells it
+		}
 	}
 	if !now && s.state.Head.head() == s.head { // it was known, and since when
 		return
