@@ -70,7 +70,7 @@ func TestKilledNodes(t *testing.T) {
 	}
 	stored := func() (sum int64) {
 		for _, p := range pushes {
-			_, acknowledged := p.LastError()
+			acknowledged, _ := p.Progress()
 			sum += int64(acknowledged)
 		}
 		return sum

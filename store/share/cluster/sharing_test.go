@@ -132,7 +132,7 @@ func (p *pusher) reach(t testing.TB, state string, recorded ...*recording) (why 
 					continue
 				}
 				if x.State != state {
-					last, _ := p.LastError()
+					_, last := p.Progress()
 					return errors.Join(fmt.Errorf("it is %s", x.State), last)
 				}
 				why = x.Why
@@ -148,7 +148,7 @@ func (p *pusher) reach(t testing.TB, state string, recorded ...*recording) (why 
 func (p *pusher) fails(t testing.TB) {
 	t.Helper()
 	wait(t, "the push has an error to tell", func() error {
-		err, _ := p.LastError()
+		_, err := p.Progress()
 		if err == nil {
 			return errors.New("none")
 		}

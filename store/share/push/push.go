@@ -509,11 +509,11 @@ func (p *Push) failure(patience time.Duration) error {
 	return fmt.Errorf("the stream takes nothing: %w", p.lastErr)
 }
 
-// LastError returns the newest error, and how many events the stream has acknowledged to this Push.
-func (p *Push) LastError() (err error, acknowledged uint64) {
+// Progress returns how many events the stream has acknowledged to this Push, and the newest error.
+func (p *Push) Progress() (acknowledged uint64, newest error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lastErr, p.acknowledged.Load()
+	return p.acknowledged.Load(), p.lastErr
 }
 
 // Left is what a folder has of a session that a push ships.
