@@ -132,6 +132,7 @@ root: ## what only root may try: disks that are full, read-only, very small, or 
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...
+	cd $(SHARE) && $(GO) test -run '^$$' -bench . -timeout 60m ./cluster
 
 golden: ## rewrite the expected outputs; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' . | xargs -n1 dirname | sort -u) -update

@@ -34,6 +34,7 @@
 //	store/exchange.lock on Windows, held shared while a database is open, and alone while one
 //	                    is exchanged
 //	store/alone.lock    held by Store.Alone
+//	push/, pull.lock    of package store/share, which this one leaves alone
 //	*.damaged           damaged files that are kept
 //	spool/<id>.reserve  written by releases up to 0.1.0; safe to delete
 //	spool/<id>.renewed  written by such releases after a failed fsync: a copy of a spool

@@ -180,7 +180,7 @@ func (p *Push) Run(ctx context.Context, until Until) (err error) {
 		}
 		seen, listed = now, time.Now()
 		left, err := p.start(work, until, &shipments, changed)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			p.trouble(fmt.Errorf("list the folder: %w", err))
 		}
 		if until != Forever && left == 0 {
