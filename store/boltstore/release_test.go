@@ -13,49 +13,60 @@ import (
 // TestRelease removes sessions wherever they are, and no others.
 func TestRelease(t *testing.T) {
 	const id = 1
-	closed := func(t *testing.T, s *Store) {
-		p := startSpool(t, s, testLog(id, 20, 300, true))
-		if err := p.Close(); err != nil {
+	log := testLog(id, 20, 300, true)
+	folded := func(t *testing.T, s *Store) *Store {
+		if err := startSpool(t, s, log).Close(); err != nil {
 			t.Fatal(err)
 		}
+		return s
+	}
+	spooled := func(t *testing.T, s *Store) *Store {
+		p := startSpool(t, s, log)
+		t.Cleanup(func() { _ = p.Close() })
+		return died(t, s)
 	}
 	for name, c := range map[string]struct {
-		prepare func(t *testing.T, s *Store)
+		prepare func(t *testing.T, s *Store) *Store
 		err     error
 		kept    string // the ending of a file that stays
 	}{
-		"closed": {prepare: closed},
-		"beside another": {prepare: func(t *testing.T, s *Store) {
-			closed(t, s)
+		"folded":  {prepare: folded},
+		"spooled": {prepare: spooled},
+		"beside another": {prepare: func(t *testing.T, s *Store) *Store {
+			folded(t, s)
 			if _, err := s.Append(t.Context(), testID(id+1), 0, testLog(id+1, 5, 100, false)); err != nil {
 				t.Fatal(err)
 			}
+			return s
 		}},
-		"not begun": {prepare: func(t *testing.T, s *Store) {
-			closed(t, s)
+		"not begun": {prepare: func(t *testing.T, s *Store) *Store {
+			s = spooled(t, s)
 			if err := os.Truncate(s.spoolPath(testID(id)), 10); err != nil {
 				t.Fatal(err)
 			}
+			return s
 		}},
-		"absent": {prepare: func(*testing.T, *Store) {}, err: store.ErrNotFound},
-		"live": {prepare: func(t *testing.T, s *Store) {
-			p := startSpool(t, s, testLog(id, 20, 300, true))
+		"absent": {prepare: func(_ *testing.T, s *Store) *Store { return s }, err: store.ErrNotFound},
+		"live": {prepare: func(t *testing.T, s *Store) *Store {
+			p := startSpool(t, s, log)
 			t.Cleanup(func() { _ = p.Close() })
+			return s
 		}, err: store.ErrLive, kept: ".log"},
-		"damaged": {prepare: func(t *testing.T, s *Store) {
-			closed(t, s)
+		"damaged": {prepare: func(t *testing.T, s *Store) *Store {
+			s = spooled(t, s)
 			flipBit(t, s.spoolPath(testID(id)), 8*1500)
+			return s
 		}, err: store.ErrCorrupt, kept: ".damaged"},
-		"deleted": {prepare: func(t *testing.T, s *Store) {
-			closed(t, s)
+		"deleted": {prepare: func(t *testing.T, s *Store) *Store {
+			folded(t, s)
 			if err := s.Delete(t.Context(), testID(id)); err != nil {
 				t.Fatal(err)
 			}
+			return s
 		}, err: store.ErrNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testStore(t, t.TempDir())
-			c.prepare(t, s)
+			s := c.prepare(t, testStore(t, t.TempDir()))
 			if err := s.Release(t.Context(), testID(id)); !errors.Is(err, c.err) {
 				t.Errorf("release: %v, want %v", err, c.err)
 			}
@@ -78,8 +89,8 @@ func TestRelease(t *testing.T) {
 			if _, err := s.Head(t.Context(), testID(id)); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("head: %v", err)
 			}
-			closed(t, s) // there is no tombstone
-			mustRead(t, s, testID(id), testLog(id, 20, 300, true))
+			folded(t, s) // there is no tombstone
+			mustRead(t, s, testID(id), log)
 		})
 	}
 }
