@@ -12,12 +12,10 @@ GOSDK = github.com/mcprec/mcprec/transport/gosdk
 BUNDLE = cmd/mcprec/internal/view/bundle
 # Its tests in a real browser are a module of their own, too.
 BROWSER = cmd/mcprec/internal/view/browser
-# The tests of the shared store against real servers are one as well.
-CLUSTER = store/jetstream/cluster
+# What shares sessions with a team is one as well, with a program: mcprec-share.
+SHARE = store/share
 INSTALLED = $(shell command -v chromium || command -v chromium-browser || command -v google-chrome-stable || command -v google-chrome)
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
-# The tests of store/objects against a server of S3 are a module of their own, because of the server.
-OBJECTS = store/objects/server
 # The program that makes a release is a module of its own, as well.
 DIST = .ci/dist
 # The same commit and the same Go make the same bytes, wherever they are built: no
@@ -31,9 +29,9 @@ RACE = ./recorder/... ./transport ./transport/streamable ./replay/standin ./repl
 ELSEWHERE = windows darwin
 # The modules that a push lints; a night lints the others as well.
 LINTED = . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER)
-OTHERS = $(CLUSTER) $(OBJECTS) $(DIST)
+OTHERS = $(SHARE) $(DIST)
 
-.PHONY: help build test ci night race sdks fuzz soak soundness torture clusters zoo root bench golden page browser tidy lint elsewhere modules reproducible dist dist-test vuln clean
+.PHONY: help build test ci night race sdks fuzz soak soundness torture clusters share zoo root bench golden page browser tidy lint elsewhere modules reproducible dist dist-test vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -65,9 +63,10 @@ night: soak torture clusters zoo reproducible dist-test ## the third ring: the l
 	cd $(DIST) && $(GO) test .
 
 # go.mod of the root has only what make test needs, so that go mod download is enough for it.
-sdks: ## the tests of the other modules: the adapters with the oldest and the newest SDKs, and the bundler's
+sdks: ## the tests of the other modules: the adapters with the oldest and the newest SDKs, push and pull, and the bundler's
 	$(NEWEST) $(FLAGS) . $(GOSDK)
 	cd transport/mcpgo && $(GO) test $(FLAGS) . && $(GO) test $(FLAGS) -modfile=newest.mod .
+	cd $(SHARE) && $(GO) test $(FLAGS) ./stream ./push ./pull ./mcprec-share
 	cd $(BUNDLE) && $(GO) test -count=1 $(FLAGS) . # its cache does not see files of other modules
 
 race: export GORACE = atexit_sleep_ms=10
@@ -77,14 +76,14 @@ race: ## the tests of the packages with goroutines under the race detector
 # Each find is made small a little: else that takes most of the time. Go's fuzzer at times
 # takes the end of its time for a failure, and says so with no input (go.dev/issue/75804).
 fuzz: ## run each fuzz target for FUZZTIME (60s)
-	@mkdir -p bin; set -e; for pkg in $$($(GO) list ./...); do \
+	@mkdir -p bin; set -e; out=$(CURDIR)/bin/fuzz; for dir in . $(SHARE); do cd $(CURDIR)/$$dir; for pkg in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    printf '%s %s ' $$pkg $$target; \
-	    if $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg >bin/fuzz 2>&1 || \
-	      grep -A1 '^--- FAIL' bin/fuzz | grep -qx '    context deadline exceeded'; \
-	    then grep '^fuzz: elapsed' bin/fuzz | tail -n 1; else cat bin/fuzz; exit 1; fi; \
+	    if $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg >$$out 2>&1 || \
+	      grep -A1 '^--- FAIL' $$out | grep -qx '    context deadline exceeded'; \
+	    then grep '^fuzz: elapsed' $$out | tail -n 1; else cat $$out; exit 1; fi; \
 	  done; \
-	done
+	done; done
 
 # MCPREC_NIGHT asks a test for its long form. Where it is the full path of a file, what was tried is
 # added to the table there.
@@ -112,15 +111,17 @@ TABLE = awk -F'|' 'BEGIN { printf "%-58s %6s %9s  %s\n", "fault", "tried", "surv
 torture: export MCPREC_NIGHT = $(CURDIR)/bin/torture
 torture: ## crashes, power cuts, faults, damage by random, and broken builds that must be found
 	@mkdir -p bin; : >bin/torture; status=0; \
-	$(GO) test -count=1 -timeout 60m ./store/boltstore ./store/outbox & \
+	$(GO) test -count=1 -timeout 60m ./store/boltstore & \
 	$(GO) test -count=1 -timeout 60m -tags night -run 'TestKilled|TestMutants|TestClockSteps|TestStuck|TestSlow|TestBusy|TestLate|TestFull|TestBudget|TestStrict|TestPlantedSecretsHTTP|TestMonth' ./cmd/mcprec ./cmd/mcprec/internal/retention ./recorder || status=1; \
 	wait $$! || status=1; $(TABLE) bin/torture; exit $$status
 
 clusters: export MCPREC_NIGHT = $(CURDIR)/bin/clusters
-clusters: ## the shared stores against real servers, killed, frozen and cut off
+clusters: ## push and pull against real servers, killed, frozen and cut off
 	@mkdir -p bin; : >bin/clusters; status=0; \
-	(cd $(CLUSTER) && $(GO) test -count=1 -timeout 60m -tags night .) || status=1; \
-	(cd $(OBJECTS) && $(GO) test -count=1 -timeout 60m .) || status=1; $(TABLE) bin/clusters; exit $$status
+	(cd $(SHARE) && $(GO) test -count=1 -timeout 60m -tags night ./...) || status=1; $(TABLE) bin/clusters; exit $$status
+
+share: ## build bin/mcprec-share
+	cd $(SHARE) && $(BUILD) -o $(CURDIR)/bin/mcprec-share ./mcprec-share
 
 zoo: ## explore bugs of released SDKs, published ones and those of docs/bugs; downloads them once
 	@$(GO) run ./examples/zoo/table
@@ -131,7 +132,7 @@ root: ## what only root may try: disks that are full, read-only, very small, or 
 
 bench: ## run the benchmarks: ratios, side by side in one run
 	$(GO) test -run '^$$' -bench . ./...
-	cd $(CLUSTER) && $(GO) test -run '^$$' -bench . -timeout 60m .
+	cd $(SHARE) && $(GO) test -run '^$$' -bench . -timeout 60m ./cluster
 
 golden: ## rewrite the expected outputs; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' . | xargs -n1 dirname | sort -u) -update
@@ -144,7 +145,7 @@ browser: ## test the page of mcprec view in a real browser; skips where there is
 
 tidy: ## bring every module's go.mod and go.sum up to date
 	$(GO) mod tidy
-	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod docs/bugs/go.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod $(CLUSTER)/go.mod $(OBJECTS)/go.mod $(DIST)/go.mod; do \
+	@set -e; for mod in transport/*/*.mod examples/gosdk/go.mod examples/zoo/*/*.mod docs/bugs/go.mod $(BUNDLE)/go.mod $(BROWSER)/go.mod $(SHARE)/go.mod $(DIST)/go.mod; do \
 	  (cd $$(dirname $$mod) && $(GO) mod tidy -modfile=$$(basename $$mod)); \
 	done
 
@@ -167,7 +168,7 @@ elsewhere: ## go vet of what is built for other systems alone
 modules: ## go.mod is what the code needs, and what was downloaded is what go.sum says
 	$(GO) mod tidy -diff
 	$(GO) mod verify
-	@set -e; for dir in examples/gosdk transport/mcpgo docs/bugs $(BUNDLE) $(BROWSER) $(CLUSTER) $(OBJECTS) $(DIST); do (cd $$dir && $(GO) mod tidy -diff); done
+	@set -e; for dir in examples/gosdk transport/mcpgo docs/bugs $(BUNDLE) $(BROWSER) $(SHARE) $(DIST); do (cd $$dir && $(GO) mod tidy -diff); done
 
 reproducible: ## build HEAD twice, in two folders and with two caches: the same bytes, without C
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \

@@ -21,9 +21,9 @@
 // request. An event in several parts, such as a long HTTP body, has the place of the first
 // part.
 //
-// Store is what every store can do. What only some can is an optional interface each: those about
-// sessions and their keys are beside Store (store.go), those about files, space and faults in abilities.go,
-// and writing from several machines in claim.go.
+// Store is what every store can do. What only some can is an optional interface each, beside Store. What
+// only a folder needs, about files, space and faults, are methods of boltstore.Store; its reports are in
+// report.go.
 //
 // # Concurrency
 //

@@ -87,13 +87,10 @@ type Session struct {
 	Doubtful uint64
 	State    State
 	Exit     string // ExitInfo.String; "": unknown
-	// Skew is how far the recorder's clock is ahead of this machine's. A store that can tell sets it, for a
-	// live session; 0 also stands for a difference that is too small to tell.
-	Skew time.Duration
 }
 
 // Lasts returns how long a live session has lasted at a time of this machine's clock.
-func (s *Session) Lasts(now time.Time) time.Duration { return max(now.Sub(s.Start)+s.Skew, 0) }
+func (s *Session) Lasts(now time.Time) time.Duration { return max(now.Sub(s.Start), 0) }
 
 // Query selects and orders sessions.
 type Query struct {
@@ -132,7 +129,7 @@ type ReadOptions struct {
 type Info struct {
 	Name       string // "bbolt", "memory"
 	Location   string // a folder, or ""
-	Durability string // Append's promise on return: "process", "disk", "quorum"
+	Durability string // Append's promise on return: "process", "disk"
 }
 
 // Store holds sessions. The methods are safe for concurrent use, and for several processes if
@@ -211,13 +208,6 @@ type Summarizer interface {
 	Summaries(ctx context.Context, sessions []Session) (map[SessionID][]byte, error)
 }
 
-// Verifier is a store with checks beyond reading every session.
-type Verifier interface {
-	// Verify checks the store's own structures and calls report for each fault, with an error
-	// that names the file or the session.
-	Verify(ctx context.Context, report func(error)) error
-}
-
 // Errors of looking up a session.
 var (
 	// ErrNotFound: the store has no such session.
@@ -244,8 +234,6 @@ var (
 	ErrNotKept = errors.New("the disk did not keep what it took")
 	// ErrBusy: another process held the store for longer than the patience.
 	ErrBusy = errors.New("busy")
-	// ErrTooLarge: the store takes no event, or no call, of this size.
-	ErrTooLarge = errors.New("larger than the store takes")
 )
 
 // ConflictError is returned by an Append that does not continue the log.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,11 +44,6 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 	var h home
 	h.Place, _ = cmd.Flags().GetString("store")
 	ctx := cmd.Context()
-	if isShared, _ := h.IsShared(); isShared { // a shell waits for the answer, and a server may be down
-		patient, stop := context.WithTimeout(ctx, 3*time.Second)
-		defer stop()
-		ctx = patient
-	}
 	db, err := session.OpenAsIs(ctx, h.Home)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

@@ -120,7 +120,8 @@ var doors = map[string][]string{
 	"state":    {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F"},
 	"bisect":   {"bisect --expr failures>0 S", "bisect --expr failures>0 --format json F"},
 	"store": {"store verify", "store verify S", "store verify F", "store repair", "store repair --dry-run", "store prune --keep 0 --older-than 1h --dry-run",
-		"store prune --older-than 1h --format json", "store compact", "store stats", "store stats --format json", "store keep S", "store doctor", "store doctor --format json"},
+		"store prune --older-than 1h --format json", "store compact", "store stats", "store stats --format json", "store keep S"},
+	"share":  {"help share"}, // see testdata/script/share.txtar
 	"redact": {"redact --scan", "redact --scan --format json F", "redact -o O S", "redact -o O F", "redact --in-place H"},
 	"rm":     {"rm S", "rm 019a"},
 	"record": {"wire record -v -o O -- fakeserver echo", "wire record -v -o O --target {URL}?api_key=query-key-6b5a4c --listen 127.0.0.1:0",

@@ -119,7 +119,7 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 type home struct{ session.Home }
 
 func (h *home) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&h.Place, "store", "", "the store's `DIR`, or the nats:// or s3:// URL of a shared store\n(default $MCPREC_HOME, else the state folder)")
+	cmd.Flags().StringVar(&h.Place, "store", "", "the store's `DIR` (default $MCPREC_HOME, else the state folder)")
 }
 
 // unmasked returns h as with --secrets: what is opened by it masks nothing, and makes no key for

@@ -31,7 +31,7 @@ func topics() []topic {
 		{"matching", "when two messages are the same: --match, --ignore, --normalize", func(*cobra.Command) string { return matchingTopic + normalizerHelp() }},
 		{"masking", "which secrets are masked, and how to show or remove them", plain(maskingTopic)},
 		{"storage", "where sessions are kept, and what happens when the disk fails", plain(storageTopic)},
-		{"sharing", "one store for many machines: nats://, and an archive in a bucket: s3://", plain(sharingTopic)},
+		{"sharing", "sessions of many machines: push, pull and status of mcprec share", plain(sharingTopic)},
 		{"exit", "the exit codes", plain(exitTopic)},
 	}
 }
@@ -274,7 +274,7 @@ credentials. Whatever leaves the store, shown or written, has its secrets masked
   --mask-pointer PTR   masks what is at a JSON pointer of a message
   --mask-env NAME      masks the value of an environment variable
   record --mask        keeps no secrets once the session has ended
-  record --mask-key-file FILE   on the way to a shared store, with the key of a team
+  share push --mask-key-file FILE   on the way to the team's store, with the key of the team
   redact SESSION       takes the secrets out of a session for good
   redact --scan        lists where there are secrets, in the whole store
 
@@ -308,45 +308,25 @@ budget is, what of it is used, and what was last deleted for it.
 
 While a database is written anew to give space back to the disk, it is there twice.
 
-mcprec store has the commands that keep it: verify, repair, compact, prune, keep, stats and
-doctor. What a user needs now and then is rm, which removes a session, and redact.
+mcprec store has the commands that keep it: verify, repair, compact, prune, keep and
+stats. What a user needs now and then is rm, which removes a session, and redact.
 `
 
-const sharingTopic = `--store and MCPREC_HOME take a folder, or the address of a store that machines share:
+const sharingTopic = `A team reads what was recorded on many machines through a stream that they share, in NATS
+JetStream. Recording knows nothing of it: a program of its own, mcprec-share, ships what stands
+in the folder of a machine's store, and brings sessions into a folder of yours, where every
+command works on them. mcprec share COMMAND runs it.
 
-  nats://HOST[:PORT][,HOST…]/STREAM   NATS JetStream: recorders write, anyone reads, also a
-                                      session that is live; tls:// is the same over TLS
-  s3://BUCKET[/PREFIX]                an archive of sessions that have ended
+  mcprec share make nats://n1,n2,n3/MCPREC                 make the streams, once
+  mcprec share push nats://n1,n2,n3/MCPREC                 on each machine: ship the store's sessions
+  mcprec share pull --into team nats://n1,n2,n3/MCPREC     bring sessions, live ones too, into a folder
+  mcprec why --store team; mcprec view --store team
+  mcprec share status nats://n1,n2,n3/MCPREC               what is shipped, what waits, who is live
 
-  ?creds=FILE     a file of NATS credentials
-  ?account=NAME   the account that these must be of
-  ?ca=FILE        the certificates of the authority that signed the servers'
-  ?endpoint=URL   of a bucket that is not at AWS; credentials are those of the environment
-  ?region=R       of a bucket
-
-  mcprec store make --store nats://n1,n2,n3/MCPREC               make its streams
-  mcprec record --store nats://n1,n2,n3/MCPREC -- SERVER ARG
-  export MCPREC_HOME='nats://n1,n2,n3/MCPREC?creds=team.creds'
-  mcprec list; mcprec why --all; mcprec tail -f; mcprec view      on any machine
-  mcprec store flush                       send what recorders that died left on this machine
-  mcprec store archive --to s3://recordings/mcp --older-than 1d --delete
-  mcprec list --store s3://recordings/mcp
-  mcprec store doctor                      what is wrong with the store, and what to change
-
-A recorder writes to a folder of its own machine first, the outbox, and what is there is sent
-in the background: neither the server nor the client ever waits for the network. While the
-store cannot be reached the outbox grows, up to record --outbox-session and --outbox-total;
-then events are lost, and the recording says how many. What the store has acknowledged stays
-in the outbox for five minutes more, and is sent again if the servers lost it.
-
-Secrets are masked before they leave the machine, for good: --secrets shows placeholders, too.
-Equal secrets have equal placeholders if they were masked with the same key. Each machine has
-its own; record --mask-key-file FILE takes that of a team: 32 bytes in hex or base64, as
-openssl rand -hex 32 prints. Who has the key can find out whether a secret that he guesses is
-the one behind a placeholder.
-
-Who may read and write is for the server to say, by accounts and permissions, or by the rights
-of the bucket. docs/shared-store.md has a cluster to copy.
+push masks secrets before they leave the machine, for good. Equal secrets have equal placeholders
+if they were masked with the same key: push --mask-key-file FILE takes that of a team. Who may
+read and write is for the servers to say. docs/shared-store.md has a walk from nothing to three
+nodes, and a cluster to copy.
 `
 
 // formatsTopic lists the words of --format by command, and those of export with what they are.

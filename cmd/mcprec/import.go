@@ -35,7 +35,7 @@ format. The formats are
 What a format has no event for becomes a note, and so does what is to be known of its
 bytes: most recorders keep messages, not the bytes that passed.
 
-A session is stored as it is in its file, but masked in a shared store. If something in it looks like a secret, a line on
+A session is stored as it is in its file. If something in it looks like a secret, a line on
 stderr says so: it is masked when it is shown, and mcprec redact takes it out for good.
 
 A file with several sessions, such as a HAR of two servers or a host's log in which a
@@ -119,9 +119,6 @@ func importFile(cmd *cobra.Command, db *session.Store, name string, format forei
 		}
 		if count.Secrets > 0 {
 			says := "stored as in the file and masked when shown; mcprec redact --in-place " + string(id) + " takes them out"
-			if db.Folder == "" {
-				says = "masked on the way into the shared store"
-			}
 			fmt.Fprintf(terminal.NewWriter(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, %s\n", id, phrase.Plural(count.Secrets, "secret"), phrase.Plural(count.Events, "event"), says)
 		}
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {

@@ -25,7 +25,7 @@ const goSDK = "github.com/modelcontextprotocol/go-sdk"
 
 // shared are the modules that two packages may import. Zstd is two things: a form of the store's
 // own, and a coding that peers choose. A file lock keeps the living spools of the store, and two
-// mcprec from editing a client's configuration at once; mcprec store doctor tries whether locks work. The SDK is what an adapter is for, and what
+// mcprec from editing a client's configuration at once. The SDK is what an adapter is for, and what
 // mcprec mcp is made with.
 var shared = []string{"github.com/klauspost/compress", "github.com/gofrs/flock", goSDK}
 
@@ -39,13 +39,9 @@ var mayImport = map[string][]string{
 	"transport/gosdk":         {"transport", "store", "recorder", goSDK},
 	"store":                   {"transport", "transport/procfs", "store/varint"},
 	"store/varint":            nil,
-	"store/diagnosis":         nil,
 	"store/memstore":          {"store", "transport"},
 	"store/chunk":             {"store", "store/varint", "github.com/klauspost/compress"},
 	"store/boltstore":         {"store", "store/chunk", "store/varint", "transport", "go.etcd.io/bbolt", "github.com/gofrs/flock"},
-	"store/jetstream":         {"store", "store/chunk", "store/diagnosis", "store/varint", "github.com/nats-io/nats.go"},
-	"store/outbox":            {"store"},
-	"store/objects":           {"transport/mcp", "store", "store/diagnosis", "store/jsonl", "github.com/minio/minio-go", "github.com/klauspost/compress"},
 	"store/storetest":         {"store", "transport"},
 	"store/mask":              {"transport/mcp", "store", "transport"},
 	"store/httpevent":         {"transport/mcp", "store", "transport/streamable"},
@@ -102,18 +98,15 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/process":      {"cmd/mcprec/internal/exit"},
 	"cmd/mcprec/internal/report":       nil,
 	"cmd/mcprec/internal/session": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/process", "cmd/mcprec/internal/terminal",
-		"store", "store/boltstore", "store/diagnosis", "store/foreign", "store/jetstream", "store/jsonl", "store/mask", "store/objects", "store/outbox", "replay/timeline", "replay/filter", "replay/phrase", "replay/state", "replay/summary", "transport", "transport/mcp"},
+		"store", "store/boltstore", "store/foreign", "store/jsonl", "store/mask", "replay/timeline", "replay/filter", "replay/phrase", "replay/state", "replay/summary", "transport", "transport/mcp"},
 	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/outfile", "cmd/mcprec/internal/terminal", "store", "replay/phrase"},
 	"cmd/mcprec/internal/recording": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/outfile", "cmd/mcprec/internal/process", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session",
 		"cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/jsonl", "recorder", "recorder/httptap", "recorder/outage",
-		"cmd/mcprec/internal/metrics", "cmd/mcprec/internal/spans", "transport/procfs", "replay/phrase", "store/outbox", "fixtures"},
-	"cmd/mcprec/internal/metrics": {"recorder/outage", "replay/timeline", "replay/why", "store", "transport", "transport/mcp"},
-	"cmd/mcprec/internal/spans":   {"replay/otlp", "store", "transport/mcp"},
+		"transport/procfs", "replay/phrase", "fixtures"},
 	"cmd/mcprec/internal/driving": {"cmd/mcprec/internal/exit", "cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "transport", "store",
 		"store/memstore", "recorder", "recorder/httptap", "replay/match", "replay/phrase", "replay/standin"},
-	"cmd/mcprec/internal/advice":  {"cmd/mcprec/internal/terminal", "replay/match", "replay/phrase"},
-	"cmd/mcprec/internal/sharing": {"cmd/mcprec/internal/retention", "cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "store", "store/diagnosis", "store/outbox", "replay/phrase", "github.com/gofrs/flock"},
-	"cmd/mcprec/internal/notice":  {"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "replay/match", "replay/phrase", "replay/standin"},
+	"cmd/mcprec/internal/advice": {"cmd/mcprec/internal/terminal", "replay/match", "replay/phrase"},
+	"cmd/mcprec/internal/notice": {"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "replay/match", "replay/phrase", "replay/standin"},
 
 	"cmd/mcprec/internal/agent": {"cmd/mcprec/internal/comparing", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/parallel", "cmd/mcprec/internal/process", "cmd/mcprec/internal/report",
 		"cmd/mcprec/internal/session", "cmd/mcprec/internal/terminal", "transport", "transport/mcp", "store", "store/jsonl", "transport/procfs",
@@ -138,7 +131,6 @@ var mayImport = map[string][]string{
 		"cmd/mcprec/internal/report",
 		"cmd/mcprec/internal/retention",
 		"cmd/mcprec/internal/session",
-		"cmd/mcprec/internal/sharing",
 		"cmd/mcprec/internal/terminal",
 		"cmd/mcprec/internal/view",
 		"transport",
@@ -227,42 +219,6 @@ func TestImports(t *testing.T) {
 		if len(by) > 1 && !slices.Contains(shared, mod) {
 			t.Errorf("module %s is imported by %v, not by one package", mod, by)
 		}
-	}
-}
-
-// TestOneOpener: one file of the command knows which kinds of stores there are, so that a command asks
-// a store for what it can do, and not for what it is.
-func TestOneOpener(t *testing.T) {
-	adapters := []string{"store/boltstore", "store/jetstream", "store/objects"}
-	const opener = "internal/session/open.go"
-	seen := 0
-	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.Name() == "testdata":
-			return filepath.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		for _, imported := range file.Imports {
-			name, _ := strconv.Unquote(imported.Path.Value)
-			if !slices.Contains(adapters, strings.TrimPrefix(name, module+"/")) {
-				continue
-			}
-			seen++
-			if filepath.ToSlash(path) != opener {
-				t.Errorf("%s imports %s, which is for %s", path, name, opener)
-			}
-		}
-		return nil
-	})
-	if err != nil || seen == 0 {
-		t.Fatalf("%d imports of stores, %v", seen, err)
 	}
 }
 

@@ -141,11 +141,7 @@ func sayBudget(cmd *cobra.Command, db *session.Store) error {
 	if err != nil || memory == (retention.Memory{}) {
 		return err // no recorder has set a budget
 	}
-	measurer, err := db.Measurer()
-	if err != nil {
-		return err
-	}
-	space, err := measurer.Space(cmd.Context())
+	space, err := db.Space(cmd.Context())
 	if err != nil {
 		return nil // the list has reported it
 	}

@@ -103,7 +103,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	add("Look", newList(), newShow(), newTail(), newView(), newState(), newTools(), newServers(), newDiff(), newBisect())
 	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newCapacity(), newProbe(), newMCP(std))
 	add("Test", newServe(std), newDrive(), newCI())
-	add("Keep", newRemove(), newRedact(), newStore())
+	add("Keep", newRemove(), newRedact(), newStore(), newShare(std))
 	add("Share", newExport(), newImport())
 	root.AddCommand(newPassOn())
 	root.AddCommand(&cobra.Command{

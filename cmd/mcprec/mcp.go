@@ -35,8 +35,7 @@ prompt «My MCP call hangs» says how to go about it.
 It reads, and does nothing else: no tool starts a process, speaks to a server or writes.
 Answers are bounded, that to why_stuck to 4 kB, and say what they leave out. Secrets are
 masked, and there is no flag that shows them; recorded text is marked as data, for it comes
-from other programs and may address the agent. While a shared store does not answer, each
-answer says so. Sessions of mcprec mcp, its own before all,
+from other programs and may address the agent. Sessions of mcprec mcp, its own before all,
 are never told of.
 `,
 		Example:           "  mcprec mcp\n  mcprec mcp --store /var/lib/mcprec --mask-key customer",
@@ -50,11 +49,11 @@ are never told of.
 }
 
 func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
-	open, err := openerOf(cmd.Context(), h.Home)
+	db, err := session.OpenReadOnly(cmd.Context(), h.Home)
 	if err != nil {
 		return err
 	}
-	server := agent.New(open, version())
+	server := agent.New(db, version())
 	defer closeInto(&err, server)
 	if terminal.IsTerminal(std.In) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: mcp waits for an MCP client on standard input; see mcprec help mcp for how a client starts it")
@@ -67,20 +66,4 @@ func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
 		return nil
 	}
 	return err
-}
-
-// openerOf returns what opens the store. A folder is opened at once. A shared store is opened for the first
-// answer: the client must not wait for it when mcprec starts, and the agent learns from an answer if the store
-// does not respond.
-func openerOf(ctx context.Context, home session.Home) (agent.Opener, error) {
-	isShared, err := home.IsShared()
-	if err != nil {
-		return nil, err
-	}
-	if isShared {
-		_, err := home.Masker(nil) // an error in the mask rules is told at once
-		return func(ctx context.Context) (*session.Store, error) { return session.OpenReadOnly(ctx, home) }, err
-	}
-	db, err := session.OpenReadOnly(ctx, home)
-	return func(context.Context) (*session.Store, error) { return db, nil }, err
 }

@@ -94,24 +94,15 @@ func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 		return err
 	}
 	defer closeInto(&err, db)
-	_, unmeasured := db.Measurer()
-	if unmeasured != nil && options.limits.MaxSize != nil {
-		return exit.Usagef("prune --max-size: %w", unmeasured)
-	}
-	p := &pruning{pruneOptions: options, cmd: cmd, db: db, measured: unmeasured == nil}
+	p := &pruning{pruneOptions: options, cmd: cmd, db: db}
 	again := true
 	for err == nil && again {
 		again, err = p.round()
 	}
 	w := cmd.ErrOrStderr()
-	switch removed := phrase.Plural(p.removed, "session"); {
-	case p.dry && !p.measured:
-		fmt.Fprintf(w, "mcprec: would remove %s\n", removed)
-	case p.dry:
+	if removed := phrase.Plural(p.removed, "session"); p.dry {
 		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", removed, terminal.Size(p.estimate))
-	case !p.measured:
-		fmt.Fprintf(w, "mcprec: removed %s\n", removed)
-	default:
+	} else {
 		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", removed, terminal.Size(p.before), terminal.Size(p.after))
 	}
 	if p.live > 0 {
@@ -131,7 +122,6 @@ type pruning struct {
 	pruneOptions
 	cmd           *cobra.Command
 	db            *session.Store
-	measured      bool  // the store knows what it takes; else all bytes are 0
 	before, after int64 // bytes of the store
 	removed       int
 	live, spared  int   // sessions that stay because they are live, or kept
@@ -142,7 +132,7 @@ type pruning struct {
 // gives back, so the limit of the size may need another round.
 func (p *pruning) round() (again bool, err error) {
 	ctx := p.cmd.Context()
-	sessions, space, err := retention.List(ctx, p.db.Store, p.db.Folder)
+	sessions, space, err := retention.List(ctx, p.db)
 	if err != nil {
 		return false, err // sessions that cannot be read may be the ones to keep
 	}
@@ -214,11 +204,7 @@ func (p *pruning) compact(size int64) error {
 	if p.limits.MaxSize != nil && len(p.labels.list()) == 0 && p.after > *p.limits.MaxSize {
 		least = 0
 	}
-	compactor, err := p.db.Compactor()
-	if err != nil {
-		return nil // its space is the server's
-	}
-	return compactor.Compact(p.cmd.Context(), least, func(c store.Compacted) { p.after -= c.Before - c.After })
+	return p.db.Compact(p.cmd.Context(), least, func(c store.Compacted) { p.after -= c.Before - c.After })
 }
 
 func (p *pruning) print(w io.Writer, s retention.Removal) error {
@@ -230,28 +216,16 @@ func (p *pruning) print(w io.Writer, s retention.Removal) error {
 			Label  string            `json:"label"`
 			Labels map[string]string `json:"labels,omitempty"`
 			End    time.Time         `json:"end"`
-			Stored *int64            `json:"stored,omitempty"` // left out where the store does not tell it
+			Stored int64             `json:"stored"`
 			Limit  string            `json:"limit"`
-		}{s.ID, s.Label, s.Labels, end, p.known(s.Stored), s.Limit})
+		}{s.ID, s.Label, s.Labels, end, s.Stored, s.Limit})
 	}
 	ended := end.Local().Format(time.DateTime)
 	if s.Start.IsZero() {
 		ended = ""
 	}
-	stored := "-"
-	if p.measured {
-		stored = terminal.Size(s.Stored)
-	}
-	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, stored, s.Limit, terminal.Plain(labelOf(s.Session.Session)), terminal.Plain(commandOf(s.Session.Session)))
+	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, terminal.Size(s.Stored), s.Limit, terminal.Plain(labelOf(s.Session.Session)), terminal.Plain(commandOf(s.Session.Session)))
 	return err
-}
-
-// known returns a size, or nil if the store does not tell it.
-func (p *pruning) known(size int64) *int64 {
-	if !p.measured {
-		return nil
-	}
-	return &size
 }
 
 func newKeep() *cobra.Command {
@@ -279,14 +253,10 @@ it is.`,
 				return err
 			}
 			defer closeInto(&err, db)
-			folder, err := db.Keeper()
-			if err != nil {
-				return exit.Usagef("store keep: %w", err)
-			}
 			for _, arg := range args {
 				found, err := db.Find(cmd.Context(), arg)
 				if err == nil {
-					err = retention.Keep(folder, found.ID, off)
+					err = retention.Keep(db.Folder, found.ID, off)
 				}
 				if err == nil {
 					_, err = fmt.Fprintln(cmd.OutOrStdout(), found.ID)
@@ -397,9 +367,9 @@ type counts struct {
 	Events   uint64              `json:"events"`
 	Frames   uint64              `json:"frames"`
 	Lost     uint64              `json:"lost"`
-	Recorded uint64              `json:"recorded"`         // bytes of frames
-	Stored   *int64              `json:"stored,omitempty"` // nil: the store does not tell it
-	Oldest   *time.Time          `json:"oldest"`           // start
+	Recorded uint64              `json:"recorded"` // bytes of frames
+	Stored   int64               `json:"stored"`
+	Oldest   *time.Time          `json:"oldest"` // start
 	Newest   *time.Time          `json:"newest"`
 }
 
@@ -407,9 +377,9 @@ type counts struct {
 type statistics struct {
 	Store string `json:"store"`
 	counts
-	*diskStatistics                   // left out where the store does not tell it
-	Budget          *retention.Memory `json:"budget"` // null: no recorder has set one
-	Labels          map[string]counts `json:"labels"`
+	diskStatistics
+	Budget *retention.Memory `json:"budget"` // null: no recorder has set one
+	Labels map[string]counts `json:"labels"`
 }
 
 // diskStatistics are the files of a store.
@@ -426,8 +396,8 @@ type diskStatistics struct {
 }
 
 // newDiskStatistics counts the files of a store.
-func newDiskStatistics(usage store.Usage) *diskStatistics {
-	x := &diskStatistics{
+func newDiskStatistics(usage store.Usage) diskStatistics {
+	x := diskStatistics{
 		Spools: usage.Spools.Files, SpoolBytes: usage.Spools.Bytes,
 		Damaged: usage.Damaged.Files, DamagedBytes: usage.Damaged.Bytes,
 	}
@@ -441,8 +411,8 @@ func newDiskStatistics(usage store.Usage) *diskStatistics {
 	return x
 }
 
-// add counts a session. stored is nil where the store does not tell it.
-func (c *counts) add(session store.Session, stored *int64) {
+// add counts a session, which takes so many bytes in the store.
+func (c *counts) add(session store.Session, stored int64) {
 	if c.States == nil {
 		c.States = map[store.State]int{}
 	}
@@ -452,10 +422,7 @@ func (c *counts) add(session store.Session, stored *int64) {
 	c.Frames += session.Frames
 	c.Lost += session.Lost
 	c.Recorded += session.Bytes
-	if stored != nil {
-		sum := c.stored() + *stored
-		c.Stored = &sum
-	}
+	c.Stored += stored
 	if session.Start.IsZero() {
 		return
 	}
@@ -467,14 +434,6 @@ func (c *counts) add(session store.Session, stored *int64) {
 	}
 }
 
-// stored returns the bytes in the store, 0 where it does not tell them.
-func (c *counts) stored() int64 {
-	if c.Stored == nil {
-		return 0
-	}
-	return *c.Stored
-}
-
 func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 	db, err := openStore(cmd, options.home)
 	if err != nil {
@@ -483,29 +442,17 @@ func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 	defer closeInto(&err, db)
 	x := statistics{Store: db.Info().Location, Labels: map[string]counts{}}
 	x.States = map[store.State]int{}
-	storedOf := func(store.SessionID) *int64 { return nil }
-	measurer, unmeasured := db.Measurer()
-	if unmeasured != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: store stats: %v\n", unmeasured)
-	} else {
-		var usage store.Usage
-		usage, err = measurer.Usage(cmd.Context())
-		x.diskStatistics = newDiskStatistics(usage)
-		x.Stored = new(int64)
-		storedOf = func(id store.SessionID) *int64 {
-			stored := usage.Stored[id]
-			return &stored
-		}
-	}
+	usage, err := db.Usage(cmd.Context())
+	x.diskStatistics = newDiskStatistics(usage)
 	for s, serr := range db.Sessions(cmd.Context(), store.Query{}) {
 		if serr != nil {
 			err = errors.Join(err, serr) // the other parts are still counted
 		} else if options.labels.of(s.Header) {
 			s.Header = db.Masker.Header(s.Header)
-			x.add(s, storedOf(s.ID))
+			x.add(s, usage.Stored[s.ID])
 			for _, label := range (&labels{s.Label, s.Labels}).list() {
 				c := x.Labels[label]
-				c.add(s, storedOf(s.ID))
+				c.add(s, usage.Stored[s.ID])
 				x.Labels[label] = c
 			}
 		}
@@ -535,16 +482,14 @@ func (x *statistics) text(w io.Writer) error {
 		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
 	}
 	row("recorded", "%s", terminal.Size(int64(x.Recorded)))
-	if disk := x.diskStatistics; disk != nil {
-		row("stored", "%s in %s", terminal.Size(x.stored()), phrase.Plural(disk.Chunks, "chunk"))
-		row("databases", "%d with %s, %s of it free", disk.Databases, terminal.Size(disk.DatabaseBytes), terminal.Size(disk.FreeBytes))
-		row("spools", "%d with %s", disk.Spools, terminal.Size(disk.SpoolBytes))
-		if x.Budget != nil {
-			row("budget", "%s", x.Budget.Text(disk.DatabaseBytes+disk.SpoolBytes))
-		}
-		if disk.Damaged > 0 {
-			row("damaged", "%d with %s, kept beside", disk.Damaged, terminal.Size(disk.DamagedBytes))
-		}
+	row("stored", "%s in %s", terminal.Size(x.Stored), phrase.Plural(x.Chunks, "chunk"))
+	row("databases", "%d with %s, %s of it free", x.Databases, terminal.Size(x.DatabaseBytes), terminal.Size(x.FreeBytes))
+	row("spools", "%d with %s", x.Spools, terminal.Size(x.SpoolBytes))
+	if x.Budget != nil {
+		row("budget", "%s", x.Budget.Text(x.DatabaseBytes+x.SpoolBytes))
+	}
+	if x.Damaged > 0 {
+		row("damaged", "%d with %s, kept beside", x.Damaged, terminal.Size(x.DamagedBytes))
 	}
 	if len(x.Labels) == 0 {
 		return nil
@@ -552,7 +497,7 @@ func (x *statistics) text(w io.Writer) error {
 	names := slices.Collect(maps.Keys(x.Labels))
 	slices.SortFunc(names, func(a, b string) int {
 		x, y := x.Labels[a], x.Labels[b]
-		return cmp.Or(cmp.Compare(y.stored(), x.stored()), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(y.Stored, x.Stored), cmp.Compare(a, b))
 	})
 	const format = "%8v  %8v  %10s  %10s  %-19s  %s\n"
 	fmt.Fprintf(w, "\n"+format, "SESSIONS", "EVENTS", "RECORDED", "STORED", "NEWEST", "LABEL")
@@ -561,11 +506,7 @@ func (x *statistics) text(w io.Writer) error {
 		if c.Newest != nil {
 			newest = c.Newest.Local().Format(time.DateTime)
 		}
-		stored := "-"
-		if c.Stored != nil {
-			stored = terminal.Size(*c.Stored)
-		}
-		fmt.Fprintf(w, format, c.Sessions, c.Events, terminal.Size(int64(c.Recorded)), stored, newest, terminal.Plain(name))
+		fmt.Fprintf(w, format, c.Sessions, c.Events, terminal.Size(int64(c.Recorded)), terminal.Size(c.Stored), newest, terminal.Plain(name))
 	}
 	if n := len(names) - statsLabels; n > 0 {
 		fmt.Fprintf(w, "%d more with --format json\n", n)

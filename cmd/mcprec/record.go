@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
@@ -22,24 +21,16 @@ type recordOptions struct {
 	rec      recording.Options
 	label    labels
 	sync     string
-	frame    string    // --max-frame
-	size     string    // --keep-size
-	age      string    // --keep-age
-	waiting  [2]string // --outbox-session and --outbox-total
-	warnings []string  // about the environment
+	frame    string   // --max-frame
+	size     string   // --keep-size
+	age      string   // --keep-age
+	warnings []string // about the environment
 }
 
 // newRecordOptions returns the values of record's flags where none is given, also for serve. A
 // variable that is wrong is a warning: it must not keep a client from its server.
 func newRecordOptions() recordOptions {
-	o := recordOptions{sync: "50ms", frame: "0", size: "2GiB", age: "30d", waiting: [2]string{"1GiB", "10GiB"}}
-	if path := os.Getenv("MCPREC_MASK_KEY_FILE"); path != "" {
-		if _, err := session.ReadMaskKey(path); err != nil {
-			o.warnings = append(o.warnings, fmt.Sprintf("MCPREC_MASK_KEY_FILE: %v; it is not used", err))
-		} else {
-			o.rec.KeyFile = path
-		}
-	}
+	o := recordOptions{sync: "50ms", frame: "0", size: "2GiB", age: "30d"}
 	if size := os.Getenv("MCPREC_KEEP_SIZE"); size != "" {
 		if _, err := parseKeepSize(size); err != nil {
 			o.warnings = append(o.warnings, fmt.Sprintf("MCPREC_KEEP_SIZE is %v; it is not used, and the default is %s", err, o.size))
@@ -78,7 +69,7 @@ passed on, and record ends at once if a signal asked for it, else when that outp
 been silent for 250 ms. While the client is there and the other process still reads
 what it says, the session goes on.
 
-` + targetHelp + observersHelp + `mcprec help masking says what becomes of secrets, mcprec help storage where sessions are
+` + targetHelp + `mcprec help masking says what becomes of secrets, mcprec help storage where sessions are
 kept and what happens when the disk fails or is full.`,
 		Example: `  mcprec record -- npx -y @modelcontextprotocol/server-everything
   mcprec record --label nightly -o session.jsonl -- ./server --stdio
@@ -110,15 +101,10 @@ kept and what happens when the disk fails or is full.`,
 	f.StringVar(&o.frame, "max-frame", o.frame, "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole, as it stands in the spool of a live session; 0 records all")
 	f.StringVar(&o.size, "keep-size", o.size, "delete the oldest sessions so that the store takes at most `SIZE`; off\nlets it grow; the default is $MCPREC_KEEP_SIZE where that is set")
 	f.StringVar(&o.age, "keep-age", o.age, "delete sessions that ended longer than `DURATION` ago, as 12h, 7d or 2w; off\nkeeps them; the default is $MCPREC_KEEP_AGE where that is set")
-	f.StringVar(&o.rec.KeyFile, "mask-key-file", o.rec.KeyFile, "mask what goes to a nats:// store with the key in `FILE`, that of a team; without\nit each machine has its own, and equal secrets have other placeholders on\nanother machine; the default is $MCPREC_MASK_KEY_FILE where that is set")
-	f.StringVar(&o.waiting[0], "outbox-session", o.waiting[0], "keep at most `SIZE` of a session while a nats:// store cannot be reached; what\nfinds no room is counted as lost")
-	f.StringVar(&o.waiting[1], "outbox-total", o.waiting[1], "the same `SIZE` for all sessions of this machine")
 	completeWords(cmd, "keep-size", "off", "500MB", "2GiB", "10GiB")
 	completeWords(cmd, "keep-age", "off", "7d", "30d", "26w")
 	f.BoolVar(&o.rec.Strict, "strict", false, "end the session rather than let something pass unrecorded")
 	addRemoteFlags(cmd, &o.rec.Remote, "target", "record the HTTP server whose MCP endpoint is `URL`", "with --target: the `ADDRESS` for clients")
-	f.StringVar(&o.rec.Metrics, "metrics", "", "tell a Prometheus server on this machine at `ADDRESS`, such as 127.0.0.1:9464,\nhow the recording goes; with port 0 stderr says which port it is")
-	f.StringVar(&o.rec.OTLP, "otlp", "", "send each call as a span to the OpenTelemetry collector at `URL`, such as\nhttp://localhost:4318, with the headers of $OTEL_EXPORTER_OTLP_HEADERS")
 	f.BoolVar(&o.rec.Split, "split", false, "with --target: give each exchange without a session id a recording of its own")
 	return cmd
 }
@@ -139,15 +125,6 @@ URL. Where URL cannot be reached or breaks off, the client's connection is close
 stderr says why. Each MCP session becomes a recording of its own, which ends a few seconds
 after the session, so that it has what comes late; requests without a session id share one
 recording. Headers with credentials pass, and are not recorded. An interrupt ends it.
-
-`
-
-const observersHelp = `--metrics and --otlp tell others what is recorded, beside the session, which waits for
-neither. --metrics answers only on this machine, with numbers and no text of a session: live
-and stuck sessions, frames, what is lost or waits, open calls; if the port is taken, stderr
-says so and the session goes on. --otlp sends the spans of mcprec export --format otlp,
-masked, within a second after each call has ended; those that the collector does not take
-are dropped, and stderr says at the end how many.
 
 `
 
@@ -172,17 +149,11 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	if options.Budget, err = o.budget(); err != nil {
 		return err
 	}
-	for i, limit := range []*int64{&options.SessionLimit, &options.TotalLimit} {
-		*limit, err = parseSize(o.waiting[i])
-		if err != nil || *limit == 0 {
-			return exit.Usagef("--outbox-%s: %q: want a size such as 500MB or 2GiB", []string{"session", "total"}[i], o.waiting[i])
-		}
-	}
 	if o.rec.Mask && o.Secrets.Show {
 		return exit.Usagef("--mask and --secrets; give one of them")
 	}
 	if o.Place != "" { // a wrong variable must not keep a client from its server
-		if err := session.CheckRecordable(o.Home); err != nil {
+		if _, err := o.Absolute(); err != nil {
 			return err
 		}
 	}
@@ -191,8 +162,6 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	}
 	options.Now = session.ClockOf(ctx)
 	options.Stuck = stuckIn
-	options.StuckAfter = explain.StuckAfter
-	options.Release = release
 	if o.rec.Target != "" {
 		return recording.Target(ctx, std, options)
 	}

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
-	"time"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/sharing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -22,15 +25,10 @@ func storeCommands() []*cobra.Command {
 	return []*cobra.Command{newVerify(), newRepair(), newCompact(), newPrune(), newKeep(), newStats()}
 }
 
-// sharingCommands returns the commands for a store that several machines share.
-func sharingCommands() []*cobra.Command {
-	return []*cobra.Command{newMake(), newFlush(), newArchive(), newDoctor()}
-}
-
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store COMMAND",
-		Short: "Keep the store: verify, repair, compact, prune, keep, stats, make, flush, archive, doctor",
+		Short: "Keep the store: verify, repair, compact, prune, keep, stats",
 		Example: `  mcprec store stats
   mcprec store verify
   mcprec store prune --older-than 30d --dry-run`,
@@ -43,7 +41,6 @@ func newStore() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(storeCommands()...)
-	cmd.AddCommand(sharingCommands()...)
 	return cmd
 }
 
@@ -206,13 +203,9 @@ func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 		return err
 	}
 	defer closeInto(&err, db)
-	repairer, err := db.Repairer()
-	if err != nil {
-		return exit.Usagef("store repair: %w", err)
-	}
 	damaged := uint64(0)
 	lost := false
-	err = repairer.Repair(cmd.Context(), dry, func(repaired store.Repaired) {
+	err = db.Repair(cmd.Context(), dry, func(repaired store.Repaired) {
 		damaged++
 		lost = lost || repaired.Lost()
 		sayRepaired(cmd, repaired)
@@ -305,12 +298,8 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 		return err
 	}
 	defer closeInto(&err, db)
-	compactor, err := db.Compactor()
-	if err != nil {
-		return exit.Usagef("store compact: %w", err)
-	}
 	var before, after int64
-	err = compactor.Compact(cmd.Context(), 0, func(c store.Compacted) {
+	err = db.Compact(cmd.Context(), 0, func(c store.Compacted) {
 		before, after = before+c.Before, after+c.After
 		if c.After < c.Before {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, terminal.Size(c.Before), terminal.Size(c.After))
@@ -320,203 +309,43 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 	return err
 }
 
-func newDoctor() *cobra.Command {
-	var h home
-	var monitor []string
-	var format, role string
-	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say what is wrong with where the store is, and what to change",
-		Long: `doctor looks at where the store is, not at the sessions in it (mcprec store verify does).
-It says what it found, why it matters, and what to change.
-
-  an error     events are lost, or will be; or something that mcprec needs does not work
-  a warning    it works, and will not when something else fails; or others can see it
-  a note       good to know
-
-Of a nats:// store it asks each server: the version, JetStream, TLS, how far away it is and by how
-much the clocks differ; of the streams how many replicas they have and whether these follow, how
-full they are, and every setting by which events are lost; of the credentials what they may do.
-With --role it says only what a recorder, a reader or a keeper lacks. Nothing changes: what is
-tried is refused by the server for another reason. How soon the servers write to the disk an
-ordinary account may not ask; --monitor names the monitoring addresses of servers (http_port),
-which say it.
-
-Of an s3:// store it tries to list, put, get and delete, with an object that it removes again, and
-whether a second put over it is refused. Of a folder it looks at rights, the file system, the room
-on the disk, and whether locks work. What waits on this machine for shared stores it says, too.
-
---format json prints one object: store; cluster, bucket or folder with the facts; outboxes;
-findings, each with severity, rule, found, why and change.`,
-		Example: `  mcprec store doctor
-  mcprec store doctor --store 'nats://n1,n2,n3/MCPREC?creds=team.creds' --monitor http://n1:8222
-  mcprec store doctor --store 's3://recordings/mcp?endpoint=https://minio.example' --format json`,
-		Args:              atMost(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDoctor(cmd, h, monitor, role, format)
-		},
+func newShare(std process.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "share COMMAND [ARG]...",
+		Short: "Share sessions with a team: push, pull, make, status",
+		Long: `share runs mcprec-share, a program of its own, as git runs its commands: push ships the
+sessions of this machine to a stream that a team shares, pull brings sessions of the stream into a
+folder, make makes the stream, and status says what is where. mcprec help sharing says more, and
+mcprec share --help has the program's own help.`,
+		Example:            "  mcprec share push nats://n1,n2,n3/MCPREC\n  mcprec share pull --into team nats://n1,n2,n3/MCPREC",
+		DisableFlagParsing: true,
+		ValidArgsFunction:  cobra.NoFileCompletions,
+		RunE:               func(_ *cobra.Command, args []string) error { return runShare(std, args) },
 	}
-	h.addFlags(cmd)
-	cmd.Flags().StringArrayVar(&monitor, "monitor", nil, "the monitoring `URL` of a NATS server, as http://host:8222; may be repeated")
-	addChoice(cmd, &role, "role", "what the credentials are for: any, recorder, reader or keeper", "any", "recorder", "reader", "keeper")
-	addChoice(cmd, &format, "format", "text or json", "text", "json")
-	return cmd
 }
 
-func runDoctor(cmd *cobra.Command, home home, monitor []string, role, format string) error {
-	found, err := sharing.Diagnose(cmd.Context(), home.Home, monitor, role)
+// runShare puts mcprec-share in the place of this process. It is beside this program, or in the PATH.
+func runShare(std process.Streams, args []string) error {
+	const name = "mcprec-share"
+	own, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	return printReport(cmd, format, single(found.Passed(), found, found.Text))
-}
-
-func newMake() *cobra.Command {
-	var h home
-	var maxBytes *int64
-	cmd := &cobra.Command{
-		Use:   "make",
-		Short: "Make the streams of a shared store",
-		Long: `make makes the two streams of a nats:// store, unless they exist. A recorder whose
-credentials allow it does the same, without a bound; readers never do, so that a mistyped name is an
-error. How many servers keep a copy the address says (?replicas=1); without that three do, or one
-where there are no three.`,
-		Example: `  mcprec store make --store nats://127.0.0.1/MCPREC
-  mcprec store make --store 'nats://n1,n2,n3/MCPREC?creds=keeper.creds' --max-bytes 110GB`,
-		Args:              atMost(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			bound := int64(0)
-			if maxBytes != nil {
-				bound = *maxBytes
-			}
-			place, err := session.MakeStreams(cmd.Context(), h.Home, bound)
-			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is ready\n", terminal.Plain(place))
-			}
-			return err
-		},
-	}
-	h.addFlags(cmd)
-	addParsed(cmd, &maxBytes, "max-bytes", "the `SIZE` of events that each server keeps at most, as 110GB: what comes then waits\non the recorders' machines; the default is no bound", parseSize)
-	return cmd
-}
-
-func newFlush() *cobra.Command {
-	var h home
-	var o sharing.FlushOptions
-	cmd := &cobra.Command{
-		Use:   "flush",
-		Short: "Send what recorders that ended have left for a shared store",
-		Long: `flush sends to a nats:// store what waits for it on this machine: the sessions of
-recorders that died, or that ended while the store could not be reached. Without --store, and where
-MCPREC_HOME names no shared store, it does so for each store that this machine has recorded for.
-Sessions that are being recorded send themselves. A recorder does the same beside its session; so
-flush is for a machine on which nothing is recorded any more, and for a timer.
-
-  sent    the store has acknowledged all of it. It stays here for five minutes, in case the
-          servers lose it in a power cut
-  held    it was sent before, and stays for the rest of these minutes
-  freed   the store still shows it, and it is gone from here
-  waits   it could not be sent, or not all of it
-  kept    it cannot be sent: the line says why. mcprec show --store DIR reads it here, where
-          DIR is the folder below outbox in the state folder
-
---wait goes on until everything is freed or kept: before a machine is switched off. flush exits with
-1 if something waits or is kept, and with 3 if the store cannot be reached.
-
---format json prints an object a line: store, id, fate, sent (events), bytes, left_ns, error.`,
-		Example: `  mcprec store flush
-  mcprec store flush --wait --store 'nats://n1,n2,n3/MCPREC?creds=team.creds'`,
-		Args:              atMost(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runFlush(cmd, h, o) },
-	}
-	h.addFlags(cmd)
-	cmd.Flags().BoolVar(&o.Wait, "wait", false, "go on until nothing is held back")
-	cmd.Flags().StringVar(&o.KeyFile, "mask-key-file", "", "mask with the key in `FILE`; the default is the one that was recorded with")
-	addChoice(cmd, &o.Format, "format", "text or json", "text", "json")
-	return cmd
-}
-
-func runFlush(cmd *cobra.Command, home home, options sharing.FlushOptions) error {
-	if cmd.Flags().Changed("store") {
-		isShared, err := home.IsShared()
-		if err == nil && !isShared {
-			err = exit.Usagef("store flush: %s is a folder: nothing waits for it; want nats://HOST/STREAM", home.Place)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	left, err := sharing.Flush(cmd.Context(), home.Home, cmd.Flags().Changed("store"), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
-	if err == nil && left {
-		return exit.ErrVerdict
-	}
-	return err
-}
-
-func newArchive() *cobra.Command {
-	var h home
-	var o sharing.ArchiveOptions
-	older := ""
-	cmd := &cobra.Command{
-		Use:   "archive --to s3://BUCKET[/PREFIX]",
-		Short: "Copy sessions that have ended into a bucket",
-		Long: `archive copies sessions of the store that have come to their end into a bucket of S3 or
-of a server that speaks as it does, an object each, with a small summary beside it. What is there
-stays as it is: archive may be interrupted and repeated, and several machines may archive into one
-bucket. Each copy is read again to its end; only then, with --delete, the session goes from the
-store. Sessions that are kept (mcprec store keep) are copied and stay. Those whose recorder died
-are left: their ends may still come.
-
-The bucket is a store that every command reads: mcprec list --store s3://BUCKET/PREFIX. The address
-takes ?endpoint=URL and ?region=R; credentials are those of the environment (AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY), of ~/.aws or of the machine's role. How long sessions stay there is for the
-bucket's lifecycle rules to say.
-
-Secrets are masked in the copies, for good, unless --secrets is given: mcprec help masking.
-
-It exits with 3 if a session could not be copied, or not be read again; the others are.
-
---format json prints an object a line: id, start, label, bytes, copied, deleted, error.`,
-		Example: `  mcprec store archive --to s3://recordings/mcp --older-than 1d --dry-run
-  mcprec store archive --to 's3://recordings/mcp?endpoint=https://minio.example' --older-than 1d --delete`,
-		Args:              atMost(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runArchive(cmd, h, o, older) },
-	}
-	h.addMaskFlags(cmd)
-	f := cmd.Flags()
-	f.StringVar(&o.To.Place, "to", "", "the bucket, as s3://BUCKET/PREFIX?endpoint=`URL`")
-	f.StringVar(&older, "older-than", "", "only sessions that ended longer than `DURATION` ago, as 12h, 7d or 2w")
-	f.BoolVar(&o.Rules.Delete, "delete", false, "delete from the store what is whole in the bucket")
-	f.BoolVar(&o.Rules.DryRun, "dry-run", false, "only list what would be copied and deleted")
-	addChoice(cmd, &o.Format, "format", "text or json", "text", "json")
-	return cmd
-}
-
-func runArchive(cmd *cobra.Command, home home, options sharing.ArchiveOptions, older string) (err error) {
-	if options.To.Place == "" {
-		return exit.Usagef("store archive: where to? Use --to s3://BUCKET/PREFIX")
-	}
-	options.Rules.Before = time.Now()
-	if older != "" {
-		age, err := session.ParseAge(older)
-		if err != nil {
-			return exit.Usagef("--older-than %v", err)
-		}
-		options.Rules.Before = options.Rules.Before.Add(-age)
-	}
-	db, err := openStore(cmd, home)
+	path, err := exec.LookPath(filepath.Join(filepath.Dir(own), name))
 	if err != nil {
+		path, err = exec.LookPath(name)
+	}
+	if err != nil {
+		return exit.Usagef("share: %s is not installed: go install ./%[1]s in store/share of mcprec's source puts it into the PATH", name)
+	}
+	err = syscall.Exec(path, append([]string{name}, args...), os.Environ())
+	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	defer closeInto(&err, db)
-	failed, err := sharing.Archive(cmd.Context(), db, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
-	if err == nil && failed > 0 {
-		return &exit.Status{Code: exit.Data}
+	cmd := exec.Command(path, args...) // Windows has no exec
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.In, std.Out, std.Err
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		return err
 	}
-	return err
+	return &exit.Status{Code: cmd.ProcessState.ExitCode()}
 }

@@ -117,7 +117,7 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 }
 
 // awaitLive returns the newest live session, or waits for one. File systems have no portable
-// way to announce a new file, so it looks five times a second, and less often at a shared store.
+// way to announce a new file, so it looks five times a second.
 func awaitLive(cmd *cobra.Command, home home) (id string, err error) {
 	db, err := session.OpenAsIs(cmd.Context(), home.Home)
 	if err != nil {
@@ -125,10 +125,6 @@ func awaitLive(cmd *cobra.Command, home home) (id string, err error) {
 	}
 	defer closeInto(&err, db)
 	ctx := cmd.Context()
-	pause := 200 * time.Millisecond
-	if db.Folder == "" {
-		pause = sharedPause
-	}
 	for told := false; ; told = true {
 		for s, err := range db.Sessions(ctx, store.Query{Newest: true, Limit: 5}) {
 			if err == nil && s.State == store.Live {
@@ -141,7 +137,7 @@ func awaitLive(cmd *cobra.Command, home home) (id string, err error) {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

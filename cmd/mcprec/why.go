@@ -67,20 +67,12 @@ It exits with 1 if something is stuck.
 	return cmd
 }
 
-// watchPause is how long why --watch waits before it looks again, and sharedPause how long any command
-// does before it asks a shared store again.
-const (
-	watchPause  = 500 * time.Millisecond
-	sharedPause = 2 * time.Second
-)
+// watchPause is how long why --watch waits before it looks again.
+const watchPause = 500 * time.Millisecond
 
 func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 	if o.after < 0 {
 		return exit.Usagef("--after %v: want 0 or more", o.after)
-	}
-	pause := watchPause
-	if isShared, _ := o.IsShared(); isShared { // what is wrong with the place is said by who opens it
-		pause = sharedPause
 	}
 	told := ""
 	for isWaiting := false; ; {
@@ -120,7 +112,7 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 		select {
 		case <-cmd.Context().Done():
 			return cmd.Context().Err()
-		case <-time.After(pause):
+		case <-time.After(watchPause):
 		}
 	}
 }

@@ -217,28 +217,13 @@ func (o *wrapOptions) only(servers []clientconfig.Server) []clientconfig.Server 
 type wrapping struct {
 	wrapOptions
 	cmd    *cobra.Command
-	db     *session.Store // nil for a shared store, of which nothing is needed
+	db     *session.Store
 	masker session.Masker
 	kept   clientconfig.Originals
 }
 
-// open opens a store in a folder, where originals are kept, and which is tidied at the end. Those of a
-// shared store are in the state folder.
+// open opens the store, where originals are kept, and which is tidied at the end.
 func (w *wrapping) open() (err error) {
-	isShared, err := w.IsShared()
-	switch {
-	case err != nil:
-		return err
-	case isShared:
-		if err := session.CheckRecordable(w.Home); err != nil && !w.undo {
-			return err
-		}
-		if w.kept.Folder, err = session.StateFolder(); err != nil {
-			return err
-		}
-		w.masker, err = w.Masker(nil)
-		return err
-	}
 	w.db, err = openStore(w.cmd, w.home)
 	if err != nil {
 		return err
@@ -576,9 +561,6 @@ func (w *wrapping) advise(done []clientconfig.Server) {
 	fmt.Fprintln(errs)
 	if w.undo {
 		return
-	}
-	if w.ShowsPassword() {
-		fmt.Fprintln(errs, "mcprec: the store's password stands in the configuration now, and in every list of processes; a file of credentials does not: nats://HOST/STREAM?creds=FILE")
 	}
 	warn(errs, done)
 }

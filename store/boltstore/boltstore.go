@@ -36,10 +36,6 @@ type Options struct {
 	// CloseBudget limits the time that closing a spool spends on its fold; a later FoldDead
 	// folds the rest. 0: 100 ms.
 	CloseBudget time.Duration
-	// Outbox keeps sessions in their spools: neither Close nor FoldDead nor the work beside a
-	// recorder folds them. Reading and listing work as always; Append folds the session that it adds
-	// to. Release removes a session that has been shipped.
-	Outbox bool
 	// Mask returns a function that masks a session's events, in their order, on the way from
 	// the spool to the database. It is called for sessions whose header asks for masking, with
 	// the key of the store. nil: masked sessions wait in spools for a program with a Mask.
@@ -58,16 +54,8 @@ type Store struct {
 var (
 	_ store.Store      = (*Store)(nil)
 	_ store.Spooler    = (*Store)(nil)
-	_ store.Verifier   = (*Store)(nil)
 	_ store.Keyed      = (*Store)(nil)
 	_ store.Summarizer = (*Store)(nil)
-	_ store.Cleaner    = (*Store)(nil)
-	_ store.Tidier     = (*Store)(nil)
-	_ store.LineReader = (*Store)(nil)
-	_ store.Exclusive  = (*Store)(nil)
-	_ store.Repairer   = (*Store)(nil)
-	_ store.Compactor  = (*Store)(nil)
-	_ store.Measurer   = (*Store)(nil)
 )
 
 // Open returns the store in dir, which need not exist yet. Open touches no file.
@@ -465,7 +453,7 @@ func (s *Store) deleteStep(ctx context.Context, path string, ids []store.Session
 		return err
 	}
 	for _, id := range gone {
-		for _, ending := range []string{".log", ".damaged", shippedEnding, ".lock"} {
+		for _, ending := range []string{".log", ".damaged", ".lock"} {
 			path := s.spoolFile(id, ending)
 			if _, err := regular(path); isOdd(err) {
 				continue

@@ -23,14 +23,10 @@
 // begins, and none after damage to a meta page: a new transaction would hide the loss of the
 // last.
 //
-// With Options.Outbox a store holds sessions until they are in another one: their spools stay spools,
-// and Release removes one without a tombstone. Package store/outbox ships them.
-//
 // # Files
 //
 //	spool/<id>.log      a live session, or one whose fold is not complete
 //	spool/<id>.lock     held exclusively by the live recorder
-//	spool/<id>.shipped  in an outbox: how far the session is in another store (JSON, see store/outbox)
 //	spool/fold.lock     held for folding or deleting sessions of dead recorders
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions
@@ -38,6 +34,7 @@
 //	store/exchange.lock on Windows, held shared while a database is open, and alone while one
 //	                    is exchanged
 //	store/alone.lock    held by Store.Alone
+//	push/, pull.lock    of package store/share, which this one leaves alone
 //	*.damaged           damaged files that are kept
 //
 // Folders are 0700, files 0600, whatever the umask; wider rights are taken away when a file or
@@ -95,7 +92,7 @@
 //	summary.go                                                     the summaries beside the sessions
 //	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt
 //	space.go                                                       disk space, and compaction
-//	outbox.go                                                      sessions that leave for another store
+//	release.go                                                     a session removed as if it had never been there
 //	files.go                                                       where files are, folders and rights
 //	os_unix.go, os_other.go, datasync_linux.go, datasync_other.go  what differs between systems
 //

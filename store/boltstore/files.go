@@ -152,7 +152,7 @@ func (f *directory) oddFiles() (found []*oddFile) {
 		{f.dir, func(name, end string) bool { return name == "redact" && end == "key" }},
 		{f.spoolDir(), func(name, end string) bool {
 			_, err := store.ParseSessionID(name)
-			return err == nil && strings.Contains(" log lock damaged shipped ", " "+end+" ") || name == "fold" && end == "lock"
+			return err == nil && strings.Contains(" log lock damaged ", " "+end+" ") || name == "fold" && end == "lock"
 		}},
 		{f.storeDir(), func(name, end string) bool {
 			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create" || name == "alone") && end == "lock"

@@ -46,9 +46,6 @@ func (s folding) FoldDead(ctx context.Context) error {
 		return fmt.Errorf("fold spools: %w", err)
 	}
 	defer s.end()
-	if s.opts.Outbox {
-		return s.Odd()
-	}
 	files, _ := s.files() // a listing reports the error
 	faults := []error{s.Odd()}
 	until := time.Now().Add(s.opts.FoldBudget)

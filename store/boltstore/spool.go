@@ -192,7 +192,7 @@ func (p *spool) cut() error {
 }
 
 // Close makes the spool durable, folds it if that is quick, and releases the session. The next
-// command folds the rest. In an outbox the spool stays.
+// command folds the rest.
 func (p *spool) Close() error {
 	if p.closed {
 		return fmt.Errorf("close spool of session %s: %w", p.id, store.ErrClosed)
@@ -204,7 +204,7 @@ func (p *spool) Close() error {
 		_ = p.cut() // else the fold cuts it by its checksum
 	}
 	err := errors.Join(p.sync(), p.syncNames())
-	if p.good-p.keeper.folded <= closeFold && !p.store.opts.Outbox {
+	if p.good-p.keeper.folded <= closeFold {
 		until := time.Now().Add(p.store.opts.CloseBudget)
 		foldErr := p.store.foldAll(withNoWait(context.Background()), p.id, p.key, until)
 		if errors.Is(foldErr, store.ErrCorrupt) {
@@ -367,7 +367,7 @@ func (p *spool) runKeeper() {
 		if p.store.opts.Sync > 0 && wrote {
 			_ = p.sync() // OnDoubt and Close report it
 		}
-		due := !p.store.opts.Outbox && k.look(p.size.Load(), time.Now())
+		due := k.look(p.size.Load(), time.Now())
 		if due && !k.busy {
 			k.busy = true
 			k.folds.Add(1)

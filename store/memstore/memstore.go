@@ -4,13 +4,11 @@
 // # Data layout
 //
 // A map from session id to log. A log is a slice of events, their projection for listings, and
-// a channel for followers, closed and replaced after every change. The log of a session that was
-// claimed but not begun has no events, and readers do not see it.
+// a channel for followers, closed and replaced after every change.
 //
 // # What it refuses to do
 //
-// It survives nothing: Durability is "process" and means this process. A claim ends by its Release
-// only.
+// It survives nothing: Durability is "process" and means this process.
 package memstore
 
 import (
@@ -39,8 +37,7 @@ type log struct {
 	session store.Session // Header, Head and counts
 	events  []store.Event
 	summary store.Summary // of this or an earlier head; may be zero
-	live    bool          // a spool or a claim holds the session
-	holder  *claim        // the claim that holds it; nil: none does
+	live    bool          // a spool holds the session
 	deleted bool
 	changed chan struct{}
 }
@@ -57,7 +54,6 @@ var (
 	_ store.Spooler    = (*Store)(nil)
 	_ store.Keyed      = (*Store)(nil)
 	_ store.Summarizer = (*Store)(nil)
-	_ store.Claimer    = (*Store)(nil)
 )
 
 // RedactionKey returns a key for the life of the store.
@@ -65,20 +61,11 @@ func (s *Store) RedactionKey() ([]byte, error) { return s.key, nil }
 
 // Append adds events after Seq `after`.
 func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, events []store.Event) (store.Head, error) {
-	return s.append(ctx, id, nil, after, events)
-}
-
-// append adds events for a holder, which is nil for Store.Append.
-func (s *Store) append(ctx context.Context, id store.SessionID, holder *claim, after uint64, events []store.Event) (store.Head, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, err := s.forAppend(ctx, id)
-	switch {
-	case err != nil:
-	case l.live && (holder == nil || l.holder != holder):
+	if err == nil && l.live {
 		err = store.ErrLive
-	case holder != nil && l.holder != holder:
-		err = fmt.Errorf("the claim was released: %w", store.ErrClosed)
 	}
 	if err != nil {
 		return store.Head{}, fmt.Errorf("append to session %s: %w", id, err)
@@ -312,59 +299,6 @@ func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
 		return nil
 	}
 	return fmt.Errorf("delete session %s: %w", id, err)
-}
-
-// Claim makes the caller the only writer of a session.
-func (s *Store) Claim(ctx context.Context, id store.SessionID) (store.Claim, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, err := s.forAppend(ctx, id)
-	if err == nil && l.live {
-		err = store.ErrLive
-	}
-	if err != nil {
-		return nil, fmt.Errorf("claim session %s: %w", id, err)
-	}
-	c := &claim{s: s, id: id}
-	next := l.copy()
-	next.live = true
-	next.holder = c
-	s.logs[id] = next
-	close(l.changed)
-	return c, nil
-}
-
-// claim is a claim of a session. Its log names it as the holder until Release.
-type claim struct {
-	s  *Store
-	id store.SessionID
-}
-
-// Append adds events after Seq `after`.
-func (c *claim) Append(ctx context.Context, after uint64, events []store.Event) (store.Head, error) {
-	return c.s.append(ctx, c.id, c, after, events)
-}
-
-// Release ends the claim. A second call does nothing.
-func (c *claim) Release(ctx context.Context) error {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	if err := c.s.usable(ctx); err != nil {
-		return fmt.Errorf("release session %s: %w", c.id, err)
-	}
-	l := c.s.logs[c.id]
-	if l == nil || l.holder != c {
-		return nil
-	}
-	next := l.copy()
-	next.live = false
-	next.holder = nil
-	c.s.logs[c.id] = next
-	if len(l.events) == 0 { // it was claimed and never begun
-		delete(c.s.logs, c.id)
-	}
-	close(l.changed)
-	return nil
 }
 
 // Info describes the store.

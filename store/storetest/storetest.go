@@ -1,11 +1,11 @@
 // Package storetest is the conformance suite of package store: every Store passes Test, every
-// Spooler also its spool part, and every Claimer its claim part.
+// Spooler also its spool part.
 //
 // # Data layout
 //
 // A test case opens its own store. At its end every session is read once more through
-// store.Validator, its head and listing are compared with its events, and a store.Verifier
-// must find no fault.
+// store.Validator, its head and listing are compared with its events, and the Verify of a store
+// that has one must find no fault.
 //
 // # What it refuses to do
 //
@@ -33,7 +33,6 @@ func Reopen(reopen func(t *testing.T, s store.Store) store.Store) Option {
 type suite struct {
 	open   func(t *testing.T) store.Store
 	reopen func(t *testing.T, s store.Store) store.Store
-	sealed bool // the store takes whole sealed sessions only
 }
 
 // Test runs the suite; open returns a new, empty store for each case.
@@ -46,9 +45,6 @@ func Test(t *testing.T, open func(t *testing.T) store.Store, options ...Option) 
 		t.Run(group, func(t *testing.T) {
 			u.needs(t, group)
 			for name, run := range cases {
-				if u.sealed && !takesSealed(group, name) {
-					continue
-				}
 				t.Run(name, func(t *testing.T) {
 					s := u.open(t)
 					run(t, s)
@@ -61,25 +57,19 @@ func Test(t *testing.T, open func(t *testing.T) store.Store, options ...Option) 
 			}
 		})
 	}
-	if !u.sealed {
-		t.Run("reopen", u.testReopen)
-	}
+	t.Run("reopen", u.testReopen)
 }
 
 // needs skips a group of cases that a store has not the ability for.
 func (u *suite) needs(t *testing.T, group string) {
-	if group != "spool" && group != "claim" {
+	if group != "spool" {
 		return
 	}
 	s := u.open(t)
 	_, spools := s.(store.Spooler)
-	_, claims := s.(store.Claimer)
 	wantErr(t, "close", nil, s.Close())
-	if group == "spool" && !spools {
+	if !spools {
 		t.Skip("the store takes no live sessions")
-	}
-	if group == "claim" && !claims {
-		t.Skip("the store has no claims")
 	}
 }
 
@@ -89,7 +79,7 @@ type testCase func(*testing.T, store.Store)
 // cases are the test cases by group and name.
 var cases = map[string]map[string]testCase{
 	"append": appendCases, "read": readCases, "list": listCases, "delete": deleteCases, "spool": spoolCases,
-	"summaries": summaryCases, "claim": claimCases, "sealed": sealedCases,
+	"summaries": summaryCases,
 }
 
 // Validate reads every session of a store and reports every broken invariant.
@@ -102,7 +92,9 @@ func Validate(t testing.TB, s store.Store) {
 		}
 		validateSession(t, s, x)
 	}
-	if v, ok := s.(store.Verifier); ok {
+	if v, ok := s.(interface {
+		Verify(ctx context.Context, report func(error)) error
+	}); ok {
 		if err := v.Verify(context.Background(), func(err error) { t.Errorf("verify: %v", err) }); err != nil {
 			t.Errorf("verify: %v", err)
 		}

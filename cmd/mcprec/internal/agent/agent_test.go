@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -114,16 +113,12 @@ func (l *library) addHung(t *testing.T) store.SessionID {
 // connect starts a Server over the library, and a client of the official SDK.
 func (l *library) connect(t *testing.T) *sdk.ClientSession {
 	t.Helper()
-	return connectTo(t, func(ctx context.Context) (*session.Store, error) {
-		return session.OpenReadOnly(ctx, session.Home{Place: l.dir})
-	})
-}
-
-// connectTo starts a Server over a store, and a client of the official SDK.
-func connectTo(t *testing.T, open Opener) *sdk.ClientSession {
-	t.Helper()
+	db, err := session.OpenReadOnly(t.Context(), session.Home{Place: l.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
 	pipe := transport.NewPipe(0, 0, nil)
-	server := New(open, "test")
+	server := New(db, "test")
 	served, err := server.Connect(t.Context(), gosdk.Transport(pipe.Server()))
 	if err != nil {
 		t.Fatal(err)
@@ -327,42 +322,6 @@ func readAll(t *testing.T, client *sdk.ClientSession, id store.SessionID) string
 		t.Errorf("read %s: %+v, %v; want what is said of the end, and no content that is empty", behind, read, err)
 	}
 	return text.String()
-}
-
-// TestStoreComes: a store that cannot be opened yet is told of in each answer, and opened when it can be.
-func TestStoreComes(t *testing.T) {
-	l := newLibrary(t)
-	id := l.addFixture(t, "../../../../fixtures/seed.jsonl")
-	fault := errors.New("open nats://host/MCPREC: no NATS server answers at host\x1b[2J")
-	opened := 0
-	client := connectTo(t, func(ctx context.Context) (*session.Store, error) {
-		if fault != nil {
-			return nil, fault
-		}
-		opened++
-		return session.OpenReadOnly(ctx, session.Home{Place: l.dir})
-	})
-	for range 2 {
-		said := ask(t, client, "why_stuck", nil)
-		if !said.isError || !strings.Contains(said.text, "no NATS server answers at host") || strings.Contains(said.text, "\x1b") {
-			t.Errorf("without a store why_stuck says %q, error %v", said.text, said.isError)
-		}
-		if _, err := client.ListResources(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no NATS server answers") {
-			t.Errorf("without a store the resources are listed: %v", err)
-		}
-		if _, err := client.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: resourceURI(id)}); err == nil || !strings.Contains(err.Error(), "no NATS server answers") {
-			t.Errorf("without a store a resource is read: %v", err)
-		}
-	}
-	fault = nil
-	for range 2 {
-		if said := ask(t, client, "list_sessions", nil); said.isError || !strings.Contains(said.text, string(id)) {
-			t.Errorf("with the store list_sessions says %q", said.text)
-		}
-	}
-	if opened != 1 {
-		t.Errorf("the store was opened %d times", opened)
-	}
 }
 
 // TestBadArguments: what is wrong with an argument is a tool error that says what is wanted.

@@ -8,8 +8,7 @@
 // recorded; what is left out is said, with the arguments that get it. Recorded text is data: it is
 // masked, its control characters are harmless, and it stands under recorded_data, or behind "| " in
 // the text of an answer, apart from mcprec's own words. A bad argument gives a tool error that says
-// what to do. A store that cannot be opened does not end the server: each answer says what is wrong until it
-// can be opened.
+// what to do.
 //
 // The session in which the [Server] itself is recorded is never listed, counted, read or searched,
 // and neither is any other session of mcprec mcp: an agent that asks about what it asked would

@@ -29,8 +29,7 @@ func TestExplored(t *testing.T) {
 		if err != nil {
 			panic(err)
 		}
-		open := func(context.Context) (*session.Store, error) { return db, nil }
-		if _, err := New(open, "test").Connect(r.Context(), gosdk.Transport(r.Server())); err != nil {
+		if _, err := New(db, "test").Connect(r.Context(), gosdk.Transport(r.Server())); err != nil {
 			panic(err)
 		}
 		var client *sdk.ClientSession

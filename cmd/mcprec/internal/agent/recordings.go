@@ -100,9 +100,7 @@ func (r *recordings) isRecordedBy(ctx context.Context, live store.Session) bool 
 		if err != nil || header.Processes == nil {
 			return false
 		}
-		// In a shared store another machine may have a process of the same number.
-		recorder := header.Processes.Recorder
-		return slices.Contains(r.lineage, recorder) && (r.db.Folder != "" || recorder.Birth != "")
+		return slices.Contains(r.lineage, header.Processes.Recorder)
 	}
 	return false
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,16 +12,11 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 )
 
-// Opener opens the store that a Server tells of, as [session.OpenReadOnly] does.
-type Opener func(context.Context) (*session.Store, error)
-
 // Server answers an agent about the sessions of a store. Its methods may be called concurrently.
 type Server struct {
-	open    Opener
-	version string
-	busy    chan struct{} // holds an element for each answer under way
-	opening chan struct{} // holds an element while the store is opened
-	opened  atomic.Pointer[recordings]
+	recordings *recordings
+	version    string
+	busy       chan struct{} // holds an element for each answer under way
 }
 
 // Limits of the work at one time.
@@ -31,42 +25,13 @@ const (
 	patience = 20 * time.Second // for an answer
 )
 
-// New returns a server over a store, which is opened for the first answer that needs it. While it cannot be
-// opened, each answer says why, and the next one tries again. version is mcprec's.
-func New(open Opener, version string) *Server {
-	return &Server{open: open, version: version, busy: make(chan struct{}, mostBusy), opening: make(chan struct{}, 1)}
+// New returns a server over a store that was opened by [session.OpenReadOnly]. version is mcprec's.
+func New(db *session.Store, version string) *Server {
+	return &Server{recordings: &recordings{db: db, lineage: lineage()}, version: version, busy: make(chan struct{}, mostBusy)}
 }
 
-// recordings returns the sessions of the store, which it opens if need be.
-func (x *Server) recordings(ctx context.Context) (*recordings, error) {
-	if r := x.opened.Load(); r != nil {
-		return r, nil
-	}
-	select {
-	case x.opening <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-x.opening }()
-	if r := x.opened.Load(); r != nil {
-		return r, nil
-	}
-	db, err := x.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := &recordings{db: db, lineage: lineage()}
-	x.opened.Store(r)
-	return r, nil
-}
-
-// Close closes the store, if it was opened. No answer is under way any more.
-func (x *Server) Close() error {
-	if r := x.opened.Load(); r != nil {
-		return r.db.Close()
-	}
-	return nil
-}
+// Close closes the store. No answer is under way any more.
+func (x *Server) Close() error { return x.recordings.db.Close() }
 
 // Connect begins to serve a client, and returns the session with it.
 func (x *Server) Connect(ctx context.Context, transport sdk.Transport) (*sdk.ServerSession, error) {
@@ -194,11 +159,7 @@ func (x *Server) handler(t tool) sdk.ToolHandler {
 		defer end()
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		var a answer
-		r, err := x.recordings(ctx)
-		if err == nil {
-			a, err = t.answer(ctx, r, args)
-		}
+		a, err := t.answer(ctx, x.recordings, args)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
 			return x.failure(fmt.Errorf("%s took longer than %v and was ended; ask for less, or run the command mcprec on the recording", t.name, patience)), nil
@@ -227,11 +188,7 @@ func (x *Server) failure(err error) *sdk.CallToolResult {
 
 // harmless returns the text of an error, masked as the store's sessions are, without control characters.
 func (x *Server) harmless(err error) string {
-	text := err.Error()
-	if r := x.opened.Load(); r != nil {
-		text = r.db.Masker.Text(text)
-	}
-	return terminal.Plain(text)
+	return terminal.Plain(x.recordings.db.Masker.Text(err.Error()))
 }
 
 // hangPrompt is the prompt «My MCP call hangs».

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 )
 
 // tidyAfter is how long a session has the machine for itself before its recorder looks after the
@@ -36,14 +34,10 @@ func (r *recording) tidyBeside() (end func()) {
 // tidyPatience is how long deleting may put off the end of a recorder whose session has ended.
 const tidyPatience = time.Second
 
-// tidy enforces the budget of a store in a folder, unless another recorder does just now. It reports
-// the first deletion in a store, and with -v each. What a shared store may hold is its server's to say.
+// tidy enforces the budget of the store, unless another recorder does just now. It reports
+// the first deletion in a store, and with -v each.
 func (r *recording) tidy(patience time.Duration) {
-	db, ok := r.db.Store.(retention.Store)
-	if !ok || r.db.Folder == "" {
-		return
-	}
-	gone, first, err := r.Budget.Enforce(context.Background(), db, time.Now(), patience)
+	gone, first, err := r.Budget.Enforce(context.Background(), r.db.Store, time.Now(), patience)
 	if err != nil {
 		r.say("%v", err)
 	}

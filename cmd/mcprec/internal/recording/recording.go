@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -53,8 +52,6 @@ type Options struct {
 	Mask   bool // keep no secrets
 	Strict bool // end the session rather than pass a frame unrecorded
 	Budget retention.Budget
-	Sending
-	Observers
 
 	Remote      // of a server over HTTP
 	Split  bool // each exchange without a session id is a recording
@@ -77,7 +74,6 @@ type recording struct {
 	failed atomic.Bool    // fail was called
 
 	attended bool // with a target: a person sees standard error
-	beside   *observers
 }
 
 // newRecording checks the options, and limits the memory of the process.
@@ -96,11 +92,6 @@ func newRecording(std process.Streams, options Options) (*recording, error) {
 			return nil, err
 		}
 	}
-	if options.KeyFile != "" {
-		if _, err := session.ReadMaskKey(options.KeyFile); err != nil {
-			return nil, exit.Usagef("--mask-key-file: %w", err)
-		}
-	}
 	// Within about 64 MiB, whatever disk and peers do: mcprec itself takes some more than the heap,
 	// and so does a heap that the machine has no time to collect.
 	if os.Getenv("GOMEMLIMIT") == "" {
@@ -116,9 +107,6 @@ func newRecording(std process.Streams, options Options) (*recording, error) {
 func Command(std process.Streams, options Options, command []string) error {
 	r, err := newRecording(std, options)
 	if err != nil {
-		return err
-	}
-	if r.beside, err = observe(options, r.say); err != nil {
 		return err
 	}
 	process.KeepPipeErrors()
@@ -143,8 +131,6 @@ func Command(std process.Streams, options Options, command []string) error {
 		r.say("recording session %s; a client is to speak on standard input, here the keyboard; ^D ends it", rec.ID())
 	}
 	endTidying := r.tidyBeside()
-	endSending := r.sendBeside()
-	endFollowing := r.beside.follow(rec)
 	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
 	if err != nil {
 		return err
@@ -154,7 +140,7 @@ func Command(std process.Streams, options Options, command []string) error {
 		s = &exit.Status{Code: exit.Lost}
 	}
 	rec.Seal()
-	if !r.finishUnderSignals(rec, signals, endFollowing, func() { endSending(); endTidying() }) && s.Code == exit.Fine && s.Signal == nil {
+	if !r.finishUnderSignals(rec, signals, endTidying) && s.Code == exit.Fine && s.Signal == nil {
 		s.Code = exit.Lost
 	}
 	return s
@@ -163,7 +149,7 @@ func Command(std process.Streams, options Options, command []string) error {
 // start opens the store and begins the session. Without a store the session
 // goes on unrecorded, and stderr says so.
 func (r *recording) start(command []string, processes *store.Processes) *recorder.Recorder {
-	db, err := r.openStore()
+	db, err := session.OpenRecorder(r.Home, r.Sync)
 	if err != nil {
 		return r.unrecorded(err)
 	}
@@ -176,33 +162,15 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 		return r.unrecorded(errors.Join(err, db.Close()))
 	}
 	r.db = db
-	r.beside.setStore(db)
 	return rec
 }
 
 func (r *recording) header() store.Header {
 	h := store.Header{Label: r.Label, Labels: r.Labels, Recorder: r.Recorder}
-	switch shared, _ := r.Home.IsShared(); { // of a place that is wrong there is no recording
-	case shared:
-		h.Masked = r.Home.Secrets.ShippedRules() // a later flush masks by them as well
-		h.Labels = withHost(r.Labels)
-	case r.Mask:
+	if r.Mask {
 		h.Masked = &r.Home.Secrets.MaskRules
 	}
 	return h
-}
-
-// withHost returns labels with the name of this machine under "host", unless they have one. In a store of
-// many machines a reader asks first where a session was recorded.
-func withHost(labels map[string]string) map[string]string {
-	const host = "host"
-	name, err := os.Hostname()
-	if _, given := labels[host]; given || err != nil || name == "" {
-		return labels
-	}
-	named := map[string]string{host: name}
-	maps.Copy(named, labels)
-	return named
 }
 
 func (r *recording) options() []recorder.Option {
@@ -251,14 +219,12 @@ var errGivenUp = errors.New("given up at a second signal")
 // recorded and written. Everything is in the spool by now, and the next mcprec can do the
 // rest, so a signal ends the work. But no other process writes the file of --out: only a second
 // signal gives the file up, with a message.
-func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os.Signal, endFollowing, endTidying func()) (whole bool) {
+func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os.Signal, endTidying func()) (whole bool) {
 	ctx, giveUp := context.WithCancelCause(context.Background())
 	defer giveUp(nil)
 	finished := make(chan bool, 1)
 	go func() {
 		sum := rec.Close()
-		endFollowing()
-		r.beside.end()
 		whole := r.report(ctx, sum)
 		if r.db == nil || errors.Is(sum.Err, outage.ErrNoAnswer) { // closing the store would wait for the disk
 			finished <- false
@@ -269,7 +235,7 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 		}
 		endTidying()
 		r.tidy(tidyPatience)
-		if err := r.closeStore("session " + string(rec.ID()) + ": "); err != nil {
+		if err := r.db.Close(); err != nil {
 			r.say("%v", err)
 			whole = false
 		}

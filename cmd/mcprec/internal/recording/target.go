@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
@@ -41,19 +42,14 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	case target.Path == "":
 		target.Path = "/"
 	}
-	if r.beside, err = observe(r.Options, r.say); err != nil {
-		return err
-	}
-	defer r.beside.end()
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
 		return exit.Usagef("--listen %s: %v", options.Listen, err)
 	}
-	r.db, err = r.openStore()
+	r.db, err = session.OpenRecorder(r.Home, r.Sync)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	r.beside.setStore(r.db)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, process.EndSignals()...)
 	defer signal.Stop(signals)
@@ -61,7 +57,7 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	defer end()
 	r.fail = end
 	whole, err := r.proxy(ctx, signals, listener, target)
-	err = errors.Join(err, r.closeStore(""))
+	err = errors.Join(err, r.db.Close())
 	if err == nil && !whole {
 		return &exit.Status{Code: exit.Lost}
 	}
@@ -75,29 +71,20 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 	var ending sync.WaitGroup // what sessions leave to do at their end
 	defer ending.Wait()
 	defer r.tidyBeside()()
-	defer r.sendBeside()()
-	var following sync.Map // what ends the observers of a session, by its id
 	header := r.header()
 	header.URL = target.String()
 	tap := httptap.New(httptap.Options{
 		Open: func(header store.Header) *recorder.Recorder {
 			rec, err := recorder.New(context.Background(), r.db, header, r.options()...)
 			if err != nil {
-				rec = r.unrecorded(err)
-				_, end := r.beside.count(rec)
-				following.Store(rec.ID(), end)
-				return rec
+				return r.unrecorded(err)
 			}
-			following.Store(rec.ID(), r.beside.follow(rec))
 			if r.attended {
 				r.say("session %s begins", rec.ID())
 			}
 			return rec
 		},
 		Done: func(sum recorder.Summary) {
-			if end, ok := following.LoadAndDelete(sum.ID); ok {
-				ending.Go(end.(func()))
-			}
 			if !r.report(context.Background(), sum) {
 				faulty.Store(true)
 			}

@@ -76,14 +76,15 @@ func (b Budget) plan(now time.Time, memory Memory, space store.Space) (todo task
 
 func share(size int64, mark float64) int64 { return int64(float64(size) * mark) }
 
-// Store is a store that can be kept within a budget. It is in a folder.
+// Store is a store that can be kept within a budget, as boltstore.Store is.
 type Store interface {
 	store.Store
-	store.Cleaner
-	store.Compactor
-	store.Exclusive
-	store.Measurer
-	store.Tidier
+	DeleteAll(ctx context.Context, ids []store.SessionID, removed func(store.SessionID)) error
+	Compact(ctx context.Context, least float64, report func(store.Compacted)) error
+	Alone(ctx context.Context, f func(context.Context) error) (ran bool, err error)
+	Space(ctx context.Context) (store.Space, error)
+	Usage(ctx context.Context) (store.Usage, error)
+	FoldDead(ctx context.Context) error
 }
 
 // Enforce deletes the sessions beyond the budget, oldest first, and returns what it deleted. If
@@ -175,7 +176,7 @@ const deleteStep = 100
 
 // delete deletes the sessions that the task is about, as far as the time allows.
 func (t *tidying) delete(ctx context.Context, todo task) (deleted int, err error) {
-	sessions, space, err := List(ctx, t.db, t.db.Info().Location)
+	sessions, space, err := List(ctx, t.db)
 	if err != nil {
 		return 0, err
 	}
@@ -225,21 +226,18 @@ func (t *tidying) delete(ctx context.Context, todo task) (deleted int, err error
 	return deleted, nil
 }
 
-// List returns the sessions of a store, newest first, and the space that the store takes, both
-// without sizes if the store is no store.Measurer. folder is where the sessions are marked that are
-// kept; "": nowhere. If a part of the store cannot be read, there is an error and no list.
-func List(ctx context.Context, db store.Store, folder string) (sessions []Session, space store.Space, err error) {
-	var usage store.Usage
-	if measurer, ok := db.(store.Measurer); ok {
-		if usage, err = measurer.Usage(ctx); err != nil {
-			return nil, space, err
-		}
+// List returns the sessions of a store, newest first, and the space that the store takes. If a part of the
+// store cannot be read, there is an error and no list.
+func List(ctx context.Context, db Store) (sessions []Session, space store.Space, err error) {
+	usage, err := db.Usage(ctx)
+	if err != nil {
+		return nil, space, err
 	}
 	space.Files = usage.Size()
 	for _, d := range usage.Databases {
 		space.Free += d.Free
 	}
-	kept, err := keptIDs(folder)
+	kept, err := keptIDs(db.Info().Location)
 	if err != nil {
 		return nil, space, err
 	}

@@ -15,8 +15,6 @@
 //
 //	budget.json  the limits of the last recorder, and what went last; see Memory
 //	keep/<id>    an empty file for a session that is kept
-//
-// A shared store has neither. Its folder is "", for which the functions of these files do nothing.
 package retention
 
 import (

@@ -214,7 +214,7 @@ func TestMonth(t *testing.T) {
 			t.Errorf("session %d: the files have %d bytes", n, space.Files)
 		}
 	}
-	sessions, _, err := List(t.Context(), db, db.Info().Location)
+	sessions, _, err := List(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestLargest(t *testing.T) {
 		if _, _, err := budget.Enforce(t.Context(), db, noon.Add(time.Hour), 0); err != nil {
 			t.Fatal(err)
 		}
-		sessions, space, err := List(t.Context(), db, db.Info().Location)
+		sessions, space, err := List(t.Context(), db)
 		if err != nil || len(sessions) != 1 || !strings.HasSuffix(string(sessions[0].ID), want) || space.Files > 1_500_000 {
 			t.Errorf("after session %d: %d sessions, %+v, %v", n, len(sessions), space, err)
 		}
@@ -428,8 +428,15 @@ func TestEnforceFails(t *testing.T) {
 		if memory, err := Recall(dir); operation != "budget" && (err != nil || memory.Last.BySize != deleted || memory.Size != 1) {
 			t.Errorf("%s: remembered %+v, %v", operation, memory, err)
 		}
-		if sessions, _, err := List(t.Context(), db, ""); err != nil || len(sessions) != 4-deleted {
-			t.Errorf("%s: %d sessions are left, %v", operation, len(sessions), err)
+		left := 0
+		for _, err := range db.Sessions(t.Context(), store.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			left++
+		}
+		if left != 4-deleted {
+			t.Errorf("%s: %d sessions are left", operation, left)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/mask"
 )
 
@@ -47,7 +48,7 @@ type Masker struct {
 
 // Masker returns the masker of the flags. The key is from db, or from the store of the flags.
 // Without a store the key is random, and placeholders are equal within this process only.
-func (h *Home) Masker(db store.Store) (Masker, error) {
+func (h *Home) Masker(db store.Keyed) (Masker, error) {
 	if h.Secrets.Show {
 		return Masker{}, nil
 	}
@@ -56,10 +57,10 @@ func (h *Home) Masker(db store.Store) (Masker, error) {
 		return Masker{}, err
 	}
 	var key []byte
-	if keyed, ok := db.(store.Keyed); ok {
-		key, err = keyed.RedactionKey()
-	} else if p, fault := h.place(); fault == nil {
-		key, err = readKey(p)
+	if db != nil {
+		key, err = db.RedactionKey()
+	} else if folder, fault := h.folder(); fault == nil {
+		key, err = boltstore.ReadKey(folder)
 	}
 	if key == nil || err != nil { // as in a folder that is read-only
 		key = make([]byte, 32)

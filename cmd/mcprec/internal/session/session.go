@@ -3,17 +3,11 @@
 // yields events through a [Masker]. Closing a [Store] tidies the files of dead recorders. The
 // package reads no flags, and prints only faults on closing.
 //
-// A store is in a folder, or a shared one that a URL names. Only open.go knows the kinds of stores. What
-// not every store can do is an optional interface of package store, which abilities.go asks for, once
-// each: what is missing is done in another way, or is an error that says whose it is to do.
-//
 // # Source files
 //
-//	place.go       where the store is: a folder or a URL, and the folder of an outbox
-//	open.go        opens the store of a place
+//	place.go       where the store is
+//	open.go        opens it
 //	store.go       the open Store: finding sessions, labels, saving
-//	abilities.go   what only some stores can do
-//	outbox.go      the masking of what goes to a shared store, and the keys for it
 //	summary.go     summaries, and which sessions have an event
 //	session.go     the Session: opening an argument, reading, choosing events
 //	several.go     files with several sessions
@@ -49,7 +43,6 @@ type Session struct {
 	Start   time.Time       // of a session in the store
 	Head    uint64          // of a session in the store: the last event when it was opened
 	live    bool            // a recorder held the session when it was opened
-	skew    time.Duration   // of its recorder's clock, see [store.Session]
 	Store   *Store          // nil for a fixture
 	File    io.ReadCloser   // of a fixture
 	Masker  Masker          // masks the events
@@ -125,7 +118,7 @@ func openStored(ctx context.Context, home Home, errs io.Writer, find func(*Store
 	}
 	found, err := find(db)
 	if err != nil {
-		return nil, errors.Join(err, db.tidier().Odd(), db.Store.Close())
+		return nil, errors.Join(err, db.Odd(), db.Store.Close())
 	}
 	return db.Session(found), nil
 }
@@ -197,7 +190,7 @@ func (s *Session) Events(ctx context.Context, from uint64, options store.ReadOpt
 // fixture it yields all.
 func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {
 	if s.salvage {
-		return s.Store.salvage(ctx, s.ID)
+		return s.Store.Salvage(ctx, s.ID)
 	}
 	if s.Store != nil {
 		return s.Store.Read(ctx, s.ID, from, options)
@@ -227,7 +220,7 @@ func (s *Session) Now() time.Duration {
 	if !s.live {
 		return 0
 	}
-	return max(s.Store.now().Sub(s.Start)+s.skew, 0)
+	return max(s.Store.now().Sub(s.Start), 0)
 }
 
 // Close closes the file, or the store, which it tidies.

@@ -16,28 +16,17 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/store/boltstore"
 )
 
-// Store is an open store of any kind that Close tidies. What it can do beside store.Store is in
-// abilities.go.
+// Store is an open store that Close tidies.
 type Store struct {
-	store.Store
-	Masker Masker // masks output
-	Folder string // where the store's files are, and what commands keep beside them; "" for a shared store
-	place  place
+	*boltstore.Store
+	Masker Masker           // masks output
+	Folder string           // where the store's files are, and what commands keep beside them
 	clock  func() time.Time // nil: the system's
 	errs   io.Writer        // for faults on closing
 	asIs   bool             // Close tidies nothing, and no summary is kept
-}
-
-// Info describes the store. Its location shows no credentials.
-func (db *Store) Info() store.Info {
-	info := db.Store.Info()
-	if db.Folder == "" {
-		info.Location = db.place.String()
-	}
-	return info
 }
 
 // Close moves the spools of dead recorders into the databases, as far as that is quick, and
@@ -48,10 +37,10 @@ func (db *Store) Close() error {
 		return db.Store.Close()
 	}
 	defer process.LimitMemory()()
-	if err := db.tidier().Exposed(); err != nil {
+	if err := db.Exposed(); err != nil {
 		fmt.Fprintf(db.errs, "mcprec: %v\n", err)
 	}
-	if err := db.tidier().FoldDead(context.Background()); err != nil {
+	if err := db.FoldDead(context.Background()); err != nil {
 		fmt.Fprintf(db.errs, "mcprec: tidying the store: %v\n", err)
 	}
 	return db.Store.Close()
@@ -82,7 +71,7 @@ func (db *Store) now() time.Time {
 // Session returns a session that the store has listed.
 func (db *Store) Session(found store.Session) *Session {
 	return &Session{
-		Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, Head: found.Head.Seq, live: found.State == store.Live, skew: found.Skew,
+		Name: "session " + string(found.ID), ID: found.ID, Start: found.Start, Head: found.Head.Seq, live: found.State == store.Live,
 		Store: db, Masker: db.Masker.Of(found.Header),
 	}
 }
@@ -219,8 +208,7 @@ func ParseAge(s string) (time.Duration, error) {
 // importBatch is how many bytes of payload one Append takes.
 const importBatch = 4 << 20
 
-// Save stores the events of a session, at most importBatch bytes at once, or as a whole where the store
-// takes no parts. What goes to a shared store is masked.
+// Save stores the events of a session, at most importBatch bytes at once.
 func Save(ctx context.Context, db store.Store, events []store.Event) (store.SessionID, error) {
 	header, err := store.ParseHeader(events[0].Payload)
 	if err != nil {
@@ -229,17 +217,6 @@ func Save(ctx context.Context, db store.Store, events []store.Event) (store.Sess
 	id, err := store.ParseSessionID(string(header.ID))
 	if err != nil {
 		return "", err
-	}
-	if opened, ok := db.(*Store); ok {
-		events, err = opened.maskedFor(header, events)
-		if err != nil {
-			return "", err
-		}
-		db = opened.Store
-	}
-	if putter, ok := db.(store.Putter); ok {
-		_, err := putter.Put(ctx, id, jsonl.Each(events), nil)
-		return id, err
 	}
 	for len(events) > 0 {
 		n, size := 0, 0

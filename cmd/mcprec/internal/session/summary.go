@@ -15,13 +15,13 @@ import (
 // session's events, and kept if the session has ended and the store may be changed. An error names
 // the sessions without one.
 func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[store.SessionID]summary.Summary, error) {
-	kept, err := db.summarizer().Summaries(ctx, sessions)
+	kept, err := db.Store.Summaries(ctx, sessions)
 	faults := []error{err}
 	found := make(map[store.SessionID]summary.Summary, len(sessions))
 	var made []store.Summary
 	keep := func() {
 		// What cannot be kept, as in a store that is read-only, is made again.
-		_ = db.summarizer().KeepSummaries(ctx, made)
+		_ = db.Store.KeepSummaries(ctx, made)
 		made = made[:0]
 	}
 	for _, s := range sessions {
@@ -73,9 +73,6 @@ const (
 
 // KeepSummary makes and keeps the summary of a session that has just ended, if it is not large.
 func (db *Store) KeepSummary(ctx context.Context, id store.SessionID) {
-	if db.summarizer() == (noSummaries{}) {
-		return
-	}
 	ctx, stop := context.WithTimeout(ctx, summaryBudget)
 	defer stop()
 	head, err := db.Head(ctx, id)
@@ -84,7 +81,7 @@ func (db *Store) KeepSummary(ctx context.Context, id store.SessionID) {
 	}
 	x, err := summarize(ctx, db, store.Session{Header: store.Header{ID: id}, Head: head, State: store.Ended})
 	if err == nil {
-		_ = db.summarizer().KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: x.Encode()}})
+		_ = db.Store.KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: x.Encode()}})
 	}
 }
 

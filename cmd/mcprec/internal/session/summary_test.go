@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/memstore"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -56,7 +53,7 @@ func TestSummaries(t *testing.T) {
 	// kept returns the version of the summary that a session has in the store, or -1.
 	kept := func(n int) int {
 		t.Helper()
-		found, err := db.summarizer().Summaries(ctx, list())
+		found, err := db.Store.Summaries(ctx, list())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +75,7 @@ func TestSummaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n == old || n == newer {
-			if err := db.summarizer().KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: []byte{version, 1, 2}}}); err != nil {
+			if err := db.Store.KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: []byte{version, 1, 2}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -112,51 +109,6 @@ func TestSummaries(t *testing.T) {
 	for n, want := range map[int]int{missing: summary.Version, old: summary.Version, newer: summary.Version + 1, ended: summary.Version, live: -1} {
 		if got := kept(n); got != want {
 			t.Errorf("session %d has a summary of version %d, want %d", n, got, want)
-		}
-	}
-}
-
-// readCounter is a store that counts the sessions that are read.
-type readCounter struct {
-	*memstore.Store
-	reads int
-}
-
-func (c *readCounter) Read(ctx context.Context, id store.SessionID, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {
-	c.reads++
-	return c.Store.Read(ctx, id, from, options)
-}
-
-// TestSharedSummaries: a search in a shared store reads no session that has a summary, and one without
-// is read once.
-func TestSharedSummaries(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	counter := &readCounter{Store: memstore.New()}
-	db := &Store{Store: counter, place: place{text: "nats://host/MCPREC"}}
-	for n := range 3 {
-		if _, err := Save(t.Context(), db, oneCall(n, true)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fits, err := filter.Parse("tool:search")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sessions []store.Session
-	for found, err := range db.Sessions(t.Context(), store.Query{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		sessions = append(sessions, found)
-	}
-	for i, want := range []int{3, 0} {
-		counter.reads = 0
-		fitting, err := db.Fitting(t.Context(), sessions, fits)
-		if err != nil || len(fitting) != 3 {
-			t.Fatalf("%d sessions fit, %v", len(fitting), err)
-		}
-		if counter.reads != want {
-			t.Errorf("search %d reads %d sessions, want %d", i+1, counter.reads, want)
 		}
 	}
 }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package outbox
-
-import "time"
-
-// machineUptime says that the uptime is not known.
-func machineUptime() (boot string, uptime time.Duration) { return "", 0 }
