@@ -2,6 +2,7 @@ package order
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
@@ -324,13 +325,17 @@ func (c *Checker) sentResponse(dir transport.Direction, message *message) {
 func (c *Checker) received(dir transport.Direction, m *message, at Mark) {
 	switch {
 	case m.kind == transport.Request:
-		var first *Request
+		var first, elsewhere *Request // a stream that is resumed brings a request by another exchange
 		for req := range c.end(dir).withID(m.id) {
-			if req.received == 0 && req.stream == m.stream {
+			switch {
+			case req.received != 0 || req.refused:
+			case req.stream == m.stream:
 				first = req
+			default:
+				elsewhere = req
 			}
 		}
-		if first != nil {
+		if first = cmp.Or(first, elsewhere); first != nil {
 			first.received = at
 		}
 	case m.kind == transport.Response:
