@@ -60,7 +60,7 @@ var mutants = []struct {
 		"store/boltstore", "TestDamagedSpools|TestTornTail"},
 	{"checksums of chunks are not looked at", "store/chunk/chunk.go",
 		"case checksum(session, first, data) != binary.LittleEndian.Uint32(data):", "case false:",
-		"store/boltstore", "TestBitFlips"},
+		"store/chunk", "TestDamage"},
 	{"damage is taken for a torn tail", "store/boltstore/spoolread.go",
 		"if err != nil || frames == 0 {", "if frames >= 0 {",
 		"store/boltstore", "TestDamagedSpools"},

@@ -39,7 +39,7 @@ import (
 // Version is the version of the form.
 const Version = 1
 
-// MaxSize is more bytes than any chunk has, and its records.
+// MaxSize bounds the bytes of a chunk, and those of its records before compression.
 const MaxSize = 2 << 30
 
 const (
