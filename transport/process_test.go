@@ -132,20 +132,68 @@ func TestScriptWithoutInterpreter(t *testing.T) {
 
 func TestStartErrors(t *testing.T) {
 	dir := t.TempDir()
-	for command, want := range map[string]string{
-		"no-such-command-at-all": "no-such-command-at-all: command not found",
-		dir + "/missing":         dir + "/missing: No such file or directory",
-		dir:                      dir + ": Is a directory",
+	text, binary := dir+"/text", dir+"/binary"
+	for name, file := range map[string]struct {
+		text string
+		mode os.FileMode
+	}{text: {"no program", 0o600}, binary: {"#!" + dir + "/missing\n", 0o700}} {
+		if err := os.WriteFile(name, []byte(file.text), file.mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		command, want string
+		code          int
+	}{
+		{"no-such-command-at-all", "command not found", 127},
+		{dir + "/missing", "No such file or directory", 127},
+		{binary, "No such file or directory", 127},
+		{dir, "Is a directory", 126},
+		{text, "Permission denied", 126},
 	} {
-		_, err := Command{Args: []string{command}}.Connect(t.Context())
+		_, err := Command{Args: []string{c.command}}.Connect(t.Context())
 		var start *StartError
-		if !errors.As(err, &start) || err.Error() != want {
-			t.Errorf("start %s: %v, want %s", command, err, want)
-			continue
+		if !errors.As(err, &start) || err.Error() != c.command+": "+c.want || start.Code != c.code {
+			t.Errorf("start %s: %v, want %s and code %d", c.command, err, c.want, c.code)
 		}
-		if wantCode := map[bool]int{true: 126, false: 127}[command == dir]; start.Code != wantCode {
-			t.Errorf("start %s: code %d, want %d", command, start.Code, wantCode)
-		}
+	}
+	if err := (&StartError{Command: "x", Cause: errors.New("odd")}).Error(); err != "x: odd" {
+		t.Errorf("another cause: %s", err)
+	}
+	if _, err := (Command{}).Connect(t.Context()); err == nil || err.Error() != "start process: no command" {
+		t.Errorf("no command: %v", err)
+	}
+}
+
+// A process that has ended takes no signal, and one that runs has no status.
+func TestSignals(t *testing.T) {
+	c, err := child(t, "deaf").Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := c.Status(); err == nil {
+		t.Errorf("it runs: %+v", s)
+	}
+	if err := c.process.Signal(syscall.Signal(-1)); err == nil {
+		t.Error("there is no such signal")
+	}
+	if err := c.process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if s, err := c.process.Wait(); err != nil || s.Code != 9 || s.Signal != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if err := c.process.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("it has ended: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if s, err := c.Status(); err != nil || s.Asked {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 
