@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -111,22 +113,41 @@ func TestCloseWakesWrite(t *testing.T) {
 	}
 }
 
-// A script without #! is run as a shell runs it.
+// A script without #! is run as a shell runs it, and has all three streams.
 func TestScriptWithoutInterpreter(t *testing.T) {
-	script := filepath.Join(t.TempDir(), "server")
-	if err := os.WriteFile(script, []byte("echo \"$1\"; exit 5\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Command{Args: []string{script, "two words"}}.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f, err := c.Read(t.Context()); err != nil || string(f.Bytes) != "two words" {
-		t.Errorf("read %q, %v", f.Bytes, err)
-	}
-	c.Close()
-	if s, _ := c.Status(); s.Code != 5 {
-		t.Errorf("status %+v", s)
+	for _, first := range []string{"", "#!/bin/sh\n"} {
+		for code, want := range []ExitStatus{{}, {Code: 1}} {
+			script := filepath.Join(t.TempDir(), "server")
+			text := fmt.Sprintf("%sread line; echo \"$1 $line\"; echo bad >&2; exit %d\n", first, code)
+			if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			var said bytes.Buffer
+			for _, stderr := range []io.Writer{nil, &said} {
+				c, err := Command{Args: []string{script, "two words"}, Stderr: stderr, Patience: time.Minute}.Start()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Write(t.Context(), frame("and a line")); err != nil {
+					t.Error(err)
+				}
+				if f, err := c.Read(t.Context()); err != nil || string(f.Bytes) != "two words and a line" {
+					t.Errorf("read %q, %v", f.Bytes, err)
+				}
+				if f, err := c.Read(t.Context()); err != io.EOF {
+					t.Errorf("behind its end: %q, %v", f.Bytes, err)
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if s, err := c.Status(); s != want || err != nil {
+					t.Errorf("status %+v, %v, want %+v", s, err, want)
+				}
+			}
+			if said.String() != "bad\n" {
+				t.Errorf("standard error is %q", said.String())
+			}
+		}
 	}
 }
 
@@ -156,6 +177,19 @@ func TestStartErrors(t *testing.T) {
 		if !errors.As(err, &start) || err.Error() != c.command+": "+c.want || start.Code != c.code {
 			t.Errorf("start %s: %v, want %s and code %d", c.command, err, c.want, c.code)
 		}
+	}
+	files := func() int {
+		list, _ := os.ReadDir("/proc/self/fd") // none on other systems
+		return len(list)
+	}
+	before := files()
+	for range 5 {
+		if _, err := (Command{Args: []string{dir}}).Start(); err == nil {
+			t.Error("a folder has started")
+		}
+	}
+	if now := files(); now > before {
+		t.Errorf("%d files are open that were not", now-before)
 	}
 	if err := (&StartError{Command: "x", Cause: errors.New("odd")}).Error(); err != "x: odd" {
 		t.Errorf("another cause: %s", err)
