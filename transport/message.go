@@ -86,9 +86,9 @@ func (m Message) Kind() MessageKind {
 		return Request
 	case m.Method != "":
 		return Notification
-	case m.ID != nil && (m.Result != nil || m.Error != nil):
+	case m.ID != nil && m.Result != nil:
 		return Response
-	case m.Error != nil: // an error for a request whose id could not be read
+	case m.Error != nil: // without an id: of a request whose id could not be read
 		return Response
 	}
 	return Invalid

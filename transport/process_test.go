@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -111,41 +113,121 @@ func TestCloseWakesWrite(t *testing.T) {
 	}
 }
 
-// A script without #! is run as a shell runs it.
+// A script without #! is run as a shell runs it, and has all three streams.
 func TestScriptWithoutInterpreter(t *testing.T) {
-	script := filepath.Join(t.TempDir(), "server")
-	if err := os.WriteFile(script, []byte("echo \"$1\"; exit 5\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Command{Args: []string{script, "two words"}}.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f, err := c.Read(t.Context()); err != nil || string(f.Bytes) != "two words" {
-		t.Errorf("read %q, %v", f.Bytes, err)
-	}
-	c.Close()
-	if s, _ := c.Status(); s.Code != 5 {
-		t.Errorf("status %+v", s)
+	for _, first := range []string{"", "#!/bin/sh\n"} {
+		for code, want := range []ExitStatus{{}, {Code: 1}} {
+			script := filepath.Join(t.TempDir(), "server")
+			text := fmt.Sprintf("%sread line; echo \"$1 $line\"; echo bad >&2; exit %d\n", first, code)
+			if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			var said bytes.Buffer
+			for _, stderr := range []io.Writer{nil, &said} {
+				c, err := Command{Args: []string{script, "two words"}, Stderr: stderr, Patience: time.Minute}.Start()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Write(t.Context(), frame("and a line")); err != nil {
+					t.Error(err)
+				}
+				if f, err := c.Read(t.Context()); err != nil || string(f.Bytes) != "two words and a line" {
+					t.Errorf("read %q, %v", f.Bytes, err)
+				}
+				if f, err := c.Read(t.Context()); err != io.EOF {
+					t.Errorf("behind its end: %q, %v", f.Bytes, err)
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if s, err := c.Status(); s != want || err != nil {
+					t.Errorf("status %+v, %v, want %+v", s, err, want)
+				}
+			}
+			if said.String() != "bad\n" {
+				t.Errorf("standard error is %q", said.String())
+			}
+		}
 	}
 }
 
 func TestStartErrors(t *testing.T) {
 	dir := t.TempDir()
-	for command, want := range map[string]string{
-		"no-such-command-at-all": "no-such-command-at-all: command not found",
-		dir + "/missing":         dir + "/missing: No such file or directory",
-		dir:                      dir + ": Is a directory",
+	text, binary := dir+"/text", dir+"/binary"
+	for name, file := range map[string]struct {
+		text string
+		mode os.FileMode
+	}{text: {"no program", 0o600}, binary: {"#!" + dir + "/missing\n", 0o700}} {
+		if err := os.WriteFile(name, []byte(file.text), file.mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		command, want string
+		code          int
+	}{
+		{"no-such-command-at-all", "command not found", 127},
+		{dir + "/missing", "No such file or directory", 127},
+		{binary, "No such file or directory", 127},
+		{dir, "Is a directory", 126},
+		{text, "Permission denied", 126},
 	} {
-		_, err := Command{Args: []string{command}}.Connect(t.Context())
+		_, err := Command{Args: []string{c.command}}.Connect(t.Context())
 		var start *StartError
-		if !errors.As(err, &start) || err.Error() != want {
-			t.Errorf("start %s: %v, want %s", command, err, want)
-			continue
+		if !errors.As(err, &start) || err.Error() != c.command+": "+c.want || start.Code != c.code {
+			t.Errorf("start %s: %v, want %s and code %d", c.command, err, c.want, c.code)
 		}
-		if wantCode := map[bool]int{true: 126, false: 127}[command == dir]; start.Code != wantCode {
-			t.Errorf("start %s: code %d, want %d", command, start.Code, wantCode)
+	}
+	files := func() int {
+		list, _ := os.ReadDir("/proc/self/fd") // none on other systems
+		return len(list)
+	}
+	before := files()
+	for range 5 {
+		if _, err := (Command{Args: []string{dir}}).Start(); err == nil {
+			t.Error("a folder has started")
 		}
+	}
+	if now := files(); now > before {
+		t.Errorf("%d files are open that were not", now-before)
+	}
+	if err := (&StartError{Command: "x", Cause: errors.New("odd")}).Error(); err != "x: odd" {
+		t.Errorf("another cause: %s", err)
+	}
+	if _, err := (Command{}).Connect(t.Context()); err == nil || err.Error() != "start process: no command" {
+		t.Errorf("no command: %v", err)
+	}
+}
+
+// A process that has ended takes no signal, and one that runs has no status.
+func TestSignals(t *testing.T) {
+	c, err := child(t, "deaf").Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := c.Status(); err == nil {
+		t.Errorf("it runs: %+v", s)
+	}
+	if err := c.process.Signal(syscall.Signal(-1)); err == nil {
+		t.Error("there is no such signal")
+	}
+	if err := c.process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if s, err := c.process.Wait(); err != nil || s.Code != 9 || s.Signal != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if err := c.process.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("it has ended: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if s, err := c.Status(); err != nil || s.Asked {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

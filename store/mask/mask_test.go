@@ -341,6 +341,7 @@ func TestLong(t *testing.T) {
 	lines := strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\n", 60)
 	for _, in := range []string{
 		`{"args":[` + strings.Repeat(`"-v",`, 2*mostArguments) + `"--password","SECRET"]}`,
+		"kind: Secret\ndata:\n" + strings.Repeat("  public-name: with a long text in front\n", 40) + "  a: SECRET\n",
 		"a -----BEGIN PRIVATE KEY-----\n" + lines + "SECRET\n-----END PRIVATE KEY----- b",
 	} {
 		if got, n := m.Frame([]byte(in)); n != 1 || strings.Contains(string(got), "SECRET") {

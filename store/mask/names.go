@@ -41,9 +41,8 @@ func (t *ruleTable) cut(name string) []string {
 		words = words[:n-1]
 	}
 	if n := len(words); n > 0 {
-		last := words[n-1]
-		numbered := strings.TrimRight(last, "0123456789")
-		if len(numbered) >= 4 && !t.words["descriptive"][last] { // password2, but sha256, and -pw1 is an option with its value
+		numbered := strings.TrimRight(words[n-1], "0123456789")
+		if len(numbered) >= 4 { // password2, but not sha256 or -pw1, an option with its value
 			words[n-1] = numbered
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func TestNames(t *testing.T) {
 	for want, names := range map[level]string{
 		harmless: `name sha256 secret_sha1 key key1 keys key_count tokens_used maxTokens next_page_token public_key primaryKey pass by_pass bypass PWD OLDPWD
-			sessionId session_id map_pin shipping_pin tokenType token_url secret_name passwordFile okta_id okta_url access_id client_id address access 2 - é`,
+			sessionId session_id map_pin shipping_pin tokenType token_url secret_name passwordFile okta_id okta_url okta_client_url access_id client_id address access 2 - é`,
 		ifKey:      `okta oktaThing jiraKey okta_client_id okta_access_id secretThing thing_secret_thing passwordHint credentialStore credentials_of`,
 		ifRandom:   `auth someKey maxKey sort_of_key SSLPat bearer`,
 		ifDigits:   `pin PIN ssn creditCard card_number`,
@@ -68,7 +68,7 @@ func TestHides(t *testing.T) {
 
 func TestEnvValues(t *testing.T) {
 	environ := []string{"PATH=/usr/bin:/bin", "API_KEY=a1b2c3d4", "API_TOKEN=a1b2c3d", "DB_PASSWORD=correcthorse", "DB2_PASSWORD=horsehorse2", "OTHER_PASSWORD=horsehorse",
-		"KEY_PASSWORD=/path/to/key1", "GREETING=hello", "EMPTY_PASSWORD=", "NAME"}
+		"KEY_PASSWORD=/path/to/key1", "GREETING=hello", "EMPTY_PASSWORD=", "NAME", "COLOUR=a1b2c3d4e5"}
 	if got, want := EnvValues(environ, []string{"GREETING"}), []string{"a1b2c3d4", "correcthorse", "horsehorse2", "hello"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -147,6 +147,11 @@ func TestRouting(t *testing.T) {
 		{"2026-07-28", `{"id":1,"method":"resources/read","params":{"uri":"file:///a"}}`, "2026-07-28|resources/read|file:///a"},
 		{"2026-07-28", `{"id":1,"method":"prompts/get","params":{"name":"ä"}}`, "2026-07-28|prompts/get|=?base64?w6Q=?="},
 		{"2026-07-28", `{"id":1,"result":{}}`, "2026-07-28||"},
+		{"2026-07-28", `{"id":1,"method":"tools/call","params":{"name":"a ~!b"}}`, "2026-07-28|tools/call|a ~!b"},
+		{"2026-07-28", `{"id":1,"method":"tools/call","params":{"name":" a"}}`, "2026-07-28|tools/call|=?base64?IGE=?="},
+		{"2026-07-28", `{"id":1,"method":"tools/call","params":{"name":"=?base64?a"}}`, "2026-07-28|tools/call|=?base64?PT9iYXNlNjQ/YQ==?="},
+		{"2026-07-28", `{"id":1,"method":"tools/call","params":{"name":"a\tb"}}`, "2026-07-28|tools/call|=?base64?YQli?="},
+		{"2026-07-28", `{"id":1,"method":"tools/call","params":{"name":"äb"}}`, "2026-07-28|tools/call|=?base64?w6Ri?="},
 	} {
 		h := http.Header{}
 		messages, err := transport.Frame{Bytes: []byte(c.message)}.Messages()
@@ -154,6 +159,9 @@ func TestRouting(t *testing.T) {
 			t.Fatal(err)
 		}
 		Route(h, messages[0], c.version)
+		if _, there := h["Mcp-Method"]; there != strings.Contains(c.want, "/") {
+			t.Errorf("%s: the method %q", c.message, h["Mcp-Method"])
+		}
 		if got := strings.Join([]string{h.Get("Mcp-Protocol-Version"), h.Get("Mcp-Method"), h.Get("Mcp-Name")}, "|"); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.message, got, c.want)
 		}

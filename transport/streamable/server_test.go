@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -46,6 +47,14 @@ func TestStreamSteps(t *testing.T) {
 		{"and here it is", call, true, Answer{Form: StreamForm, After: 1}, []string{answer, answer}, "head 0, event, event, end"},
 		{"primed, but JSON", call, true, Answer{Form: JSONForm, Primed: true}, []string{answer}, "json 0 " + answer},
 		{"no response", call, true, Answer{None: true}, nil, "break"},
+		{"no response, said to be a stream", call, true, Answer{None: true, Form: StreamForm, Primed: true}, []string{answer}, "break"},
+		{"no message, said to be a stream", call, true, Answer{Plain: true, Form: StreamForm, Status: 400}, nil, "plain 400 "},
+		{"an answer that is not told", call, true, Answer{Plain: true, Status: 404}, []string{answer}, "plain 404 "},
+		{"a note alone", note, true, Answer{Form: StreamForm}, nil, "head 0, wait"},
+		{"an answer without an id", call, false, Answer{}, []string{refusal}, "json 0 " + refusal},
+		{"an answer that has none", call, false, Answer{}, []string{`{"jsonrpc":"2.0","error":{}}`}, `json 0 {"jsonrpc":"2.0","error":{}}`},
+		{"progress where a JSON answer is due", call, true, Answer{Form: JSONForm}, nil, "wait"},
+		{"two messages behind the answer", call, true, Answer{Form: StreamForm, After: 2}, []string{answer, progress}, "head 0, event, event, wait"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStream(7)
@@ -89,6 +98,32 @@ func followed(s *serverStream) string {
 
 // Pages of other sites may not ask, nor may anybody by another name of this machine.
 func TestMayAsk(t *testing.T) {
+	for _, c := range []struct {
+		origin, host, local string // local: where it is asked; "": the address is not known
+		origins             []string
+		want                bool
+	}{
+		{"https://any.example", "any.example", "127.0.0.1", []string{"*"}, true},
+		{"https://any.example", "", "", nil, false},
+		{"", "any.example", "127.0.0.1", nil, false},
+		{"", "any.example", "192.0.2.1", nil, true},
+		{"", "any.example", "", nil, true},
+		{"http://%zz", "", "", nil, false},
+		{"", "", "127.0.0.1", []string{"/"}, false},
+		{"", "a", "127.0.0.1", []string{"a", "http://[::1", "http://"}, false},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		r.Host = c.host
+		if c.local != "" {
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.ParseIP(c.local)}))
+		}
+		if refusal := MayAsk(r, c.origins); (refusal == "") != c.want {
+			t.Errorf("%+v: %q", c, refusal)
+		}
+	}
 	s := newSite(t, ServerOptions{Origins: []string{"https://app.example/"}})
 	for _, c := range []struct {
 		origin, host string
