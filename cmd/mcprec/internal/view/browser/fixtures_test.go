@@ -10,19 +10,33 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestFixtures: each bundled session opens in each view, shows its events there, and the browser
-// has nothing to say about it.
+// TestFixtures: each bundled session opens in each view, shows its events there, and the browser has
+// nothing to say about it. One server has them all, as a list.
 func TestFixtures(t *testing.T) {
 	needBrowser(t)
-	for _, name := range fixtureNames(t) {
+	names := fixtureNames(t)
+	store := t.TempDir()
+	imported := []string{"import"}
+	for _, name := range names {
+		imported = append(imported, fixture(name))
+	}
+	output(t, store, imported...)
+	page := viewStore(t, store, "--dir")
+	p := newTab(t)
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(fixture(name))
 			if err != nil {
 				t.Fatal(err)
 			}
+			var header struct{ ID string }
+			first, _, _ := bytes.Cut(text, []byte("\n"))
+			if err := json.Unmarshal(first, &header); err != nil {
+				t.Fatal(err)
+			}
 			events := bytes.Count(bytes.TrimSpace(text), []byte("\n")) + 1
-			p := newTab(t)
-			p.open(view(t, fixture(name)).at(""))
+			p.lend(t)
+			p.open(page.of(header.ID))
 			p.until(`all("#sequence g.row").length >= 5 && !one("html").dataset.busy`)
 			p.press("G")
 			p.until(`one("#sequence .row.pick").dataset.seq === String(%s)`, events)
@@ -44,7 +58,7 @@ func TestOneBrowser(t *testing.T) {
 	p.open(page.at("at=6"))
 	p.until(`one(".row.pick").dataset.seq === "6" && location.search === ""`)
 	other := openTab(t)
-	other.do(chromedp.Navigate(page.at("")))
+	other.visit(page.at(""))
 	other.until(`document.body.textContent.includes("This address was used already")`)
 	other.click("a")
 	other.until(`document.body.textContent.includes("Open the address that mcprec view printed")`)

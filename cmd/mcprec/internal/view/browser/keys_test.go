@@ -50,19 +50,18 @@ var keyCases = []keyCase{
 // TestKeys: each key does what the table of keys says, and the table has no other.
 func TestKeys(t *testing.T) {
 	needBrowser(t)
+	page := view(t, fixture("seed"))
+	p := newTab(t)
 	tested := map[string]bool{"4": true, "n": true, "N": true, "Enter": true} // below
 	for _, c := range keyCases {
 		tested[c.name] = true
 		t.Run(c.name+" at "+c.focus, func(t *testing.T) {
-			page := view(t, fixture("seed")) // ends after the tab, which else would miss it
-			p := newTab(t)
-			p.open(page.at(c.focus))
+			p.lend(t)
+			p.open(page.at(c.focus)) // loads the page, also where the hash is that of the case before
 			p.press(c.key)
 			p.until(c.want)
 		})
 	}
-	page := view(t, fixture("seed"))
-	p := newTab(t)
 	p.open(page.at(""))
 	p.press("?")
 	p.until(`one("dialog#keys").open`)

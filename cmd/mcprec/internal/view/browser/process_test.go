@@ -105,6 +105,15 @@ func (s *server) at(focus string) string {
 	return address.String() + "#" + focus
 }
 
+// of returns the address of a session of the list.
+func (s *server) of(session string) string {
+	address := *s.url
+	query := address.Query()
+	query.Set("session", session)
+	address.RawQuery = query.Encode()
+	return address.String()
+}
+
 // export writes the page of a session as a file and returns its address.
 func export(t testing.TB, args ...string) (path, address string) {
 	t.Helper()
