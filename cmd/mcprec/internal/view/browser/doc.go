@@ -18,7 +18,8 @@
 // # Environment
 //
 // MCPREC_BROWSER=1 makes the absence of a browser a failure; else the tests are skipped.
-// MCPREC_BROWSER=PATH names the browser. MCPREC_SHOTS=FOLDER makes TestShots write screenshots.
+// MCPREC_BROWSER=PATH names the browser. MCPREC_NIGHT=1 makes the large session ten times as large.
+// MCPREC_SHOTS=FOLDER makes TestShots write screenshots.
 //
 // # What it refuses
 //
