@@ -140,6 +140,7 @@ golden: ## rewrite the expected outputs; read the diff
 page: ## bundle the page of mcprec view
 	$(GO) generate ./cmd/mcprec/internal/view
 
+browser: export CGO_ENABLED = 0
 browser: ## test the page of mcprec view in a real browser; skips where there is none, unless MCPREC_BROWSER=1
 	cd $(BROWSER) && $(GO) test -count=1 -timeout 30m $(FLAGS) .
 

@@ -101,6 +101,7 @@ func eachPlace(t *testing.T, test func(t *testing.T, p *tab, c place, show func(
 // TestAxe: axe-core finds nothing in any view, light and dark, wide and narrow. The page changes its
 // theme and its width while it is open.
 func TestAxe(t *testing.T) {
+	t.Parallel()
 	source := axe(t)
 	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
 		p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -129,6 +130,7 @@ func TestAxe(t *testing.T) {
 // wide and high, with the room around a number in a text. Both runs stand side by side, and the list
 // shows how a session ended.
 func TestNarrow(t *testing.T) {
+	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
 		p.do(chromedp.EmulateViewport(400, 800))
 		show("")
@@ -160,6 +162,7 @@ func TestNarrow(t *testing.T) {
 
 // TestPrint: a replay is printed whole, also where it scrolls on the screen.
 func TestPrint(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	p := newTab(t)
 	p.do(chromedp.EmulateViewport(1000, 400))
@@ -179,6 +182,7 @@ func TestPrint(t *testing.T) {
 
 // TestMedia: the page prints, and stands in forced colours and without motion.
 func TestMedia(t *testing.T) {
+	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
 		show("")
 		p.media("", map[string]string{"forced-colors": "active", "prefers-reduced-motion": "reduce"})
@@ -209,6 +213,7 @@ const controls = `all("button, input, select, textarea, summary, a[href], [tabin
 
 // TestKeyboard: the tabulator reaches every control of every view, and leaves each.
 func TestKeyboard(t *testing.T) {
+	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
 		show("")
 		p.allow() // focus as in the window before the user

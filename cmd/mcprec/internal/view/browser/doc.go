@@ -10,10 +10,11 @@
 //
 // # What a test may count on
 //
-// A tab fails its test on each console message, exception, report of the page's policy and failed
-// request. A test waits for a condition in the page; the condition that did not come true by the
-// deadline is named, with the page's selectors that it asked for and that are not there. No test
-// sleeps.
+// Tests run beside each other, each in a tab of its own, which it may have from another test: the page
+// is always loaded anew. A tab fails its test on each console message, exception, report of the page's
+// policy and failed request. A test waits for a condition in the page; the condition that did not come
+// true by the deadline is named, with the page's selectors that it asked for and that are not there.
+// No test sleeps.
 //
 // # Environment
 //

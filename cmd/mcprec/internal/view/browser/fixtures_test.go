@@ -13,6 +13,7 @@ import (
 // TestFixtures: each bundled session opens in each view, shows its events there, and the browser has
 // nothing to say about it. One server has them all, as a list.
 func TestFixtures(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	names := fixtureNames(t)
 	store := t.TempDir()
@@ -52,6 +53,7 @@ func TestFixtures(t *testing.T) {
 // TestOneBrowser: the address opens the page again in the browser that opened it first, and in no
 // other.
 func TestOneBrowser(t *testing.T) {
+	t.Parallel()
 	page := view(t, fixture("seed"))
 	p := newTab(t)
 	p.open(page.at("at=5"))
@@ -66,6 +68,7 @@ func TestOneBrowser(t *testing.T) {
 
 // TestOverview: the strip has the colours of both ends' frames, in both themes.
 func TestOverview(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("seed")).at("theme=light"))
 	for _, theme := range []string{"light", "dark"} {
@@ -88,6 +91,7 @@ func TestOverview(t *testing.T) {
 
 // TestPayload: the tree keeps the order, the digits and doubled members; the text is the frame.
 func TestPayload(t *testing.T) {
+	t.Parallel()
 	frame := `{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"name":"x",` +
 		`"2":"b","1":"a","arguments":{"a":1,"a":2,"n":1e400,"f":1.10,"z":-0}}}`
 	path := writeSession(t, `{"seq":2,"at":"1ms","dir":"c2s","frame":`+frame+`}`)
@@ -118,7 +122,8 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// TestCopy: the button copies the exact bytes of a frame, with what the page shows by number.
+// TestCopy: the button copies the exact bytes of a frame, with what the page shows by number. No test
+// runs beside it, because the browser has one clipboard.
 func TestCopy(t *testing.T) {
 	frame := `{"jsonrpc":"2.0", "id":1,"method":"ping","params":{"b":1,"a":"` + "\u202e\u200b\u00e9\U0001f600\\u0000" + `","b":2}}  `
 	line, err := json.Marshal(frame)
@@ -137,7 +142,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCopyRange: the rows of a range are copied as the commands write them.
+// TestCopyRange: the rows of a range are copied as the commands write them. No test runs beside it,
+// because the browser has one clipboard.
 func TestCopyRange(t *testing.T) {
 	p := newTab(t)
 	p.allow("clipboard-read", "clipboard-write")
@@ -168,6 +174,7 @@ func TestCopyRange(t *testing.T) {
 
 // TestFilter: the filter leaves the events that the commands select.
 func TestFilter(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("seed")).at(""))
 	p.press("/")

@@ -49,6 +49,7 @@ var keyCases = []keyCase{
 
 // TestKeys: each key does what the table of keys says, and the table has no other.
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	page := view(t, fixture("seed"))
 	p := newTab(t)
@@ -82,6 +83,7 @@ func TestKeys(t *testing.T) {
 
 // TestFindingKeys: n and N go through the events with findings, and stay at the last.
 func TestFindingKeys(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("gosdk-897")).at("at=1"))
 	p.until(`all("#findings li").length > 0`)
@@ -96,6 +98,7 @@ func TestFindingKeys(t *testing.T) {
 
 // TestCompareKey: 4 opens the comparison where there are two sessions.
 func TestCompareKey(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("memory-2025-03-26"), fixture("memory-2025-06-18")).at("view=sequence"))
 	p.press("4")
@@ -104,6 +107,7 @@ func TestCompareKey(t *testing.T) {
 
 // TestEnterKey: Enter opens the session of the list at which j and k stand.
 func TestEnterKey(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	store := t.TempDir()
 	for _, name := range []string{"seed", "crossing"} {

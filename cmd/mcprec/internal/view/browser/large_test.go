@@ -128,6 +128,7 @@ func jumps() (seqs []int) {
 // TestLarge: a large session opens, and each jump shows the event that it went to. The page has elements
 // for the rows in sight alone: browsers end an element at 16 million pixels.
 func TestLarge(t *testing.T) {
+	t.Parallel()
 	store := needLarge(t)
 	began := time.Now()
 	page := viewStore(t, store)

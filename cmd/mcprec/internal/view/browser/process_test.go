@@ -77,7 +77,7 @@ func viewStore(t testing.TB, store string, args ...string) *server {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_, _ = io.Copy(io.Discard, stdout)
 		err := cmd.Wait()
-		if said := stderr.String(); strings.Contains(said, "goroutine ") || strings.Contains(said, "DATA RACE") {
+		if said := stderr.String(); err != nil || strings.Contains(said, "goroutine ") || strings.Contains(said, "DATA RACE") {
 			t.Errorf("mcprec view ended with %v:\n%s", err, said)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 // TestFaults: a tab notes each thing that must not happen, so that the other tests can fail.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {

@@ -49,7 +49,10 @@ type tab struct {
 }
 
 // idleTabs are those that no test has.
-var idleTabs []*tab
+var (
+	idleMutex sync.Mutex
+	idleTabs  []*tab
+)
 
 // newTab gives a tab to a test until its end. The test fails on what the page does wrong until then.
 func newTab(t testing.TB) *tab {
@@ -64,9 +67,12 @@ func openTab(t testing.TB) *tab {
 	t.Helper()
 	needBrowser(t)
 	p := &tab{}
+	idleMutex.Lock()
 	if last := len(idleTabs) - 1; last >= 0 {
 		p, idleTabs = idleTabs[last], idleTabs[:last]
-	} else {
+	}
+	idleMutex.Unlock()
+	if p.ctx == nil {
 		p.ctx, p.end = chromedp.NewContext(browserContext, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.hear))
 	}
 	p.owner, p.t, p.empty = t, t, true
@@ -75,6 +81,8 @@ func openTab(t testing.TB) *tab {
 			p.end()
 			return
 		}
+		idleMutex.Lock()
+		defer idleMutex.Unlock()
 		idleTabs = append(idleTabs, p)
 	})
 	p.restore()
