@@ -88,13 +88,14 @@ fuzz: ## run each fuzz target for FUZZTIME (60s)
 # MCPREC_NIGHT asks a test for its long form. Where it is the full path of a file, what was tried is
 # added to the table there.
 soak: export MCPREC_NIGHT = 1
-soak: soundness ## the long forms of the tests: a million pings, two million schedules, every token
+soak: soundness ## the long forms of the tests: a million pings, two million schedules, every token, a million events in a browser
 	$(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood|TestPlantedSecrets' -timeout 60m ./cmd/mcprec
 	$(GO) test -count=1 -timeout 60m ./replay/explore/...
 	$(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
 	$(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
 	$(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
 	$(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay/closed
+	$(if $(INSTALLED),MCPREC_BROWSER=1 $(MAKE) browser,@echo "no browser: the page is not tested in one")
 
 # A verdict is a fault of the engine, or a new bug of an SDK.
 soundness: ## 1.9 million schedules of conforming pairs, with timers and over HTTP, and their tokens; says how many
@@ -140,6 +141,7 @@ golden: ## rewrite the expected outputs; read the diff
 page: ## bundle the page of mcprec view
 	$(GO) generate ./cmd/mcprec/internal/view
 
+browser: export CGO_ENABLED = 0
 browser: ## test the page of mcprec view in a real browser; skips where there is none, unless MCPREC_BROWSER=1
 	cd $(BROWSER) && $(GO) test -count=1 -timeout 30m $(FLAGS) .
 

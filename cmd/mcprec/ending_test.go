@@ -303,6 +303,20 @@ func TestDriveInterrupted(t *testing.T) {
 	}
 }
 
+// An interrupt ends view without a failure, even right behind its address.
+func TestViewInterrupted(t *testing.T) {
+	for range 5 {
+		c := newClient(t, os.Stderr, "view", "../../fixtures/seed.jsonl")
+		if line, err := c.out.ReadString('\n'); err != nil || !strings.HasPrefix(line, "http://127.0.0.1:") {
+			t.Fatalf("%q, %v", line, err)
+		}
+		if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		c.exits(0)
+	}
+}
+
 // A signal ends serve as it would end a server, and what was asked of the real one
 // is kept.
 func TestServeKeepsAtSignal(t *testing.T) {

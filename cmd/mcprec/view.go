@@ -124,6 +124,7 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	if hash != "" {
 		at += "#" + hash // which is escaped
 	}
+	wanted := process.UntilSignal(cancel) // before the address, after which an interrupt may come
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), at); err != nil {
 		return err
 	}
@@ -135,7 +136,6 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: open a browser: %v; open the address above\n", err)
 		}
 	}
-	wanted := process.UntilSignal(cancel)
 	err = server.Serve(ctx)
 	_ = wanted()
 	return err

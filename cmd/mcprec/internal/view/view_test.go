@@ -320,6 +320,55 @@ func TestStateAhead(t *testing.T) {
 	}
 }
 
+// TestRowsAhead: rows that the index has not come to are as they are later: near the start with their
+// calls, and further on.
+func TestRowsAhead(t *testing.T) {
+	const events = nearStart + 2*reach
+	path := filepath.Join(t.TempDir(), "long.jsonl")
+	text := `{"mcprec":1,"transport":"stdio"}` + "\n"
+	for n := 1; n < events/2; n++ { // event 2n is a call, and 2n+1 its answer
+		text += fmt.Sprintf(`{"dir":"c2s","frame":{"jsonrpc":"2.0","id":%d,"method":"ping"}}`+"\n", n) +
+			fmt.Sprintf(`{"dir":"s2c","frame":{"jsonrpc":"2.0","id":%d,"result":{}}}`+"\n", n)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := openSource(t.Context(), openFixture(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := newIndex(opened)
+	places := []uint64{1, reach, nearStart - 99, nearStart + 101, events - 99} // the later ones begin at answers
+	var ahead []rowsAnswer
+	for _, from := range places {
+		answer, err := i.rows(t.Context(), from, 50)
+		if err != nil || answer.Indexed != 0 {
+			t.Fatal(answer.Indexed, err)
+		}
+		ahead = append(ahead, answer)
+	}
+	for _, e := range opened.events {
+		if err := i.apply(e, order.Parse(e.AsFrame())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, from := range places {
+		later, err := i.rows(t.Context(), from, 50)
+		if err != nil || len(later.Rows) != 50 || later.Rows[0].Seq != from {
+			t.Fatal(from, len(later.Rows), err)
+		}
+		if got, want := fmt.Sprint(ahead[n].Rows), fmt.Sprint(later.Rows); got != want {
+			t.Errorf("rows from #%d ahead of the index:\n%s\nlater:\n%s", from, got, want)
+		}
+		if got, want := len(ahead[n].Calls), len(later.Calls); from < nearStart && got != want {
+			t.Errorf("%d calls from #%d ahead of the index, later %d", got, from, want)
+		}
+	}
+	if err := opened.session.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestExplore: an exploration sends a report with the failing schedule beside one that passes; one
 // that makes no sense is refused.
 func TestExplore(t *testing.T) {

@@ -56,117 +56,113 @@ var places = []place{
 	{"list", "", "", `one("#sessions tr.pick")`},
 }
 
-// open opens a place on a server of its own.
-func (c place) open(t testing.TB, p *tab, extra string) {
+// serve starts a server of the sessions that the place shows.
+func (c place) serve(t testing.TB) *server {
 	t.Helper()
-	var page *server
 	if c.args == "" {
 		store := t.TempDir()
-		for _, name := range []string{"seed", "pysdk-594", "gosdk-897"} {
-			output(t, store, "import", fixture(name))
-		}
-		page = viewStore(t, store, "--dir")
-	} else {
-		var paths []string
-		for _, name := range strings.Fields(c.args) {
-			paths = append(paths, fixture(name))
-		}
-		page = view(t, paths...)
+		output(t, store, "import", fixture("seed"), fixture("pysdk-594"), fixture("gosdk-897"))
+		return viewStore(t, store, "--dir")
 	}
-	p.open(page.at(c.focus + extra))
-	if c.name == "keys" {
-		p.press("?")
+	var paths []string
+	for _, name := range strings.Fields(c.args) {
+		paths = append(paths, fixture(name))
 	}
-	p.until(c.want)
+	return view(t, paths...)
 }
 
-// TestAxe: axe-core finds nothing in any view, light and dark, wide and narrow.
-func TestAxe(t *testing.T) {
+// eachPlace runs a test for each place, one after the other in one tab. show loads the place, with
+// more of the focus.
+func eachPlace(t *testing.T, test func(t *testing.T, p *tab, c place, show func(focus string))) {
+	t.Helper()
 	needBrowser(t)
-	source := axe(t)
+	servers := map[string]*server{} // by the arguments
 	for _, c := range places {
-		for _, theme := range []string{"light", "dark"} {
-			t.Run(c.name+" "+theme, func(t *testing.T) {
-				p := newTab(t)
-				p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-					_, err := cdp.Call(ctx, target, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true}) // for axe
-					return err
-				}))
-				c.open(t, p, "&theme="+theme)
-				p.until(`one("html").dataset.theme === %s`, theme)
-				for _, width := range []int64{1360, 400} {
-					p.do(chromedp.EmulateViewport(width, 860))
-					p.until(`innerWidth === %s`, width)
-					value[any](p, "(() => {"+source+"\n; return null})()")
-					found := value[[]string](p, `axe.run(document).then((result) => result.violations.map((v) => v.id + ": " + v.help + ": " +
-						v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + " " + n.failureSummary.replace(/\s+/g, " ")).join(" | ")))`)
-					for _, violation := range found {
-						t.Errorf("%d px: %s", width, violation)
-					}
+		if servers[c.args] == nil {
+			servers[c.args] = c.serve(t)
+		}
+	}
+	p := newTab(t)
+	for _, c := range places {
+		t.Run(c.name, func(t *testing.T) {
+			p.lend(t)
+			test(t, p, c, func(focus string) {
+				t.Helper()
+				p.open(servers[c.args].at(c.focus + focus))
+				if c.name == "keys" {
+					p.press("?")
 				}
+				p.until(c.want)
 			})
-		}
+		})
 	}
 }
 
-// TestNarrow: nothing is wider than a window of 400 pixels.
+// TestAxe: axe-core finds nothing in any view, light and dark, wide and narrow. The page changes its
+// theme and its width while it is open.
+func TestAxe(t *testing.T) {
+	t.Parallel()
+	source := axe(t)
+	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
+		p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true}) // for axe
+			return err
+		}))
+		show("&theme=light")
+		value[any](p, "(() => {"+source+"\n; return null})()")
+		for _, theme := range []string{"light", "dark"} {
+			value[any](p, `location.replace(location.hash.replace(/theme=\w+/, "theme=" + %s))`, theme)
+			p.until(`one("html").dataset.theme === %s`, theme)
+			for _, width := range []int64{1360, 400} {
+				p.do(chromedp.EmulateViewport(width, 860))
+				p.until(`innerWidth === %s && document.getAnimations().length === 0`, width)
+				found := value[[]string](p, `axe.run(document, {resultTypes: ["violations"]}).then((result) => result.violations.map((v) => v.id + ": " + v.help + ": " +
+					v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + " " + n.failureSummary.replace(/\s+/g, " ")).join(" | ")))`)
+				for _, violation := range found {
+					t.Errorf("%s, %d px: %s", theme, width, violation)
+				}
+			}
+		}
+	})
+}
+
+// TestNarrow: nothing is wider than a window of 400 pixels. What a finger presses there is 24 pixels
+// wide and high, with the room around a number in a text. Both runs stand side by side, and the list
+// shows how a session ended.
 func TestNarrow(t *testing.T) {
-	needBrowser(t)
-	for _, c := range places {
-		t.Run(c.name, func(t *testing.T) {
-			p := newTab(t)
-			p.do(chromedp.EmulateViewport(400, 800))
-			c.open(t, p, "")
-			if width := value[int](p, `document.documentElement.scrollWidth`); width > 400 {
-				wide := value[[]string](p, `all("body *").filter((e) => e.getBoundingClientRect().right > 400).slice(0, 5)
-					.map((e) => e.localName + "#" + e.id + "." + e.getAttribute("class"))`)
-				t.Errorf("the page is %d pixels wide: %q", width, wide)
-			}
-		})
-	}
-}
-
-// TestTargets: what a finger presses is 24 pixels wide and high, with the room around a number in a text.
-func TestTargets(t *testing.T) {
-	needBrowser(t)
-	for _, c := range places {
-		t.Run(c.name, func(t *testing.T) {
-			p := newTab(t)
-			p.do(chromedp.EmulateViewport(400, 800))
-			c.open(t, p, "")
-			small := value[[]string](p, `all("button, select, summary, input").filter((e) => e.checkVisibility()).flatMap((e) => {
-				const box = e.getBoundingClientRect();
-				const around = getComputedStyle(e, "::after");
-				const more = around.content === "none" ? 0 : -parseFloat(around.top);
-				const fits = box.width >= 24 && Math.round(box.height + 2 * more) >= 24;
-				return fits ? [] : [e.localName + " " + e.textContent.slice(0, 20) + " " + box.width + " x " + box.height];
-			})`)
-			if len(small) > 0 {
-				t.Errorf("too small: %q", small)
-			}
-		})
-	}
-}
-
-// TestNarrowMatters: in a narrow window both runs stand side by side, and the list shows how a
-// session ended.
-func TestNarrowMatters(t *testing.T) {
-	needBrowser(t)
-	for name, selector := range map[string]string{"beside": "#beside .verdict, #beside .runs svg", "list": "#sessions td:last-child"} {
-		p := newTab(t)
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
 		p.do(chromedp.EmulateViewport(400, 800))
-		c := places[slices.IndexFunc(places, func(c place) bool { return c.name == name })]
-		c.open(t, p, "")
-		outside := value[[]string](p, `all(%s).filter((e) => e.getBoundingClientRect().right > innerWidth || e.localName === "td" && e.scrollWidth > e.clientWidth)
-			.map((e) => e.outerHTML.slice(0, 80))`, selector)
-		if len(outside) > 0 {
-			t.Errorf("%s: out of sight: %q", name, outside)
+		show("")
+		if width := value[int](p, `document.documentElement.scrollWidth`); width > 400 {
+			wide := value[[]string](p, `all("body *").filter((e) => e.getBoundingClientRect().right > 400).slice(0, 5)
+				.map((e) => e.localName + "#" + e.id + "." + e.getAttribute("class"))`)
+			t.Errorf("the page is %d pixels wide: %q", width, wide)
 		}
-	}
+		small := value[[]string](p, `all("button, select, summary, input").filter((e) => e.checkVisibility()).flatMap((e) => {
+			const box = e.getBoundingClientRect();
+			const around = getComputedStyle(e, "::after");
+			const more = around.content === "none" ? 0 : -parseFloat(around.top);
+			const fits = box.width >= 24 && Math.round(box.height + 2 * more) >= 24;
+			return fits ? [] : [e.localName + " " + e.textContent.slice(0, 20) + " " + box.width + " x " + box.height];
+		})`)
+		if len(small) > 0 {
+			t.Errorf("too small: %q", small)
+		}
+		inSight := map[string]string{"beside": "#beside .verdict, #beside .runs svg", "list": "#sessions td:last-child"}
+		if selector, ok := inSight[c.name]; ok {
+			outside := value[[]string](p, `all(%s).filter((e) => e.getBoundingClientRect().right > innerWidth || e.localName === "td" && e.scrollWidth > e.clientWidth)
+				.map((e) => e.outerHTML.slice(0, 80))`, selector)
+			if len(outside) > 0 {
+				t.Errorf("out of sight: %q", outside)
+			}
+		}
+	})
 }
 
 // TestPrint: a replay is printed whole, also where it scrolls on the screen.
 func TestPrint(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	p := newTab(t)
 	p.do(chromedp.EmulateViewport(1000, 400))
@@ -186,27 +182,24 @@ func TestPrint(t *testing.T) {
 
 // TestMedia: the page prints, and stands in forced colours and without motion.
 func TestMedia(t *testing.T) {
-	needBrowser(t)
-	for _, c := range places {
-		t.Run(c.name, func(t *testing.T) {
-			p := newTab(t)
-			c.open(t, p, "")
-			p.media("", map[string]string{"forced-colors": "active", "prefers-reduced-motion": "reduce"})
-			p.until(c.want)
-			p.media("print", nil)
-			p.until(c.want)
-			p.media("", nil)
-			pdf, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (page.PrintToPDFResult, error) {
-				return cdp.Call(ctx, target, page.PrintToPDF, page.PrintToPDFParams{})
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(pdf.Data) < 1000 {
-				t.Errorf("the print has %d bytes", len(pdf.Data))
-			}
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
+		show("")
+		p.media("", map[string]string{"forced-colors": "active", "prefers-reduced-motion": "reduce"})
+		p.until(c.want)
+		p.media("print", nil)
+		p.until(c.want)
+		p.media("", nil)
+		pdf, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (page.PrintToPDFResult, error) {
+			return cdp.Call(ctx, target, page.PrintToPDF, page.PrintToPDFParams{})
 		})
-	}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(pdf.Data) < 1000 {
+			t.Errorf("the print has %d bytes", len(pdf.Data))
+		}
+	})
 }
 
 // controls returns what a user can use, each with a number that data-control has.
@@ -220,35 +213,36 @@ const controls = `all("button, input, select, textarea, summary, a[href], [tabin
 
 // TestKeyboard: the tabulator reaches every control of every view, and leaves each.
 func TestKeyboard(t *testing.T) {
-	needBrowser(t)
-	for _, c := range places {
-		t.Run(c.name, func(t *testing.T) {
-			p := newTab(t)
-			c.open(t, p, "")
-			p.allow() // focus as in the window before the user
-			names := value[[]string](p, controls)
-			if len(names) < 1 {
-				t.Fatal("no controls")
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
+		show("")
+		p.allow() // focus as in the window before the user
+		names := value[[]string](p, controls)
+		if len(names) < 1 {
+			t.Fatal("no controls")
+		}
+		reached, missing := map[string]bool{}, len(names)
+		for presses := 0; missing > 0 && presses < 2*len(names)+4; presses++ {
+			p.press(kb.Tab)
+			control := value[string](p, `document.activeElement?.dataset.control ?? ""`)
+			if control != "" && !reached[control] {
+				reached[control] = true
+				missing--
 			}
-			reached := map[string]bool{}
-			for range 2*len(names) + 4 {
-				p.press(kb.Tab)
-				reached[value[string](p, `document.activeElement?.dataset.control ?? ""`)] = true
+		}
+		for n, name := range names {
+			if !reached[fmt.Sprint(n)] {
+				t.Errorf("the tabulator does not reach %s", name)
 			}
-			for n, name := range names {
-				if !reached[fmt.Sprint(n)] {
-					t.Errorf("the tabulator does not reach %s", name)
-				}
-			}
-			hidden := value[[]string](p, `all("[data-control]").filter((e) => {
-				e.focus();
-				const style = getComputedStyle(e);
-				return style.outlineStyle === "none" && style.boxShadow === "none";
-			}).map((e) => e.localName + "#" + e.id)`)
-			if len(hidden) > 0 {
-				slices.Sort(hidden)
-				t.Errorf("the focus is not seen on %q", slices.Compact(hidden))
-			}
-		})
-	}
+		}
+		hidden := value[[]string](p, `all("[data-control]").filter((e) => {
+			e.focus();
+			const style = getComputedStyle(e);
+			return style.outlineStyle === "none" && style.boxShadow === "none";
+		}).map((e) => e.localName + "#" + e.id)`)
+		if len(hidden) > 0 {
+			slices.Sort(hidden)
+			t.Errorf("the focus is not seen on %q", slices.Compact(hidden))
+		}
+	})
 }

@@ -30,6 +30,7 @@ type comparedRow struct {
 
 // TestCompare: the rows that differ are what mcprec diff finds, with its paths.
 func TestCompare(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	for _, pair := range [][2]string{
 		{"memory-2025-03-26", "memory-2025-06-18"},
@@ -81,6 +82,7 @@ func TestCompare(t *testing.T) {
 // TestCompareFile: the file of two sessions opens at their comparison, shows what the served page
 // shows, and has the views of the first session too.
 func TestCompareFile(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	a, b := fixture("memory-2025-03-26"), fixture("memory-2025-06-18")
 	_, address := export(t, a, b)

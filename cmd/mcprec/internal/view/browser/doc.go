@@ -10,15 +10,17 @@
 //
 // # What a test may count on
 //
-// A tab fails its test on each console message, exception, report of the page's policy and failed
-// request. A test waits for a condition in the page; the condition that did not come true by the
-// deadline is named, with the page's selectors that it asked for and that are not there. No test
-// sleeps.
+// Tests run beside each other, each in a tab of its own, which it may have from another test: the page
+// is always loaded anew. A tab fails its test on each console message, exception, report of the page's
+// policy and failed request. A test waits for a condition in the page; the condition that did not come
+// true by the deadline is named, with the page's selectors that it asked for and that are not there.
+// No test sleeps.
 //
 // # Environment
 //
 // MCPREC_BROWSER=1 makes the absence of a browser a failure; else the tests are skipped.
-// MCPREC_BROWSER=PATH names the browser. MCPREC_SHOTS=FOLDER makes TestShots write screenshots.
+// MCPREC_BROWSER=PATH names the browser. MCPREC_NIGHT=1 makes the large session ten times as large.
+// MCPREC_SHOTS=FOLDER makes TestShots write screenshots.
 //
 // # What it refuses
 //

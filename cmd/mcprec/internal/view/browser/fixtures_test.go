@@ -10,19 +10,34 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestFixtures: each bundled session opens in each view, shows its events there, and the browser
-// has nothing to say about it.
+// TestFixtures: each bundled session opens in each view, shows its events there, and the browser has
+// nothing to say about it. One server has them all, as a list.
 func TestFixtures(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
-	for _, name := range fixtureNames(t) {
+	names := fixtureNames(t)
+	store := t.TempDir()
+	imported := []string{"import"}
+	for _, name := range names {
+		imported = append(imported, fixture(name))
+	}
+	output(t, store, imported...)
+	page := viewStore(t, store, "--dir")
+	p := newTab(t)
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(fixture(name))
 			if err != nil {
 				t.Fatal(err)
 			}
+			var header struct{ ID string }
+			first, _, _ := bytes.Cut(text, []byte("\n"))
+			if err := json.Unmarshal(first, &header); err != nil {
+				t.Fatal(err)
+			}
 			events := bytes.Count(bytes.TrimSpace(text), []byte("\n")) + 1
-			p := newTab(t)
-			p.open(view(t, fixture(name)).at(""))
+			p.lend(t)
+			p.open(page.of(header.ID))
 			p.until(`all("#sequence g.row").length >= 5 && !one("html").dataset.busy`)
 			p.press("G")
 			p.until(`one("#sequence .row.pick").dataset.seq === String(%s)`, events)
@@ -38,13 +53,14 @@ func TestFixtures(t *testing.T) {
 // TestOneBrowser: the address opens the page again in the browser that opened it first, and in no
 // other.
 func TestOneBrowser(t *testing.T) {
+	t.Parallel()
 	page := view(t, fixture("seed"))
 	p := newTab(t)
 	p.open(page.at("at=5"))
 	p.open(page.at("at=6"))
 	p.until(`one(".row.pick").dataset.seq === "6" && location.search === ""`)
 	other := openTab(t)
-	other.do(chromedp.Navigate(page.at("")))
+	other.visit(page.at(""))
 	other.until(`document.body.textContent.includes("This address was used already")`)
 	other.click("a")
 	other.until(`document.body.textContent.includes("Open the address that mcprec view printed")`)
@@ -52,6 +68,7 @@ func TestOneBrowser(t *testing.T) {
 
 // TestOverview: the strip has the colours of both ends' frames, in both themes.
 func TestOverview(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("seed")).at("theme=light"))
 	for _, theme := range []string{"light", "dark"} {
@@ -74,6 +91,7 @@ func TestOverview(t *testing.T) {
 
 // TestPayload: the tree keeps the order, the digits and doubled members; the text is the frame.
 func TestPayload(t *testing.T) {
+	t.Parallel()
 	frame := `{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"name":"x",` +
 		`"2":"b","1":"a","arguments":{"a":1,"a":2,"n":1e400,"f":1.10,"z":-0}}}`
 	path := writeSession(t, `{"seq":2,"at":"1ms","dir":"c2s","frame":`+frame+`}`)
@@ -104,7 +122,8 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// TestCopy: the button copies the exact bytes of a frame, with what the page shows by number.
+// TestCopy: the button copies the exact bytes of a frame, with what the page shows by number. No test
+// runs beside it, because the browser has one clipboard.
 func TestCopy(t *testing.T) {
 	frame := `{"jsonrpc":"2.0", "id":1,"method":"ping","params":{"b":1,"a":"` + "\u202e\u200b\u00e9\U0001f600\\u0000" + `","b":2}}  `
 	line, err := json.Marshal(frame)
@@ -123,7 +142,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCopyRange: the rows of a range are copied as the commands write them.
+// TestCopyRange: the rows of a range are copied as the commands write them. No test runs beside it,
+// because the browser has one clipboard.
 func TestCopyRange(t *testing.T) {
 	p := newTab(t)
 	p.allow("clipboard-read", "clipboard-write")
@@ -154,6 +174,7 @@ func TestCopyRange(t *testing.T) {
 
 // TestFilter: the filter leaves the events that the commands select.
 func TestFilter(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("seed")).at(""))
 	p.press("/")

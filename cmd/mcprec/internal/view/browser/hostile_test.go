@@ -16,6 +16,7 @@ const hostileEvents = 16
 // nothing, adds no element, and is shown with its odd characters by number: live, in a list, beside
 // another, and in a file.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	t.Run("live", func(t *testing.T) {
 		p := newTab(t)
@@ -120,6 +121,7 @@ func harmless(p *tab, where string) {
 
 // TestHostileFile: the file has no script but its own, whatever the session says.
 func TestHostileFile(t *testing.T) {
+	t.Parallel()
 	path, _ := export(t, hostile)
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -49,20 +49,20 @@ var keyCases = []keyCase{
 
 // TestKeys: each key does what the table of keys says, and the table has no other.
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
+	page := view(t, fixture("seed"))
+	p := newTab(t)
 	tested := map[string]bool{"4": true, "n": true, "N": true, "Enter": true} // below
 	for _, c := range keyCases {
 		tested[c.name] = true
 		t.Run(c.name+" at "+c.focus, func(t *testing.T) {
-			page := view(t, fixture("seed")) // ends after the tab, which else would miss it
-			p := newTab(t)
-			p.open(page.at(c.focus))
+			p.lend(t)
+			p.open(page.at(c.focus)) // loads the page, also where the hash is that of the case before
 			p.press(c.key)
 			p.until(c.want)
 		})
 	}
-	page := view(t, fixture("seed"))
-	p := newTab(t)
 	p.open(page.at(""))
 	p.press("?")
 	p.until(`one("dialog#keys").open`)
@@ -83,6 +83,7 @@ func TestKeys(t *testing.T) {
 
 // TestFindingKeys: n and N go through the events with findings, and stay at the last.
 func TestFindingKeys(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("gosdk-897")).at("at=1"))
 	p.until(`all("#findings li").length > 0`)
@@ -97,6 +98,7 @@ func TestFindingKeys(t *testing.T) {
 
 // TestCompareKey: 4 opens the comparison where there are two sessions.
 func TestCompareKey(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("memory-2025-03-26"), fixture("memory-2025-06-18")).at("view=sequence"))
 	p.press("4")
@@ -105,6 +107,7 @@ func TestCompareKey(t *testing.T) {
 
 // TestEnterKey: Enter opens the session of the list at which j and k stand.
 func TestEnterKey(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	store := t.TempDir()
 	for _, name := range []string{"seed", "crossing"} {

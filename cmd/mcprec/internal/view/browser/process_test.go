@@ -77,7 +77,7 @@ func viewStore(t testing.TB, store string, args ...string) *server {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_, _ = io.Copy(io.Discard, stdout)
 		err := cmd.Wait()
-		if said := stderr.String(); strings.Contains(said, "goroutine ") || strings.Contains(said, "DATA RACE") {
+		if said := stderr.String(); err != nil || strings.Contains(said, "goroutine ") || strings.Contains(said, "DATA RACE") {
 			t.Errorf("mcprec view ended with %v:\n%s", err, said)
 		}
 	})
@@ -103,6 +103,15 @@ func (s *server) at(focus string) string {
 		return address.String()
 	}
 	return address.String() + "#" + focus
+}
+
+// of returns the address of a session of the list.
+func (s *server) of(session string) string {
+	address := *s.url
+	query := address.Query()
+	query.Set("session", session)
+	address.RawQuery = query.Encode()
+	return address.String()
 }
 
 // export writes the page of a session as a file and returns its address.

@@ -41,6 +41,7 @@ var setups = []setup{
 
 // TestPickers: the verdict of the page is that of mcprec replay, and the ring has its cycle.
 func TestPickers(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	for _, name := range []string{"seed", "crossing", "gosdk-handler-calls", "mcpgo-inline", "pysdk-594", "progress-2026-07-28"} {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +91,7 @@ func firstWords(words string) string {
 
 // TestSteps: stepping through a replay shows the frames that have moved, and no others.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
 	p.until(`one("#replay .verdict.hang")`)
@@ -111,6 +113,7 @@ func TestSteps(t *testing.T) {
 // TestWords: the page says what the words of a verdict mean, as mcprec help models does, and the
 // help explains all of them.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
 	p.until(`one("#replay .verdict.hang") && one("#side dl")`)
@@ -139,6 +142,7 @@ func TestWords(t *testing.T) {
 
 // TestFreeClient: a client without an inner queue passes where the one with it hangs.
 func TestFreeClient(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
 	p.until(`one("#replay .verdict.hang") && one("#ring")`)
@@ -149,6 +153,7 @@ func TestFreeClient(t *testing.T) {
 // TestBeside: two replays stand on one axis, and part at the first step that differs; two that
 // are the same do not.
 func TestBeside(t *testing.T) {
+	t.Parallel()
 	page := view(t, fixture("seed"))
 	p := newTab(t)
 	p.open(page.at("view=beside&client=inbox:0&client2=free"))
@@ -170,6 +175,7 @@ func TestBeside(t *testing.T) {
 
 // TestExplored: other orders of a session stand beside the nearest one that passes.
 func TestExplored(t *testing.T) {
+	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("seed")).at("view=beside&client=inbox:1&client2=free"))
 	p.until(`all("#beside .verdict").length === 2`)

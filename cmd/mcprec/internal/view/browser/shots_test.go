@@ -19,20 +19,19 @@ func TestShots(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, theme := range []string{"light", "dark"} {
-		for _, width := range []int64{1360, 400} {
-			name := theme
-			if width == 400 {
-				name += "-narrow"
-			}
-			for _, c := range places {
-				p := newTab(t)
-				p.do(chromedp.EmulateViewport(width, 860))
-				c.open(t, p, "&theme="+theme)
-				p.shoot(filepath.Join(folder, c.name+"-"+name+".png"))
-			}
-			shootLive(t, theme, width, filepath.Join(folder, "why-"+name+".png"))
+	looks := []struct {
+		name, theme string
+		width       int64
+	}{{"light", "light", 1360}, {"light-narrow", "light", 400}, {"dark", "dark", 1360}, {"dark-narrow", "dark", 400}}
+	eachPlace(t, func(t *testing.T, p *tab, c place, show func(string)) {
+		for _, look := range looks {
+			p.do(chromedp.EmulateViewport(look.width, 860))
+			show("&theme=" + look.theme)
+			p.shoot(filepath.Join(folder, c.name+"-"+look.name+".png"))
 		}
+	})
+	for _, look := range looks {
+		shootLive(t, look.theme, look.width, filepath.Join(folder, "why-"+look.name+".png"))
 	}
 }
 

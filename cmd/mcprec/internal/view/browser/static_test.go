@@ -9,6 +9,7 @@ import (
 
 // TestStatic: the file asks for nothing, and shows what the served page shows.
 func TestStatic(t *testing.T) {
+	t.Parallel()
 	needBrowser(t)
 	for _, name := range []string{"seed", "crossing", "gosdk-897", "mcpgo-late-progress"} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +55,7 @@ func TestStatic(t *testing.T) {
 
 // TestStaticSize: the file of the seed is small enough for an issue or a mail.
 func TestStaticSize(t *testing.T) {
+	t.Parallel()
 	path, _ := export(t, fixture("seed"))
 	info, err := os.Stat(path)
 	if err != nil {
@@ -70,6 +72,7 @@ func TestStaticSize(t *testing.T) {
 
 // TestStaticMasked: a secret that the page masks is not in the file.
 func TestStaticMasked(t *testing.T) {
+	t.Parallel()
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	text, err := json.Marshal("the token is " + secret)
 	if err != nil {

@@ -34,26 +34,31 @@ import (
 //go:embed testdata/wait.js
 var waiting string
 
-// tab is a tab of the browser. It shares cookies and storage with no other.
+// tab is a tab of the browser. It shares cookies and storage with no other. Opening one takes longer
+// than most tests do, so a tab goes from test to test: restore says what each of them starts from.
 type tab struct {
-	t   testing.TB
-	ctx context.Context
+	ctx   context.Context
+	end   context.CancelFunc // closes the tab
+	owner testing.TB         // the test that has the tab
+	t     testing.TB         // the owner, or the subtest that the tab is lent to
+	empty bool               // it shows no page
 
 	mu       sync.Mutex
 	faults   []string // what must not happen
 	requests []string // the addresses that the page asked for
 }
 
-// newTab opens a tab, and closes it with the test. The test fails on what the page does wrong
-// until then.
+// idleTabs are those that no test has.
+var (
+	idleMutex sync.Mutex
+	idleTabs  []*tab
+)
+
+// newTab gives a tab to a test until its end. The test fails on what the page does wrong until then.
 func newTab(t testing.TB) *tab {
 	t.Helper()
 	p := openTab(t)
-	t.Cleanup(func() {
-		for _, fault := range p.seenFaults() {
-			t.Errorf("the page: %s", fault)
-		}
-	})
+	t.Cleanup(p.blame)
 	return p
 }
 
@@ -61,18 +66,71 @@ func newTab(t testing.TB) *tab {
 func openTab(t testing.TB) *tab {
 	t.Helper()
 	needBrowser(t)
-	p := &tab{t: t}
-	ctx, cancel := chromedp.NewContext(browserContext, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.hear))
-	p.ctx = ctx
-	t.Cleanup(cancel)
-	p.do(
-		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, audits.Enable, cdp.Empty{})
-			return err
-		}),
-		chromedp.EmulateViewport(1360, 860),
-	)
+	p := &tab{}
+	idleMutex.Lock()
+	if last := len(idleTabs) - 1; last >= 0 {
+		p, idleTabs = idleTabs[last], idleTabs[:last]
+	}
+	idleMutex.Unlock()
+	if p.ctx == nil {
+		p.ctx, p.end = chromedp.NewContext(browserContext, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.hear))
+	}
+	p.owner, p.t, p.empty = t, t, true
+	t.Cleanup(func() {
+		if t.Failed() { // nobody knows how the tab stands
+			p.end()
+			return
+		}
+		idleMutex.Lock()
+		defer idleMutex.Unlock()
+		idleTabs = append(idleTabs, p)
+	})
+	p.restore()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults, p.requests = nil, nil
 	return p
+}
+
+// restore takes back what a test can set: the window has 1360 by 860 pixels and the focus that the
+// browser gives it, the medium is the screen, no permission is given, and the page obeys its policy.
+// The page stays, and so do the cookies, each of which is for one server.
+func (p *tab) restore() {
+	p.t.Helper()
+	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, audits.Enable, cdp.Empty{})
+		if err == nil {
+			_, err = cdp.Call(ctx, target, page.SetBypassCSP, page.SetBypassCSPParams{})
+		}
+		if err == nil {
+			_, err = cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{})
+		}
+		if err == nil {
+			in := chromedp.FromContext(ctx)
+			params := browser.ResetPermissionsParams{BrowserContextID: in.BrowserContextID}
+			_, err = cdp.Call(ctx, in.Browser, browser.ResetPermissions, params)
+		}
+		return err
+	}), chromedp.EmulateViewport(1360, 860))
+	p.media("", nil)
+}
+
+// lend gives the tab to a subtest of its owner, restored. The subtest fails on what the page does
+// wrong until its end. The page is that of the subtest before, until the subtest opens its own.
+func (p *tab) lend(t testing.TB) {
+	t.Helper()
+	p.t = t
+	t.Cleanup(func() { p.t = p.owner })
+	t.Cleanup(p.blame)
+	p.restore()
+}
+
+// blame fails the test on what the page did wrong.
+func (p *tab) blame() {
+	for _, fault := range p.seenFaults() {
+		p.t.Errorf("the page: %s", fault)
+	}
+	p.forget()
 }
 
 // hear notes what happens in the tab.
@@ -138,18 +196,33 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open goes to an address and waits until the page says that it is ready. The page goes before what
-// the test started until now, such as its server, which else it would miss.
+// open goes to an address and waits until the page says that it is ready.
 func (p *tab) open(address string) *tab {
 	p.t.Helper()
-	p.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(p.ctx, deadline)
-		defer cancel()
-		_ = chromedp.Do(ctx, chromedp.Navigate("about:blank")) // the tab may be gone
-	})
-	p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address)) // a new hash alone loads nothing
+	value[bool](p, `(document.documentElement.dataset.ready = "0", true)`) // a new hash alone loads nothing
+	p.visit(address)
 	p.until(`document.documentElement.dataset.ready === "1"`)
 	return p
+}
+
+// visit goes to an address. The page goes before what the owner of the tab started until now, such as
+// its server, which else it would miss.
+func (p *tab) visit(address string) {
+	p.t.Helper()
+	p.owner.Cleanup(p.leave)
+	p.empty = false
+	p.do(chromedp.Navigate(address))
+}
+
+// leave goes from the page.
+func (p *tab) leave() {
+	if p.empty {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, deadline)
+	defer cancel()
+	_ = chromedp.Do(ctx, chromedp.Navigate("about:blank")) // the tab may be gone
+	p.empty = true
 }
 
 // script puts values into an expression as JSON, each at a %s.
