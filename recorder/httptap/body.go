@@ -225,7 +225,7 @@ func (b *body) events(found []streamable.StreamEvent) {
 		}
 		info := &store.HTTPInfo{What: store.HTTPEvent, SSE: httpevent.SSE(ev.Meta, ev.Stray)}
 		about := recorder.Item{Kind: store.HTTP, Dir: b.dir, Info: info, About: ev.Cont}
-		switch message := info.SSE.Event == "" || info.SSE.Event == "message"; {
+		switch message := streamable.IsMessageEvent(info.SSE.Event); {
 		case ev.Cont:
 			b.items = append(b.items, frame, about)
 		case message && len(ev.Data) > 0:

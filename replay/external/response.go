@@ -140,22 +140,15 @@ func (r *response) takeEvents(found []streamable.StreamEvent) {
 		if event.More {
 			continue
 		}
-		kind, lastID := "", r.lastID
-		for line := range streamable.EventLines(event.Meta) {
-			name, value, _ := strings.Cut(string(line), ":")
-			value = strings.TrimPrefix(value, " ")
-			switch name {
-			case "event":
-				kind = value
-			case "id":
-				lastID = value
-			case "retry":
-				if milliseconds, err := strconv.Atoi(value); err == nil {
-					r.retry = time.Duration(milliseconds) * time.Millisecond
-				}
-			}
+		fields := event.Fields()
+		lastID := r.lastID
+		if fields.HasID {
+			lastID = fields.ID
 		}
-		if len(r.data) > 0 && (kind == "" || kind == "message") {
+		if pause, isAsked := fields.Pause(); isAsked {
+			r.retry = pause
+		}
+		if len(r.data) > 0 && fields.IsMessage() {
 			r.frames = append(r.frames, transport.Frame{Bytes: r.data})
 			r.isResumable = r.isResumable || r.lastID != ""
 		}

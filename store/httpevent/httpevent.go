@@ -31,7 +31,8 @@ import (
 // SSE describes a server-sent event, given its bytes without the values of the data. The
 // first stray bytes, line ends, belong to the previous event.
 func SSE(meta []byte, stray int) *store.SSEInfo {
-	info := &store.SSEInfo{}
+	fields := streamable.ParseEventFields(meta[stray:])
+	info := &store.SSEInfo{Event: fields.Event, ID: fields.ID, Retry: fields.Retry}
 	even := stray == 0 && utf8.Valid(meta)
 	var eol []byte
 	for text, end := range streamable.EventLines(meta[stray:]) {
@@ -40,16 +41,6 @@ func SSE(meta []byte, stray int) *store.SSEInfo {
 		}
 		even = even && bytes.Equal(eol, end)
 		info.Lines = append(info.Lines, string(text))
-		name, value, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), []byte{':'})
-		value = bytes.TrimPrefix(value, []byte{' '})
-		switch string(name) {
-		case "event":
-			info.Event = string(value)
-		case "id":
-			info.ID = string(value)
-		case "retry":
-			info.Retry = string(value)
-		}
 	}
 	if !even {
 		return &store.SSEInfo{Event: info.Event, ID: info.ID, Retry: info.Retry, Raw: meta}

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -438,18 +437,14 @@ func (x *clientExchange) setEndpoint(err error) {
 func (x *clientExchange) readEvents(body io.Reader) {
 	var s EventScanner
 	var data []byte
-	first := true
 	take := func(found []StreamEvent) {
 		for _, ev := range found {
 			data = append(data, ev.Data...)
 			if ev.More {
 				continue
 			}
-			if first {
-				ev.Meta = bytes.TrimPrefix(ev.Meta, byteOrder)
-			}
-			x.event(ev.Meta, data)
-			data, first = nil, false
+			x.event(ev.Fields(), data)
+			data = nil
 		}
 	}
 	chunk := make([]byte, 16<<10)
@@ -465,24 +460,15 @@ func (x *clientExchange) readEvents(body io.Reader) {
 }
 
 // event takes an event in, and keeps its data.
-func (x *clientExchange) event(meta, data []byte) {
-	kind := ""
-	for text := range EventLines(meta) {
-		name, value, _ := strings.Cut(string(text), ":")
-		value = strings.TrimPrefix(value, " ")
-		switch name {
-		case "event":
-			kind = value
-		case "id":
-			x.lastID = value
-		case "retry":
-			if ms, err := strconv.Atoi(value); err == nil {
-				x.retry = time.Duration(ms) * time.Millisecond
-			}
-		}
+func (x *clientExchange) event(fields EventFields, data []byte) {
+	if fields.HasID {
+		x.lastID = fields.ID
+	}
+	if pause, isAsked := fields.Pause(); isAsked {
+		x.retry = pause
 	}
 	x.retried = 0
-	if kind == "endpoint" && x.endpoint != nil {
+	if fields.Event == "endpoint" && x.endpoint != nil {
 		u, err := x.conn.url.Parse(string(data))
 		if err == nil && u.Host != x.conn.url.Host {
 			err = fmt.Errorf("the endpoint %s is on another host", data)
@@ -492,7 +478,7 @@ func (x *clientExchange) event(meta, data []byte) {
 		x.conn.mu.Unlock()
 		x.setEndpoint(err)
 	}
-	if len(data) > 0 && (kind == "" || kind == "message") {
+	if len(data) > 0 && fields.IsMessage() {
 		x.got(data)
 	}
 	if x.lastID != "" {

@@ -3,6 +3,9 @@ package streamable
 import (
 	"bytes"
 	"iter"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // EventLimit is how much of an event's data is held until the event's end. Longer data is given
@@ -47,6 +50,58 @@ type StreamEvent struct {
 	Stray int    // line ends at the beginning of Meta that belong to the event before
 	Cont  bool   // the data continues the data of the stretch before
 	More  bool   // the data goes on
+}
+
+// EventFields is what a server-sent event says besides its data
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html, 9.2.6).
+type EventFields struct {
+	Event string // the event's type
+	ID    string
+	HasID bool // an id field is there; an empty one takes the last id back
+	Retry string
+	Any   bool // some field is there; without one the event is a comment
+}
+
+// Fields reads the fields of an event that has ended.
+func (e StreamEvent) Fields() EventFields {
+	if e.Meta == nil {
+		return EventFields{Event: "message", Any: true}
+	}
+	return ParseEventFields(e.Meta)
+}
+
+// ParseEventFields reads the fields of an event, given its bytes with or without the values of the
+// data. A byte order mark may stand in front.
+func ParseEventFields(meta []byte) (f EventFields) {
+	for line := range EventLines(bytes.TrimPrefix(meta, byteOrder)) {
+		name, value, _ := strings.Cut(string(line), ":")
+		value = strings.TrimPrefix(value, " ")
+		f.Any = f.Any || name != ""
+		switch name {
+		case "event":
+			f.Event = value
+		case "id":
+			f.ID = value
+			f.HasID = true
+		case "retry":
+			f.Retry = value
+		}
+	}
+	return f
+}
+
+// IsMessage reports whether the data of an event of this type is a message of MCP.
+func (f EventFields) IsMessage() bool { return IsMessageEvent(f.Event) }
+
+// IsMessageEvent reports whether the data of an event of a type is a message of MCP.
+func IsMessageEvent(event string) bool { return event == "" || event == "message" }
+
+// Pause returns how long a client is asked to wait before it connects again: a number of
+// milliseconds, and a day at most.
+func (f EventFields) Pause() (pause time.Duration, isAsked bool) {
+	const day = 24 * time.Hour
+	milliseconds, err := strconv.ParseUint(f.Retry, 10, 63)
+	return time.Duration(min(milliseconds, uint64(day/time.Millisecond))) * time.Millisecond, err == nil
 }
 
 var (

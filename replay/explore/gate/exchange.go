@@ -435,31 +435,18 @@ func (x *Exchange) events(list []streamable.StreamEvent) {
 		raw := streamable.JoinEvent(e.Meta, x.long, false)
 		data := bytes.Clone(x.long)
 		x.long = x.long[:0]
-		id, bare := eventID(e.Meta)
+		fields := e.Fields()
 		p := &piece{kind: Part}
 		switch {
 		case len(data) > 0:
 			p = x.offer(data)
-		case bare: // a comment
+		case !fields.Any: // a comment
 			x.prefix = append(x.prefix, raw...)
 			continue
 		}
 		p.bytes = raw
-		p.id = id
+		p.id = fields.ID
 		p.event = streamable.StreamEvent{Meta: bytes.Clone(e.Meta), Stray: e.Stray}
 		x.queue(p)
 	}
-}
-
-// eventID returns the id of an event. bare: the event has comments alone.
-func eventID(meta []byte) (id string, bare bool) {
-	bare = true
-	for line := range streamable.EventLines(meta) {
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		bare = bare && len(field) == 0
-		if string(field) == "id" {
-			id = string(bytes.TrimPrefix(value, []byte(" ")))
-		}
-	}
-	return id, bare && meta != nil
 }
