@@ -11,6 +11,12 @@ import (
 type Kind string
 
 // The kinds of mcprec's own events. payload.go describes their payloads.
+//
+// To add a kind: name it here and its payload in payload.go; say how a line shows it
+// (replay/timeline, eventText) and what a filter reads of it (replay/filter, fields.go); give
+// storetest an example; then look at what it means for a wait (replay/why and replay/check, Fold),
+// for a replay (replay/closed, recording.go), and for a part of a session (mcprec export, which
+// numbers the events that a payload names anew). Every other reader passes over what it does not know.
 const (
 	Opened    Kind = "opened"    // the session's header; always Seq 1
 	Frame     Kind = "frame"     // a frame's exact bytes

@@ -24,6 +24,7 @@ import (
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 type checkOptions struct {
@@ -578,7 +579,7 @@ func printRules(w io.Writer, format string) error {
 
 // revisionsOf names the revisions of the specification that have a demand.
 func revisionsOf(demand order.Demand) string {
-	first, last := demand.First == order.Revisions[0], demand.Last == order.Revisions[len(order.Revisions)-1]
+	first, last := demand.First == mcp.Oldest, demand.Last == mcp.Newest
 	switch {
 	case first && last:
 		return "all"

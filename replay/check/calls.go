@@ -390,7 +390,7 @@ func (d *diagnosis) needsNoAnswer(c *call) string {
 		return fmt.Sprintf("it was cancelled (#%d)", c.cancelled.seq)
 	case c.method == mcp.MethodListen:
 		return "it is a subscription, which lasts"
-	case c.hungUp && d.revision >= mcp.Revision2026_07_28:
+	case c.hungUp && mcp.Stateless.Has(d.revision):
 		return c.ending + ", which cancels it"
 	case c.dir == transport.ServerToClient && !clientWaits && d.live:
 		return "nothing of the client's waits for it"

@@ -21,7 +21,7 @@ import (
 var (
 	requestFirst  = newDemand("U3", "an HTTP exchange is answered after its request", order.Error, "")
 	nothingBehind = newDemand("U3", "a body ends with its exchange", order.Error, "")
-	postAnswered  = newDemand("E14", "a POST is answered", order.Error, "basic/transports, Sending Messages to the Server", firstHTTP, newest)
+	postAnswered  = newDemand("E14", "a POST is answered", order.Error, "basic/transports, Sending Messages to the Server", mcp.HTTP)
 	hasBeginning  = newDemand("E16", "a recording has the beginning of its session", order.Note, "")
 )
 
@@ -82,7 +82,7 @@ func (s *scope) onMessage(event store.Event, message *transport.Message) {
 	case isRequest && message.Method == mcp.MethodInitialize:
 		s.beginning = whole
 	case s.beginning != undecided || message.Method == mcp.MethodPing || message.Kind() == transport.Invalid:
-	case isRequest && (message.Method == mcp.MethodDiscover || metaRevision(message) >= mcp.Revision2026_07_28):
+	case isRequest && (message.Method == mcp.MethodDiscover || mcp.Stateless.Has(metaRevision(message))):
 		s.beginning = whole
 	case fromClient, message.Kind() == transport.Response, message.Method == mcp.NotificationProgress:
 		s.beginning = middle
@@ -441,13 +441,13 @@ func firstHeader(header map[string][]string, name string) string {
 
 // Rule P11.
 var (
-	eventIDUnique  = newDemand("P11", "an event has an id of its own", order.Error, pageResumability, firstHTTP, lastHandshake)
-	eventForward   = newDemand("P11", "redelivery keeps the stream's order, and gives nothing twice", order.Error, pageResumability, firstHTTP, lastHandshake)
-	eventOfStream  = newDemand("P11", "no event of another stream is redelivered", order.Error, pageResumability, firstHTTP, lastHandshake)
-	eventKnown     = newDemand("P11", "a stream is taken up behind an event that was received", order.Warning, pageResumability, firstHTTP, lastHandshake)
+	eventIDUnique  = newDemand("P11", "an event has an id of its own", order.Error, pageResumability, mcp.Resumption)
+	eventForward   = newDemand("P11", "redelivery keeps the stream's order, and gives nothing twice", order.Error, pageResumability, mcp.Resumption)
+	eventOfStream  = newDemand("P11", "no event of another stream is redelivered", order.Error, pageResumability, mcp.Resumption)
+	eventKnown     = newDemand("P11", "a stream is taken up behind an event that was received", order.Warning, pageResumability, mcp.Resumption)
 	responseStream = newDemand("P11", "a response comes on its request's stream, or where that is taken up again", order.Error,
-		"basic/transports, Listening for Messages from the Server", firstHTTP, lastHandshake)
-	notResumed = newDemand("P11", "a lost stream is not taken up again", order.Warning, pageHTTP+", Receiving Messages", newest, newest)
+		"basic/transports, Listening for Messages from the Server", mcp.Resumption)
+	notResumed = newDemand("P11", "a lost stream is not taken up again", order.Warning, pageHTTP+", Receiving Messages", mcp.Stateless)
 )
 
 const pageResumability = "basic/transports, Resumability and Redelivery"
@@ -464,11 +464,6 @@ type eventStream struct {
 	events uint64 // events with an id
 }
 
-// hasResumption reports whether a revision has resumable streams.
-func hasResumption(revision string) bool {
-	return revision >= firstHTTP && revision < mcp.Revision2026_07_28
-}
-
 var idSeed = maphash.MakeSeed()
 
 func eventKey(sessionID, id string) uint64 {
@@ -479,7 +474,7 @@ func eventKey(sessionID, id string) uint64 {
 func (h *exchanges) judgeResumption(e store.Event, exchange *exchange, id string) {
 	exchange.resumes = true
 	revision := h.revisionOf(exchange)
-	if revision >= mcp.Revision2026_07_28 {
+	if mcp.Stateless.Has(revision) {
 		h.report(notResumed, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s of a stream", clip(id))
 		return
 	}
@@ -490,7 +485,7 @@ func (h *exchanges) judgeResumption(e store.Event, exchange *exchange, id string
 	}
 	if own := h.byID[exchange.sessionID]; own != nil && own.beginning == middle {
 		own.reportMiddle(h.reporter)
-	} else if hasResumption(revision) {
+	} else if mcp.Resumption.Has(revision) {
 		h.report(eventKnown, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s, which was never sent in its session", clip(id))
 	}
 }
@@ -509,7 +504,7 @@ func (h *exchanges) judgeEvent(event store.Event, exchange *exchange, id string)
 		return false
 	}
 	// A recording without sessions may have several clients, each with ids of its own.
-	if revision := h.revisionOf(exchange); hasResumption(revision) && (exchange.sessionID != "" || exchange.resumes) {
+	if revision := h.revisionOf(exchange); mcp.Resumption.Has(revision) && (exchange.sessionID != "" || exchange.resumes) {
 		report := func(demand order.Demand, format string) {
 			h.report(demand, transport.ServerToClient, revision, []uint64{event.Seq, before.seq}, format, clip(id), before.seq)
 		}

@@ -225,7 +225,7 @@ func (f *Fold) onMessages(event store.Event, x *exchange, scope *scope, parsed o
 		if x.method != http.MethodGet || fromClient || m.Kind() != transport.Response || x.resumes || x.refused() || f.exchanges.isSSE {
 			continue
 		}
-		if revision := f.exchanges.revisionOf(x); string(m.ID) != "null" && hasResumption(revision) {
+		if revision := f.exchanges.revisionOf(x); string(m.ID) != "null" && mcp.Resumption.Has(revision) {
 			f.report(responseStream, event.Dir, revision, []uint64{event.Seq, x.requested.seq},
 				"the server sent the response to id %s on a stream that the client opened with GET (#%d)", clip(string(m.ID)), x.requested.seq)
 		}

@@ -19,8 +19,8 @@ import (
 // Rules P13, P14, E4, E5 and S1: each concerns a single message.
 var (
 	isJSONRPC     = newDemand("P13", "a message says that it is JSON-RPC 2.0", order.Error, "basic, Messages")
-	namesRevision = newDemand("P14", "a request names its revision and what its client can do", order.Error, "basic, General fields", newest, newest)
-	namesClient   = newDemand("P14", "a request names its client", order.Warning, "basic, General fields", newest, newest)
+	namesRevision = newDemand("P14", "a request names its revision and what its client can do", order.Error, "basic, General fields", mcp.Stateless)
+	namesClient   = newDemand("P14", "a request names its client", order.Warning, "basic, General fields", mcp.Stateless)
 	onlyMessages  = newDemand("E4", "only messages are on the wire", order.Error, pageStdio)
 	noBlankLines  = newDemand("E4", "there are no blank lines on the wire", order.Warning, pageStdio)
 	isUTF8        = newDemand("E5", "messages are UTF-8", order.Error, "basic/transports")
@@ -83,7 +83,7 @@ func judgeMembers(r *reporter, e store.Event, m *transport.Message, revision, ht
 		return
 	}
 	revision = max(revision, httpRevision, metaRevision(m))
-	if revision < mcp.Revision2026_07_28 {
+	if !mcp.Stateless.Has(revision) {
 		return
 	}
 	var missing []string

@@ -14,12 +14,12 @@ import (
 
 // Rule P12.
 var (
-	stateKept    = newDemand("P12", "a retry echoes the requestState", order.Error, pageRetry+", Client Requirements", newest, newest)
-	stateUnasked = newDemand("P12", "a requestState is sent only where one was given", order.Error, pageRetry+", Client Requirements", newest, newest)
-	inputMethod  = newDemand("P12", "input is asked for only by prompts/get, resources/read and tools/call", order.Error, pageRetry+", Supported Requests", newest, newest)
-	inputNone    = newDemand("P12", "an InputRequiredResult has inputRequests or a requestState", order.Error, pageRetry+", Server Requirements", newest, newest)
-	inputKind    = newDemand("P12", "what is asked for is elicitation, sampling or roots", order.Error, pageRetry+", Server Requirements", newest, newest)
-	inputUnable  = newDemand("P12", "only what the client declared is asked for", order.Error, pageRetry+", Server Requirements", newest, newest)
+	stateKept    = newDemand("P12", "a retry echoes the requestState", order.Error, pageRetry+", Client Requirements", mcp.Stateless)
+	stateUnasked = newDemand("P12", "a requestState is sent only where one was given", order.Error, pageRetry+", Client Requirements", mcp.Stateless)
+	inputMethod  = newDemand("P12", "input is asked for only by prompts/get, resources/read and tools/call", order.Error, pageRetry+", Supported Requests", mcp.Stateless)
+	inputNone    = newDemand("P12", "an InputRequiredResult has inputRequests or a requestState", order.Error, pageRetry+", Server Requirements", mcp.Stateless)
+	inputKind    = newDemand("P12", "what is asked for is elicitation, sampling or roots", order.Error, pageRetry+", Server Requirements", mcp.Stateless)
+	inputUnable  = newDemand("P12", "only what the client declared is asked for", order.Error, pageRetry+", Server Requirements", mcp.Stateless)
 )
 
 const pageRetry = "basic/patterns/mrtr"
@@ -53,7 +53,7 @@ type requestState struct {
 // onRequest notes a request of the client, and judges a retry.
 func (r *retries) onRequest(c *call, message *transport.Message) {
 	revision := c.scope.rules.Revision()
-	if c.dir != transport.ClientToServer || revision < mcp.Revision2026_07_28 {
+	if c.dir != transport.ClientToServer || !mcp.Stateless.Has(revision) {
 		return
 	}
 	if bytes.Contains(message.Params, []byte(mcp.MetaClientCapabilities)) {
@@ -95,7 +95,7 @@ func (r *retries) onRequest(c *call, message *transport.Message) {
 // onResponse judges and remembers a response with a demand for input.
 func (r *retries) onResponse(e store.Event, c *call, m *transport.Message) {
 	revision := c.scope.rules.Revision()
-	if c.dir != transport.ClientToServer || revision < mcp.Revision2026_07_28 ||
+	if c.dir != transport.ClientToServer || !mcp.Stateless.Has(revision) ||
 		!bytes.Contains(m.Result, []byte("input_required")) || string(transport.Member(m.Result, mcp.MemberResultType)) != `"input_required"` {
 		return
 	}

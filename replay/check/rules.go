@@ -75,15 +75,10 @@ func (r *reporter) give(found Finding) {
 	r.emit(found)
 }
 
-// The pages of the specification, and the revisions, named by several rules.
+// The pages of the specification that several rules name.
 const (
 	pageHTTP  = "basic/transports/streamable-http"
 	pageStdio = "basic/transports, stdio"
-
-	oldest        = mcp.Revision2024_11_05
-	firstHTTP     = mcp.Revision2025_03_26 // the first revision with Streamable HTTP
-	lastHandshake = mcp.Revision2025_11_25 // the last revision with a handshake, and with resumable streams
-	newest        = mcp.Revision2026_07_28
 )
 
 // demands lists the demands of this package. A file declares the demands of a rule before the
@@ -94,13 +89,12 @@ var demands []order.Demand
 //go:embed rules.txt
 var rulesText string
 
-// newDemand declares a demand of a rule, with the first and the last revision of the demand;
-// without revisions, the oldest and the newest.
-func newDemand(rule, title string, severity order.Severity, section string, revisions ...string) order.Demand {
-	d := order.Demand{Rule: rule, Title: title, Severity: severity, Section: section, First: oldest, Last: newest}
-	if len(revisions) == 2 {
-		d.First = revisions[0]
-		d.Last = revisions[1]
+// newDemand declares a demand of a rule in a range of revisions, which is all of them if none is given.
+func newDemand(rule, title string, severity order.Severity, section string, in ...mcp.Range) order.Demand {
+	d := order.Demand{Rule: rule, Title: title, Severity: severity, Section: section, First: mcp.Oldest, Last: mcp.Newest}
+	if len(in) > 0 {
+		d.First = in[0].First
+		d.Last = in[0].Last
 	}
 	demands = append(demands, d)
 	return d
@@ -159,7 +153,7 @@ func Explain(rule string) (string, bool) {
 		return b.String(), true
 	}
 	b.WriteString("\nThis breaks it (each message has \"jsonrpc\":\"2.0\" too):\n\n")
-	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+newest+`…}`, "$FF", "\uFFFD").Replace(example)
+	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+mcp.Newest+`…}`, "$FF", "\uFFFD").Replace(example)
 	for line := range strings.Lines(shown) {
 		b.WriteString("  " + line)
 	}
@@ -184,7 +178,7 @@ const (
 < {"id":0,"result":{"protocolVersion":"2025-11-25"}}
 > {"method":"notifications/initialized"}
 `
-	exampleMeta = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + newest + `","` + mcp.MetaClientInfo + `":{"name":"a","version":"1"},"` + mcp.MetaClientCapabilities + `":{}}`
+	exampleMeta = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + mcp.Newest + `","` + mcp.MetaClientInfo + `":{"name":"a","version":"1"},"` + mcp.MetaClientCapabilities + `":{}}`
 )
 
 // parseExample reads an example. Each event is a millisecond after the one before, and

@@ -37,7 +37,7 @@ func TestRules(t *testing.T) {
 
 // checkPair plays a pair of sessions in the revisions.
 func checkPair(t *testing.T, d order.Demand, c ruleCase) {
-	for _, revision := range order.Revisions {
+	for _, revision := range mcp.Revisions {
 		if !strings.HasPrefix(c.bad, "@") && revision != d.Last {
 			continue
 		}

@@ -261,8 +261,8 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // Rule E9.
 var (
-	headerAgrees = newDemand("E9", "headers say what the body says", order.Error, pageHTTP+", Server Validation", newest, newest)
-	headerThere  = newDemand("E9", "a request has its routing headers", order.Error, pageHTTP+", Request Metadata", newest, newest)
+	headerAgrees = newDemand("E9", "headers say what the body says", order.Error, pageHTTP+", Server Validation", mcp.Stateless)
+	headerThere  = newDemand("E9", "a request has its routing headers", order.Error, pageHTTP+", Request Metadata", mcp.Stateless)
 )
 
 // judgeHeaders is rule E9 of a request of the client, the only message of a body. An exchange
@@ -270,10 +270,10 @@ var (
 func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revision string, m *transport.Message, tools *toolHistory) {
 	named := metaRevision(m)
 	if len(headers) == 0 || m.Kind() != transport.Request || m.Method == mcp.MethodInitialize ||
-		max(named, firstHeader(headers, mcp.HeaderProtocolVersion)) < mcp.Revision2026_07_28 {
+		!mcp.Stateless.Has(max(named, firstHeader(headers, mcp.HeaderProtocolVersion))) {
 		return
 	}
-	revision = max(revision, mcp.Revision2026_07_28)
+	revision = max(revision, mcp.Stateless.First)
 	compare := func(name, body string, needed bool) {
 		raw := firstHeader(headers, name)
 		header, readable := decodeHeader(raw)

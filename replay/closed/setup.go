@@ -139,7 +139,11 @@ func (c Capacity) with(dir transport.Direction, room Room) Capacity {
 }
 
 // The categories: why a session stands still. A closed replay finds the first four, package
-// explore all. docs/hang.md has a table of them.
+// explore all.
+//
+// To add one: name it here and say it in [CategoryTerms], in the words of the table of
+// docs/hang.md, which a test compares; find it where it is seen, in waitgraph.go or in
+// replay/explore/hang, and give replay/explore's report its name.
 const (
 	// HeadOn: both ends are at a write, and no reader waits.
 	HeadOn = "head-on"
@@ -165,9 +169,6 @@ const (
 	// TimerOnly: no hang but a failed check, after a timer alone had ended an operation.
 	TimerOnly = "after a timer"
 )
-
-// categories are the words that may follow "hang" in an expectation.
-var categories = []string{HeadOn, Swallowed, NeverSent, LostAnswer, Mutual, BlockedHandler, Pool, Lock, TimerOnly}
 
 // Expectation is the verdict that a recording must have under a setup.
 type Expectation struct {
@@ -206,6 +207,10 @@ func parseExpectation(words []string) (Expectation, error) {
 		return Expectation{}, fmt.Errorf("begin with %s or %s", Pass, Hang)
 	}
 	x := Expectation{Verdict: words[0], Category: strings.Join(words[1:i], " ")}
+	var categories []string
+	for _, term := range CategoryTerms() {
+		categories = append(categories, term.Word)
+	}
 	if x.Category != "" && (x.Verdict == Pass || !slices.Contains(categories, x.Category)) {
 		return x, fmt.Errorf("category %q: a hang may have one of: %s", x.Category, strings.Join(categories, ", "))
 	}

@@ -20,7 +20,7 @@ func ModelTerms() []Term {
 	}
 }
 
-// CategoryTerms returns the categories of a hang.
+// CategoryTerms returns every category of a hang; an expectation may name no other.
 func CategoryTerms() []Term {
 	return []Term{
 		{HeadOn, "both ends are at a write, and neither reads"},

@@ -27,16 +27,9 @@ func TestCategoryTerms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{}
 	for _, term := range CategoryTerms() {
-		known[term.Word] = true
 		if row := "| `" + term.Word + "` | " + term.Means + " |"; !strings.Contains(string(manual), row) {
 			t.Errorf("docs/hang.md has no row %s", row)
-		}
-	}
-	for _, category := range categories {
-		if !known[category] {
-			t.Errorf("no term %s", category)
 		}
 	}
 }

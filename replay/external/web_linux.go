@@ -228,7 +228,7 @@ func (w *web) newPost(s sending) *exchange {
 		if version := transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion); version != "" {
 			w.version = version
 		}
-		if id := timeline.CancelledID(m); id != nil && w.version >= mcp.Revision2026_07_28 {
+		if id := timeline.CancelledID(m); id != nil && mcp.Stateless.Has(w.version) {
 			for _, other := range w.exchanges {
 				if other.unanswered[mcp.KeyOf(id)] {
 					w.hangUp(other)

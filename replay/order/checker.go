@@ -11,9 +11,9 @@ import (
 
 // Rule P9.
 var (
-	noBatches  = newLaw(law{"P9", "there are no batches", Error, pageBase, "Messages", revisions{mcp.Revision2025_06_18, mcp.Revision2026_07_28}})
-	doubtBatch = newLaw(law{"P9", "batches are not described", Warning, pageBase, "Messages", revisions{mcp.Revision2024_11_05, mcp.Revision2024_11_05}})
-	emptyBatch = newLaw(law{"P9", "a batch is not empty", Error, pageBase, "Messages", always})
+	noBatches  = newLaw(law{"P9", "there are no batches", Error, pageBase, "Messages", mcp.NoBatches})
+	doubtBatch = newLaw(law{"P9", "batches are not described", Warning, pageBase, "Messages", mcp.DoubtBatch})
+	emptyBatch = newLaw(law{"P9", "a batch is not empty", Error, pageBase, "Messages", mcp.Always})
 )
 
 // Checker judges the frames of a session. [New] makes it.
@@ -207,9 +207,9 @@ func (c *Checker) judgeBatch(dir transport.Direction, parsed Parsed) {
 	case !parsed.Batch:
 	case len(parsed.Messages) == 0:
 		c.add(emptyBatch, dir, "a batch of no messages")
-	case c.revision >= mcp.Revision2025_06_18:
+	case mcp.NoBatches.Has(c.revision):
 		c.add(noBatches, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
-	case c.revision == mcp.Revision2024_11_05:
+	case mcp.DoubtBatch.Has(c.revision):
 		c.add(doubtBatch, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
 	}
 }
@@ -252,11 +252,11 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 	switch { // the revision; server/discover settles no revision before the answer
 	case !fromClient:
 	case m.Method == mcp.MethodInitialize:
-		c.revision = mcp.Revision2025_11_25 // the last that has a handshake
-		if named := transport.MemberText(m.Params, mcp.MemberProtocolVersion); named < mcp.Revision2026_07_28 {
+		c.revision = mcp.Handshake.Last
+		if named := transport.MemberText(m.Params, mcp.MemberProtocolVersion); !mcp.Stateless.Has(named) {
 			c.revision = named
 		}
-	case m.version >= mcp.Revision2026_07_28 && m.Method != mcp.MethodDiscover:
+	case mcp.Stateless.Has(m.version) && m.Method != mcp.MethodDiscover:
 		c.revision = m.version
 	}
 	req := &Request{
@@ -315,7 +315,7 @@ func (c *Checker) sentResponse(dir transport.Direction, message *message) {
 			c.revision = v
 		}
 	case req.Method == mcp.MethodDiscover && c.handshake.request == nil:
-		c.revision = max(c.revision, mcp.Revision2026_07_28)
+		c.revision = max(c.revision, mcp.Stateless.First)
 	}
 	c.logging.answered(req)
 	c.tasks.sentResponse(dir, message, req)

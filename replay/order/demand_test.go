@@ -40,13 +40,13 @@ func TestDemandIn(t *testing.T) {
 		demand Demand
 		want   []string
 	}{
-		{answersRequest.demand(), Revisions},
-		{initializeFirst.demand(), Revisions[:4]},
-		{taskBegins.demand(), Revisions[3:4]},
-		{logLevelSet.demand(), Revisions[4:]},
-		{noBatches.demand(), Revisions[2:]},
+		{answersRequest.demand(), mcp.Revisions},
+		{initializeFirst.demand(), mcp.Revisions[:4]},
+		{taskBegins.demand(), mcp.Revisions[3:4]},
+		{logLevelSet.demand(), mcp.Revisions[4:]},
+		{noBatches.demand(), mcp.Revisions[2:]},
 	} {
-		for _, revision := range append([]string{"", "2099-01-01"}, Revisions...) {
+		for _, revision := range append([]string{"", "2099-01-01"}, mcp.Revisions...) {
 			if test.demand.In(revision) != slices.Contains(test.want, revision) {
 				t.Errorf("%s in %q: %v", test.demand.Title, revision, test.demand.In(revision))
 			}

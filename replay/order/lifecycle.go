@@ -9,21 +9,21 @@ import (
 
 // Rules P4 and P10.
 var (
-	initializeFirst = newLaw(law{"P4", "initialize comes first", Error, pageLifecycle, "Initialization", withHandshake})
-	initializeOnce  = newLaw(law{"P4", "a session is initialized once", Error, pageLifecycle, "Initialization", withHandshake})
-	initializeAlone = newLaw(law{"P4", "initialize is not part of a batch", Error, pageLifecycle, "Initialization", withHandshake})
-	initializeKept  = newLaw(law{"P4", "initialize is not cancelled", Error, pageCancel, "Behavior Requirements", withHandshake})
-	initializedNext = newLaw(law{"P4", "initialized comes after the response to initialize", Error, pageLifecycle, "Initialization", withHandshake})
-	initializedOnce = newLaw(law{"P4", "initialized is sent once", Warning, pageLifecycle, "Initialization", withHandshake})
-	clientWaits     = newLaw(law{"P4", "before the response to initialize the client asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
-	clientReady     = newLaw(law{"P4", "before initialized the client asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
-	serverWaits     = newLaw(law{"P4", "before initialized the server asks only for pings", Warning, pageLifecycle, "Initialization", withHandshake})
+	initializeFirst = newLaw(law{"P4", "initialize comes first", Error, pageLifecycle, "Initialization", mcp.Handshake})
+	initializeOnce  = newLaw(law{"P4", "a session is initialized once", Error, pageLifecycle, "Initialization", mcp.Handshake})
+	initializeAlone = newLaw(law{"P4", "initialize is not part of a batch", Error, pageLifecycle, "Initialization", mcp.Handshake})
+	initializeKept  = newLaw(law{"P4", "initialize is not cancelled", Error, pageCancel, "Behavior Requirements", mcp.Handshake})
+	initializedNext = newLaw(law{"P4", "initialized comes after the response to initialize", Error, pageLifecycle, "Initialization", mcp.Handshake})
+	initializedOnce = newLaw(law{"P4", "initialized is sent once", Warning, pageLifecycle, "Initialization", mcp.Handshake})
+	clientWaits     = newLaw(law{"P4", "before the response to initialize the client asks only for pings", Warning, pageLifecycle, "Initialization", mcp.Handshake})
+	clientReady     = newLaw(law{"P4", "before initialized the client asks only for pings", Warning, pageLifecycle, "Initialization", mcp.Handshake})
+	serverWaits     = newLaw(law{"P4", "before initialized the server asks only for pings", Warning, pageLifecycle, "Initialization", mcp.Handshake})
 
-	madeBeforeAsked = newLaw(law{"P10", "a task is made before it is asked about", Warning, pageTasks, "Creating Tasks", withTasks})
-	taskBegins      = newLaw(law{"P10", "a task begins working", Error, pageTasks, "Task Status Lifecycle", withTasks})
-	taskResult      = newLaw(law{"P10", "tasks/result is answered when the status is terminal", Error, pageTasks, "Result Retrieval", withTasks})
-	taskCancels     = newLaw(law{"P10", "tasks/cancel is answered when the status is cancelled", Error, pageTasks, "Task Cancellation", withTasks})
-	taskTerminal    = newLaw(law{"P10", "a terminal status is final", Error, pageTasks, "Task Status Lifecycle", withTasks})
+	madeBeforeAsked = newLaw(law{"P10", "a task is made before it is asked about", Warning, pageTasks, "Creating Tasks", mcp.Tasks})
+	taskBegins      = newLaw(law{"P10", "a task begins working", Error, pageTasks, "Task Status Lifecycle", mcp.Tasks})
+	taskResult      = newLaw(law{"P10", "tasks/result is answered when the status is terminal", Error, pageTasks, "Result Retrieval", mcp.Tasks})
+	taskCancels     = newLaw(law{"P10", "tasks/cancel is answered when the status is cancelled", Error, pageTasks, "Task Cancellation", mcp.Tasks})
+	taskTerminal    = newLaw(law{"P10", "a terminal status is final", Error, pageTasks, "Task Status Lifecycle", mcp.Tasks})
 )
 
 // handshake is how far a session's handshake has come.
@@ -50,7 +50,7 @@ func (h *handshake) judge(v *violations, dir transport.Direction, m *message, kn
 		case h.request != nil && !h.request.failed:
 			v.add(initializeOnce, dir, "initialize (id %s) again", m.ID)
 		}
-	case m.Method == mcp.MethodPing || v.stateless() || m.version >= mcp.Revision2026_07_28 || m.Method == mcp.MethodDiscover:
+	case m.Method == mcp.MethodPing || v.stateless() || mcp.Stateless.Has(m.version) || m.Method == mcp.MethodDiscover:
 	case dir == transport.ServerToClient:
 		if h.request != nil && m.kind == transport.Request && !knows(h.initializedReceived, known) {
 			v.add(serverWaits, dir, "%s before it had received initialized", m.Method)
@@ -88,7 +88,7 @@ type taskKey string
 
 // hasTasks reports whether the revision may have tasks.
 func (v *violations) hasTasks() bool {
-	return v.revision == "" || v.revision == mcp.Revision2025_11_25
+	return v.revision == "" || mcp.Tasks.Has(v.revision)
 }
 
 // hasTaskResult is the status of a task with a result: terminal, but not yet named.

@@ -14,28 +14,28 @@ import (
 
 // Rules P1, P2, P3, P5 and P6.
 var (
-	answersRequest = newLaw(law{"P1", "a response answers a request", Error, pageBase, "Responses", always})
-	answerReceived = newLaw(law{"P1", "a response comes after its request was received", Error, pageBase, "Responses", always})
-	answerOnce     = newLaw(law{"P1", "a request is answered once", Error, pageBase, "Responses", always})
-	retryNewID     = newLaw(law{"P1", "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements", withoutHandshake})
+	answersRequest = newLaw(law{"P1", "a response answers a request", Error, pageBase, "Responses", mcp.Always})
+	answerReceived = newLaw(law{"P1", "a response comes after its request was received", Error, pageBase, "Responses", mcp.Always})
+	answerOnce     = newLaw(law{"P1", "a request is answered once", Error, pageBase, "Responses", mcp.Always})
+	retryNewID     = newLaw(law{"P1", "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements", mcp.Stateless})
 
-	idNotNull = newLaw(law{"P2", "the id of a request is not null", Error, pageBase, "Requests", always})
-	idNotUsed = newLaw(law{"P2", "the id of a request was not used before in the session", Error, pageBase, "Requests", withHandshake})
-	idNotOpen = newLaw(law{"P2", "the id of a request is not that of another open one", Error, pageBase, "Requests", always})
+	idNotNull = newLaw(law{"P2", "the id of a request is not null", Error, pageBase, "Requests", mcp.Always})
+	idNotUsed = newLaw(law{"P2", "the id of a request was not used before in the session", Error, pageBase, "Requests", mcp.Handshake})
+	idNotOpen = newLaw(law{"P2", "the id of a request is not that of another open one", Error, pageBase, "Requests", mcp.Always})
 
-	tokenNotOpen   = newLaw(law{"P3", "a progress token is unique among open requests", Error, pageProgress, "Progress Flow", always})
-	tokenReceived  = newLaw(law{"P3", "progress is of a request that was received", Error, pageProgress, "Behavior Requirements", always})
-	progressEnds   = newLaw(law{"P3", "progress stops when the request is answered", Error, pageProgress, "Implementation Notes", always})
-	progressRises  = newLaw(law{"P3", "progress rises with each notification", Error, pageProgress, "Progress Flow", always})
-	progressServer = newLaw(law{"P3", "only the server sends progress", Error, pageProgress, "Progress Flow", withoutHandshake})
+	tokenNotOpen   = newLaw(law{"P3", "a progress token is unique among open requests", Error, pageProgress, "Progress Flow", mcp.Always})
+	tokenReceived  = newLaw(law{"P3", "progress is of a request that was received", Error, pageProgress, "Behavior Requirements", mcp.Always})
+	progressEnds   = newLaw(law{"P3", "progress stops when the request is answered", Error, pageProgress, "Implementation Notes", mcp.Always})
+	progressRises  = newLaw(law{"P3", "progress rises with each notification", Error, pageProgress, "Progress Flow", mcp.Always})
+	progressServer = newLaw(law{"P3", "only the server sends progress", Error, pageProgress, "Progress Flow", mcp.Stateless})
 
-	serverRequests  = newLaw(law{"P5", "the server sends no requests", Error, pageStdio, "Receiving Messages", withoutHandshake})
-	clientResponses = newLaw(law{"P5", "the client sends no responses", Error, pageStdio, "Sending Messages", withoutHandshake})
+	serverRequests  = newLaw(law{"P5", "the server sends no requests", Error, pageStdio, "Receiving Messages", mcp.Stateless})
+	clientResponses = newLaw(law{"P5", "the client sends no responses", Error, pageStdio, "Sending Messages", mcp.Stateless})
 
-	cancelsOwn    = newLaw(law{"P6", "a cancellation names a request of its sender", Error, pageCancel, "Behavior Requirements", always})
-	cancelsOpen   = newLaw(law{"P6", "a cancellation names a request that is believed open", Warning, pageCancel, "Behavior Requirements", always})
-	cancelsListen = newLaw(law{"P6", "a server cancels subscriptions alone", Error, pageCancel, "Behavior Requirements", withoutHandshake})
-	cancelledEnds = newLaw(law{"P6", "after a cancellation nothing more is sent for the request", Warning, pageStdio, "Cancellation", withoutHandshake})
+	cancelsOwn    = newLaw(law{"P6", "a cancellation names a request of its sender", Error, pageCancel, "Behavior Requirements", mcp.Always})
+	cancelsOpen   = newLaw(law{"P6", "a cancellation names a request that is believed open", Warning, pageCancel, "Behavior Requirements", mcp.Always})
+	cancelsListen = newLaw(law{"P6", "a server cancels subscriptions alone", Error, pageCancel, "Behavior Requirements", mcp.Stateless})
+	cancelledEnds = newLaw(law{"P6", "after a cancellation nothing more is sent for the request", Warning, pageStdio, "Cancellation", mcp.Stateless})
 )
 
 // Request is a request on the wire and its later fate.

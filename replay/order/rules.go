@@ -58,28 +58,14 @@ type Demand struct {
 	Section  string   `json:"section"`
 }
 
-// In reports whether a revision has the demand.
+// In reports whether a revision, one of [mcp.Revisions], has the demand.
 func (d Demand) In(revision string) bool {
-	i := slices.Index(Revisions, revision)
-	return i >= slices.Index(Revisions, d.First) && i <= slices.Index(Revisions, d.Last)
+	return slices.Contains(mcp.Revisions, revision) && mcp.Range{First: d.First, Last: d.Last}.Has(revision)
 }
 
 // Observable reports whether a recording alone can show a violation of the demand. A
 // recording does not say when an end received a frame.
 func (d Demand) Observable() bool { return d.Title != answerReceived.title }
-
-// Revisions lists the revisions of the specification, in order.
-var Revisions = []string{mcp.Revision2024_11_05, mcp.Revision2025_03_26, mcp.Revision2025_06_18, mcp.Revision2025_11_25, mcp.Revision2026_07_28}
-
-// revisions is a range of revisions, both included.
-type revisions struct{ first, last string }
-
-var (
-	always           = revisions{mcp.Revision2024_11_05, mcp.Revision2026_07_28}
-	withHandshake    = revisions{mcp.Revision2024_11_05, mcp.Revision2025_11_25}
-	withTasks        = revisions{mcp.Revision2025_11_25, mcp.Revision2025_11_25}
-	withoutHandshake = revisions{mcp.Revision2026_07_28, mcp.Revision2026_07_28}
-)
 
 // law is a demand of a rule. A file declares the laws of a rule before the code that judges
 // the rule; package check explains the rules.
@@ -89,7 +75,7 @@ type law struct {
 	severity Severity
 	page     page
 	heading  string
-	in       revisions
+	in       mcp.Range
 }
 
 // laws holds the laws of the package, in the order of declaration.
@@ -115,7 +101,7 @@ func Demands() (list []Demand) {
 func RetryNewID() Demand { return retryNewID.demand() }
 
 func (l law) demand() Demand {
-	return Demand{l.rule, l.title, l.severity, l.in.first, l.in.last, l.page.at(l.in.last) + ", " + l.heading}
+	return Demand{l.rule, l.title, l.severity, l.in.First, l.in.Last, l.page.at(l.in.Last) + ", " + l.heading}
 }
 
 // page is a page of the specification; some moved with the revisions.
@@ -137,10 +123,10 @@ const (
 // at returns the page's path at a revision; for "", at the newest with a handshake.
 func (p page) at(revision string) string {
 	utilities := "basic/utilities/"
-	if revision >= mcp.Revision2026_07_28 {
+	if mcp.Stateless.Has(revision) {
 		utilities = "basic/patterns/"
 	}
-	if p == pageBase && revision == mcp.Revision2024_11_05 {
+	if p == pageBase && revision == mcp.Oldest {
 		return "basic/messages"
 	}
 	return [...]string{
@@ -167,7 +153,7 @@ func (v *violations) add(law law, dir transport.Direction, format string, args .
 }
 
 // stateless reports whether the revision has no handshake.
-func (v *violations) stateless() bool { return v.revision >= mcp.Revision2026_07_28 }
+func (v *violations) stateless() bool { return mcp.Stateless.Has(v.revision) }
 
 // Parsed is a frame, parsed once by [Parse] for every user, and never changed. Messages is
 // nil for a frame of other bytes than JSON.

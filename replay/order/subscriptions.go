@@ -10,14 +10,14 @@ import (
 
 // Rules P7 and P8.
 var (
-	subscriptionOpen  = newLaw(law{"P7", "a subscription's notification names an open subscription", Error, pageSubscriptions, "Receiving Notifications", withoutHandshake})
-	acknowledgedFirst = newLaw(law{"P7", "a subscription is acknowledged before it notifies", Error, pageSubscriptions, "Acknowledgment", withoutHandshake})
-	notifiesAsked     = newLaw(law{"P7", "only what a subscription asked for is notified", Error, pageSubscriptions, "Opening a Stream", withoutHandshake})
-	updatesAsked      = newLaw(law{"P7", "only resources that a subscription asked for, or parts of them, are updated", Warning, pageSubscriptions, "Opening a Stream", withoutHandshake})
-	updatesSubscribed = newLaw(law{"P7", "a resource is subscribed to before its updates", Warning, pageResources, "Subscriptions", withHandshake})
+	subscriptionOpen  = newLaw(law{"P7", "a subscription's notification names an open subscription", Error, pageSubscriptions, "Receiving Notifications", mcp.Stateless})
+	acknowledgedFirst = newLaw(law{"P7", "a subscription is acknowledged before it notifies", Error, pageSubscriptions, "Acknowledgment", mcp.Stateless})
+	notifiesAsked     = newLaw(law{"P7", "only what a subscription asked for is notified", Error, pageSubscriptions, "Opening a Stream", mcp.Stateless})
+	updatesAsked      = newLaw(law{"P7", "only resources that a subscription asked for, or parts of them, are updated", Warning, pageSubscriptions, "Opening a Stream", mcp.Stateless})
+	updatesSubscribed = newLaw(law{"P7", "a resource is subscribed to before its updates", Warning, pageResources, "Subscriptions", mcp.Handshake})
 
-	logLevelSet = newLaw(law{"P8", "log messages need a request that set a log level", Error, pageLogging, "Per-request log level", withoutHandshake})
-	logsEnd     = newLaw(law{"P8", "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Per-request log level", withoutHandshake})
+	logLevelSet = newLaw(law{"P8", "log messages need a request that set a log level", Error, pageLogging, "Per-request log level", mcp.Stateless})
+	logsEnd     = newLaw(law{"P8", "log messages stop when the requests that set a log level are answered", Warning, pageLogging, "Per-request log level", mcp.Stateless})
 )
 
 // subscriptions holds the subscribed resources of a session with a handshake. In a stateless

@@ -215,7 +215,7 @@ func (s *State) onResponse(event store.Event, m *transport.Message) {
 		case c.method == mcp.MethodInitialize:
 			s.greeted = event.Seq
 			s.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
-		case c.revision >= mcp.Revision2026_07_28:
+		case mcp.Stateless.Has(c.revision):
 			s.revision = c.revision
 			server.update(transport.Member(m.Result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
 		}
@@ -363,7 +363,7 @@ func (s *State) onHTTP(event store.Event, info store.HTTPInfo) {
 		for _, c := range s.calls.index.OpenOn(event.Stream) {
 			// A call may still be answered on another exchange, but a client of 2026-07-28 that
 			// hangs up cancels it.
-			if info.What == store.HTTPAbort && c.revision >= mcp.Revision2026_07_28 || c.method == mcp.MethodListen {
+			if info.What == store.HTTPAbort && mcp.Stateless.Has(c.revision) || c.method == mcp.MethodListen {
 				s.calls.close(c)
 			} else {
 				c.cut = event.Seq

@@ -1,14 +1,5 @@
 package mcp
 
-// The revisions of the specification. A later one is the greater string.
-const (
-	Revision2024_11_05 = "2024-11-05"
-	Revision2025_03_26 = "2025-03-26"
-	Revision2025_06_18 = "2025-06-18"
-	Revision2025_11_25 = "2025-11-25"
-	Revision2026_07_28 = "2026-07-28"
-)
-
 // The methods of requests, of every revision.
 const (
 	MethodInitialize            = "initialize"

@@ -306,7 +306,7 @@ func Route(header http.Header, message transport.Message, version string) {
 	if version != "" {
 		header.Set(mcp.HeaderProtocolVersion, version)
 	}
-	if version < mcp.Revision2026_07_28 || message.Method == "" {
+	if !mcp.Stateless.Has(version) || message.Method == "" {
 		return
 	}
 	header.Set(mcp.HeaderMethod, message.Method)
