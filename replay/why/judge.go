@@ -34,6 +34,9 @@ type Process struct {
 	PID   int
 	State string // "running", "sleeping", "stopped", "gone", …
 	Doing string // where it waits: "in a read of its input"; "": not known
+	// Asleep is set if all its threads sleep, and no timer wakes them.
+	Asleep bool
+	Needs  string // a sentence: all its threads sleep, and what can wake them; "": not known
 }
 
 // String describes the process for a sentence.

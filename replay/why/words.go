@@ -87,6 +87,9 @@ func (j *judge) describe(group []*wait) Finding {
 	process := map[string]Process{"server": j.live.Server, "client": j.live.Client}[first.culprit]
 	if w.goesOn && process.State != "" && first.shape != ServerStopped {
 		w.say("Its process %v.", process)
+		if process.Needs != "" {
+			w.say("%s", process.Needs)
+		}
 	}
 	if !w.goesOn {
 		how := first.until.text
@@ -193,6 +196,9 @@ func (w *words) cause() {
 	default:
 		w.serverDid(c)
 		w.unknown = "whether the server still works on it, as a slow tool without progress does"
+		if w.goesOn && w.live.Server.Asleep {
+			w.unknown = "where in the server's code it waits"
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ type Look struct {
 	State   Activity
 	Timer   time.Duration // to the nearest timer; negative: there is none
 	Outside []string      // what is waited for outside, such as "socket:[4711]"
+	Ours    bool          // a thread waits for something that the caller holds an end of
 	Threads int
 }
 

@@ -128,7 +128,10 @@ func (w *Watcher) judge(p *pass, tree []int, pid int, args []uint64) {
 	milliseconds := func(value uint64) { timer(time.Duration(int32(value)) * time.Millisecond) }
 	outside := func(names ...string) {
 		for _, name := range names {
-			if !w.isOurs(name) && !w.isInside(tree, name) {
+			switch {
+			case w.isOurs(name):
+				p.Ours = true
+			case !w.isInside(tree, name):
 				p.Outside = append(p.Outside, name)
 			}
 		}

@@ -138,6 +138,9 @@ func TestStates(t *testing.T) {
 			if test.want == Asleep && (look.Timer >= 0 || len(look.Outside) > 0 || look.Threads == 0) {
 				t.Errorf("%+v", look)
 			}
+			if test.want == Asleep && look.Ours != (name != "a socket pair inside") {
+				t.Errorf("something of the caller's is waited for: %t", look.Ours)
+			}
 		})
 	}
 }

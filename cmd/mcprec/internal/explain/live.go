@@ -3,9 +3,12 @@ package explain
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/procfs"
@@ -36,7 +39,9 @@ func Live(ctx context.Context, s *session.Session, header store.Header) (live wh
 		return live, nil
 	}
 	if header.Processes != nil {
-		live.Server = standOf(serverOf(procfs.Tree(header.Processes.Server)))
+		server := serverOf(procfs.Tree(header.Processes.Server))
+		live.Server = standOf(server)
+		live.Server.Asleep, live.Server.Needs = needs(server)
 		live.Client = standOf(procfs.Of(header.Processes.Client))
 	}
 	live.Lines, err = s.Store.OpenLines(ctx, s.ID)
@@ -52,6 +57,33 @@ func serverOf(p procfs.Process) procfs.Process {
 		}
 	}
 	return p
+}
+
+// needs says in a sentence what can wake a server whose threads all sleep, and whether no timer can;
+// "" where that is not certain.
+func needs(server procfs.Process) (isAsleep bool, sentence string) {
+	if server.State != procfs.Sleeping {
+		return false, ""
+	}
+	w, err := procfs.Watch(server.PID, server.Files[:]...)
+	if err != nil {
+		return false, "" // not this system, or not our process
+	}
+	defer w.Close()
+	look := w.Look()
+	threads := fmt.Sprintf("All its %d threads sleep", look.Threads)
+	if look.Threads == 1 {
+		threads = "Its only thread sleeps"
+	}
+	switch {
+	case look.State == procfs.Asleep && look.Ours:
+		return true, threads + ", and only a message to it can wake it."
+	case look.State == procfs.Asleep:
+		return true, threads + ", and nothing can wake it: not even a message to it, because it does not read."
+	case look.State == procfs.Timed && look.Timer >= time.Second:
+		return false, fmt.Sprintf("%s; its next timer is in %v.", threads, phrase.Brief(look.Timer))
+	}
+	return false, ""
 }
 
 // standOf returns how a process stands.
