@@ -45,7 +45,7 @@ func TestListStuck(t *testing.T) {
 	}
 	stuck := regexp.MustCompile(`^\S+-8000-000000000001 .*  live, stuck 1h0m\d+s `)
 	for _, args := range []string{"", "--stuck", "--stuck -n 1"} {
-		lines := strings.Split(mcprec(t, strings.Fields("list --store "+home+" "+args)...), "\n")[1:]
+		lines := strings.Split(mcprec(t, append([]string{"list", "--store", home}, strings.Fields(args)...)...), "\n")[1:]
 		found := 0
 		for _, line := range lines {
 			if stuck.MatchString(line) {

@@ -77,7 +77,7 @@ func TestRemedies(t *testing.T) {
 				return path
 			}
 			a, b := write("a.jsonl", tt.was), write("b.jsonl", tt.is)
-			for _, line := range []string{"mcprec diff %[1]s %[2]s", "mcprec drive %[1]s -- mcprec serve %[2]s"} {
+			for _, line := range []string{"mcprec diff '%[1]s' '%[2]s'", "mcprec drive '%[1]s' -- mcprec serve '%[2]s'"} {
 				line = fmt.Sprintf(line, a, b)
 				report, errs, code := inShell(t, line)
 				flags := remedyOf(report)

@@ -63,6 +63,9 @@ func TestScript(t *testing.T) {
 			}
 			env.Setenv("MCPREC_HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("TZ", "UTC")
+			if strings.Contains(env.WorkDir, " ") {
+				env.Setenv("Q", "'") // around each path that is printed for a shell
+			}
 			// Under the race detector a process sleeps a second at its end, and drive
 			// does not wait that long for each server.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
