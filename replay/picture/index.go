@@ -16,7 +16,7 @@ import (
 // Index is the projection of the parts of a session's picture. [NewIndex] makes it. One
 // goroutine at a time may use it.
 type Index struct {
-	links   timeline.Linker
+	model   *timeline.Model
 	endings *timeline.Endings
 	at      time.Duration
 	flags   []uint8  // of each event
@@ -77,7 +77,7 @@ const railColumns = 64
 // NewIndex returns the index of a session before its first event.
 func NewIndex() *Index {
 	x := &Index{
-		links: timeline.NewLinker(), endings: timeline.NewEndings(),
+		model: timeline.NewModel(timeline.Remembered), endings: timeline.NewEndings(),
 		batches: map[uint64][]partLink{}, late: map[uint32][]uint32{},
 	}
 	for dir := range x.rails {
@@ -113,15 +113,15 @@ func (x *Index) ApplyParsed(event store.Event, messages []transport.Message, isJ
 		flags = uint8(event.Dir)
 	}
 	x.flags = append(x.flags, flags)
+	step := x.model.TakeParsed(event, messages, isJSON)
+	x.endings.Take(step)
 	switch event.Kind {
 	case store.Frame:
-		x.onFrame(event, messages, isJSON)
+		x.onFrame(step)
 	case store.Lost:
 		x.flag(event.Seq, flagFault)
 	case store.HTTP:
-		refused, status := x.links.Follow(event)
-		x.endings.NoteStatus(event, refused, status)
-		for i, c := range refused {
+		for i, c := range step.Refused {
 			number := uint32(c.Number())
 			if i == 0 {
 				x.callOf[event.Seq-1] = number + 1
@@ -134,45 +134,43 @@ func (x *Index) ApplyParsed(event store.Event, messages []transport.Message, isJ
 
 func (x *Index) flag(seq uint64, flag uint8) { x.flags[seq-1] |= flag }
 
-func (x *Index) onFrame(event store.Event, messages []transport.Message, isJSON bool) {
-	x.flag(event.Seq, flagFrame)
-	if !isJSON && event.Cut == 0 {
-		x.flag(event.Seq, flagFault)
+func (x *Index) onFrame(step timeline.Step) {
+	x.flag(step.Seq, flagFrame)
+	if step.Noise && step.Cut == 0 {
+		x.flag(step.Seq, flagFault)
 	}
-	for i := range messages {
-		link := x.links.Message(event, &messages[i])
-		x.endings.Note(event, &messages[i], link)
-		kind := messages[i].Kind()
-		failure := link.Role == timeline.Answers && link.Call.Failure != ""
-		if failure || kind == transport.Invalid || kind == transport.Response && link.Role != timeline.Answers {
-			x.flag(event.Seq, flagFault)
+	for i := range step.Messages {
+		m := &step.Messages[i]
+		failure := m.Role == timeline.Answers && m.Call.Failure != ""
+		if failure || m.Kind == transport.Invalid || m.Kind == transport.Response && m.Role != timeline.Answers {
+			x.flag(step.Seq, flagFault)
 		}
-		if link.Call == nil {
+		if m.Call == nil {
 			continue
 		}
-		number := uint32(link.Call.Number())
-		if len(messages) == 1 {
-			x.callOf[event.Seq-1] = number + 1
-			x.flag(event.Seq, uint8(link.Role)<<roleShift)
+		number := uint32(m.Call.Number())
+		if len(step.Messages) == 1 {
+			x.callOf[step.Seq-1] = number + 1
+			x.flag(step.Seq, uint8(m.Role)<<roleShift)
 		} else {
-			x.batches[event.Seq] = append(x.batches[event.Seq], partLink{uint32(i), number, link.Role, link.Late})
+			x.batches[step.Seq] = append(x.batches[step.Seq], partLink{uint32(i), number, m.Role, m.Late})
 		}
-		x.onLink(uint32(event.Seq), number, link, failure)
+		x.onMessage(uint32(step.Seq), number, m, failure)
 	}
 }
 
-// onLink updates a call from one of its messages.
-func (x *Index) onLink(seq, number uint32, link timeline.Link, failure bool) {
-	dir := link.Call.Dir
+// onMessage updates a call from one of its messages.
+func (x *Index) onMessage(seq, number uint32, message *timeline.Message, failure bool) {
+	dir := message.Call.Dir
 	if dir != transport.ClientToServer && dir != transport.ServerToClient {
 		dir = transport.NoDirection
 	}
-	if link.Late {
+	if message.Late {
 		x.late[number] = append(x.late[number], seq)
 	}
-	switch link.Role {
+	switch message.Role {
 	case timeline.Asks:
-		column, change := x.rails[dir].Follow(number+1, link.Role)
+		column, change := x.rails[dir].Follow(number+1, message.Role)
 		if change == sequence.NoChange {
 			column = railColumns
 		}
@@ -184,9 +182,9 @@ func (x *Index) onLink(seq, number uint32, link timeline.Link, failure bool) {
 		if failure {
 			result = failed
 		}
-		x.end(number, seq, link.Role, result)
+		x.end(number, seq, message.Role, result)
 	case timeline.Cancels, timeline.CancelsPast:
-		x.end(number, seq, link.Role, cancelled)
+		x.end(number, seq, message.Role, cancelled)
 	}
 }
 

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +20,6 @@ type Range struct {
 	calls    map[uint32]*timeline.Call
 	wants    []uint64
 	rows     []Row
-	err      error
 }
 
 // rangeLink is the link of a message of a frame.
@@ -81,40 +81,58 @@ func (r *Range) Apply(event store.Event) error {
 	if !known {
 		return fmt.Errorf("row of event %d: the range is from %d to %d", event.Seq, r.from, r.to)
 	}
-	var refused []*timeline.Call
+	step := timeline.Step{Event: event}
 	if request := r.refused[event.Seq]; request != 0 {
-		refused = []*timeline.Call{{Request: request}}
+		step.Refused = []*timeline.Call{{Request: request}}
 	}
-	entry := timeline.NewEntry(event, refused, func(place int) timeline.Link {
-		i := sort.Search(len(links), func(i int) bool { return int(links[i].place) >= place })
-		if i == len(links) || int(links[i].place) != place {
-			return timeline.Link{}
+	if event.Kind == store.Frame {
+		if err := r.readFrame(&step, links); err != nil {
+			return err
 		}
-		return r.link(event, links[i])
-	})
-	if r.err != nil {
-		return r.err
 	}
 	if event.Seq >= r.from {
-		r.rows = append(r.rows, RowOf(entry))
+		r.rows = append(r.rows, RowOf(timeline.NewEntry(step)))
 	}
 	return nil
 }
 
-// link returns the link of a message with its call.
-func (r *Range) link(event store.Event, l rangeLink) timeline.Link {
+// readFrame gives a step its messages, with the links that the index has.
+func (r *Range) readFrame(step *timeline.Step, links []rangeLink) error {
+	messages, err := step.AsFrame().Messages()
+	step.Noise = err != nil
+	step.Batch = err == nil && bytes.TrimLeft(step.Payload, " \t\r\n")[0] == '['
+	for place := range messages {
+		m := timeline.Message{Message: messages[place], Kind: messages[place].Kind()}
+		i := sort.Search(len(links), func(i int) bool { return int(links[i].place) >= place })
+		if i < len(links) && int(links[i].place) == place {
+			if err := r.link(step, &m, links[i]); err != nil {
+				return err
+			}
+		}
+		step.Messages = append(step.Messages, m)
+	}
+	return nil
+}
+
+// link gives a message its call.
+func (r *Range) link(step *timeline.Step, message *timeline.Message, l rangeLink) error {
 	call := r.calls[l.call]
 	switch {
 	case l.role == timeline.Asks:
-		call = &timeline.Call{Dir: event.Dir, Request: event.Seq, At: event.At, Stream: event.Stream}
+		call = timeline.NewCall(step.Event, &message.Message)
 		r.calls[l.call] = call
 	case call == nil && l.role == timeline.Answers:
-		r.err = fmt.Errorf("row of event %d: its request, event %d, did not come before", event.Seq, l.request)
-		return timeline.Link{}
+		return fmt.Errorf("row of event %d: its request, event %d, did not come before", step.Seq, l.request)
 	case call == nil:
 		call = &timeline.Call{Request: uint64(l.request)}
 	}
-	return timeline.Link{Call: call, Role: l.role, Late: l.late}
+	if l.role == timeline.Answers {
+		call.AnswerWith(step.Event, &message.Message)
+	}
+	message.Call = call
+	message.Role = l.role
+	message.Late = l.late
+	return nil
 }
 
 // Rows returns the rows of the events so far.

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -229,27 +228,6 @@ func (m EntryMessage) Summary() string {
 		return fmt.Sprintf("response %s of %s id %s after %v%s", s, name, id, m.Latency.Round(time.Microsecond), text)
 	}
 	return "not a JSON-RPC message"
-}
-
-// toolError is the failure of a tool's result with isError.
-const toolError = "tool error"
-
-// failure returns the failure that a response reports; "" for a success. ofTool: the response
-// may be of a tool.
-func failure(message transport.Message, ofTool bool) string {
-	if message.Error != nil {
-		var e struct {
-			Code    json.Number `json:"code"`
-			Message string      `json:"message"`
-		}
-		// A member of another type is left out: the raw event has the bytes.
-		_ = json.Unmarshal(message.Error, &e)
-		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, phrase.Name(e.Message)))
-	}
-	if ofTool && string(transport.Member(message.Result, mcp.MemberIsError)) == "true" {
-		return toolError
-	}
-	return ""
 }
 
 // shownHeader are the headers by which a reader tells exchanges apart.

@@ -41,7 +41,7 @@ type Index[K comparable, T any] struct {
 	ended      int            // past requests that the ring has lost
 }
 
-// All makes [NewIndex] remember every request.
+// All makes [NewModel] remember every call, and [NewIndex] every request.
 const All = -1
 
 // NewIndex returns an Index that remembers a number of past requests, the latest.

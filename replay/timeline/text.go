@@ -25,7 +25,7 @@ func (m EntryMessage) Text() string {
 	switch message := m.message; {
 	case message.Error != nil:
 		text = transport.MemberText(message.Error, "message")
-	case m.Failure == toolError:
+	case m.Failure == ToolError:
 		var content []struct {
 			Text string `json:"text"`
 		}

@@ -1,9 +1,6 @@
 package timeline
 
 import (
-	"bytes"
-	"fmt"
-
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -14,16 +11,14 @@ import (
 type Transcript struct {
 	emit    func(Entry) error
 	first   uint64 // Seq of the first event; 0: none yet
-	links   Linker
+	model   *Model
 	endings *Endings // how the calls end; nil: unknown
 }
 
 // NewTranscript returns a transcript that passes entries to emit. An error of emit ends the
 // fold.
-func NewTranscript(emit func(Entry) error) *Transcript { return newTranscript(rememberedCalls, emit) }
-
-func newTranscript(remember int, emit func(Entry) error) *Transcript {
-	return &Transcript{emit: emit, links: newLinker(remember)}
+func NewTranscript(emit func(Entry) error) *Transcript {
+	return &Transcript{emit: emit, model: NewModel(Remembered)}
 }
 
 // Foresee gives the transcript the ends of its calls, so that the entry of a request names
@@ -36,89 +31,61 @@ func (t *Transcript) Apply(e store.Event) error {
 	if t.first == 0 {
 		t.first = e.Seq
 	}
-	refused, status := t.links.Follow(e)
-	for _, call := range refused {
-		refuse(e, call, status)
-	}
-	return t.emit(newEntry(e, refused, t.first > 1, func(_ int, message *transport.Message) Link {
-		link := t.links.Message(e, message)
-		if link.Role == Asks {
-			t.endings.predict(link.Call)
+	step := t.model.Take(e)
+	for i := range step.Messages {
+		if m := &step.Messages[i]; m.Role == Asks {
+			t.endings.predict(m.Call)
 		}
-		return link
-	}))
+	}
+	return t.emit(newEntry(step, t.first > 1))
 }
 
-// NewEntry returns the entry of an event as a Transcript of the whole session would make it.
-// The caller knows the calls that the event's HTTP status answers, and the link of each
-// message, by the message's place in the frame. NewEntry writes into the call of a request,
-// and into the call of an answer.
-func NewEntry(event store.Event, refused []*Call, link func(place int) Link) Entry {
-	return newEntry(event, refused, false, func(place int, _ *transport.Message) Link { return link(place) })
-}
+// NewEntry returns the entry of a step.
+func NewEntry(step Step) Entry { return newEntry(step, false) }
 
 // newEntry makes an entry. inMiddle: the requests before the first event are not known.
-func newEntry(e store.Event, refused []*Call, inMiddle bool, link func(place int, message *transport.Message) Link) Entry {
+func newEntry(step Step, inMiddle bool) Entry {
+	e := step.Event
 	entry := Entry{
 		Seq: e.Seq, At: e.At, Kind: e.Kind, Dir: e.Dir, Stream: e.Stream,
 		Size: e.Size(), Unterminated: e.Unterminated, Open: e.Open, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload,
 	}
 	if e.Kind != store.Frame {
-		entry.Text, entry.Refused = eventText(e), refused
+		entry.Text, entry.Refused = eventText(e), step.Refused
 		return entry
 	}
-	messages, err := e.AsFrame().Messages()
-	if err != nil {
+	if step.Noise {
 		entry.Noise, entry.Text = e.Cut == 0 && !e.Open, excerpt(e.Payload)
 	}
-	entry.Batch = err == nil && bytes.TrimLeft(e.Payload, " \t\r\n")[0] == '['
-	for i := range messages {
-		entry.Messages = append(entry.Messages, newMessage(e, &messages[i], link(i, &messages[i]), inMiddle))
+	entry.Batch = step.Batch
+	for i := range step.Messages {
+		entry.Messages = append(entry.Messages, newMessage(&step.Messages[i], inMiddle))
 	}
 	return entry
 }
 
 // newMessage makes the message of an entry.
-func newMessage(event store.Event, message *transport.Message, link Link, inMiddle bool) EntryMessage {
+func newMessage(m *Message, inMiddle bool) EntryMessage {
 	em := EntryMessage{
-		Kind: message.Kind(), Method: message.Method, ID: string(message.ID), Target: TargetOf(*message),
-		Call: link.Call, Role: link.Role, Late: link.Late, message: message,
+		Kind: m.Kind, Method: m.Method, ID: string(m.ID), Target: TargetOf(m.Message),
+		Call: m.Call, Role: m.Role, Late: m.Late, message: &m.Message,
 	}
-	call := link.Call
-	if link.Role == Answers || link.Role == Cancels {
+	call := m.Call
+	if m.Role == Answers || m.Role == Cancels {
 		em.Request = call.Request
 	}
 	switch {
-	case em.Kind == transport.Request || message.Method == mcp.NotificationProgress:
-		em.Token = string(message.ProgressToken())
-	case em.Kind == transport.Response && link.Role != Answers:
+	case em.Kind == transport.Request || m.Method == mcp.NotificationProgress:
+		em.Token = string(m.ProgressToken())
+	case em.Kind == transport.Response && m.Role != Answers:
 		em.NotLookedUp = call == nil && inMiddle && em.ID != "" && em.ID != "null"
-		em.Failure = failure(*message, em.NotLookedUp)
+		em.Failure = FailureOf(&m.Message, em.NotLookedUp)
 	}
-	switch link.Role {
-	case Asks:
-		call.ID = em.ID
-		call.Method = em.Method
-		call.Target = em.Target
-		call.Token = em.Token
-	case Answers:
+	if m.Role == Answers {
 		em.Method = call.Method
 		em.Target = call.Target
-		settle(event, message, call)
 		em.Latency = call.Latency
 		em.Failure = call.Failure
 	}
 	return em
-}
-
-// settle writes how long the answer took, and whether it is a failure, into its call.
-func settle(event store.Event, answer *transport.Message, call *Call) {
-	call.Latency = event.At - call.At
-	call.Failure = failure(*answer, call.Method == mcp.MethodCallTool)
-}
-
-// refuse writes the HTTP status that answers a call into the call.
-func refuse(event store.Event, call *Call, status int) {
-	call.Latency = event.At - call.At
-	call.Failure = fmt.Sprintf("HTTP %d", status)
 }

@@ -103,7 +103,7 @@ func TestTranscriptForgets(t *testing.T) {
 	if err := Project(replaytest.SequenceOf(replaytest.Session(t, strings.Repeat(replaytest.Plain+"\n", 100))), transcript); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(transcript.links.index.ids); n != 0 {
+	if n := len(transcript.model.requests.ids); n != 0 {
 		t.Errorf("remembers %d calls, none is in flight", n)
 	}
 }

@@ -1,0 +1,334 @@
+package timeline
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// requests says which call a response, a progress notification or a cancellation belongs to.
+//
+// Ids and progress tokens are unique in a scope and a direction. A client may use an id again after the
+// answer (2026-07-28), and a faulty peer does before. Of several calls with the same id or token
+//
+//   - a response belongs to the first open call of the same HTTP exchange. If no call of the exchange had
+//     the id, as on a resumed stream, and on a pipe, the response belongs to the first open call of the
+//     scope;
+//   - progress belongs to the latest call of the same HTTP exchange. If no call of the exchange had the
+//     token, and on a pipe, progress belongs to the latest open call of the scope, and if none is open to
+//     the latest call that is over;
+//   - a cancellation belongs to the latest open call of the scope. In a shared scope it belongs to the only
+//     open call with the id that was not cancelled before: of two, either may be another client's.
+//
+// Over HTTP a peer may forget to name its session. What finds no call in its scope belongs to the only
+// open call of all scopes with the id or token.
+//
+// An HTTP status that is no success answers the open calls of its exchange. A message in the body of the
+// same response still belongs to its call.
+type requests struct {
+	ids    map[scoped]callList // in their order; the first and the last are not over
+	tokens map[scoped]callList // likewise
+	on     map[uint64]*calls
+
+	remember   int // limit of past calls; below 0: no limit
+	pastIDs    map[scoped]*Call
+	pastTokens map[scoped]*Call
+	ring       []*Call // with a limit: the past calls in the order of their ends
+	ended      int     // past calls that the ring has lost
+}
+
+// scoped is an id or a progress token of one direction in a scope. Scope nil: in any scope over HTTP.
+type scoped struct {
+	scope *Scope
+	local
+}
+
+// local is an id or a progress token of one direction.
+type local struct {
+	dir transport.Direction
+	key mcp.Key
+}
+
+// calls are the open and past calls of an HTTP exchange.
+type calls struct {
+	ids    map[local]callList
+	tokens map[local]*Call // the latest
+}
+
+func newRequests(remember int) requests {
+	return requests{
+		ids: map[scoped]callList{}, tokens: map[scoped]callList{}, on: map[uint64]*calls{},
+		remember: remember, pastIDs: map[scoped]*Call{}, pastTokens: map[scoped]*Call{},
+	}
+}
+
+func (c *Call) localID() local    { return local{c.Dir, c.id} }
+func (c *Call) localToken() local { return local{c.Dir, c.token} }
+
+// ask adds a call.
+func (r *requests) ask(call *Call) {
+	r.list(call.Scope, call)
+	if call.Stream == 0 {
+		return
+	}
+	r.list(nil, call)
+	on := r.on[call.Stream]
+	if on == nil {
+		on = &calls{ids: map[local]callList{}, tokens: map[local]*Call{}}
+		r.on[call.Stream] = on
+	}
+	on.ids[call.localID()] = append(on.ids[call.localID()], call)
+	if call.token != "" {
+		on.tokens[call.localToken()] = call
+	}
+	if call.Exchange != nil {
+		call.Exchange.calls = append(call.Exchange.calls, call)
+	}
+}
+
+// list adds a call to those of a scope.
+func (r *requests) list(scope *Scope, call *Call) {
+	id := scoped{scope, call.localID()}
+	r.ids[id] = append(r.ids[id], call)
+	if call.token != "" {
+		token := scoped{scope, call.localToken()}
+		r.tokens[token] = append(r.tokens[token], call)
+	}
+}
+
+// move gives a call another scope.
+func (r *requests) move(call *Call, to *Scope) {
+	from := call.Scope
+	call.Scope = to
+	if isOther := func(c *Call) bool { return c == call }; call.isOpen() {
+		for of, named := range map[*map[scoped]callList]local{&r.ids: call.localID(), &r.tokens: call.localToken()} {
+			list := slices.DeleteFunc((*of)[scoped{from, named}], isOther)
+			if (*of)[scoped{from, named}] = list; len(list) == 0 {
+				delete(*of, scoped{from, named})
+			}
+		}
+		r.list(to, call)
+		return
+	}
+	if r.pastIDs[scoped{from, call.localID()}] == call {
+		delete(r.pastIDs, scoped{from, call.localID()})
+		r.pastIDs[scoped{to, call.localID()}] = call
+	}
+	if r.pastTokens[scoped{from, call.localToken()}] == call {
+		delete(r.pastTokens, scoped{from, call.localToken()})
+		r.pastTokens[scoped{to, call.localToken()}] = call
+	}
+}
+
+// answered returns the call that a response belongs to, and that went in direction dir.
+func (r *requests) answered(scope *Scope, dir transport.Direction, stream uint64, id mcp.Key) *Call {
+	key := local{dir, id}
+	if on := r.on[stream]; on != nil && len(on.ids[key]) > 0 {
+		if i := slices.IndexFunc(on.ids[key], func(c *Call) bool { return !c.over }); i >= 0 {
+			return on.ids[key][i]
+		}
+		return nil
+	}
+	if call := r.ids[scoped{scope, key}].firstOpen(); call != nil || stream == 0 {
+		return call
+	}
+	return r.ids[scoped{nil, key}].only()
+}
+
+// progress returns the call that progress belongs to, and that went in direction dir.
+func (r *requests) progress(scope *Scope, dir transport.Direction, stream uint64, token mcp.Key) *Call {
+	key := local{dir, token}
+	if on := r.on[stream]; on != nil && on.tokens[key] != nil {
+		return on.tokens[key]
+	}
+	if call := r.tokens[scoped{scope, key}].latestOpen(); call != nil {
+		return call
+	}
+	if past := r.pastTokens[scoped{scope, key}]; past != nil || stream == 0 {
+		return past
+	}
+	return r.tokens[scoped{nil, key}].only()
+}
+
+// cancelled returns the call that a cancellation in direction dir belongs to. The call stays open: the
+// receiver may still answer.
+func (r *requests) cancelled(scope *Scope, dir transport.Direction, id mcp.Key) *Call {
+	key := local{dir, id}
+	if !scope.Shared {
+		if call := r.ids[scoped{scope, key}].latestOpen(); call != nil || scope.pipe {
+			return call
+		}
+	}
+	list := r.ids[scoped{nil, key}]
+	isCandidate := func(call *Call) bool { return call.isOpen() && call.Cancelled == 0 }
+	first := slices.IndexFunc(list, isCandidate)
+	if first >= 0 && slices.ContainsFunc(list[first+1:], isCandidate) {
+		return nil
+	}
+	if first >= 0 {
+		return list[first]
+	}
+	return list.only()
+}
+
+// past returns the latest past call with the id, for a second answer or a late cancellation. A call of the
+// same exchange comes before others.
+func (r *requests) past(scope *Scope, dir transport.Direction, stream uint64, id mcp.Key) *Call {
+	key := local{dir, id}
+	if on := r.on[stream]; on != nil {
+		for _, call := range slices.Backward(on.ids[key]) {
+			if !call.isOpen() {
+				return call
+			}
+		}
+	}
+	return r.pastIDs[scoped{scope, key}]
+}
+
+// callList is calls in the order of their requests.
+type callList []*Call
+
+func (list callList) firstOpen() *Call {
+	if i := slices.IndexFunc(list, (*Call).isOpen); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
+func (list callList) latestOpen() *Call {
+	for _, call := range slices.Backward(list) {
+		if call.isOpen() {
+			return call
+		}
+	}
+	return nil
+}
+
+// only returns the only open call, or nil.
+func (list callList) only() *Call {
+	if call := list.firstOpen(); call == list.latestOpen() {
+		return call
+	}
+	return nil
+}
+
+// over ends a call.
+func (r *requests) over(call *Call) {
+	call.over = true
+	if !call.refused { // by the status that the message came with
+		r.keep(call)
+	}
+	r.trim(call)
+}
+
+// openOn returns the open calls of an exchange.
+func (r *requests) openOn(stream uint64) (open []*Call) {
+	if on := r.on[stream]; on != nil {
+		for _, list := range on.ids {
+			for _, call := range list {
+				if call.isOpen() {
+					open = append(open, call)
+				}
+			}
+		}
+	}
+	return open
+}
+
+// unanswered yields the calls that no message has answered, those that an HTTP status has answered too.
+func (r *requests) unanswered() iter.Seq[*Call] {
+	return func(yield func(*Call) bool) {
+		for of, list := range r.ids {
+			for _, call := range list {
+				if of.scope != nil && !call.over && !yield(call) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// refuse returns the open calls of an exchange, and notes that an HTTP status has answered them.
+func (r *requests) refuse(stream uint64) []*Call {
+	refused := r.openOn(stream)
+	for _, call := range refused {
+		call.refused = true
+		r.keep(call)
+	}
+	return refused
+}
+
+// end forgets an exchange. Its open calls may still be answered on another exchange, except refused ones.
+func (r *requests) end(stream uint64) {
+	on := r.on[stream]
+	if on == nil {
+		return
+	}
+	for _, list := range on.ids {
+		for _, call := range list {
+			call.over = call.over || call.refused
+			r.trim(call)
+		}
+	}
+	delete(r.on, stream)
+}
+
+// trim removes past calls with the id or the token of a call from both ends of the lists. Past calls
+// between open ones stay: a search for them would take long.
+func (r *requests) trim(call *Call) {
+	trimList(r.ids, scoped{call.Scope, call.localID()})
+	trimList(r.tokens, scoped{call.Scope, call.localToken()})
+	if call.Stream != 0 {
+		trimList(r.ids, scoped{nil, call.localID()})
+		trimList(r.tokens, scoped{nil, call.localToken()})
+	}
+}
+
+func trimList(of map[scoped]callList, named scoped) {
+	list, found := of[named]
+	if !found {
+		return
+	}
+	for len(list) > 0 && list[0].over {
+		list = list[1:]
+	}
+	for len(list) > 0 && list[len(list)-1].over {
+		list = list[:len(list)-1]
+	}
+	if len(list) == 0 {
+		delete(of, named)
+	} else {
+		of[named] = list
+	}
+}
+
+// keep remembers a call at its end, and forgets the oldest one beyond the limit.
+func (r *requests) keep(call *Call) {
+	switch {
+	case r.remember == 0:
+		return
+	case r.remember < 0:
+	case len(r.ring) < r.remember:
+		r.ring = append(r.ring, call)
+	default:
+		oldest := &r.ring[r.ended%r.remember]
+		r.forget(*oldest)
+		*oldest = call
+		r.ended++
+	}
+	r.pastIDs[scoped{call.Scope, call.localID()}] = call
+	if call.token != "" {
+		r.pastTokens[scoped{call.Scope, call.localToken()}] = call
+	}
+}
+
+func (r *requests) forget(call *Call) {
+	if id := (scoped{call.Scope, call.localID()}); r.pastIDs[id] == call {
+		delete(r.pastIDs, id)
+	}
+	if token := (scoped{call.Scope, call.localToken()}); r.pastTokens[token] == call {
+		delete(r.pastTokens, token)
+	}
+}
