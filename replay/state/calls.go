@@ -1,9 +1,8 @@
 package state
 
 import (
-	"cmp"
+	"maps"
 	"slices"
-	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -13,16 +12,7 @@ import (
 
 // call is a request without an answer.
 type call struct {
-	dir      transport.Direction
-	id       mcp.Key
-	rawID    string // as it was written
-	method   string
-	target   string
-	token    mcp.Key // "": no progress
-	rawToken string
-	stream   uint64
-	seq      uint64
-	at       time.Duration
+	*timeline.Call
 	revision string // named in its _meta
 	closed   bool   // answered, or given up for good
 
@@ -41,13 +31,13 @@ type call struct {
 // selectedBy reports whether a filter selects the call.
 func (c *call) selectedBy(f *filter.Filter) bool {
 	return f.SelectsCall(&timeline.Call{
-		Dir: c.dir, ID: c.rawID, Method: c.method, Target: c.target, Token: c.rawToken, Request: c.seq, At: c.at, Stream: c.stream,
+		Dir: c.Dir, ID: c.ID, Method: c.Method, Target: c.Target, Token: c.Token, Request: c.Request, At: c.At, Stream: c.Stream,
 	})
 }
 
 // callTable holds the requests without an answer.
 type callTable struct {
-	index     timeline.Index[mcp.Key, *call]
+	pending   map[*timeline.Call]*call
 	open      int // calls but for listen requests
 	listening int // listen requests that were acknowledged
 	watches   map[*filter.Filter]*watch
@@ -68,12 +58,8 @@ type watch struct {
 
 // add opens a call.
 func (t *callTable) add(call *call) {
-	stream := call.stream
-	if call.cut != 0 {
-		stream = 0
-	}
-	t.index.Ask(call.dir, stream, call.id, call.token, call)
-	if call.method == mcp.MethodListen {
+	t.pending[call.Call] = call
+	if call.Method == mcp.MethodListen {
 		if call.acknowledged != 0 {
 			t.listening++
 		}
@@ -88,16 +74,11 @@ func (t *callTable) add(call *call) {
 	}
 }
 
-// close closes a call that no response answers.
-func (t *callTable) close(c *call) {
-	t.index.Drop(c.dir, c.id, func(other *call) bool { return other == c })
-	t.onClose(c)
-}
-
-// onClose counts a closed call.
-func (t *callTable) onClose(call *call) {
+// close closes a call.
+func (t *callTable) close(call *call) {
+	delete(t.pending, call.Call)
 	call.closed = true
-	if call.method == mcp.MethodListen {
+	if call.Method == mcp.MethodListen {
 		if call.acknowledged != 0 {
 			t.listening--
 		}
@@ -117,9 +98,7 @@ func (t *callTable) onClose(call *call) {
 
 // all lists the open calls in the order of the requests.
 func (t *callTable) all() []*call {
-	return slices.SortedFunc(t.index.Unanswered(), func(a, b *call) int {
-		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.dir, b.dir), cmp.Compare(a.id, b.id))
-	})
+	return slices.SortedFunc(maps.Values(t.pending), func(a, b *call) int { return a.Number() - b.Number() })
 }
 
 // watch returns the watch of a filter, kept up to date from the first question on.
@@ -129,7 +108,7 @@ func (t *callTable) watch(f *filter.Filter) *watch {
 	}
 	w := &watch{}
 	for _, c := range t.all() {
-		if c.method != mcp.MethodListen && c.selectedBy(f) {
+		if c.Method != mcp.MethodListen && c.selectedBy(f) {
 			w.calls = append(w.calls, c)
 		}
 	}

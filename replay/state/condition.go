@@ -88,7 +88,7 @@ var names = []Name{
 		if len(w.calls) == 0 {
 			return 0
 		}
-		return (s.at - w.calls[0].at).Seconds()
+		return (s.at - w.calls[0].At).Seconds()
 	})},
 	{Word: "progress", Of: "TOKEN", Says: "the latest progress of the open call with the token", required: true, compile: ofProgress},
 	{Word: "capability", Of: "PATH", Says: "an end can do it: sampling, server.tools.listChanged", required: true, compile: ofCapability},
@@ -169,7 +169,7 @@ func ofProgress(of string) (func(*State) value, error) {
 	return func(state *State) value {
 		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 			for _, token := range tokens {
-				if c, _ := state.calls.index.Progress(dir, 0, token); c != nil {
+				if c := state.calls.pending[state.model.WithToken(dir, token)]; c != nil {
 					n, _ := strconv.ParseFloat(c.progress, 64) // 0 if it is no number, infinite if it is too large
 					return value{number: n}
 				}

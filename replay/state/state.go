@@ -29,6 +29,7 @@ type State struct {
 	logLevel string
 	greeted  uint64 // Seq of the response to initialize
 
+	model         *timeline.Model
 	calls         callTable
 	queues        queues
 	subscriptions map[string]Subscription // of resources, by URI
@@ -50,6 +51,7 @@ type stall struct {
 // New returns the state before a session's first event.
 func New() *State {
 	return &State{
+		model: timeline.NewModel(timeline.Remembered), calls: callTable{pending: map[*timeline.Call]*call{}},
 		queues: queues{lanes: map[lane]seqList{}}, subscriptions: map[string]Subscription{},
 		tasks: map[taskKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{},
 	}
@@ -58,9 +60,12 @@ func New() *State {
 // Clone returns an independent copy of the state, without watches.
 func (s *State) Clone() *State {
 	c := *s
-	c.calls = callTable{}
+	var copies map[*timeline.Call]*timeline.Call
+	c.model, copies = s.model.Clone()
+	c.calls = callTable{pending: map[*timeline.Call]*call{}}
 	for _, open := range s.calls.all() {
 		copied := *open
+		copied.Call = copies[open.Call]
 		c.calls.add(&copied)
 	}
 	c.queues.lanes = make(map[lane]seqList, len(s.queues.lanes))
@@ -86,15 +91,16 @@ func (s *State) Seq() uint64 { return s.seq }
 // Apply takes the next event. Except in the header, an unreadable payload is skipped: other
 // commands show it.
 func (s *State) Apply(event store.Event) (err error) {
-	var messages []transport.Message
-	if event.Kind == store.Frame {
-		messages, _ = event.AsFrame().Messages()
-	}
-	return s.ApplyParsed(event, messages)
+	return s.take(s.model.Take(event))
 }
 
 // ApplyParsed is Apply of an event with the messages of its frame.
 func (s *State) ApplyParsed(event store.Event, messages []transport.Message) (err error) {
+	return s.take(s.model.TakeParsed(event, messages, true))
+}
+
+func (s *State) take(step timeline.Step) (err error) {
+	event := step.Event
 	s.seq = event.Seq
 	s.at = event.At
 	dir := index(event.Dir)
@@ -102,10 +108,10 @@ func (s *State) ApplyParsed(event store.Event, messages []transport.Message) (er
 	case store.Opened:
 		_, err = store.ParseHeader(event.Payload)
 	case store.Frame:
-		s.onFrame(event, messages)
+		s.onFrame(step)
 	case store.HTTP:
-		if info, err := store.DecodePayload[store.HTTPInfo](event); err == nil {
-			s.onHTTP(event, info)
+		if step.HTTP != nil {
+			s.onHTTP(step, step.HTTP)
 		}
 	case store.Delivered:
 		if info, err := store.DecodePayload[store.DeliveredInfo](event); err == nil {
@@ -136,7 +142,8 @@ func (s *State) ApplyParsed(event store.Event, messages []transport.Message) (er
 }
 
 // onFrame queues a frame and applies its messages. Noise has none.
-func (s *State) onFrame(event store.Event, messages []transport.Message) {
+func (s *State) onFrame(step timeline.Step) {
+	event := step.Event
 	s.frames[index(event.Dir)]++
 	stream, open := s.streams[event.Stream]
 	if open && event.Stream != 0 {
@@ -152,36 +159,31 @@ func (s *State) onFrame(event store.Event, messages []transport.Message) {
 		s.queues.lanes[l] = s.queues.lanes[l].add(event.Seq)
 		s.queues.counts[l.dir]++
 	}
-	for i := range messages {
-		switch m := &messages[i]; m.Kind() {
+	for i := range step.Messages {
+		switch m := &step.Messages[i]; m.Kind {
 		case transport.Request:
-			s.onRequest(event, m)
+			s.onRequest(m)
 		case transport.Response:
 			s.onResponse(event, m)
 		case transport.Notification:
-			s.onNotification(event, m)
+			s.onNotification(step, m)
 		}
 	}
 }
 
 // onRequest opens a call, and keeps a client's facts about the client.
-func (s *State) onRequest(e store.Event, m *transport.Message) {
-	target, _ := timeline.Target(*m)
-	token := m.ProgressToken()
-	c := &call{
-		dir: e.Dir, id: mcp.KeyOf(m.ID), rawID: string(m.ID), method: strings.Clone(m.Method), target: strings.Clone(target),
-		token: mcp.KeyOf(token), rawToken: string(token), stream: e.Stream, seq: e.Seq, at: e.At,
-	}
-	if c.method == mcp.MethodListen {
+func (s *State) onRequest(m *timeline.Message) {
+	c := &call{Call: m.Call}
+	if c.Method == mcp.MethodListen {
 		c.filter = string(transport.Member(m.Params, "notifications"))
 	}
-	if c.dir == transport.ClientToServer {
+	if c.Dir == transport.ClientToServer {
 		client := &s.peers[transport.ClientToServer]
-		if c.method == mcp.MethodSetLogLevel {
+		if c.Method == mcp.MethodSetLogLevel {
 			s.logLevel = transport.MemberText(m.Params, "level")
 		}
 		switch {
-		case c.method == mcp.MethodInitialize:
+		case c.Method == mcp.MethodInitialize:
 			client.update(transport.Member(m.Params, "clientInfo"), transport.Member(m.Params, "capabilities"))
 		case bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)): // most have none, and looking is cheap
 			meta := transport.Member(m.Params, mcp.MemberMeta)
@@ -193,26 +195,26 @@ func (s *State) onRequest(e store.Event, m *transport.Message) {
 }
 
 // onResponse closes a call, and keeps the effects of the result.
-func (s *State) onResponse(event store.Event, m *transport.Message) {
+func (s *State) onResponse(event store.Event, m *timeline.Message) {
 	if m.Error != nil || string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
 		s.failures++
 	}
-	c, found := s.calls.index.Answer(event.Dir.Reverse(), event.Stream, mcp.KeyOf(m.ID))
-	if !found {
+	c := s.calls.pending[m.Call]
+	if c == nil {
 		return
 	}
-	s.calls.onClose(c)
-	s.queues.take(c.dir, c.stream, c.seq)
+	s.calls.close(c)
+	s.queues.take(c.Dir, c.Stream, c.Request)
 	if m.Error != nil {
 		return
 	}
-	if c.dir == transport.ClientToServer {
+	if c.Dir == transport.ClientToServer {
 		server := &s.peers[transport.ServerToClient]
-		if c.method == mcp.MethodInitialize || c.method == mcp.MethodDiscover {
+		if c.Method == mcp.MethodInitialize || c.Method == mcp.MethodDiscover {
 			server.update(transport.Member(m.Result, mcp.MemberServerInfo), transport.Member(m.Result, "capabilities"))
 		}
 		switch { // the revision: from 2026-07-28 any result settles it
-		case c.method == mcp.MethodInitialize:
+		case c.Method == mcp.MethodInitialize:
 			s.greeted = event.Seq
 			s.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
 		case mcp.Stateless.Has(c.revision):
@@ -221,15 +223,15 @@ func (s *State) onResponse(event store.Event, m *transport.Message) {
 		}
 	}
 	if bytes.Contains(m.Result, []byte(mcp.MemberTaskID)) { // most have none, and looking is cheap
-		s.onTaskResult(event, c.method, m.Result)
+		s.onTaskResult(event, c.Method, m.Result)
 	}
-	switch c.method {
+	switch c.Method {
 	case mcp.MethodSubscribe:
-		if _, ok := s.subscriptions[c.target]; !ok {
-			s.subscriptions[c.target] = Subscription{URI: c.target, Since: event.Seq}
+		if _, ok := s.subscriptions[c.Target]; !ok {
+			s.subscriptions[c.Target] = Subscription{URI: c.Target, Since: event.Seq}
 		}
 	case mcp.MethodUnsubscribe:
-		delete(s.subscriptions, c.target)
+		delete(s.subscriptions, c.Target)
 	}
 }
 
@@ -278,21 +280,21 @@ func (s *State) setTask(event store.Event, raw json.RawMessage) {
 }
 
 // onNotification keeps the effects of a notification.
-func (s *State) onNotification(e store.Event, m *transport.Message) {
+func (s *State) onNotification(step timeline.Step, m *timeline.Message) {
+	e := step.Event
 	switch m.Method {
 	case mcp.NotificationProgress:
-		if c, _ := s.calls.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); c != nil && !c.closed {
+		if c := s.calls.pending[m.Call]; c != nil {
 			c.reports++
 			c.progress = string(transport.Member(m.Params, "progress"))
 			c.total = string(transport.Member(m.Params, "total"))
 			c.message = transport.MemberText(m.Params, "message")
-			s.queues.take(c.dir, c.stream, c.seq)
+			s.queues.take(c.Dir, c.Stream, c.Request)
 		}
 	case mcp.NotificationCancelled:
-		id := transport.Member(m.Params, mcp.MemberRequestID)
-		switch c, _ := s.calls.index.Cancel(e.Dir, mcp.KeyOf(id)); {
-		case id == nil || c == nil:
-		case c.method == mcp.MethodListen: // it ends the subscription
+		switch c := s.calls.pending[m.Call]; {
+		case c == nil:
+		case c.Method == mcp.MethodListen: // it ends the subscription
 			s.calls.close(c)
 		default:
 			c.cancelled = e.Seq
@@ -303,14 +305,14 @@ func (s *State) onNotification(e store.Event, m *transport.Message) {
 		s.setTask(e, m.Params)
 	default:
 		if e.Dir == transport.ServerToClient {
-			s.onSubscriptionNotification(e, m)
+			s.onSubscriptionNotification(step, m)
 		}
 	}
 }
 
 // onSubscriptionNotification counts a notification of a subscription, and keeps an
 // acknowledgement.
-func (s *State) onSubscriptionNotification(e store.Event, m *transport.Message) {
+func (s *State) onSubscriptionNotification(step timeline.Step, m *timeline.Message) {
 	if !bytes.Contains(m.Params, []byte(mcp.MetaSubscriptionID)) {
 		uri := transport.MemberText(m.Params, "uri")
 		if sub, ok := s.subscriptions[uri]; ok && m.Method == mcp.NotificationResourceUpdated {
@@ -319,11 +321,12 @@ func (s *State) onSubscriptionNotification(e store.Event, m *transport.Message) 
 		}
 		return
 	}
-	c, _ := s.calls.index.Find(transport.ClientToServer, e.Stream, mcp.KeyOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)))
-	if c == nil || c.method != mcp.MethodListen {
+	id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
+	c := s.calls.pending[step.Find(transport.ClientToServer, id)]
+	if c == nil || c.Method != mcp.MethodListen {
 		return
 	}
-	s.queues.take(c.dir, c.stream, c.seq)
+	s.queues.take(c.Dir, c.Stream, c.Request)
 	if !strings.HasSuffix(m.Method, "/acknowledged") {
 		c.notified++
 		return
@@ -331,14 +334,15 @@ func (s *State) onSubscriptionNotification(e store.Event, m *transport.Message) 
 	if c.acknowledged == 0 {
 		s.calls.listening++
 	}
-	c.acknowledged = e.Seq
+	c.acknowledged = step.Seq
 	if c.revision != "" {
 		s.revision = c.revision
 	}
 }
 
 // onHTTP follows an exchange.
-func (s *State) onHTTP(event store.Event, info store.HTTPInfo) {
+func (s *State) onHTTP(step timeline.Step, info *store.HTTPInfo) {
+	event := step.Event
 	switch info.What {
 	case store.HTTPRequest:
 		s.streams[event.Stream] = Stream{Number: event.Stream, Method: info.Method, Path: info.Path, Since: event.Seq}
@@ -351,8 +355,8 @@ func (s *State) onHTTP(event store.Event, info store.HTTPInfo) {
 			delete(s.streams, event.Stream)
 		}
 		s.queues.take(transport.ClientToServer, event.Stream, event.Seq)
-		if info.Status >= 300 { // the status is the answer
-			for _, c := range s.calls.index.OpenOn(event.Stream) {
+		for _, refused := range step.Refused {
+			if c := s.calls.pending[refused]; c != nil {
 				s.calls.close(c)
 			}
 		}
@@ -360,16 +364,18 @@ func (s *State) onHTTP(event store.Event, info store.HTTPInfo) {
 		delete(s.streams, event.Stream)
 		s.queues.take(transport.ClientToServer, event.Stream, event.Seq)
 		s.queues.take(transport.ServerToClient, event.Stream, event.Seq)
-		for _, c := range s.calls.index.OpenOn(event.Stream) {
+		for _, left := range step.Left {
+			c := s.calls.pending[left]
 			// A call may still be answered on another exchange, but a client of 2026-07-28 that
 			// hangs up cancels it.
-			if info.What == store.HTTPAbort && mcp.Stateless.Has(c.revision) || c.method == mcp.MethodListen {
+			switch {
+			case c == nil:
+			case info.What == store.HTTPAbort && mcp.Stateless.Has(c.revision) || c.Method == mcp.MethodListen:
 				s.calls.close(c)
-			} else {
+			default:
 				c.cut = event.Seq
 			}
 		}
-		s.calls.index.End(event.Stream)
 	}
 }
 

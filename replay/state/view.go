@@ -167,20 +167,20 @@ func (s *State) View(now time.Duration) View {
 		v.Now = now.String()
 	}
 	for _, c := range s.calls.all() {
-		if c.method == mcp.MethodListen {
+		if c.Method == mcp.MethodListen {
 			v.Subscriptions = append(v.Subscriptions, Subscription{
-				Listen: raw(c.rawID), Filter: raw(c.filter), Since: c.seq, Pending: c.acknowledged == 0, Notified: c.notified,
+				Listen: raw(c.ID), Filter: raw(c.filter), Since: c.Request, Pending: c.acknowledged == 0, Notified: c.notified,
 			})
 			continue
 		}
-		waited := max(now, s.at) - c.at
-		lost := s.gaps[c.dir.Reverse()]
-		if lost < c.seq {
+		waited := max(now, s.at) - c.At
+		lost := s.gaps[c.Dir.Reverse()]
+		if lost < c.Request {
 			lost = 0
 		}
 		v.Calls = append(v.Calls, Call{
-			Request: c.seq, Dir: c.dir.String(), ID: raw(c.rawID), Method: c.method, Target: c.target, Stream: c.stream,
-			Waited: waited.String(), Token: raw(c.rawToken), Reports: c.reports, Progress: raw(c.progress),
+			Request: c.Request, Dir: c.Dir.String(), ID: raw(c.ID), Method: c.Method, Target: c.Target, Stream: c.Stream,
+			Waited: waited.String(), Token: raw(c.Token), Reports: c.reports, Progress: raw(c.progress),
 			Total: raw(c.total), Message: c.message, Cancelled: c.cancelled, Cut: c.cut, Lost: lost, waited: waited,
 		})
 	}

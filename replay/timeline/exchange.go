@@ -19,7 +19,7 @@ type Exchange struct {
 	Status int    // of the response; 0: none yet
 	Ended  uint64 // Seq of the event at its end; 0: it goes on
 
-	calls []*Call // requests in its frames
+	calls callList // requests in its frames
 }
 
 // Scope is where ids are unique: two messages with one id in one scope are about one request.
@@ -94,7 +94,7 @@ func (m *Model) takeHTTP(step *Step) {
 			m.nameEndpoint(exchange, info.Body)
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		m.requests.end(step.Stream)
+		step.Left, step.Over = m.requests.end(step.Stream)
 		if exchange != nil {
 			exchange.Ended = step.Seq
 			delete(m.exchanges, step.Stream)

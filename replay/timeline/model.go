@@ -48,8 +48,15 @@ type Step struct {
 	Exchange *Exchange
 	// Scope is where the ids of the messages are unique.
 	Scope *Scope
+	// Left are the calls that are open at the end of their exchange, which comes here: on another one an answer
+	// may still come.
+	Left []*Call
+	// Over are the refused calls of an exchange that ends here: no message can answer them any more.
+	Over []*Call
 	// Refused are the calls that the status of this HTTP event answers, in the order of their requests.
 	Refused []*Call
+
+	model *Model
 }
 
 // Message is a message with its place in the session.
@@ -73,7 +80,7 @@ func (m *Model) Take(e store.Event) Step {
 // TakeParsed is Take of an event whose frame the caller has parsed. isJSON is false for a frame that is
 // not JSON.
 func (m *Model) TakeParsed(e store.Event, messages []transport.Message, isJSON bool) Step {
-	step := Step{Event: e}
+	step := Step{Event: e, model: m}
 	switch e.Kind {
 	case store.Frame:
 		if step.Noise = !isJSON; isJSON {
@@ -171,18 +178,22 @@ func (m *Model) notification(step *Step, notice *Message) {
 	}
 }
 
-// Named returns the call of a direction that a message of a step names by id elsewhere than in a
-// cancellation, as a subscription's notification does: the latest open one, else the latest past
-// one, else nil.
-func (m *Model) Named(step *Step, dir transport.Direction, id mcp.Key) *Call {
-	if call := m.requests.cancelled(step.Scope, dir, id); call != nil {
-		return call
-	}
-	return m.requests.past(step.Scope, dir, 0, id)
+// Find returns the call of a direction that a message of the step names by id as a response does.
+func (s Step) Find(dir transport.Direction, id mcp.Key) *Call {
+	return s.model.requests.answered(s.Scope, dir, s.Stream, id)
 }
 
-// OpenOn returns the open calls of an HTTP exchange, in no order.
-func (m *Model) OpenOn(stream uint64) []*Call { return m.requests.openOn(stream) }
+// OpenCalls returns the open calls of the step's HTTP exchange, in no order.
+func (s Step) OpenCalls() []*Call { return s.model.requests.openOn(s.Stream) }
+
+// WithToken returns the latest open call of a direction with a progress token, in whatever scope, or nil.
+func (m *Model) WithToken(dir transport.Direction, token mcp.Key) *Call {
+	named := local{dir, token}
+	if call := m.requests.tokens[scoped{m.scopes.pipe, named}].latestOpen(); call != nil {
+		return call
+	}
+	return m.requests.tokens[scoped{nil, named}].latestOpen()
+}
 
 // Open returns the calls that no message has answered, in the order of their requests. A call that an
 // HTTP status has answered is among them until its exchange has ended.

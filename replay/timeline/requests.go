@@ -30,13 +30,13 @@ import (
 type requests struct {
 	ids    map[scoped]callList // in their order; the first and the last are not over
 	tokens map[scoped]callList // likewise
-	on     map[uint64]*calls
+	on     map[uint64]*exchangeCalls
 
 	remember   int // limit of past calls; below 0: no limit
 	pastIDs    map[scoped]*Call
 	pastTokens map[scoped]*Call
-	ring       []*Call // with a limit: the past calls in the order of their ends
-	ended      int     // past calls that the ring has lost
+	ring       callList // with a limit: the past calls in the order of their ends
+	ended      int      // past calls that the ring has lost
 }
 
 // scoped is an id or a progress token of one direction in a scope. Scope nil: in any scope over HTTP.
@@ -51,15 +51,15 @@ type local struct {
 	key mcp.Key
 }
 
-// calls are the open and past calls of an HTTP exchange.
-type calls struct {
+// exchangeCalls are the open and past calls of an HTTP exchange, by their names.
+type exchangeCalls struct {
 	ids    map[local]callList
 	tokens map[local]*Call // the latest
 }
 
 func newRequests(remember int) requests {
 	return requests{
-		ids: map[scoped]callList{}, tokens: map[scoped]callList{}, on: map[uint64]*calls{},
+		ids: map[scoped]callList{}, tokens: map[scoped]callList{}, on: map[uint64]*exchangeCalls{},
 		remember: remember, pastIDs: map[scoped]*Call{}, pastTokens: map[scoped]*Call{},
 	}
 }
@@ -76,7 +76,7 @@ func (r *requests) ask(call *Call) {
 	r.list(nil, call)
 	on := r.on[call.Stream]
 	if on == nil {
-		on = &calls{ids: map[local]callList{}, tokens: map[local]*Call{}}
+		on = &exchangeCalls{ids: map[local]callList{}, tokens: map[local]*Call{}}
 		r.on[call.Stream] = on
 	}
 	on.ids[call.localID()] = append(on.ids[call.localID()], call)
@@ -260,19 +260,28 @@ func (r *requests) refuse(stream uint64) []*Call {
 	return refused
 }
 
-// end forgets an exchange. Its open calls may still be answered on another exchange, except refused ones.
-func (r *requests) end(stream uint64) {
+// end forgets an exchange. It returns its open calls, which may still be answered on another exchange, and
+// its refused calls, which are over.
+func (r *requests) end(stream uint64) (left, over []*Call) {
 	on := r.on[stream]
 	if on == nil {
-		return
+		return nil, nil
 	}
 	for _, list := range on.ids {
 		for _, call := range list {
-			call.over = call.over || call.refused
+			switch {
+			case call.over:
+			case call.refused:
+				call.over = true
+				over = append(over, call)
+			default:
+				left = append(left, call)
+			}
 			r.trim(call)
 		}
 	}
 	delete(r.on, stream)
+	return left, over
 }
 
 // trim removes past calls with the id or the token of a call from both ends of the lists. Past calls

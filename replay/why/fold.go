@@ -26,11 +26,11 @@ type moment struct {
 
 // Fold keeps the facts about a session. The zero Fold is ready.
 type Fold struct {
-	header   store.Header
-	now      moment // the latest event
-	before   moment // the one before
-	index    timeline.Index[mcp.Key, *call]
-	requests int // of both ends
+	header  store.Header
+	now     moment                   // the latest event
+	before  moment                   // the one before
+	model   *timeline.Model          // of [Fold.Apply]; nil before the first event
+	pending map[*timeline.Call]*call // without an answer that its end has seen
 
 	last    [3]frame // the last frame of each direction
 	noise   [3]frame // the last frame that is no JSON
@@ -90,11 +90,8 @@ func (f frame) message() (m transport.Message) {
 
 // call is a request without an answer.
 type call struct {
+	*timeline.Call
 	moment
-	number   int // of the request; those of a batch have one moment
-	dir      transport.Direction
-	stream   uint64
-	method   string
 	raw      json.RawMessage // the request
 	exchange *exchange       // over HTTP
 
@@ -180,21 +177,29 @@ type exchange struct {
 	fault     string
 }
 
-// ApplyParsed is Apply of an event with the messages of its frame. isJSON is false for a frame
-// that is no JSON.
-func (f *Fold) ApplyParsed(e store.Event, messages []transport.Message, isJSON bool) error {
-	if e.Kind != store.Frame {
-		return f.Apply(e)
-	}
-	f.before = f.now
-	f.now = moment{e.Seq, max(e.At, f.now.at)}
-	f.passage.Apply(e)
-	f.onFrame(e, messages, isJSON)
-	return nil
+// Apply takes the next event.
+func (f *Fold) Apply(e store.Event) error {
+	f.begin()
+	return f.Take(f.model.Take(e))
 }
 
-// Apply takes the next event. An unreadable payload is skipped, except in the header.
-func (f *Fold) Apply(e store.Event) (err error) {
+// ApplyParsed is Apply of an event with the messages of its frame. isJSON is false for a frame that is not
+// JSON.
+func (f *Fold) ApplyParsed(e store.Event, messages []transport.Message, isJSON bool) error {
+	f.begin()
+	return f.Take(f.model.TakeParsed(e, messages, isJSON))
+}
+
+func (f *Fold) begin() {
+	if f.model == nil {
+		f.model = timeline.NewModel(timeline.Remembered)
+	}
+}
+
+// Take takes the next step of a model that the caller has; it stands in for Apply. An unreadable payload
+// is skipped, except in the header.
+func (f *Fold) Take(step timeline.Step) (err error) {
+	e := step.Event
 	f.before = f.now
 	f.now = moment{e.Seq, max(e.At, f.now.at)}
 	f.passage.Apply(e)
@@ -202,15 +207,14 @@ func (f *Fold) Apply(e store.Event) (err error) {
 	case store.Opened:
 		f.header, err = store.ParseHeader(e.Payload)
 	case store.Frame:
-		messages, err := e.AsFrame().Messages()
-		f.onFrame(e, messages, err == nil)
+		f.onFrame(step)
 	case store.Stderr:
 		f.parting = frame{moment: f.now, text: e.Payload}
 		if f.end.seq == 0 {
 			f.stderr = f.parting
 		}
 	case store.HTTP:
-		f.onHTTP(e)
+		f.onHTTP(step)
 	case store.Note:
 		f.onNote(e)
 	case store.Delivered:
@@ -305,12 +309,14 @@ func (f *Fold) onStalled(e store.Event) {
 }
 
 // onFrame takes a frame and its messages.
-func (f *Fold) onFrame(e store.Event, messages []transport.Message, isJSON bool) {
+func (f *Fold) onFrame(step timeline.Step) {
+	e := step.Event
+	messages := step.Messages
 	heard := frame{f.now, e.Payload, e.Unterminated}
 	if e.Stream == 0 {
 		f.onPipeFrame(e)
 	}
-	if !isJSON {
+	if step.Noise {
 		f.noise[side(e.Dir)] = heard
 		return
 	}
@@ -318,20 +324,19 @@ func (f *Fold) onFrame(e store.Event, messages []transport.Message, isJSON bool)
 		return
 	}
 	if e.Dir == c2s && (f.end.seq == 0 || e.Stream != 0) {
-		f.onClientFrame(&messages[0])
+		f.onClientFrame(&messages[0].Message)
 	}
 	isNotice := true
 	for i := range messages {
 		m := &messages[i]
-		kind := m.Kind()
-		isNotice = isNotice && kind == transport.Notification
-		switch kind {
+		isNotice = isNotice && m.Kind == transport.Notification
+		switch m.Kind {
 		case transport.Request:
 			f.onRequest(e, m)
 		case transport.Response:
 			f.onResponse(e, m)
 		case transport.Notification:
-			f.onNotification(e, m)
+			f.onNotification(step, m)
 		}
 	}
 	if last := &f.newest[side(e.Dir)]; e.Stream == 0 && last.behind != 0 {
@@ -341,7 +346,7 @@ func (f *Fold) onFrame(e store.Event, messages []transport.Message, isJSON bool)
 		return
 	}
 	if x := f.exchanges[e.Stream]; x != nil && e.Dir == c2s && x.calls == 0 {
-		x.posted = label(messages[0])
+		x.posted = label(messages[0].Message)
 	} else if x != nil {
 		x.heard = f.now
 	}
@@ -371,15 +376,17 @@ func (f *Fold) onClientFrame(m *transport.Message) {
 	}
 }
 
-func (f *Fold) onRequest(e store.Event, m *transport.Message) {
-	f.requests++
-	c := &call{moment: f.now, number: f.requests, dir: e.Dir, stream: e.Stream, method: m.Method, raw: m.Raw, notices: f.notices, answers: f.answersOut}
+func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
+	c := &call{Call: m.Call, moment: f.now, raw: m.Raw, notices: f.notices, answers: f.answersOut}
 	if e.Stream != 0 {
 		if c.exchange = f.exchanges[e.Stream]; c.exchange != nil {
 			c.exchange.calls++
 		}
 	}
-	f.index.Ask(e.Dir, e.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+	if f.pending == nil {
+		f.pending = map[*timeline.Call]*call{}
+	}
+	f.pending[c.Call] = c
 	if e.Stream == 0 {
 		f.newest[side(e.Dir)].asks = append(f.newest[side(e.Dir)].asks, c)
 	}
@@ -394,7 +401,7 @@ func (f *Fold) onRequest(e store.Event, m *transport.Message) {
 		f.greeted = moment{}
 	}
 	if len(f.inputs) > 0 {
-		f.supplyInput(m)
+		f.supplyInput(&m.Message)
 	}
 }
 
@@ -406,43 +413,43 @@ func (f *Fold) supplyInput(m *transport.Message) {
 	}
 	target := timeline.TargetOf(*m)
 	i := slices.IndexFunc(f.inputs, func(in input) bool {
-		return in.state == state && in.call.method == m.Method && timeline.TargetOf(in.call.message()) == target
+		return in.state == state && in.call.Method == m.Method && in.call.Target == target
 	})
 	if i >= 0 {
 		f.inputs = slices.Delete(f.inputs, i, i+1)
 	}
 }
 
-func (f *Fold) onResponse(e store.Event, m *transport.Message) {
-	dir := e.Dir.Reverse()
-	id := mcp.KeyOf(m.ID)
-	if e.Stream == 0 && (e.Unterminated || f.end.seq != 0) {
-		if c, found := f.index.Find(dir, e.Stream, id); found && e.Unterminated {
-			c.unended = unread{moment: f.now}
-			return
-		} else if found {
-			c.late = f.now
-			return
+func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
+	c := f.pending[m.Call]
+	switch {
+	case c == nil:
+		if e.Dir == s2c {
+			f.orphan = frame{moment: f.now, text: m.Raw}
 		}
+		return
+	case e.Stream == 0 && e.Unterminated:
+		c.unended = unread{moment: f.now}
+		return
+	case e.Stream == 0 && f.end.seq != 0:
+		c.late = f.now
+		return
 	}
-	c, found := f.index.Answer(dir, e.Stream, id)
-	if found && c.unended.seq != 0 { // it is answered again
+	delete(f.pending, m.Call)
+	if c.unended.seq != 0 { // it is answered again
 		c.unended = unread{}
 		f.unseen--
 	}
-	if found && e.Stream == 0 {
+	if e.Stream == 0 {
 		f.newest[side(e.Dir)].answers = append(f.newest[side(e.Dir)].answers, c)
 	}
-	switch {
-	case !found && e.Dir == s2c:
-		f.orphan = frame{moment: f.now, text: m.Raw}
-	case found && c.dir == c2s:
-		f.onAnswer(e, c, m)
+	if c.Dir == c2s {
+		f.onAnswer(c, m)
 	}
 }
 
 // onAnswer notes an answer to the client.
-func (f *Fold) onAnswer(e store.Event, c *call, m *transport.Message) {
+func (f *Fold) onAnswer(c *call, m *timeline.Message) {
 	f.answered = f.now
 	f.answersOut++
 	f.waiting--
@@ -450,7 +457,7 @@ func (f *Fold) onAnswer(e store.Event, c *call, m *transport.Message) {
 	if n := min(f.run, f.notices-c.notices); n > 0 {
 		f.behind = answer{f.now, c, n}
 	}
-	if c.method == mcp.MethodInitialize && m.Result != nil {
+	if c.Method == mcp.MethodInitialize && m.Result != nil {
 		f.greeted = f.now
 		f.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
 	}
@@ -468,7 +475,8 @@ func (f *Fold) onAnswer(e store.Event, c *call, m *transport.Message) {
 	}
 }
 
-func (f *Fold) onNotification(e store.Event, m *transport.Message) {
+func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
+	e := step.Event
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		f.ready = true
@@ -476,27 +484,27 @@ func (f *Fold) onNotification(e store.Event, m *transport.Message) {
 			f.goOn()
 		}
 	case mcp.NotificationProgress:
-		if c, found := f.index.Progress(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ProgressToken())); found && f.end.seq == 0 {
+		if c := f.pending[m.Call]; c != nil && f.end.seq == 0 {
 			c.reports++
 			c.progress = frame{moment: f.now, text: m.Raw}
 		}
 	case mcp.NotificationMessage:
-		if c := f.only(e); c != nil && f.end.seq == 0 {
+		if c := f.only(step); c != nil && f.end.seq == 0 {
 			c.logged = frame{moment: f.now, text: m.Raw}
 		}
 	case mcp.NotificationCancelled:
-		id := mcp.KeyOf(timeline.CancelledID(*m))
-		if c, found := f.index.Cancel(e.Dir, id); found {
+		if c := f.pending[m.Call]; c != nil {
 			c.cancelled = f.now
 			return
 		}
-		f.cancelAnswered(e, m)
-		if e.Dir == c2s && f.behind.seq != 0 && mcp.KeyOf(f.behind.call.message().ID) == id {
+		id := mcp.KeyOf(timeline.CancelledID(m.Message))
+		f.cancelAnswered(e, id)
+		if e.Dir == c2s && f.behind.seq != 0 && f.behind.call.Key() == id {
 			f.abandoned = f.now
 		}
 	case mcp.NotificationAcknowledged:
 		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
-		if c, found := f.index.Find(c2s, e.Stream, id); found {
+		if c := f.pending[step.Find(c2s, id)]; c != nil {
 			c.acknowledged = true
 		}
 	}
@@ -504,19 +512,19 @@ func (f *Fold) onNotification(e store.Event, m *transport.Message) {
 
 // only returns the call that a log message is about: the only open one, over HTTP of its
 // exchange. It is nil if there are several.
-func (f *Fold) only(e store.Event) (only *call) {
-	if e.Dir != s2c {
+func (f *Fold) only(step timeline.Step) (only *call) {
+	if step.Dir != s2c {
 		return nil
 	}
-	if e.Stream != 0 {
-		if open := f.index.OpenOn(e.Stream); len(open) == 1 {
-			return open[0]
+	if step.Stream != 0 {
+		if open := step.OpenCalls(); len(open) == 1 {
+			return f.pending[open[0]]
 		}
 		return nil
 	}
 	n := 0
-	for c := range f.index.Unanswered() {
-		if c.dir == c2s && c.method != mcp.MethodListen && c.cancelled.seq == 0 {
+	for _, c := range f.pending {
+		if c.Dir == c2s && c.Method != mcp.MethodListen && c.cancelled.seq == 0 {
 			n++
 			only = c
 		}
@@ -527,57 +535,58 @@ func (f *Fold) only(e store.Event) (only *call) {
 	return only
 }
 
-// onHTTP follows an exchange. It reads the payload by its members, because a long session over
-// HTTP has several such events for each call.
-func (f *Fold) onHTTP(e store.Event) {
+// onHTTP follows an exchange.
+func (f *Fold) onHTTP(step timeline.Step) {
 	if f.exchanges == nil {
 		f.exchanges = map[uint64]*exchange{}
 		f.resumed = map[string]bool{}
 	}
-	payload := valid(e.Payload)
-	what := transport.MemberText(payload, "what")
-	header := func(name string) string {
-		var values []string
-		_ = json.Unmarshal(transport.Member(payload, "header", name), &values)
-		return strings.Join(values, ", ")
+	info := step.HTTP
+	if info == nil {
+		return
 	}
-	if what == store.HTTPRequest {
-		x := &exchange{number: e.Stream, method: transport.MemberText(payload, "method"), path: transport.MemberText(payload, "path"), sent: f.now}
-		f.exchanges[e.Stream] = x
-		if bytes.Contains(payload, []byte(mcp.HeaderLastEventID)) {
-			f.resumed[header(mcp.HeaderLastEventID)] = true
+	header := func(name string) string { return strings.Join(info.Header[name], ", ") }
+	if info.What == store.HTTPRequest {
+		f.exchanges[step.Stream] = &exchange{number: step.Stream, method: info.Method, path: info.Path, sent: f.now}
+		if id := header(mcp.HeaderLastEventID); id != "" {
+			f.resumed[id] = true
 		}
 		return
 	}
-	x := f.exchanges[e.Stream]
+	for _, refused := range step.Refused {
+		if c := f.pending[refused]; c != nil {
+			c.refused = true
+			f.waiting--
+		}
+	}
+	x := f.exchanges[step.Stream]
 	if x == nil {
 		return
 	}
-	switch what {
+	switch info.What {
 	case store.HTTPResponse:
-		_ = json.Unmarshal(transport.Member(payload, "status"), &x.status)
+		x.status = info.Status
 		x.answered = f.now
 		x.isStream = strings.HasPrefix(header("Content-Type"), mcp.MediaEventStream)
-		if x.status >= 300 {
-			for _, c := range f.index.Refuse(e.Stream) {
-				c.refused = true
-				f.waiting--
-			}
-		}
 	case store.HTTPEvent:
 		x.heard = f.now
-		sse := transport.Member(payload, "sse")
-		id := transport.MemberText(sse, "id")
 		x.comments++
-		x.resumable = x.resumable || id != "" || transport.MemberText(sse, "retry") != ""
-		if id != "" {
-			x.lastID = id
+		if info.SSE == nil {
+			return
 		}
-		f.isSSE = f.isSSE || transport.MemberText(sse, "event") == "endpoint"
+		x.resumable = x.resumable || info.SSE.ID != "" || info.SSE.Retry != ""
+		if info.SSE.ID != "" {
+			x.lastID = info.SSE.ID
+		}
+		f.isSSE = f.isSSE || info.SSE.Event == "endpoint"
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		x.ended, x.what, x.fault = f.now, what, transport.MemberText(payload, "error")
-		f.index.End(e.Stream)
-		delete(f.exchanges, e.Stream)
+		x.ended = f.now
+		x.what = info.What
+		x.fault = info.Error
+		delete(f.exchanges, step.Stream)
+		for _, c := range step.Over {
+			delete(f.pending, c)
+		}
 		if x.posted != "" && x.answered.seq == 0 {
 			f.unheard = append(f.unheard, x)
 		}

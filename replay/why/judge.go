@@ -141,14 +141,14 @@ type judge struct {
 // one, now. It leaves the Fold as it is: more events may follow.
 func (f *Fold) Report(live Live, after time.Duration) Report {
 	j := &judge{Fold: f, live: live, after: after}
-	for c := range f.index.Unanswered() {
+	for _, c := range f.pending {
 		if !c.refused {
-			j.calls[side(c.dir)] = append(j.calls[side(c.dir)], c)
+			j.calls[side(c.Dir)] = append(j.calls[side(c.Dir)], c)
 		}
 	}
 	j.withoutNewline()
 	for _, list := range j.calls {
-		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
+		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.Number(), b.Number()) })
 	}
 	r := Report{Now: max(live.Now, f.now.at), Findings: []Finding{}}
 	if live.Now == 0 || f.end.seq != 0 {
@@ -196,7 +196,7 @@ func (j *judge) clientWaits(r *Report) (waits []*wait, asked map[*call]bool) {
 	asked = map[*call]bool{}
 	for _, c := range j.calls[c2s] {
 		w := &wait{call: c, since: c.moment, sign: c.sign(), until: j.endOf(c)}
-		if c.method == mcp.MethodListen && c.acknowledged {
+		if c.Method == mcp.MethodListen && c.acknowledged {
 			continue
 		}
 		if j.unended(c).seq == 0 {
@@ -306,7 +306,7 @@ func (j *judge) endOfSession() ending {
 func (j *judge) endOf(c *call) ending {
 	end := j.endOfExchange(c.exchange)
 	if c.cancelled.seq != 0 && (end.seq == 0 || c.cancelled.seq < end.seq) {
-		end = ending{moment: c.cancelled, by: c.dir.Sender(), text: "the " + c.dir.Sender() + " gave it up"}
+		end = ending{moment: c.cancelled, by: c.Dir.Sender(), text: "the " + c.Dir.Sender() + " gave it up"}
 	}
 	return end
 }
@@ -341,7 +341,7 @@ func (j *judge) mayResume(x *exchange) bool {
 // or on the stream that belongs to no call, and is not answered.
 func (j *judge) firstAsk(c *call) *call {
 	for _, asks := range j.calls[s2c] {
-		isNear := c.stream == 0 || asks.stream == c.stream || j.isSSE || asks.exchange != nil && asks.exchange.method == "GET"
+		isNear := c.Stream == 0 || asks.Stream == c.Stream || j.isSSE || asks.exchange != nil && asks.exchange.method == "GET"
 		if asks.seq > c.seq && asks.cancelled.seq == 0 && isNear {
 			return asks
 		}
@@ -359,7 +359,7 @@ func (j *judge) leftByItself() bool { return j.exited.seq != 0 && j.exit.Signal 
 
 // isPerson reports whether a person answers a request of the server, who may take any time.
 func (j *judge) isPerson(c *call) bool {
-	return c.method == mcp.MethodElicit && j.stalls[s2c].seq == 0 && j.declares(c, "elicitation")
+	return c.Method == mcp.MethodElicit && j.stalls[s2c].seq == 0 && j.declares(c, "elicitation")
 }
 
 // declares reports whether the client has declared a capability, with a call or in the handshake.
@@ -425,7 +425,7 @@ func (j *judge) blame(w *wait) {
 		w.shape = WrongID
 	case c.reports > 0:
 		w.shape = ProgressStopped
-	case c.method == mcp.MethodListen:
+	case c.Method == mcp.MethodListen:
 		w.shape = NotAcknowledged
 	case x == nil || j.isSSE:
 		w.shape = NoAnswer
@@ -540,7 +540,7 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 		stream uint64
 	}
 	isQuiet := func(w *wait) bool { // the server has answered nothing since
-		return w.call != nil && w.input == nil && w.call.dir == c2s && w.call.answers == j.answersOut &&
+		return w.call != nil && w.input == nil && w.call.Dir == c2s && w.call.answers == j.answersOut &&
 			slices.Contains([]string{NoAnswer, ProgressStopped, NoResponse, StreamSilent, NotAcknowledged}, w.shape)
 	}
 	waitsForClient := func(first, w *wait) bool { // and the server has answered nothing between
@@ -561,7 +561,7 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 		case w.shape == ClientNotReading || w.shape == ServerEnded:
 			key.asks = nil
 		case w.call != nil && w.input == nil && w.call.exchange != nil:
-			key.stream = w.call.stream
+			key.stream = w.call.Stream
 		}
 		if groups[key] == nil {
 			causes = append(causes, key)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -65,11 +64,10 @@ func (f *Fold) reopen(last *pipeFrame) {
 	for _, c := range last.answers {
 		c.unended = unread{last.moment, last.behind}
 		f.unseen++
-		if c.dir == c2s {
+		if c.Dir == c2s {
 			f.waiting++
 		}
-		m := c.message()
-		f.index.Ask(c.dir, c.stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+		f.pending[c.Call] = c
 	}
 	last.asks = nil
 	last.answers = nil
@@ -77,7 +75,7 @@ func (f *Fold) reopen(last *pipeFrame) {
 
 // hasSeen reports whether the client goes on as only one does that has read the answer to a call.
 func (f *Fold) hasSeen(c *call) bool {
-	return c.dir == c2s && c.method == mcp.MethodInitialize && f.ready
+	return c.Dir == c2s && c.Method == mcp.MethodInitialize && f.ready
 }
 
 // goOn notes that an end goes on behind answers whose newlines are missing, as only one does that
@@ -89,16 +87,14 @@ func (f *Fold) goOn() {
 
 // see ends the reopened calls whose answers were seen.
 func (f *Fold) see(was func(*call) bool) {
-	var seen []*call
-	for c := range f.index.Unanswered() {
-		if f.unseen > 0 && was(c) {
-			seen = append(seen, c)
-		}
+	if f.unseen == 0 {
+		return
 	}
-	for _, c := range seen {
-		if f.index.Drop(c.dir, mcp.KeyOf(c.message().ID), func(open *call) bool { return open == c }) {
+	for of, c := range f.pending {
+		if was(c) {
+			delete(f.pending, of)
 			f.unseen--
-			if c.dir == c2s {
+			if c.Dir == c2s {
 				f.waiting--
 			}
 			c.unended = unread{}
@@ -112,8 +108,8 @@ func (f *Fold) asksOn() {
 	open := f.waiting
 	first := uint64(0)
 	if f.unseen > 0 {
-		for c := range f.index.Unanswered() {
-			if c.unended.seq != 0 && c.dir == c2s {
+		for _, c := range f.pending {
+			if c.unended.seq != 0 && c.Dir == c2s {
 				open--
 				if first == 0 || c.unended.seq < first {
 					first = c.unended.seq
@@ -128,10 +124,9 @@ func (f *Fold) asksOn() {
 }
 
 // cancelAnswered notes the cancellation of a call whose answer may have no newline.
-func (f *Fold) cancelAnswered(e store.Event, m *transport.Message) {
-	id := mcp.KeyOf(timeline.CancelledID(*m))
+func (f *Fold) cancelAnswered(e store.Event, id mcp.Key) {
 	for _, c := range f.newest[side(e.Dir.Reverse())].answers {
-		if c.dir == e.Dir && mcp.KeyOf(c.message().ID) == id {
+		if c.Dir == e.Dir && c.Key() == id {
 			c.cancelled = f.now
 		}
 	}
@@ -148,7 +143,7 @@ func (j *judge) withoutNewline() {
 		j.open[side(l.Dir)] = last
 		for _, c := range last.answers {
 			if !j.hasSeen(c) {
-				j.calls[side(c.dir)] = append(j.calls[side(c.dir)], c)
+				j.calls[side(c.Dir)] = append(j.calls[side(c.Dir)], c)
 			}
 		}
 	}
@@ -159,7 +154,7 @@ func (j *judge) unended(c *call) unread {
 	if c.unended.seq != 0 {
 		return c.unended
 	}
-	if last := j.open[side(c.dir.Reverse())]; slices.Contains(last.answers, c) {
+	if last := j.open[side(c.Dir.Reverse())]; slices.Contains(last.answers, c) {
 		return unread{last.moment, last.behind}
 	}
 	return unread{}
@@ -173,7 +168,7 @@ func (j *judge) unasked(c *call) unread {
 	case c.unasked.seq != 0:
 		return c.unasked
 	}
-	if last := j.open[side(c.dir)]; slices.Contains(last.asks, c) {
+	if last := j.open[side(c.Dir)]; slices.Contains(last.asks, c) {
 		return unread{last.moment, last.behind}
 	}
 	return unread{}
@@ -194,10 +189,10 @@ func (j *judge) lacks(w *wait) lacking {
 			continue
 		}
 		if answer := j.unended(c); answer.seq != 0 {
-			return lacking{answer, c.dir.Reverse(), "answer to " + label(c.message())}
+			return lacking{answer, c.Dir.Reverse(), "answer to " + label(c.message())}
 		}
 		if request := j.unasked(c); request.seq != 0 {
-			return lacking{request, c.dir, "request " + label(c.message())}
+			return lacking{request, c.Dir, "request " + label(c.message())}
 		}
 	}
 	return lacking{}

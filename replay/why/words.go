@@ -129,7 +129,7 @@ func (w *words) lead(group []*wait) {
 		w.say("The client %s %v for the server to acknowledge %s.", w.tense("has waited", "waited"), waited, c.name())
 		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
 	default:
-		w.say("The %s %s %v for the %s to answer %s.", c.dir.Sender(), w.tense("has waited", "waited"), waited, c.dir.Receiver(), c.name())
+		w.say("The %s %s %v for the %s to answer %s.", c.Dir.Sender(), w.tense("has waited", "waited"), waited, c.Dir.Receiver(), c.name())
 		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
 	}
 	if n := len(group) - 1; n > 0 {
@@ -208,7 +208,7 @@ func (w *words) response() {
 	switch w.first.shape {
 	case NoResponse:
 		if c != nil {
-			w.say("Its POST (exchange %d) has no HTTP response.", c.stream)
+			w.say("Its POST (exchange %d) has no HTTP response.", c.Stream)
 		}
 		w.serverDid(c)
 		w.unknown = "whether the server still works on it"
@@ -265,11 +265,11 @@ func (w *words) asksClient() {
 		w.say("The server itself waits for the client, which has not answered %s, asked %s.", asks.name(), w.ago(asks.at))
 		w.show(asks.moment, "request %s id %s of the server", label(asks.message()), clip(string(asks.message().ID)))
 	}
-	capability := map[string]string{mcp.MethodListRoots: "roots", mcp.MethodCreateMessage: "sampling", mcp.MethodElicit: "elicitation"}[asks.method]
+	capability := map[string]string{mcp.MethodListRoots: "roots", mcp.MethodCreateMessage: "sampling", mcp.MethodElicit: "elicitation"}[asks.Method]
 	if capability != "" && w.client != nil && !w.declares(asks, capability) {
 		w.say("The client had not declared %s: it should not have been asked, and should have answered with an error.", capability)
 	}
-	if asks.method == mcp.MethodCreateMessage {
+	if asks.Method == mcp.MethodCreateMessage {
 		w.unknown = "whether a model or a person is still at it"
 	}
 	if last := w.last[c2s]; last.seq > asks.seq {

@@ -1,0 +1,83 @@
+package timeline
+
+import "maps"
+
+// Clone returns a model that takes later events apart from m, and by the calls of m its own copy of each
+// that it still knows. A clone costs as much as what is open.
+func (m *Model) Clone() (clone *Model, of map[*Call]*Call) {
+	c := &cloner{calls: map[*Call]*Call{}, exchanges: map[*Exchange]*Exchange{}}
+	r := m.requests
+	r.ids = c.lists(r.ids)
+	r.tokens = c.lists(r.tokens)
+	r.pastIDs = c.named(r.pastIDs)
+	r.pastTokens = c.named(r.pastTokens)
+	r.ring = c.list(r.ring)
+	r.on = make(map[uint64]*exchangeCalls, len(m.requests.on))
+	for stream, on := range m.requests.on {
+		copied := &exchangeCalls{ids: map[local]callList{}, tokens: map[local]*Call{}}
+		for id, list := range on.ids {
+			copied.ids[id] = c.list(list)
+		}
+		for token, call := range on.tokens {
+			copied.tokens[token] = c.call(call)
+		}
+		r.on[stream] = copied
+	}
+	clone = &Model{requests: r, asked: m.asked, exchanges: map[uint64]*Exchange{}, scopes: m.scopes}
+	for stream, exchange := range m.exchanges {
+		clone.exchanges[stream] = c.exchange(exchange)
+	}
+	clone.scopes.sessions = maps.Clone(m.scopes.sessions)
+	clone.scopes.endpoints = maps.Clone(m.scopes.endpoints)
+	return clone, c.calls
+}
+
+// cloner copies each call and each exchange once. Scopes never change, so clones share them.
+type cloner struct {
+	calls     map[*Call]*Call
+	exchanges map[*Exchange]*Exchange
+}
+
+func (c *cloner) call(call *Call) *Call {
+	if call == nil || c.calls[call] != nil {
+		return c.calls[call]
+	}
+	copied := *call
+	c.calls[call] = &copied
+	copied.Exchange = c.exchange(call.Exchange)
+	return &copied
+}
+
+func (c *cloner) exchange(exchange *Exchange) *Exchange {
+	if exchange == nil || c.exchanges[exchange] != nil {
+		return c.exchanges[exchange]
+	}
+	copied := *exchange
+	c.exchanges[exchange] = &copied
+	copied.calls = c.list(exchange.calls)
+	return &copied
+}
+
+func (c *cloner) list(list callList) callList {
+	copied := make(callList, len(list))
+	for i, call := range list {
+		copied[i] = c.call(call)
+	}
+	return copied
+}
+
+func (c *cloner) lists(of map[scoped]callList) map[scoped]callList {
+	copied := make(map[scoped]callList, len(of))
+	for name, list := range of {
+		copied[name] = c.list(list)
+	}
+	return copied
+}
+
+func (c *cloner) named(of map[scoped]*Call) map[scoped]*Call {
+	copied := make(map[scoped]*Call, len(of))
+	for name, call := range of {
+		copied[name] = c.call(call)
+	}
+	return copied
+}
