@@ -1,7 +1,6 @@
 package closed
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"sort"
@@ -67,7 +66,10 @@ type delivery struct {
 // HTTP statuses, the exit of the server's process, the end of the client's output and the
 // time of the last event for the report.
 func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
-	l := loader{Recording: Recording{reasons: map[int32]string{}}}
+	l := loader{
+		Recording: Recording{reasons: map[int32]string{}},
+		model:     timeline.NewModel(timeline.Remembered), requests: map[*timeline.Call]int32{},
+	}
 	if err := timeline.Project(seq, &l); err != nil {
 		return nil, fmt.Errorf("load recording: %w", err)
 	}
@@ -104,12 +106,14 @@ func (r *Recording) messagesOf(f recordedFrame) []recordedMessage { return r.mes
 // loader is the projection behind [Load].
 type loader struct {
 	Recording
-	index timeline.Index[mcp.Key, int32] // of the messages
+	model    *timeline.Model
+	requests map[*timeline.Call]int32 // the message of each call
 }
 
 // Apply takes the next event.
 func (l *loader) Apply(e store.Event) error {
 	l.lastAt = e.At
+	step := l.model.Take(e)
 	switch e.Kind {
 	case store.Opened:
 		h, err := store.ParseHeader(e.Payload)
@@ -146,16 +150,18 @@ func (l *loader) Apply(e store.Event) error {
 			seq: e.Seq, at: e.At, dir: e.Dir, n: int32(len(l.byDirection[e.Dir])), before: int32(len(l.byDirection[e.Dir.Reverse()])),
 			lo: int32(len(l.messages)),
 		}
-		for _, m := range timeline.MessagesOf(e.AsFrame()) {
-			l.message(index, e, m)
+		for i := range step.Messages {
+			l.message(index, &step.Messages[i])
 		}
 		f.hi = int32(len(l.messages))
 		l.frames = append(l.frames, f)
 	case store.HTTP:
-		refused, status := l.index.Follow(e)
-		for _, request := range refused {
-			l.messages[request].refused = true
-			l.refusal = status
+		for _, call := range step.Refused {
+			l.messages[l.requests[call]].refused = true
+			l.refusal = step.HTTP.Status
+		}
+		for _, call := range step.Over {
+			delete(l.requests, call)
 		}
 	case store.EOF:
 		info, err := store.DecodePayload[store.EOFInfo](e)
@@ -205,27 +211,22 @@ func (r *Recording) whyNothing() string {
 }
 
 // message adds a message of a frame, and pairs the message with its request.
-func (l *loader) message(frame int32, event store.Event, m transport.Message) {
-	dir := event.Dir
+func (l *loader) message(frame int32, m *timeline.Message) {
 	index := int32(len(l.messages))
-	pm := recordedMessage{kind: m.Kind(), frame: frame, pair: -1, method: m.Method, target: timeline.TargetOf(m), id: string(m.ID)}
-	switch pm.kind {
-	case transport.Request:
-		l.index.Ask(dir, event.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), index)
-	case transport.Response:
-		if request, ok := l.index.Answer(dir.Reverse(), event.Stream, mcp.KeyOf(m.ID)); ok {
-			pm.pair = request
-			l.messages[request].pair = index
-		}
-	case transport.Notification:
-		if id := timeline.CancelledID(m); id != nil {
-			if request, ok := l.index.Cancel(dir, mcp.KeyOf(id)); ok {
-				pm.pair = request
-			}
-			var reason string
-			if json.Unmarshal(transport.Member(m.Params, "reason"), &reason) == nil && reason != "" {
-				l.reasons[index] = phrase.Clip(reason, 120)
-			}
+	pm := recordedMessage{kind: m.Kind, frame: frame, pair: -1, method: m.Method, target: timeline.TargetOf(m.Message), id: string(m.ID)}
+	switch m.Role {
+	case timeline.Asks:
+		l.requests[m.Call] = index
+	case timeline.Answers:
+		pm.pair = l.requests[m.Call]
+		l.messages[pm.pair].pair = index
+		delete(l.requests, m.Call)
+	case timeline.Cancels:
+		pm.pair = l.requests[m.Call]
+	}
+	if m.Method == mcp.NotificationCancelled {
+		if reason := transport.MemberText(m.Params, "reason"); reason != "" {
+			l.reasons[index] = phrase.Clip(reason, 120)
 		}
 	}
 	l.messages = append(l.messages, pm)

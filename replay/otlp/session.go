@@ -30,23 +30,22 @@ type session struct {
 	root     *span // the session's own, in the last batch
 	last     time.Duration
 	revision string
-	mcp      string           // the id of MCP's own session
-	server   string           // the server's name
-	count    uint64           // of the spans so far
-	open     map[uint64]*call // by number
-	requests timeline.Index[mcp.Key, *call]
+	mcp      string // the id of MCP's own session
+	server   string // the server's name
+	count    uint64 // of the spans so far
+	model    *timeline.Model
+	open     map[*timeline.Call]*call
 	streams  map[uint64]*stream
 }
 
 // stream is an HTTP exchange.
 type stream struct {
-	parent  *remote // of its request's header
-	call    *call   // of the client, while it is open
-	refused []*call // by the response's status; a message may still answer them
+	parent *remote // of its request's header
+	call   *call   // of the client, while it is open
 }
 
 func newSession(version string) *session {
-	return &session{version: version, ended: []*span{}, root: &span{}, open: map[uint64]*call{}, streams: map[uint64]*stream{}}
+	return &session{version: version, ended: []*span{}, root: &span{}, model: timeline.NewModel(timeline.Remembered), open: map[*timeline.Call]*call{}, streams: map[uint64]*stream{}}
 }
 
 // service returns the name of the service that the spans are of.
@@ -54,6 +53,7 @@ func (s *session) service() string { return cmp.Or(s.header.Label, s.server, "mc
 
 func (s *session) apply(event store.Event) {
 	s.last = event.At
+	step := s.model.Take(event)
 	switch event.Kind {
 	case store.Opened:
 		h, err := store.ParseHeader(event.Payload)
@@ -67,11 +67,10 @@ func (s *session) apply(event store.Event) {
 		s.count = 1
 		s.root = &span{TraceID: s.trace, SpanID: s.spanID(s.count), Name: "mcp session", Kind: kindInternal, Start: s.time(0)}
 	case store.HTTP:
-		s.exchange(event)
+		s.exchange(step)
 	case store.Frame:
-		messages, _ := event.AsFrame().Messages() // noise has none
-		for _, m := range messages {
-			switch m.Kind() {
+		for i := range step.Messages { // noise has none
+			switch m := &step.Messages[i]; m.Kind {
 			case transport.Request:
 				s.request(event, m)
 			case transport.Response:
@@ -107,50 +106,41 @@ func (s *session) time(at time.Duration) uint64 {
 }
 
 // exchange takes an HTTP event.
-func (s *session) exchange(event store.Event) {
-	info, err := store.DecodePayload[store.HTTPInfo](event)
-	if err != nil {
+func (s *session) exchange(step timeline.Step) {
+	info := step.HTTP
+	if info == nil {
 		return
 	}
 	h := http.Header(info.Header)
 	if id := h.Get(mcp.HeaderSessionID); id != "" {
 		s.mcp = id
 	}
-	refused, status := s.requests.Follow(event)
-	slices.SortFunc(refused, func(a, b *call) int { return cmp.Compare(a.number, b.number) })
-	for _, c := range refused {
-		c.status = status
-		c.refused = event.At
+	for _, refused := range step.Refused {
+		c := s.open[refused]
+		c.status = info.Status
+		c.refused = step.At
 	}
-	on := s.streams[event.Stream]
-	switch {
-	case info.What == store.HTTPRequest:
+	for _, refused := range step.Over {
+		s.endRefused(s.open[refused])
+	}
+	switch info.What {
+	case store.HTTPRequest:
 		parent := parseRemote(h.Get("Traceparent"), strings.Join(h.Values("Tracestate"), ","))
-		s.streams[event.Stream] = &stream{parent: parent}
-	case on == nil:
-	case info.What == store.HTTPResponse:
-		on.refused = refused
-	case info.What == store.HTTPEnd, info.What == store.HTTPAbort, info.What == store.HTTPBroken,
-		info.What == store.HTTPNone, info.What == store.HTTPLeft:
-		for _, c := range on.refused {
-			if !c.over {
-				s.endRefused(c)
-			}
-		}
-		delete(s.streams, event.Stream)
+		s.streams[step.Stream] = &stream{parent: parent}
+	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
+		delete(s.streams, step.Stream)
 	}
 }
 
 // end ends the session's span, and the spans of calls without an answer.
 func (s *session) end() {
-	for _, number := range slices.Sorted(maps.Keys(s.open)) {
-		c := s.open[number]
+	for _, c := range slices.SortedFunc(maps.Values(s.open), func(a, b *call) int { return cmp.Compare(a.number, b.number) }) {
 		if c.status != 0 {
 			s.endRefused(c)
 			continue
 		}
 		s.note(c.span, s.last, "no answer")
-		if c.method != mcp.MethodListen { // a subscription stays open, and its answer may never come
+		if c.Method != mcp.MethodListen { // a subscription stays open, and its answer may never come
 			c.span.Attributes.set("error.type", stringOf("no_answer"))
 			c.span.Status = status{"no answer", statusError}
 		}
@@ -184,24 +174,21 @@ func (s *session) note(of *span, at time.Duration, name string) *attributes {
 
 // call is a request whose span has not ended.
 type call struct {
+	*timeline.Call
 	number uint64 // of the span in the session; the session's own is 1
 	span   *span
-	method string
-	stream uint64
-	over   bool
 
 	status  int // the HTTP status that refused the request; 0: none
 	refused time.Duration
 }
 
-func (s *session) request(event store.Event, message transport.Message) {
+func (s *session) request(event store.Event, message *timeline.Message) {
 	s.count++
-	c := &call{number: s.count, method: message.Method, stream: event.Stream}
+	c := &call{Call: message.Call, number: s.count}
 	c.span = &span{
 		TraceID: s.trace, ParentSpanID: &s.root.SpanID, Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(event.At),
 	}
-	s.requests.Ask(event.Dir, event.Stream, mcp.KeyOf(message.ID), mcp.KeyOf(message.ProgressToken()), c)
-	s.open[c.number] = c
+	s.open[c.Call] = c
 	meta := transport.Member(message.Params, mcp.MemberMeta)
 	parent := parseRemote(transport.MemberText(meta, "traceparent"), transport.MemberText(meta, "tracestate"))
 	if on := s.streams[event.Stream]; on != nil {
@@ -226,7 +213,7 @@ func (s *session) request(event store.Event, message transport.Message) {
 	a := &c.span.Attributes
 	a.set("mcp.method.name", stringOf(message.Method))
 	name := message.Method
-	target, hasTarget := timeline.Target(message)
+	target, hasTarget := timeline.Target(message.Message)
 	switch {
 	case !hasTarget:
 	case message.Method == mcp.MethodCallTool:
@@ -255,13 +242,13 @@ func (s *session) request(event store.Event, message transport.Message) {
 // remoteParent is two flags of a span: has_is_remote and is_remote, of the parent.
 const remoteParent = 0x300
 
-func (s *session) response(event store.Event, message transport.Message) {
-	c, found := s.requests.Answer(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ID))
-	if !found {
+func (s *session) response(event store.Event, message *timeline.Message) {
+	c := s.open[message.Call]
+	if c == nil {
 		s.note(s.root, event.At, "response to no request")
 		return
 	}
-	if c.method == mcp.MethodInitialize {
+	if c.Method == mcp.MethodInitialize {
 		if v := transport.MemberText(message.Result, mcp.MemberProtocolVersion); v != "" {
 			s.revision = v
 		}
@@ -298,9 +285,8 @@ func (s *session) endRefused(call *call) {
 
 // finish adds the call's span to the batch.
 func (s *session) finish(call *call) {
-	delete(s.open, call.number)
-	call.over = true
-	if on := s.streams[call.stream]; on != nil && on.call == call {
+	delete(s.open, call.Call)
+	if on := s.streams[call.Stream]; on != nil && on.call == call {
 		on.call = nil
 	}
 	s.common(&call.span.Attributes)
@@ -337,20 +323,13 @@ func (s *session) common(attributes *attributes) {
 }
 
 // notification adds an event to the span of the call that it concerns, else to the session's.
-func (s *session) notification(event store.Event, message transport.Message) {
-	var c *call
-	switch message.Method {
-	case mcp.NotificationProgress:
-		c, _ = s.requests.Progress(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ProgressToken()))
-	case mcp.NotificationCancelled:
-		c, _ = s.requests.Cancel(event.Dir, mcp.KeyOf(timeline.CancelledID(message)))
-	case mcp.NotificationMessage:
-		if on := s.streams[event.Stream]; on != nil && event.Dir == transport.ServerToClient {
-			c = on.call
-		}
+func (s *session) notification(event store.Event, message *timeline.Message) {
+	c := s.open[message.Call]
+	if on := s.streams[event.Stream]; on != nil && event.Dir == transport.ServerToClient && message.Method == mcp.NotificationMessage {
+		c = on.call
 	}
 	span := s.root
-	if c != nil && !c.over {
+	if c != nil {
 		span = c.span
 	}
 	a := s.note(span, event.At, message.Method)

@@ -18,70 +18,56 @@ const patience = 5 * time.Second
 
 // Fold makes the summary of a session. Use NewFold.
 type Fold struct {
-	summary    Summary
-	transcript *timeline.Transcript
-	why        why.Fold
-	open       map[uint64]*timeline.Call // requests of the client without an answer, by Seq
-	payload    []byte                    // of the event
+	summary Summary
+	model   *timeline.Model
+	why     why.Fold
+	open    map[*timeline.Call]bool // requests of the client without an answer
 }
 
 // NewFold returns the fold of a session without events.
 func NewFold() *Fold {
-	f := &Fold{open: map[uint64]*timeline.Call{}}
-	f.transcript = timeline.NewTranscript(f.onEntry)
-	return f
+	return &Fold{model: timeline.NewModel(timeline.Remembered), open: map[*timeline.Call]bool{}}
 }
 
 // Apply takes the next event.
 func (f *Fold) Apply(e store.Event) error {
-	if err := f.why.Apply(e); err != nil {
-		return err
-	}
-	if e.Kind != store.Frame && e.Kind != store.HTTP {
-		return nil
-	}
-	f.payload = e.Payload
-	return f.transcript.Apply(e)
-}
-
-func (f *Fold) onEntry(e timeline.Entry) error {
-	for i, m := range e.Messages {
-		size := uint64(e.Size / len(e.Messages)) // of a batch, its share
+	step := f.model.Take(e)
+	for i := range step.Messages {
+		m := &step.Messages[i]
+		size := uint64(e.Size() / len(step.Messages)) // of a batch, its share
 		switch {
 		case m.Call == nil || m.Call.Dir != transport.ClientToServer:
-		case m.Kind == transport.Request:
+		case m.Role == timeline.Asks:
 			f.summary.Requests++
-			f.open[m.Call.Request] = m.Call
+			f.open[m.Call] = true
 			if m.Method == mcp.MethodCallTool {
 				t := f.tool(m.Call)
 				t.Calls++
 				t.Bytes += size
 			}
-			f.onRequest(&m, i)
-		case m.Kind == transport.Response:
-			if m.Request != 0 {
-				f.onAnswer(m.Call, size)
-			}
-			if m.Failure == "" {
-				f.onResult(&m, i)
+			f.onRequest(m, e.Payload)
+		case m.Role == timeline.Answers:
+			f.onAnswer(m.Call, size)
+			if m.Call.Failure == "" {
+				f.onResult(m, e.Payload)
 			}
 		}
 	}
-	for _, call := range e.Refused {
+	for _, call := range step.Refused {
 		if call.Dir == transport.ClientToServer {
 			f.onAnswer(call, 0)
 		}
 	}
-	return nil
+	return f.why.Take(step)
 }
 
 // onAnswer closes a call. The message in the body of an HTTP status that has answered the call is
 // no second answer.
 func (f *Fold) onAnswer(call *timeline.Call, size uint64) {
-	if _, isOpen := f.open[call.Request]; !isOpen {
+	if !f.open[call] {
 		return
 	}
-	delete(f.open, call.Request)
+	delete(f.open, call)
 	failed := uint64(0)
 	if call.Failure != "" {
 		failed = 1
@@ -99,20 +85,15 @@ func (f *Fold) tool(call *timeline.Call) *Tool {
 	return f.summary.tool(phrase.Shorten(call.Target, maxName))
 }
 
-// message returns a message of the present frame.
-func (f *Fold) message(i int) transport.Message {
-	return timeline.MessagesOf(transport.Frame{Bytes: f.payload})[i]
-}
-
 // onRequest keeps what the client says of itself: in initialize, or from 2026-07-28 in any
-// request.
-func (f *Fold) onRequest(m *timeline.EntryMessage, i int) {
+// request. Few frames have that, and looking for it is cheap.
+func (f *Fold) onRequest(m *timeline.Message, frame []byte) {
 	s := &f.summary
 	switch {
 	case m.Method == mcp.MethodInitialize:
-		s.Client.set(transport.Member(f.message(i).Params, "clientInfo"))
-	case s.Client == Peer{} && bytes.Contains(f.payload, []byte(mcp.MetaClientInfo)):
-		meta := transport.Member(f.message(i).Params, mcp.MemberMeta)
+		s.Client.set(transport.Member(m.Params, "clientInfo"))
+	case s.Client == Peer{} && bytes.Contains(frame, []byte(mcp.MetaClientInfo)):
+		meta := transport.Member(m.Params, mcp.MemberMeta)
 		s.Client.set(transport.Member(meta, mcp.MetaClientInfo))
 		s.Revision = firstText(s.Revision, transport.MemberText(meta, mcp.MetaProtocolVersion))
 	}
@@ -120,18 +101,17 @@ func (f *Fold) onRequest(m *timeline.EntryMessage, i int) {
 
 // onResult keeps what the server says of itself: in the result of initialize or of
 // server/discover, or from 2026-07-28 in any result.
-func (f *Fold) onResult(m *timeline.EntryMessage, i int) {
+func (f *Fold) onResult(m *timeline.Message, frame []byte) {
 	s := &f.summary
 	switch {
-	case m.Method == mcp.MethodInitialize:
-		result := f.message(i).Result
-		s.Server.set(transport.Member(result, mcp.MemberServerInfo))
-		s.Revision = firstText(s.Revision, transport.MemberText(result, mcp.MemberProtocolVersion))
+	case m.Call.Method == mcp.MethodInitialize:
+		s.Server.set(transport.Member(m.Result, mcp.MemberServerInfo))
+		s.Revision = firstText(s.Revision, transport.MemberText(m.Result, mcp.MemberProtocolVersion))
 	case s.Server != Peer{}:
-	case m.Method == mcp.MethodDiscover:
-		s.Server.set(transport.Member(f.message(i).Result, mcp.MemberServerInfo))
-	case bytes.Contains(f.payload, []byte(mcp.MetaServerInfo)):
-		s.Server.set(transport.Member(f.message(i).Result, mcp.MemberMeta, mcp.MetaServerInfo))
+	case m.Call.Method == mcp.MethodDiscover:
+		s.Server.set(transport.Member(m.Result, mcp.MemberServerInfo))
+	case bytes.Contains(frame, []byte(mcp.MetaServerInfo)):
+		s.Server.set(transport.Member(m.Result, mcp.MemberMeta, mcp.MetaServerInfo))
 	}
 }
 
@@ -184,15 +164,21 @@ func (s *Summary) HasCall(fits *filter.Filter) (has, known bool) {
 // Close returns the summary. For a session that goes on, now is the present time since its
 // start; 0 for any other.
 func (f *Fold) Close(now time.Duration) Summary {
-	for _, call := range f.open {
+	for call := range f.open {
 		if call.Cancelled == 0 && call.Method == mcp.MethodCallTool {
 			f.tool(call).Open++
+		}
+	}
+	isOpen := map[uint64]*timeline.Call{} // by the request's event, whose last request it is in a batch
+	for call := range f.open {
+		if other := isOpen[call.Request]; other == nil || call.Number() > other.Number() {
+			isOpen[call.Request] = call
 		}
 	}
 	for _, finding := range f.why.Report(why.Live{Now: now}, patience).Findings {
 		f.summary.Hung++
 		for _, seq := range finding.Calls {
-			if call := f.open[seq]; call != nil && call.Method == mcp.MethodCallTool {
+			if call := isOpen[seq]; call != nil && call.Method == mcp.MethodCallTool {
 				f.tool(call).Hung++
 			}
 		}

@@ -31,7 +31,8 @@ type Surface struct {
 	greeting item // the result of initialize or server/discover
 	wanted   any  // the revision that the client asked for
 	lists    map[string]*list
-	asked    timeline.Index[mcp.Key, question]
+	model    *timeline.Model
+	asked    map[*timeline.Call]question
 	answers  map[string][]uint64 // by the method that they answer
 }
 
@@ -68,21 +69,24 @@ var listings = []listing{
 
 // Apply takes the next event.
 func (s *Surface) Apply(event store.Event) error {
-	if event.Kind != store.Frame || event.Cut > 0 {
+	if s.model == nil {
+		s.model = timeline.NewModel(timeline.Remembered)
+		s.asked = map[*timeline.Call]question{}
+	}
+	step := s.model.Take(event)
+	if event.Cut > 0 {
 		return nil
 	}
-	messages, err := event.AsFrame().Messages()
-	if err != nil {
-		return nil // noise
-	}
-	for _, m := range messages {
-		id := mcp.KeyOf(m.ID)
+	for i := range step.Messages {
+		m := &step.Messages[i]
 		isListing := slices.ContainsFunc(listings, func(l listing) bool { return l.method == m.Method })
 		switch {
-		case event.Dir == transport.ClientToServer && (isListing || m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover):
-			s.asked.Ask(event.Dir, event.Stream, id, "", question{m.Method, transport.Member(m.Params, "cursor") != nil, decode(transport.Member(m.Params, mcp.MemberProtocolVersion))})
-		case event.Dir == transport.ServerToClient && m.Kind() == transport.Response:
-			if asked, known := s.asked.Answer(transport.ClientToServer, event.Stream, id); known {
+		case m.Call == nil || m.Call.Dir != transport.ClientToServer:
+		case m.Role == timeline.Asks && (isListing || m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover):
+			s.asked[m.Call] = question{m.Method, transport.Member(m.Params, "cursor") != nil, decode(transport.Member(m.Params, mcp.MemberProtocolVersion))}
+		case m.Role == timeline.Answers:
+			if asked, isAsked := s.asked[m.Call]; isAsked {
+				delete(s.asked, m.Call)
 				s.take(event.Seq, asked, m.Result)
 			}
 		}
