@@ -33,6 +33,7 @@ type moment struct {
 
 // call is a request without an answer so far.
 type call struct {
+	of      *timeline.Call
 	scope   *scope
 	dir     transport.Direction
 	id      mcp.Key
@@ -42,8 +43,7 @@ type call struct {
 	seq     uint64
 	at      time.Duration
 	bytes   int
-	token   mcp.Key // of its progress; "": it asks for none
-	notices int     // the other end's notifications before the call
+	notices int // the other end's notifications before the call
 
 	capabilities string // the client's, from the request; "": not named
 	progress     moment // the latest
@@ -86,12 +86,11 @@ func (c *call) endExchange(info store.HTTPInfo, at moment) {
 }
 
 // onRequest opens a call.
-func (f *Fold) onRequest(e store.Event, scope *scope, message *transport.Message) {
-	target, _ := timeline.Target(*message)
+func (f *Fold) onRequest(e store.Event, scope *scope, message *timeline.Message) {
+	of := message.Call
 	c := &call{
-		scope: scope, dir: e.Dir, id: mcp.KeyOf(message.ID), method: message.Method, target: strings.Clone(target),
-		stream: e.Stream, seq: e.Seq, at: e.At, bytes: recordedSize(e, message), notices: f.traffic.notices[e.Dir.Reverse()],
-		token: mcp.KeyOf(message.ProgressToken()),
+		of: of, scope: scope, dir: e.Dir, id: of.Key(), method: of.Method, target: of.Target,
+		stream: e.Stream, seq: e.Seq, at: e.At, bytes: recordedSize(e, &message.Message), notices: f.traffic.notices[e.Dir.Reverse()],
 	}
 	if c.dir == transport.ClientToServer {
 		if c.method == mcp.MethodListen {
@@ -105,13 +104,27 @@ func (f *Fold) onRequest(e store.Event, scope *scope, message *transport.Message
 			c.hungUp = true
 		}
 	}
-	scope.calls.Ask(c.dir, c.stream, c.id, c.token, c)
-	f.retries.onRequest(c, message)
+	f.open(c)
+	f.retries.onRequest(c, &message.Message)
 	if e.Stream != 0 {
 		x := f.exchanges.get(e.Stream)
 		x.calls = append(x.calls, c)
 	}
 	f.gate.onRequest(f.reporter, c)
+}
+
+// open notes that a call has no answer.
+func (f *Fold) open(c *call) {
+	f.calls[c.of] = c
+	c.scope.pending[c.of] = c
+}
+
+// close notes that a call is no longer waited for. It reports whether the call was.
+func (f *Fold) close(c *call) bool {
+	isOpen := f.calls[c.of] == c
+	delete(f.calls, c.of)
+	delete(c.scope.pending, c.of)
+	return isOpen
 }
 
 // recordedSize returns the length of a message before masking. For a message of a masked
@@ -124,14 +137,15 @@ func recordedSize(event store.Event, message *transport.Message) int {
 }
 
 // onResponse closes the answered call and returns the call's method.
-func (f *Fold) onResponse(e store.Event, scope *scope, m *transport.Message) (method string) {
-	c, found := scope.calls.Answer(e.Dir.Reverse(), e.Stream, mcp.KeyOf(m.ID))
-	if !found {
+func (f *Fold) onResponse(e store.Event, m *timeline.Message) (method string) {
+	c := f.calls[m.Call]
+	if c == nil {
 		return ""
 	}
+	f.close(c)
 	took := e.At - c.at
 	failed := m.Error != nil || c.method == mcp.MethodCallTool && string(transport.Member(m.Result, mcp.MemberIsError)) == "true"
-	size := recordedSize(e, m)
+	size := recordedSize(e, &m.Message)
 	tally := f.tallies.addAnswered(c, took, size, failed)
 	if c.dir == transport.ServerToClient && e.Stream != 0 {
 		counted := *c
@@ -139,7 +153,7 @@ func (f *Fold) onResponse(e store.Event, scope *scope, m *transport.Message) (me
 			if refusal != "" {
 				tally.subtract(&counted, took, size, failed)
 				c.refusal = refusal
-				scope.calls.Ask(c.dir, 0, c.id, c.token, c) // open again
+				f.open(c) // again
 			}
 		})
 	}
@@ -151,14 +165,14 @@ func (f *Fold) onResponse(e store.Event, scope *scope, m *transport.Message) (me
 		f.gate.judgeToolAnswer(f.reporter, c, e.Seq, "its result has "+mcp.MemberIsError)
 	}
 	if c.dir == transport.ClientToServer {
-		f.outcome.onResponse(c, m, took)
+		f.outcome.onResponse(c, &m.Message, took)
 	}
-	revision := scope.rules.Revision()
+	revision := c.scope.rules.Revision()
 	if c.cancelled.seq != 0 {
 		f.report(lateAnswer, e.Dir, revision, []uint64{e.Seq, c.cancelled.seq, c.seq},
 			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, phrase.Brief(took), c.cancelled.seq)
 	}
-	f.retries.onResponse(e, c, m)
+	f.retries.onResponse(e, c, &m.Message)
 	if c.method == mcp.MethodListTools && m.Result != nil {
 		f.tools.onList(e, revision, m.Result)
 	}
@@ -201,35 +215,11 @@ func (f *Fold) onCancellation(event store.Event, call *call, message *transport.
 		call, call.dir.Sender(), phrase.Brief(waited), call.cancelReason(), said)
 }
 
-// onSessionlessCancellation finds the call of a cancellation over HTTP without a session.
-// Another client may have sent the cancellation: only a single open request with the id counts.
-func (f *Fold) onSessionlessCancellation(event store.Event, parsed order.Parsed) {
-	for i := range parsed.Messages {
-		m := &parsed.Messages[i]
-		id := transport.Member(m.Params, mcp.MemberRequestID)
-		if m.Method != mcp.NotificationCancelled || id == nil {
-			continue
-		}
-		var found []*call
-		for _, x := range f.exchanges.all {
-			if x.own == nil {
-				continue
-			}
-			if c, ok := x.own.calls.Cancel(event.Dir, mcp.KeyOf(id)); ok {
-				found = append(found, c)
-			}
-		}
-		if len(found) == 1 {
-			f.onCancellation(event, found[0], m)
-		}
-	}
-}
-
 // onRefusal drops the calls of an exchange that HTTP answered with its status alone.
 func (f *Fold) onRefusal(event store.Event, exchange *exchange, status int) {
 	exchange.undo(fmt.Sprintf("HTTP status %d (#%d) refused it", status, event.Seq))
 	for _, c := range exchange.calls {
-		if c.scope.calls.Drop(c.dir, c.id, func(other *call) bool { return other == c }) {
+		if f.close(c) {
 			f.tallies.addAnswered(c, event.At-c.at, 0, true)
 			isUnknownMethod := status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 			said := fmt.Sprintf("HTTP status %d", status)
@@ -360,7 +350,10 @@ func (f *Fold) endScope(s *scope) {
 		}
 		f.hold(c.seq, unanswered, fault, d.revision, []uint64{c.seq, until.seq}, "%s: %s", head, strings.Join(facts, "; "))
 	}
-	s.calls = timeline.Index[mcp.Key, *call]{}
+	for of := range s.pending {
+		delete(f.calls, of)
+	}
+	clear(s.pending)
 }
 
 // endOfWait returns the event at the end of the wait: the cancellation, the end of the call's

@@ -40,7 +40,7 @@
 // # Data layout
 //
 // A scope is a space of ids: the session, and over HTTP also each exchange outside a
-// session. It has a checker of package order and a timeline.Index of the requests without an
+// session. It has a checker of package order and the calls without an
 // answer. The answered calls to a tool make a [Tally]: a count, bytes, and how many calls took
 // how long, in steps of less than one hundredth. An exchange is the state of one HTTP exchange; its position is its place in
 // a stream of server-sent events, which several exchanges may carry. The latest events with

@@ -29,8 +29,8 @@ var (
 // exchange that belongs to no session.
 type scope struct {
 	rules     *order.Checker
-	calls     timeline.Index[mcp.Key, *call] // without an answer
-	last      [3]moment                      // the last message of each direction
+	pending   map[*timeline.Call]*call // calls without an answer
+	last      [3]moment                // the last message of each direction
 	beginning beginning
 	since     uint64 // the first message of a session without a beginning
 	deleted   moment // where the client ended the session
@@ -39,11 +39,11 @@ type scope struct {
 	isSession bool
 }
 
-func newScope() *scope { return &scope{rules: order.New("")} }
+func newScope() *scope { return &scope{rules: order.New(""), pending: map[*timeline.Call]*call{}} }
 
 // open lists the calls without an answer by direction, in the order of the requests.
 func (s *scope) open() (calls [3][]*call) {
-	for c := range s.calls.Unanswered() {
+	for _, c := range s.pending {
 		calls[c.dir] = append(calls[c.dir], c)
 	}
 	for _, list := range calls {
@@ -224,7 +224,7 @@ func (h *exchanges) sweep() {
 	maps.DeleteFunc(h.all, over)
 	if len(h.all) >= max(1024, h.swept) {
 		for _, x := range h.all {
-			if x.own != nil && !x.own.isSession && slices.Collect(x.own.calls.Unanswered()) == nil {
+			if x.own != nil && !x.own.isSession && len(x.own.pending) == 0 {
 				x.own = nil
 				x.calls = nil
 			}
@@ -370,12 +370,9 @@ func (h *exchanges) onEnd(event store.Event, info store.HTTPInfo) (ended *scope)
 			c.resumable = info.What == store.HTTPEnd && x.resumable
 		}
 	case h.answersOn == event.Stream:
-		for c := range h.current.calls.Unanswered() {
+		for _, c := range h.current.pending {
 			c.endExchange(info, at)
 		}
-	}
-	for _, c := range x.calls {
-		c.scope.calls.End(event.Stream)
 	}
 	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
 		x.undo("")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -26,7 +27,9 @@ type Fold struct {
 	*reporter
 	gate      Gate
 	now       moment // the latest event
-	live      bool   // the session goes on, and now.at is the present
+	model     *timeline.Model
+	calls     map[*timeline.Call]*call // without an answer
+	live      bool                     // the session goes on, and now.at is the present
 	frames    uint64
 	exchanges *exchanges
 	traffic   traffic
@@ -50,7 +53,7 @@ func New(gate Gate, emit func(Finding)) *Fold {
 	pipe := newScope()
 	pipe.isSession = true
 	return &Fold{
-		reporter: r, gate: gate, tallies: tallies{},
+		reporter: r, gate: gate, tallies: tallies{}, model: timeline.NewModel(timeline.Remembered), calls: map[*timeline.Call]*call{},
 		exchanges: &exchanges{
 			reporter: r, all: map[uint64]*exchange{0: {}}, current: pipe, byID: map[string]*scope{}, sessions: []*scope{pipe},
 			events: newRecent[uint64, position](1 << 17),
@@ -70,7 +73,8 @@ func (f *Fold) Apply(event store.Event) error {
 	}
 	f.now = moment{event.Seq, event.At}
 	dir := index(event.Dir)
-	if err := f.waits.Apply(event); err != nil {
+	step := f.model.Take(event)
+	if err := f.waits.Take(step); err != nil {
 		return err
 	}
 	switch event.Kind {
@@ -85,11 +89,11 @@ func (f *Fold) Apply(event store.Event) error {
 	case store.Note:
 		f.inFlight.onNote(f.reporter, event)
 	case store.HTTP:
-		info, err := store.DecodePayload[store.HTTPInfo](event)
-		if err != nil {
+		if step.HTTP == nil {
+			_, err := store.DecodePayload[store.HTTPInfo](event)
 			return err
 		}
-		f.onHTTP(event, info)
+		f.onHTTP(event, *step.HTTP)
 	case store.Closed:
 		f.ending.sealed = true
 	case store.EOF:
@@ -134,13 +138,14 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	}
 	if e.Cut > 0 {
 		f.onCutFrame(e)
-		return f.waits.Apply(e)
+		return f.waits.Take(f.model.Take(e))
 	}
 	f.now = moment{e.Seq, e.At}
 	if e.Open && parsed.Messages == nil { // its rest may make it a message
 		return nil
 	}
-	if err := f.waits.ApplyParsed(e, parsed.Messages, parsed.Messages != nil); err != nil {
+	step := f.model.TakeParsed(e, parsed.Messages, parsed.Messages != nil)
+	if err := f.waits.Take(step); err != nil {
 		return err
 	}
 	f.frames++
@@ -180,15 +185,27 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	}
 	s := f.exchanges.scopeOf(e, x, parsed)
 	if s == nil {
-		f.onSessionlessCancellation(e, parsed)
+		f.onSessionless(step)
 		return nil
 	}
-	f.onMessages(e, x, s, parsed)
+	f.onMessages(step, x, s, parsed)
 	return f.schemaErr
 }
 
+// onSessionless takes what a client sends without a session about calls: the model knows of which client
+// they are.
+func (f *Fold) onSessionless(step timeline.Step) {
+	for i := range step.Messages {
+		m := &step.Messages[i]
+		if c := f.calls[m.Call]; c != nil && m.Role == timeline.Cancels {
+			f.onCancellation(step.Event, c, &m.Message)
+		}
+	}
+}
+
 // onMessages judges the messages of a frame.
-func (f *Fold) onMessages(event store.Event, x *exchange, scope *scope, parsed order.Parsed) {
+func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed order.Parsed) {
+	event := step.Event
 	fromClient := event.Dir == transport.ClientToServer
 	scope.last[event.Dir] = f.now
 	for i := range parsed.Messages {
@@ -221,7 +238,7 @@ func (f *Fold) onMessages(event store.Event, x *exchange, scope *scope, parsed o
 	}
 	for i := range parsed.Messages {
 		m := &parsed.Messages[i]
-		f.onMessage(event, x, scope, m)
+		f.onMessage(event, x, scope, &step.Messages[i])
 		if x.method != http.MethodGet || fromClient || m.Kind() != transport.Response || x.resumes || x.refused() || f.exchanges.isSSE {
 			continue
 		}
@@ -246,26 +263,26 @@ func (f *Fold) onMessages(event store.Event, x *exchange, scope *scope, parsed o
 }
 
 // onMessage judges a message and keeps the effect on the calls.
-func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, message *transport.Message) {
-	judgeMembers(f.reporter, event, message, scope.rules.Revision(), f.exchanges.revisionOf(exchange))
+func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, message *timeline.Message) {
+	judgeMembers(f.reporter, event, &message.Message, scope.rules.Revision(), f.exchanges.revisionOf(exchange))
 	method := ""
-	switch message.Kind() {
+	switch message.Kind {
 	case transport.Invalid:
 		return
 	case transport.Request:
 		f.onRequest(event, scope, message)
 	case transport.Response:
-		method = f.onResponse(event, scope, message)
+		method = f.onResponse(event, message)
 	case transport.Notification:
 		f.traffic.notices[event.Dir]++
 		switch message.Method {
 		case mcp.NotificationProgress:
-			if c, found := scope.calls.Progress(event.Dir.Reverse(), event.Stream, mcp.KeyOf(message.ProgressToken())); found {
+			if c := f.calls[message.Call]; c != nil {
 				c.progress = f.now
 			}
 		case mcp.NotificationCancelled:
-			if c, found := scope.calls.Cancel(event.Dir, mcp.KeyOf(transport.Member(message.Params, mcp.MemberRequestID))); found {
-				f.onCancellation(event, c, message)
+			if c := f.calls[message.Call]; c != nil {
+				f.onCancellation(event, c, &message.Message)
 			}
 		}
 	}
@@ -276,7 +293,7 @@ func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, me
 	if revision == "" {
 		revision = f.exchanges.revisionOf(exchange)
 	}
-	if err := judgeSchema(f.reporter, f.gate.Schema, event, message, revision, method); err != nil && f.schemaErr == nil {
+	if err := judgeSchema(f.reporter, f.gate.Schema, event, &message.Message, revision, method); err != nil && f.schemaErr == nil {
 		f.schemaErr = err
 	}
 }

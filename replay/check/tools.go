@@ -30,34 +30,24 @@ var (
 type Baseline struct {
 	Name  string // of the session, for findings
 	tools map[string]any
-	asked timeline.Index[mcp.Key, struct{}] // the tools/list
+	model *timeline.Model
 	lists int
 }
 
 // NewBaseline returns a baseline without tools.
 func NewBaseline(name string) *Baseline {
-	return &Baseline{Name: name, tools: map[string]any{}}
+	return &Baseline{Name: name, tools: map[string]any{}, model: timeline.NewModel(timeline.Remembered)}
 }
 
 // Apply takes the next event.
 func (b *Baseline) Apply(event store.Event) error {
-	if event.Kind != store.Frame {
-		return nil
-	}
-	messages, err := event.AsFrame().Messages()
-	if err != nil {
-		return nil // noise
-	}
-	for _, m := range messages {
-		switch id := mcp.KeyOf(m.ID); {
-		case event.Dir == transport.ClientToServer && m.Method == mcp.MethodListTools:
-			b.asked.Ask(event.Dir, event.Stream, id, "", struct{}{})
-		case event.Dir == transport.ServerToClient && m.Kind() == transport.Response:
-			if _, ok := b.asked.Answer(transport.ClientToServer, event.Stream, id); ok && m.Result != nil {
-				b.lists++
-				for name, raw := range toolsOf(m.Result) {
-					b.tools[name] = plainValue(raw)
-				}
+	step := b.model.Take(event)
+	for i := range step.Messages {
+		m := &step.Messages[i]
+		if m.Role == timeline.Answers && m.Call.Dir == transport.ClientToServer && m.Call.Method == mcp.MethodListTools && m.Result != nil {
+			b.lists++
+			for name, raw := range toolsOf(m.Result) {
+				b.tools[name] = plainValue(raw)
 			}
 		}
 	}
