@@ -119,7 +119,7 @@ func export(t testing.TB, args ...string) (path, address string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "session.html")
 	output(t, t.TempDir(), append([]string{"view", "-o", path}, args...)...)
-	return path, "file://" + path
+	return path, (&url.URL{Scheme: "file", Path: path}).String()
 }
 
 // fixture returns the path of a bundled session.

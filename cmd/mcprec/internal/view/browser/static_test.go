@@ -13,7 +13,7 @@ func TestStatic(t *testing.T) {
 	needBrowser(t)
 	for _, name := range []string{"seed", "crossing", "gosdk-897", "mcpgo-late-progress"} {
 		t.Run(name, func(t *testing.T) {
-			path, address := export(t, fixture(name))
+			_, address := export(t, fixture(name))
 			served, filed := newTab(t), newTab(t)
 			served.open(view(t, fixture(name)).at("at=5"))
 			filed.open(address + "#at=5")
@@ -45,7 +45,7 @@ func TestStatic(t *testing.T) {
 			filed.press("3")
 			filed.until(`all("#beside .verdict").length === 2`)
 			for _, request := range filed.seenRequests() {
-				if request != "about:blank" && !strings.HasPrefix(request, "file://"+path) && !strings.HasPrefix(request, "data:") {
+				if request != "about:blank" && !strings.HasPrefix(request, address) && !strings.HasPrefix(request, "data:") {
 					t.Errorf("the file asks for %s", request)
 				}
 			}
