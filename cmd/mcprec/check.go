@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
@@ -127,7 +127,7 @@ others are checked all the same.
 
 func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err error) {
 	if options.max < 0 {
-		return exit.Usagef("--max-duration %v: want 0 or more", options.max)
+		return cli.Usagef("--max-duration %v: want 0 or more", options.max)
 	}
 	w, err := screenOf(cmd)
 	if err != nil {
@@ -142,16 +142,16 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 		text, ok := check.Explain(strings.ToUpper(options.explain))
 		if !ok {
 			names, _ := checkRules()
-			return exit.Usagef("--explain %s: want one of %s", options.explain, strings.Join(names, ", "))
+			return cli.Usagef("--explain %s: want one of %s", options.explain, strings.Join(names, ", "))
 		}
 		_, err := io.WriteString(w, text)
 		return err
 	}
 	switch {
 	case options.all && len(args) > 0:
-		return exit.Usagef("--all checks the sessions of the store; leave out %s", args[0])
+		return cli.Usagef("--all checks the sessions of the store; leave out %s", args[0])
 	case !options.all && (options.since != nil || options.span.labels.String() != ""):
-		return exit.Usagef("--since and --label select sessions for --all")
+		return cli.Usagef("--since and --label select sessions for --all")
 	case len(args) == 0:
 		args = []string{""}
 	}
@@ -184,7 +184,7 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 		return err
 	}
 	if report.failed {
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func readBaseline(cmd *cobra.Command, options checkOptions) (_ *check.Baseline, 
 		}
 	}
 	if _, lists := b.Tools(); lists == 0 {
-		return nil, exit.Usagef("--baseline %s: nothing to compare with: no tools/list is answered in it", options.base)
+		return nil, cli.Usagef("--baseline %s: nothing to compare with: no tools/list is answered in it", options.base)
 	}
 	return b, nil
 }

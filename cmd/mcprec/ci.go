@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/match"
@@ -171,7 +170,7 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	ci.stop = stop
-	wanted := process.UntilSignal(cancel)
+	wanted := cli.UntilSignal(cancel)
 	names, err := session.FixturesBelow(paths)
 	for _, name := range names {
 		if stop.Err() != nil {
@@ -192,14 +191,14 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 	fault := ci.fault()
 	switch {
 	case sig != nil:
-		return &exit.Status{Signal: sig}
+		return &cli.Status{Signal: sig}
 	case fault != nil:
 		return fault
 	case ci.fails():
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	case len(names) == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing compared: there is no *.jsonl in %s\n", strings.Join(paths, ", "))
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	return nil
 }
@@ -208,13 +207,13 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 func (ci *ciRun) prepare(paths []string) (err error) {
 	switch {
 	case len(paths) == 0:
-		return exit.Usagef("ci: no fixture; use mcprec ci DIR|FILE... [-- COMMAND [ARG]...]")
+		return cli.Usagef("ci: no fixture; use mcprec ci DIR|FILE... [-- COMMAND [ARG]...]")
 	case ci.accept && !ci.live:
-		return exit.Usagef("--accept records what a server says; add -- COMMAND or --target URL")
+		return cli.Usagef("--accept records what a server says; add -- COMMAND or --target URL")
 	case ci.accept && ci.baseline != "":
-		return exit.Usagef("--accept rewrites the fixtures; to accept a surface for --baseline, copy a fixture to it")
+		return cli.Usagef("--accept rewrites the fixtures; to accept a surface for --baseline, copy a fixture to it")
 	case ci.timeout <= 0:
-		return exit.Usagef("--timeout %v: want a duration above 0", ci.timeout)
+		return cli.Usagef("--timeout %v: want a duration above 0", ci.timeout)
 	}
 	if err := ci.target.Check(ci.command); err != nil {
 		return err
@@ -241,7 +240,7 @@ func (ci *ciRun) prepare(paths []string) (err error) {
 		return err
 	}
 	if len(ci.trusted.Answers()) == 0 {
-		return exit.Usagef("--baseline %s: nothing to compare with: no initialize and no list is answered in it", ci.baseline)
+		return cli.Usagef("--baseline %s: nothing to compare with: no initialize and no list is answered in it", ci.baseline)
 	}
 	return nil
 }
@@ -393,11 +392,11 @@ func (f *ciFixture) judgeFault() {
 	if !f.isChecked() {
 		part = partCheck
 	}
-	status := exit.Of(f.fault)
+	status := cli.StatusOf(f.fault)
 	switch status.Code {
-	case exit.Fine: // of a server that closed its pipe, say
-	case exit.Usage: // the flags are right: it is the file
-		f.fault = &exit.Status{Code: exit.Data, Cause: status.Cause}
+	case cli.ExitFine: // of a server that closed its pipe, say
+	case cli.ExitUsage: // the flags are right: it is the file
+		f.fault = &cli.Status{Code: cli.ExitData, Cause: status.Cause}
 	default:
 		f.fault = status
 	}
@@ -447,7 +446,7 @@ func (ci *ciRun) fails() bool {
 // fault returns the first error of a fixture that is an exit code of its own.
 func (ci *ciRun) fault() error {
 	for _, f := range ci.fixtures {
-		if exit.Of(f.fault).Code != exit.Fine {
+		if cli.StatusOf(f.fault).Code != cli.ExitFine {
 			return f.fault
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -31,7 +31,7 @@ func (ci *ciRun) report() error {
 		if file.name == "" {
 			continue
 		}
-		out := outfile.File{Name: file.name, Force: true} // each run makes the report anew
+		out := cli.File{Name: file.name, Force: true} // each run makes the report anew
 		if err := out.Write(ci.cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, file.format) }); err != nil {
 			return err
 		}

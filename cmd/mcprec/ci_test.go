@@ -8,14 +8,14 @@ import (
 
 	"encoding/json"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // TestGateSARIF: a log of ci fits the schema of SARIF 2.1.0, and each result of it points at a line
 // of a file below the root of the repository, without which code scanning drops it.
 func TestGateSARIF(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "report.sarif")
-	std := process.Streams{In: os.Stdin, Out: devNull(t), Err: devNull(t)}
+	std := cli.Streams{In: os.Stdin, Out: devNull(t), Err: devNull(t)}
 	status := run(t.Context(), []string{"ci", "--sarif", name, "--baseline", "../../fixtures/memory-2025-11-25.jsonl", "../../fixtures"}, std)
 	if status.Code != 1 {
 		t.Errorf("exit code %d", status.Code)

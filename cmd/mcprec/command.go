@@ -7,8 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -19,7 +18,7 @@ import (
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
-			return exit.Usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
+			return cli.Usagef("%s takes at most %d argument(s), not %d; see its --help", cmd.CommandPath(), n, len(args))
 		}
 		return nil
 	}
@@ -125,7 +124,7 @@ func printReport(cmd *cobra.Command, format string, r report.Report) error {
 		return err
 	}
 	if !r.Passed {
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	return nil
 }
@@ -144,7 +143,7 @@ func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string 
 }
 
 // addOutFlags adds --out and --force.
-func addOutFlags(cmd *cobra.Command, file *outfile.File, name, usage string) {
+func addOutFlags(cmd *cobra.Command, file *cli.File, name, usage string) {
 	f := cmd.Flags()
 	f.StringVarP(&file.Name, "out", "o", name, usage)
 	f.BoolVar(&file.Force, "force", false, "write over the FILE of --out if it is there")

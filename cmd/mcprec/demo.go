@@ -14,8 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/examples/progress"
 	"github.com/mcprec/mcprec/transport"
@@ -47,7 +46,7 @@ The recording is kept in a store of its own, thrown away at the end, unless
 		&cobra.Command{Use: "client -- COMMAND [ARG]...", Hidden: true, Short: "The demo's MCP client", Args: cobra.ArbitraryArgs,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				if len(args) == 0 {
-					return exit.Usagef("demo client: no command; use mcprec demo client -- COMMAND [ARG]...")
+					return cli.Usagef("demo client: no command; use mcprec demo client -- COMMAND [ARG]...")
 				}
 				server, err := transport.Command{Args: args, Stderr: os.Stderr}.Start()
 				if err != nil {
@@ -60,7 +59,7 @@ The recording is kept in a store of its own, thrown away at the end, unless
 }
 
 func runDemo(cmd *cobra.Command, dir string) error {
-	process.KeepPipeErrors() // so that temporary files are removed however it ends
+	cli.KeepPipeErrors() // so that temporary files are removed however it ends
 	tmp, err := os.MkdirTemp("", "mcprec-demo-")
 	if err != nil {
 		return err
@@ -100,10 +99,10 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	d.show(0, "", "show")
 	d.show(0, "Replay it through a transport of capacity 0. A client whose reader never waits passes:",
 		"replay --capacity 0 --client free")
-	d.show(exit.Verdict, "The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:",
+	d.show(cli.ExitVerdict, "The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:",
 		"replay --capacity 0 --client python-sdk@1.3")
 	d.brief = true
-	d.show(exit.Verdict, "Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,",
+	d.show(cli.ExitVerdict, "Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,",
 		"replay --capacity 1000 --client python-sdk@1.3")
 	d.brief = false
 	d.show(0, fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps),

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -99,7 +99,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 		}
 	}
 	if len(args) != 2 {
-		return exit.Usagef("diff compares two sessions, not %d; see mcprec diff --help", len(args))
+		return cli.Usagef("diff compares two sessions, not %d; see mcprec diff --help", len(args))
 	}
 	rules, err := o.rules()
 	if err != nil {
@@ -112,7 +112,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	}
 	options := diff.Options{Rules: rules, Bytes: o.bytes || slices.Contains(o.only, diff.Bytes)}
 	if args[0] == "-" && args[1] == "-" {
-		return exit.Usagef("only one of the sessions can be on standard input")
+		return cli.Usagef("only one of the sessions can be on standard input")
 	}
 	var sessions [2]*session.Session
 	compared := comparing.Comparison{Only: o.only, All: o.all}

@@ -18,8 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -164,7 +163,7 @@ func ownDoor(name string) bool {
 
 // allCommands is the command with those that cobra adds.
 func allCommands() *cobra.Command {
-	root := newRoot(process.Streams{})
+	root := newRoot(cli.Streams{})
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	return root
@@ -281,7 +280,7 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 		}
 		stdout, stderr, code = inProcess(t, stdin, words[1:]...)
 	}
-	if code == exit.Usage && !slices.Contains([]string{"drive", "rm", "show"}, name) {
+	if code == cli.ExitUsage && !slices.Contains([]string{"drive", "rm", "show"}, name) {
 		t.Errorf("mcprec %s: exit status %d\n%s", line, code, stderr)
 	}
 	said := stderr

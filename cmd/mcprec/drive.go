@@ -12,11 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -98,7 +96,7 @@ func newDrive() *cobra.Command {
   mcprec drive --format junit -o report.xml testdata/session.jsonl -- ./server`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
-				return exit.Usagef("drive: want one session, then -- and the server's command: mcprec drive SESSION -- COMMAND [ARG]...")
+				return cli.Usagef("drive: want one session, then -- and the server's command: mcprec drive SESSION -- COMMAND [ARG]...")
 			}
 			return nil
 		},
@@ -140,10 +138,10 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		return err
 	}
 	if len(command) == 0 && o.target.URL == "" {
-		return exit.Usagef("drive: no command, and none is ever taken from a session; %s", suggestion(recorded, arg))
+		return cli.Usagef("drive: no command, and none is ever taken from a session; %s", suggestion(recorded, arg))
 	}
 	if !recorded.HasRequests() {
-		return exit.Usagef("drive %s: its client asked for nothing; name another session", recorded.Name)
+		return cli.Usagef("drive %s: its client asked for nothing; name another session", recorded.Name)
 	}
 	driver := standin.NewDriver(recorded.Events, rules)
 	if !o.parallel {
@@ -152,7 +150,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	warnDrive(cmd.ErrOrStderr(), recorded, driver, o.target.URL == "")
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	wanted := process.UntilSignal(cancel)
+	wanted := cli.UntilSignal(cancel)
 	how := driving.Options{
 		DriveOptions: standin.DriveOptions{Timeout: o.timeout, Pacer: pacer, Stop: stop.Done()}, Record: o.update, Recorder: "mcprec " + version(),
 	}
@@ -179,17 +177,17 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err := o.conclude(cmd, recorded, run, found); sig == nil {
 		return err
 	}
-	return &exit.Status{Code: exit.Fine, Signal: sig}
+	return &cli.Status{Code: cli.ExitFine, Signal: sig}
 }
 
 func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer, err error) {
 	switch {
 	case o.timeout <= 0:
-		return rules, nil, exit.Usagef("--timeout %v: want a duration above 0", o.timeout)
+		return rules, nil, cli.Usagef("--timeout %v: want a duration above 0", o.timeout)
 	case o.maxGap < 0:
-		return rules, nil, exit.Usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
+		return rules, nil, cli.Usagef("--max-gap %v: want a duration of 0 or more", o.maxGap)
 	case o.update && arg == "-":
-		return rules, nil, exit.Usagef("--update: standard input cannot be written; name a session or a file")
+		return rules, nil, cli.Usagef("--update: standard input cannot be written; name a session or a file")
 	}
 	if rules, err = o.rules(); err != nil {
 		return rules, nil, err
@@ -197,7 +195,7 @@ func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer,
 	rules.AnyOrder = o.anyOrder
 	pacer, err = standin.ParsePacer(o.timing, o.maxGap)
 	if err != nil {
-		return rules, nil, exit.Usagef("--%v", err)
+		return rules, nil, cli.Usagef("--%v", err)
 	}
 	return rules, pacer, nil
 }
@@ -205,7 +203,7 @@ func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer,
 // print writes the report to standard output, or with --out to a file; standard output then
 // has the text.
 func (o driveOptions) print(cmd *cobra.Command, r report.Report) error {
-	out := outfile.File{Name: cmp.Or(o.out, "-"), Force: true} // each run makes the report anew
+	out := cli.File{Name: cmp.Or(o.out, "-"), Force: true} // each run makes the report anew
 	err := out.Write(cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, o.format) })
 	if err != nil || out.Name == "-" {
 		return err
@@ -221,15 +219,15 @@ func (o driveOptions) conclude(cmd *cobra.Command, r *session.Recording, run *dr
 	switch {
 	case o.update && run.End != standin.Complete:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing is updated: the drive broke off\n")
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	case o.update && len(found.Steps) == 0 && !slices.ContainsFunc(run.Events, fromServer):
-		return exit.Usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.Name, standin.NothingCompared)
+		return cli.Usagef("drive %s: %s, nor did this one say anything: nothing is updated", r.Name, standin.NothingCompared)
 	case o.update:
 		return updateRecording(cmd, o.home, r, run.Events)
 	case len(found.Steps) == 0:
-		return exit.Usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.Name, standin.NothingCompared)
+		return cli.Usagef("drive %s: %s; name a session in which it did, or record this one anew with --update", r.Name, standin.NothingCompared)
 	case !found.Passed:
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	return nil
 }
@@ -276,7 +274,7 @@ func updateRecording(cmd *cobra.Command, home home, recording *session.Recording
 		if err != nil {
 			return err
 		}
-		err = outfile.Replace(recording.File, func(w io.Writer) error { return session.Encode(w, d.Events(jsonl.Each(events))) })
+		err = cli.ReplaceFile(recording.File, func(w io.Writer) error { return session.Encode(w, d.Events(jsonl.Each(events))) })
 		if err != nil {
 			return err
 		}

@@ -15,11 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -41,7 +39,7 @@ type exploreOptions struct {
 	strategy   string
 	format     string
 	level      string
-	out        outfile.File
+	out        cli.File
 	capacities []string
 	schedules  int
 	seed       uint64
@@ -64,7 +62,7 @@ func newExplore() *cobra.Command {
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
-				return exit.Usagef("explore: want one session, and a command behind --: mcprec explore SESSION -- COMMAND [ARG]...")
+				return cli.Usagef("explore: want one session, and a command behind --: mcprec explore SESSION -- COMMAND [ARG]...")
 			}
 			return nil
 		},
@@ -76,7 +74,7 @@ func newExplore() *cobra.Command {
 			}
 			for _, name := range []string{"env", "dir", "target", "header", "as-server", "same-output", "jobs"} {
 				if o.chosen(name) {
-					return exit.Usagef("--%s is for a process: mcprec explore SESSION -- COMMAND [ARG]...", name)
+					return cli.Usagef("--%s is for a process: mcprec explore SESSION -- COMMAND [ARG]...", name)
 				}
 			}
 			return runExplore(cmd, o, firstOf(own))
@@ -117,16 +115,16 @@ var strategies = []strategy{
 func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), err error) {
 	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level", "budget"} {
 		if o.token != "" && o.chosen(name) {
-			return ends, nil, exit.Usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
+			return ends, nil, cli.Usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
 		}
 	}
 	switch {
 	case o.schedules < 1:
-		return ends, nil, exit.Usagef("--schedules %d: want 1 or more", o.schedules)
+		return ends, nil, cli.Usagef("--schedules %d: want 1 or more", o.schedules)
 	case o.budget < 0:
-		return ends, nil, exit.Usagef("--budget %v: want 0 or more", o.budget)
+		return ends, nil, cli.Usagef("--budget %v: want 0 or more", o.budget)
 	case o.out.Name == "-":
-		return ends, nil, exit.Usagef("--out -: standard output has the report; name a file")
+		return ends, nil, cli.Usagef("--out -: standard output has the report; name a file")
 	}
 	if ends, err = o.models.parse(); err != nil {
 		return ends, nil, err
@@ -138,7 +136,7 @@ func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), 
 	if o.token != "" {
 		token, err := explore.ParseToken(o.token)
 		if err != nil {
-			return ends, nil, exit.Usagef("--token: %v", err)
+			return ends, nil, cli.Usagef("--token: %v", err)
 		}
 		level = token.Level
 	}
@@ -150,14 +148,14 @@ func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), 
 		}
 		c, err := closed.ParseCapacity(w)
 		if err != nil {
-			return ends, nil, exit.Usagef("--capacity: %v", err)
+			return ends, nil, cli.Usagef("--capacity: %v", err)
 		}
 		capacities = append(capacities, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
 	}
 	tried := map[explore.Capacity]bool{}
 	capacities = slices.DeleteFunc(capacities, func(c explore.Capacity) bool { again := tried[c]; tried[c] = true; return again })
 	if level == explore.L1 && (ends.Client == closed.Rigid || ends.Server == closed.Rigid) {
-		return ends, nil, exit.Usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
+		return ends, nil, cli.Usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
 	}
 	return ends, func(p *explore.Plan) {
 		p.Capacities = capacities
@@ -189,7 +187,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		return err
 	}
 	if !slices.ContainsFunc(events, func(event store.Event) bool { return event.Kind == store.Frame }) {
-		return exit.Usagef("explore %s: nothing was said in it; name another session", s.Name)
+		return cli.Usagef("explore %s: nothing was said in it; name another session", s.Name)
 	}
 	plan, err := explore.Modeled(events, ends.Client, ends.Server)
 	if err != nil {
@@ -203,7 +201,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	plan.Progress = func(p explore.Progress) {
 		line.Draw(p.Elapsed, func() string { return progressText(p, plan.Budget) })
 	}
-	wanted := process.UntilSignal(cancel)
+	wanted := cli.UntilSignal(cancel)
 	report, err := explore.Judge(plan)
 	line.Erase()
 	sig := wanted()
@@ -231,10 +229,10 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		return err
 	}
 	told := judgedExplore{report, hung, ends}
-	if err := printVerdict(cmd, o.format, told, report.Verdict == explore.Pass && len(hung.Hung) == 0); sig == nil || !errors.Is(err, exit.ErrVerdict) && err != nil {
+	if err := printVerdict(cmd, o.format, told, report.Verdict == explore.Pass && len(hung.Hung) == 0); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
 		return err
 	}
-	return &exit.Status{Code: exit.Verdict, Signal: sig}
+	return &cli.Status{Code: cli.ExitVerdict, Signal: sig}
 }
 
 // judgedExplore is the report of an exploration, and what was stuck in the recorded session itself.
@@ -396,7 +394,7 @@ verdict as it is). Lists are never null.
 
 // writeSmallest writes the smallest session that fails as in the report, and prints on stderr
 // how to use it.
-func writeSmallest(cmd *cobra.Command, out outfile.File, events []store.Event, ends closed.Models, r explore.Report) error {
+func writeSmallest(cmd *cobra.Command, out cli.File, events []store.Event, ends closed.Models, r explore.Report) error {
 	if r.Verdict != explore.Hang {
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.Name)
 		return err
@@ -515,34 +513,34 @@ var notOfProcesses = []string{"client", "server", "capacity", "strategy", "level
 func (o exploreOptions) checkProcess() error {
 	for _, name := range notOfProcesses {
 		if o.chosen(name) {
-			return exit.Usagef("--%s is about models of the ends; a process is what it is: leave it out", name)
+			return cli.Usagef("--%s is about models of the ends; a process is what it is: leave it out", name)
 		}
 	}
 	if o.token != "" && !external.IsToken(o.token) {
-		return exit.Usagef("--token %s is of a model; with a process it begins with x1", o.token)
+		return cli.Usagef("--token %s is of a model; with a process it begins with x1", o.token)
 	}
 	if o.token != "" {
 		schedule, err := external.ParseToken(o.token)
 		if err != nil {
-			return exit.Usagef("--%v", err)
+			return cli.Usagef("--%v", err)
 		}
 		if schedule.NeedsHTTP() && o.process.target.URL == "" {
-			return exit.Usagef("--token %s is of a server over HTTP: it goes with --target", o.token)
+			return cli.Usagef("--token %s is of a server over HTTP: it goes with --target", o.token)
 		}
 	}
 	switch {
 	case o.schedules < 1:
-		return exit.Usagef("--schedules %d: want 1 or more", o.schedules)
+		return cli.Usagef("--schedules %d: want 1 or more", o.schedules)
 	case o.budget < 0:
-		return exit.Usagef("--budget %v: want 0 or more", o.budget)
+		return cli.Usagef("--budget %v: want 0 or more", o.budget)
 	case o.process.jobs < 1:
-		return exit.Usagef("--jobs %d: want 1 or more", o.process.jobs)
+		return cli.Usagef("--jobs %d: want 1 or more", o.process.jobs)
 	case o.process.target.URL == "" && len(o.process.target.Headers) > 0:
-		return exit.Usagef("--header is of HTTP: it goes with --target")
+		return cli.Usagef("--header is of HTTP: it goes with --target")
 	case o.process.target.URL != "" && o.process.asServer:
-		return exit.Usagef("--target is about a server, and --as-server about a client: leave one of the two out")
+		return cli.Usagef("--target is about a server, and --as-server about a client: leave one of the two out")
 	case o.process.sameOutput && !o.process.asServer:
-		return exit.Usagef("--same-output is about what a client prints: it goes with --as-server")
+		return cli.Usagef("--same-output is about what a client prints: it goes with --as-server")
 	}
 	return nil
 }
@@ -561,14 +559,14 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 		return err
 	}
 	if err := server.Check(o.process.jobs); err != nil {
-		return exit.Usagef("--target: %v", err)
+		return cli.Usagef("--target: %v", err)
 	}
 	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.process.target.Headers), server.URL)
 	if err != nil {
 		return err
 	}
 	if !recorded.HasRequests() {
-		return exit.Usagef("explore %s: its client asked for nothing; name another session", recorded.Name)
+		return cli.Usagef("explore %s: its client asked for nothing; name another session", recorded.Name)
 	}
 	if !o.chosen("schedules") {
 		o.schedules = 100 // each is a process, and takes about a second
@@ -589,7 +587,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	line := terminal.NewProgress(cmd.ErrOrStderr())
-	wanted := process.UntilSignal(cancel)
+	wanted := cli.UntilSignal(cancel)
 	found, err := explore(external.Options{
 		Schedules: o.schedules, Jobs: o.process.jobs, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),
 		SameOutput: o.process.sameOutput,
@@ -607,10 +605,10 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	for i := range found.Findings {
 		found.Findings[i].Detail = recorded.Masker.Text(found.Findings[i].Detail)
 	}
-	if err := printVerdict(cmd, o.format, found, found.Passed()); sig == nil || !errors.Is(err, exit.ErrVerdict) && err != nil {
+	if err := printVerdict(cmd, o.format, found, found.Passed()); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
 		return err
 	}
-	return &exit.Status{Code: exit.Verdict, Signal: sig}
+	return &cli.Status{Code: cli.ExitVerdict, Signal: sig}
 }
 
 // passOnName is the name of a command that mcprec calls itself.

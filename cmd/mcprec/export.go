@@ -14,9 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
@@ -34,7 +32,7 @@ type exportOptions struct {
 	filterFlag
 	format  string
 	dir     string
-	out     outfile.File
+	out     cli.File
 	salvage bool
 
 	fits     *filter.Filter
@@ -73,13 +71,13 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 }
 
 func runExport(cmd *cobra.Command, options exportOptions, arg string) (err error) {
-	defer process.LimitMemory()()
+	defer cli.LimitMemory()()
 	format := exportFormats[slices.Index(exportFormatNames(), options.format)]
 	switch {
 	case options.format != "raw" && options.dir != "":
-		return exit.Usagef("--dir is for --format raw")
+		return cli.Usagef("--dir is for --format raw")
 	case options.format == "raw" && options.dir == "":
-		return exit.Usagef("--format raw needs --dir c2s, s2c or stderr: each is a stream of its own")
+		return cli.Usagef("--format raw needs --dir c2s, s2c or stderr: each is a stream of its own")
 	case options.format == "raw":
 		if err := oneOf("dir", options.dir, "c2s", "s2c", "stderr"); err != nil {
 			return err

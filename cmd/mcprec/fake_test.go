@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -70,7 +70,7 @@ func fakeServer() {
 		os.Exit(n)
 	case "signal":
 		io.Copy(io.Discard, os.Stdin)
-		process.DieOf(syscall.Signal(n))
+		cli.DieOf(syscall.Signal(n))
 	case "flood":
 		flood(n)
 	case "asked":

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/closed"
@@ -70,7 +70,7 @@ func addParsed[T any](cmd *cobra.Command, value **T, flag, usage string, parse f
 	cmd.Flags().Func(flag, usage, func(text string) error {
 		v, err := parse(text)
 		if err != nil {
-			return exit.Usagef("--%s: %v", flag, err)
+			return cli.Usagef("--%s: %v", flag, err)
 		}
 		*value = &v
 		return nil
@@ -81,7 +81,7 @@ func oneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return exit.Usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
+	return cli.Usagef("--%s %s: want one of %s", flag, value, strings.Join(allowed, ", "))
 }
 
 // flagError replaces the error of the parser for a bad number, duration or bool with the wanted
@@ -102,7 +102,7 @@ func flagError(err error) error {
 
 func notNegative(flag string, n int) error {
 	if n < 0 {
-		return exit.Usagef("--%s %d: want 0 or more", flag, n)
+		return cli.Usagef("--%s %d: want 0 or more", flag, n)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (o *filterFlag) addFlags(cmd *cobra.Command) {
 func (o filterFlag) parse() (*filter.Filter, error) {
 	f, err := filter.Parse(o.expr)
 	if err != nil {
-		return nil, exit.Usagef("--filter: %v", err)
+		return nil, cli.Usagef("--filter: %v", err)
 	}
 	return f, nil
 }
@@ -257,19 +257,19 @@ func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 
 func (r *ruleFlags) rules() (rules match.Rules, err error) {
 	if rules.By, err = match.ParseStrictness(r.by); err != nil {
-		return rules, exit.Usagef("--%v", err)
+		return rules, cli.Usagef("--%v", err)
 	}
 	for _, text := range r.ignore {
 		p, err := match.ParsePointer(text)
 		if err != nil {
-			return rules, exit.Usagef("--ignore: %v", err)
+			return rules, cli.Usagef("--ignore: %v", err)
 		}
 		rules.Ignore = append(rules.Ignore, p)
 	}
 	if len(r.normalize) > 0 {
 		rules.Normalize, err = match.ParseNormalizers(strings.Join(r.normalize, ","))
 		if err != nil {
-			return rules, exit.Usagef("--normalize: %v", err)
+			return rules, cli.Usagef("--normalize: %v", err)
 		}
 	}
 	return rules, nil
@@ -319,13 +319,13 @@ func (m modelFlags) parse() (ends closed.Models, err error) {
 	if m.client != "" {
 		ends.Client, err = closed.ParseEnd(transport.ClientToServer, m.client)
 		if err != nil {
-			return ends, exit.Usagef("--client: %v", err)
+			return ends, cli.Usagef("--client: %v", err)
 		}
 	}
 	if m.server != "" {
 		ends.Server, err = closed.ParseEnd(transport.ServerToClient, m.server)
 		if err != nil {
-			return ends, exit.Usagef("--server: %v", err)
+			return ends, cli.Usagef("--server: %v", err)
 		}
 	}
 	return ends, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // TestForeignSamples: what another recorder wrote is a session like any other. Its
@@ -46,7 +46,7 @@ func TestForeignSamples(t *testing.T) {
 func outputOf(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := inProcess(t, nil, args...)
-	if code != exit.Fine {
+	if code != cli.ExitFine {
 		t.Errorf("mcprec %s: exit status %d\n%s", strings.Join(args, " "), code, errs)
 	}
 	return string(out)

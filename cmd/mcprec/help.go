@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // topic is a page of help for several commands.
@@ -67,7 +67,7 @@ func newHelp() *cobra.Command {
 			found, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
 				names := namesOf(topics(), func(t topic) string { return t.name })
-				return exit.Usagef("no help on %q: mcprec --help lists the commands, and the topics are %s", strings.Join(args, " "), strings.Join(names, ", "))
+				return cli.Usagef("no help on %q: mcprec --help lists the commands, and the topics are %s", strings.Join(args, " "), strings.Join(names, ", "))
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()

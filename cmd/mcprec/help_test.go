@@ -6,14 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/replay/closed"
 )
 
 // TestHelpOfCommands: every command that help lists is in a group and has an example, with
 // which its help begins.
 func TestHelpOfCommands(t *testing.T) {
-	root := newRoot(process.Streams{})
+	root := newRoot(cli.Streams{})
 	root.InitDefaultHelpCmd()
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {

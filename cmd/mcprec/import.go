@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -44,7 +44,7 @@ SESSION is wanted, without an import: mcprec help sessions says how to choose am
 		Example: "  mcprec import session.jsonl\n  mcprec import --from har network.har\n  mcprec import ~/Library/Logs/Claude/mcp-server-files.log",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exit.Usagef("import: no file; use mcprec import FILE...")
+				return cli.Usagef("import: no file; use mcprec import FILE...")
 			}
 			return nil
 		},
@@ -65,7 +65,7 @@ func runImport(cmd *cobra.Command, options importOptions, files []string) (err e
 	var format foreign.Format // known by the content
 	if options.from != "" {
 		if format, err = foreign.Named(options.from); err != nil {
-			return exit.Usagef("import: --from: %v", err)
+			return cli.Usagef("import: --from: %v", err)
 		}
 	}
 	db, err := openStore(cmd, options.home)

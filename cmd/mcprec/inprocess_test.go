@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // needOwnProcess are the commands that need a process of their own: they serve, start mcprec again, or
@@ -42,7 +42,7 @@ func inProcess(t *testing.T, stdin io.Reader, args ...string) (stdout, stderr []
 			t.Fatal(err)
 		}
 	}
-	status := run(context.Background(), args, process.Streams{In: in, Out: out, Err: errs})
+	status := run(context.Background(), args, cli.Streams{In: in, Out: out, Err: errs})
 	read := func(f *os.File) []byte {
 		f.Close()
 		text, err := os.ReadFile(f.Name())

@@ -11,9 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -73,7 +72,7 @@ if it is; with --wide also server, client and revision.`,
 }
 
 func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
-	defer process.LimitMemory()()
+	defer cli.LimitMemory()()
 	if err := notNegative("limit", options.limit); err != nil {
 		return err
 	}
@@ -160,7 +159,7 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, loc
 		_, err = fmt.Fprintf(w, "mcprec: no such session in %s\n", location)
 	case o.format == report.JSON:
 	case name != "":
-		return exit.Usagef("no session has the id or the label %s in %s", name, location)
+		return cli.Usagef("no session has the id or the label %s in %s", name, location)
 	default:
 		_, err = fmt.Fprintf(w, "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", location)
 	}

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -90,7 +90,7 @@ func mcprec(t *testing.T, args ...string) string {
 	} else {
 		out, errs, code = inProcess(t, nil, args...)
 	}
-	if code != exit.Fine {
+	if code != cli.ExitFine {
 		t.Errorf("mcprec %s: exit status %d\n%s%s", strings.Join(args, " "), code, out, errs)
 	}
 	return string(out)

@@ -10,7 +10,7 @@
 //	explain, comparing           what hangs, in the words of why; the differences of two sessions
 //	view, agent                  the page of mcprec view, and its server; the MCP server of mcprec mcp
 //	clientconfig, retention      the configuration files of MCP clients; which sessions the store keeps
-//	outfile, process, exit       files, signals, and how a command ends
+//	cli                          how a command ends, signals, files
 //	advice, parallel             flags that let messages match; work on several cores
 package main
 
@@ -26,8 +26,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
@@ -37,15 +36,15 @@ func main() { execute(context.Background()) }
 // execute runs the command line of the process, and ends it.
 func execute(ctx context.Context) {
 	cobra.EnableCommandSorting = false // help lists the commands in the order of their use
-	s := run(ctx, os.Args[1:], process.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	s := run(ctx, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	if s.Signal != nil {
-		process.DieOf(s.Signal)
+		cli.DieOf(s.Signal)
 	}
 	os.Exit(s.Code)
 }
 
 // run executes a command line and returns how the process must end.
-func run(ctx context.Context, args []string, std process.Streams) *exit.Status {
+func run(ctx context.Context, args []string, std cli.Streams) *cli.Status {
 	root := newRoot(std)
 	out := terminal.NewWriter(std.Out)
 	errs := terminal.NewWriter(std.Err)
@@ -53,14 +52,14 @@ func run(ctx context.Context, args []string, std process.Streams) *exit.Status {
 	root.SetIn(std.In)
 	root.SetOut(out)
 	root.SetErr(errs)
-	s := exit.Of(root.ExecuteContext(ctx))
+	s := cli.StatusOf(root.ExecuteContext(ctx))
 	s.Report(errs, args)
 	_ = out.Close()
 	_ = errs.Close() // each may hold half a character
 	return s
 }
 
-func newRoot(std process.Streams) *cobra.Command {
+func newRoot(std cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:                   "mcprec COMMAND [ARG]...",
 		DisableFlagsInUseLine: true,
@@ -84,11 +83,11 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	completeWords(root, "color", "auto", "always", "never")
 	root.SetVersionTemplate("mcprec {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		var s *exit.Status
+		var s *cli.Status
 		if errors.As(err, &s) {
 			return s
 		}
-		return exit.Usagef("%v; see %s --help", flagError(err), cmd.CommandPath())
+		return cli.Usagef("%v; see %s --help", flagError(err), cmd.CommandPath())
 	})
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelp())
@@ -134,7 +133,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	} else if _, err := exec.LookPath(args[0]); err == nil && (len(args) > 1 || strings.Contains(args[0], "/")) {
 		advice = "did you mean mcprec record -- " + phrase.ShellLine(args...) + "?"
 	}
-	return exit.Usagef("unknown command %q; %s", args[0], advice)
+	return cli.Usagef("unknown command %q; %s", args[0], advice)
 }
 
 // release is the version of a binary that has no module version.

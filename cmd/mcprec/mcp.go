@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/agent"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 )
 
-func newMCP(std process.Streams) *cobra.Command {
+func newMCP(std cli.Streams) *cobra.Command {
 	var h home
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -48,7 +48,7 @@ are never told of.
 	return cmd
 }
 
-func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
+func runMCP(cmd *cobra.Command, std cli.Streams, h home) (err error) {
 	db, err := session.OpenReadOnly(cmd.Context(), h.Home)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func runMCP(cmd *cobra.Command, std process.Streams, h home) (err error) {
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	wanted := process.UntilSignal(cancel)
+	wanted := cli.UntilSignal(cancel)
 	err = server.RunStdio(ctx, std.In, std.Out)
 	if wanted() != nil && errors.Is(err, context.Canceled) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -79,7 +79,7 @@ func runLine(t *testing.T, args ...string) (out, errs string) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	run(t.Context(), args, process.Streams{In: in, Out: files[0], Err: files[1]})
+	run(t.Context(), args, cli.Streams{In: in, Out: files[0], Err: files[1]})
 	var texts [2]string
 	for i, f := range files {
 		b, err := os.ReadFile(f.Name())

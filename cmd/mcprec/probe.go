@@ -12,8 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/external"
 	"github.com/mcprec/mcprec/replay/probe"
@@ -38,7 +37,7 @@ func newProbe() *cobra.Command {
   mcprec replay --server serial SESSION          # what the model means for a session`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if own, command := beforeDash(cmd, args); len(own) > 0 || len(command) == 0 {
-				return exit.Usagef("probe: want the server's command behind --: mcprec probe -- COMMAND [ARG]...")
+				return cli.Usagef("probe: want the server's command behind --: mcprec probe -- COMMAND [ARG]...")
 			}
 			return nil
 		},
@@ -93,11 +92,11 @@ and no ping.
 func runProbe(cmd *cobra.Command, o probeOptions, command []string) error {
 	switch {
 	case o.notifications < 1:
-		return exit.Usagef("--notifications %d: want 1 or more", o.notifications)
+		return cli.Usagef("--notifications %d: want 1 or more", o.notifications)
 	case o.arguments != "" && o.call == "":
-		return exit.Usagef("--args without --call: name the tool that they are for")
+		return cli.Usagef("--args without --call: name the tool that they are for")
 	case o.arguments != "" && !isObject(o.arguments):
-		return exit.Usagef("--args %s: want a JSON object", o.arguments)
+		return cli.Usagef("--args %s: want a JSON object", o.arguments)
 	}
 	server, err := o.process.server(command)
 	if err != nil {
@@ -107,19 +106,19 @@ func runProbe(cmd *cobra.Command, o probeOptions, command []string) error {
 	defer cancel()
 	line := terminal.NewProgress(cmd.ErrOrStderr())
 	began := time.Now()
-	wanted := process.UntilSignal(cancel)
+	wanted := cli.UntilSignal(cancel)
 	options := probe.Options{Notifications: o.notifications, Call: o.call, Arguments: o.arguments}
 	found, err := external.Probe(server, options, stop.Done(), func(experiments int) {
 		line.Draw(time.Since(began), func() string { return fmt.Sprintf("probe: %d experiments; ^C ends it", experiments) })
 	})
 	line.Erase()
 	if sig := wanted(); sig != nil && errors.Is(err, external.ErrStopped) {
-		return &exit.Status{Code: exit.Fine, Signal: sig}
+		return &cli.Status{Code: cli.ExitFine, Signal: sig}
 	}
 	var refused *probe.Refusal
 	if errors.As(err, &refused) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %v\n", err)
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func isObject(text string) bool {
 func (s *serverOptions) server(command []string) (server external.Server, err error) {
 	for _, setting := range s.env {
 		if name, _, found := strings.Cut(setting, "="); !found || name == "" {
-			return server, exit.Usagef("--env %s: want NAME=VALUE", setting)
+			return server, cli.Usagef("--env %s: want NAME=VALUE", setting)
 		}
 	}
 	server = external.Server{Command: command, Env: s.env}
@@ -147,7 +146,7 @@ func (s *serverOptions) server(command []string) (server external.Server, err er
 		return server, err
 	}
 	if info, err := os.Stat(server.Folder); err != nil || !info.IsDir() {
-		return server, exit.Usagef("--dir %s: there is no such folder", s.folder)
+		return server, cli.Usagef("--dir %s: there is no such folder", s.folder)
 	}
 	return server, nil
 }

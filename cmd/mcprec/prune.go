@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -87,7 +87,7 @@ The space is given back at once where it is worth it, as mcprec store compact do
 
 func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 	if options.limits == (retention.Limits{}) {
-		return exit.Usagef("prune: which sessions? Use --older-than, --keep or --max-size")
+		return cli.Usagef("prune: which sessions? Use --older-than, --keep or --max-size")
 	}
 	db, err := openStore(cmd, options.home)
 	if err != nil {
@@ -242,7 +242,7 @@ it is.`,
 		Example: "  mcprec store keep 0190aaaa\n  mcprec store keep --off 0190aaaa",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exit.Usagef("store keep: no session; use mcprec store keep SESSION...")
+				return cli.Usagef("store keep: no session; use mcprec store keep SESSION...")
 			}
 			return nil
 		},
@@ -287,7 +287,7 @@ mcprec store prune removes many sessions, by age, number or size.`,
 		Example: "  mcprec rm 0190aaaa\n  mcprec rm nightly",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exit.Usagef("rm: no session; use mcprec rm SESSION...")
+				return cli.Usagef("rm: no session; use mcprec rm SESSION...")
 			}
 			return nil
 		},
@@ -306,7 +306,7 @@ func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
 	defer closeInto(&err, db)
 	for _, arg := range args {
 		if arg == "" {
-			return exit.Usagef("rm: an empty session name")
+			return cli.Usagef("rm: an empty session name")
 		}
 		found, err := db.Find(cmd.Context(), arg)
 		if err != nil {
@@ -314,7 +314,7 @@ func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
 		}
 		if !strings.HasPrefix(string(found.ID), strings.ToLower(arg)) {
 			if labelled, err := db.Labelled(cmd.Context(), arg); err != nil || len(labelled) > 1 {
-				return errors.Join(err, exit.Usagef("rm: %s is the label of %d sessions; name one by its id, or see mcprec store prune --label", arg, len(labelled)))
+				return errors.Join(err, cli.Usagef("rm: %s is the label of %d sessions; name one by its id, or see mcprec store prune --label", arg, len(labelled)))
 			}
 		}
 		if err := db.Delete(cmd.Context(), found.ID); err != nil {
@@ -466,7 +466,7 @@ func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 		return errors.Join(err, report.NewEncoder(cmd.OutOrStdout()).Encode(x))
 	}
 	if wanted := options.labels.String(); wanted != "" && x.Sessions == 0 && err == nil {
-		return exit.Usagef("no session has the label %s in %s", wanted, x.Store)
+		return cli.Usagef("no session has the label %s in %s", wanted, x.Store)
 	}
 	return errors.Join(err, x.text(cmd.OutOrStdout()))
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -48,7 +47,7 @@ func newRecordOptions() recordOptions {
 	return o
 }
 
-func newRecord(std process.Streams) *cobra.Command {
+func newRecord(std cli.Streams) *cobra.Command {
 	o := newRecordOptions()
 	o.rec.Listen = "127.0.0.1:7000"
 	cmd := &cobra.Command{
@@ -77,11 +76,11 @@ kept and what happens when the disk fails or is full.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && o.rec.Target == "":
-				return exit.Usagef("record: no command; use mcprec record -- COMMAND [ARG]..., or mcprec record --target URL")
+				return cli.Usagef("record: no command; use mcprec record -- COMMAND [ARG]..., or mcprec record --target URL")
 			case len(args) > 0 && o.rec.Target != "":
-				return exit.Usagef("record: --target and a command; give one of them")
+				return cli.Usagef("record: --target and a command; give one of them")
 			case len(args) > 0 && (strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://")):
-				return exit.Usagef("record runs a command; to record a server at a URL: mcprec record --target URL")
+				return cli.Usagef("record runs a command; to record a server at a URL: mcprec record --target URL")
 			}
 			return nil
 		},
@@ -129,7 +128,7 @@ recording. Headers with credentials pass, and are not recorded. An interrupt end
 `
 
 // runRecord checks the flags, before there is anything to lose, and records.
-func runRecord(ctx context.Context, std process.Streams, o recordOptions, command []string) (err error) {
+func runRecord(ctx context.Context, std cli.Streams, o recordOptions, command []string) (err error) {
 	options := o.rec
 	options.Home, options.Recorder, options.Label, options.Labels = o.Home, "mcprec "+version(), o.label.text, o.label.values
 	switch o.sync {
@@ -140,17 +139,17 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 	default:
 		options.Sync, err = time.ParseDuration(o.sync)
 		if err != nil || options.Sync <= 0 {
-			return exit.Usagef("--sync: %q: want a duration such as 50ms, always, or none", o.sync)
+			return cli.Usagef("--sync: %q: want a duration such as 50ms, always, or none", o.sync)
 		}
 	}
 	if options.MaxFrame, err = parseSize(o.frame); err != nil {
-		return exit.Usagef("--max-frame: %v", err)
+		return cli.Usagef("--max-frame: %v", err)
 	}
 	if options.Budget, err = o.budget(); err != nil {
 		return err
 	}
 	if o.rec.Mask && o.Secrets.Show {
-		return exit.Usagef("--mask and --secrets; give one of them")
+		return cli.Usagef("--mask and --secrets; give one of them")
 	}
 	if o.Place != "" { // a wrong variable must not keep a client from its server
 		if _, err := o.Absolute(); err != nil {
@@ -171,10 +170,10 @@ func runRecord(ctx context.Context, std process.Streams, o recordOptions, comman
 // budget reads the limits of the store.
 func (o *recordOptions) budget() (limits retention.Budget, err error) {
 	if limits.Size, err = parseKeepSize(o.size); err != nil {
-		return limits, exit.Usagef("--keep-size %v", err)
+		return limits, cli.Usagef("--keep-size %v", err)
 	}
 	if limits.Age, err = parseKeepAge(o.age); err != nil {
-		return limits, exit.Usagef("--keep-age %v", err)
+		return limits, cli.Usagef("--keep-age %v", err)
 	}
 	return limits, nil
 }

@@ -10,9 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -26,7 +24,7 @@ type redactOptions struct {
 	home
 	scan    bool
 	inPlace bool
-	out     outfile.File
+	out     cli.File
 	format  string
 }
 
@@ -53,7 +51,7 @@ does not call it back. Make a new one.
   mcprec redact --scan`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 && !o.scan {
-				return exit.Usagef("redact: want one session; only --scan takes several")
+				return cli.Usagef("redact: want one session; only --scan takes several")
 			}
 			return nil
 		},
@@ -76,13 +74,13 @@ does not call it back. Make a new one.
 }
 
 func runRedact(cmd *cobra.Command, options redactOptions, arg string) (err error) {
-	defer process.LimitMemory()()
+	defer cli.LimitMemory()()
 	file := arg == "-" || arg != "" && session.IsPath(arg)
 	switch {
 	case options.inPlace && (options.out.Name != "" || arg == "-"):
-		return exit.Usagef("redact: --in-place has a place already; leave out --out, and name a session or a file")
+		return cli.Usagef("redact: --in-place has a place already; leave out --out, and name a session or a file")
 	case file && !options.inPlace && options.out.Name == "":
-		return exit.Usagef("redact %s: where is the copy to go? Use --out FILE, or --in-place", arg)
+		return cli.Usagef("redact %s: where is the copy to go? Use --out FILE, or --in-place", arg)
 	}
 	if err := options.out.Check(); err != nil {
 		return err
@@ -108,7 +106,7 @@ func runRedact(cmd *cobra.Command, options redactOptions, arg string) (err error
 	case count.Secrets == 0:
 		return nil
 	case s.Store == nil:
-		return outfile.Replace(arg, write)
+		return cli.ReplaceFile(arg, write)
 	}
 	return storeRedacted(cmd, s, events, options.inPlace)
 }
@@ -163,9 +161,9 @@ type secretScan struct {
 // runScan lists the secrets of sessions. The store may be read-only: the scan keeps no
 // placeholder, so it makes its own key.
 func runScan(cmd *cobra.Command, options redactOptions, args []string) (err error) {
-	defer process.LimitMemory()()
+	defer cli.LimitMemory()()
 	if options.inPlace || options.out.Name != "" {
-		return exit.Usagef("redact: --scan writes nothing; leave out --in-place and --out")
+		return cli.Usagef("redact: --scan writes nothing; leave out --in-place and --out")
 	}
 	x := &secretScan{redactOptions: options, cmd: cmd, alone: len(args) == 1}
 	if x.masker, err = options.Masker(nil); err != nil {
@@ -185,7 +183,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 		}
 		empty := x.sessions == 0 && x.faults == nil
 		if x.faults = errors.Join(x.faults, db.Close()); empty {
-			return exit.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
+			return cli.Usagef("no session in %s yet; make one with mcprec record -- COMMAND", db.Info().Location)
 		}
 	}
 	for _, arg := range args {
@@ -200,7 +198,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s in %d of %s\n", phrase.Plural(x.secrets, "secret"), x.with, phrase.Plural(x.sessions, "session"))
 	}
 	if x.faults == nil && x.secrets > 0 {
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	return x.faults
 }

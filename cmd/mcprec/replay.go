@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/closed"
@@ -84,7 +83,7 @@ func newReplay() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, command := beforeDash(cmd, args)
 			if len(command) > 0 {
-				return exit.Usagef("replay plays both ends itself, and runs no command; %s", insteadOfReplay)
+				return cli.Usagef("replay plays both ends itself, and runs no command; %s", insteadOfReplay)
 			}
 			return atMost(1)(cmd, own)
 		},
@@ -108,7 +107,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 	}
 	capacity, err := closed.ParseCapacity(options.capacity)
 	if err != nil {
-		return exit.Usagef("--capacity: %v", err)
+		return cli.Usagef("--capacity: %v", err)
 	}
 	ends, err := options.models.parse()
 	if err != nil {
@@ -123,8 +122,8 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 	if err != nil {
 		return err
 	}
-	if in, ok := cmd.InOrStdin().(*os.File); ok && arg != "-" && bytes.Contains(process.Peek(in), []byte(`"jsonrpc"`)) {
-		return exit.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
+	if in, ok := cmd.InOrStdin().(*os.File); ok && arg != "-" && bytes.Contains(cli.Peek(in), []byte(`"jsonrpc"`)) {
+		return cli.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
 		told, err := explain.Judge(cmd.Context(), s, arg, recording, fold, closed.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
@@ -138,13 +137,13 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	if len(expectations) == 0 {
-		return exit.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=python-sdk@1.3"`, s.Name)
+		return cli.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=python-sdk@1.3"`, s.Name)
 	}
 	for _, x := range expectations {
 		word := "ok  "
 		fault := x.Check(recording)
 		if fault != nil {
-			word, err = "FAIL", exit.ErrVerdict
+			word, err = "FAIL", cli.ErrVerdict
 		}
 		if _, werr := fmt.Fprintf(cmd.OutOrStdout(), "%s  %v\n", word, x); werr != nil {
 			return werr
@@ -247,7 +246,7 @@ func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (er
 	if options.capacity != "" {
 		c, err := closed.ParseCapacity(options.capacity)
 		if err != nil {
-			return exit.Usagef("--capacity: %v", err)
+			return cli.Usagef("--capacity: %v", err)
 		}
 		room = &c
 	}

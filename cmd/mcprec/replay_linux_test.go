@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // TestReplayWithClient: a client that has replay for its server is told so, whether it writes to a
@@ -20,10 +20,10 @@ func TestReplayWithClient(t *testing.T) {
 		socket      bool
 		code        int
 	}{
-		{"a pipe", asked, false, exit.Usage},
-		{"a socket", asked, true, exit.Usage},
-		{"a list", "session-1\nsession-2\n", false, exit.Fine},
-		{"nothing", "", false, exit.Fine},
+		{"a pipe", asked, false, cli.ExitUsage},
+		{"a socket", asked, true, cli.ExitUsage},
+		{"a list", "session-1\nsession-2\n", false, cli.ExitFine},
+		{"nothing", "", false, cli.ExitFine},
 	} {
 		near, far, err := os.Pipe()
 		if test.socket {
@@ -46,7 +46,7 @@ func TestReplayWithClient(t *testing.T) {
 		n, _ := near.Read(rest)
 		near.Close()
 		said := strings.Contains(errs.String(), "to stand in for the server: mcprec serve; to play the client: mcprec drive")
-		if code := cmd.ProcessState.ExitCode(); code != test.code || said != (code == exit.Usage) || (out.Len() == 0) != said {
+		if code := cmd.ProcessState.ExitCode(); code != test.code || said != (code == cli.ExitUsage) || (out.Len() == 0) != said {
 			t.Errorf("%s: exit status %d, want %d: %s%s", test.what, code, test.code, &out, &errs)
 		}
 		if string(rest[:n]) != test.waits {

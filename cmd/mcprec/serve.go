@@ -20,11 +20,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/notice"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -51,7 +49,7 @@ type serveOptions struct {
 	faults   faultFlags
 }
 
-func newServe(std process.Streams) *cobra.Command {
+func newServe(std cli.Streams) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [SESSION] [-- COMMAND [ARG]...]",
@@ -107,7 +105,7 @@ COMMAND is the real server, and --mode says when it is run:
                 to the file
 `
 
-func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg string, command []string) (err error) {
+func runServe(cmd *cobra.Command, std cli.Streams, o serveOptions, arg string, command []string) (err error) {
 	rules, err := o.rules()
 	if err != nil {
 		return err
@@ -116,14 +114,14 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	if o.timing != "apart" {
 		pacer, err = standin.ParsePacer(o.timing, o.maxGap)
 		if err != nil {
-			return exit.Usagef("--%v", err)
+			return cli.Usagef("--%v", err)
 		}
 	}
 	switch {
 	case o.maxGap < 0 || o.patience <= 0:
-		return exit.Usagef("--max-gap and --patience take a duration such as 500ms")
+		return cli.Usagef("--max-gap and --patience take a duration such as 500ms")
 	case arg == "-":
-		return exit.Usagef("serve -: standard input is the client's; name a session or a file")
+		return cli.Usagef("serve -: standard input is the client's; name a session or a file")
 	}
 	if err := o.listen.check(fixtures.Mode(o.mode), command); err != nil {
 		return err
@@ -136,7 +134,7 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 		return err
 	}
 	if records && (len(o.faults.rules) > 0 || o.faults.record) {
-		return exit.Usagef("--fault and --record are for a session that is played, and this one would be recorded; record it first")
+		return cli.Usagef("--fault and --record are for a session that is played, and this one would be recorded; record it first")
 	}
 	if records {
 		r := newRecordOptions()
@@ -149,7 +147,7 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 		return err
 	}
 	rules.Mask = recorded.Masker.Value
-	process.KeepPipeErrors()
+	cli.KeepPipeErrors()
 	errs := notice.NewBackground(std.Err)
 	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command, attended: terminal.IsTerminal(std.Err)}
 	o.faults.choose(errs)
@@ -179,7 +177,7 @@ func runServe(cmd *cobra.Command, std process.Streams, o serveOptions, arg strin
 	err = recorded.Masker.Fault(err)
 	err = errors.Join(err, o.warnUnused(errs, rules, recorded.Project))
 	if errs.Close() != nil && err != nil { // nobody reads it
-		ended := *exit.Of(err)
+		ended := *cli.StatusOf(err)
 		ended.Cause = nil
 		return &ended
 	}
@@ -196,11 +194,11 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 	if mode != fixtures.Once {
 		switch {
 		case !session.IsPath(arg):
-			return false, exit.Usagef("--mode %s writes to a fixture; name a file, as mcprec export -o FILE makes one", mode)
+			return false, cli.Usagef("--mode %s writes to a fixture; name a file, as mcprec export -o FILE makes one", mode)
 		case len(command) == 0 && o.listen.Target == "" && o.listen.Listen != "":
-			return false, exit.Usagef("--mode %s asks the real server; add its --target URL", mode)
+			return false, cli.Usagef("--mode %s asks the real server; add its --target URL", mode)
 		case len(command) == 0 && o.listen.Target == "":
-			return false, exit.Usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, phrase.ShellWord(arg))
+			return false, cli.Usagef("--mode %s asks the real server; add its command: mcprec serve --mode %s %s -- COMMAND", mode, mode, phrase.ShellWord(arg))
 		}
 	}
 	if mode == fixtures.All {
@@ -212,22 +210,22 @@ func (o *serveOptions) records(arg string, command []string) (bool, error) {
 		absent = errors.Is(err, fs.ErrNotExist)
 	}
 	if absent && o.listen.Listen != "" && len(command) > 0 {
-		return false, exit.Usagef("--listen records what passes over HTTP: give the real server's --target URL in place of COMMAND, or name a file that is there")
+		return false, cli.Usagef("--listen records what passes over HTTP: give the real server's --target URL in place of COMMAND, or name a file that is there")
 	}
 	return absent && (len(command) > 0 || o.listen.Target != ""), nil
 }
 
 // load reads the session, and prints why its answers may be other ones than the recorded.
-func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string, command []string) (*session.Recording, error) {
+func (o *serveOptions) load(cmd *cobra.Command, std cli.Streams, arg string, command []string) (*session.Recording, error) {
 	r, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.listen.headers), o.listen.Target)
 	if err != nil {
 		return nil, err
 	}
 	if r.File == "" && fixtures.Mode(o.mode) == fixtures.NewEpisodes {
-		return nil, exit.Usagef("--mode new_episodes writes to a fixture, and %s is none; make one of it with mcprec import, and mcprec export -o FILE", r.Name)
+		return nil, cli.Usagef("--mode new_episodes writes to a fixture, and %s is none; make one of it with mcprec import, and mcprec export -o FILE", r.Name)
 	}
 	if !r.HasRequests() && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
-		return nil, exit.Usagef("serve %s: its client asked for nothing; name another session", r.Name)
+		return nil, cli.Usagef("serve %s: its client asked for nothing; name another session", r.Name)
 	}
 	w := terminal.NewWriter(std.Err)
 	if lost := r.Lost(); lost > 0 {
@@ -245,7 +243,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std process.Streams, arg string,
 
 // service is one run of serve. It adds what is new to the recording and to its file.
 type service struct {
-	std      process.Streams
+	std      cli.Streams
 	errs     io.Writer // standard error; it never waits for its reader
 	options  serveOptions
 	recorded *session.Recording
@@ -265,7 +263,7 @@ type service struct {
 func (s *service) playStdio(player *standin.Player, options standin.ServeOptions) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	wanted := process.UntilSignal(cancel)
+	wanted := cli.UntilSignal(cancel)
 	conn, err := transport.Stdio{In: s.std.In, Out: s.std.Out}.Connect(ctx)
 	if err != nil {
 		return err
@@ -287,10 +285,10 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 		}
 	}
 	if sig := wanted(); sig != nil {
-		return &exit.Status{Code: exit.Fine, Signal: sig}
+		return &cli.Status{Code: cli.ExitFine, Signal: sig}
 	}
 	if err == nil && s.options.fail && len(verdicts) > 0 {
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	return err
 }
@@ -320,7 +318,7 @@ func (s *service) keep(added []store.Event, extend func(recorded, added []store.
 		added[i] = s.recorded.Masker.Event(added[i])
 	}
 	s.recorded.Events = extend(s.recorded.Events, added)
-	return outfile.Replace(s.recorded.File, func(w io.Writer) error { return session.Encode(w, jsonl.Each(s.recorded.Events)) })
+	return cli.ReplaceFile(s.recorded.File, func(w io.Writer) error { return session.Encode(w, jsonl.Each(s.recorded.Events)) })
 }
 
 // differing returns the verdicts on what the client did otherwise than the recorded one: what
@@ -363,15 +361,15 @@ records, it ends as record does.
 func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	switch {
 	case o.Listen == "" && len(o.Origins) > 0:
-		return exit.Usagef("--allow-origin is for --listen; give both")
+		return cli.Usagef("--allow-origin is for --listen; give both")
 	case o.Listen == "" && o.Target != "":
-		return exit.Usagef("--target is for --listen; give both, or the real server's COMMAND")
+		return cli.Usagef("--target is for --listen; give both, or the real server's COMMAND")
 	case o.Target == "" && len(o.headers) > 0:
-		return exit.Usagef("--header is for --target; give both")
+		return cli.Usagef("--header is for --target; give both")
 	case o.Target != "" && len(command) > 0:
-		return exit.Usagef("serve: a COMMAND and --target; give one of them")
+		return cli.Usagef("serve: a COMMAND and --target; give one of them")
 	case o.Listen != "" && mode == fixtures.All && len(command) > 0:
-		return exit.Usagef("--listen --mode all records what passes over HTTP: give the real server's --target URL in place of COMMAND")
+		return cli.Usagef("--listen --mode all records what passes over HTTP: give the real server's --target URL in place of COMMAND")
 	}
 	return nil
 }
@@ -398,7 +396,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	address := s.options.listen.Listen
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return exit.Usagef("--listen %s: %v", address, err)
+		return cli.Usagef("--listen %s: %v", address, err)
 	}
 	options.Origins = s.options.listen.Origins
 	options.Watch = s.watch
@@ -407,7 +405,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	defer end()
 	interrupted, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wanted := process.UntilSignal(cancel)
+	wanted := cli.UntilSignal(cancel)
 	var playing sync.WaitGroup
 	playing.Go(func() { _ = endpoint.Run(ctx) })
 	server := &http.Server{Handler: endpoint, ErrorLog: log.New(terminal.NewWriter(s.errs), "mcprec: ", 0), Protocols: new(http.Protocols)}
@@ -436,7 +434,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	case err != nil:
 		return fmt.Errorf("serve --listen %s: %w", address, err)
 	case s.err == nil && s.options.fail && s.verdicts > 0:
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	return s.err
 }

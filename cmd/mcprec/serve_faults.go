@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
@@ -68,15 +68,15 @@ func (o *faultFlags) parse(overHTTP bool) error {
 	for _, text := range o.texts {
 		r, err := fault.Parse(text)
 		if err != nil {
-			return exit.Usagef("--%v", err)
+			return cli.Usagef("--%v", err)
 		}
 		if r.Action == fault.Status && !overHTTP {
-			return exit.Usagef("--fault %q: a status is for HTTP: add --listen, or take disconnect", text)
+			return cli.Usagef("--fault %q: a status is for HTTP: add --listen, or take disconnect", text)
 		}
 		o.rules = append(o.rules, r)
 	}
 	if o.seed != nil && len(o.rules) == 0 {
-		return exit.Usagef("--seed is for --fault; give both")
+		return cli.Usagef("--seed is for --fault; give both")
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -152,7 +152,7 @@ func eventOf(args []string) (arg string, event uint64, err error) {
 	}
 	event, err = strconv.ParseUint(number, 10, 63)
 	if err != nil || event == 0 {
-		return "", 0, exit.Usagef("%s is no number of an event; want one such as '#37'", phrase.ShellWord(last))
+		return "", 0, cli.Usagef("%s is no number of an event; want one such as '#37'", phrase.ShellWord(last))
 	}
 	return firstOf(args[:len(args)-1]), event, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -126,7 +126,7 @@ func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) 
 func parsePoint(flag, text string) (session.Point, error) {
 	p, err := session.ParsePoint(text)
 	if err != nil {
-		return p, exit.Usagef("--%s %v", flag, err)
+		return p, cli.Usagef("--%s %v", flag, err)
 	}
 	return p, nil
 }
@@ -216,11 +216,11 @@ A FILTER selects calls, as --filter of mcprec show does: tool:search dir:c2s, sa
 
 func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error) {
 	if options.expr == "" {
-		return exit.Usagef("bisect wants --expr; see its --help for the words")
+		return cli.Usagef("bisect wants --expr; see its --help for the words")
 	}
 	holds, err := state.ParseCondition(options.expr)
 	if err != nil {
-		return exit.Usagef("--expr: %v", err)
+		return cli.Usagef("--expr: %v", err)
 	}
 	s, err := openSession(cmd, options.home, arg)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -34,7 +33,7 @@ func newStore() *cobra.Command {
   mcprec store prune --older-than 30d --dry-run`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return exit.Usagef("store has no command %q; see mcprec store --help", args[0])
+				return cli.Usagef("store has no command %q; see mcprec store --help", args[0])
 			}
 			return nil
 		},
@@ -60,7 +59,7 @@ mcprec store repair saves what a damaged store still holds.`,
 		Example:           "  mcprec store verify\n  mcprec store verify SESSION",
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			defer process.LimitMemory()()
+			defer cli.LimitMemory()()
 			d, err := h.Masker(nil)
 			if err != nil {
 				return err
@@ -84,7 +83,7 @@ mcprec store repair saves what a damaged store still holds.`,
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s, %s, %s\n", phrase.Plural(v.sessions, "session"), phrase.Plural(v.events, "event"), phrase.Plural(len(v.faults), "fault"))
 			if len(v.faults) > 0 {
-				return exit.ErrVerdict
+				return cli.ErrVerdict
 			}
 			return nil
 		},
@@ -197,7 +196,7 @@ nothing.`,
 }
 
 func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
-	defer process.LimitMemory()()
+	defer cli.LimitMemory()()
 	db, err := session.OpenAsIs(cmd.Context(), home.Home)
 	if err != nil {
 		return err
@@ -215,7 +214,7 @@ func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", phrase.Plural(damaged, "damaged file"))
 	if lost {
-		return exit.ErrVerdict
+		return cli.ErrVerdict
 	}
 	return nil
 }
@@ -292,7 +291,7 @@ must be room for the largest database once more.`,
 }
 
 func runCompact(cmd *cobra.Command, home home) (err error) {
-	defer process.LimitMemory()()
+	defer cli.LimitMemory()()
 	db, err := openStore(cmd, home.unmasked())
 	if err != nil {
 		return err
@@ -309,7 +308,7 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 	return err
 }
 
-func newShare(std process.Streams) *cobra.Command {
+func newShare(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "share COMMAND [ARG]...",
 		Short: "Share sessions with a team: push, pull, make, status",
@@ -325,7 +324,7 @@ mcprec share --help has the program's own help.`,
 }
 
 // runShare puts mcprec-share in the place of this process. It is beside this program, or in the PATH.
-func runShare(std process.Streams, args []string) error {
+func runShare(std cli.Streams, args []string) error {
 	const name = "mcprec-share"
 	own, err := os.Executable()
 	if err != nil {
@@ -336,7 +335,7 @@ func runShare(std process.Streams, args []string) error {
 		path, err = exec.LookPath(name)
 	}
 	if err != nil {
-		return exit.Usagef("share: %s is not installed: go install ./%[1]s in store/share of mcprec's source puts it into the PATH", name)
+		return cli.Usagef("share: %s is not installed: go install ./%[1]s in store/share of mcprec's source puts it into the PATH", name)
 	}
 	err = syscall.Exec(path, append([]string{name}, args...), os.Environ())
 	if !errors.Is(err, errors.ErrUnsupported) {
@@ -347,5 +346,5 @@ func runShare(std process.Streams, args []string) error {
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		return err
 	}
-	return &exit.Status{Code: cmd.ProcessState.ExitCode()}
+	return &cli.Status{Code: cmd.ProcessState.ExitCode()}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -123,7 +123,7 @@ type tableRow struct {
 
 // runTable prints a table of the sessions in the span.
 func runTable(cmd *cobra.Command, options tableOptions, tabulate func(session.Masker, []summarized) table) (err error) {
-	defer process.LimitMemory()()
+	defer cli.LimitMemory()()
 	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err

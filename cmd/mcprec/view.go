@@ -13,9 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/view"
@@ -34,7 +32,7 @@ type viewOptions struct {
 	at       uint64
 	open     bool
 	dir      bool
-	out      outfile.File
+	out      cli.File
 }
 
 func newView() *cobra.Command {
@@ -91,11 +89,11 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	}
 	switch {
 	case o.dir && (len(args) > 0 || o.out.Name != "" || hash != ""):
-		return exit.Usagef("view --dir lists the sessions of the store; leave out what is about one of them")
+		return cli.Usagef("view --dir lists the sessions of the store; leave out what is about one of them")
 	case o.expr != "" && o.out.Name == "":
-		return exit.Usagef("view --filter leaves events out of the file of --out; the page has a filter of its own")
+		return cli.Usagef("view --filter leaves events out of the file of --out; the page has a filter of its own")
 	case o.expr != "" && len(args) > 1:
-		return exit.Usagef("view --filter is for one session; the file of two compares all of both")
+		return cli.Usagef("view --filter is for one session; the file of two compares all of both")
 	case o.out.Name != "":
 		return exportView(cmd, o, args)
 	}
@@ -124,7 +122,7 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	if hash != "" {
 		at += "#" + hash // which is escaped
 	}
-	wanted := process.UntilSignal(cancel) // before the address, after which an interrupt may come
+	wanted := cli.UntilSignal(cancel) // before the address, after which an interrupt may come
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), at); err != nil {
 		return err
 	}
@@ -148,12 +146,12 @@ func (o viewOptions) hash() (string, error) {
 	}
 	if o.capacity != "" {
 		if _, err := closed.ParseCapacity(o.capacity); err != nil {
-			return "", exit.Usagef("--capacity: %v", err)
+			return "", cli.Usagef("--capacity: %v", err)
 		}
 	}
 	if o.token != "" {
 		if _, err := explore.ParseToken(o.token); err != nil {
-			return "", exit.Usagef("--token: %v", err)
+			return "", cli.Usagef("--token: %v", err)
 		}
 	}
 	values := url.Values{}
@@ -184,7 +182,7 @@ func openAll(cmd *cobra.Command, h home, args []string) (sessions []*session.Ses
 		args = []string{""}
 	}
 	if len(args) == 2 && args[0] == "-" && args[1] == "-" {
-		return nil, exit.Usagef("only one of the sessions can be on standard input")
+		return nil, cli.Usagef("only one of the sessions can be on standard input")
 	}
 	for _, arg := range args {
 		s, err := openSession(cmd, h, arg)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -72,7 +72,7 @@ const watchPause = 500 * time.Millisecond
 
 func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 	if o.after < 0 {
-		return exit.Usagef("--after %v: want 0 or more", o.after)
+		return cli.Usagef("--after %v: want 0 or more", o.after)
 	}
 	told := ""
 	for isWaiting := false; ; {
@@ -105,7 +105,7 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 		switch {
 		case o.watch && (live || arg == "" || none != nil):
 		case stuck:
-			return exit.ErrVerdict
+			return cli.ErrVerdict
 		default:
 			return nil
 		}
@@ -153,7 +153,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []explain.Answe
 		return answers, err
 	}
 	if newest == nil {
-		return nil, exit.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: o.labels.String()})
+		return nil, cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: o.labels.String()})
 	}
 	a, err := explain.Session(cmd.Context(), db.Session(*newest), o.after)
 	return []explain.Answer{a}, err

@@ -30,9 +30,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
@@ -64,9 +63,9 @@ func TestWhyWatchWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	ended := make(chan *exit.Status)
+	ended := make(chan *cli.Status)
 	go func() {
-		s := run(t.Context(), []string{"why", "--store", home, "--watch", "seed"}, process.Streams{Out: out, Err: said})
+		s := run(t.Context(), []string{"why", "--store", home, "--watch", "seed"}, cli.Streams{Out: out, Err: said})
 		said.Close()
 		ended <- s
 	}()
@@ -74,13 +73,13 @@ func TestWhyWatchWaits(t *testing.T) {
 	if err != nil || !strings.Contains(line, "the label seed in ") || !strings.HasSuffix(line, "; waiting for one\n") {
 		t.Fatalf("%q, %v", line, err)
 	}
-	imported := run(t.Context(), []string{"import", "--store", home, "../../fixtures/seed.jsonl"}, process.Streams{Out: os.Stderr, Err: os.Stderr})
-	if imported.Code != exit.Fine {
+	imported := run(t.Context(), []string{"import", "--store", home, "../../fixtures/seed.jsonl"}, cli.Streams{Out: os.Stderr, Err: os.Stderr})
+	if imported.Code != cli.ExitFine {
 		t.Fatalf("import: %v", imported)
 	}
 	status := <-ended
 	text, err := os.ReadFile(out.Name())
-	if err != nil || status.Code != exit.Fine || !strings.Contains(string(text), "(seed): nothing is stuck") {
+	if err != nil || status.Code != cli.ExitFine || !strings.Contains(string(text), "(seed): nothing is stuck") {
 		t.Fatalf("%v, %v: %s", status, err, text)
 	}
 }
@@ -816,14 +815,14 @@ func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want strin
 func (s *hungSession) ask(ts *testscript.TestScript, want string, isSettled func(explain.Answer) bool) string {
 	before, same := "", 0
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		root := newRoot(process.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}) // not a process: there are thousands of questions
+		root := newRoot(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}) // not a process: there are thousands of questions
 		var out bytes.Buffer
 		root.SetArgs([]string{"why", "--store", s.home, "--format", "json", "--all"})
 		root.SetOut(&out)
 		root.SetErr(&out)
-		status := exit.Of(root.ExecuteContext(session.WithClock(context.Background(), s.clock.now)))
+		status := cli.StatusOf(root.ExecuteContext(session.WithClock(context.Background(), s.clock.now)))
 		var a explain.Answer
-		if err := json.Unmarshal(out.Bytes(), &a); err != nil || a.Stuck() != (status.Code == exit.Verdict) {
+		if err := json.Unmarshal(out.Bytes(), &a); err != nil || a.Stuck() != (status.Code == cli.ExitVerdict) {
 			ts.Fatalf("why: %v, %v: %s", err, status, out.Bytes())
 		}
 		said := saidOf(a)

@@ -13,9 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/clientconfig"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -122,9 +121,9 @@ func isRecorded(s clientconfig.Server) bool {
 func runWrap(cmd *cobra.Command, options wrapOptions, names []string) (err error) {
 	switch {
 	case options.all && len(names) > 0:
-		return exit.Usagef("%s: --all and SERVER; give one of them", cmd.Name())
+		return cli.Usagef("%s: --all and SERVER; give one of them", cmd.Name())
 	case options.user && options.project:
-		return exit.Usagef("%s: --user and --project; give one of them", cmd.Name())
+		return cli.Usagef("%s: --user and --project; give one of them", cmd.Name())
 	}
 	w := &wrapping{wrapOptions: options, cmd: cmd}
 	if err := w.open(); err != nil {
@@ -162,7 +161,7 @@ func faultOf(found clientconfig.Survey) error {
 	if len(found.Faults) == 0 {
 		return nil
 	}
-	return &exit.Status{Code: exit.Data}
+	return &cli.Status{Code: cli.ExitData}
 }
 
 // locations returns where to look: where the clients have their servers, and, to undo it, where wrap
@@ -193,7 +192,7 @@ func (o *wrapOptions) locations(kept []clientconfig.Original) ([]clientconfig.Lo
 		known = known || original.Client == o.client
 	}
 	if o.client != "" && !known {
-		return nil, exit.Usagef("--client %s: want one of %s; --config names the file of any other", o.client,
+		return nil, cli.Usagef("--client %s: want one of %s; --config names the file of any other", o.client,
 			strings.Join(namesOf(clientconfig.Clients(), func(c clientconfig.Client) string { return c.Name }), ", "))
 	}
 	locations := system.Locations()
@@ -368,26 +367,26 @@ func (w *wrapping) choose(servers []clientconfig.Server, names []string, unedite
 		})
 		switch {
 		case len(candidates) == 0 && w.undo:
-			return nil, exit.Usagef("no server %q is wrapped; mcprec unwrap lists those that are", name)
+			return nil, cli.Usagef("no server %q is wrapped; mcprec unwrap lists those that are", name)
 		case len(candidates) == 0:
 			var advice strings.Builder
 			for _, at := range unedited {
 				advice.WriteString("\n  " + byHandAdvice(at))
 			}
-			return nil, exit.Usagef("no client has a server %q; mcprec wrap lists them%s", name, &advice)
+			return nil, cli.Usagef("no client has a server %q; mcprec wrap lists them%s", name, &advice)
 		case len(candidates) > 1:
 			var places strings.Builder
 			for _, s := range candidates {
 				fmt.Fprintf(&places, "\n  %s, %s: %s", s.Client, s.Scope, s.File)
 			}
-			return nil, exit.Usagef("there are %d servers %q; pick one with --client, --user, --project or --config:%s", len(candidates), name, &places)
+			return nil, cli.Usagef("there are %d servers %q; pick one with --client, --user, --project or --config:%s", len(candidates), name, &places)
 		}
 		s := candidates[0]
 		switch {
 		case s.State == clientconfig.Odd:
-			return nil, exit.Usagef("server %q in %s: %s", s.Name, s.File, s.Problem)
+			return nil, cli.Usagef("server %q in %s: %s", s.Name, s.File, s.Problem)
 		case s.State == clientconfig.Remote:
-			return nil, exit.Usagef("server %q in %s is remote; %s", s.Name, s.File, w.remoteAdvice(s))
+			return nil, cli.Usagef("server %q in %s is remote; %s", s.Name, s.File, w.remoteAdvice(s))
 		case !w.undo && isRecorded(s):
 			fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: %s is recorded already\n", w.place(s))
 		default:
@@ -494,7 +493,7 @@ func (w *wrapping) orTry(edit clientconfig.Edit) clientconfig.Edit {
 
 // front returns the function for the words before a server's command.
 func (w *wrapping) front() (func(*clientconfig.Server) []string, error) {
-	program, err := process.InstalledPath()
+	program, err := cli.InstalledPath()
 	if err != nil {
 		return nil, err
 	}

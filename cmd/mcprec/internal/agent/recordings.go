@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -34,7 +34,7 @@ func (r *recordings) visible(ctx context.Context, query store.Query) (list []sto
 			err = errors.Join(err, fault)
 			continue
 		}
-		isOwn := process.ServesAgents(found.Command) || found.State == store.Live && r.isRecordedBy(ctx, found) || r.isIntroduced(ctx, found)
+		isOwn := cli.ServesAgents(found.Command) || found.State == store.Live && r.isRecordedBy(ctx, found) || r.isIntroduced(ctx, found)
 		if !isOwn {
 			list = append(list, found)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // Originals are what wrap has replaced in the files of clients, kept in a folder.
@@ -71,7 +71,7 @@ func (o Originals) save(keep []Original) error {
 			return err
 		}
 	}
-	return outfile.Exchange(o.file(), old, content.Bytes())
+	return cli.ExchangeFile(o.file(), old, content.Bytes())
 }
 
 // lock waits until no other mcprec edits a file.
@@ -89,7 +89,7 @@ type Edit func(doc []byte, kept []Original) (edited []byte, keep []Original, err
 
 // Change edits a client's file. The originals are on the disk before the file is. Nothing is written
 // if the edit returns an error or the same document, or if the file is no longer what was read
-// ([outfile.ErrChanged]).
+// ([cli.ErrFileChanged]).
 func (o Originals) Change(file string, edit Edit) error {
 	unlock, err := o.lock()
 	if err != nil {
@@ -119,7 +119,7 @@ func (o Originals) Change(file string, edit Edit) error {
 	if err := o.save(both); err != nil {
 		return err
 	}
-	if err := outfile.Exchange(file, doc, edited); err != nil {
+	if err := cli.ExchangeFile(file, doc, edited); err != nil {
 		return err
 	}
 	if len(both) > len(keep) {

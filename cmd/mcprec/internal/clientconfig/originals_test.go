@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // severalServers is a document with servers s0, s1, …
@@ -93,7 +93,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		write(severalServers(3))
 		return wrap(doc, originals)
 	})
-	if !errors.Is(err, outfile.ErrChanged) {
+	if !errors.Is(err, cli.ErrFileChanged) {
 		t.Errorf("it was written: %v", err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != severalServers(3) {

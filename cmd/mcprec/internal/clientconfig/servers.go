@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // State says whether a server is recorded.
@@ -58,7 +58,7 @@ func (s *Server) Store() string {
 // IsOwn reports whether a server is that of mcprec mcp, which answers from the recordings, and is not
 // recorded.
 func (s *Server) IsOwn() bool {
-	return s.State == Direct && process.ServesAgents(s.Command)
+	return s.State == Direct && cli.ServesAgents(s.Command)
 }
 
 // Find returns the servers of a location in a document. There are none if the document has not the
@@ -219,7 +219,7 @@ func stateOf(command []string) State {
 	if hasLabel("client") && hasLabel("server") {
 		return Wrapped
 	}
-	if process.IsMcprec(command[0]) {
+	if cli.IsMcprec(command[0]) {
 		return ByHand
 	}
 	return Direct

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
@@ -154,11 +154,11 @@ type Target struct {
 func (t *Target) Check(command []string) error {
 	switch {
 	case t.URL == "" && len(t.Headers) > 0:
-		return exit.Usagef("--header is for --target; give both")
+		return cli.Usagef("--header is for --target; give both")
 	case t.URL != "" && len(command) > 0:
-		return exit.Usagef("drive: a COMMAND and --target; give one of them")
+		return cli.Usagef("drive: a COMMAND and --target; give one of them")
 	case t.URL != "" && !strings.HasPrefix(t.URL, "http://") && !strings.HasPrefix(t.URL, "https://"):
-		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.URL)
+		return cli.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", t.URL)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (t *Target) Header() (http.Header, error) {
 	for _, line := range t.Headers {
 		name, value, found := strings.Cut(line, ":")
 		if !found || strings.TrimSpace(name) == "" {
-			return nil, exit.Usagef("--header %q: want 'NAME: VALUE'", line)
+			return nil, cli.Usagef("--header %q: want 'NAME: VALUE'", line)
 		}
 		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}

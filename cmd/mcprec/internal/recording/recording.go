@@ -18,9 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
@@ -68,7 +66,7 @@ type Remote struct {
 // recording is a run of record: a session on stdio, or the sessions of a remote server.
 type recording struct {
 	Options
-	std    process.Streams
+	std    cli.Streams
 	db     *session.Store // nil without a store, in an unrecorded session
 	fail   func()         // ends the session, with --strict
 	failed atomic.Bool    // fail was called
@@ -77,13 +75,13 @@ type recording struct {
 }
 
 // newRecording checks the options, and limits the memory of the process.
-func newRecording(std process.Streams, options Options) (*recording, error) {
+func newRecording(std cli.Streams, options Options) (*recording, error) {
 	if options.Out == "-" {
-		return nil, exit.Usagef("--out -: standard output is the protocol's; name a file")
+		return nil, cli.Usagef("--out -: standard output is the protocol's; name a file")
 	}
 	if dir := filepath.Dir(options.Out); options.Out != "" { // or the fixture could not be written at the end
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, exit.Usagef("--out %s: there is no folder %s", options.Out, dir)
+			return nil, cli.Usagef("--out %s: there is no folder %s", options.Out, dir)
 		}
 	}
 	rules := options.Home.Secrets
@@ -104,15 +102,15 @@ func newRecording(std process.Streams, options Options) (*recording, error) {
 }
 
 // Command starts the server and records the session, until the server ends.
-func Command(std process.Streams, options Options, command []string) error {
+func Command(std cli.Streams, options Options, command []string) error {
 	r, err := newRecording(std, options)
 	if err != nil {
 		return err
 	}
-	process.KeepPipeErrors()
+	cli.KeepPipeErrors()
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, process.ForwardedSignals()...)
-	if r.std, err = process.MoveStdio(std); err != nil {
+	signal.Notify(signals, cli.ForwardedSignals()...)
+	if r.std, err = cli.MoveStdio(std); err != nil {
 		return fmt.Errorf("take over standard input and output: %v", err)
 	}
 	child, err := transport.StartProcess(command...)
@@ -131,17 +129,17 @@ func Command(std process.Streams, options Options, command []string) error {
 		r.say("recording session %s; a client is to speak on standard input, here the keyboard; ^D ends it", rec.ID())
 	}
 	endTidying := r.tidyBeside()
-	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: process.FromTerminal})
+	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: cli.FromTerminal})
 	if err != nil {
 		return err
 	}
-	s := &exit.Status{Code: exited.Code, Signal: exited.Signal}
+	s := &cli.Status{Code: exited.Code, Signal: exited.Signal}
 	if r.failed.Load() { // the server did not end by itself
-		s = &exit.Status{Code: exit.Lost}
+		s = &cli.Status{Code: cli.ExitLost}
 	}
 	rec.Seal()
-	if !r.finishUnderSignals(rec, signals, endTidying) && s.Code == exit.Fine && s.Signal == nil {
-		s.Code = exit.Lost
+	if !r.finishUnderSignals(rec, signals, endTidying) && s.Code == cli.ExitFine && s.Signal == nil {
+		s.Code = cli.ExitLost
 	}
 	return s
 }
@@ -331,9 +329,9 @@ func (r *recording) writeFixture(ctx context.Context, id store.SessionID) error 
 	name, replaced := r.Out, false
 	write := func(w io.Writer) error { return session.Encode(w, events) }
 	if r.Mode == fixtures.All {
-		err = outfile.Replace(r.Out, write)
+		err = cli.ReplaceFile(r.Out, write)
 	} else {
-		name, replaced, err = outfile.WriteNew(r.Out, write, func(there string) bool { return probeOf(held.header, there) })
+		name, replaced, err = cli.WriteNewFile(r.Out, write, func(there string) bool { return probeOf(held.header, there) })
 	}
 	switch {
 	case err != nil:

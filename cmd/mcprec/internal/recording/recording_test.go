@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -30,7 +30,7 @@ func TestGivenUpFixture(t *testing.T) {
 		}
 	}
 	write := func(w io.Writer) error { return session.Encode(w, until(ctx, events)) }
-	_, _, err := outfile.WriteNew(filepath.Join(dir, "out.jsonl"), write, func(string) bool { return false })
+	_, _, err := cli.WriteNewFile(filepath.Join(dir, "out.jsonl"), write, func(string) bool { return false })
 	if !errors.Is(err, errGivenUp) {
 		t.Errorf("write: %v", err)
 	}

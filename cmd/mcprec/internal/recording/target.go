@@ -15,8 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
@@ -26,7 +25,7 @@ import (
 
 // Target stands before a remote server and records its sessions, until the context is
 // over or a signal ends the process.
-func Target(ctx context.Context, std process.Streams, options Options) error {
+func Target(ctx context.Context, std cli.Streams, options Options) error {
 	r, err := newRecording(std, options)
 	if err != nil {
 		return err
@@ -36,22 +35,22 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	target, err := url.Parse(options.Target)
 	switch {
 	case err != nil:
-		return exit.Usagef("--target: %v", err)
+		return cli.Usagef("--target: %v", err)
 	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
-		return exit.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", options.Target)
+		return cli.Usagef("--target %s: want a URL such as http://localhost:3000/mcp", options.Target)
 	case target.Path == "":
 		target.Path = "/"
 	}
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
-		return exit.Usagef("--listen %s: %v", options.Listen, err)
+		return cli.Usagef("--listen %s: %v", options.Listen, err)
 	}
 	r.db, err = session.OpenRecorder(r.Home, r.Sync)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, process.EndSignals()...)
+	signal.Notify(signals, cli.EndSignals()...)
 	defer signal.Stop(signals)
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -59,7 +58,7 @@ func Target(ctx context.Context, std process.Streams, options Options) error {
 	whole, err := r.proxy(ctx, signals, listener, target)
 	err = errors.Join(err, r.db.Close())
 	if err == nil && !whole {
-		return &exit.Status{Code: exit.Lost}
+		return &cli.Status{Code: cli.ExitLost}
 	}
 	return err
 }

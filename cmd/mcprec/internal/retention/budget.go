@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/outfile"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -335,5 +335,5 @@ func Recall(dir string) (memory Memory, err error) {
 const memoryName = "budget.json"
 
 func (m Memory) keep(dir string) error {
-	return outfile.Replace(filepath.Join(dir, memoryName), func(w io.Writer) error { return json.NewEncoder(w).Encode(m) })
+	return cli.ReplaceFile(filepath.Join(dir, memoryName), func(w io.Writer) error { return json.NewEncoder(w).Encode(m) })
 }

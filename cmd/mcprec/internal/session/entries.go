@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -67,7 +67,7 @@ func (s *Session) Entry(ctx context.Context, seq uint64) (timeline.Entry, error)
 		return timeline.Entry{}, err
 	}
 	if found == nil {
-		return timeline.Entry{}, exit.Usagef("%s has no event #%d; it ends at #%d", s.Name, seq, max(last, s.Head))
+		return timeline.Entry{}, cli.Usagef("%s has no event #%d; it ends at #%d", s.Name, seq, max(last, s.Head))
 	}
 	for _, m := range found.Messages {
 		if m.Call != nil && m.Call.Response == 0 {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // FixturesBelow returns the files of the paths, and the *.jsonl below those that are folders, each
@@ -26,7 +26,7 @@ func FixturesBelow(paths []string) (names []string, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, &exit.Status{Code: exit.Usage, Cause: err}
+			return nil, &cli.Status{Code: cli.ExitUsage, Cause: err}
 		}
 		if !info.IsDir() {
 			if err := add(path); err != nil {

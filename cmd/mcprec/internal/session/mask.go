@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/mask"
@@ -28,15 +28,15 @@ func (o *Secrets) Rules() (mask.Rules, error) {
 	for _, p := range o.Patterns {
 		re, err := regexp.Compile(p)
 		if err != nil {
-			return rules, exit.Usagef("--mask-pattern %s: %v", p, err)
+			return rules, cli.Usagef("--mask-pattern %s: %v", p, err)
 		}
 		if re.MatchString("") {
-			return rules, exit.Usagef("--mask-pattern %s: it matches an empty text; want one that needs a character", p)
+			return rules, cli.Usagef("--mask-pattern %s: it matches an empty text; want one that needs a character", p)
 		}
 		rules.Patterns = append(rules.Patterns, re)
 	}
 	if _, err := mask.New(nil, rules); err != nil {
-		return rules, exit.Usagef("%v", err)
+		return rules, cli.Usagef("%v", err)
 	}
 	return rules, nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
 
@@ -28,7 +28,7 @@ func (h *Home) folder() (string, error) {
 	scheme, rest, isURL := strings.Cut(folder, "://")
 	if isURL && len(scheme) > 1 && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789") == "" { // one letter is a drive of Windows
 		host := rest[strings.LastIndexByte(rest, '@')+1:]
-		return "", exit.Usagef("the store %s://%s is no folder; mcprec share pull brings sessions of a shared store into one", scheme, host)
+		return "", cli.Usagef("the store %s://%s is no folder; mcprec share pull brings sessions of a shared store into one", scheme, host)
 	}
 	return folder, nil
 }

@@ -29,7 +29,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -133,7 +133,7 @@ func OpenDamaged(ctx context.Context, home Home, arg string, in io.Reader, errs 
 		case err != nil:
 			return nil, fmt.Errorf("%w; mcprec store repair --dry-run lists what can be saved, by whole ids", err)
 		case s.Store == nil:
-			return nil, errors.Join(exit.Usagef("--salvage is for a session in the store"), s.Close())
+			return nil, errors.Join(cli.Usagef("--salvage is for a session in the store"), s.Close())
 		}
 		s.salvage = true
 		return s, nil
@@ -161,11 +161,11 @@ func IsPath(arg string) bool {
 func OpenFile(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, &exit.Status{Code: exit.Usage, Cause: err}
+		return nil, &cli.Status{Code: cli.ExitUsage, Cause: err}
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		f.Close()
-		return nil, exit.Usagef("%s is a folder; name a fixture", name)
+		return nil, cli.Usagef("%s is a folder; name a fixture", name)
 	}
 	return f, nil
 }

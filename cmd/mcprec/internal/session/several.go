@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -79,7 +79,7 @@ func openFixture(s *Session, number int) (all []*Session, err error) {
 	s.Lines = s.Lines && !isForeign // our own form has an event a line
 	if !isForeign || !format.HasSeveral() {
 		if number != anyNumber {
-			return nil, exit.Usagef("%s has one session; name it without @", s.Path)
+			return nil, cli.Usagef("%s has one session; name it without @", s.Path)
 		}
 		return []*Session{s}, nil
 	}
@@ -92,7 +92,7 @@ func openFixture(s *Session, number int) (all []*Session, err error) {
 		number = len(decoded)
 	}
 	if number > len(decoded) {
-		return nil, exit.Usagef("%s has %s; name one of them, as %s", s.Path, phrase.Plural(len(decoded), "session"), phrase.ShellWord(fmt.Sprintf("%s@%d", s.Path, len(decoded))))
+		return nil, cli.Usagef("%s has %s; name one of them, as %s", s.Path, phrase.Plural(len(decoded), "session"), phrase.ShellWord(fmt.Sprintf("%s@%d", s.Path, len(decoded))))
 	}
 	for i, events := range decoded {
 		if number != anyNumber && number != i+1 {
@@ -130,8 +130,8 @@ func listed(arg string, all []*Session) error {
 		list.WriteString(strings.TrimRight(line, " "))
 	}
 	if arg == "-" {
-		return exit.Usagef("standard input has %s; write it to a file to name one of them, or mcprec import it:%s", phrase.Plural(len(all), "session"), &list)
+		return cli.Usagef("standard input has %s; write it to a file to name one of them, or mcprec import it:%s", phrase.Plural(len(all), "session"), &list)
 	}
-	return exit.Usagef("%s has %s; name one of them, or the newest as %s; mcprec check and mcprec why take all, mcprec import stores all:%s",
+	return cli.Usagef("%s has %s; name one of them, or the newest as %s; mcprec check and mcprec why take all, mcprec import stores all:%s",
 		arg, phrase.Plural(len(all), "session"), phrase.ShellWord(arg+"@last"), &list)
 }

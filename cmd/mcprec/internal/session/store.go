@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/process"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -36,7 +35,7 @@ func (db *Store) Close() error {
 	if db.asIs {
 		return db.Store.Close()
 	}
-	defer process.LimitMemory()()
+	defer cli.LimitMemory()()
 	if err := db.Exposed(); err != nil {
 		fmt.Fprintf(db.errs, "mcprec: %v\n", err)
 	}
@@ -115,13 +114,13 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 		if len(found) > 10 {
 			list.WriteString("\n  …")
 		}
-		return none, exit.Usagef("session %s is ambiguous; it begins%s", name, &list)
+		return none, cli.Usagef("session %s is ambiguous; it begins%s", name, &list)
 	case faults != nil:
 		return none, faults
 	case name == "":
-		return none, exit.Usagef("%w", &NotFoundError{db.Info().Location, ""})
+		return none, cli.Usagef("%w", &NotFoundError{db.Info().Location, ""})
 	}
-	return none, exit.Usagef("%w", &NotFoundError{db.Info().Location, name})
+	return none, cli.Usagef("%w", &NotFoundError{db.Info().Location, name})
 }
 
 // NotFoundError says that the store has no such session. One may still come.

@@ -11,7 +11,7 @@ import (
 	"html"
 	"iter"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
@@ -119,7 +119,7 @@ func (x *Exported) events(ctx context.Context, s *session.Session) (events []sto
 		}
 		events = append(events, e)
 		if size += len(e.Payload); !x.Large && (size > mostBytes || len(events) > mostEvents) {
-			return nil, count, exit.Usagef("%s has more than %d events or %d MB; use --filter to leave some out,"+
+			return nil, count, cli.Usagef("%s has more than %d events or %d MB; use --filter to leave some out,"+
 				" or --force to write a large file", s.Name, mostEvents, mostBytes>>20)
 		}
 	}

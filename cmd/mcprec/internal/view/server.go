@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 )
@@ -77,15 +77,15 @@ func Listen(ctx context.Context, address string, options Options) (*Server, erro
 func listenHere(address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, exit.Usagef("--listen: %v", err)
+		return nil, cli.Usagef("--listen: %v", err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, exit.Usagef("--listen %s: the page shows a private recording; want an address of this machine alone,"+
+		return nil, cli.Usagef("--listen %s: the page shows a private recording; want an address of this machine alone,"+
 			" such as 127.0.0.1:0", address)
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, exit.Usagef("--listen %s: %v", address, err)
+		return nil, cli.Usagef("--listen %s: %v", address, err)
 	}
 	return listener, nil
 }

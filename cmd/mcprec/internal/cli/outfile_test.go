@@ -1,4 +1,4 @@
-package outfile
+package cli
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 		return err == nil && string(text) == "probe"
 	}
 	write := func(w io.Writer) error { _, err := io.WriteString(w, "mine"); return err }
-	taken, replaced, err := WriteNew(name, write, yields)
+	taken, replaced, err := WriteNewFile(name, write, yields)
 	if err != nil || replaced || filepath.Base(taken) != "out-2.jsonl" {
 		t.Errorf("wrote %s, replaced %t, %v", taken, replaced, err)
 	}
@@ -42,7 +42,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// Exchange keeps the mode and a symbolic link, and leaves a file alone that has changed.
+// ExchangeFile keeps the mode and a symbolic link, and leaves a file alone that has changed.
 func TestExchange(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "settings.json")
@@ -50,10 +50,10 @@ func TestExchange(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Chmod(file, 0o640), os.Symlink(file, link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Exchange(link, []byte("old"), []byte("new")); err != nil {
+	if err := ExchangeFile(link, []byte("old"), []byte("new")); err != nil {
 		t.Error(err)
 	}
-	if err := Exchange(link, []byte("old"), []byte("newer")); !errors.Is(err, ErrChanged) {
+	if err := ExchangeFile(link, []byte("old"), []byte("newer")); !errors.Is(err, ErrFileChanged) {
 		t.Errorf("a changed file: %v", err)
 	}
 	text, _ := os.ReadFile(file)
@@ -67,12 +67,12 @@ func TestExchange(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("the folder has %v", left)
 	}
-	if err := Exchange(filepath.Join(dir, "none"), nil, nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := ExchangeFile(filepath.Join(dir, "none"), nil, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
 
-// Replace keeps the mode and a symbolic link, and leaves a file alone that is read-only, also as root.
+// ReplaceFile keeps the mode and a symbolic link, and leaves a file alone that is read-only, also as root.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "session.jsonl")
@@ -83,7 +83,7 @@ func TestReplace(t *testing.T) {
 	write := func(text string) func(io.Writer) error {
 		return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
 	}
-	if err := Replace(link, write("new")); err != nil {
+	if err := ReplaceFile(link, write("new")); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
@@ -92,7 +92,7 @@ func TestReplace(t *testing.T) {
 	if err := os.Chmod(file, 0o440); err != nil {
 		t.Fatal(err)
 	}
-	if err := Replace(link, write("newer")); err == nil {
+	if err := ReplaceFile(link, write("newer")); err == nil {
 		t.Error("a read-only file was written")
 	}
 	text, err := os.ReadFile(file)

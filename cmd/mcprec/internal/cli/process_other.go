@@ -1,16 +1,14 @@
 //go:build !unix
 
-package process
+package cli
 
 import (
 	"os"
 	"syscall"
-
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
 // DieOf exits: no signal kills here.
-func DieOf(os.Signal) { os.Exit(exit.Data) }
+func DieOf(os.Signal) { os.Exit(ExitData) }
 
 // ForwardedSignals returns the signals that record passes on to its child.
 func ForwardedSignals() []os.Signal { return []os.Signal{os.Interrupt} }

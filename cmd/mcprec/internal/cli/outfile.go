@@ -1,6 +1,4 @@
-// Package outfile writes the files named by the user: whole or not at all, over an existing file
-// only on demand, and never through a symbolic link of another user.
-package outfile
+package cli
 
 import (
 	"bytes"
@@ -11,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
 // File is the file of a command's --out.
@@ -33,7 +29,7 @@ func (o File) Check() error {
 }
 
 func (o File) taken() error {
-	return exit.Usagef("%s is there already; name another file, or use --force to write over it", o.Name)
+	return Usagef("%s is there already; name another file, or use --force to write over it", o.Name)
 }
 
 // Write writes the file, or w for "-". It follows no symbolic link: with force the file
@@ -101,10 +97,10 @@ func special(name string) bool {
 	return err == nil && (!info.Mode().IsRegular() || strings.HasPrefix(filepath.Clean(name), "/dev/"))
 }
 
-// Replace writes a file anew at the request of the user, and keeps the file's mode and, where it
-// may, its owner. A file that is read-only stays as it is. Replace follows the user's own symbolic
+// ReplaceFile writes a file anew at the request of the user, and keeps the file's mode and, where it
+// may, its owner. A file that is read-only stays as it is. ReplaceFile follows the user's own symbolic
 // link.
-func Replace(name string, write func(io.Writer) error) error {
+func ReplaceFile(name string, write func(io.Writer) error) error {
 	target := name
 	if info, err := os.Lstat(name); err == nil && mayFollow(info) {
 		if real, err := filepath.EvalSymlinks(name); err == nil && !special(name) {
@@ -140,13 +136,13 @@ func writable(name string) (fs.FileInfo, error) {
 	return info, f.Close()
 }
 
-// ErrChanged is the error for a file that is no longer what was read.
-var ErrChanged = errors.New("it was changed meanwhile; run the command again")
+// ErrFileChanged is the error for a file that is no longer what was read.
+var ErrFileChanged = errors.New("it was changed meanwhile; run the command again")
 
-// Exchange replaces the content of a file if it is still old, else it returns [ErrChanged]. The
-// file keeps its mode and its owner, and the content is on the disk before the file has it. Exchange
+// ExchangeFile replaces the content of a file if it is still old, else it returns [ErrFileChanged]. The
+// file keeps its mode and its owner, and the content is on the disk before the file has it. ExchangeFile
 // follows the user's own symbolic link.
-func Exchange(name string, old, content []byte) error {
+func ExchangeFile(name string, old, content []byte) error {
 	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 && !mayFollow(info) {
 		return fmt.Errorf("write %s: it is a symbolic link of another user; name the file itself", name)
 	}
@@ -172,7 +168,7 @@ func Exchange(name string, old, content []byte) error {
 		}
 		now, err := os.ReadFile(target)
 		if err == nil && !bytes.Equal(now, old) {
-			return fmt.Errorf("write %s: %w", name, ErrChanged)
+			return fmt.Errorf("write %s: %w", name, ErrFileChanged)
 		}
 		if err == nil {
 			err = os.Rename(tmp, target)
@@ -181,10 +177,10 @@ func Exchange(name string, old, content []byte) error {
 	})
 }
 
-// WriteNew writes a file under the name or, as long as a file of that name is there, under
+// WriteNewFile writes a file under the name or, as long as a file of that name is there, under
 // name-2, name-3, …, and returns the name taken. Two processes with the same name
 // both keep a file. A file for which yields is true is replaced.
-func WriteNew(name string, write func(io.Writer) error, yields func(name string) bool) (taken string, replaced bool, err error) {
+func WriteNewFile(name string, write func(io.Writer) error, yields func(name string) bool) (taken string, replaced bool, err error) {
 	taken = name // of a device
 	err = writeFile(name, write, func(tmp string) (err error) {
 		taken, replaced, err = place(tmp, name, yields)

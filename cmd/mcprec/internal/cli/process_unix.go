@@ -1,14 +1,12 @@
 //go:build unix
 
-package process
+package cli
 
 import (
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
-
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
 // DieOf ends this process by the signal that ended the child: the parent sees the same status as
@@ -16,7 +14,7 @@ import (
 func DieOf(sig os.Signal) {
 	s, ok := sig.(syscall.Signal)
 	if !ok {
-		os.Exit(exit.Data)
+		os.Exit(ExitData)
 	}
 	signal.Reset(s)
 	defaultAction(s)

@@ -1,4 +1,4 @@
-package process
+package cli
 
 import (
 	"errors"
@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/exit"
 )
 
 // IsMcprec reports whether a program has the name of this one, on any system, or is its package of npm.
@@ -48,7 +46,7 @@ func InstalledPath() (string, error) {
 	caches := []string{"go-build", "_npx", "dlx", "bunx-"} // of go run, npx, pnpm dlx, bunx
 	for _, step := range strings.Split(filepath.ToSlash(self), "/") {
 		if slices.ContainsFunc(caches, func(cache string) bool { return strings.HasPrefix(step, cache) }) {
-			return "", exit.Usagef("this mcprec is %s, which goes away again; install it, and run it from there", self)
+			return "", Usagef("this mcprec is %s, which goes away again; install it, and run it from there", self)
 		}
 	}
 	return self, nil

@@ -1,6 +1,4 @@
-// Package process holds how mcprec behaves as a process between two others: its standard
-// streams, and the signals that it receives, passes on and dies of.
-package process
+package cli
 
 import (
 	"context"

@@ -1,6 +1,4 @@
-// Package exit is how a command ends. A [Status] is an exit code or a signal, with the error
-// to print, if any. [Of] maps every other error to a Status.
-package exit
+package cli
 
 import (
 	"context"
@@ -18,11 +16,11 @@ import (
 
 // The exit codes. The status or the signal of the child takes precedence in record.
 const (
-	Fine    = 0
-	Verdict = 1 // a verdict, a fault or a difference; see the help
-	Usage   = 2 // a flag, an argument, or an ambiguous or unknown session
-	Data    = 3 // an unreadable store or file, or a failed write
-	Lost    = 4 // record: the child exited 0, but not all could be recorded
+	ExitFine    = 0
+	ExitVerdict = 1 // a verdict, a fault or a difference; see the help
+	ExitUsage   = 2 // a flag, an argument, or an ambiguous or unknown session
+	ExitData    = 3 // an unreadable store or file, or a failed write
+	ExitLost    = 4 // record: the child exited 0, but not all could be recorded
 )
 
 // Status is the end of a command: an exit code or a signal. As an error it passes through cobra.
@@ -44,16 +42,16 @@ func (s *Status) Error() string {
 // Unwrap returns the cause.
 func (s *Status) Unwrap() error { return s.Cause }
 
-// Usagef returns an error with the exit code Usage.
+// Usagef returns an error with the exit code ExitUsage.
 func Usagef(format string, args ...any) error {
-	return &Status{Code: Usage, Cause: fmt.Errorf(format, args...)}
+	return &Status{Code: ExitUsage, Cause: fmt.Errorf(format, args...)}
 }
 
 // ErrVerdict ends a command with the exit code of a verdict and prints nothing.
-var ErrVerdict = &Status{Code: Verdict}
+var ErrVerdict = &Status{Code: ExitVerdict}
 
-// Of maps errors to exit codes.
-func Of(err error) *Status {
+// StatusOf maps errors to exit codes.
+func StatusOf(err error) *Status {
 	var s *Status
 	var start *transport.StartError
 	switch {
@@ -67,13 +65,13 @@ func Of(err error) *Status {
 		}
 		return &Status{Code: start.Code, Cause: err}
 	case errors.Is(err, syscall.EPIPE): // the reader of our output has gone
-		return &Status{Code: Fine}
+		return &Status{Code: ExitFine}
 	case errors.Is(err, context.Canceled):
-		return &Status{Code: Fine}
+		return &Status{Code: ExitFine}
 	case errors.Is(err, store.ErrNotFound):
-		return &Status{Code: Usage, Cause: err}
+		return &Status{Code: ExitUsage, Cause: err}
 	}
-	return &Status{Code: Data, Cause: err}
+	return &Status{Code: ExitData, Cause: err}
 }
 
 // Report prints why a command failed. An argument in the message, such as a file name from a

@@ -1,6 +1,6 @@
 //go:build unix
 
-package outfile
+package cli
 
 import (
 	"io/fs"

@@ -1,0 +1,21 @@
+// Package cli is how mcprec behaves as a program: how it ends, its streams and signals, and the
+// files that its user names.
+//
+// # What it promises
+//
+// A command ends with one [Status]: an exit code or a signal, and the error to print, if any.
+// [StatusOf] makes one of every other error. Between two processes mcprec passes signals on and dies
+// of them as its child did. A [File] is written whole or not at all, over an existing file only on
+// demand, and never through a symbolic link of another user.
+//
+// # Source files
+//
+//	exit.go         the exit codes, usage errors, what is printed of an error
+//	process*.go     standard streams, signals and memory, by operating system
+//	commandline.go  the command line of an mcprec, and the path of this one
+//	outfile.go, link*.go  files
+//
+// # What it refuses
+//
+// It reads no flags, and knows nothing of sessions.
+package cli
