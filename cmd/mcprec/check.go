@@ -15,10 +15,9 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -133,7 +132,7 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 	if err != nil {
 		return err
 	}
-	w.Fit(terminal.Wrap)
+	w.Fit(output.Wrap)
 	defer func() { err = flush(w, err) }()
 	if options.rules {
 		return printRules(w, options.format)
@@ -239,17 +238,17 @@ func checkAll(cmd *cobra.Command, options checkOptions, report *checkReport) (er
 func listedNames(db *session.Store, sessions []store.Session, short map[store.SessionID]string) map[string]string {
 	shown := slices.Clone(sessions)
 	db.Masker.Headers(shown)
-	label := func(s store.Session) string { return terminal.Plain(labelOf(s)) }
+	label := func(s store.Session) string { return output.Plain(labelOf(s)) }
 	var idWidth, labelWidth int
 	for _, s := range shown {
 		idWidth = max(idWidth, len(short[s.ID]))
-		labelWidth = max(labelWidth, terminal.Columns(label(s)))
+		labelWidth = max(labelWidth, output.Columns(label(s)))
 	}
 	names := make(map[string]string, len(shown))
 	for _, s := range shown {
 		name := fmt.Sprintf("%-*s", idWidth, short[s.ID])
 		if labelWidth > 0 {
-			name += "  " + label(s) + strings.Repeat(" ", labelWidth-terminal.Columns(label(s)))
+			name += "  " + label(s) + strings.Repeat(" ", labelWidth-output.Columns(label(s)))
 		}
 		names[db.Session(s).Name] = name
 	}
@@ -327,7 +326,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 
 // checkReport prints findings as they come, and a summary of each session.
 type checkReport struct {
-	*report.Printer
+	*output.Printer
 	failOn   string
 	junit    bool
 	brief    bool              // a line for each session
@@ -343,12 +342,12 @@ type checkReport struct {
 }
 
 func newCheckReport(w io.Writer, o checkOptions) *checkReport {
-	r := &checkReport{Printer: report.NewPrinter(w, o.format), failOn: o.failOn, junit: o.format == report.JUnit, brief: o.all && o.format == "text"}
-	r.Head = report.Head{Name: "mcprec check", Version: version()}
+	r := &checkReport{Printer: output.NewPrinter(w, o.format), failOn: o.failOn, junit: o.format == output.JUnit, brief: o.all && o.format == "text"}
+	r.Head = output.Head{Name: "mcprec check", Version: version()}
 	names, worst := checkRules()
 	for _, name := range names {
 		help, _ := check.Explain(name) // every rule has one
-		r.Rules = append(r.Rules, report.Rule{ID: name, Title: check.Name(name), Help: help, Level: worst[name].String()})
+		r.Rules = append(r.Rules, output.Rule{ID: name, Title: check.Name(name), Help: help, Level: worst[name].String()})
 	}
 	return r
 }
@@ -371,26 +370,26 @@ func (r *checkReport) finding(s *session.Session, f check.Finding) {
 	if r.junit {
 		r.kept = append(r.kept, f)
 	}
-	r.print(report.Section{
+	r.print(output.Section{
 		Text: func(w io.Writer) error {
 			severity := fmt.Sprintf(" %v ", f.Severity)
 			before, after, _ := strings.Cut(f.String(), severity)
-			how := map[order.Severity]terminal.Style{order.Error: terminal.Red, order.Warning: terminal.Yellow}[f.Severity]
-			return errors.Join(r.title(w, s.Name), terminal.PaintTo(w, terminal.Unpainted, "  "+terminal.Plain(before)), terminal.PaintTo(w, how, severity),
-				terminal.PaintTo(w, terminal.Unpainted, terminal.Plain(after)+"\n"))
+			how := map[order.Severity]output.Style{order.Error: output.Red, order.Warning: output.Yellow}[f.Severity]
+			return errors.Join(r.title(w, s.Name), output.PaintTo(w, output.Unpainted, "  "+output.Plain(before)), output.PaintTo(w, how, severity),
+				output.PaintTo(w, output.Unpainted, output.Plain(after)+"\n"))
 		},
 		Value: struct { // a finding of check --format json
 			Session string `json:"session"`
 			check.Finding
 			Dir string `json:"dir"`
 		}{s.Name, f, f.Dir.String()},
-		Results: func() []report.Result {
-			result := report.Result{Rule: f.Rule, Level: f.Severity.String(), Text: f.Text}
+		Results: func() []output.Result {
+			result := output.Result{Rule: f.Rule, Level: f.Severity.String(), Text: f.Text}
 			if len(f.Events) == 0 && s.Lines { // code scanning drops a result without a place
-				result.Events = []report.Location{{Name: s.Name, File: s.Name, Line: 1}}
+				result.Events = []output.Location{{Name: s.Name, File: s.Name, Line: 1}}
 			}
 			for _, seq := range f.Events {
-				at := report.Location{Name: fmt.Sprintf("%s#%d", s.Name, seq)}
+				at := output.Location{Name: fmt.Sprintf("%s#%d", s.Name, seq)}
 				at.File = s.Path
 				if s.Store == nil && s.Path == "" {
 					at.File = s.Name
@@ -400,13 +399,13 @@ func (r *checkReport) finding(s *session.Session, f check.Finding) {
 				}
 				result.Events = append(result.Events, at)
 			}
-			return []report.Result{result}
+			return []output.Result{result}
 		},
 	})
 }
 
 // print prints a section, unless the output has failed.
-func (r *checkReport) print(section report.Section) {
+func (r *checkReport) print(section output.Section) {
 	if r.err == nil {
 		r.err = r.Print(section)
 	}
@@ -417,7 +416,7 @@ func (r *checkReport) title(w io.Writer, session string) error {
 		return nil
 	}
 	r.titled = session
-	_, err := fmt.Fprintf(w, "%s\n", terminal.Plain(session))
+	_, err := fmt.Fprintf(w, "%s\n", output.Plain(session))
 	return err
 }
 
@@ -426,8 +425,8 @@ func (r *checkReport) session(name string, s check.Summary) {
 	r.total.Errors += s.Errors
 	r.total.Warnings += s.Warnings
 	r.total.Notes += s.Notes
-	r.Properties = append(r.Properties, report.Property{Name: "session", Value: name})
-	r.print(report.Section{
+	r.Properties = append(r.Properties, output.Property{Name: "session", Value: name})
+	r.print(output.Section{
 		Text: func(w io.Writer) error {
 			if r.brief {
 				return r.line(w, r.listed[name], s)
@@ -436,25 +435,25 @@ func (r *checkReport) session(name string, s check.Summary) {
 				return err
 			}
 			revision := cmp.Or(s.Revision, "no revision")
-			fmt.Fprintf(w, "  %s, %s in %v%s\n", terminal.PlainName(revision), phrase.Plural(s.Frames, "frame"), terminal.Rounded(s.Took), whyUseless(s))
+			fmt.Fprintf(w, "  %s, %s in %v%s\n", output.PlainName(revision), phrase.Plural(s.Frames, "frame"), output.Rounded(s.Took), whyUseless(s))
 			if len(s.Tallies) == 0 {
 				return nil
 			}
 			t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-			if screen, isScreen := w.(*terminal.Screen); isScreen {
-				screen.Fit(terminal.Clip)
-				defer screen.Fit(terminal.Wrap)
+			if screen, isScreen := w.(*output.Screen); isScreen {
+				screen.Fit(output.Clip)
+				defer screen.Fit(output.Wrap)
 				if screen.Narrow(100) {
 					fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tP50\tP95\tNAME")
 					for _, c := range s.Tallies {
-						fmt.Fprintf(t, "  %d\t%d\t%d\t%v\t%v\t%s\n", c.Calls, c.Failed, c.Open, terminal.Rounded(c.P50), terminal.Rounded(c.P95), terminal.Plain(c.Name))
+						fmt.Fprintf(t, "  %d\t%d\t%d\t%v\t%v\t%s\n", c.Calls, c.Failed, c.Open, output.Rounded(c.P50), output.Rounded(c.P95), output.Plain(c.Name))
 					}
 					return t.Flush()
 				}
 			}
 			fmt.Fprintln(t, "  CALLS\tFAILED\tOPEN\tCANCELLED\tP50\tP95\tP99\tBYTES OUT\tBYTES IN\tNAME")
 			for _, c := range s.Tallies {
-				fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, terminal.Rounded(c.P50), terminal.Rounded(c.P95), terminal.Rounded(c.P99), c.Requests, c.Responses, terminal.Plain(c.Name))
+				fmt.Fprintf(t, "  %d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%s\n", c.Calls, c.Failed, c.Open, c.Cancelled, output.Rounded(c.P50), output.Rounded(c.P95), output.Rounded(c.P99), c.Requests, c.Responses, output.Plain(c.Name))
 			}
 			return t.Flush()
 		},
@@ -462,7 +461,7 @@ func (r *checkReport) session(name string, s check.Summary) {
 			Session string        `json:"session"`
 			Summary check.Summary `json:"summary"`
 		}{name, s},
-		Cases: func() (cases []report.Case) {
+		Cases: func() (cases []output.TestCase) {
 			for _, rule := range r.Rules {
 				cases = append(cases, r.testCase(name, rule))
 			}
@@ -484,7 +483,7 @@ func whyUseless(summary check.Summary) (said string) {
 	if summary.Exit != "" && summary.Exit != "0" {
 		said += "; the server ended: exit " + summary.Exit
 	}
-	return terminal.Plain(said)
+	return output.Plain(said)
 }
 
 // line prints a session in a line, by its short id and label: what was found, and the first of the gravest findings.
@@ -493,14 +492,14 @@ func (r *checkReport) line(w io.Writer, name string, s check.Summary) error {
 	if r.worst.Rule != "" {
 		text = fmt.Sprintf("%s, %s, %s: %s", phrase.Plural(s.Errors, "error"), phrase.Plural(s.Warnings, "warning"), phrase.Plural(s.Notes, "note"), r.worst)
 	}
-	style := map[order.Severity]terminal.Style{order.Error: terminal.Red, order.Warning: terminal.Yellow}[r.worst.Severity]
-	return errors.Join(terminal.PaintTo(w, terminal.Unpainted, terminal.Plain(name)+"  "), terminal.PaintTo(w, style, terminal.Plain(text)), terminal.PaintTo(w, terminal.Unpainted, "\n"))
+	style := map[order.Severity]output.Style{order.Error: output.Red, order.Warning: output.Yellow}[r.worst.Severity]
+	return errors.Join(output.PaintTo(w, output.Unpainted, output.Plain(name)+"  "), output.PaintTo(w, style, output.Plain(text)), output.PaintTo(w, output.Unpainted, "\n"))
 }
 
 // testCase returns what the session's findings say of a rule. Those below the gate's severity
 // stand in the output of a case that passes.
-func (r *checkReport) testCase(session string, rule report.Rule) report.Case {
-	c := report.Case{Name: rule.ID + " " + rule.Title, Class: session}
+func (r *checkReport) testCase(session string, rule output.Rule) output.TestCase {
+	c := output.TestCase{Name: rule.ID + " " + rule.Title, Class: session}
 	var failed, said []string
 	for _, f := range r.kept {
 		switch {
@@ -513,7 +512,7 @@ func (r *checkReport) testCase(session string, rule report.Rule) report.Case {
 	}
 	c.Out = strings.Join(said, "\n")
 	if len(failed) > 0 {
-		c.Failure = &report.Fault{Message: failed[0], Type: rule.ID, Text: strings.Join(failed, "\n")}
+		c.Failure = &output.TestFault{Message: failed[0], Type: rule.ID, Text: strings.Join(failed, "\n")}
 	}
 	if len(failed) > 1 {
 		c.Failure.Message += fmt.Sprintf(", and %d more", len(failed)-1)
@@ -532,7 +531,7 @@ func (r *checkReport) failsOn(severity order.Severity) bool {
 }
 
 func (r *checkReport) close() error {
-	r.print(report.Section{Text: func(w io.Writer) error {
+	r.print(output.Section{Text: func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %s, %s, %s\n", phrase.Plural(r.sessions, "session"),
 			phrase.Plural(r.total.Errors, "error"), phrase.Plural(r.total.Warnings, "warning"), phrase.Plural(r.total.Notes, "note"))
 		if r.sessions == 1 && r.open != "" && len(r.worst.Events) > 0 && err == nil {
@@ -556,7 +555,7 @@ func checkRules() (names []string, worst map[string]order.Severity) {
 }
 
 func printRules(w io.Writer, format string) error {
-	if format == report.JSON {
+	if format == output.JSON {
 		return json.NewEncoder(w).Encode(check.Demands())
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -7,9 +7,8 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -17,17 +16,17 @@ import (
 
 // report writes the report to standard output and to the files.
 func (ci *ciRun) report() error {
-	r := report.Report{Head: report.Head{Name: "mcprec ci", Version: version(), Rules: ciRules()}}
+	r := output.Report{Head: output.Head{Name: "mcprec ci", Version: version(), Rules: ciRules()}}
 	root := session.RepositoryRoot()
 	for _, f := range ci.fixtures {
-		r.Properties = append(r.Properties, report.Property{Name: "fixture", Value: f.File})
+		r.Properties = append(r.Properties, output.Property{Name: "fixture", Value: f.File})
 		r.Sections = append(r.Sections, ci.sections(f, root)...)
 	}
-	r.Sections = append(r.Sections, report.Section{Text: func(w io.Writer) error {
+	r.Sections = append(r.Sections, output.Section{Text: func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, ci.total())
 		return err
 	}})
-	for _, file := range []struct{ name, format string }{{ci.junit, report.JUnit}, {ci.sarif, report.SARIF}} {
+	for _, file := range []struct{ name, format string }{{ci.junit, output.JUnit}, {ci.sarif, output.SARIF}} {
 		if file.name == "" {
 			continue
 		}
@@ -40,44 +39,44 @@ func (ci *ciRun) report() error {
 	if err != nil {
 		return err
 	}
-	w.Fit(terminal.Wrap)
+	w.Fit(output.Wrap)
 	return errors.Join(r.Write(w, ci.format), w.Flush())
 }
 
 // sections returns what ci found in a fixture: each finding, and the whole.
-func (ci *ciRun) sections(f *ciFixture, root string) (list []report.Section) {
+func (ci *ciRun) sections(f *ciFixture, root string) (list []output.Section) {
 	for _, finding := range f.findings {
-		list = append(list, report.Section{Value: finding, Results: func() []report.Result {
+		list = append(list, output.Section{Value: finding, Results: func() []output.Result {
 			name := session.InRepository(root, f.File)
-			at := report.Location{Name: name, File: name, Line: max(finding.Line, 1)}
+			at := output.Location{Name: name, File: name, Line: max(finding.Line, 1)}
 			if finding.event > 0 {
 				at.Name = fmt.Sprintf("%s#%d", name, finding.event)
 			}
-			return []report.Result{{Rule: finding.Rule, Level: finding.Level, Text: finding.Text, Events: []report.Location{at}}}
+			return []output.Result{{Rule: finding.Rule, Level: finding.Level, Text: finding.Text, Events: []output.Location{at}}}
 		}})
 	}
-	return append(list, report.Section{
+	return append(list, output.Section{
 		Value: f,
 		Text:  func(w io.Writer) error { return ci.text(w, f) },
-		Cases: func() []report.Case { return ci.testCases(f) },
+		Cases: func() []output.TestCase { return ci.testCases(f) },
 	})
 }
 
 // text prints a fixture: a line for each part, and its findings below it.
 func (ci *ciRun) text(w io.Writer, f *ciFixture) error {
-	fmt.Fprintln(w, terminal.Plain(f.File))
+	fmt.Fprintln(w, output.Plain(f.File))
 	part := func(name, says string) {
 		fmt.Fprintf(w, "  %-8s %s\n", name, says)
 		for _, finding := range f.findings {
 			if finding.Part != name {
 				continue
 			}
-			how := map[string]terminal.Style{"error": terminal.Red, "warning": terminal.Yellow}[finding.Level]
+			how := map[string]output.Style{"error": output.Red, "warning": output.Yellow}[finding.Level]
 			where := ""
 			if finding.event > 0 {
 				where = fmt.Sprintf("#%d ", finding.event)
 			}
-			_ = terminal.PaintTo(w, how, fmt.Sprintf("    %-8s", finding.Level))
+			_ = output.PaintTo(w, how, fmt.Sprintf("    %-8s", finding.Level))
 			text := strings.ReplaceAll(finding.Text, "\n", "\n             ")
 			fmt.Fprintf(w, " %s%s: %s\n", where, finding.Rule, plainLines(text))
 		}
@@ -108,11 +107,11 @@ func (ci *ciRun) text(w io.Writer, f *ciFixture) error {
 	return nil
 }
 
-// plainLines is terminal.Plain of each line.
+// plainLines is output.Plain of each line.
 func plainLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
-		lines[i] = terminal.Plain(lines[i])
+		lines[i] = output.Plain(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
@@ -141,11 +140,11 @@ func (ci *ciRun) total() string {
 
 // testCases returns a case for each rule of check and tier of the surface that a finding names, one
 // for a part without findings, one for each step of the drive, and one for a part that broke off.
-func (ci *ciRun) testCases(f *ciFixture) (cases []report.Case) {
+func (ci *ciRun) testCases(f *ciFixture) (cases []output.TestCase) {
 	if f.fault != nil {
 		last := f.findings[len(f.findings)-1] // of judgeFault
-		why := &report.Fault{Message: phrase.OneLine(last.Text), Type: last.Rule, Text: last.Text}
-		cases = append(cases, report.Case{Name: last.Part, Class: f.File, Error: why})
+		why := &output.TestFault{Message: phrase.OneLine(last.Text), Type: last.Rule, Text: last.Text}
+		cases = append(cases, output.TestCase{Name: last.Part, Class: f.File, Error: why})
 	}
 	if !f.isChecked() {
 		return cases
@@ -166,7 +165,7 @@ func (ci *ciRun) testCases(f *ciFixture) (cases []report.Case) {
 			}
 		}
 		if len(rules) == 0 {
-			cases = append(cases, report.Case{Name: part, Class: f.File})
+			cases = append(cases, output.TestCase{Name: part, Class: f.File})
 		}
 		for _, rule := range rules {
 			cases = append(cases, ci.testCase(f, part+" "+rule, byRule[rule]))
@@ -179,8 +178,8 @@ func (ci *ciRun) testCases(f *ciFixture) (cases []report.Case) {
 }
 
 // testCase returns the case of one rule. What does not fail stands in the output of the case.
-func (ci *ciRun) testCase(f *ciFixture, name string, findings []ciFinding) report.Case {
-	c := report.Case{Name: name, Class: f.File}
+func (ci *ciRun) testCase(f *ciFixture, name string, findings []ciFinding) output.TestCase {
+	c := output.TestCase{Name: name, Class: f.File}
 	var failed, said []string
 	for _, finding := range findings {
 		line := fmt.Sprintf("#%d %s: %s", finding.event, finding.Level, finding.Text)
@@ -192,20 +191,20 @@ func (ci *ciRun) testCase(f *ciFixture, name string, findings []ciFinding) repor
 	}
 	c.Out = strings.Join(said, "\n")
 	if len(failed) > 0 {
-		c.Failure = &report.Fault{Message: phrase.OneLine(failed[0]), Type: findings[0].Rule, Text: strings.Join(failed, "\n")}
+		c.Failure = &output.TestFault{Message: phrase.OneLine(failed[0]), Type: findings[0].Rule, Text: strings.Join(failed, "\n")}
 	}
 	return c
 }
 
 // ciRules lists the rules that a finding may name: those of check, and those of ci.
-func ciRules() (rules []report.Rule) {
+func ciRules() (rules []output.Rule) {
 	names, worst := checkRules()
 	for _, name := range names {
 		help, _ := check.Explain(name) // every rule has one
-		rules = append(rules, report.Rule{ID: name, Title: check.Name(name), Help: help, Level: worst[name].String()})
+		rules = append(rules, output.Rule{ID: name, Title: check.Name(name), Help: help, Level: worst[name].String()})
 	}
 	of := func(id string, level order.Severity, title, help string) {
-		rules = append(rules, report.Rule{ID: id, Title: title, Help: help, Level: level.String()})
+		rules = append(rules, output.Rule{ID: id, Title: title, Help: help, Level: level.String()})
 	}
 	of(ruleDrive, order.Error, "the server answers as recorded", "The recorded client was played to the server. mcprec drive shows the difference in full.")
 	of(ruleNothing, order.Error, "something is compared", "A gate that compared nothing is no success. Record a session in which the client asks for something.")

@@ -8,9 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -60,12 +59,12 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 		}
 		h := d.Header(s.Header)
 		if strings.HasPrefix(string(s.ID), prefix) && len(ids) < 50 {
-			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), terminal.Plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
+			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), output.Plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
 		}
 		for _, label := range (&labels{h.Label, h.Labels}).list() {
 			if prefix != "" && strings.HasPrefix(label, prefix) && !seen[label] {
 				seen[label] = true
-				ids = append(ids, cobra.CompletionWithDesc(terminal.Plain(label), "the newest session with this label"))
+				ids = append(ids, cobra.CompletionWithDesc(output.Plain(label), "the newest session with this label"))
 			}
 		}
 	}
@@ -100,10 +99,10 @@ nothing for the newest: see mcprec help sessions.
 `
 
 // exactOut returns the output for exact bytes: a fixture or a stream.
-func exactOut(cmd *cobra.Command) io.Writer { return terminal.Underneath(cmd.OutOrStdout()) }
+func exactOut(cmd *cobra.Command) io.Writer { return output.Underneath(cmd.OutOrStdout()) }
 
 // screenOf returns the screen of a command. It must be flushed.
-func screenOf(cmd *cobra.Command) (*terminal.Screen, error) {
+func screenOf(cmd *cobra.Command) (*output.Screen, error) {
 	when, err := cmd.Flags().GetString("color")
 	if err == nil {
 		err = oneOf("color", when, "auto", "always", "never")
@@ -111,11 +110,11 @@ func screenOf(cmd *cobra.Command) (*terminal.Screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	return terminal.NewScreen(cmd.OutOrStdout(), when), nil
+	return output.NewScreen(cmd.OutOrStdout(), when), nil
 }
 
 // printReport writes a report on the screen. If it did not pass, the error is the exit code.
-func printReport(cmd *cobra.Command, format string, r report.Report) error {
+func printReport(cmd *cobra.Command, format string, r output.Report) error {
 	out, err := screenOf(cmd)
 	if err != nil {
 		return err
@@ -130,14 +129,14 @@ func printReport(cmd *cobra.Command, format string, r report.Report) error {
 }
 
 // single returns a report of one section.
-func single(passed bool, value any, text func(io.Writer) error) report.Report {
-	return report.Report{Passed: passed, Sections: []report.Section{{Value: value, Text: text}}}
+func single(passed bool, value any, text func(io.Writer) error) output.Report {
+	return output.Report{Passed: passed, Sections: []output.Section{{Value: value, Text: text}}}
 }
 
 // printVerdict writes a verdict on the screen.
 func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string }, passed bool) error {
 	return printReport(cmd, format, single(passed, v, func(w io.Writer) error {
-		w.(*terminal.Screen).PaintVerdict(v.Text())
+		w.(*output.Screen).PaintVerdict(v.Text())
 		return nil
 	}))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/examples/progress"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -137,7 +137,7 @@ func (d *demo) show(want int, text, line string) {
 	c := exec.CommandContext(d.cmd.Context(), d.self, strings.Fields(line)...)
 	c.Env = append(os.Environ(), "MCPREC_HOME="+d.dir, "PATH="+d.bin+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"NoDefaultCurrentDirectoryInExePath=1") // else Windows finds a mcprec.exe in this folder first, which os/exec refuses
-	c.Stdout, c.Stderr = terminal.Underneath(d.out), terminal.Underneath(d.cmd.ErrOrStderr())
+	c.Stdout, c.Stderr = output.Underneath(d.out), output.Underneath(d.cmd.ErrOrStderr())
 	var all bytes.Buffer
 	if d.brief {
 		c.Stdout = &all

@@ -15,9 +15,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -202,13 +201,13 @@ func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer,
 
 // print writes the report to standard output, or with --out to a file; standard output then
 // has the text.
-func (o driveOptions) print(cmd *cobra.Command, r report.Report) error {
+func (o driveOptions) print(cmd *cobra.Command, r output.Report) error {
 	out := cli.File{Name: cmp.Or(o.out, "-"), Force: true} // each run makes the report anew
 	err := out.Write(cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, o.format) })
 	if err != nil || out.Name == "-" {
 		return err
 	}
-	return r.Write(cmd.OutOrStdout(), report.Text)
+	return r.Write(cmd.OutOrStdout(), output.Text)
 }
 
 // conclude makes the report the exit code, and with --update the run the recording.
@@ -238,7 +237,7 @@ func suggestion(recording *session.Recording, arg string) string {
 	header := recording.Masker.Header(recording.Header)
 	if len(header.Command) == 0 {
 		if header.URL != "" {
-			return "it was recorded over HTTP from " + terminal.Plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
+			return "it was recorded over HTTP from " + output.Plain(header.URL) + ":\n  mcprec drive SESSION --target URL"
 		}
 		return "use mcprec drive SESSION -- COMMAND [ARG]... or mcprec drive SESSION --target URL"
 	}
@@ -400,14 +399,14 @@ func (r *driveReport) excuse(answers []uint64) {
 }
 
 // report returns the drive in every format. With all, the text has the steps that match, too.
-func (r *driveReport) report(all bool) report.Report {
-	return report.Report{
+func (r *driveReport) report(all bool) output.Report {
+	return output.Report{
 		Passed: r.Passed,
-		Head: report.Head{Name: "mcprec drive " + r.label, Took: r.took, Properties: []report.Property{
+		Head: output.Head{Name: "mcprec drive " + r.label, Took: r.took, Properties: []output.Property{
 			{Name: "session", Value: r.Session}, {Name: "command", Value: phrase.ShellLine(r.Command...)},
 			{Name: "end", Value: string(r.End)}, {Name: "exit", Value: r.Exit},
 		}},
-		Sections: []report.Section{{Value: r, Cases: r.testCases, Text: func(w io.Writer) error {
+		Sections: []output.Section{{Value: r, Cases: r.testCases, Text: func(w io.Writer) error {
 			_, err := io.WriteString(w, r.text(all))
 			return err
 		}}},
@@ -419,7 +418,7 @@ func (r *driveReport) text(all bool) string {
 	if r.Explanation != "" {
 		fmt.Fprintln(&b, r.Explanation)
 		for _, p := range r.Pending {
-			fmt.Fprintf(&b, "  %s\n", terminal.Plain(p))
+			fmt.Fprintf(&b, "  %s\n", output.Plain(p))
 		}
 		if len(r.Stderr) > 0 {
 			fmt.Fprintln(&b, "the last the server said on standard error:")
@@ -442,9 +441,9 @@ func (r *driveReport) text(all bool) string {
 			if times > 1 {
 				again = fmt.Sprintf(" (%d times)", times)
 			}
-			fmt.Fprintf(&b, "%-8s  %s%s\n", s.Result, terminal.Plain(s.headline()), again)
+			fmt.Fprintf(&b, "%-8s  %s%s\n", s.Result, output.Plain(s.headline()), again)
 			for _, line := range s.details(all) {
-				fmt.Fprintf(&b, "          %s\n", terminal.Plain(line))
+				fmt.Fprintf(&b, "          %s\n", output.Plain(line))
 			}
 		}
 		times = 1
@@ -516,10 +515,10 @@ func breakingOff(run *driving.Run, timeout time.Duration) string {
 
 // testCases returns a test case for each step. One before them is for a fault of the drive as a
 // whole, such as a server that ended early.
-func (r *driveReport) testCases() (cases []report.Case) {
+func (r *driveReport) testCases() (cases []output.TestCase) {
 	if r.Explanation != "" {
-		c := report.Case{Name: "the end of the session", Class: r.label, Err: strings.Join(r.Stderr, "\n")}
-		fault := &report.Fault{Message: r.Explanation, Type: string(r.End), Text: strings.Join(r.Pending, "\n")}
+		c := output.TestCase{Name: "the end of the session", Class: r.label, Err: strings.Join(r.Stderr, "\n")}
+		fault := &output.TestFault{Message: r.Explanation, Type: string(r.End), Text: strings.Join(r.Pending, "\n")}
 		switch {
 		case r.End != standin.Complete:
 			c.Error = fault
@@ -533,13 +532,13 @@ func (r *driveReport) testCases() (cases []report.Case) {
 		cases = append(cases, c)
 	}
 	for _, step := range r.Steps {
-		c := report.Case{Name: step.headline(), Class: r.label}
+		c := output.TestCase{Name: step.headline(), Class: r.label}
 		details := strings.Join(step.details(true), "\n")
 		if step.Result == match.Match {
 			c.Out = details
 		} else {
 			first, _, _ := strings.Cut(cmp.Or(details, step.headline()), "\n")
-			c.Failure = &report.Fault{Message: string(step.Result) + ": " + first, Type: string(step.Result), Text: details}
+			c.Failure = &output.TestFault{Message: string(step.Result) + ": " + first, Type: string(step.Result), Text: details}
 		}
 		cases = append(cases, c)
 	}

@@ -18,9 +18,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
@@ -197,7 +196,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	plan.Stop = stop.Done()
-	line := terminal.NewProgress(cmd.ErrOrStderr())
+	line := output.NewProgress(cmd.ErrOrStderr())
 	plan.Progress = func(p explore.Progress) {
 		line.Draw(p.Elapsed, func() string { return progressText(p, plan.Budget) })
 	}
@@ -256,7 +255,7 @@ func (j judgedExplore) Text() string {
 func (j judgedExplore) MarshalJSON() ([]byte, error) {
 	members, err := j.Report.MarshalJSON()
 	var hung bytes.Buffer
-	if err = errors.Join(err, report.NewEncoder(&hung).Encode(j.Hang)); err != nil {
+	if err = errors.Join(err, output.NewEncoder(&hung).Encode(j.Hang)); err != nil {
 		return nil, err
 	}
 	members = bytes.TrimSuffix(bytes.TrimSpace(members), []byte("}"))
@@ -586,7 +585,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	}
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	line := terminal.NewProgress(cmd.ErrOrStderr())
+	line := output.NewProgress(cmd.ErrOrStderr())
 	wanted := cli.UntilSignal(cancel)
 	found, err := explore(external.Options{
 		Schedules: o.schedules, Jobs: o.process.jobs, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/otlp"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -184,7 +184,7 @@ var exportFormats = []exportFormat{
 	{"raw", "the bytes of one stream, exact with --secrets: --dir c2s, s2c or stderr", writeRaw},
 	{"text", "the lines of mcprec show", func(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
 		return o.project(events, func(entry timeline.Entry) error {
-			_, err := fmt.Fprintln(terminal.NewWriter(w), entry)
+			_, err := fmt.Fprintln(output.NewWriter(w), entry)
 			return err
 		})
 	}},
@@ -201,14 +201,14 @@ func exportFormatNames() []string {
 // terminal.
 func escaped(write func(io.Writer, iter.Seq2[store.Event, error], string) error) func(*bufio.Writer, iter.Seq2[store.Event, error], exportOptions) error {
 	return func(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
-		p := terminal.NewWriter(w)
+		p := output.NewWriter(w)
 		return errors.Join(write(p, events, release), p.Close())
 	}
 }
 
 // writeMermaid writes a sequenceDiagram up to the size that mermaid.js draws.
 func writeMermaid(w *bufio.Writer, events iter.Seq2[store.Event, error], o exportOptions) error {
-	out := terminal.NewWriter(w)
+	out := output.NewWriter(w)
 	d := sequence.NewMermaid(sequence.MermaidLimit, func(line string) error {
 		_, err := fmt.Fprintln(out, line)
 		return err

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/foreign"
@@ -119,7 +119,7 @@ func importFile(cmd *cobra.Command, db *session.Store, name string, format forei
 		}
 		if count.Secrets > 0 {
 			says := "stored as in the file and masked when shown; mcprec redact --in-place " + string(id) + " takes them out"
-			fmt.Fprintf(terminal.NewWriter(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, %s\n", id, phrase.Plural(count.Secrets, "secret"), phrase.Plural(count.Events, "event"), says)
+			fmt.Fprintf(output.NewWriter(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, %s\n", id, phrase.Plural(count.Secrets, "secret"), phrase.Plural(count.Events, "event"), says)
 		}
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
 			return err

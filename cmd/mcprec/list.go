@@ -13,10 +13,9 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -115,8 +114,8 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	if fault != nil {
 		return errors.Join(err, fault)
 	}
-	if options.format == report.JSON {
-		enc := report.NewEncoder(w)
+	if options.format == output.JSON {
+		enc := output.NewEncoder(w)
 		for _, s := range sessions {
 			err = errors.Join(err, enc.Encode(shown.line(s)))
 		}
@@ -127,7 +126,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		err = options.sayNone(cmd.ErrOrStderr(), name, fits, db.Info().Location)
 	}
 	err = errors.Join(err, w.Flush())
-	if options.format != report.JSON && len(sessions) > 0 {
+	if options.format != output.JSON && len(sessions) > 0 {
 		err = errors.Join(err, sayBudget(cmd, db))
 	}
 	return err
@@ -157,7 +156,7 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, loc
 		_, err = fmt.Fprintf(w, "mcprec: no live session in %s is stuck\n", location)
 	case o.since != nil || o.labels.String() != "":
 		_, err = fmt.Fprintf(w, "mcprec: no such session in %s\n", location)
-	case o.format == report.JSON:
+	case o.format == output.JSON:
 	case name != "":
 		return cli.Usagef("no session has the id or the label %s in %s", name, location)
 	default:
@@ -298,7 +297,7 @@ func (l *listing) columns(isNarrow bool) []column {
 		c := &columns[i]
 		c.width = max(c.width, len(c.title))
 		for _, s := range l.sessions {
-			c.width = max(c.width, terminal.Columns(terminal.Plain(c.cell(s))))
+			c.width = max(c.width, output.Columns(output.Plain(c.cell(s))))
 		}
 		if isNarrow {
 			c.width = min(c.width, 16)
@@ -309,52 +308,52 @@ func (l *listing) columns(isNarrow bool) []column {
 }
 
 // print prints a table. On a narrow terminal it leaves columns out and cuts lines.
-func (l *listing) print(screen *terminal.Screen) {
+func (l *listing) print(screen *output.Screen) {
 	if len(l.sessions) == 0 {
 		return
 	}
 	isNarrow := screen.Narrow(100)
 	columns := l.columns(isNarrow)
-	screen.Fit(terminal.Clip)
-	row := func(cell func(c column) (terminal.Style, string)) {
+	screen.Fit(output.Clip)
+	row := func(cell func(c column) (output.Style, string)) {
 		for i, c := range columns {
 			how, text := cell(c)
-			text = terminal.Plain(text)
+			text = output.Plain(text)
 			if isNarrow && c.width > 0 {
 				text = phrase.CutColumns(text, c.width)
 			}
-			pad := strings.Repeat(" ", max(c.width-terminal.Columns(text), 0))
+			pad := strings.Repeat(" ", max(c.width-output.Columns(text), 0))
 			if c.right {
 				text = pad + text
 			} else {
 				text += pad
 			}
-			screen.Paint(terminal.Unpainted, strings.Repeat("  ", min(i, 1)))
+			screen.Paint(output.Unpainted, strings.Repeat("  ", min(i, 1)))
 			screen.Paint(how, text)
 		}
 	}
-	row(func(c column) (terminal.Style, string) { return terminal.Dim, c.title })
-	screen.Paint(terminal.Unpainted, "\n")
+	row(func(c column) (output.Style, string) { return output.Dim, c.title })
+	screen.Paint(output.Unpainted, "\n")
 	for _, s := range l.sessions {
-		row(func(c column) (terminal.Style, string) {
+		row(func(c column) (output.Style, string) {
 			switch {
 			case c.title == "STATE" && l.stuckFor(s) > 0:
-				return terminal.Red, c.cell(s)
+				return output.Red, c.cell(s)
 			case c.title == "STATE":
-				return map[store.State]terminal.Style{store.Live: terminal.Green, store.Crashed: terminal.Red}[s.State], c.cell(s)
+				return map[store.State]output.Style{store.Live: output.Green, store.Crashed: output.Red}[s.State], c.cell(s)
 			}
-			return terminal.Unpainted, c.cell(s)
+			return output.Unpainted, c.cell(s)
 		})
 		if s.Masked != nil {
-			screen.Paint(terminal.Dim, "  (masked)")
+			screen.Paint(output.Dim, "  (masked)")
 		}
 		if s.Lost > 0 {
-			screen.Paint(terminal.Red, fmt.Sprintf("  (%d lost)", s.Lost))
+			screen.Paint(output.Red, fmt.Sprintf("  (%d lost)", s.Lost))
 		}
 		if s.Doubtful > 0 {
-			screen.Paint(terminal.Red, fmt.Sprintf("  (doubtful from event %d)", s.Doubtful))
+			screen.Paint(output.Red, fmt.Sprintf("  (doubtful from event %d)", s.Doubtful))
 		}
-		screen.Paint(terminal.Unpainted, "\n")
+		screen.Paint(output.Unpainted, "\n")
 	}
 }
 

@@ -6,7 +6,7 @@
 // several commands) and help.go (how help is printed, and its topics). Below internal are
 //
 //	session, recording, driving  what SESSION names, with its masking; record; the live server of drive
-//	terminal, report, notice     output for people; text, JSON, JUnit, SARIF; what serve says
+//	output                       text, JSON, JUnit and SARIF, on a terminal or not
 //	explain, comparing           what hangs, in the words of why; the differences of two sessions
 //	view, agent                  the page of mcprec view, and its server; the MCP server of mcprec mcp
 //	clientconfig, retention      the configuration files of MCP clients; which sessions the store keeps
@@ -27,7 +27,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
@@ -46,8 +46,8 @@ func execute(ctx context.Context) {
 // run executes a command line and returns how the process must end.
 func run(ctx context.Context, args []string, std cli.Streams) *cli.Status {
 	root := newRoot(std)
-	out := terminal.NewWriter(std.Out)
-	errs := terminal.NewWriter(std.Err)
+	out := output.NewWriter(std.Out)
+	errs := output.NewWriter(std.Err)
 	root.SetArgs(args)
 	root.SetIn(std.In)
 	root.SetOut(out)

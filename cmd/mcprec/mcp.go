@@ -9,8 +9,8 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/agent"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 )
 
 func newMCP(std cli.Streams) *cobra.Command {
@@ -55,7 +55,7 @@ func runMCP(cmd *cobra.Command, std cli.Streams, h home) (err error) {
 	}
 	server := agent.New(db, version())
 	defer closeInto(&err, server)
-	if terminal.IsTerminal(std.In) {
+	if output.IsTerminal(std.In) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: mcp waits for an MCP client on standard input; see mcprec help mcp for how a client starts it")
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())

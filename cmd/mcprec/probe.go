@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/external"
 	"github.com/mcprec/mcprec/replay/probe"
 )
@@ -104,7 +104,7 @@ func runProbe(cmd *cobra.Command, o probeOptions, command []string) error {
 	}
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	line := terminal.NewProgress(cmd.ErrOrStderr())
+	line := output.NewProgress(cmd.ErrOrStderr())
 	began := time.Now()
 	wanted := cli.UntilSignal(cancel)
 	options := probe.Options{Notifications: o.notifications, Call: o.call, Arguments: o.arguments}

@@ -13,10 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
@@ -101,9 +100,9 @@ func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 	}
 	w := cmd.ErrOrStderr()
 	if removed := phrase.Plural(p.removed, "session"); p.dry {
-		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", removed, terminal.Size(p.estimate))
+		fmt.Fprintf(w, "mcprec: would remove %s, about %s\n", removed, output.Size(p.estimate))
 	} else {
-		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", removed, terminal.Size(p.before), terminal.Size(p.after))
+		fmt.Fprintf(w, "mcprec: removed %s; the store took %s and takes %s\n", removed, output.Size(p.before), output.Size(p.after))
 	}
 	if p.live > 0 {
 		fmt.Fprintf(w, "mcprec: %s being recorded, not touched\n", phrase.Plural(p.live, "session"))
@@ -112,7 +111,7 @@ func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 		fmt.Fprintf(w, "mcprec: %s kept, not touched; --kept removes these, too\n", phrase.Plural(p.spared, "session"))
 	}
 	if m := p.limits.MaxSize; m != nil && !p.dry && len(p.labels.list()) == 0 && p.after > *m {
-		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", terminal.Size(*m))
+		fmt.Fprintf(w, "mcprec: that is more than %s: what is left cannot be removed\n", output.Size(*m))
 	}
 	return err
 }
@@ -211,7 +210,7 @@ func (p *pruning) print(w io.Writer, s retention.Removal) error {
 	end := s.Start.Add(s.Head.At)
 	s.Header = p.db.Masker.Header(s.Header)
 	if p.format == "json" {
-		return report.NewEncoder(w).Encode(struct {
+		return output.NewEncoder(w).Encode(struct {
 			ID     store.SessionID   `json:"id"`
 			Label  string            `json:"label"`
 			Labels map[string]string `json:"labels,omitempty"`
@@ -224,7 +223,7 @@ func (p *pruning) print(w io.Writer, s retention.Removal) error {
 	if s.Start.IsZero() {
 		ended = ""
 	}
-	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, terminal.Size(s.Stored), s.Limit, terminal.Plain(labelOf(s.Session.Session)), terminal.Plain(commandOf(s.Session.Session)))
+	_, err := fmt.Fprintf(w, "%s  %-19s  %10s  %-6s  %s  %s\n", s.ID, ended, output.Size(s.Stored), s.Limit, output.Plain(labelOf(s.Session.Session)), output.Plain(commandOf(s.Session.Session)))
 	return err
 }
 
@@ -463,7 +462,7 @@ func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 		x.Budget = &budget
 	}
 	if options.format == "json" {
-		return errors.Join(err, report.NewEncoder(cmd.OutOrStdout()).Encode(x))
+		return errors.Join(err, output.NewEncoder(cmd.OutOrStdout()).Encode(x))
 	}
 	if wanted := options.labels.String(); wanted != "" && x.Sessions == 0 && err == nil {
 		return cli.Usagef("no session has the label %s in %s", wanted, x.Store)
@@ -475,21 +474,21 @@ func (x *statistics) text(w io.Writer) error {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("store", "%s", terminal.Plain(x.Store))
+	row("store", "%s", output.Plain(x.Store))
 	row("sessions", "%d: %d closed, %d live, %d crashed", x.Sessions, x.States[store.Ended], x.States[store.Live], x.States[store.Crashed])
 	row("events", "%d, %d of them frames, %d lost", x.Events, x.Frames, x.Lost)
 	if x.Oldest != nil {
 		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
 	}
-	row("recorded", "%s", terminal.Size(int64(x.Recorded)))
-	row("stored", "%s in %s", terminal.Size(x.Stored), phrase.Plural(x.Chunks, "chunk"))
-	row("databases", "%d with %s, %s of it free", x.Databases, terminal.Size(x.DatabaseBytes), terminal.Size(x.FreeBytes))
-	row("spools", "%d with %s", x.Spools, terminal.Size(x.SpoolBytes))
+	row("recorded", "%s", output.Size(int64(x.Recorded)))
+	row("stored", "%s in %s", output.Size(x.Stored), phrase.Plural(x.Chunks, "chunk"))
+	row("databases", "%d with %s, %s of it free", x.Databases, output.Size(x.DatabaseBytes), output.Size(x.FreeBytes))
+	row("spools", "%d with %s", x.Spools, output.Size(x.SpoolBytes))
 	if x.Budget != nil {
 		row("budget", "%s", x.Budget.Text(x.DatabaseBytes+x.SpoolBytes))
 	}
 	if x.Damaged > 0 {
-		row("damaged", "%d with %s, kept beside", x.Damaged, terminal.Size(x.DamagedBytes))
+		row("damaged", "%d with %s, kept beside", x.Damaged, output.Size(x.DamagedBytes))
 	}
 	if len(x.Labels) == 0 {
 		return nil
@@ -506,7 +505,7 @@ func (x *statistics) text(w io.Writer) error {
 		if c.Newest != nil {
 			newest = c.Newest.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(w, format, c.Sessions, c.Events, terminal.Size(int64(c.Recorded)), terminal.Size(c.Stored), newest, terminal.Plain(name))
+		fmt.Fprintf(w, format, c.Sessions, c.Events, output.Size(int64(c.Recorded)), output.Size(c.Stored), newest, output.Plain(name))
 	}
 	if n := len(names) - statsLabels; n > 0 {
 		fmt.Fprintf(w, "%d more with --format json\n", n)

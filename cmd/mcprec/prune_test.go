@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 )
 
 func TestAmounts(t *testing.T) {
@@ -26,7 +26,7 @@ func TestAmounts(t *testing.T) {
 		}
 	}
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 40: "5.0 TiB", 5 << 50: "5120.0 TiB"} {
-		if got := terminal.Size(n); got != want {
+		if got := output.Size(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

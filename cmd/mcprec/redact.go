@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -143,7 +143,7 @@ func storeRedacted(cmd *cobra.Command, s *session.Session, events []store.Event,
 
 // printCount prints how many secrets a session has.
 func printCount(w io.Writer, s *session.Session, n session.SecretCount) {
-	fmt.Fprintf(terminal.NewWriter(w), "mcprec: %s: %s in %s\n", terminal.Plain(s.Name), phrase.Plural(n.Secrets, "secret"), phrase.Plural(n.Events, "event"))
+	fmt.Fprintf(output.NewWriter(w), "mcprec: %s: %s in %s\n", output.Plain(s.Name), phrase.Plural(n.Secrets, "secret"), phrase.Plural(n.Events, "event"))
 }
 
 // secretScan searches sessions for secrets.
@@ -219,9 +219,9 @@ func (x *secretScan) session(s *session.Session) {
 			} else {
 				if !titled {
 					titled = true
-					fmt.Fprintln(out, terminal.Plain(s.Name))
+					fmt.Fprintln(out, output.Plain(s.Name))
 				}
-				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, terminal.PlainName(f.Path))
+				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, output.PlainName(f.Path))
 			}
 			if err != nil {
 				return err

@@ -11,8 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -253,14 +252,14 @@ func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (er
 	if len(args) == 0 {
 		args = []string{""}
 	}
-	out := report.Report{Passed: true}
+	out := output.Report{Passed: true}
 	for _, arg := range args {
 		var answer needsLine
 		answer, err = needsOf(cmd, options, arg, pairs, room)
 		if err != nil {
 			break
 		}
-		out.Sections = append(out.Sections, report.Section{Value: answer, Text: answer.text})
+		out.Sections = append(out.Sections, output.Section{Value: answer, Text: answer.text})
 		for _, n := range answer.Needs { // a model that hangs at any capacity counts if it was asked for
 			if room != nil && (n.Safe && n.slack < 0 || !n.Safe && asked) {
 				out.Passed = false
@@ -315,7 +314,7 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []closed.M
 }
 
 func (l needsLine) text(w io.Writer) error {
-	fmt.Fprintln(w, terminal.Plain(l.Session))
+	fmt.Fprintln(w, output.Plain(l.Session))
 	for _, n := range l.Needs {
 		pair := n.Models.Client.String()
 		if n.Models.Client != n.Models.Server {

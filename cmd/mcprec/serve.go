@@ -22,10 +22,9 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/notice"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -148,8 +147,8 @@ func runServe(cmd *cobra.Command, std cli.Streams, o serveOptions, arg string, c
 	}
 	rules.Mask = recorded.Masker.Value
 	cli.KeepPipeErrors()
-	errs := notice.NewBackground(std.Err)
-	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command, attended: terminal.IsTerminal(std.Err)}
+	errs := output.NewBackground(std.Err)
+	s := &service{std: std, errs: errs, options: o, recorded: recorded, command: command, attended: output.IsTerminal(std.Err)}
 	o.faults.choose(errs)
 	s.options = o
 	s.db, err = o.faults.openTrials(cmd, o.home)
@@ -227,7 +226,7 @@ func (o *serveOptions) load(cmd *cobra.Command, std cli.Streams, arg string, com
 	if !r.HasRequests() && fixtures.Mode(o.mode) != fixtures.NewEpisodes {
 		return nil, cli.Usagef("serve %s: its client asked for nothing; name another session", r.Name)
 	}
-	w := terminal.NewWriter(std.Err)
+	w := output.NewWriter(std.Err)
 	if lost := r.Lost(); lost > 0 {
 		fmt.Fprintf(w, "mcprec: %s: %s could not be recorded; what %s is neither answered nor said\n",
 			r.Name, phrase.Plural(lost, "event"), phrase.Agree(lost, "it was", "they were"))
@@ -268,15 +267,15 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 	if err != nil {
 		return err
 	}
-	notices := notice.New(s.errs, s.recorded.Masker)
-	options.Say = notices.Print
-	trial := s.options.faults.begin(s, &options, "stdio", notices.Print)
+	notices := newNotices(s.errs, s.recorded.Masker)
+	options.Say = notices.print
+	trial := s.options.faults.begin(s, &options, "stdio", notices.print)
 	err = standin.Serve(ctx, conn, player, options)
 	trial.end()
 	introduced, verdicts := differing(player)
-	notices.End(player, slices.Concat(introduced, s.told(verdicts)))
+	notices.end(player, slices.Concat(introduced, s.told(verdicts)))
 	for _, text := range advice.ForUnexpected(verdicts) {
-		fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s\n", terminal.Plain(text))
+		fmt.Fprintf(output.NewWriter(s.errs), "mcprec: %s\n", output.Plain(text))
 	}
 	if options.Live != nil {
 		err = errors.Join(err, options.Live.Err())
@@ -313,7 +312,7 @@ func (s *service) told(verdicts []match.StepVerdict) (told []match.StepVerdict) 
 
 // keep adds events to the recording and to its file.
 func (s *service) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
-	fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %s: %s added\n", s.recorded.Name, phrase.Plural(len(added), "frame"))
+	fmt.Fprintf(output.NewWriter(s.errs), "mcprec: %s: %s added\n", s.recorded.Name, phrase.Plural(len(added), "frame"))
 	for i := range added {
 		added[i] = s.recorded.Masker.Event(added[i])
 	}
@@ -408,10 +407,10 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	wanted := cli.UntilSignal(cancel)
 	var playing sync.WaitGroup
 	playing.Go(func() { _ = endpoint.Run(ctx) })
-	server := &http.Server{Handler: endpoint, ErrorLog: log.New(terminal.NewWriter(s.errs), "mcprec: ", 0), Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: endpoint, ErrorLog: log.New(output.NewWriter(s.errs), "mcprec: ", 0), Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	fmt.Fprintln(terminal.NewWriter(s.std.Out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
+	fmt.Fprintln(output.NewWriter(s.std.Out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})
 	if s.attended {
 		fmt.Fprintln(s.errs, "mcprec: clients are to use the URL above; ^C ends it")
 	}
@@ -442,7 +441,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 // watch has one session reported on while it is served, and returns a function that reports at its
 // end.
 func (s *service) watch(options *standin.ServeOptions) (done func(standin.Served)) {
-	notices := notice.New(s.errs, s.recorded.Masker)
+	notices := newNotices(s.errs, s.recorded.Masker)
 	s.mu.Lock()
 	s.sessions++
 	number := s.sessions
@@ -453,12 +452,12 @@ func (s *service) watch(options *standin.ServeOptions) (done func(standin.Served
 		}
 	}
 	progress("begins")
-	options.Say = notices.Print
-	trial := s.options.faults.begin(s, options, "http", notices.Print)
+	options.Say = notices.print
+	trial := s.options.faults.begin(s, options, "http", notices.print)
 	return func(session standin.Served) {
 		trial.end()
 		_, verdicts := differing(session.Player)
-		notices.End(session.Player, s.told(verdicts))
+		notices.end(session.Player, s.told(verdicts))
 		progress("ended")
 		if session.Unsent > 0 {
 			fmt.Fprintf(s.errs, "mcprec: %s had no stream to go out on: of no open request, and the client asked for no other stream\n", phrase.Plural(session.Unsent, "message"))
@@ -475,4 +474,66 @@ func (s *service) watch(options *standin.ServeOptions) (done func(standin.Served
 			s.err = errors.Join(s.err, session.Err)
 		}
 	}
+}
+
+// notices prints the messages about one served session: each text once, and no more
+// than maxNotices.
+type notices struct {
+	w      io.Writer
+	masker session.Masker
+
+	mu       sync.Mutex
+	printed  map[string]bool
+	left     int // how many more are printed
+	withheld int
+}
+
+// maxNotices is how many lines are printed while a session is served, and again at the end: a
+// client may send unrecorded requests for ever.
+const maxNotices = 20
+
+// newNotices returns the notices of one session, printed to w.
+func newNotices(w io.Writer, masker session.Masker) *notices {
+	return &notices{w: w, masker: masker, printed: map[string]bool{}, left: maxNotices}
+}
+
+// print prints a text, unless it was printed before or the limit is reached.
+func (n *notices) print(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.printed[text]: // the answer to each retry says the same
+	case n.left > 0:
+		n.printed[text] = true
+		n.left--
+		fmt.Fprintf(output.NewWriter(n.w), "mcprec: %s\n", output.Plain(n.masker.Text(text)))
+	default:
+		if n.withheld++; n.withheld == 1 {
+			fmt.Fprintf(n.w, "mcprec: more lines of this session are counted, and not shown\n")
+		}
+	}
+}
+
+// end prints how many lines were withheld, and the verdicts that were not printed while the
+// session was served.
+func (n *notices) end(player *standin.Player, verdicts []match.StepVerdict) {
+	n.printWithheld()
+	n.left = maxNotices
+	found := map[string]bool{}
+	for _, v := range player.Findings() {
+		found[v.String()] = true
+	}
+	for _, v := range verdicts {
+		if !found[v.String()] {
+			n.print(v.String())
+		}
+	}
+	n.printWithheld()
+}
+
+func (n *notices) printWithheld() {
+	if n.withheld > 0 {
+		fmt.Fprintf(n.w, "mcprec: %s more of this session not shown\n", phrase.Plural(n.withheld, "line"))
+	}
+	n.withheld = 0
 }

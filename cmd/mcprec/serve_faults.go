@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/replay/fault"
 	"github.com/mcprec/mcprec/replay/standin"
@@ -119,7 +119,7 @@ func (o *faultFlags) begin(s *service, options *standin.ServeOptions, transportN
 	}
 	rec, err := recorder.New(context.Background(), s.db, header)
 	if err != nil {
-		fmt.Fprintf(terminal.NewWriter(s.errs), "mcprec: %v; the session goes on unrecorded\n", err)
+		fmt.Fprintf(output.NewWriter(s.errs), "mcprec: %v; the session goes on unrecorded\n", err)
 		rec = recorder.Unrecorded(err)
 	}
 	t.rec = rec
@@ -135,7 +135,7 @@ func (o *faultFlags) begin(s *service, options *standin.ServeOptions, transportN
 
 // end ends the recording, and prints which faults fell on nothing.
 func (t *trial) end() {
-	w := terminal.NewWriter(t.errs)
+	w := output.NewWriter(t.errs)
 	if t.Machine != nil {
 		for _, r := range t.Unused() {
 			fmt.Fprintf(w, "mcprec: nothing fitted --fault %q\n", r)

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -84,7 +84,7 @@ func addBodyFlag(cmd *cobra.Command, body *string) {
 }
 
 // newPrinter returns the printer of a --format and a --body.
-func newPrinter(out *terminal.Screen, format string, pairs bool, body string) printing.Printer {
+func newPrinter(out *output.Screen, format string, pairs bool, body string) printing.Printer {
 	bodies := map[string]printing.Bodies{"short": printing.ShortBodies, "full": printing.FullBodies}[body]
 	switch format {
 	case "json":
@@ -158,7 +158,7 @@ func eventOf(args []string) (arg string, event uint64, err error) {
 }
 
 // print prints the events that the flags select.
-func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.Filter, out *terminal.Screen) error {
+func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.Filter, out *output.Screen) error {
 	heading := ""
 	if o.format == "text" && o.from <= 1 && o.expr == "" {
 		introduction, err := s.Introduction(cmd.Context())
@@ -182,8 +182,8 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 		case o.limit > 0 && shown == o.limit:
 			return errEnough
 		case entry.Seq == 1 && heading != "":
-			out.Fit(terminal.Wrap)
-			out.Paint(terminal.Dim, heading+"\n")
+			out.Fit(output.Wrap)
+			out.Paint(output.Dim, heading+"\n")
 		}
 		shown++
 		return p.Print(entry)
@@ -201,7 +201,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 		err = p.Close()
 	}
 	if leftOut > 0 {
-		out.Paint(terminal.Dim, fmt.Sprintf("(%s of HTTP left out; --http shows %s)\n", phrase.Plural(leftOut, "event"), phrase.Agree(leftOut, "it", "them")))
+		out.Paint(output.Dim, fmt.Sprintf("(%s of HTTP left out; --http shows %s)\n", phrase.Plural(leftOut, "event"), phrase.Agree(leftOut, "it", "them")))
 	}
 	if errors.Is(err, errEnough) {
 		return nil
@@ -210,7 +210,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 }
 
 // printEvent prints one event whole. It reads on to the answers of the event's requests.
-func (o showOptions) printEvent(cmd *cobra.Command, s *session.Session, seq uint64, out *terminal.Screen) error {
+func (o showOptions) printEvent(cmd *cobra.Command, s *session.Session, seq uint64, out *output.Screen) error {
 	found, err := s.Entry(cmd.Context(), seq)
 	switch {
 	case err != nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -132,7 +132,7 @@ func parsePoint(flag, text string) (session.Point, error) {
 }
 
 // stateChanges returns the report on two states.
-func stateChanges(from, to state.View) report.Report {
+func stateChanges(from, to state.View) output.Report {
 	type point struct {
 		Seq uint64 `json:"seq"`
 		At  string `json:"at"`

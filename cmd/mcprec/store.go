@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
@@ -113,7 +113,7 @@ func (v *verification) fault(err error) {
 		}
 	}
 	v.faults = append(v.faults, text)
-	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %s\n", terminal.Plain(text))
+	fmt.Fprintf(v.cmd.OutOrStdout(), "fault: %s\n", output.Plain(text))
 }
 
 // store checks the store's structures and all of its sessions.
@@ -158,10 +158,10 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 		case store.Lost:
 			info, _ := store.DecodePayload[store.LostInfo](e)
 			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s and %s were not recorded: %s\n", name, e.Seq,
-				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), terminal.Plain(d.Text(info.Reason)))
+				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), output.Plain(d.Text(info.Reason)))
 		case store.Note:
 			if info, err := store.DecodePayload[store.NoteInfo](e); err == nil && info.Doubtful > 0 {
-				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, terminal.Plain(d.Text(info.Text)))
+				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, output.Plain(d.Text(info.Text)))
 			}
 		}
 	}
@@ -301,10 +301,10 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 	err = db.Compact(cmd.Context(), 0, func(c store.Compacted) {
 		before, after = before+c.Before, after+c.After
 		if c.After < c.Before {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, terminal.Size(c.Before), terminal.Size(c.After))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, now %s\n", c.Path, output.Size(c.Before), output.Size(c.After))
 		}
 	})
-	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", terminal.Size(before-after), terminal.Size(after))
+	fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s given back; the databases take %s\n", output.Size(before-after), output.Size(after))
 	return err
 }
 

@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
 )
@@ -143,15 +142,15 @@ func runTable(cmd *cobra.Command, options tableOptions, tabulate func(session.Ma
 	if fault != nil {
 		return errors.Join(err, fault)
 	}
-	if options.format == report.JSON {
-		enc := report.NewEncoder(w)
+	if options.format == output.JSON {
+		enc := output.NewEncoder(w)
 		for _, row := range t.rows {
 			err = errors.Join(err, enc.Encode(row.value))
 		}
 	} else {
 		t.print(w)
 	}
-	if len(t.rows) == 0 && err == nil && options.format != report.JSON {
+	if len(t.rows) == 0 && err == nil && options.format != output.JSON {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing to count in %d sessions of %s\n", len(sessions), db.Info().Location)
 	}
 	return errors.Join(err, w.Flush())
@@ -170,7 +169,7 @@ func (s *span) sessions(cmd *cobra.Command, db *session.Store) (list []store.Ses
 }
 
 // print writes the table. Numbers stand on the right of their column, the last column is open.
-func (t table) print(w *terminal.Screen) {
+func (t table) print(w *output.Screen) {
 	if len(t.rows) == 0 {
 		return
 	}
@@ -198,11 +197,11 @@ func (t table) print(w *terminal.Screen) {
 		}
 		return strings.TrimRight(b.String(), " ") + "\n"
 	}
-	w.Paint(terminal.Dim, line(t.head))
+	w.Paint(output.Dim, line(t.head))
 	for _, row := range t.rows {
-		style := terminal.Unpainted
+		style := output.Unpainted
 		if row.bad {
-			style = terminal.Red
+			style = output.Red
 		}
 		w.Paint(style, line(row.cells))
 	}
@@ -286,12 +285,12 @@ func toolTable(masker session.Masker, list []summarized, order string) table {
 		x.P50, x.P95, x.Max = d.Quantile(50), d.Quantile(95), d.Max()
 		p50, p95 := "-", "-" // nothing was answered
 		if x.Max > 0 {
-			p50 = terminal.Rounded(x.P50).String()
-			p95 = terminal.Rounded(x.P95).String()
+			p50 = output.Rounded(x.P50).String()
+			p95 = output.Rounded(x.P95).String()
 		}
 		t.rows = append(t.rows, tableRow{bad: x.Hung > 0, value: *x, cells: []string{
-			terminal.PlainName(x.Tool), fmt.Sprint(x.Calls), fmt.Sprint(x.Errors), fmt.Sprint(x.Hung), p50,
-			p95, terminal.Size(int64(x.Bytes)), fmt.Sprint(x.Sessions), localTime(x.Last), terminal.PlainName(x.Server),
+			output.PlainName(x.Tool), fmt.Sprint(x.Calls), fmt.Sprint(x.Errors), fmt.Sprint(x.Hung), p50,
+			p95, output.Size(int64(x.Bytes)), fmt.Sprint(x.Sessions), localTime(x.Last), output.PlainName(x.Server),
 		}})
 	}
 	slices.SortFunc(t.rows, func(a, b tableRow) int {
@@ -352,13 +351,13 @@ func serverTable(masker session.Masker, list []summarized, order string) table {
 	}
 	t := table{head: []string{"SERVER", "SESSIONS", "LIVE", "ERRORS", "HUNG", "LAST SEEN", "CLIENTS"}}
 	for k, r := range rows {
-		name := terminal.PlainName(k.String())
+		name := output.PlainName(k.String())
 		if name == "" {
 			name = "(no name)"
 		}
 		clients := make([]string, len(r.Clients))
 		for i, client := range r.Clients {
-			clients[i] = terminal.PlainName(client)
+			clients[i] = output.PlainName(client)
 		}
 		t.rows = append(t.rows, tableRow{bad: r.Hung > 0, value: *r, cells: []string{
 			name, fmt.Sprint(r.Sessions), fmt.Sprint(r.Live), fmt.Sprint(r.Errors), fmt.Sprint(r.Hung), localTime(r.Last), strings.Join(clients, ", "),

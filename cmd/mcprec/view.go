@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/view"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
@@ -126,7 +126,7 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), at); err != nil {
 		return err
 	}
-	if terminal.IsTerminal(cmd.ErrOrStderr()) {
+	if output.IsTerminal(cmd.ErrOrStderr()) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: the page is at the address above; ^C ends it")
 	}
 	if o.open {

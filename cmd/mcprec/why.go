@@ -11,9 +11,8 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -81,7 +80,7 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 		if o.watch && errors.As(err, &none) {
 			if !isWaiting {
 				isWaiting = true
-				fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s; waiting for one\n", terminal.Plain(err.Error()))
+				fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s; waiting for one\n", output.Plain(err.Error()))
 			}
 			err = nil
 		}
@@ -190,7 +189,7 @@ func stuckIn(ctx context.Context, s *session.Session) (said []string) {
 		return nil
 	}
 	for _, f := range a.Findings {
-		said = append(said, fmt.Sprintf("%s See mcprec why %s", terminal.Plain(f.Text), s.ID))
+		said = append(said, fmt.Sprintf("%s See mcprec why %s", output.Plain(f.Text), s.ID))
 	}
 	return said
 }
@@ -202,8 +201,8 @@ func (o whyOptions) print(cmd *cobra.Command, answers []explain.Answer) error {
 		return err
 	}
 	for i, a := range answers {
-		if o.format == report.JSON {
-			err = errors.Join(err, report.NewEncoder(w).Encode(a))
+		if o.format == output.JSON {
+			err = errors.Join(err, output.NewEncoder(w).Encode(a))
 			continue
 		}
 		if i > 0 {

@@ -15,9 +15,8 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/clientconfig"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
@@ -247,7 +246,7 @@ func (w *wrapping) masked(command []string) []string {
 
 // place returns where a server stands, for people.
 func (w *wrapping) place(s clientconfig.Server) string {
-	return fmt.Sprintf("%s %s %s", s.Client, s.Scope, terminal.PlainName(w.masker.Text(s.Name)))
+	return fmt.Sprintf("%s %s %s", s.Client, s.Scope, output.PlainName(w.masker.Text(s.Name)))
 }
 
 // wrapLine is the stable form of a server in a client's configuration.
@@ -286,20 +285,20 @@ func (w *wrapping) list(servers []clientconfig.Server, unedited []clientconfig.L
 	if err != nil {
 		return err
 	}
-	encoder := report.NewEncoder(screen)
+	encoder := output.NewEncoder(screen)
 	t := table{head: []string{"CLIENT", "SCOPE", "SERVER", "STATE", "FILE", "COMMAND"}, left: true}
 	for _, s := range servers {
 		line := w.line(s)
-		if w.format == report.JSON {
+		if w.format == output.JSON {
 			err = errors.Join(err, encoder.Encode(line))
 			continue
 		}
 		t.rows = append(t.rows, tableRow{bad: s.State == clientconfig.Odd, cells: []string{
-			line.Client, string(line.Scope), terminal.PlainName(line.Server), string(line.State), terminal.Plain(shortPath(line.File)),
-			terminal.Plain(cmp.Or(line.Problem, line.URL, phrase.ShellLine(line.Command...))),
+			line.Client, string(line.Scope), output.PlainName(line.Server), string(line.State), output.Plain(shortPath(line.File)),
+			output.Plain(cmp.Or(line.Problem, line.URL, phrase.ShellLine(line.Command...))),
 		}})
 	}
-	screen.Fit(terminal.Clip)
+	screen.Fit(output.Clip)
 	t.print(screen)
 	if err = errors.Join(err, screen.Flush()); err != nil {
 		return err
@@ -338,7 +337,7 @@ func (w *wrapping) remark(servers []clientconfig.Server, unedited []clientconfig
 		fmt.Fprintf(errs, "mcprec: %s\n", byHandAdvice(at))
 	}
 	switch {
-	case len(servers) > 0 || w.format == report.JSON:
+	case len(servers) > 0 || w.format == output.JSON:
 	case w.undo:
 		fmt.Fprintln(errs, "mcprec: no server is wrapped")
 	default:
@@ -524,14 +523,14 @@ func (w *wrapping) print(servers []clientconfig.Server, front func(*clientconfig
 	}
 	for _, s := range servers {
 		line := w.line(s)
-		fmt.Fprintf(screen, "%s %s, %s: %s in %s\n", does, line.Client, line.Scope, terminal.PlainName(line.Server), terminal.Plain(line.File))
+		fmt.Fprintf(screen, "%s %s, %s: %s in %s\n", does, line.Client, line.Scope, output.PlainName(line.Server), output.Plain(line.File))
 		if w.dry {
 			now := s.Recorded()
 			if !w.undo {
 				now = slices.Concat(front(&s), s.Command)
 			}
-			screen.Paint(terminal.Red, "  - "+phrase.ShellLine(w.masked(s.Command)...)+"\n")
-			screen.Paint(terminal.Green, "  + "+phrase.ShellLine(w.masked(now)...)+"\n")
+			screen.Paint(output.Red, "  - "+phrase.ShellLine(w.masked(s.Command)...)+"\n")
+			screen.Paint(output.Green, "  + "+phrase.ShellLine(w.masked(now)...)+"\n")
 		}
 	}
 	return screen.Flush()

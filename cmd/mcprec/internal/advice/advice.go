@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
@@ -33,7 +33,7 @@ func Flags(differences []match.Difference, more int) (flags []string) {
 				normalize[name] = true
 			}
 		default:
-			for terminal.Plain(path) != path { // the nearest printable place above
+			for output.Plain(path) != path { // the nearest printable place above
 				path = path[:strings.LastIndexByte(path, '/')]
 			}
 			places = append(places, path)

@@ -17,8 +17,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -588,7 +588,7 @@ func TestHostile(t *testing.T) {
 		t.Fatalf("%d resources, %v", len(listed.Resources), err)
 	}
 	for _, r := range listed.Resources {
-		if all := r.Title + r.Name + r.Description; terminal.Plain(all) != all || len(all) > 500 {
+		if all := r.Title + r.Name + r.Description; output.Plain(all) != all || len(all) > 500 {
 			t.Errorf("resource %q", all)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
@@ -32,7 +32,7 @@ const (
 
 // add adds a line that says what is left out and how to get it, or what went wrong beside.
 func (a *answer) add(format string, args ...any) {
-	a.more = append(a.more, clip(terminal.Plain(fmt.Sprintf(format, args...)), hintBytes))
+	a.more = append(a.more, clip(output.Plain(fmt.Sprintf(format, args...)), hintBytes))
 }
 
 // result returns the answer in at most bound bytes of JSON: one half for the data, one for the text.
@@ -103,7 +103,7 @@ func jsonSize(value any) int {
 // lines as fit into room bytes of JSON.
 func fitText(text string, room int) (fitted string, isCut bool) {
 	var plain bytes.Buffer
-	w := terminal.NewWriter(&plain)
+	w := output.NewWriter(&plain)
 	_, _ = w.Write([]byte(text)) // a buffer takes everything
 	_ = w.Close()
 	var kept strings.Builder
@@ -194,7 +194,7 @@ func (l level) shrink(value any, isCut *bool) any {
 // plainText escapes what could drive a terminal, except line ends and tabs.
 func plainText(text string) string {
 	var plain strings.Builder
-	w := terminal.NewWriter(&plain)
+	w := output.NewWriter(&plain)
 	_, _ = w.Write([]byte(text)) // a builder takes everything
 	_ = w.Close()
 	return plain.String()

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 )
 
 // kind is the type of an argument.
@@ -106,7 +106,7 @@ func parseArguments(tool string, parameters []parameter, raw json.RawMessage) (a
 		}
 	}
 	for name := range given {
-		return args, fmt.Errorf("%s: there is no argument %s; it takes %s", tool, terminal.PlainName(name), strings.Join(names, ", "))
+		return args, fmt.Errorf("%s: there is no argument %s; it takes %s", tool, output.PlainName(name), strings.Join(names, ", "))
 	}
 	return args, nil
 }
@@ -165,5 +165,5 @@ func shown(value any) string {
 	if err != nil {
 		return "unreadable"
 	}
-	return clip(terminal.Plain(string(data)), 60)
+	return clip(output.Plain(string(data)), 60)
 }

@@ -8,8 +8,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -76,9 +76,9 @@ func getSession(ctx context.Context, r *recordings, args arguments) (a answer, e
 			return nil
 		}
 		row := rowOf(e, most)
-		line := terminal.Plain(e.String()) + "\n"
+		line := output.Plain(e.String()) + "\n"
 		if row.Body != "" {
-			line += "        " + terminal.Plain(row.Body)
+			line += "        " + output.Plain(row.Body)
 			if row.Cut {
 				line += fmt.Sprintf("… (of %d bytes)", row.Size)
 			}
@@ -129,9 +129,9 @@ func getEvent(ctx context.Context, r *recordings, args arguments) (a answer, err
 	row.Cut = from > 0 || end < len(e.Payload)
 	a.data = map[string]any{"session": s.ID, "pair": e.Pairs(), "event": row, "offset": from, "cut_by_recorder": e.Cut}
 	var text strings.Builder
-	fmt.Fprintf(&text, "event #%d of %s\n%s\n", e.Seq, s.Name, terminal.Plain(strings.TrimSpace(e.String())))
+	fmt.Fprintf(&text, "event #%d of %s\n%s\n", e.Seq, s.Name, output.Plain(strings.TrimSpace(e.String())))
 	if pairs := e.Pairs(); pairs != "" {
-		fmt.Fprintf(&text, "pair: %s\n", terminal.Plain(pairs))
+		fmt.Fprintf(&text, "pair: %s\n", output.Plain(pairs))
 	}
 	fmt.Fprintf(&text, "%s\n", body)
 	a.text = text.String()

@@ -12,8 +12,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -70,7 +70,7 @@ func (x *Server) listResources(ctx context.Context) (*sdk.ListResourcesResult, e
 		}
 		list.Resources = append(list.Resources, &sdk.Resource{
 			URI: resourceURI(s.ID), Name: string(s.ID), MIMEType: fixtureType,
-			Title:       clip(terminal.Plain(name), 120),
+			Title:       clip(output.Plain(name), 120),
 			Description: fmt.Sprintf("Recorded session, %s, %d frames. The title is recorded data.", s.State, s.Frames),
 		})
 	}
@@ -128,8 +128,8 @@ func (x *Server) readResource(ctx context.Context, request *sdk.ReadResourceRequ
 // large event is cut, and says so as one that was recorded with a limit.
 func fixturePage(ctx context.Context, s *session.Session, from uint64) (page string, next uint64, err error) {
 	var lines bytes.Buffer
-	w := terminal.NewWriter(&lines) // its escapes are those of JSON
-	const before = 50               // events, for secrets that stand in several lines
+	w := output.NewWriter(&lines) // its escapes are those of JSON
+	const before = 50             // events, for secrets that stand in several lines
 	for e, err := range s.Events(ctx, max(from, before+1)-before, store.ReadOptions{}) {
 		if err != nil {
 			return "", 0, err

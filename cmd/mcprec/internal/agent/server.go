@@ -8,8 +8,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 )
 
 // Server answers an agent about the sessions of a store. Its methods may be called concurrently.
@@ -188,14 +188,14 @@ func (x *Server) failure(err error) *sdk.CallToolResult {
 
 // harmless returns the text of an error, masked as the store's sessions are, without control characters.
 func (x *Server) harmless(err error) string {
-	return terminal.Plain(x.recordings.db.Masker.Text(err.Error()))
+	return output.Plain(x.recordings.db.Masker.Text(err.Error()))
 }
 
 // hangPrompt is the prompt «My MCP call hangs».
 func hangPrompt(_ context.Context, request *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 	arguments := ""
 	if server := request.Params.Arguments["server"]; server != "" {
-		arguments = fmt.Sprintf(" with server %q", clip(terminal.Plain(server), 200))
+		arguments = fmt.Sprintf(" with server %q", clip(output.Plain(server), 200))
 	}
 	text := fmt.Sprintf(`A call to an MCP server of mine does not come back. Find out why with the tools of mcprec.
 

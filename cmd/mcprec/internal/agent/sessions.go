@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/summary"
@@ -145,7 +145,7 @@ func (r listedSession) String() string {
 		{"started", r.Start}, {"label", r.Label}, {"server", r.Server}, {"client", r.Client}, {"command", r.Command},
 	} {
 		if part.text != "" {
-			parts = append(parts, part.word+" "+terminal.Plain(part.text))
+			parts = append(parts, part.word+" "+output.Plain(part.text))
 		}
 	}
 	counts := fmt.Sprintf("%s, %s", phrase.Plural(r.Requests, "request"), phrase.Plural(r.Errors, "error"))
@@ -242,7 +242,7 @@ type hitList struct {
 // take adds an event, unless the answer is full.
 func (l *hitList) take(id store.SessionID, e timeline.Entry) bool {
 	_, direction, what := e.Parts()
-	line := fmt.Sprintf("%s #%d at %v: %s\n", id, e.Seq, phrase.Brief(e.At), terminal.Plain(direction+what))
+	line := fmt.Sprintf("%s #%d at %v: %s\n", id, e.Seq, phrase.Brief(e.At), output.Plain(direction+what))
 	h := hit{id, rowOf(e, 0)}
 	if !l.page.takes(h, line) {
 		l.isFull = true

@@ -11,10 +11,9 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/filter"
@@ -78,7 +77,7 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 	shown := []check.Finding{}
 	page := newPage(usualAnswer - talliesRoom)
 	for _, f := range told[first:] {
-		line := "  " + terminal.Plain(f.String()) + "\n"
+		line := "  " + output.Plain(f.String()) + "\n"
 		if len(shown) == args.count("limit") || !page.takes(f, line) {
 			break
 		}
@@ -91,7 +90,7 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 	case end < total:
 		a.add("%s more are not kept here; mcprec check %s tells them", phrase.Plural(total-end, "finding"), s.ID)
 	}
-	fmt.Fprintf(&text, "  %s, %s in %v\n", terminal.PlainName(cmp.Or(sum.Revision, "no revision")), phrase.Plural(sum.Frames, "frame"), terminal.Rounded(sum.Took))
+	fmt.Fprintf(&text, "  %s, %s in %v\n", output.PlainName(cmp.Or(sum.Revision, "no revision")), phrase.Plural(sum.Frames, "frame"), output.Rounded(sum.Took))
 	sum.Tallies = slices.Clone(sum.Tallies)
 	slices.SortStableFunc(sum.Tallies, func(a, b check.Tally) int {
 		return cmp.Or(cmp.Compare(b.Open, a.Open), cmp.Compare(b.Failed, a.Failed), cmp.Compare(b.Calls, a.Calls))
@@ -101,7 +100,7 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 		a.add("%s more in the table of calls", phrase.Plural(more, "row"))
 	}
 	for _, c := range sum.Tallies {
-		fmt.Fprintf(&text, "  %s: %d calls, %d failed, %d open, p50 %v, p95 %v\n", terminal.PlainName(c.Name), c.Calls, c.Failed, c.Open, terminal.Rounded(c.P50), terminal.Rounded(c.P95))
+		fmt.Fprintf(&text, "  %s: %d calls, %d failed, %d open, p50 %v, p95 %v\n", output.PlainName(c.Name), c.Calls, c.Failed, c.Open, output.Rounded(c.P50), output.Rounded(c.P95))
 	}
 	fmt.Fprintf(&text, "%s, %s, %s\n", phrase.Plural(sum.Errors, "error"), phrase.Plural(sum.Warnings, "warning"), phrase.Plural(sum.Notes, "note"))
 	a.data = map[string]any{"session": s.ID, "findings": shown, "summary": sum}
@@ -129,7 +128,7 @@ func diffSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 		return a, err
 	}
 	var text bytes.Buffer
-	if err := compared.Printed().Write(&text, report.Text); err != nil {
+	if err := compared.Printed().Write(&text, output.Text); err != nil {
 		return a, err
 	}
 	const most = 20

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -83,7 +83,7 @@ func (s *Status) Report(w io.Writer, args []string) {
 	text := s.Cause.Error()
 	for _, arg := range args {
 		if strings.Contains(arg, "\n") {
-			text = strings.ReplaceAll(text, arg, terminal.Plain(arg))
+			text = strings.ReplaceAll(text, arg, output.Plain(arg))
 		}
 	}
 	fmt.Fprintf(w, "mcprec: %s\n", text)

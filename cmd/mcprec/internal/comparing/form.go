@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/diff"
 )
 
@@ -68,7 +68,7 @@ func (r *Comparison) JSON() Form {
 
 // testCases returns a test case for each difference, and one that passes for each section
 // without any.
-func (r *Comparison) testCases() (cases []report.Case) {
+func (r *Comparison) testCases() (cases []output.TestCase) {
 	class := r.Names[0] + " " + r.Names[1]
 	for _, section := range diff.Sections() {
 		if !r.shows(section) || section == diff.Timing {
@@ -92,12 +92,12 @@ func (r *Comparison) testCases() (cases []report.Case) {
 				}
 				text := strings.Join(lines, "\n")
 				first, _, _ := strings.Cut(text, "\n")
-				cases = append(cases, report.Case{Name: section + " " + eventsOf(f) + " " + f.What, Class: class,
-					Failure: &report.Fault{Message: f.Kind + ": " + cmp.Or(f.Text, first, f.What), Type: f.Section, Text: text}})
+				cases = append(cases, output.TestCase{Name: section + " " + eventsOf(f) + " " + f.What, Class: class,
+					Failure: &output.TestFault{Message: f.Kind + ": " + cmp.Or(f.Text, first, f.What), Type: f.Section, Text: text}})
 			}
 		}
 		if !failed {
-			cases = append(cases, report.Case{Name: section, Class: class, Out: strings.Join(notes, "\n")})
+			cases = append(cases, output.TestCase{Name: section, Class: class, Out: strings.Join(notes, "\n")})
 		}
 	}
 	return cases

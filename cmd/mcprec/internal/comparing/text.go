@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -32,18 +31,18 @@ func (r *Comparison) shows(section string) bool {
 }
 
 // Printed returns the comparison in every format.
-func (r *Comparison) Printed() report.Report {
-	out := report.Report{Passed: r.Same(r.Only...)}
-	out.Name, out.Properties = "mcprec diff", []report.Property{{Name: "a", Value: r.Names[0]}, {Name: "b", Value: r.Names[1]}}
-	out.Sections = append(out.Sections, report.Section{Value: r.JSON(), Text: func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", terminal.Plain(r.Names[0]), sideText(r.A), terminal.Plain(r.Names[1]), sideText(r.B))
+func (r *Comparison) Printed() output.Report {
+	out := output.Report{Passed: r.Same(r.Only...)}
+	out.Name, out.Properties = "mcprec diff", []output.Property{{Name: "a", Value: r.Names[0]}, {Name: "b", Value: r.Names[1]}}
+	out.Sections = append(out.Sections, output.Section{Value: r.JSON(), Text: func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", output.Plain(r.Names[0]), sideText(r.A), output.Plain(r.Names[1]), sideText(r.B))
 		return err
 	}})
 	for _, group := range r.groups() {
-		out.Sections = append(out.Sections, report.Section{Text: func(w io.Writer) error { return r.writeGroup(w, group) }})
+		out.Sections = append(out.Sections, output.Section{Text: func(w io.Writer) error { return r.writeGroup(w, group) }})
 	}
-	out.Sections = append(out.Sections, report.Section{Text: r.writeTiming, Cases: r.testCases}, report.Section{Text: func(w io.Writer) error {
-		line, how := "same", terminal.Red
+	out.Sections = append(out.Sections, output.Section{Text: r.writeTiming, Cases: r.testCases}, output.Section{Text: func(w io.Writer) error {
+		line, how := "same", output.Red
 		var counts []string
 		for _, section := range diff.Sections() {
 			if n := r.Counts[section]; n > 0 && r.shows(section) {
@@ -57,17 +56,17 @@ func (r *Comparison) Printed() report.Report {
 			line += fmt.Sprintf("; of %d the places were not looked for", r.Unread)
 		}
 		if out.Passed {
-			how = terminal.Green
+			how = output.Green
 		}
-		return errors.Join(terminal.PaintTo(w, how, line+MappedText(r.Mapped)), terminal.PaintTo(w, terminal.Unpainted, "\n"))
+		return errors.Join(output.PaintTo(w, how, line+MappedText(r.Mapped)), output.PaintTo(w, output.Unpainted, "\n"))
 	}})
 	return out
 }
 
 func sideText(s diff.Side) string {
-	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), terminal.Rounded(time.Duration(s.Took)))
+	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), output.Rounded(time.Duration(s.Took)))
 	if s.Transport != "" {
-		text += ", " + terminal.Plain(s.Transport)
+		text += ", " + output.Plain(s.Transport)
 	}
 	if s.Lost > 0 {
 		text += fmt.Sprintf("; %d LOST: what is missing may be there", s.Lost)
@@ -146,13 +145,13 @@ func (r *Comparison) writeGroup(w io.Writer, group group) error {
 		if f.Text != "" {
 			line += ": " + f.Text
 		}
-		fmt.Fprintln(w, terminal.Plain(strings.TrimRight(line, " ")))
+		fmt.Fprintln(w, output.Plain(strings.TrimRight(line, " ")))
 		places := f.Differences
 		if !r.All {
 			places = places[:min(len(places), 5)]
 		}
 		for _, d := range places {
-			fmt.Fprintf(w, "      %s\n", terminal.Plain(differenceText(d)))
+			fmt.Fprintf(w, "      %s\n", output.Plain(differenceText(d)))
 		}
 		if more := len(f.Differences) - len(places) + f.More; more > 0 {
 			fmt.Fprintf(w, "      and in %s more\n", phrase.Plural(more, "place"))
@@ -217,10 +216,10 @@ func (r *Comparison) writeTiming(w io.Writer) error {
 			ratio = fmt.Sprintf("%.2f", l.Ratio)
 		}
 		fmt.Fprintf(t, "  %d\t%d\t%v\t%v\t%s\t%v\t%v\t%s\n", l.CallsA, l.CallsB,
-			terminal.Rounded(l.P50A), terminal.Rounded(l.P50B), ratio, terminal.Rounded(l.P95A), terminal.Rounded(l.P95B), terminal.Plain(l.What))
+			output.Rounded(l.P50A), output.Rounded(l.P50B), ratio, output.Rounded(l.P95A), output.Rounded(l.P95B), output.Plain(l.What))
 	}
 	for _, s := range r.Slower {
-		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, terminal.Plain(s.What), terminal.Rounded(s.InA), terminal.Rounded(s.InB))
+		fmt.Fprintf(t, "  #%d / #%d %s: %v in A, %v in B\n", s.A, s.B, output.Plain(s.What), output.Rounded(s.InA), output.Rounded(s.InB))
 	}
 	return t.Flush()
 }

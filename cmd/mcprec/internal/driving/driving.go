@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/replay/match"
@@ -139,7 +139,7 @@ func (l *lastLines) lines() []string {
 	defer l.mu.Unlock()
 	list := make([]string, len(l.list))
 	for i, line := range l.list {
-		list[i] = terminal.Plain(string(bytes.ToValidUTF8(bytes.TrimSuffix(line, []byte("\r")), []byte("�"))))
+		list[i] = output.Plain(string(bytes.ToValidUTF8(bytes.TrimSuffix(line, []byte("\r")), []byte("�"))))
 	}
 	return list
 }

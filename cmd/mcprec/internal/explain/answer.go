@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
@@ -128,9 +128,9 @@ func (a Answer) Verdict() string {
 
 // Text prints an answer as a paragraph, its evidence and the next command.
 func (a Answer) Text(w io.Writer, after time.Duration) error {
-	head := terminal.Plain(a.name)
+	head := output.Plain(a.name)
 	if a.Label != "" {
-		head += " (" + terminal.PlainName(a.Label) + ")"
+		head += " (" + output.PlainName(a.Label) + ")"
 	}
 	if a.State == store.Live {
 		head += ", live"
@@ -143,36 +143,36 @@ func (a Answer) Text(w io.Writer, after time.Duration) error {
 		if n := len(a.Recent); n > 0 {
 			word += ": " + strings.Join(a.Recent, ", ") + fmt.Sprintf("; why calls %s stuck after %v", phrase.Agree(n, "it", "them"), phrase.Brief(after))
 		}
-		fmt.Fprintf(w, "%s: %s\n", head, terminal.Plain(word))
+		fmt.Fprintf(w, "%s: %s\n", head, output.Plain(word))
 		if a.Last != "" {
-			fmt.Fprintf(w, "%s\n", terminal.Plain(strings.ToUpper(a.Last[:1])+a.Last[1:]+"."))
+			fmt.Fprintf(w, "%s\n", output.Plain(strings.ToUpper(a.Last[:1])+a.Last[1:]+"."))
 		}
 	} else {
 		fmt.Fprintf(w, "%s: %s\n", head, a.Verdict())
 	}
 	for i, f := range a.Findings {
-		fmt.Fprintf(w, "\n%s\n\n", terminal.Plain(f.Text))
+		fmt.Fprintf(w, "\n%s\n\n", output.Plain(f.Text))
 		for _, e := range f.Evidence {
 			at := "  open"
 			if e.Seq > 0 {
 				at = fmt.Sprintf("  #%d", e.Seq)
 			}
-			fmt.Fprintf(w, "%-7s %s\n", at, terminal.Plain(e.Text))
+			fmt.Fprintf(w, "%-7s %s\n", at, output.Plain(e.Text))
 		}
-		fmt.Fprintf(w, "\nThe log proves: %s.\n", terminal.Plain(f.Proves))
+		fmt.Fprintf(w, "\nThe log proves: %s.\n", output.Plain(f.Proves))
 		if f.Suggests != "" {
-			fmt.Fprintf(w, "It suggests: %s.\n", terminal.Plain(f.Suggests))
+			fmt.Fprintf(w, "It suggests: %s.\n", output.Plain(f.Suggests))
 		}
 		if f.Unknown != "" {
-			fmt.Fprintf(w, "It cannot tell: %s.\n", terminal.Plain(f.Unknown))
+			fmt.Fprintf(w, "It cannot tell: %s.\n", output.Plain(f.Unknown))
 		}
-		fmt.Fprintf(w, "Next: %s\n", terminal.Plain(f.Next))
+		fmt.Fprintf(w, "Next: %s\n", output.Plain(f.Next))
 		if i < len(a.see) && a.name != "-" {
 			fmt.Fprintf(w, "See it: %s\n", a.see[i])
 		}
 	}
 	for _, open := range a.Open {
-		fmt.Fprintf(w, "Note: %s.\n", terminal.Plain(open))
+		fmt.Fprintf(w, "Note: %s.\n", output.Plain(open))
 	}
 	return nil
 }

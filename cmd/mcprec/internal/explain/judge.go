@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
@@ -49,7 +49,7 @@ func (h Hang) Line() string {
 	if len(h.Hung) == 0 {
 		return ""
 	}
-	text := terminal.Plain(fmt.Sprintf("HUNG: the recorded session hung: %s; mcprec why %s tells more", strings.TrimSuffix(h.Hung[0].Text, "."), h.session)) + "\n"
+	text := output.Plain(fmt.Sprintf("HUNG: the recorded session hung: %s; mcprec why %s tells more", strings.TrimSuffix(h.Hung[0].Text, "."), h.session)) + "\n"
 	if others := len(h.Hung) - 1; others > 0 {
 		text += fmt.Sprintf("  It has %s.\n", phrase.Plural(others, "other hang"))
 	}

@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -25,6 +24,9 @@ const (
 	FullBodies                // everything
 )
 
+// bodyLines is how many lines ShortBodies prints.
+const bodyLines = 16
+
 // bodyIndent is how far a body is indented below its line.
 const bodyIndent = 8
 
@@ -36,14 +38,14 @@ type Printer struct {
 
 // Lines returns a printer of one line an entry. With pairs the line also names the events of
 // the same call.
-func Lines(s *terminal.Screen, pairs bool, bodies Bodies) Printer {
+func Lines(s *output.Screen, pairs bool, bodies Bodies) Printer {
 	return Printer{
 		Print: func(e timeline.Entry) error {
-			s.Fit(terminal.Clip)
+			s.Fit(output.Clip)
 			paintLine(s, e, pairs)
 			if bodies != NoBodies && e.Kind == store.Frame {
-				s.Fit(terminal.Whole)
-				b := Body{Indent: bodyIndent}
+				s.Fit(output.Whole)
+				b := output.Body{Indent: bodyIndent}
 				if bodies == ShortBodies {
 					b.Lines = bodyLines
 				}
@@ -56,29 +58,29 @@ func Lines(s *terminal.Screen, pairs bool, bodies Bodies) Printer {
 }
 
 // paintLine prints the line of an entry.
-func paintLine(s *terminal.Screen, e timeline.Entry, pairs bool) {
+func paintLine(s *output.Screen, e timeline.Entry, pairs bool) {
 	head, direction, text := e.Parts()
-	s.Paint(terminal.Dim, head)
+	s.Paint(output.Dim, head)
 	s.Paint(ofDirection(e.Dir), direction)
 	s.Paint(ofTone(e.Tone()), text)
 	if p := e.Pairs(); pairs && p != "" {
-		s.Paint(terminal.Dim, ", "+p)
+		s.Paint(output.Dim, ", "+p)
 	}
-	s.Paint(terminal.Unpainted, "\n")
+	s.Paint(output.Unpainted, "\n")
 }
 
 // Sequence returns a printer that draws a sequence diagram.
-func Sequence(s *terminal.Screen) Printer {
+func Sequence(s *output.Screen) Printer {
 	d := sequence.New(s.Width, func(l sequence.Line) error {
-		s.Paint(terminal.Dim, l.Head)
-		s.Paint(terminal.Cyan, l.Left)
+		s.Paint(output.Dim, l.Head)
+		s.Paint(output.Cyan, l.Left)
 		how := ofTone(l.Tone)
 		if l.Tone == timeline.Usual {
 			how = ofDirection(l.Dir)
 		}
 		s.Paint(how, l.Lane)
-		s.Paint(terminal.Magenta, strings.TrimRight(l.Tail, " "))
-		s.Paint(terminal.Unpainted, "\n")
+		s.Paint(output.Magenta, strings.TrimRight(l.Tail, " "))
+		s.Paint(output.Unpainted, "\n")
 		return nil
 	})
 	begun := false
@@ -107,8 +109,8 @@ func IsRoutineHTTP(e timeline.Entry) bool {
 }
 
 // JSON returns a printer of one object a line.
-func JSON(s *terminal.Screen, pairs bool, bodies Bodies) Printer {
-	enc := report.NewEncoder(s)
+func JSON(s *output.Screen, pairs bool, bodies Bodies) Printer {
+	enc := output.NewEncoder(s)
 	return Printer{
 		Print: func(e timeline.Entry) error {
 			line := NewEntry(e, pairs)
@@ -189,16 +191,16 @@ func (line *Entry) addBody(e timeline.Entry) {
 }
 
 // ofDirection returns the colour of a direction.
-func ofDirection(dir transport.Direction) terminal.Style {
+func ofDirection(dir transport.Direction) output.Style {
 	switch dir {
 	case transport.ClientToServer:
-		return terminal.Cyan
+		return output.Cyan
 	case transport.ServerToClient:
-		return terminal.Magenta
+		return output.Magenta
 	}
-	return terminal.Unpainted
+	return output.Unpainted
 }
 
-func ofTone(t timeline.Tone) terminal.Style {
-	return [...]terminal.Style{timeline.Usual: terminal.Unpainted, timeline.Beside: terminal.Dim, timeline.Fault: terminal.Red}[t]
+func ofTone(t timeline.Tone) output.Style {
+	return [...]output.Style{timeline.Usual: output.Unpainted, timeline.Beside: output.Dim, timeline.Fault: output.Red}[t]
 }

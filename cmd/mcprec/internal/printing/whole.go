@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 )
 
 // Whole prints one entry of a session with its time, its pair and its payload. start is the
 // start of the session, zero if it is not known.
-func Whole(s *terminal.Screen, session string, start time.Time, e timeline.Entry) {
+func Whole(s *output.Screen, session string, start time.Time, e timeline.Entry) {
 	row := func(name, text string) {
-		s.Paint(terminal.Dim, fmt.Sprintf("%-8s", name))
-		s.Paint(terminal.Unpainted, terminal.Plain(text)+"\n")
+		s.Paint(output.Dim, fmt.Sprintf("%-8s", name))
+		s.Paint(output.Unpainted, output.Plain(text)+"\n")
 	}
 	row("event", fmt.Sprintf("#%d of %s", e.Seq, session))
 	at := fmt.Sprintf("%v after the start", phrase.Brief(e.At))
@@ -27,6 +27,6 @@ func Whole(s *terminal.Screen, session string, start time.Time, e timeline.Entry
 	if pairs := e.Pairs(); pairs != "" {
 		row("pair", pairs)
 	}
-	s.Paint(terminal.Unpainted, "\n")
-	Body{}.Print(s, e.Payload)
+	s.Paint(output.Unpainted, "\n")
+	output.Body{}.Print(s, e.Payload)
 }

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/outage"
@@ -124,7 +124,7 @@ func Command(std cli.Streams, options Options, command []string) error {
 	rec := r.start(command, &store.Processes{
 		Server: procfs.Identify(child.Pid()), Recorder: procfs.Identify(os.Getpid()), Client: procfs.Identify(os.Getppid()),
 		Watched: recorder.Watched(child.Stdin, r.std.Out)})
-	if terminal.IsTerminal(r.std.In) && terminal.IsTerminal(r.std.Err) && r.db != nil {
+	if output.IsTerminal(r.std.In) && output.IsTerminal(r.std.Err) && r.db != nil {
 		r.Verbose = true
 		r.say("recording session %s; a client is to speak on standard input, here the keyboard; ^D ends it", rec.ID())
 	}
@@ -184,7 +184,7 @@ func (r *recording) options() []recorder.Option {
 
 // say prints a line on stderr, in one write, because several sessions may end at once.
 func (r *recording) say(format string, args ...any) {
-	fmt.Fprintf(terminal.NewWriter(r.std.Err), "mcprec: "+format+"\n", args...)
+	fmt.Fprintf(output.NewWriter(r.std.Err), "mcprec: "+format+"\n", args...)
 }
 
 // trouble reports a failing disk, and ends a strict session.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 	"github.com/mcprec/mcprec/recorder"
 	"github.com/mcprec/mcprec/recorder/httptap"
 	"github.com/mcprec/mcprec/store"
@@ -30,7 +30,7 @@ func Target(ctx context.Context, std cli.Streams, options Options) error {
 	if err != nil {
 		return err
 	}
-	r.attended = terminal.IsTerminal(std.Err)
+	r.attended = output.IsTerminal(std.Err)
 	r.Verbose = r.Verbose || r.attended
 	target, err := url.Parse(options.Target)
 	switch {
@@ -100,7 +100,7 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 			Failed:  func(why string) { r.say("%s; clients see their connection closed", why) },
 		}),
 		BaseContext: func(net.Listener) context.Context { return live },
-		ErrorLog:    log.New(terminal.NewWriter(r.std.Err), "mcprec: ", 0),
+		ErrorLog:    log.New(output.NewWriter(r.std.Err), "mcprec: ", 0),
 		Protocols:   new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
@@ -110,7 +110,7 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // a client of this machine finds it so
 		host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
 	}
-	fmt.Fprintln(terminal.NewWriter(r.std.Out), &url.URL{Scheme: "http", Host: host, Path: target.Path})
+	fmt.Fprintln(output.NewWriter(r.std.Out), &url.URL{Scheme: "http", Host: host, Path: target.Path})
 	if r.attended {
 		r.say("recording; clients are to use the URL above; ^C ends it")
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 )
@@ -272,7 +272,7 @@ func (d Deletion) Text() string {
 	verb := phrase.Agree(d.ByAge+d.BySize, " was deleted", " were deleted")
 	byAge := phrase.Plural(d.ByAge, "session") + " older than " + days(d.Age)
 	bySize := phrase.Plural(d.BySize, "session")
-	within := " to stay within " + terminal.Size(d.Size)
+	within := " to stay within " + output.Size(d.Size)
 	switch {
 	case d.ByAge+d.BySize == 0:
 		return ""
@@ -286,12 +286,12 @@ func (d Deletion) Text() string {
 
 // Text returns a line with the budget, the share that is used, and the last deletion.
 func (m Memory) Text(used int64) string {
-	size := terminal.Size(used) + " used"
+	size := output.Size(used) + " used"
 	if m.Size > 0 {
-		size = terminal.Size(used) + " of " + terminal.Size(m.Size) + " used"
+		size = output.Size(used) + " of " + output.Size(m.Size) + " used"
 	}
 	if m.Kept > 0 {
-		size += ", " + terminal.Size(m.Kept) + " of it kept apart"
+		size += ", " + output.Size(m.Kept) + " of it kept apart"
 	}
 	age := "sessions of any age stay"
 	if m.Age > 0 {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -100,9 +100,9 @@ func Unanswered(events []store.Event) string {
 		switch {
 		case c.Dir != transport.ClientToServer || c.Cancelled != 0 || c.Method == mcp.MethodListen:
 		case first == "":
-			first = fmt.Sprintf("#%d %s", c.Request, terminal.PlainName(c.Method))
+			first = fmt.Sprintf("#%d %s", c.Request, output.PlainName(c.Method))
 			if c.Target != "" {
-				first += " " + terminal.PlainName(c.Target)
+				first += " " + output.PlainName(c.Target)
 			}
 		default:
 			more++

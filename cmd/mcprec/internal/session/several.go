@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/foreign"
@@ -126,7 +126,7 @@ func listed(arg string, all []*Session) error {
 				frames++
 			}
 		}
-		line := fmt.Sprintf("\n  %s  %s  %s  %s", s.Name, header.Start.Format(time.DateTime), phrase.Plural(frames, "frame"), terminal.Plain(header.Label+header.URL))
+		line := fmt.Sprintf("\n  %s  %s  %s  %s", s.Name, header.Start.Format(time.DateTime), phrase.Plural(frames, "frame"), output.Plain(header.Label+header.URL))
 		list.WriteString(strings.TrimRight(line, " "))
 	}
 	if arg == "-" {

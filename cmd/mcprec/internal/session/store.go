@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -100,7 +100,7 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 	switch {
 	case len(found) == 1:
 		if len(labelled) > 0 && (len(labelled) > 1 || labelled[0].ID != found[0].ID) {
-			fmt.Fprintf(db.errs, "mcprec: %s is a label as well; this is the session whose id begins so\n", terminal.Plain(name))
+			fmt.Fprintf(db.errs, "mcprec: %s is a label as well; this is the session whose id begins so\n", output.Plain(name))
 		}
 		return found[0], nil
 	case len(labelled) > 0:
@@ -108,7 +108,7 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 	case len(found) > 1:
 		var list strings.Builder
 		for _, s := range found[:min(len(found), 10)] {
-			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), terminal.Plain(db.Masker.Header(s.Header).Label))
+			line := fmt.Sprintf("\n  %s  %s  %s", s.ID, s.Start.Local().Format(time.DateTime), output.Plain(db.Masker.Header(s.Header).Label))
 			list.WriteString(strings.TrimRight(line, " "))
 		}
 		if len(found) > 10 {

@@ -1,4 +1,4 @@
-package report
+package output
 
 import (
 	"encoding/xml"
@@ -12,18 +12,18 @@ type Property struct {
 	Value string `xml:"value,attr"`
 }
 
-// Case is a test case. One with neither a failure nor an error has passed.
-type Case struct {
-	Name    string `xml:"name,attr"`
-	Class   string `xml:"classname,attr"`
-	Failure *Fault `xml:"failure"`
-	Error   *Fault `xml:"error"`
-	Out     string `xml:"system-out,omitempty"`
-	Err     string `xml:"system-err,omitempty"`
+// TestCase is a test case. One with neither a failure nor an error has passed.
+type TestCase struct {
+	Name    string     `xml:"name,attr"`
+	Class   string     `xml:"classname,attr"`
+	Failure *TestFault `xml:"failure"`
+	Error   *TestFault `xml:"error"`
+	Out     string     `xml:"system-out,omitempty"`
+	Err     string     `xml:"system-err,omitempty"`
 }
 
-// Fault is why a case failed: in a line, by its kind, and in full.
-type Fault struct {
+// TestFault is why a case failed: in a line, by its kind, and in full.
+type TestFault struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr"`
 	Text    string `xml:",chardata"`
@@ -31,9 +31,9 @@ type Fault struct {
 
 // writeJUnit writes a test suite in what the schemas of Jenkins and of Maven's surefire have
 // in common.
-func writeJUnit(w io.Writer, head Head, cases []Case) error {
+func writeJUnit(w io.Writer, head Head, cases []TestCase) error {
 	type testCase struct {
-		Case
+		TestCase
 		Time string `xml:"time,attr"`
 	}
 	suite := struct {

@@ -1,6 +1,4 @@
-// Package terminal prints for people: recorded text that cannot drive the terminal, colours
-// where they are wanted, sizes and durations in few digits, words as a shell reads them.
-package terminal
+package output
 
 import (
 	"fmt"

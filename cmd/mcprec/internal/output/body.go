@@ -1,21 +1,16 @@
-package printing
+package output
 
 import (
 	"bytes"
 	"encoding/json"
 	"strings"
-
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 )
 
-// Body is how a payload is printed below its line.
+// Body is how the payload of a frame is printed below its line.
 type Body struct {
 	Indent int // columns before each line
 	Lines  int // the most lines; 0: all, and nothing is cut
 }
-
-// bodyLines is the limit of --body.
-const bodyLines = 16
 
 // deepest is the nesting from which on lines are not indented further.
 const deepest = 30
@@ -24,13 +19,13 @@ const deepest = 30
 // on one line if it fits. Digits, the order of members, doubled members and escapes stay as
 // they were sent. Any other payload is printed line by line as it is. With a limit of lines,
 // each is cut to the width of the screen.
-func (b Body) Print(s *terminal.Screen, payload []byte) {
+func (b Body) Print(s *Screen, payload []byte) {
 	p := &bodyPrinter{screen: s, body: b, room: max(s.Width-b.Indent, 20)}
 	if json.Valid(payload) {
 		p.json(payload)
 	} else {
 		for line := range bytes.Lines(payload) {
-			p.add(terminal.Unpainted, string(bytes.TrimRight(line, "\r\n")))
+			p.add(Unpainted, string(bytes.TrimRight(line, "\r\n")))
 			if !p.endLine() {
 				break
 			}
@@ -38,29 +33,29 @@ func (b Body) Print(s *terminal.Screen, payload []byte) {
 	}
 	p.endLine()
 	if p.full {
-		s.Paint(terminal.Dim, strings.Repeat(" ", b.Indent)+"… (--body=full shows the rest)\n")
+		s.Paint(Dim, strings.Repeat(" ", b.Indent)+"… (--body=full shows the rest)\n")
 	}
 }
 
 // bodyPrinter prints one payload.
 type bodyPrinter struct {
-	screen *terminal.Screen
+	screen *Screen
 	body   Body
 	room   int // columns of a line
 	lines  int // printed
 	full   bool
-	line   []terminal.Segment
+	line   []Segment
 	used   int // columns of the line
 }
 
 // add adds a text to the line.
-func (p *bodyPrinter) add(how terminal.Style, text string) {
+func (p *bodyPrinter) add(how Style, text string) {
 	if p.body.Lines > 0 && len(text) > 8*p.room { // the line is cut anyway
 		text = strings.ToValidUTF8(text[:8*p.room], "")
 	}
-	text = terminal.Plain(text)
-	p.line = append(p.line, terminal.Segment{How: how, Text: text})
-	p.used += terminal.Columns(text)
+	text = Plain(text)
+	p.line = append(p.line, Segment{How: how, Text: text})
+	p.used += Columns(text)
 }
 
 // endLine prints the line. It reports whether the payload may have more.
@@ -74,15 +69,15 @@ func (p *bodyPrinter) endLine() bool {
 		return false
 	}
 	if p.body.Lines > 0 {
-		p.line = terminal.ClipLine(p.line, p.room)
+		p.line = ClipLine(p.line, p.room)
 	}
 	if p.used > 0 {
-		p.screen.Paint(terminal.Unpainted, strings.Repeat(" ", p.body.Indent))
+		p.screen.Paint(Unpainted, strings.Repeat(" ", p.body.Indent))
 	}
 	for _, part := range p.line {
 		p.screen.Paint(part.How, part.Text)
 	}
-	p.screen.Paint(terminal.Unpainted, "\n")
+	p.screen.Paint(Unpainted, "\n")
 	p.lines++
 	p.line = nil
 	p.used = 0
@@ -94,7 +89,7 @@ func (p *bodyPrinter) json(b []byte) {
 	depth, short := 0, 0 // all before the byte short is on this line
 	newLine := func() bool {
 		more := p.endLine()
-		p.add(terminal.Unpainted, strings.Repeat("  ", min(depth, deepest)))
+		p.add(Unpainted, strings.Repeat("  ", min(depth, deepest)))
 		return more
 	}
 	for i := skipBlank(b, 0); i < len(b); i = skipBlank(b, i) {
@@ -102,7 +97,7 @@ func (p *bodyPrinter) json(b []byte) {
 		token := string(b[i:end])
 		switch next := skipBlank(b, end); {
 		case token == "{" || token == "[":
-			p.add(terminal.Unpainted, token)
+			p.add(Unpainted, token)
 			depth++
 			if i >= short {
 				if last, ok := shortEnd(b, i, p.room-p.used); ok {
@@ -116,22 +111,22 @@ func (p *bodyPrinter) json(b []byte) {
 			if i >= short && !newLine() {
 				return
 			}
-			p.add(terminal.Unpainted, token)
+			p.add(Unpainted, token)
 		case token == "," && i < short:
-			p.add(terminal.Unpainted, ", ")
+			p.add(Unpainted, ", ")
 		case token == ",":
-			p.add(terminal.Unpainted, token)
+			p.add(Unpainted, token)
 			if !newLine() {
 				return
 			}
 		case token == ":":
-			p.add(terminal.Unpainted, ": ")
+			p.add(Unpainted, ": ")
 		case token[0] == '"' && next < len(b) && b[next] == ':':
-			p.add(terminal.Cyan, token)
+			p.add(Cyan, token)
 		case token[0] == '"':
-			p.add(terminal.Green, token)
+			p.add(Green, token)
 		default:
-			p.add(terminal.Yellow, token)
+			p.add(Yellow, token)
 		}
 		i = end
 	}

@@ -1,18 +1,16 @@
-package printing
+package output
 
 import (
 	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
 )
 
 func printed(t *testing.T, b Body, width int, colors, payload string) string {
 	t.Helper()
 	var out bytes.Buffer
-	s := terminal.NewScreen(&out, colors)
+	s := NewScreen(&out, colors)
 	s.Width = width
 	b.Print(s, []byte(payload))
 	if err := s.Flush(); err != nil {
@@ -116,7 +114,7 @@ func FuzzBody(f *testing.F) {
 			t.Errorf("%q became %q: %v", payload, out, err)
 		}
 		for line := range strings.Lines(printed(t, Body{Lines: 5}, columns, "never", string(payload))) {
-			if terminal.Columns(strings.TrimSuffix(line, "\n")) > max(columns, 31) { // the last line may be longer
+			if Columns(strings.TrimSuffix(line, "\n")) > max(columns, 31) { // the last line may be longer
 				t.Errorf("%q is wider than %d", line, columns)
 			}
 		}
@@ -124,4 +122,4 @@ func FuzzBody(f *testing.F) {
 }
 
 // sameText compares JSON of which one has had its control characters escaped.
-func sameText(a, b string) bool { return a == b || a == terminal.Plain(b) }
+func sameText(a, b string) bool { return a == b || a == Plain(b) }

@@ -1,14 +1,4 @@
-// Package report prints what a command found, as text, JSON, JUnit XML or SARIF.
-//
-// A [Report] is a list of sections. A [Section] says the same thing in up to four ways: Text
-// writes it for people, Value is its JSON, Cases are its JUnit test cases, and Results are
-// its SARIF results; a way that is nil says nothing. Text and JSON, an object a line, are
-// written section by section. JUnit and SARIF put totals and tables first, so a [Printer]
-// keeps their cases and results until it is closed.
-//
-// The package knows nothing of sessions and rules. Each command has its own text and its own
-// JSON shape, both stable, and brings them along. Nothing is masked or escaped here.
-package report
+package output
 
 import (
 	"encoding/json"
@@ -44,7 +34,7 @@ type Head struct {
 type Section struct {
 	Text    func(w io.Writer) error
 	Value   any
-	Cases   func() []Case
+	Cases   func() []TestCase
 	Results func() []Result
 }
 
@@ -66,7 +56,7 @@ type Printer struct {
 	w       io.Writer
 	format  string
 	encoder *json.Encoder
-	cases   []Case
+	cases   []TestCase
 	results []Result
 }
 

@@ -1,4 +1,4 @@
-package report
+package output
 
 import (
 	"fmt"
@@ -20,13 +20,15 @@ func TestFormats(t *testing.T) {
 		Sections: []Section{
 			{
 				Text: says("first"), Value: map[string]string{"text": "<1>"},
-				Cases:   func() []Case { return []Case{{Name: "good", Class: "c", Out: "noted"}, {Name: "as good", Class: "c"}} },
+				Cases: func() []TestCase {
+					return []TestCase{{Name: "good", Class: "c", Out: "noted"}, {Name: "as good", Class: "c"}}
+				},
 				Results: func() []Result { return []Result{{Rule: "P1", Level: "note", Text: "seen"}} },
 			},
 			{},
 			{
 				Text:  says("last"),
-				Cases: func() []Case { return []Case{{Name: "bad", Class: "c", Failure: &Fault{"m", "t", "why"}}} },
+				Cases: func() []TestCase { return []TestCase{{Name: "bad", Class: "c", Failure: &TestFault{"m", "t", "why"}}} },
 				Results: func() []Result {
 					return []Result{{Rule: "P1", Level: "error", Text: "broken", Events: []Location{{"s#2", "dir/s.jsonl", 2}, {Name: "s#3"}}}}
 				},

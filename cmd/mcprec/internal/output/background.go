@@ -1,6 +1,4 @@
-// Package notice prints messages while a session is served. A [Background] never makes its
-// caller wait for the reader of standard error; what [New] returns prints each message once.
-package notice
+package output
 
 import (
 	"errors"
@@ -10,11 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/terminal"
-	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
-	"github.com/mcprec/mcprec/replay/standin"
 )
 
 // Background writes on its own goroutine: callers never wait for the reader of w, which may be
@@ -121,65 +115,4 @@ func (b *Background) Close() error {
 			}
 		}
 	}
-}
-
-// Notices prints the messages about one served session: each text once, and no more
-// than maxNotices.
-type notices struct {
-	w      io.Writer
-	masker session.Masker
-
-	mu       sync.Mutex
-	printed  map[string]bool
-	left     int // how many more are printed
-	withheld int
-}
-
-// maxNotices is how many lines are printed while a session is served, and again at the end: a
-// client may send unrecorded requests for ever.
-const maxNotices = 20
-
-// New returns the notices of one session, printed to w.
-func New(w io.Writer, masker session.Masker) *notices {
-	return &notices{w: w, masker: masker, printed: map[string]bool{}, left: maxNotices}
-}
-
-func (n *notices) Print(text string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case n.printed[text]: // the answer to each retry says the same
-	case n.left > 0:
-		n.printed[text] = true
-		n.left--
-		fmt.Fprintf(terminal.NewWriter(n.w), "mcprec: %s\n", terminal.Plain(n.masker.Text(text)))
-	default:
-		if n.withheld++; n.withheld == 1 {
-			fmt.Fprintf(n.w, "mcprec: more lines of this session are counted, and not shown\n")
-		}
-	}
-}
-
-// End prints how many lines were withheld, and the verdicts that were not printed while the
-// session was served.
-func (n *notices) End(player *standin.Player, verdicts []match.StepVerdict) {
-	n.printWithheld()
-	n.left = maxNotices
-	found := map[string]bool{}
-	for _, v := range player.Findings() {
-		found[v.String()] = true
-	}
-	for _, v := range verdicts {
-		if !found[v.String()] {
-			n.Print(v.String())
-		}
-	}
-	n.printWithheld()
-}
-
-func (n *notices) printWithheld() {
-	if n.withheld > 0 {
-		fmt.Fprintf(n.w, "mcprec: %s more of this session not shown\n", phrase.Plural(n.withheld, "line"))
-	}
-	n.withheld = 0
 }

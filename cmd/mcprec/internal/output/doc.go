@@ -1,0 +1,28 @@
+// Package output is how a command prints: on a terminal or not, as text, JSON, JUnit XML or SARIF.
+//
+// # What it promises
+//
+// Recorded text cannot drive a terminal: what passes a [Writer], or stands in a line through [Plain],
+// has no character with an effect but line ends and tabs. A [Screen] paints and lays out lines on a
+// terminal, and changes nothing anywhere else. A [Background] never makes its caller wait for the
+// reader of standard error.
+//
+// # Data layout
+//
+// A [Report] is a list of sections. A [Section] says the same thing in up to four ways: Text writes it
+// for people, Value is its JSON, Cases are its JUnit test cases, and Results are its SARIF results; a
+// way that is nil says nothing. Text and JSON, an object a line, are written section by section. JUnit
+// and SARIF put totals and tables first, so a [Printer] keeps their cases and results until it is
+// closed.
+//
+//	plain.go         text that cannot drive a terminal, sizes, durations
+//	screen.go, fit.go, progress.go   colours, lines that are cut or wrapped, a line of progress
+//	body.go          the payload of a frame on lines that a reader can follow
+//	background.go    standard error that nobody reads
+//	report.go, junit.go, sarif.go    reports
+//
+// # What it refuses
+//
+// It knows nothing of sessions and rules: each command brings its text and its JSON along. It masks
+// nothing.
+package output
