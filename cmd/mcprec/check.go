@@ -16,7 +16,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
@@ -297,7 +296,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 		report.finding(s, finding)
 	})
 	var valid store.Validator
-	for e, err := range parallel.Parse(s.Events(cmd.Context(), 1, store.ReadOptions{Unfinished: true})) {
+	for e, err := range session.ParseEvents(s.Events(cmd.Context(), 1, store.ReadOptions{Unfinished: true})) {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}

@@ -11,7 +11,7 @@
 //	view, agent                  the page of mcprec view, and its server; the MCP server of mcprec mcp
 //	clientconfig, retention      the configuration files of MCP clients; which sessions the store keeps
 //	cli                          how a command ends, signals, files
-//	advice, parallel             flags that let messages match; work on several cores
+//	advice                       flags that let messages match
 package main
 
 import (

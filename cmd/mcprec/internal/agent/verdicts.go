@@ -12,7 +12,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/diff"
@@ -45,7 +44,7 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 			kept[f.Severity] = append(kept[f.Severity], f)
 		}
 	})
-	for e, err := range parallel.Parse(s.Events(ctx, 1, store.ReadOptions{Unfinished: true})) {
+	for e, err := range session.ParseEvents(s.Events(ctx, 1, store.ReadOptions{Unfinished: true})) {
 		switch {
 		case err != nil:
 		case e.Kind == store.Frame:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/filter"
@@ -57,7 +56,7 @@ func foldSession(ctx context.Context, s *session.Session, digester *diff.Digeste
 	var valid store.Validator
 	events := s.Events(ctx, 1, store.ReadOptions{})
 	digest := func(event *store.Event, digests *[]diff.Digest) { *digests = digester.Digest(*event) }
-	for e, err := range parallel.Map(events, digest) {
+	for e, err := range session.MapEvents(events, digest) {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
@@ -48,7 +47,7 @@ func Session(ctx context.Context, s *session.Session, after time.Duration) (Answ
 		messages []transport.Message
 		isJSON   bool
 	}
-	events := parallel.Map(s.Recorded(ctx, 1, store.ReadOptions{}), func(e *store.Event, p *parsed) {
+	events := session.MapEvents(s.Recorded(ctx, 1, store.ReadOptions{}), func(e *store.Event, p *parsed) {
 		if e.Kind == store.Frame {
 			messages, err := e.AsFrame().AppendMessages(p.messages[:0])
 			p.messages = messages

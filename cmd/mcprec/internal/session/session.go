@@ -13,6 +13,7 @@
 //	several.go     files with several sessions
 //	recording.go   a whole session in memory
 //	entries.go, events.go, state.go   what is read of a session
+//	parallel.go    work on events on several cores
 //	mask.go        the Masker
 //	folder.go      fixtures below folders
 package session

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/store"
@@ -85,7 +84,7 @@ func BenchmarkIndex(b *testing.B) {
 		began = time.Now()
 		s := openMany(b, home, id)
 		fold := check.New(check.Gate{}, func(check.Finding) {})
-		for e, err := range parallel.Parse(s.Events(b.Context(), 1, store.ReadOptions{})) {
+		for e, err := range session.ParseEvents(s.Events(b.Context(), 1, store.ReadOptions{})) {
 			if err == nil && e.Kind == store.Frame {
 				err = fold.ApplyParsed(e.Event, e.Made)
 			} else if err == nil {

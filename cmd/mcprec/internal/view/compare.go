@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/store"
@@ -33,7 +33,7 @@ func compare(ctx context.Context, of [2]*index) (picture.Comparison, error) {
 	a, b := c.Sides()
 	for i, side := range []*diff.Session{a, b} {
 		digest := func(e *store.Event, digests *[]diff.Digest) { *digests = digester.Digest(*e) }
-		for e, err := range parallel.Map(of[i].source.readAll(ctx), digest) {
+		for e, err := range session.MapEvents(of[i].source.readAll(ctx), digest) {
 			if err == nil {
 				err = side.Apply(e.Event, e.Made)
 			}

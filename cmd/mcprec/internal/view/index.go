@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
@@ -112,7 +111,7 @@ func (x *index) growRecorded(ctx context.Context) error {
 		alone  bool // it is masked: see maskAlone
 		parsed order.Parsed
 	}
-	events := parallel.Map(x.source.recorded(ctx, 1, false), func(e *store.Event, m *made) {
+	events := session.MapEvents(x.source.recorded(ctx, 1, false), func(e *store.Event, m *made) {
 		x.source.maskAlone(e, &m.alone)
 		m.parsed = order.Parsed{}
 		if e.Kind == store.Frame && (m.alone || x.source.events != nil) {

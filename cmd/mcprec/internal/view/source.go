@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/parallel"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -125,7 +124,7 @@ func (x *source) readAll(ctx context.Context) iter.Seq2[store.Event, error] {
 	}
 	return func(yield func(store.Event, error) bool) {
 		inOrder := x.masker.InOrder()
-		for e, err := range parallel.Map(x.recorded(ctx, 1, false), x.maskAlone) {
+		for e, err := range session.MapEvents(x.recorded(ctx, 1, false), x.maskAlone) {
 			if err == nil && !e.Made {
 				e.Event = inOrder(e.Event)
 			}

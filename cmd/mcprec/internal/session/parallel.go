@@ -1,6 +1,4 @@
-// Package parallel works on the events of a log on several cores, and yields the results in
-// the order of the events.
-package parallel
+package session
 
 import (
 	"iter"
@@ -16,10 +14,10 @@ type Worked[T any] struct {
 	Made T
 }
 
-// Parse yields the events of a log in their order, with their frames parsed on the other
+// ParseEvents yields the events of a log in their order, with their frames parsed on the other
 // cores: parsing takes longer than the rest of a check.
-func Parse(events iter.Seq2[store.Event, error]) iter.Seq2[Worked[order.Parsed], error] {
-	return Map(events, func(event *store.Event, parsed *order.Parsed) {
+func ParseEvents(events iter.Seq2[store.Event, error]) iter.Seq2[Worked[order.Parsed], error] {
+	return MapEvents(events, func(event *store.Event, parsed *order.Parsed) {
 		*parsed = order.Parsed{}
 		if event.Kind == store.Frame {
 			*parsed = order.Parse(event.AsFrame())
@@ -33,10 +31,10 @@ const (
 	batchBytes  = 1 << 18
 )
 
-// Map calls work for the events of a log on the other cores, and yields the results in the
+// MapEvents calls work for the events of a log on the other cores, and yields the results in the
 // order of the events. made is the zero T, or holds an earlier result, which work replaces, and
 // whose memory it may use again if the caller needs a result only until the next one.
-func Map[T any](events iter.Seq2[store.Event, error], work func(event *store.Event, made *T)) iter.Seq2[Worked[T], error] {
+func MapEvents[T any](events iter.Seq2[store.Event, error], work func(event *store.Event, made *T)) iter.Seq2[Worked[T], error] {
 	type batch struct {
 		events []Worked[T]
 		err    error // of the log, after the last event

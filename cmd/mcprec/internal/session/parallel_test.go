@@ -1,4 +1,4 @@
-package parallel
+package session
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestParseAhead(t *testing.T) {
 			yield(store.Event{}, broken)
 		}
 		n := 0
-		for e, err := range Parse(log) {
+		for e, err := range ParseEvents(log) {
 			if n == events && err != broken || n < events && (err != nil || e.Seq != uint64(n) || string(e.Made.Messages[0].ID) != fmt.Sprint(n)) {
 				t.Fatalf("event %d: %+v, %v", n, e, err)
 			}
