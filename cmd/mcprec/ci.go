@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/match"
@@ -23,7 +23,7 @@ import (
 type ciOptions struct {
 	home
 	ruleFlags
-	target   driving.Target
+	target   recording.DriveTarget
 	format   string
 	failOn   string
 	junit    string
@@ -319,13 +319,13 @@ func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
 	driver := standin.NewDriver(f.recorded.Events, rules)
 	driver.OneByOne()
 	warnDrive(ci.cmd.ErrOrStderr(), f.recorded, driver, ci.target.URL == "")
-	how := driving.Options{DriveOptions: standin.DriveOptions{Timeout: ci.timeout, Stop: ci.stop.Done()}, Record: true, Recorder: "mcprec " + version()}
-	var run *driving.Run
+	how := recording.DriveOptions{DriveOptions: standin.DriveOptions{Timeout: ci.timeout, Stop: ci.stop.Done()}, Record: true, Recorder: "mcprec " + version()}
+	var run *recording.Drive
 	var err error
 	if ci.target.URL != "" {
 		run, err = ci.target.Drive(ci.cmd.Context(), f.recorded, driver, how)
 	} else {
-		run, err = driving.Command(ci.cmd.Context(), f.recorded, driver, ci.command, how)
+		run, err = recording.DriveCommand(ci.cmd.Context(), f.recorded, driver, ci.command, how)
 	}
 	if err != nil {
 		return f.recorded.Masker.Fault(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -28,7 +28,7 @@ import (
 type driveOptions struct {
 	home
 	ruleFlags
-	target   driving.Target
+	target   recording.DriveTarget
 	format   string
 	out      string
 	timeout  time.Duration
@@ -150,14 +150,14 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	wanted := cli.UntilSignal(cancel)
-	how := driving.Options{
+	how := recording.DriveOptions{
 		DriveOptions: standin.DriveOptions{Timeout: o.timeout, Pacer: pacer, Stop: stop.Done()}, Record: o.update, Recorder: "mcprec " + version(),
 	}
-	var run *driving.Run
+	var run *recording.Drive
 	if o.target.URL != "" {
 		run, err = o.target.Drive(cmd.Context(), recorded, driver, how)
 	} else {
-		run, err = driving.Command(cmd.Context(), recorded, driver, command, how)
+		run, err = recording.DriveCommand(cmd.Context(), recorded, driver, command, how)
 	}
 	sig := wanted()
 	if err != nil {
@@ -211,7 +211,7 @@ func (o driveOptions) print(cmd *cobra.Command, r output.Report) error {
 }
 
 // conclude makes the report the exit code, and with --update the run the recording.
-func (o driveOptions) conclude(cmd *cobra.Command, r *session.Recording, run *driving.Run, found *driveReport) error {
+func (o driveOptions) conclude(cmd *cobra.Command, r *session.Recording, run *recording.Drive, found *driveReport) error {
 	fromServer := func(event store.Event) bool {
 		return event.Kind == store.Frame && event.Dir == transport.ServerToClient
 	}
@@ -334,7 +334,7 @@ type driveStep struct {
 	Text        string             `json:"text,omitempty"`
 }
 
-func newDriveReport(recorded *session.Recording, command []string, d *standin.Driver, run *driving.Run, timeout time.Duration) *driveReport {
+func newDriveReport(recorded *session.Recording, command []string, d *standin.Driver, run *recording.Drive, timeout time.Duration) *driveReport {
 	r := &driveReport{
 		Session: cmp.Or(recorded.File, string(recorded.Header.ID)), Command: command,
 		End: run.End, Exit: run.Exit, took: run.Took,
@@ -499,7 +499,7 @@ func (s driveStep) details(all bool) (lines []string) {
 	return lines
 }
 
-func breakingOff(run *driving.Run, timeout time.Duration) string {
+func breakingOff(run *recording.Drive, timeout time.Duration) string {
 	switch {
 	case run.End == standin.Silent:
 		return fmt.Sprintf("gave up: nothing that was recorded came for %v", timeout)

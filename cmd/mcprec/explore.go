@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
@@ -489,7 +489,7 @@ func (s *serverOptions) addFlags(cmd *cobra.Command) {
 // processOptions are the flags of explore for a server or a client process.
 type processOptions struct {
 	serverOptions
-	target     driving.Target
+	target     recording.DriveTarget
 	asServer   bool
 	sameOutput bool
 	jobs       int

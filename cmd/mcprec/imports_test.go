@@ -99,10 +99,6 @@ var mayImport = map[string][]string{
 		"cmd/mcprec/internal/advice", "cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "store", "replay/diff", "replay/filter",
 		"replay/match", "replay/phrase",
 	},
-	"cmd/mcprec/internal/driving": {
-		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "transport", "store", "store/memstore", "recorder",
-		"recorder/httptap", "replay/match", "replay/phrase", "replay/standin",
-	},
 	"cmd/mcprec/internal/explain": {
 		"cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "transport", "transport/procfs", "store", "replay/closed", "replay/phrase",
 		"replay/why",
@@ -111,8 +107,8 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/printing": {"cmd/mcprec/internal/output", "transport", "store", "replay/phrase", "replay/sequence", "replay/timeline"},
 	"cmd/mcprec/internal/recording": {
 		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session", "transport",
-		"transport/mcp", "transport/procfs", "store", "store/jsonl", "recorder", "recorder/httptap", "recorder/outage", "replay/phrase",
-		"fixtures",
+		"transport/mcp", "transport/procfs", "store", "store/jsonl", "store/memstore", "recorder", "recorder/httptap", "recorder/outage",
+		"replay/match", "replay/phrase", "replay/standin", "fixtures",
 	},
 	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "store", "replay/phrase"},
 	"cmd/mcprec/internal/session": {
@@ -126,12 +122,12 @@ var mayImport = map[string][]string{
 	},
 	"cmd/mcprec": {
 		"cmd/mcprec/internal/advice", "cmd/mcprec/internal/agent", "cmd/mcprec/internal/cli", "cmd/mcprec/internal/clientconfig",
-		"cmd/mcprec/internal/comparing", "cmd/mcprec/internal/driving", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/output",
-		"cmd/mcprec/internal/printing", "cmd/mcprec/internal/recording", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session",
-		"cmd/mcprec/internal/view", "transport", "transport/mcp", "transport/streamable", "store", "store/foreign", "store/jsonl", "store/mask",
-		"recorder", "replay/check", "replay/closed", "replay/diff", "replay/explore", "replay/explore/shrink", "replay/external", "replay/fault",
-		"replay/filter", "replay/match", "replay/order", "replay/otlp", "replay/phrase", "replay/probe", "replay/schema", "replay/sequence",
-		"replay/standin", "replay/state", "replay/summary", "replay/surface", "replay/timeline", "replay/why", "fixtures", "examples/progress",
+		"cmd/mcprec/internal/comparing", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/output", "cmd/mcprec/internal/printing",
+		"cmd/mcprec/internal/recording", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session", "cmd/mcprec/internal/view", "transport",
+		"transport/mcp", "transport/streamable", "store", "store/foreign", "store/jsonl", "store/mask", "recorder", "replay/check",
+		"replay/closed", "replay/diff", "replay/explore", "replay/explore/shrink", "replay/external", "replay/fault", "replay/filter",
+		"replay/match", "replay/order", "replay/otlp", "replay/phrase", "replay/probe", "replay/schema", "replay/sequence", "replay/standin",
+		"replay/state", "replay/summary", "replay/surface", "replay/timeline", "replay/why", "fixtures", "examples/progress",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"replay/internal/replaytest": {"transport/mcp", "store", "transport"},

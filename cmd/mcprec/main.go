@@ -5,7 +5,7 @@
 // share command.go (arguments, and what a command opens and prints to), flags.go (flags of
 // several commands) and help.go (how help is printed, and its topics). Below internal are
 //
-//	session, recording, driving  what SESSION names, with its masking; record; the live server of drive
+//	session, recording           what SESSION names, with its masking; record and drive
 //	output                       text, JSON, JUnit and SARIF, on a terminal or not
 //	explain, comparing           what hangs, in the words of why; the differences of two sessions
 //	view, agent                  the page of mcprec view, and its server; the MCP server of mcprec mcp

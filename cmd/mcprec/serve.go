@@ -21,7 +21,6 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/driving"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -377,7 +376,7 @@ func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 func (o *listenOptions) real(errs io.Writer, command []string, events []store.Event) (transport.Transport, error) {
 	switch {
 	case o.Target != "":
-		t := driving.Target{URL: o.Target, Headers: o.headers}
+		t := recording.DriveTarget{URL: o.Target, Headers: o.headers}
 		header, err := t.Header()
 		if err == nil {
 			err = t.Check(nil)

@@ -1,6 +1,23 @@
-// Package recording runs a server, or stands before a remote server, and records the sessions.
-// A local server has one recorder, a remote server a recorder for each session. If the store is
-// missing or fails, the session goes on. Faults are printed on standard error.
+// Package recording records what peers say: for record and serve in the store, and for drive in memory.
+//
+// # What it promises
+//
+// [Command] runs a server, and [Target] stands before a remote one; a local server has one recorder, a
+// remote server a recorder for each session. If the store is missing or fails, the session goes on.
+// [DriveCommand] and [DriveTarget] play the client's half of a recording to a live server, and return
+// what was said then; a drive that breaks off leaves nothing behind.
+//
+// # Source files
+//
+//	recording.go  a recording, from its options to what is said at its end
+//	target.go     the sessions of a remote server
+//	budget.go     the budget of the store, beside a recording and behind it
+//	drive.go      drives
+//
+// # What it refuses
+//
+// It never writes to standard output, which is the protocol's. It masks what is printed and what --out
+// writes, and neither the wire nor the store.
 package recording
 
 import (

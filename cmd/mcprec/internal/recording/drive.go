@@ -1,6 +1,4 @@
-// Package driving plays the client's half of a recording to a live server, a command or a URL,
-// and records the drive in memory.
-package driving
+package recording
 
 import (
 	"bytes"
@@ -26,15 +24,15 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Options are the options of a drive, and of its recording.
-type Options struct {
+// DriveOptions are the options of a drive, and of its recording.
+type DriveOptions struct {
 	standin.DriveOptions
 	Record   bool   // return the events of the drive
 	Recorder string // the name and version in the header
 }
 
-// Run is the result of a drive.
-type Run struct {
+// Drive is the result of a drive.
+type Drive struct {
 	End    standin.DriveEnd
 	Exit   string // the server's status; "" over HTTP
 	Fault  string // how a complete drive ended otherwise than the recorded session
@@ -44,9 +42,9 @@ type Run struct {
 	Events []store.Event // of a complete drive with Record
 }
 
-// Command starts the server, plays the driver to it, and ends it. The recording stays in memory,
+// DriveCommand starts the server, plays the driver to it, and ends it. The recording stays in memory,
 // because a drive that breaks off must leave nothing behind.
-func Command(ctx context.Context, r *session.Recording, driver *standin.Driver, command []string, o Options) (*Run, error) {
+func DriveCommand(ctx context.Context, r *session.Recording, driver *standin.Driver, command []string, o DriveOptions) (*Drive, error) {
 	words := new(lastLines)
 	log := memstore.New()
 	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
@@ -67,7 +65,7 @@ func Command(ctx context.Context, r *session.Recording, driver *standin.Driver, 
 	if o.Record {
 		conn = rec.Conn(process, transport.ClientToServer)
 	}
-	run := &Run{}
+	run := &Drive{}
 	start := time.Now()
 	run.End, err = standin.Drive(ctx, conn, driver, o.DriveOptions)
 	if err != nil {
@@ -144,14 +142,14 @@ func (l *lastLines) lines() []string {
 	return list
 }
 
-// Target are the flags of drive for a server over HTTP.
-type Target struct {
+// DriveTarget are the flags of drive for a server over HTTP.
+type DriveTarget struct {
 	URL     string
 	Headers []string
 }
 
 // Check refuses contradictory flags.
-func (t *Target) Check(command []string) error {
+func (t *DriveTarget) Check(command []string) error {
 	switch {
 	case t.URL == "" && len(t.Headers) > 0:
 		return cli.Usagef("--header is for --target; give both")
@@ -164,7 +162,7 @@ func (t *Target) Check(command []string) error {
 }
 
 // Header returns the headers of every request.
-func (t *Target) Header() (http.Header, error) {
+func (t *DriveTarget) Header() (http.Header, error) {
 	h := http.Header{}
 	for _, line := range t.Headers {
 		name, value, found := strings.Cut(line, ":")
@@ -178,7 +176,7 @@ func (t *Target) Header() (http.Header, error) {
 
 // Drive plays the driver to the server at the URL. With record it records what the client says
 // and hears, in memory.
-func (t *Target) Drive(ctx context.Context, r *session.Recording, driver *standin.Driver, options Options) (run *Run, err error) {
+func (t *DriveTarget) Drive(ctx context.Context, r *session.Recording, driver *standin.Driver, options DriveOptions) (run *Drive, err error) {
 	client := standin.Dial(r.Events, t.URL)
 	if client.Header, err = t.Header(); err != nil {
 		return nil, err
@@ -212,7 +210,7 @@ func (t *Target) Drive(ctx context.Context, r *session.Recording, driver *standi
 	}
 	options.HangUp = conn.HangUp
 	start := time.Now()
-	run = &Run{}
+	run = &Drive{}
 	run.End, err = standin.Drive(ctx, conn, driver, options.DriveOptions)
 	if err != nil {
 		return nil, err

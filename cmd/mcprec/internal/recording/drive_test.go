@@ -1,4 +1,4 @@
-package driving
+package recording
 
 import (
 	"fmt"
