@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
@@ -160,28 +160,28 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 	if options.schema {
 		options.schemas = &schema.Validator{} // shared by all sessions: it compiles a schema once
 	}
-	report := newCheckReport(w, options)
+	told := newCheckReport(w, options)
 	var unread error // of sessions that cannot be read; the others are still checked
 	if options.all {
-		unread = checkAll(cmd, options, report)
+		unread = checkAll(cmd, options, told)
 		args = nil
 	}
 	for _, arg := range args {
-		unread = errors.Join(unread, checkNamed(cmd, options, arg, report))
-		if report.err != nil {
+		unread = errors.Join(unread, checkNamed(cmd, options, arg, told))
+		if told.err != nil {
 			break
 		}
 	}
-	if report.err != nil {
-		return report.err // the output is closed
+	if told.err != nil {
+		return told.err // the output is closed
 	}
-	if unread != nil && report.sessions == 0 {
+	if unread != nil && told.sessions == 0 {
 		return unread
 	}
-	if err := errors.Join(unread, report.close()); err != nil {
+	if err := errors.Join(unread, told.close()); err != nil {
 		return err
 	}
-	if report.failed {
+	if told.failed {
 		return cli.ErrVerdict
 	}
 	return nil
@@ -213,7 +213,7 @@ func readBaseline(cmd *cobra.Command, options checkOptions) (_ *check.Baseline, 
 }
 
 // checkAll checks the sessions of the store that --since and --label select, newest first.
-func checkAll(cmd *cobra.Command, options checkOptions, report *checkReport) (err error) {
+func checkAll(cmd *cobra.Command, options checkOptions, told *checkReport) (err error) {
 	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err
@@ -222,10 +222,10 @@ func checkAll(cmd *cobra.Command, options checkOptions, report *checkReport) (er
 	sessions, unread := (&span{}).sessions(cmd, db)
 	short := shortIDs(sessions) // which name a session among all
 	sessions = slices.DeleteFunc(sessions, func(s store.Session) bool { return !options.has(s) })
-	report.listed = listedNames(db, sessions, short)
+	told.listed = listedNames(db, sessions, short)
 	for _, s := range sessions {
-		unread = errors.Join(unread, checkSession(cmd, options, db.Session(s), report))
-		if report.err != nil {
+		unread = errors.Join(unread, checkSession(cmd, options, db.Session(s), told))
+		if told.err != nil {
 			return nil
 		}
 	}
@@ -255,16 +255,16 @@ func listedNames(db *session.Store, sessions []store.Session, short map[store.Se
 }
 
 // checkNamed checks the session that an argument names, or all of a file.
-func checkNamed(cmd *cobra.Command, options checkOptions, arg string, report *checkReport) (err error) {
+func checkNamed(cmd *cobra.Command, options checkOptions, arg string, told *checkReport) (err error) {
 	all, err := session.OpenAll(cmd.Context(), options.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
 		if arg != "-" {
-			report.open = cmp.Or(string(s.ID), phrase.ShellWord(s.Name))
+			told.open = cmp.Or(string(s.ID), phrase.ShellWord(s.Name))
 		}
-		err = errors.Join(err, checkSession(cmd, options, s, report))
+		err = errors.Join(err, checkSession(cmd, options, s, told))
 	}
 	for _, s := range all {
 		err = errors.Join(err, s.Close())
@@ -273,8 +273,8 @@ func checkNamed(cmd *cobra.Command, options checkOptions, arg string, report *ch
 }
 
 // checkSession checks one session and adds it to the report.
-func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report *checkReport) error {
-	report.start()
+func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, told *checkReport) error {
+	told.start()
 	fits, err := o.parse()
 	if err != nil {
 		return err
@@ -293,7 +293,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 			others[finding.Severity]++
 			return
 		}
-		report.finding(s, finding)
+		told.finding(s, finding)
 	})
 	var valid store.Validator
 	for e, err := range session.ParseEvents(s.Events(cmd.Context(), 1, store.ReadOptions{Unfinished: true})) {
@@ -311,7 +311,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 			return fmt.Errorf("check %s: %w", s.Name, err)
 		}
 	}
-	live, err := explain.LiveNow(cmd.Context(), s)
+	live, err := report.LiveNow(cmd.Context(), s)
 	if err != nil {
 		return fmt.Errorf("check %s: %w", s.Name, err)
 	}
@@ -319,8 +319,8 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, report
 	sum.Errors -= others[order.Error]
 	sum.Warnings -= others[order.Warning]
 	sum.Notes -= others[order.Note]
-	report.session(s.Name, sum)
-	return report.err
+	told.session(s.Name, sum)
+	return told.err
 }
 
 // checkReport prints findings as they come, and a summary of each session.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -115,7 +115,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 		return cli.Usagef("only one of the sessions can be on standard input")
 	}
 	var sessions [2]*session.Session
-	compared := comparing.Comparison{Only: o.only, All: o.all}
+	compared := report.Comparison{Only: o.only, All: o.all}
 	for i, arg := range args {
 		sessions[i], err = openSession(cmd, o.home, arg)
 		if err != nil {
@@ -124,7 +124,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 		defer closeInto(&err, sessions[i])
 		compared.Names[i] = sessions[i].Name
 	}
-	compared.Report, err = comparing.Compare(cmd.Context(), sessions, fits, options)
+	compared.Report, err = report.Compare(cmd.Context(), sessions, fits, options)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -349,7 +348,7 @@ func newDriveReport(recorded *session.Recording, command []string, d *standin.Dr
 			r.Mapped[m.By]++
 		}
 		if v.Result == match.Mismatch {
-			step.Flags = advice.Flags(v.Differences, v.More)
+			step.Flags = report.MatchFlags(v.Differences, v.More)
 			if v.Order != "" {
 				step.Flags = append(step.Flags, "--any-order")
 			}
@@ -454,7 +453,7 @@ func (r *driveReport) text(all bool) string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, result))
 		}
 	}
-	fmt.Fprintf(&b, "%s: %s%s\n", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "), comparing.MappedText(r.Mapped))
+	fmt.Fprintf(&b, "%s: %s%s\n", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "), report.MappedText(r.Mapped))
 	return b.String()
 }
 
@@ -486,7 +485,7 @@ func (s driveStep) details(all bool) (lines []string) {
 		lines = append(lines, s.Order)
 	}
 	if len(s.Flags) > 0 {
-		lines = append(lines, advice.Line(s.Flags))
+		lines = append(lines, report.MatchLine(s.Flags))
 	}
 	for _, m := range s.Mapped {
 		switch {

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
@@ -201,21 +201,21 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		line.Draw(p.Elapsed, func() string { return progressText(p, plan.Budget) })
 	}
 	wanted := cli.UntilSignal(cancel)
-	report, err := explore.Judge(plan)
+	found, err := explore.Judge(plan)
 	line.Erase()
 	sig := wanted()
 	if err != nil {
 		return err
 	}
-	if report.Verdict == explore.Hang {
-		report.Summary = ends.Summary()
-		if plan.Level == explore.L1 && report.Summary != "" {
-			report.Summary += ", in an order that the specification allows"
+	if found.Verdict == explore.Hang {
+		found.Summary = ends.Summary()
+		if plan.Level == explore.L1 && found.Summary != "" {
+			found.Summary += ", in an order that the specification allows"
 		}
 	}
-	report.Decided = report.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == ""
+	found.Decided = found.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == ""
 	if o.out.Name != "" {
-		if err := writeSmallest(cmd, o.out, events, ends, report); err != nil {
+		if err := writeSmallest(cmd, o.out, events, ends, found); err != nil {
 			return err
 		}
 	}
@@ -223,12 +223,12 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	for _, e := range events {
 		_ = fold.Apply(e) // what cannot be read shows no hang
 	}
-	hung, err := explain.HungIn(cmd.Context(), s, arg, &fold)
+	hung, err := report.RecordedHangIn(cmd.Context(), s, arg, &fold)
 	if err != nil {
 		return err
 	}
-	told := judgedExplore{report, hung, ends}
-	if err := printVerdict(cmd, o.format, told, report.Verdict == explore.Pass && len(hung.Hung) == 0); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
+	told := judgedExplore{found, hung, ends}
+	if err := printVerdict(cmd, o.format, told, found.Verdict == explore.Pass && len(hung.Hung) == 0); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
 		return err
 	}
 	return &cli.Status{Code: cli.ExitVerdict, Signal: sig}
@@ -237,14 +237,14 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 // judgedExplore is the report of an exploration, and what was stuck in the recorded session itself.
 type judgedExplore struct {
 	explore.Report
-	explain.Hang
+	report.RecordedHang
 	models closed.Models
 }
 
 // Text returns what hung in the recording, then the report, and of a failure the command that
 // shows its schedule beside the nearest that passes.
 func (j judgedExplore) Text() string {
-	text := j.Hang.Line() + j.Report.Text()
+	text := j.RecordedHang.Line() + j.Report.Text()
 	if j.Failing != nil {
 		text += j.SeeIt(j.models, "--token", j.Token)
 	}
@@ -255,7 +255,7 @@ func (j judgedExplore) Text() string {
 func (j judgedExplore) MarshalJSON() ([]byte, error) {
 	members, err := j.Report.MarshalJSON()
 	var hung bytes.Buffer
-	if err = errors.Join(err, output.NewEncoder(&hung).Encode(j.Hang)); err != nil {
+	if err = errors.Join(err, output.NewEncoder(&hung).Encode(j.RecordedHang)); err != nil {
 		return nil, err
 	}
 	members = bytes.TrimSuffix(bytes.TrimSpace(members), []byte("}"))

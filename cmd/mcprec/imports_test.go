@@ -84,31 +84,25 @@ var mayImport = map[string][]string{
 	"examples/progress":       {"transport"},
 
 	// The command.
-	"cmd/mcprec/internal/advice": {"cmd/mcprec/internal/output", "replay/match", "replay/phrase"},
 	"cmd/mcprec/internal/agent": {
-		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/comparing", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/output",
-		"cmd/mcprec/internal/session", "transport", "transport/mcp", "transport/procfs", "store", "store/jsonl", "replay/check", "replay/closed",
-		"replay/diff", "replay/filter", "replay/order", "replay/phrase", "replay/summary", "replay/timeline", goSDK,
+		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "cmd/mcprec/internal/report", "cmd/mcprec/internal/session", "transport",
+		"transport/mcp", "transport/procfs", "store", "store/jsonl", "replay/check", "replay/closed", "replay/diff", "replay/filter",
+		"replay/order", "replay/phrase", "replay/summary", "replay/timeline", goSDK,
 	},
 	"cmd/mcprec/internal/cli": {"cmd/mcprec/internal/output", "transport", "store"},
 	// It knows files of clients and nothing of sessions.
 	"cmd/mcprec/internal/clientconfig": {
 		"cmd/mcprec/internal/cli", "github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", "github.com/gofrs/flock",
 	},
-	"cmd/mcprec/internal/comparing": {
-		"cmd/mcprec/internal/advice", "cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "store", "replay/diff", "replay/filter",
-		"replay/match", "replay/phrase",
-	},
-	"cmd/mcprec/internal/explain": {
-		"cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "transport", "transport/procfs", "store", "replay/closed", "replay/phrase",
-		"replay/why",
-	},
-	"cmd/mcprec/internal/output":   {"replay/phrase", "golang.org/x/term"},
-	"cmd/mcprec/internal/printing": {"cmd/mcprec/internal/output", "transport", "store", "replay/phrase", "replay/sequence", "replay/timeline"},
+	"cmd/mcprec/internal/output": {"replay/phrase", "golang.org/x/term"},
 	"cmd/mcprec/internal/recording": {
 		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session", "transport",
 		"transport/mcp", "transport/procfs", "store", "store/jsonl", "store/memstore", "recorder", "recorder/httptap", "recorder/outage",
 		"replay/match", "replay/phrase", "replay/standin", "fixtures",
+	},
+	"cmd/mcprec/internal/report": {
+		"cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "transport", "transport/procfs", "store", "replay/closed", "replay/diff",
+		"replay/filter", "replay/match", "replay/phrase", "replay/sequence", "replay/timeline", "replay/why",
 	},
 	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "store", "replay/phrase"},
 	"cmd/mcprec/internal/session": {
@@ -116,18 +110,17 @@ var mayImport = map[string][]string{
 		"store/jsonl", "store/mask", "replay/filter", "replay/order", "replay/phrase", "replay/state", "replay/summary", "replay/timeline",
 	},
 	"cmd/mcprec/internal/view": {
-		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/session", "transport", "transport/mcp", "store",
+		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/report", "cmd/mcprec/internal/session", "transport", "transport/mcp", "store",
 		"store/jsonl", "store/mask", "replay/check", "replay/closed", "replay/diff", "replay/explore", "replay/filter", "replay/order",
 		"replay/phrase", "replay/picture", "replay/sequence", "replay/state", "replay/timeline", "replay/why",
 	},
 	"cmd/mcprec": {
-		"cmd/mcprec/internal/advice", "cmd/mcprec/internal/agent", "cmd/mcprec/internal/cli", "cmd/mcprec/internal/clientconfig",
-		"cmd/mcprec/internal/comparing", "cmd/mcprec/internal/explain", "cmd/mcprec/internal/output", "cmd/mcprec/internal/printing",
-		"cmd/mcprec/internal/recording", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session", "cmd/mcprec/internal/view", "transport",
-		"transport/mcp", "transport/streamable", "store", "store/foreign", "store/jsonl", "store/mask", "recorder", "replay/check",
-		"replay/closed", "replay/diff", "replay/explore", "replay/explore/shrink", "replay/external", "replay/fault", "replay/filter",
-		"replay/match", "replay/order", "replay/otlp", "replay/phrase", "replay/probe", "replay/schema", "replay/sequence", "replay/standin",
-		"replay/state", "replay/summary", "replay/surface", "replay/timeline", "replay/why", "fixtures", "examples/progress",
+		"cmd/mcprec/internal/agent", "cmd/mcprec/internal/cli", "cmd/mcprec/internal/clientconfig", "cmd/mcprec/internal/output",
+		"cmd/mcprec/internal/recording", "cmd/mcprec/internal/report", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session",
+		"cmd/mcprec/internal/view", "transport", "transport/mcp", "transport/streamable", "store", "store/foreign", "store/jsonl", "store/mask",
+		"recorder", "replay/check", "replay/closed", "replay/diff", "replay/explore", "replay/explore/shrink", "replay/external", "replay/fault",
+		"replay/filter", "replay/match", "replay/order", "replay/otlp", "replay/phrase", "replay/probe", "replay/schema", "replay/sequence",
+		"replay/standin", "replay/state", "replay/summary", "replay/surface", "replay/timeline", "replay/why", "fixtures", "examples/progress",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"replay/internal/replaytest": {"transport/mcp", "store", "transport"},

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
@@ -166,13 +166,13 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, loc
 }
 
 // stuckNow returns what mcprec why says of the live sessions of a list. The others are not read.
-func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (_ map[store.SessionID]explain.Answer, err error) {
-	found := map[store.SessionID]explain.Answer{}
+func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (_ map[store.SessionID]report.Hangs, err error) {
+	found := map[store.SessionID]report.Hangs{}
 	for _, s := range sessions {
 		if s.State != store.Live {
 			continue
 		}
-		a, fault := explain.Session(cmd.Context(), db.Session(s), explain.StuckAfter)
+		a, fault := report.HangsIn(cmd.Context(), db.Session(s), report.StuckAfter)
 		err = errors.Join(err, fault)
 		if fault == nil {
 			found[s.ID] = a
@@ -211,7 +211,7 @@ type sessionLine struct {
 type listing struct {
 	sessions []store.Session
 	short    map[store.SessionID]string               // the short ids
-	stuck    map[store.SessionID]explain.Answer       // what mcprec why says of the live sessions
+	stuck    map[store.SessionID]report.Hangs         // what mcprec why says of the live sessions
 	ends     map[store.SessionID]session.Introduction // what client and server said of themselves; nil without --wide
 }
 

@@ -5,13 +5,12 @@
 // share command.go (arguments, and what a command opens and prints to), flags.go (flags of
 // several commands) and help.go (how help is printed, and its topics). Below internal are
 //
-//	session, recording           what SESSION names, with its masking; record and drive
-//	output                       text, JSON, JUnit and SARIF, on a terminal or not
-//	explain, comparing           what hangs, in the words of why; the differences of two sessions
-//	view, agent                  the page of mcprec view, and its server; the MCP server of mcprec mcp
-//	clientconfig, retention      the configuration files of MCP clients; which sessions the store keeps
-//	cli                          how a command ends, signals, files
-//	advice                       flags that let messages match
+//	session, recording       what SESSION names, with its masking; record and drive
+//	report                   what why, show, diff and replay say of a session
+//	output                   how it is printed: text, JSON, JUnit and SARIF, on a terminal or not
+//	view, agent              the page of mcprec view, and its server; the MCP server of mcprec mcp
+//	clientconfig, retention  the configuration files of MCP clients; which sessions the store keeps
+//	cli                      how a command ends, signals, files
 package main
 
 import (

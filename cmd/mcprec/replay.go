@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -117,7 +117,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return err
 	}
 	defer closeInto(&err, s)
-	recording, fold, err := explain.Load(cmd.Context(), s)
+	recording, fold, err := report.LoadReplay(cmd.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return cli.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
-		told, err := explain.Judge(cmd.Context(), s, arg, recording, fold, closed.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
+		told, err := report.Judge(cmd.Context(), s, arg, recording, fold, closed.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
 		if err != nil {
 			return err
 		}

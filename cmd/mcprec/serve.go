@@ -19,10 +19,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/fixtures"
 	"github.com/mcprec/mcprec/replay/match"
@@ -273,7 +273,7 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 	trial.end()
 	introduced, verdicts := differing(player)
 	notices.end(player, slices.Concat(introduced, s.told(verdicts)))
-	for _, text := range advice.ForUnexpected(verdicts) {
+	for _, text := range report.UnexpectedLines(verdicts) {
 		fmt.Fprintf(output.NewWriter(s.errs), "mcprec: %s\n", output.Plain(text))
 	}
 	if options.Live != nil {

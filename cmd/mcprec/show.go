@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -84,15 +84,15 @@ func addBodyFlag(cmd *cobra.Command, body *string) {
 }
 
 // newPrinter returns the printer of a --format and a --body.
-func newPrinter(out *output.Screen, format string, pairs bool, body string) printing.Printer {
-	bodies := map[string]printing.Bodies{"short": printing.ShortBodies, "full": printing.FullBodies}[body]
+func newPrinter(out *output.Screen, format string, pairs bool, body string) report.EntryPrinter {
+	bodies := map[string]report.Bodies{"short": report.ShortBodies, "full": report.FullBodies}[body]
 	switch format {
 	case "json":
-		return printing.JSON(out, pairs, bodies)
+		return report.EntryJSON(out, pairs, bodies)
 	case "sequence":
-		return printing.Sequence(out)
+		return report.EntrySequence(out)
 	}
-	return printing.Lines(out, pairs, bodies)
+	return report.EntryLines(out, pairs, bodies)
 }
 
 var errEnough = errors.New("enough")
@@ -176,7 +176,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 		switch {
 		case entry.Seq < o.from || !fits.Selects(&entry):
 			return nil
-		case !o.http && o.expr == "" && o.format != "json" && printing.IsRoutineHTTP(entry):
+		case !o.http && o.expr == "" && o.format != "json" && report.IsRoutineHTTP(entry):
 			leftOut++
 			return nil
 		case o.limit > 0 && shown == o.limit:
@@ -218,6 +218,6 @@ func (o showOptions) printEvent(cmd *cobra.Command, s *session.Session, seq uint
 	case o.format == "json":
 		return newPrinter(out, o.format, true, "full").Print(found)
 	}
-	printing.Whole(out, s.Name, s.Start, found)
+	report.WholeEntry(out, s.Name, s.Start, found)
 	return nil
 }

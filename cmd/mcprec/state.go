@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -250,13 +250,13 @@ func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error
 		}
 	}
 	out := struct {
-		Expr   string          `json:"expr"`
-		Found  bool            `json:"found"`
-		Events uint64          `json:"events"`
-		Event  *printing.Entry `json:"event,omitempty"`
+		Expr   string        `json:"expr"`
+		Found  bool          `json:"found"`
+		Events uint64        `json:"events"`
+		Event  *report.Entry `json:"event,omitempty"`
 	}{Expr: holds.String(), Found: found, Events: at.Seq()}
 	if found {
-		shown := printing.NewEntry(entry, false)
+		shown := report.EntryOf(entry, false)
 		out.Event = &shown
 	}
 	return printReport(cmd, options.format, single(found, out, func(w io.Writer) (err error) {

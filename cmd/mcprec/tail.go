@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/printing"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -99,7 +99,7 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 		reading.First = s.Head - uint64(o.last) + 1
 	}
 	err := s.Entries(ctx, reading, func(entry timeline.Entry) error {
-		selected := fits.Selects(&entry) && (o.http || o.expr != "" || o.format == "json" || !printing.IsRoutineHTTP(entry))
+		selected := fits.Selects(&entry) && (o.http || o.expr != "" || o.format == "json" || !report.IsRoutineHTTP(entry))
 		switch {
 		case selected && live:
 			return show(entry)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 )
@@ -62,7 +62,7 @@ It exits with 1 if something is stuck.
 	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
 	f.VarP(&o.labels, "label", "l", "only sessions with the `LABEL`, or with NAME=VALUE")
 	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes; wait for a session that is not there yet")
-	f.DurationVar(&o.after, "after", explain.StuckAfter, "what has lasted as `LONG` is stuck")
+	f.DurationVar(&o.after, "after", report.StuckAfter, "what has lasted as `LONG` is stuck")
 	return cmd
 }
 
@@ -117,7 +117,7 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 }
 
 // ask returns the answers about the sessions that the arguments name.
-func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []explain.Answer, err error) {
+func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs, err error) {
 	if arg != "" {
 		return o.askNamed(cmd, arg)
 	}
@@ -142,7 +142,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []explain.Answe
 		if found.State != store.Live {
 			continue
 		}
-		a, aerr := explain.Session(cmd.Context(), db.Session(found), o.after)
+		a, aerr := report.HangsIn(cmd.Context(), db.Session(found), o.after)
 		err = errors.Join(err, aerr)
 		if aerr == nil && (o.all || a.Stuck()) {
 			answers = append(answers, a)
@@ -154,13 +154,13 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []explain.Answe
 	if newest == nil {
 		return nil, cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: o.labels.String()})
 	}
-	a, err := explain.Session(cmd.Context(), db.Session(*newest), o.after)
-	return []explain.Answer{a}, err
+	a, err := report.HangsIn(cmd.Context(), db.Session(*newest), o.after)
+	return []report.Hangs{a}, err
 }
 
 // askNamed returns the answer about the session that an argument names. Of a file with several it
 // is those about the ones that are stuck, or else about the last.
-func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []explain.Answer, err error) {
+func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.Hangs, err error) {
 	all, err := session.OpenAll(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []explain.
 		}
 	}()
 	for i, s := range all {
-		a, err := explain.Session(cmd.Context(), s, o.after)
+		a, err := report.HangsIn(cmd.Context(), s, o.after)
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +184,7 @@ func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []explain.
 
 // stuckIn says for people what was stuck in a session.
 func stuckIn(ctx context.Context, s *session.Session) (said []string) {
-	a, err := explain.Session(ctx, s, explain.StuckAfter)
+	a, err := report.HangsIn(ctx, s, report.StuckAfter)
 	if err != nil { // it was said before, or the next reader says it
 		return nil
 	}
@@ -195,7 +195,7 @@ func stuckIn(ctx context.Context, s *session.Session) (said []string) {
 }
 
 // print prints the answers.
-func (o whyOptions) print(cmd *cobra.Command, answers []explain.Answer) error {
+func (o whyOptions) print(cmd *cobra.Command, answers []report.Hangs) error {
 	w, err := screenOf(cmd)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
@@ -773,9 +773,9 @@ func (s *hungSession) pass(ts *testscript.TestScript, d time.Duration) {
 // what is wanted, or for long, and returns what it says. The time goes on until then: the recorder
 // sees at its next look that an end does not read, and says so when some time has passed.
 func (s *hungSession) askStanding(ts *testscript.TestScript, want string) string {
-	const stands, step = 2 * explain.StuckAfter, explain.StuckAfter / 2
+	const stands, step = 2 * report.StuckAfter, report.StuckAfter / 2
 	var passed time.Duration
-	return s.ask(ts, want, func(a explain.Answer) (settled bool) {
+	return s.ask(ts, want, func(a report.Hangs) (settled bool) {
 		if a.State == "" {
 			return true
 		}
@@ -793,7 +793,7 @@ func (s *hungSession) askStanding(ts *testscript.TestScript, want string) string
 // once the log has more than the events before the end, time passes, for an exchange that breaks
 // off counts as stuck only after a while.
 func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want string) string {
-	return s.ask(ts, want, func(a explain.Answer) (settled bool) {
+	return s.ask(ts, want, func(a report.Hangs) (settled bool) {
 		if s.isStdio {
 			return a.Ended != "" || isBlocked(a)
 		}
@@ -802,7 +802,7 @@ func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want strin
 			ts.Check(err)
 			if counts["all"] > before {
 				before = math.MaxInt
-				s.clock.move(2 * explain.StuckAfter)
+				s.clock.move(2 * report.StuckAfter)
 				return false
 			}
 		}
@@ -812,7 +812,7 @@ func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want strin
 
 // ask asks why until the answer is settled, and is what is wanted, or for long, and returns what
 // it says: a line a finding, with shape, culprit and text.
-func (s *hungSession) ask(ts *testscript.TestScript, want string, isSettled func(explain.Answer) bool) string {
+func (s *hungSession) ask(ts *testscript.TestScript, want string, isSettled func(report.Hangs) bool) string {
 	before, same := "", 0
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		root := newRoot(cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}) // not a process: there are thousands of questions
@@ -821,7 +821,7 @@ func (s *hungSession) ask(ts *testscript.TestScript, want string, isSettled func
 		root.SetOut(&out)
 		root.SetErr(&out)
 		status := cli.StatusOf(root.ExecuteContext(session.WithClock(context.Background(), s.clock.now)))
-		var a explain.Answer
+		var a report.Hangs
 		if err := json.Unmarshal(out.Bytes(), &a); err != nil || a.Stuck() != (status.Code == cli.ExitVerdict) {
 			ts.Fatalf("why: %v, %v: %s", err, status, out.Bytes())
 		}
@@ -838,7 +838,7 @@ func (s *hungSession) ask(ts *testscript.TestScript, want string, isSettled func
 
 // isBlocked reports whether the recorder of a session stands in a write to the server: it does
 // not read then that the client has closed its end.
-func isBlocked(a explain.Answer) bool {
+func isBlocked(a report.Hangs) bool {
 	return slices.ContainsFunc(a.Findings, func(f why.Finding) bool { return f.Shape == why.ServerNotReading || f.Shape == why.NeitherReads })
 }
 
@@ -853,7 +853,7 @@ var (
 )
 
 // saidOf returns the findings of an answer without durations and numbers.
-func saidOf(a explain.Answer) string {
+func saidOf(a report.Hangs) string {
 	var b strings.Builder
 	for _, f := range a.Findings {
 		fmt.Fprintf(&b, "  %s, %s\n  %s\n", f.Shape, f.Culprit, f.Text)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
@@ -53,7 +53,7 @@ func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		_ = found.Text(&text, explain.StuckAfter) // a buffer takes everything
+		_ = found.Text(&text, report.StuckAfter) // a buffer takes everything
 		told[i] = whyOf(found)
 	}
 	a.data, a.text = map[string]any{"sessions": told}, text.String()
@@ -65,15 +65,15 @@ func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err
 
 // askWhy asks about the session of the arguments, or as mcprec why does without one. rest counts
 // the stuck sessions beyond those that an answer has room for.
-func askWhy(ctx context.Context, r *recordings, args arguments) (answers []explain.Answer, rest int, err error) {
+func askWhy(ctx context.Context, r *recordings, args arguments) (answers []report.Hangs, rest int, err error) {
 	const most = 2
 	if id := args.text("session"); id != "" {
 		s, err := r.find(ctx, id)
 		if err != nil {
 			return nil, 0, err
 		}
-		found, err := explain.Session(ctx, s, explain.StuckAfter)
-		return []explain.Answer{found}, 0, err
+		found, err := report.HangsIn(ctx, s, report.StuckAfter)
+		return []report.Hangs{found}, 0, err
 	}
 	list, err := r.visible(ctx, store.Query{})
 	if err != nil && len(list) == 0 {
@@ -85,7 +85,7 @@ func askWhy(ctx context.Context, r *recordings, args arguments) (answers []expla
 		if s.State != store.Live {
 			continue
 		}
-		found, fault := explain.Session(ctx, r.db.Session(s), explain.StuckAfter)
+		found, fault := report.HangsIn(ctx, r.db.Session(s), report.StuckAfter)
 		err = errors.Join(err, fault)
 		switch {
 		case fault != nil || !found.Stuck():
@@ -105,12 +105,12 @@ func askWhy(ctx context.Context, r *recordings, args arguments) (answers []expla
 		_, err = r.find(ctx, "") // says what to do
 		return nil, 0, err
 	}
-	found, fault := explain.Session(ctx, r.db.Session(list[0]), explain.StuckAfter)
-	return []explain.Answer{found}, 0, errors.Join(err, fault)
+	found, fault := report.HangsIn(ctx, r.db.Session(list[0]), report.StuckAfter)
+	return []report.Hangs{found}, 0, errors.Join(err, fault)
 }
 
 // whyOf returns the answer about a session without what its text alone has.
-func whyOf(found explain.Answer) whySession {
+func whyOf(found report.Hangs) whySession {
 	told := whySession{
 		Session: found.Session, Label: found.Label, Live: found.State == store.Live, Ended: found.Ended, Verdict: "nothing is stuck",
 		Findings: []whyFinding{}, Open: found.Open, Recent: found.Recent,
@@ -169,17 +169,17 @@ func explainHang(ctx context.Context, r *recordings, args arguments) (a answer, 
 	if size > mostReplayed {
 		return a, fmt.Errorf("session %s has %d bytes of frames, more than the %d that a closed replay takes here; run mcprec replay %s", s.ID, size, mostReplayed, s.ID)
 	}
-	recording, fold, err := explain.Load(ctx, s)
+	recording, fold, err := report.LoadReplay(ctx, s)
 	if err != nil {
 		return a, err
 	}
-	told, err := explain.Judge(ctx, s, string(s.ID), recording, fold, setup)
+	told, err := report.Judge(ctx, s, string(s.ID), recording, fold, setup)
 	if err != nil {
 		return a, err
 	}
 	a.data = struct {
 		Session store.SessionID `json:"session"`
-		explain.Judged
+		report.Judged
 	}{s.ID, told}
 	a.text = told.Text()
 	return a, nil

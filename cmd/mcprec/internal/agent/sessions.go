@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -59,7 +59,7 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 			continue
 		}
 		if s.State == store.Live {
-			found, fault := explain.Session(ctx, r.db.Session(s), explain.StuckAfter)
+			found, fault := report.HangsIn(ctx, r.db.Session(s), report.StuckAfter)
 			if fault == nil && found.Stuck() {
 				stuck[s.ID] = stuckText(found)
 			}
@@ -103,7 +103,7 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 }
 
 // stuckText says for how long a session has been stuck, as mcprec list does.
-func stuckText(found explain.Answer) string {
+func stuckText(found report.Hangs) string {
 	longest := time.Duration(0)
 	for _, f := range found.Findings {
 		longest = max(longest, f.Waited)

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/comparing"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/diff"
@@ -56,7 +55,7 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 			return a, fmt.Errorf("check %s: %w", s.Name, err)
 		}
 	}
-	live, err := explain.LiveNow(ctx, s)
+	live, err := report.LiveNow(ctx, s)
 	if err != nil {
 		return a, fmt.Errorf("check %s: %w", s.Name, err)
 	}
@@ -110,7 +109,7 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 // diffSessions compares two sessions.
 func diffSessions(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
 	var sessions [2]*session.Session
-	compared := comparing.Comparison{}
+	compared := report.Comparison{}
 	for i, name := range []string{"a", "b"} {
 		sessions[i], err = r.find(ctx, args.text(name))
 		if err != nil {
@@ -122,7 +121,7 @@ func diffSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 	if err != nil {
 		return a, err
 	}
-	compared.Report, err = comparing.Compare(ctx, sessions, everything, diff.Options{})
+	compared.Report, err = report.Compare(ctx, sessions, everything, diff.Options{})
 	if err != nil {
 		return a, err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/explain"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -318,17 +318,17 @@ func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
 	live := why.Live{Mask: x.source.masker.Text}
 	isLive := x.now() > 0
 	if isLive {
-		live, err = explain.Live(ctx, x.source.session, x.source.header)
+		live, err = report.Live(ctx, x.source.session, x.source.header)
 		if err != nil {
 			return answer, err
 		}
 	}
 	x.mu.Lock()
-	report := x.check.Waits(live, explain.StuckAfter)
+	waits := x.check.Waits(live, report.StuckAfter)
 	x.mu.Unlock()
-	told := explain.AnswerOf(x.source.session, x.source.header, report, isLive)
+	told := report.HangsOf(x.source.session, x.source.header, waits, isLive)
 	var text bytes.Buffer
-	_ = told.Text(&text, explain.StuckAfter) // a buffer takes everything
+	_ = told.Text(&text, report.StuckAfter) // a buffer takes everything
 	return whyAnswer{
 		Stuck: told.Stuck(), Now: told.Now, Text: strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"),
 		Findings: append([]why.Finding{}, told.Findings...),

@@ -1,6 +1,8 @@
-package comparing
+package report
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +12,74 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/advice"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
 )
+
+// Compare reads two sessions, and once more the events that differ. With a filter a finding is told
+// where one of its events fits.
+func Compare(ctx context.Context, sessions [2]*session.Session, fits *filter.Filter, options diff.Options) (*diff.Report, error) {
+	digester := diff.NewDigester(options)
+	c := diff.New(digester, options)
+	a, b := c.Sides()
+	for i, side := range [...]*diff.Session{a, b} {
+		s := sessions[i]
+		err := s.Keep()
+		if err == nil {
+			err = foldSession(ctx, s, digester, side)
+		}
+		if err == nil && fits.String() != "" {
+			side.SelectNone()
+			err = s.Select(ctx, fits, side.Select)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	c.Match()
+	for i, s := range sessions {
+		wanted := c.Wants(i) // the texts that differ
+		if len(wanted) == 0 {
+			continue
+		}
+		for e, err := range s.Events(ctx, wanted[0], store.ReadOptions{}) {
+			if err != nil {
+				return nil, fmt.Errorf("diff %s: %w", s.Name, err)
+			}
+			if c.Take(i, e); e.Seq >= wanted[len(wanted)-1] {
+				break
+			}
+		}
+		if err := s.Rewind(); err != nil {
+			return nil, err
+		}
+	}
+	return c.Report(), nil
+}
+
+// foldSession reads a session into its side of a comparison.
+func foldSession(ctx context.Context, s *session.Session, digester *diff.Digester, side *diff.Session) error {
+	var valid store.Validator
+	events := s.Events(ctx, 1, store.ReadOptions{})
+	digest := func(event *store.Event, digests *[]diff.Digest) { *digests = digester.Digest(*event) }
+	for e, err := range session.MapEvents(events, digest) {
+		if err == nil {
+			err = valid.Check(e.Event)
+		}
+		if err == nil {
+			err = side.Apply(e.Event, e.Made)
+		}
+		if err != nil {
+			return fmt.Errorf("diff %s: %w", s.Name, err)
+		}
+	}
+	return s.Rewind()
+}
 
 // Comparison is the result for two sessions, and which of its sections are printed.
 type Comparison struct {
@@ -157,7 +221,7 @@ func (r *Comparison) writeGroup(w io.Writer, group group) error {
 			fmt.Fprintf(w, "      and in %s more\n", phrase.Plural(more, "place"))
 		}
 		if flags := flagsFor(f); len(flags) > 0 {
-			fmt.Fprintf(w, "      %s\n", advice.Line(flags))
+			fmt.Fprintf(w, "      %s\n", MatchLine(flags))
 		}
 	}
 	if more := group.count - len(findings); more > 0 {
@@ -174,7 +238,7 @@ func flagsFor(finding diff.Finding) []string {
 	case finding.AnyOrder:
 		return []string{"--any-order"}
 	}
-	return advice.Flags(finding.Differences, finding.More)
+	return MatchFlags(finding.Differences, finding.More)
 }
 
 func differenceText(difference match.Difference) string {
@@ -234,4 +298,97 @@ func MappedText(mapped map[string]int) string {
 		return ""
 	}
 	return "; values not compared exactly: " + strings.Join(counts, ", ")
+}
+
+// DiffForm is the stable form of diff --format json.
+type DiffForm struct {
+	A        DiffSide       `json:"a"`
+	B        DiffSide       `json:"b"`
+	Same     bool           `json:"same"`
+	Counts   map[string]int `json:"counts"`
+	Notes    map[string]int `json:"notes"`
+	Mapped   map[string]int `json:"mapped"`
+	Unread   int            `json:"unread"`
+	Findings []DiffFinding  `json:"findings"`
+	Timing   []diff.Latency `json:"timing"`
+	Slower   []diff.Slower  `json:"slower"`
+}
+
+// DiffSide is one of the sessions.
+type DiffSide struct {
+	Session string `json:"session"`
+	diff.Side
+}
+
+// DiffFinding is a finding with its places.
+type DiffFinding struct {
+	diff.Finding
+	Places []DiffPlace `json:"differences,omitempty"`
+	More   int         `json:"more,omitempty"`
+	Flags  []string    `json:"flags,omitempty"` // see flagsFor
+}
+
+// DiffPlace is a [match.Difference].
+type DiffPlace struct {
+	Path   string `json:"path"`
+	Within string `json:"within,omitempty"`
+	Want   string `json:"a"`
+	Got    string `json:"b"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// JSON returns the comparison in its stable form.
+func (r *Comparison) JSON() DiffForm {
+	out := DiffForm{
+		A: DiffSide{r.Names[0], r.A}, B: DiffSide{r.Names[1], r.B}, Same: r.Same(r.Only...), Counts: r.Counts, Notes: r.Notes,
+		Mapped: r.Mapped, Unread: r.Unread, Findings: []DiffFinding{}, Timing: r.Timing, Slower: r.Slower,
+	}
+	for _, f := range r.Findings {
+		if !r.shows(f.Section) {
+			continue
+		}
+		shown := DiffFinding{Finding: f, More: f.More, Flags: flagsFor(f)}
+		for _, d := range f.Differences {
+			shown.Places = append(shown.Places, DiffPlace(d))
+		}
+		out.Findings = append(out.Findings, shown)
+	}
+	return out
+}
+
+// testCases returns a test case for each difference, and one that passes for each section
+// without any.
+func (r *Comparison) testCases() (cases []output.TestCase) {
+	class := r.Names[0] + " " + r.Names[1]
+	for _, section := range diff.Sections() {
+		if !r.shows(section) || section == diff.Timing {
+			continue
+		}
+		failed := false
+		var notes []string
+		for _, f := range r.Findings {
+			switch {
+			case f.Section != section:
+			case f.Note:
+				notes = append(notes, fmt.Sprintf("%s %s: %s", eventsOf(f), f.What, f.Text))
+			default:
+				failed = true
+				var lines []string
+				for _, d := range f.Differences {
+					lines = append(lines, differenceText(d))
+				}
+				if flags := flagsFor(f); len(flags) > 0 {
+					lines = append(lines, MatchLine(flags))
+				}
+				text := strings.Join(lines, "\n")
+				first, _, _ := strings.Cut(text, "\n")
+				cases = append(cases, output.TestCase{Name: section + " " + eventsOf(f) + " " + f.What, Class: class,
+					Failure: &output.TestFault{Message: f.Kind + ": " + cmp.Or(f.Text, first, f.What), Type: f.Section, Text: text}})
+			}
+		}
+		if !failed {
+			cases = append(cases, output.TestCase{Name: section, Class: class, Out: strings.Join(notes, "\n")})
+		}
+	}
+	return cases
 }

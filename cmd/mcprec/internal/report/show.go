@@ -1,14 +1,14 @@
-// Package printing prints the entries of a session's timeline: as lines, with the bodies of
-// frames below them if wanted, as JSON, as a sequence diagram, or one entry whole. What it
-// prints has been masked before; the screen keeps recorded bytes from driving the terminal.
-package printing
+package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -30,16 +30,16 @@ const bodyLines = 16
 // bodyIndent is how far a body is indented below its line.
 const bodyIndent = 8
 
-// Printer prints entries one by one.
-type Printer struct {
+// EntryPrinter prints entries one by one.
+type EntryPrinter struct {
 	Print func(timeline.Entry) error
 	Close func() error // prints the end of a diagram
 }
 
-// Lines returns a printer of one line an entry. With pairs the line also names the events of
+// EntryLines returns a printer of one line an entry. With pairs the line also names the events of
 // the same call.
-func Lines(s *output.Screen, pairs bool, bodies Bodies) Printer {
-	return Printer{
+func EntryLines(s *output.Screen, pairs bool, bodies Bodies) EntryPrinter {
+	return EntryPrinter{
 		Print: func(e timeline.Entry) error {
 			s.Fit(output.Clip)
 			paintLine(s, e, pairs)
@@ -69,8 +69,8 @@ func paintLine(s *output.Screen, e timeline.Entry, pairs bool) {
 	s.Paint(output.Unpainted, "\n")
 }
 
-// Sequence returns a printer that draws a sequence diagram.
-func Sequence(s *output.Screen) Printer {
+// EntrySequence returns a printer that draws a sequence diagram.
+func EntrySequence(s *output.Screen) EntryPrinter {
 	d := sequence.New(s.Width, func(l sequence.Line) error {
 		s.Paint(output.Dim, l.Head)
 		s.Paint(output.Cyan, l.Left)
@@ -84,7 +84,7 @@ func Sequence(s *output.Screen) Printer {
 		return nil
 	})
 	begun := false
-	return Printer{func(e timeline.Entry) error {
+	return EntryPrinter{func(e timeline.Entry) error {
 		if !begun {
 			begun = true
 			if err := d.Heading(); err != nil {
@@ -108,12 +108,12 @@ func IsRoutineHTTP(e timeline.Entry) bool {
 	return !slices.Contains([]string{store.HTTPAbort, store.HTTPBroken, store.HTTPNone}, info.What)
 }
 
-// JSON returns a printer of one object a line.
-func JSON(s *output.Screen, pairs bool, bodies Bodies) Printer {
+// EntryJSON returns a printer of one object a line.
+func EntryJSON(s *output.Screen, pairs bool, bodies Bodies) EntryPrinter {
 	enc := output.NewEncoder(s)
-	return Printer{
+	return EntryPrinter{
 		Print: func(e timeline.Entry) error {
-			line := NewEntry(e, pairs)
+			line := EntryOf(e, pairs)
 			if bodies != NoBodies {
 				line.addBody(e)
 			}
@@ -135,12 +135,12 @@ type Entry struct {
 	Redacted     uint64          `json:"redacted,omitempty"`
 	Cut          uint64          `json:"cut,omitempty"`
 	Text         string          `json:"text,omitempty"`
-	Messages     []Message       `json:"messages,omitempty"`
+	Messages     []EntryMessage  `json:"messages,omitempty"`
 	Frame        json.RawMessage `json:"frame,omitempty"` // with a body
 }
 
-// Message is a message of an Entry.
-type Message struct {
+// EntryMessage is a message of an Entry.
+type EntryMessage struct {
 	Kind        string          `json:"kind"`
 	Method      string          `json:"method,omitempty"`
 	Target      string          `json:"target,omitempty"`
@@ -154,14 +154,14 @@ type Message struct {
 	Response    uint64          `json:"response,omitempty"`
 }
 
-// NewEntry returns the form of an entry in JSON, without its body.
-func NewEntry(e timeline.Entry, pairs bool) Entry {
+// EntryOf returns the form of an entry in JSON, without its body.
+func EntryOf(e timeline.Entry, pairs bool) Entry {
 	line := Entry{
 		Seq: e.Seq, At: e.At.String(), Kind: e.Kind, Dir: e.Dir.String(), Stream: e.Stream, Bytes: e.Size,
 		Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Text: e.Text,
 	}
 	for _, m := range e.Messages {
-		message := Message{
+		message := EntryMessage{
 			Kind: m.Kind.String(), Method: m.Method, Target: m.Target, ID: json.RawMessage(m.ID), Token: json.RawMessage(m.Token),
 			Error: m.Failure, Text: m.Text(), Request: m.Request, NotLookedUp: m.NotLookedUp,
 		}
@@ -203,4 +203,26 @@ func ofDirection(dir transport.Direction) output.Style {
 
 func ofTone(t timeline.Tone) output.Style {
 	return [...]output.Style{timeline.Usual: output.Unpainted, timeline.Beside: output.Dim, timeline.Fault: output.Red}[t]
+}
+
+// WholeEntry prints one entry of a session with its time, its pair and its payload. start is the
+// start of the session, zero if it is not known.
+func WholeEntry(s *output.Screen, session string, start time.Time, e timeline.Entry) {
+	row := func(name, text string) {
+		s.Paint(output.Dim, fmt.Sprintf("%-8s", name))
+		s.Paint(output.Unpainted, output.Plain(text)+"\n")
+	}
+	row("event", fmt.Sprintf("#%d of %s", e.Seq, session))
+	at := fmt.Sprintf("%v after the start", phrase.Brief(e.At))
+	if !start.IsZero() {
+		at = start.Add(e.At).Local().Format("2006-01-02 15:04:05.000000") + ", " + at
+	}
+	row("at", at)
+	_, direction, text := e.Parts()
+	row("what", direction+text)
+	if pairs := e.Pairs(); pairs != "" {
+		row("pair", pairs)
+	}
+	s.Paint(output.Unpainted, "\n")
+	output.Body{}.Print(s, e.Payload)
 }

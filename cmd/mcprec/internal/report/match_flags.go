@@ -1,5 +1,4 @@
-// Package advice names the flags under which two different messages would match.
-package advice
+package report
 
 import (
 	"slices"
@@ -15,9 +14,9 @@ import (
 // beginning of the places.
 const mostPlaces = 3
 
-// Flags returns the fewest flags under which a message with these differences, and more, would
+// MatchFlags returns the fewest flags under which a message with these differences, and more, would
 // match. A difference outside the message, such as a status, has no flag.
-func Flags(differences []match.Difference, more int) (flags []string) {
+func MatchFlags(differences []match.Difference, more int) (flags []string) {
 	var places []string
 	normalize := map[string]bool{}
 	for _, d := range differences {
@@ -54,8 +53,8 @@ func Flags(differences []match.Difference, more int) (flags []string) {
 	return flags
 }
 
-// Line returns the line with the flags.
-func Line(flags []string) string { return "to let it match: " + strings.Join(flags, " ") }
+// MatchLine returns the line with the flags.
+func MatchLine(flags []string) string { return "to let it match: " + strings.Join(flags, " ") }
 
 func rootOf(path string) string {
 	root, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
@@ -102,10 +101,10 @@ func combine(places []string) []string {
 	return common
 }
 
-// ForUnexpected returns the lines with the flags under which the unexpected requests of a client
+// UnexpectedLines returns the lines with the flags under which the unexpected requests of a client
 // would match, and with the way to record them. No flag lets a request for another tool or
 // resource match.
-func ForUnexpected(verdicts []match.StepVerdict) []string {
+func UnexpectedLines(verdicts []match.StepVerdict) []string {
 	var flags []string
 	missed := false
 	for _, v := range verdicts {
@@ -115,7 +114,7 @@ func ForUnexpected(verdicts []match.StepVerdict) []string {
 		missed = true
 		other := func(d match.Difference) bool { return d.Path == "/params/name" || d.Path == "/params/uri" }
 		if !slices.ContainsFunc(v.Differences, other) {
-			flags = append(flags, Flags(v.Differences, v.More)...)
+			flags = append(flags, MatchFlags(v.Differences, v.More)...)
 		}
 	}
 	const record = "to record it as well: --mode new_episodes FILE -- COMMAND"
@@ -125,7 +124,7 @@ func ForUnexpected(verdicts []match.StepVerdict) []string {
 	case len(flags) == 0:
 		return []string{record}
 	}
-	return []string{Line(unique(flags)) + "; " + record}
+	return []string{MatchLine(unique(flags)) + "; " + record}
 }
 
 func unique[T comparable](list []T) (kept []T) {

@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"cmp"
@@ -15,37 +15,37 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Hang is what was stuck in a recorded session itself. It comes before a verdict of models.
-type Hang struct {
-	Hung []HungFinding `json:"hung"`
+// RecordedHang is what was stuck in a recorded session itself. It comes before a verdict of models.
+type RecordedHang struct {
+	Hung []RecordedFinding `json:"hung"`
 
 	session string // as an argument of mcprec why
 }
 
-// HungFinding is what a verdict of models tells of a [why.Finding].
-type HungFinding struct {
+// RecordedFinding is what a verdict of models tells of a [why.Finding].
+type RecordedFinding struct {
 	Shape   string `json:"shape"`
 	Culprit string `json:"culprit"`
 	Text    string `json:"text"`
 }
 
-// HungIn returns what was stuck in a session, whose events the fold has. arg is its name on the
+// RecordedHangIn returns what was stuck in a session, whose events the fold has. arg is its name on the
 // command line.
-func HungIn(ctx context.Context, s *session.Session, arg string, fold *why.Fold) (Hang, error) {
-	h := Hang{Hung: []HungFinding{}, session: cmp.Or(string(s.ID), phrase.ShellWord(arg))}
+func RecordedHangIn(ctx context.Context, s *session.Session, arg string, fold *why.Fold) (RecordedHang, error) {
+	h := RecordedHang{Hung: []RecordedFinding{}, session: cmp.Or(string(s.ID), phrase.ShellWord(arg))}
 	live, err := LiveNow(ctx, s)
 	if err != nil {
 		return h, err
 	}
 	for _, f := range fold.Report(live, StuckAfter).Findings {
-		h.Hung = append(h.Hung, HungFinding{f.Shape, f.Culprit, f.Text})
+		h.Hung = append(h.Hung, RecordedFinding{f.Shape, f.Culprit, f.Text})
 	}
 	return h, nil
 }
 
 // Line returns a line about the oldest finding, and one that counts the others. Without findings
 // it is "".
-func (h Hang) Line() string {
+func (h RecordedHang) Line() string {
 	if len(h.Hung) == 0 {
 		return ""
 	}
@@ -56,13 +56,13 @@ func (h Hang) Line() string {
 	return text
 }
 
-// Load reads a session for a closed replay, and folds it for what hung in it.
-func Load(ctx context.Context, s *session.Session) (*closed.Recording, *why.Fold, error) {
+// LoadReplay reads a session for a closed replay, and folds it for what hung in it.
+func LoadReplay(ctx context.Context, s *session.Session) (*closed.Recording, *why.Fold, error) {
 	fold := &why.Fold{}
 	recording, err := closed.Load(func(yield func(store.Event, error) bool) {
 		for e, err := range s.Events(ctx, 1, store.ReadOptions{}) {
 			if err == nil {
-				_ = fold.Apply(e) // its only fault is the header's, which Load returns
+				_ = fold.Apply(e) // its only fault is the header's, which LoadReplay returns
 			}
 			if !yield(e, err) {
 				return
@@ -78,7 +78,7 @@ func Load(ctx context.Context, s *session.Session) (*closed.Recording, *why.Fold
 
 // Judge plays a recording in a closed replay. arg is the name of the session on the command line.
 func Judge(ctx context.Context, s *session.Session, arg string, recording *closed.Recording, fold *why.Fold, setup closed.Setup) (Judged, error) {
-	hung, err := HungIn(ctx, s, arg, fold)
+	hung, err := RecordedHangIn(ctx, s, arg, fold)
 	if err != nil {
 		return Judged{}, err
 	}
@@ -92,13 +92,13 @@ func Judge(ctx context.Context, s *session.Session, arg string, recording *close
 // Judged is the verdict of the models, and what was stuck in the recorded session itself.
 type Judged struct {
 	closed.Verdict
-	Hang
+	RecordedHang
 }
 
 // Text returns what hung in the recording, then the verdict of the models, and of a hang the
 // command that shows it.
 func (j Judged) Text() string {
-	text := j.Hang.Line() + j.Verdict.Text()
+	text := j.RecordedHang.Line() + j.Verdict.Text()
 	if j.Verdict.Verdict == closed.Hang {
 		text += j.SeeIt(j.Models, "--capacity", j.Capacity.String())
 	}
@@ -107,7 +107,7 @@ func (j Judged) Text() string {
 
 // SeeIt returns the line with the command that shows a run of the session under models; "" for a
 // session without a name to open it by.
-func (h Hang) SeeIt(models closed.Models, flags ...string) string {
+func (h RecordedHang) SeeIt(models closed.Models, flags ...string) string {
 	if h.session == "" || h.session == "-" {
 		return ""
 	}

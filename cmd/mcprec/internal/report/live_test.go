@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 )
 
 // deafEnv makes the test binary a server that never reads its input.
-const deafEnv = "MCPREC_EXPLAIN_DEAF"
+const deafEnv = "MCPREC_REPORT_DEAF"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(deafEnv) == "" {

@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ import (
 // StuckAfter is how long what is open must have lasted to be stuck.
 const StuckAfter = 5 * time.Second
 
-// Answer is what why says of a session, in the stable form of why --format json.
-type Answer struct {
+// Hangs is what why says of a session, in the stable form of why --format json.
+type Hangs struct {
 	Session store.SessionID `json:"session,omitempty"`
 	Label   string          `json:"label,omitempty"`
 	State   store.State     `json:"state,omitempty"`
@@ -31,7 +31,7 @@ type Answer struct {
 }
 
 // Key tells the answers of a session apart but for durations.
-func (a Answer) Key() string {
+func (a Hangs) Key() string {
 	key := a.name + string(a.State) + a.Ended
 	for _, f := range a.Findings {
 		key += fmt.Sprint(f.Shape, f.Calls)
@@ -39,10 +39,10 @@ func (a Answer) Key() string {
 	return key + strings.Join(a.Open, "")
 }
 
-// Session reads a session and says what is stuck in it. Only what is printed is masked: to mask
+// HangsIn reads a session and says what is stuck in it. Only what is printed is masked: to mask
 // each event takes longer than the rest.
-func Session(ctx context.Context, s *session.Session, after time.Duration) (Answer, error) {
-	a := Answer{Session: s.ID, name: s.Name}
+func HangsIn(ctx context.Context, s *session.Session, after time.Duration) (Hangs, error) {
+	a := Hangs{Session: s.ID, name: s.Name}
 	type parsed struct {
 		messages []transport.Message
 		isJSON   bool
@@ -71,12 +71,12 @@ func Session(ctx context.Context, s *session.Session, after time.Duration) (Answ
 	if err != nil {
 		return a, fmt.Errorf("explain %s: %w", s.Name, err)
 	}
-	return AnswerOf(s, header, fold.Report(live, after), live.Now > 0), nil
+	return HangsOf(s, header, fold.Report(live, after), live.Now > 0), nil
 }
 
-// AnswerOf masks a report about a session, and fills in the arguments of its commands.
-func AnswerOf(s *session.Session, header store.Header, told why.Report, isLive bool) Answer {
-	a := Answer{Session: s.ID, name: s.Name, Report: told}
+// HangsOf masks a report about a session, and fills in the arguments of its commands.
+func HangsOf(s *session.Session, header store.Header, told why.Report, isLive bool) Hangs {
+	a := Hangs{Session: s.ID, name: s.Name, Report: told}
 	if isLive {
 		a.State = store.Live
 	}
@@ -116,7 +116,7 @@ func AnswerOf(s *session.Session, header store.Header, told why.Report, isLive b
 
 // Verdict returns the word for a session with findings: "may be stuck" where an idle client
 // would look the same.
-func (a Answer) Verdict() string {
+func (a Hangs) Verdict() string {
 	for _, f := range a.Findings {
 		if f.Shape != why.ClientSilent || f.Unknown == "" {
 			return "stuck"
@@ -126,7 +126,7 @@ func (a Answer) Verdict() string {
 }
 
 // Text prints an answer as a paragraph, its evidence and the next command.
-func (a Answer) Text(w io.Writer, after time.Duration) error {
+func (a Hangs) Text(w io.Writer, after time.Duration) error {
 	head := output.Plain(a.name)
 	if a.Label != "" {
 		head += " (" + output.PlainName(a.Label) + ")"

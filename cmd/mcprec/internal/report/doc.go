@@ -1,0 +1,20 @@
+// Package report has what the commands report of sessions: what a command says, once, for its text and
+// its JSON, for the page of mcprec view and for the tools of mcprec mcp.
+//
+// # What it promises
+//
+// [HangsIn] says what hangs in a session, as mcprec why; [Judge] what a closed replay says of it, after
+// what hung in the recording itself. [Compare] reads two sessions for mcprec diff, and a [Comparison]
+// tells the differences. An [EntryPrinter] prints the events of a session as mcprec show does. Each has
+// one text, and one stable form for --format json, both of the same findings.
+//
+// # Data layout
+//
+// A file has what one command says: why.go, replay.go, diff.go, show.go. match_flags.go names the flags
+// under which different messages would match.
+//
+// # What it refuses
+//
+// It decides nothing: the packages below replay judge. It reads sessions and the state of processes,
+// and changes neither. What it says of a [session.Session] has passed the session's masker.
+package report
