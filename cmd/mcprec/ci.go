@@ -89,7 +89,8 @@ func newCI() *cobra.Command {
 			return runCI(cmd, o, paths, command)
 		},
 	}
-	o.home.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")

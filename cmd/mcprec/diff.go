@@ -38,7 +38,8 @@ func newDiff() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runDiff(cmd, o, args) },
 	}
-	o.home.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()

@@ -104,7 +104,8 @@ func newDrive() *cobra.Command {
 			return runDrive(cmd, o, firstOf(own), command)
 		},
 	}
-	o.home.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")

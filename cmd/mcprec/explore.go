@@ -79,7 +79,8 @@ func newExplore() *cobra.Command {
 			return runExplore(cmd, o, firstOf(own))
 		},
 	}
-	o.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
 	o.models.addFlags(cmd, "free", "")

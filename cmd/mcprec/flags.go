@@ -115,7 +115,7 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	}
 }
 
-// home holds the flags for the store's folder and for masking.
+// home holds the flag for the store's folder, and what the flags of masking say.
 type home struct{ session.Home }
 
 func (h *home) addFlags(cmd *cobra.Command) {
@@ -129,21 +129,58 @@ func (h home) unmasked() home {
 	return h
 }
 
-// addMaskFlags adds the flags of a command that prints or writes recorded data.
-func (h *home) addMaskFlags(cmd *cobra.Command) {
-	h.addFlags(cmd)
-	cmd.Flags().BoolVar(&h.Secrets.Show, "secrets", false, "show and write secrets as they are")
-	h.addMaskRules(cmd)
+// The flags of masking stand on the root. A command heeds them or refuses them, so that none is given
+// in vain: see refuseMaskFlags.
+var (
+	maskRuleFlags = []string{"mask-key", "mask-pattern", "mask-pointer", "mask-env"}
+	maskFlags     = append([]string{"secrets"}, maskRuleFlags...)
+)
+
+// heededMasks is the annotation of a command with the flags of masking that it heeds.
+const heededMasks = "mask flags"
+
+// addRootMaskFlags adds the flags of masking to the root, for every command.
+func addRootMaskFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.Bool("secrets", false, "show and write secrets as they are")
+	f.StringArray("mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the others")
+	f.StringArray("mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
+	f.StringArray("mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
+	f.StringArray("mask-env", nil, "mask the value of the environment variable `NAME`")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return refuseMaskFlags(cmd) }
 }
 
-// addMaskRules adds the flags that name more secrets.
-func (h *home) addMaskRules(cmd *cobra.Command) {
-	f := cmd.Flags()
-	o := &h.Secrets.MaskRules
-	f.StringArrayVar(&o.Keys, "mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the three below")
-	f.StringArrayVar(&o.Patterns, "mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
-	f.StringArrayVar(&o.Pointers, "mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
-	f.StringArrayVar(&o.Env, "mask-env", nil, "mask the value of the environment variable `NAME`")
+// refuseMaskFlags returns a usage error for a flag of masking that a command does not heed.
+func refuseMaskFlags(cmd *cobra.Command) error {
+	heeded := strings.Fields(cmd.Annotations[heededMasks])
+	for _, name := range maskFlags {
+		if cmd.Flags().Changed(name) && !slices.Contains(heeded, name) {
+			return cli.Usagef("%s takes no --%s; see mcprec help masking", cmd.CommandPath(), name)
+		}
+	}
+	return nil
+}
+
+// heedMaskFlags makes a command that prints or writes recorded data heed the flags of masking.
+func (h *home) heedMaskFlags(cmd *cobra.Command) { h.heed(cmd, maskFlags) }
+
+// heedMaskRules makes a command that never shows a secret heed the flags that name more of them.
+func (h *home) heedMaskRules(cmd *cobra.Command) { h.heed(cmd, maskRuleFlags) }
+
+func (h *home) heed(cmd *cobra.Command, names []string) {
+	cmd.Annotations = map[string]string{heededMasks: strings.Join(names, " ")}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
+		f := cmd.Flags()
+		list := func(name string) []string {
+			values, fault := f.GetStringArray(name)
+			err = errors.Join(err, fault)
+			return values
+		}
+		h.Secrets.MaskRules = store.MaskRules{Keys: list("mask-key"), Patterns: list("mask-pattern"), Pointers: list("mask-pointer"), Env: list("mask-env")}
+		show, fault := f.GetBool("secrets")
+		h.Secrets.Show = show
+		return errors.Join(err, fault)
+	}
 }
 
 // addRemoteFlags adds the flags of a command that listens for clients over HTTP. needs is the flag

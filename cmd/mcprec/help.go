@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
@@ -118,8 +119,20 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	if cmd.HasAvailableLocalFlags() {
 		b.WriteString("\nFlags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsages(), "\n") + "\n")
 	}
-	if cmd.HasAvailableInheritedFlags() {
-		b.WriteString("\nFlags of every command:\n" + strings.TrimRight(cmd.InheritedFlags().FlagUsages(), "\n") + "\n")
+	if cmd.HasParent() {
+		common := pflag.NewFlagSet("", pflag.ContinueOnError)
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+			if !slices.Contains(maskFlags, f.Name) {
+				common.AddFlag(f)
+			}
+		})
+		b.WriteString("\nFlags of every command:\n" + strings.TrimRight(common.FlagUsages(), "\n") + "\n")
+		switch heeded := cmd.Annotations[heededMasks]; {
+		case strings.Contains(heeded, "secrets"):
+			b.WriteString("\nSecrets are masked: --secrets shows them, --mask-key and others mask more; see mcprec help masking.\n")
+		case heeded != "":
+			b.WriteString("\nSecrets are masked: --mask-key and others mask more; see mcprec help masking.\n")
+		}
 	}
 	b.WriteString("\nmcprec help exit has the exit codes.\n")
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
@@ -277,6 +290,9 @@ credentials. Whatever leaves the store, shown or written, has its secrets masked
   share push --mask-key-file FILE   on the way to the team's store, with the key of the team
   redact SESSION       takes the secrets out of a session for good
   redact --scan        lists where there are secrets, in the whole store
+
+The flags are those of every command. One that shows nothing which was recorded refuses them,
+and so do mcp and redact with --secrets.
 
 A secret that nothing names and that looks like a word is not found: look before you
 share. A key that was recorded is known: make a new one.

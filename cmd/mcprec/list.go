@@ -60,7 +60,8 @@ if it is; with --wide also server, client and revision.`,
 		Args:    atMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
-	o.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskFlags(cmd)
 	o.span.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")

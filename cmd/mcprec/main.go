@@ -80,6 +80,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	}
 	root.PersistentFlags().String("color", "auto", "`WHEN` to colour: auto (on a terminal, without NO_COLOR), always or never")
 	completeWords(root, "color", "auto", "always", "never")
+	addRootMaskFlags(root)
 	root.SetVersionTemplate("mcprec {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var s *cli.Status

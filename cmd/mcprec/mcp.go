@@ -44,7 +44,7 @@ are never told of.
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runMCP(cmd, std, h) },
 	}
 	h.addFlags(cmd)
-	h.addMaskRules(cmd)
+	h.heedMaskRules(cmd)
 	return cmd
 }
 

@@ -72,7 +72,8 @@ The space is given back at once where it is worth it, as mcprec store compact do
 			return runPrune(cmd, o)
 		},
 	}
-	o.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", session.ParseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
@@ -353,7 +354,8 @@ With --label only the sessions with that label are counted.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
 	}
-	o.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskFlags(cmd)
 	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	return cmd

@@ -88,7 +88,8 @@ kept and what happens when the disk fails or is full.`,
 			return runRecord(cmd.Context(), std, o, args)
 		},
 	}
-	o.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.VarP(&o.label, "label", "l", "a `LABEL` for listings, or NAME=VALUE, by which prune and stats pick;\nmay be given several times")

@@ -63,8 +63,8 @@ does not call it back. Make a new one.
 			return runRedact(cmd, o, firstOf(args))
 		},
 	}
-	o.addFlags(cmd)
-	o.addMaskRules(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskRules(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets, in all sessions of the store if none is\nnamed")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")

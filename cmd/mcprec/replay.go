@@ -89,7 +89,8 @@ func newReplay() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd, o, firstOf(args)) },
 	}
-	o.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "capacity", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
 	o.models.addFlags(cmd, "free", "")
@@ -218,7 +219,8 @@ func newCapacity() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCapacity(cmd, o, args) },
 	}
-	o.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	o.models.addFlags(cmd, "", ": only this pair (the OTHER is free)")

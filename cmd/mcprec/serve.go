@@ -67,7 +67,8 @@ func newServe(std cli.Streams) *cobra.Command {
 			return runServe(cmd, std, o, firstOf(own), command)
 		},
 	}
-	o.home.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	f := cmd.Flags()
 	addRemoteFlags(cmd, &o.listen.Remote, "listen", "with --listen: the real server is the one whose MCP endpoint is `URL`,\nin place of COMMAND", "answer over HTTP at `ADDRESS`, as 127.0.0.1:7001")

@@ -65,7 +65,8 @@ leaves no events out. For the exact bytes see mcprec export --secrets.
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, args) },
 	}
-	o.home.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.home.heedMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text, json or sequence", "text", "json", "sequence")

@@ -66,7 +66,8 @@ With --diff: from, to (seq, at), and changes (topic, before, after).
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runState(cmd, o, firstOf(args)) },
 	}
-	o.home.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.home.heedMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
@@ -207,7 +208,8 @@ A FILTER selects calls, as --filter of mcprec show does: tool:search dir:c2s, sa
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runBisect(cmd, o, firstOf(args)) },
 	}
-	o.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.StringVar(&o.expr, "expr", "", "the `EXPRESSION`")

@@ -50,7 +50,8 @@ func newView() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runView(cmd, o, args) },
 	}
-	o.home.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.home.heedMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	o.models.addFlags(cmd, "", " in the replay that the page opens with")
 	f := cmd.Flags()

@@ -56,7 +56,8 @@ It exits with 1 if something is stuck.
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runWhy(cmd, o, firstOf(args)) },
 	}
-	o.home.addMaskFlags(cmd)
+	o.home.addFlags(cmd)
+	o.home.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
