@@ -289,34 +289,16 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, told *
 		MaxDuration: o.max, FailOnTimeout: o.timeout, FailOnToolError: o.failed,
 		Expect: o.expect, Forbid: o.forbid, Baseline: o.trusted, Schema: o.schemas,
 	}
-	fold := check.New(gate, func(finding check.Finding) {
+	sum, err := report.Check(cmd.Context(), s, gate, func(finding check.Finding) {
 		if len(finding.Events) > 0 && !selected.HasAny(finding.Events) { // one without events is about the session
 			others[finding.Severity]++
 			return
 		}
 		told.finding(s, finding)
 	})
-	var valid store.Validator
-	for e, err := range session.ParseEvents(s.Events(cmd.Context(), 1, store.ReadOptions{Unfinished: true})) {
-		if err == nil {
-			err = valid.Check(e.Event)
-		}
-		switch {
-		case err != nil:
-		case e.Kind == store.Frame:
-			err = fold.ApplyParsed(e.Event, e.Made)
-		default:
-			err = fold.Apply(e.Event)
-		}
-		if err != nil {
-			return fmt.Errorf("check %s: %w", s.Name, err)
-		}
-	}
-	live, err := report.LiveNow(cmd.Context(), s)
 	if err != nil {
-		return fmt.Errorf("check %s: %w", s.Name, err)
+		return err
 	}
-	sum := fold.CloseLive(live)
 	sum.Errors -= others[order.Error]
 	sum.Warnings -= others[order.Warning]
 	sum.Notes -= others[order.Note]
@@ -378,11 +360,7 @@ func (r *checkReport) finding(s *session.Session, f check.Finding) {
 			return errors.Join(r.title(w, s.Name), output.PaintTo(w, output.Unpainted, "  "+output.Plain(before)), output.PaintTo(w, how, severity),
 				output.PaintTo(w, output.Unpainted, output.Plain(after)+"\n"))
 		},
-		Value: struct { // a finding of check --format json
-			Session string `json:"session"`
-			check.Finding
-			Dir string `json:"dir"`
-		}{s.Name, f, f.Dir.String()},
+		Value: report.FindingIn(s, f),
 		Results: func() []output.Result {
 			result := output.Result{Rule: f.Rule, Level: f.Severity.String(), Text: f.Text}
 			if len(f.Events) == 0 && s.Lines { // code scanning drops a result without a place
@@ -457,10 +435,7 @@ func (r *checkReport) session(name string, s check.Summary) {
 			}
 			return t.Flush()
 		},
-		Value: struct { // a session of check --format json
-			Session string        `json:"session"`
-			Summary check.Summary `json:"summary"`
-		}{name, s},
+		Value: report.CheckSummary{Session: name, Summary: s},
 		Cases: func() (cases []output.TestCase) {
 			for _, rule := range r.Rules {
 				cases = append(cases, r.testCase(name, rule))

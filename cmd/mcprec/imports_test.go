@@ -87,7 +87,7 @@ var mayImport = map[string][]string{
 	"cmd/mcprec/internal/agent": {
 		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "cmd/mcprec/internal/report", "cmd/mcprec/internal/session", "transport",
 		"transport/mcp", "transport/procfs", "store", "store/jsonl", "replay/check", "replay/closed", "replay/diff", "replay/filter",
-		"replay/order", "replay/phrase", "replay/summary", "replay/timeline", goSDK,
+		"replay/order", "replay/phrase", "replay/state", "replay/timeline", goSDK,
 	},
 	"cmd/mcprec/internal/cli": {"cmd/mcprec/internal/output", "transport", "store"},
 	// It knows files of clients and nothing of sessions.
@@ -101,8 +101,8 @@ var mayImport = map[string][]string{
 		"replay/match", "replay/phrase", "replay/standin", "fixtures",
 	},
 	"cmd/mcprec/internal/report": {
-		"cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "transport", "transport/procfs", "store", "replay/closed", "replay/diff",
-		"replay/filter", "replay/match", "replay/phrase", "replay/sequence", "replay/timeline", "replay/why",
+		"cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "transport", "transport/procfs", "store", "replay/check", "replay/closed",
+		"replay/diff", "replay/filter", "replay/match", "replay/phrase", "replay/sequence", "replay/summary", "replay/timeline", "replay/why",
 	},
 	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "store", "replay/phrase"},
 	"cmd/mcprec/internal/session": {

@@ -107,7 +107,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	db.Masker.Headers(sessions)
 	shown := listing{sessions: sessions, short: short, stuck: stuck}
 	if options.wide {
-		found, fault := introductions(cmd, db, sessions)
+		found, fault := report.Introductions(cmd.Context(), db, sessions)
 		shown.ends = found
 		err = errors.Join(err, fault)
 	}
@@ -118,7 +118,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	if options.format == output.JSON {
 		enc := output.NewEncoder(w)
 		for _, s := range sessions {
-			err = errors.Join(err, enc.Encode(shown.line(s)))
+			err = errors.Join(err, enc.Encode(report.ListSession(s, stuck[s.ID], shown.ends[s.ID])))
 		}
 	} else {
 		shown.print(w)
@@ -189,25 +189,6 @@ func newest(sessions []store.Session, limit int) []store.Session {
 	return sessions
 }
 
-// sessionLine is the stable form of list --format json.
-type sessionLine struct {
-	ID        store.SessionID   `json:"id"`
-	Label     string            `json:"label"`
-	Start     time.Time         `json:"start"`
-	Command   []string          `json:"command"`
-	Transport string            `json:"transport"`
-	Frames    uint64            `json:"frames"`
-	Bytes     uint64            `json:"bytes"`
-	Lost      uint64            `json:"lost"`
-	Doubtful  uint64            `json:"doubtful,omitempty"`
-	State     store.State       `json:"state"`
-	Exit      any               `json:"exit"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	Masked    bool              `json:"masked,omitempty"`
-	Stuck     time.Duration     `json:"stuck_ns,omitempty"`
-	session.Introduction
-}
-
 // listing has the listed sessions, and what the list says of them besides their headers.
 type listing struct {
 	sessions []store.Session
@@ -216,52 +197,12 @@ type listing struct {
 	ends     map[store.SessionID]session.Introduction // what client and server said of themselves; nil without --wide
 }
 
-// line returns a session in its stable form.
-func (l *listing) line(s store.Session) sessionLine {
-	line := sessionLine{
-		ID: s.ID, Label: s.Label, Start: s.Start, Command: s.Command, Transport: s.Transport,
-		Frames: s.Frames, Bytes: s.Bytes, Lost: s.Lost, Doubtful: s.Doubtful, State: s.State,
-		Labels: s.Labels, Masked: s.Masked != nil, Stuck: l.stuckFor(s), Introduction: l.ends[s.ID],
-	}
-	if line.Command == nil {
-		line.Command = []string{}
-	}
-	if s.Exit != "" {
-		line.Exit = s.Exit
-		if code, err := strconv.Atoi(s.Exit); err == nil {
-			line.Exit = code
-		}
-	}
-	return line
-}
-
 // column is a column of the listing.
 type column struct {
 	title string
 	width int  // in columns of the terminal, at least
 	right bool // the cells are aligned to the right
 	cell  func(store.Session) string
-}
-
-// stuckFor returns how long a live session has been stuck; 0 for any other.
-func (l *listing) stuckFor(s store.Session) (longest time.Duration) {
-	for _, f := range l.stuck[s.ID].Findings {
-		longest = max(longest, f.Waited)
-	}
-	return longest
-}
-
-// state returns the state of a session for people.
-func (l *listing) state(s store.Session) string {
-	a := l.stuck[s.ID]
-	if !a.Stuck() {
-		return string(s.State)
-	}
-	word := "stuck"
-	if a.Verdict() != word {
-		word = "stuck?"
-	}
-	return fmt.Sprintf("%s, %s %v", s.State, word, l.stuckFor(s).Truncate(time.Second))
 }
 
 // columns returns the columns of a list, each as wide as its longest cell. For a narrow terminal
@@ -281,7 +222,7 @@ func (l *listing) columns(isNarrow bool) []column {
 		}},
 		{"FRAMES", 7, true, func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
 		{"BYTES", 10, true, func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
-		{"STATE", 7, false, func(s store.Session) string { return l.state(s) }},
+		{"STATE", 7, false, func(s store.Session) string { return l.stuck[s.ID].StateText(s.State) }},
 		{"EXIT", 10, false, func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
 	}
 	if isNarrow {
@@ -338,7 +279,7 @@ func (l *listing) print(screen *output.Screen) {
 	for _, s := range l.sessions {
 		row(func(c column) (output.Style, string) {
 			switch {
-			case c.title == "STATE" && l.stuckFor(s) > 0:
+			case c.title == "STATE" && l.stuck[s.ID].Longest() > 0:
 				return output.Red, c.cell(s)
 			case c.title == "STATE":
 				return map[store.State]output.Style{store.Live: output.Green, store.Crashed: output.Red}[s.State], c.cell(s)
@@ -356,17 +297,6 @@ func (l *listing) print(screen *output.Screen) {
 		}
 		screen.Paint(output.Unpainted, "\n")
 	}
-}
-
-// introductions returns what client and server of each session said of themselves, masked.
-func introductions(cmd *cobra.Command, db *session.Store, sessions []store.Session) (map[store.SessionID]session.Introduction, error) {
-	found, err := db.Summaries(cmd.Context(), sessions)
-	ends := make(map[store.SessionID]session.Introduction, len(sessions))
-	name := func(s string) string { return phrase.Name(db.Masker.Text(s)) }
-	for id, x := range found {
-		ends[id] = session.Introduction{Server: name(x.Server.String()), Client: name(x.Client.String()), Revision: name(x.Revision)}
-	}
-	return ends, err
 }
 
 func commandOf(session store.Session) string {

@@ -23,7 +23,7 @@ it, so that an agent can ask itself why a call of its hangs:
 
   claude mcp add mcprec -- mcprec mcp
 
-Its tools, with the command whose words each says:
+Its tools, with the command whose words each says, and whose --format json is its data:
 
   why_stuck      why               list_sessions  list       state_at      state
   check_session  check             get_session    show       diff_sessions diff

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // asking is an agent: it starts an MCP server, and prints the answers of all its tools about two
@@ -202,6 +205,110 @@ func TestMCPHangsNow(t *testing.T) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(strings.Split(listed, "\n")[1], "| "), ";")
 	if err := exec.Command("asking", "mcprec", "mcp", "--store", home, "--", id, id).Run(); err != nil {
 		t.Errorf("every tool about the session that hangs: %v", err)
+	}
+}
+
+// TestMCPSaysTheSame: what the tools say as data is what their commands print with --format json.
+func TestMCPSaysTheSame(t *testing.T) {
+	t.Parallel()
+	home := filepath.Join(t.TempDir(), "home")
+	mcprec(t, "import", "--store", home, "../../fixtures/seed.jsonl", "../../fixtures/pysdk-594.jsonl", "../../fixtures/trpc-overtaken.jsonl", "../../fixtures/memory-2025-11-25.jsonl")
+	client := agentOf(t, "mcprec", "mcp", "--store", home)
+	var ids []string
+	for line := range strings.Lines(mcprec(t, "list", "--store", home, "--format", "json")) {
+		_, id, _ := strings.Cut(line, `"id":"`)
+		ids = append(ids, id[:36])
+	}
+	for _, id := range ids {
+		for _, row := range []struct {
+			tool    string
+			args    map[string]any
+			in      string   // the member of the data that has the command's objects; "": the data is one
+			without []string // members that the tool adds
+			command string
+		}{
+			{"why_stuck", nil, "sessions", nil, "why"},
+			{"get_session", map[string]any{"limit": 100, "bytes": 2048}, "events", nil, "show --body=full --format json"},
+			{"get_event", map[string]any{"seq": 5}, "event", nil, "show --format json ID #5"},
+			{"state_at", nil, "", []string{"session"}, "state"},
+			{"state_at", map[string]any{"at": 5}, "", []string{"session"}, "state --at 5"},
+			{"explain_hang", map[string]any{"client_model": "inbox:0"}, "", []string{"session"}, "replay --client inbox:0"},
+			{"check_session", map[string]any{"limit": 100}, "findings", nil, "check"},
+			{"check_session", nil, "", []string{"findings"}, "check"},
+			{"diff_sessions", map[string]any{"a": id, "b": ids[0]}, "", nil, "diff ID " + ids[0]},
+			{"list_sessions", nil, "sessions", []string{"requests", "errors", "hung"}, "list --wide --format json ID"},
+			{"search", map[string]any{"filter": "kind:frame", "since": "9999w", "limit": 100}, "events", []string{"session"}, "show --format json --filter kind:frame"},
+		} {
+			args := map[string]any{}
+			if row.tool != "diff_sessions" && row.tool != "list_sessions" && row.tool != "search" {
+				args["session"] = id
+			}
+			for name, value := range row.args {
+				args[name] = value
+			}
+			result, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: row.tool, Arguments: args})
+			if err != nil || result.IsError {
+				t.Fatalf("%s %v: %+v, %v", row.tool, args, result, err)
+			}
+			answer := result.StructuredContent.(map[string]any)
+			told := []any{answer["recorded_data"]}
+			if row.in != "" {
+				told = []any{told[0].(map[string]any)[row.in]}
+				if list, isList := told[0].([]any); isList {
+					told = list
+				}
+			}
+			words := strings.Fields(row.command)
+			if !slices.Contains(words, "ID") {
+				words = append(words, "ID")
+			}
+			for i, word := range words {
+				words[i] = strings.ReplaceAll(word, "ID", id)
+			}
+			words = append(words, "--store", home)
+			if !slices.Contains(words, "--format") {
+				words = append(words, "--format", "json")
+			}
+			out, errs, code := inProcess(t, nil, words...)
+			if code > cli.ExitVerdict {
+				t.Fatalf("%v: exit status %d\n%s", words, code, errs)
+			}
+			if row.tool == "list_sessions" || row.tool == "search" { // about every session
+				told = slices.DeleteFunc(told, func(one any) bool {
+					return one.(map[string]any)["id"] != any(id) && one.(map[string]any)["session"] != any(id)
+				})
+			}
+			printed := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+			switch {
+			case row.tool == "check_session" && row.in == "":
+				printed = printed[len(printed)-1:]
+			case row.tool == "check_session":
+				printed = printed[:len(printed)-1]
+			case row.tool == "search": // it tells of some events of a session
+				printed = printed[:min(len(told), len(printed))]
+			}
+			if len(told) != len(printed) || row.tool == "search" && len(told) == 0 || strings.Contains(fmt.Sprint(answer["more"]), "cut to") {
+				t.Errorf("%s %v tells of %d, and mcprec %s of %d; %v", row.tool, args, len(told), row.command, len(printed), answer["more"])
+				continue
+			}
+			for i, one := range told {
+				for _, name := range row.without {
+					delete(one.(map[string]any), name)
+				}
+				var want any
+				if err := json.Unmarshal([]byte(printed[i]), &want); err != nil {
+					t.Fatal(err)
+				}
+				if _, isCut := one.(map[string]any)["part"]; isCut { // it stands for the rest
+					delete(one.(map[string]any), "part")
+					delete(want.(map[string]any), "frame")
+				}
+				if !reflect.DeepEqual(one, want) {
+					got, _ := json.Marshal(one)
+					t.Errorf("%s %v:\n%s\nmcprec %s:\n%s", row.tool, args, got, strings.Join(words, " "), printed[i])
+				}
+			}
+		}
 	}
 }
 

@@ -258,7 +258,7 @@ func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error
 		Event  *report.Entry `json:"event,omitempty"`
 	}{Expr: holds.String(), Found: found, Events: at.Seq()}
 	if found {
-		shown := report.EntryOf(entry, false)
+		shown := report.EntryOf(entry, false, false)
 		out.Event = &shown
 	}
 	return printReport(cmd, options.format, single(found, out, func(w io.Writer) (err error) {

@@ -254,12 +254,12 @@ func TestEveryTool(t *testing.T) {
 			t.Errorf("why_stuck says no %q:\n%s", want, why.text)
 		}
 	}
-	for _, want := range []string{`"live":true`, `"verdict":"stuck"`, `"culprit":"server"`, `"shape":"no-answer"`, string(hung)} {
+	for _, want := range []string{`"state":"live"`, `"waited_ns":36`, `"culprit":"server"`, `"shape":"no-answer"`, string(hung)} {
 		if !strings.Contains(why.data, want) {
 			t.Errorf("why_stuck has no %s: %s", want, why.data)
 		}
 	}
-	if rows := ask(t, client, "list_sessions", map[string]any{"state": "stuck"}); strings.Count(rows.data, `"id"`) != 1 || !strings.Contains(rows.data, string(hung)) || !strings.Contains(rows.data, `"stuck":"1h0m`) {
+	if rows := ask(t, client, "list_sessions", map[string]any{"state": "stuck"}); strings.Count(rows.data, `"id"`) != 1 || !strings.Contains(rows.data, string(hung)) || !strings.Contains(rows.data, `"stuck_ns":36`) {
 		t.Errorf("list_sessions of stuck ones: %s", rows.text)
 	}
 	if rows := ask(t, client, "list_sessions", map[string]any{"server": "WEATHER"}); !strings.Contains(rows.data, string(hung)) {
@@ -473,8 +473,8 @@ func TestPages(t *testing.T) {
 		var data struct {
 			Events []struct {
 				Seq  float64 `json:"seq"`
-				Size int     `json:"size"`
-				Body string  `json:"body"`
+				Size int     `json:"bytes"`
+				Body string  `json:"part"`
 			} `json:"events"`
 		}
 		if err := json.Unmarshal([]byte(s.data), &data); err != nil {
@@ -546,6 +546,7 @@ func TestHostile(t *testing.T) {
 		`<{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"`+obey+strings.Repeat("a", 100_000)+`"}]}}`,
 		"<\xff\xfe\x00\x1b]0;title\x07 no JSON\u202e", `<{"jsonrpc":"2.0","id":`+deep+`,"result":`+deep+`}`,
 		`>{"jsonrpc":"2.0","id":`+deep[:18_000]+deep[22_000:]+`,"method":"`+strings.Repeat("m", 1<<20)+`"}`,
+		`<{"jsonrpc":"2.0","id":4,"result":`+strings.Repeat("[", 8000)+strings.Repeat("]", 8000)+`}`,
 		`>{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"`+strings.Repeat("\\u0001", 1<<18)+`","arguments":{}}}`,
 		`>{"jsonrpc":"2.0","id":"`+obey+strings.Repeat("<>&", 1<<16)+`","method":"tools/call","params":{"name":"x","arguments":{}}}`)
 	for range 20 {
@@ -559,8 +560,15 @@ func TestHostile(t *testing.T) {
 			}
 		}
 	}
-	for seq := range 11 {
-		ask(t, client, "get_event", map[string]any{"session": id, "seq": seq + 1})
+	for seq := range 12 {
+		one := map[string]any{"session": id, "seq": seq + 1}
+		if s := ask(t, client, "get_event", one); !strings.Contains(s.data, fmt.Sprintf(`"seq":%d`, seq+1)) {
+			t.Errorf("get_event %v: the data is %.200s", one, s.data)
+		}
+		from := map[string]any{"session": id, "from": seq + 1}
+		if s := ask(t, client, "get_session", from); !strings.Contains(s.data, fmt.Sprintf(`"seq":%d`, seq+1)) {
+			t.Errorf("get_session %v: the data is %.200s", from, s.data)
+		}
 	}
 	if s := ask(t, client, "why_stuck", nil); !strings.Contains(strings.Join(s.more, " "), "19 more sessions are stuck") {
 		t.Errorf("of 21 stuck sessions: %v\n%s", s.more, s.text)
@@ -573,14 +581,14 @@ func TestHostile(t *testing.T) {
 	if !strings.Contains(strings.Join(big.more, " "), "go on with offset 16384") || len(big.links) != 1 || big.links[0] != resourceURI(huge)+"?from=6" {
 		t.Errorf("a frame of 20 MB: %v, %v", big.more, big.links)
 	}
-	if rest := ask(t, client, "get_event", map[string]any{"session": huge, "seq": 6, "offset": 20 << 20}); len(rest.links) != 0 || !strings.Contains(rest.data, `"body":"aaa`) {
+	if rest := ask(t, client, "get_event", map[string]any{"session": huge, "seq": 6, "offset": 20 << 20}); len(rest.links) != 0 || !strings.Contains(rest.data, `"part":"aaa`) {
 		t.Errorf("its end: %v, %.200s", rest.more, rest.data)
 	}
 	if text := readAll(t, client, huge); strings.Count(text, "\n") != 6 || !strings.Contains(text, `"cut":`) {
 		t.Errorf("the resource has %d lines", strings.Count(text, "\n"))
 	}
 	read := readAll(t, client, id)
-	if n := strings.Count(read, "\n"); n != 11 {
+	if n := strings.Count(read, "\n"); n != 12 {
 		t.Errorf("the resource has %d lines", n)
 	}
 	listed, err := client.ListResources(t.Context(), nil)

@@ -3,12 +3,13 @@
 //
 // # What it promises
 //
-// The answers are those of the commands why, list, show, check, diff, state and replay, in their
-// words, from the same functions. No answer is larger than the bound of its tool, whatever was
-// recorded; what is left out is said, with the arguments that get it. Recorded text is data: it is
-// masked, its control characters are harmless, and it stands under recorded_data, or behind "| " in
-// the text of an answer, apart from mcprec's own words. A bad argument gives a tool error that says
-// what to do.
+// The answers are those of the commands why, list, show, check, diff, state and replay: the data is what
+// the command prints with --format json, from the same functions of package report, and the text is in
+// its words. Where an answer needs more, such as a part of a payload that is too long, members of its
+// own stand beside. No answer is larger than the bound of its tool, whatever was recorded; what is left
+// out is said, with the arguments that get it. Recorded text is data: it is masked, its control
+// characters are harmless, and it stands under recorded_data, or behind "| " in the text of an answer,
+// apart from mcprec's own words. A bad argument gives a tool error that says what to do.
 //
 // The session in which the [Server] itself is recorded is never listed, counted, read or searched,
 // and neither is any other session of mcprec mcp: an agent that asks about what it asked would

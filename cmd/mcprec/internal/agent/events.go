@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
@@ -16,26 +17,27 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// eventRow is an event in a list.
-type eventRow struct {
-	Seq  uint64 `json:"seq"`
-	At   string `json:"at"` // since the start
-	Dir  string `json:"dir,omitempty"`
-	Kind string `json:"kind"`
-	Line string `json:"line"` // what mcprec show says of it
-	Size int    `json:"size"` // bytes that were recorded
-	Body string `json:"body,omitempty"`
-	Cut  bool   `json:"body_is_cut,omitempty"`
+// shownEvent is an event as mcprec show --format json has it. Where that has not the whole payload, a part
+// of the payload stands beside.
+type shownEvent struct {
+	report.Entry
+	Part string `json:"part,omitempty"`
 }
 
-// rowOf returns the row of an entry with at most so many bytes of what it says.
-func rowOf(e timeline.Entry, most int) eventRow {
-	row := eventRow{Seq: e.Seq, At: e.At.String(), Dir: e.Dir.String(), Kind: string(e.Kind), Line: e.Summary(), Size: e.Size}
-	if most > 0 && (e.Kind == store.Frame || e.Kind == store.Stderr || e.Kind == store.Note) {
-		row.Body = bodyOf(e.Payload, 0, most)
-		row.Cut = len(e.Payload) > most
+// showEvent returns an event with at most so many bytes of its payload, from a byte on. With pairs it
+// names the events of the same call.
+func showEvent(e timeline.Entry, pairs bool, from, most int) shownEvent {
+	isWhole := isBody(e.Kind) && from == 0 && len(e.Payload) <= most
+	shown := shownEvent{Entry: report.EntryOf(e, pairs, isWhole)}
+	if !isWhole {
+		shown.Part = bodyOf(e.Payload, from, most)
 	}
-	return row
+	return shown
+}
+
+// isBody reports whether the payload of an event is a body: what was said.
+func isBody(kind store.Kind) bool {
+	return kind == store.Frame || kind == store.Stderr || kind == store.Note
 }
 
 // bodyOf returns a part of a payload as text.
@@ -63,7 +65,7 @@ func getSession(ctx context.Context, r *recordings, args arguments) (a answer, e
 		return a, err
 	}
 	from, limit, most := args.number("from"), args.count("limit"), args.count("bytes")
-	rows := []eventRow{}
+	rows := []shownEvent{}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s\n", s.Name, introduction)
 	next := uint64(0)
@@ -75,12 +77,16 @@ func getSession(ctx context.Context, r *recordings, args arguments) (a answer, e
 		if e.Seq < from || !fits.Selects(&e) {
 			return nil
 		}
-		row := rowOf(e, most)
+		ofBody := 0
+		if isBody(e.Kind) {
+			ofBody = most
+		}
+		row := showEvent(e, false, 0, ofBody)
 		line := output.Plain(e.String()) + "\n"
-		if row.Body != "" {
-			line += "        " + output.Plain(row.Body)
-			if row.Cut {
-				line += fmt.Sprintf("… (of %d bytes)", row.Size)
+		if body := bodyOf(e.Payload, 0, ofBody); body != "" {
+			line += "        " + output.Plain(body)
+			if len(e.Payload) > most {
+				line += fmt.Sprintf("… (of %d bytes)", e.Size)
 			}
 			line += "\n"
 		}
@@ -122,20 +128,16 @@ func getEvent(ctx context.Context, r *recordings, args arguments) (a answer, err
 		return a, err
 	}
 	from := min(args.count("offset"), len(e.Payload))
-	body := bodyOf(e.Payload, from, eventBytes)
-	row := rowOf(e, 0)
-	row.Body = body
 	end := min(from+eventBytes, len(e.Payload))
-	row.Cut = from > 0 || end < len(e.Payload)
-	a.data = map[string]any{"session": s.ID, "pair": e.Pairs(), "event": row, "offset": from, "cut_by_recorder": e.Cut}
+	a.data = map[string]any{"session": s.ID, "event": showEvent(e, true, from, eventBytes), "offset": from}
 	var text strings.Builder
 	fmt.Fprintf(&text, "event #%d of %s\n%s\n", e.Seq, s.Name, output.Plain(strings.TrimSpace(e.String())))
 	if pairs := e.Pairs(); pairs != "" {
 		fmt.Fprintf(&text, "pair: %s\n", output.Plain(pairs))
 	}
-	fmt.Fprintf(&text, "%s\n", body)
+	fmt.Fprintf(&text, "%s\n", bodyOf(e.Payload, from, eventBytes))
 	a.text = text.String()
-	if row.Cut {
+	if from > 0 || end < len(e.Payload) {
 		a.add("bytes %d to %d of %d", from, end, len(e.Payload))
 	}
 	if end < len(e.Payload) {

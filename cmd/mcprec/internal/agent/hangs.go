@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/closed"
@@ -13,30 +12,6 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
-
-// whySession is what why_stuck says of a session.
-type whySession struct {
-	Session  store.SessionID `json:"session"`
-	Label    string          `json:"label,omitempty"`
-	Live     bool            `json:"live"`
-	Ended    string          `json:"ended,omitempty"` // how
-	Verdict  string          `json:"verdict"`         // stuck, may be stuck, nothing is stuck
-	Findings []whyFinding    `json:"findings"`
-	Open     []string        `json:"open,omitempty"`   // what is open and not stuck
-	Recent   []string        `json:"recent,omitempty"` // what is open for a short time
-	Last     string          `json:"last,omitempty"`
-}
-
-// whyFinding is one hang.
-type whyFinding struct {
-	Shape   string   `json:"shape"`
-	Culprit string   `json:"culprit"`
-	Waited  string   `json:"waited"`
-	Calls   []uint64 `json:"calls"`
-	Text    string   `json:"text"`
-	Events  []uint64 `json:"events"` // that show it
-	Next    string   `json:"next"`
-}
 
 // whyStuck says what is stuck.
 func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
@@ -48,15 +23,13 @@ func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err
 		a.add("some sessions cannot be read: %s", r.db.Masker.Text(err.Error()))
 	}
 	var text bytes.Buffer
-	told := make([]whySession, len(answers))
 	for i, found := range answers {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
 		_ = found.Text(&text, report.StuckAfter) // a buffer takes everything
-		told[i] = whyOf(found)
 	}
-	a.data, a.text = map[string]any{"sessions": told}, text.String()
+	a.data, a.text = map[string]any{"sessions": answers}, text.String()
 	if rest > 0 {
 		a.add("%d more %s stuck; list_sessions with state stuck lists them, why_stuck with session tells of one", rest, phrase.Agree(rest, "session is", "sessions are"))
 	}
@@ -107,29 +80,6 @@ func askWhy(ctx context.Context, r *recordings, args arguments) (answers []repor
 	}
 	found, fault := report.HangsIn(ctx, r.db.Session(list[0]), report.StuckAfter)
 	return []report.Hangs{found}, 0, errors.Join(err, fault)
-}
-
-// whyOf returns the answer about a session without what its text alone has.
-func whyOf(found report.Hangs) whySession {
-	told := whySession{
-		Session: found.Session, Label: found.Label, Live: found.State == store.Live, Ended: found.Ended, Verdict: "nothing is stuck",
-		Findings: []whyFinding{}, Open: found.Open, Recent: found.Recent,
-	}
-	if found.Stuck() {
-		told.Verdict = found.Verdict()
-	} else {
-		told.Last = found.Last
-	}
-	for _, f := range found.Findings {
-		short := whyFinding{Shape: f.Shape, Culprit: f.Culprit, Waited: f.Waited.Round(time.Millisecond).String(), Calls: f.Calls, Text: f.Text, Next: f.Next, Events: []uint64{}}
-		for _, e := range f.Evidence {
-			if e.Seq > 0 {
-				short.Events = append(short.Events, e.Seq)
-			}
-		}
-		told.Findings = append(told.Findings, short)
-	}
-	return told
 }
 
 // mostReplayed is how many bytes of frames a closed replay takes into memory.

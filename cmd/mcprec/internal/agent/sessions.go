@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,30 +13,16 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/phrase"
-	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
-// listedSession is a session of list_sessions.
-type listedSession struct {
-	ID        store.SessionID `json:"id"`
-	Start     string          `json:"start,omitempty"` // in UTC; of some recordings not known
-	Took      string          `json:"took"`            // of a live session: up to its latest event
-	State     store.State     `json:"state"`
-	Stuck     string          `json:"stuck,omitempty"` // for how long
-	Label     string          `json:"label,omitempty"`
-	Command   string          `json:"command,omitempty"` // or the URL
-	Transport string          `json:"transport"`
-	Server    string          `json:"server,omitempty"`
-	Client    string          `json:"client,omitempty"`
-	Revision  string          `json:"revision,omitempty"`
-	Frames    uint64          `json:"frames"`
-	Requests  uint64          `json:"requests"` // of the client
-	Errors    uint64          `json:"errors"`
-	Hung      uint64          `json:"hung"`
-	Lost      uint64          `json:"lost,omitempty"`
-	Exit      string          `json:"exit,omitempty"`
+// countedSession is a session as mcprec list --wide --format json has it, and what its summary counts.
+type countedSession struct {
+	report.ListedSession
+	Requests uint64 `json:"requests"` // of the client
+	Errors   uint64 `json:"errors"`
+	Hung     uint64 `json:"hung"`
 }
 
 // listSessions lists sessions.
@@ -53,18 +40,18 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 	state := args.text("state")
 	limit := args.count("limit")
 	var picked []store.Session
-	stuck := map[store.SessionID]string{}
+	stuck := map[store.SessionID]report.Hangs{}
 	for _, s := range list {
 		if state != "" && state != "stuck" && string(s.State) != state || state == "stuck" && s.State != store.Live {
 			continue
 		}
 		if s.State == store.Live {
 			found, fault := report.HangsIn(ctx, r.db.Session(s), report.StuckAfter)
-			if fault == nil && found.Stuck() {
-				stuck[s.ID] = stuckText(found)
+			if fault == nil {
+				stuck[s.ID] = found
 			}
 		}
-		if state != "stuck" || stuck[s.ID] != "" {
+		if state != "stuck" || stuck[s.ID].Stuck() {
 			picked = append(picked, s)
 		}
 		if len(picked) > limit { // one more tells that there are more
@@ -77,12 +64,13 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 		a.add("some of the store cannot be read: %s", r.db.Masker.Text(fault.Error()))
 	}
 	r.db.Masker.Headers(shown)
-	rows := []listedSession{}
+	rows := []countedSession{}
 	var text strings.Builder
 	page := newPage(usualAnswer)
 	for _, s := range shown {
-		row := r.row(s, sums[s.ID], stuck[s.ID])
-		line := row.String() + "\n"
+		sum := sums[s.ID]
+		row := countedSession{report.ListSession(s, stuck[s.ID], report.IntroductionOf(r.db.Masker, sum)), sum.Requests, sum.Errors, sum.Hung}
+		line := row.line(s, stuck[s.ID]) + "\n"
 		if !page.takes(row, line) {
 			break
 		}
@@ -102,50 +90,18 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 	return a, nil
 }
 
-// stuckText says for how long a session has been stuck, as mcprec list does.
-func stuckText(found report.Hangs) string {
-	longest := time.Duration(0)
-	for _, f := range found.Findings {
-		longest = max(longest, f.Waited)
-	}
-	text := longest.Truncate(time.Second).String()
-	if found.Verdict() != "stuck" {
-		text = "perhaps " + text
-	}
-	return text
-}
-
-// row returns the row of a session, whose header is masked.
-func (r *recordings) row(s store.Session, sum summary.Summary, stuck string) listedSession {
-	name := func(p summary.Peer) string { return phrase.Name(r.db.Masker.Text(p.String())) }
-	command := s.URL
-	if command == "" {
-		command = strings.Join(s.Command, " ")
-	}
+// line returns the session in a line.
+func (r countedSession) line(s store.Session, found report.Hangs) string {
+	parts := []string{string(r.ID), found.StateText(r.State)}
 	start := ""
-	if !s.Start.IsZero() {
-		start = s.Start.UTC().Format(time.RFC3339)
+	if !r.Start.IsZero() {
+		start = r.Start.UTC().Format(time.RFC3339)
 	}
-	return listedSession{
-		ID: s.ID, Start: start, Took: s.Head.At.Round(time.Millisecond).String(), State: s.State, Stuck: stuck,
-		Label: clip(session.Labels(s.Header), 200), Command: clip(command, 300), Transport: s.Transport,
-		Server: name(sum.Server), Client: name(sum.Client), Revision: phrase.Name(sum.Revision),
-		Frames: s.Frames, Requests: sum.Requests, Errors: sum.Errors, Hung: sum.Hung, Lost: s.Lost, Exit: s.Exit,
-	}
-}
-
-// String returns the row as a line.
-func (r listedSession) String() string {
-	state := string(r.State)
-	if r.Stuck != "" {
-		state += ", stuck " + r.Stuck
-	}
-	parts := []string{string(r.ID), state}
 	for _, part := range []struct{ word, text string }{
-		{"started", r.Start}, {"label", r.Label}, {"server", r.Server}, {"client", r.Client}, {"command", r.Command},
+		{"started", start}, {"label", session.Labels(s.Header)}, {"server", r.Server}, {"client", r.Client}, {"command", cmp.Or(s.URL, strings.Join(s.Command, " "))},
 	} {
 		if part.text != "" {
-			parts = append(parts, part.word+" "+output.Plain(part.text))
+			parts = append(parts, part.word+" "+output.Plain(clip(part.text, 300)))
 		}
 	}
 	counts := fmt.Sprintf("%s, %s", phrase.Plural(r.Requests, "request"), phrase.Plural(r.Errors, "error"))
@@ -158,7 +114,7 @@ func (r listedSession) String() string {
 // hit is an event that search found.
 type hit struct {
 	Session store.SessionID `json:"session"`
-	eventRow
+	report.Entry
 }
 
 // Limits of search. The sessions of a batch are searched or not.
@@ -243,7 +199,7 @@ type hitList struct {
 func (l *hitList) take(id store.SessionID, e timeline.Entry) bool {
 	_, direction, what := e.Parts()
 	line := fmt.Sprintf("%s #%d at %v: %s\n", id, e.Seq, phrase.Brief(e.At), output.Plain(direction+what))
-	h := hit{id, rowOf(e, 0)}
+	h := hit{id, report.EntryOf(e, false, false)}
 	if !l.page.takes(h, line) {
 		l.isFull = true
 		return false

@@ -17,6 +17,7 @@ import (
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -35,33 +36,19 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 	if err != nil {
 		return a, err
 	}
-	kept := map[order.Severity][]check.Finding{}
+	kept := map[order.Severity][]report.CheckFinding{}
 	counts := map[order.Severity]int{}
-	fold := check.New(check.Gate{}, func(f check.Finding) {
+	sum, err := report.Check(ctx, s, check.Gate{}, func(f check.Finding) {
 		counts[f.Severity]++
 		if len(kept[f.Severity]) < keptFindings {
-			kept[f.Severity] = append(kept[f.Severity], f)
+			kept[f.Severity] = append(kept[f.Severity], report.FindingIn(s, f))
 		}
 	})
-	for e, err := range session.ParseEvents(s.Events(ctx, 1, store.ReadOptions{Unfinished: true})) {
-		switch {
-		case err != nil:
-		case e.Kind == store.Frame:
-			err = fold.ApplyParsed(e.Event, e.Made)
-		default:
-			err = fold.Apply(e.Event)
-		}
-		if err != nil {
-			return a, fmt.Errorf("check %s: %w", s.Name, err)
-		}
-	}
-	live, err := report.LiveNow(ctx, s)
 	if err != nil {
-		return a, fmt.Errorf("check %s: %w", s.Name, err)
+		return a, err
 	}
-	sum := fold.CloseLive(live)
 	least := map[string]order.Severity{"error": order.Error, "warning": order.Warning}[args.text("severity")]
-	var told []check.Finding // the gravest first
+	var told []report.CheckFinding // the gravest first
 	total := 0
 	for _, severity := range []order.Severity{order.Error, order.Warning, order.Note} {
 		if args.text("severity") == "" || severity >= least {
@@ -72,7 +59,7 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s\n", s.Name)
 	first := min(int(args.number("from"))-1, len(told))
-	shown := []check.Finding{}
+	shown := []report.CheckFinding{}
 	page := newPage(usualAnswer - talliesRoom)
 	for _, f := range told[first:] {
 		line := "  " + output.Plain(f.String()) + "\n"
@@ -89,11 +76,11 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 		a.add("%s more are not kept here; mcprec check %s tells them", phrase.Plural(total-end, "finding"), s.ID)
 	}
 	fmt.Fprintf(&text, "  %s, %s in %v\n", output.PlainName(cmp.Or(sum.Revision, "no revision")), phrase.Plural(sum.Frames, "frame"), output.Rounded(sum.Took))
-	sum.Tallies = slices.Clone(sum.Tallies)
-	slices.SortStableFunc(sum.Tallies, func(a, b check.Tally) int {
-		return cmp.Or(cmp.Compare(b.Open, a.Open), cmp.Compare(b.Failed, a.Failed), cmp.Compare(b.Calls, a.Calls))
-	})
-	if more := len(sum.Tallies) - mostTallies; more > 0 {
+	if more := len(sum.Tallies) - mostTallies; more > 0 { // the worst ones stay
+		sum.Tallies = slices.Clone(sum.Tallies)
+		slices.SortStableFunc(sum.Tallies, func(a, b check.Tally) int {
+			return cmp.Or(cmp.Compare(b.Open, a.Open), cmp.Compare(b.Failed, a.Failed), cmp.Compare(b.Calls, a.Calls))
+		})
 		sum.Tallies = sum.Tallies[:mostTallies]
 		a.add("%s more in the table of calls", phrase.Plural(more, "row"))
 	}
@@ -101,7 +88,10 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 		fmt.Fprintf(&text, "  %s: %d calls, %d failed, %d open, p50 %v, p95 %v\n", output.PlainName(c.Name), c.Calls, c.Failed, c.Open, output.Rounded(c.P50), output.Rounded(c.P95))
 	}
 	fmt.Fprintf(&text, "%s, %s, %s\n", phrase.Plural(sum.Errors, "error"), phrase.Plural(sum.Warnings, "warning"), phrase.Plural(sum.Notes, "note"))
-	a.data = map[string]any{"session": s.ID, "findings": shown, "summary": sum}
+	a.data = struct {
+		Findings []report.CheckFinding `json:"findings"`
+		report.CheckSummary
+	}{shown, report.CheckSummary{Session: s.Name, Summary: sum}}
 	a.text = text.String()
 	return a, nil
 }
@@ -172,7 +162,10 @@ func stateAt(ctx context.Context, r *recordings, args arguments) (a answer, err 
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s\n", s.Name)
 	session.WriteState(&text, view, now)
-	a.data = map[string]any{"session": s.ID, "state": view}
+	a.data = struct {
+		Session store.SessionID `json:"session"`
+		state.View
+	}{s.ID, view}
 	a.text = text.String()
 	return a, nil
 }

@@ -5,13 +5,14 @@
 //
 // [HangsIn] says what hangs in a session, as mcprec why; [Judge] what a closed replay says of it, after
 // what hung in the recording itself. [Compare] reads two sessions for mcprec diff, and a [Comparison]
-// tells the differences. An [EntryPrinter] prints the events of a session as mcprec show does. Each has
-// one text, and one stable form for --format json, both of the same findings.
+// tells the differences. [Check] reads a session for mcprec check. An [EntryPrinter] prints the events
+// of a session as mcprec show does, and [ListSession] says of one what mcprec list does. The form for
+// --format json stands here alone, and is stable.
 //
 // # Data layout
 //
-// A file has what one command says: why.go, replay.go, diff.go, show.go. match_flags.go names the flags
-// under which different messages would match.
+// A file has what one command says: why.go, replay.go, diff.go, check.go, show.go, list.go.
+// match_flags.go names the flags under which different messages would match.
 //
 // # What it refuses
 //

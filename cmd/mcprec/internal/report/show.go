@@ -113,11 +113,7 @@ func EntryJSON(s *output.Screen, pairs bool, bodies Bodies) EntryPrinter {
 	enc := output.NewEncoder(s)
 	return EntryPrinter{
 		Print: func(e timeline.Entry) error {
-			line := EntryOf(e, pairs)
-			if bodies != NoBodies {
-				line.addBody(e)
-			}
-			return enc.Encode(line)
+			return enc.Encode(EntryOf(e, pairs, bodies != NoBodies))
 		},
 		Close: func() error { return nil },
 	}
@@ -154,15 +150,16 @@ type EntryMessage struct {
 	Response    uint64          `json:"response,omitempty"`
 }
 
-// EntryOf returns the form of an entry in JSON, without its body.
-func EntryOf(e timeline.Entry, pairs bool) Entry {
+// EntryOf returns the form of an entry in JSON. With pairs it names the events of the same call; with a
+// body it has the whole payload: of a frame as JSON, if it is, otherwise as text.
+func EntryOf(e timeline.Entry, pairs, body bool) Entry {
 	line := Entry{
 		Seq: e.Seq, At: e.At.String(), Kind: e.Kind, Dir: e.Dir.String(), Stream: e.Stream, Bytes: e.Size,
 		Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Text: e.Text,
 	}
 	for _, m := range e.Messages {
 		message := EntryMessage{
-			Kind: m.Kind.String(), Method: m.Method, Target: m.Target, ID: json.RawMessage(m.ID), Token: json.RawMessage(m.Token),
+			Kind: m.Kind.String(), Method: m.Method, Target: m.Target, ID: encodable(m.ID), Token: encodable(m.Token),
 			Error: m.Failure, Text: m.Text(), Request: m.Request, NotLookedUp: m.NotLookedUp,
 		}
 		if m.Latency > 0 {
@@ -177,17 +174,22 @@ func EntryOf(e timeline.Entry, pairs bool) Entry {
 		}
 		line.Messages = append(line.Messages, message)
 	}
-	return line
-}
-
-// addBody adds the whole payload: of a frame as JSON, if it is, otherwise as text.
-func (line *Entry) addBody(e timeline.Entry) {
 	switch {
+	case !body:
 	case e.Kind == store.Frame && json.Valid(e.Payload):
 		line.Frame = e.Payload
 	case e.Kind == store.Frame, e.Kind == store.Stderr, e.Kind == store.Note:
 		line.Text = strings.ToValidUTF8(string(e.Payload), "\uFFFD")
 	}
+	return line
+}
+
+// encodable returns raw JSON, or nil if its nesting is deeper than an encoder takes.
+func encodable(raw string) json.RawMessage {
+	if !json.Valid([]byte(raw)) {
+		return nil
+	}
+	return json.RawMessage(raw)
 }
 
 // ofDirection returns the colour of a direction.

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/replay/summary"
+	"github.com/mcprec/mcprec/store"
+)
+
+// ListedSession is the stable form of list --format json.
+type ListedSession struct {
+	ID        store.SessionID   `json:"id"`
+	Label     string            `json:"label"`
+	Start     time.Time         `json:"start"`
+	Command   []string          `json:"command"`
+	Transport string            `json:"transport"`
+	Frames    uint64            `json:"frames"`
+	Bytes     uint64            `json:"bytes"`
+	Lost      uint64            `json:"lost"`
+	Doubtful  uint64            `json:"doubtful,omitempty"`
+	State     store.State       `json:"state"`
+	Exit      any               `json:"exit"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Masked    bool              `json:"masked,omitempty"`
+	Stuck     time.Duration     `json:"stuck_ns,omitempty"`
+	session.Introduction
+}
+
+// ListSession returns the form of a session, whose header is masked. found is what hangs in a live one,
+// and ends is what its ends said of themselves, where that is wanted.
+func ListSession(s store.Session, found Hangs, ends session.Introduction) ListedSession {
+	line := ListedSession{
+		ID: s.ID, Label: s.Label, Start: s.Start, Command: s.Command, Transport: s.Transport,
+		Frames: s.Frames, Bytes: s.Bytes, Lost: s.Lost, Doubtful: s.Doubtful, State: s.State,
+		Labels: s.Labels, Masked: s.Masked != nil, Stuck: found.Longest(), Introduction: ends,
+	}
+	if line.Command == nil {
+		line.Command = []string{}
+	}
+	if s.Exit != "" {
+		line.Exit = s.Exit
+		if code, err := strconv.Atoi(s.Exit); err == nil {
+			line.Exit = code
+		}
+	}
+	return line
+}
+
+// Longest returns for how long a session has been stuck; 0 for one that is not.
+func (a Hangs) Longest() (longest time.Duration) {
+	for _, f := range a.Findings {
+		longest = max(longest, f.Waited)
+	}
+	return longest
+}
+
+// StateText returns the state of a session for people: live, stuck 5m0s.
+func (a Hangs) StateText(state store.State) string {
+	if !a.Stuck() {
+		return string(state)
+	}
+	word := "stuck"
+	if a.Verdict() != word {
+		word = "stuck?"
+	}
+	return fmt.Sprintf("%s, %s %v", state, word, a.Longest().Truncate(time.Second))
+}
+
+// Introductions returns what the ends of sessions said of themselves, masked, from their summaries.
+func Introductions(ctx context.Context, db *session.Store, sessions []store.Session) (map[store.SessionID]session.Introduction, error) {
+	found, err := db.Summaries(ctx, sessions)
+	ends := make(map[store.SessionID]session.Introduction, len(sessions))
+	for id, x := range found {
+		ends[id] = IntroductionOf(db.Masker, x)
+	}
+	return ends, err
+}
+
+// IntroductionOf returns what the ends of a session said of themselves.
+func IntroductionOf(masker session.Masker, of summary.Summary) session.Introduction {
+	name := func(s string) string { return phrase.Name(masker.Text(s)) }
+	return session.Introduction{Server: name(of.Server.String()), Client: name(of.Client.String()), Revision: name(of.Revision)}
+}
