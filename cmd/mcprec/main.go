@@ -6,7 +6,7 @@
 // several commands) and help.go (how help is printed, and its topics). Below internal are
 //
 //	session, recording       what SESSION names, with its masking; record and drive
-//	report                   what why, show, diff and replay say of a session
+//	report                   what why, list, show, check, diff and replay say of sessions
 //	output                   how it is printed: text, JSON, JUnit and SARIF, on a terminal or not
 //	view, agent              the page of mcprec view, and its server; the MCP server of mcprec mcp
 //	clientconfig, retention  the configuration files of MCP clients; which sessions the store keeps
