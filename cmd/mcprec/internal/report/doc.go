@@ -11,7 +11,7 @@
 //
 // # Data layout
 //
-// A file has what one command says: why.go, replay.go, diff.go, check.go, show.go, list.go.
+// A file has what one command says: why.go (and live.go), replay.go, diff.go, check.go, show.go, list.go.
 // match_flags.go names the flags under which different messages would match.
 //
 // # What it refuses
