@@ -291,8 +291,8 @@ credentials. Whatever leaves the store, shown or written, has its secrets masked
   redact SESSION       takes the secrets out of a session for good
   redact --scan        lists where there are secrets, in the whole store
 
-The flags are those of every command. One that shows nothing which was recorded refuses them,
-and so do mcp and redact with --secrets.
+The first five are flags of mcprec itself, and stand before a command or behind it. A command
+that has no use for one refuses it, as mcp and redact refuse --secrets.
 
 A secret that nothing names and that looks like a word is not found: look before you
 share. A key that was recorded is known: make a new one.
