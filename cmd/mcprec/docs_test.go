@@ -12,7 +12,7 @@ import (
 // TestDocs: every package says what it promises, and every exported name what it
 // does.
 func TestDocs(t *testing.T) {
-	for pkg := range mayImport {
+	for _, pkg := range strings.Fields(strings.Join(floors, " ")) {
 		sources, err := filepath.Glob(filepath.Join("..", "..", pkg, "*.go"))
 		if err != nil || len(sources) == 0 {
 			t.Fatalf("package %s: no sources: %v", pkg, err)

@@ -23,115 +23,56 @@ const module = "github.com/mcprec/mcprec"
 // goSDK is the official SDK.
 const goSDK = "github.com/modelcontextprotocol/go-sdk"
 
-// shared are the modules that two packages may import. Zstd is two things: a form of the store's
-// own, and a coding that peers choose. A file lock keeps the living spools of the store, and two
-// mcprec from editing a client's configuration at once. The SDK is what an adapter is for, and what
-// mcprec mcp is made with.
-var shared = []string{"github.com/klauspost/compress", "github.com/gofrs/flock", goSDK}
+// floors lists the packages from the ground up: a package imports only what stands on a lower line. Data
+// goes one way, and so do imports. A new package goes on the lowest line on which this test passes.
+var floors = []string{
+	"transport/mcp transport/procfs store/varint replay/phrase",
+	"transport replay/explore/stacks cmd/mcprec/internal/output",
+	"store transport/streamable replay/order replay/schema examples/hang examples/progress",
+	"store/chunk store/httpevent store/mask store/memstore store/storetest recorder/outage replay/timeline replay/internal/replaytest cmd/mcprec/internal/cli",
+	"store/boltstore store/foreign recorder replay/closed replay/filter replay/match replay/otlp replay/sequence replay/surface replay/why replay/explore/gate cmd/mcprec/internal/clientconfig cmd/mcprec/internal/retention",
+	"store/jsonl recorder/httptap transport/gosdk replay/check replay/diff replay/fault replay/probe replay/state replay/summary replay/explore/hang replay/explore/schedule",
+	"replay/picture replay/standin replay/explore/shrink cmd/mcprec/internal/session",
+	"replay/external replay/explore/halves cmd/mcprec/internal/report",
+	"replay/explore cmd/mcprec/internal/agent",
+	"fixtures cmd/mcprec/internal/view",
+	"cmd/mcprec/internal/recording examples/zoo",
+	"cmd/mcprec examples/zoo/table",
+}
 
-// mayImport is the table of who imports whom: of our packages, and of modules
-// outside the standard library. Data goes one way, and so do imports.
-var mayImport = map[string][]string{
-	"transport":               {"transport/mcp"},
-	"transport/mcp":           nil,
-	"transport/procfs":        nil,
-	"transport/streamable":    {"transport", "transport/mcp"},
-	"transport/gosdk":         {"transport", "store", "recorder", goSDK},
-	"store":                   {"transport", "transport/procfs", "store/varint"},
-	"store/varint":            nil,
-	"store/memstore":          {"store", "transport"},
-	"store/chunk":             {"store", "store/varint", "github.com/klauspost/compress"},
-	"store/boltstore":         {"store", "store/chunk", "store/varint", "transport", "go.etcd.io/bbolt", "github.com/gofrs/flock"},
-	"store/storetest":         {"store", "transport"},
-	"store/mask":              {"transport/mcp", "store", "transport"},
-	"store/httpevent":         {"transport/mcp", "store", "transport/streamable"},
-	"store/foreign":           {"store", "store/httpevent", "transport", "transport/streamable", "transport/mcp"},
-	"store/jsonl":             {"transport/mcp", "store", "store/foreign", "transport"},
-	"recorder":                {"transport/mcp", "store", "transport", "recorder/outage", "github.com/google/uuid", "golang.org/x/sys"},
-	"recorder/outage":         {"store"},
-	"recorder/httptap":        {"transport/mcp", "store", "store/httpevent", "transport", "transport/streamable", "recorder", "github.com/klauspost/compress", "github.com/andybalholm/brotli"},
-	"replay/closed":           {"store", "transport", "transport/mcp", "replay/timeline", "replay/phrase"},
-	"replay/timeline":         {"store", "transport", "transport/mcp", "replay/phrase"},
-	"replay/match":            {"store", "transport", "transport/mcp", "replay/timeline", "replay/phrase"},
-	"replay/standin":          {"store", "transport", "transport/streamable", "transport/mcp", "replay/timeline", "replay/match", "replay/phrase", "replay/fault"},
-	"replay/fault":            {"store", "transport", "replay/timeline", "replay/filter", "replay/phrase"},
-	"replay/order":            {"transport", "transport/mcp", "replay/phrase"},
-	"replay/phrase":           {"github.com/mattn/go-runewidth"},
-	"replay/check":            {"transport", "transport/mcp", "store", "replay/closed", "replay/timeline", "replay/why", "replay/order", "replay/schema", "replay/phrase"},
-	"replay/schema":           {"transport/mcp", "transport"},
-	"replay/summary":          {"store", "store/varint", "transport", "transport/mcp", "replay/timeline", "replay/filter", "replay/phrase", "replay/why"},
-	"replay/filter":           {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
-	"replay/sequence":         {"transport/mcp", "transport", "store", "replay/timeline", "replay/phrase"},
-	"replay/picture":          {"transport", "store", "replay/timeline", "replay/phrase", "replay/sequence", "replay/state", "replay/diff", "replay/closed"},
-	"replay/otlp":             {"transport", "transport/mcp", "store", "replay/timeline"},
-	"replay/why":              {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
-	"replay/state":            {"transport", "transport/mcp", "store", "replay/timeline", "replay/filter", "replay/phrase"},
-	"replay/surface":          {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
-	"replay/diff":             {"transport", "transport/mcp", "store", "replay/timeline", "replay/match", "replay/phrase"},
-	"replay/explore":          {"transport", "transport/mcp", "store", "replay/closed", "replay/timeline", "replay/match", "replay/order", "replay/explore/gate", "replay/explore/halves", "replay/explore/schedule", "replay/explore/hang", "replay/explore/stacks", "replay/explore/shrink", "replay/phrase"},
-	"replay/probe":            {"transport", "transport/mcp", "replay/closed", "replay/timeline", "replay/phrase"},
-	"replay/external":         {"transport", "transport/mcp", "transport/streamable", "store", "replay/timeline", "replay/match", "replay/phrase", "replay/probe", "replay/standin", "transport/procfs"},
-	"replay/explore/gate":     {"transport", "transport/mcp", "transport/streamable", "store", "store/httpevent", "replay/timeline", "replay/order", "replay/explore/stacks", "replay/phrase"},
-	"replay/explore/schedule": {"transport", "replay/closed", "replay/explore/gate", "replay/phrase"},
-	"replay/explore/stacks":   {"replay/phrase"},
-	"replay/explore/halves":   {"transport", "transport/mcp", "transport/streamable", "store", "store/jsonl", "replay/closed", "replay/explore/gate", "replay/match", "replay/phrase", "replay/standin", "replay/timeline"},
-	"replay/explore/hang":     {"transport", "replay/closed", "replay/explore/gate", "replay/explore/stacks", "replay/order"},
-	"replay/explore/shrink":   {"transport", "transport/mcp", "store", "store/jsonl", "replay/closed", "replay/timeline", "replay/phrase"},
-	"fixtures":                {"store", "store/jsonl", "store/memstore", "transport", "recorder", "replay/closed", "replay/match", "replay/standin", "replay/explore", "replay/phrase", "replay/probe", "store/mask"},
-	"examples/hang":           {"transport"},
-	"examples/zoo":            {"replay/match", "replay/standin", "replay/explore", "replay/external", "fixtures", "store", "store/jsonl", "transport"},
-	"examples/zoo/table":      {"examples/zoo"},
-	"examples/progress":       {"transport"},
+// apart are folders of which the first imports nothing below the second, whatever the floors are.
+var apart = [][2]string{
+	{"recorder", "replay"}, {"replay", "recorder"}, {"store", "replay"}, {"store", "recorder"}, {"cmd/mcprec/internal/clientconfig", "store"},
+}
 
-	// The command.
-	"cmd/mcprec/internal/agent": {
-		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "cmd/mcprec/internal/report", "cmd/mcprec/internal/session", "transport",
-		"transport/mcp", "transport/procfs", "store", "store/jsonl", "replay/check", "replay/closed", "replay/diff", "replay/filter",
-		"replay/order", "replay/phrase", "replay/state", "replay/timeline", goSDK,
-	},
-	"cmd/mcprec/internal/cli": {"cmd/mcprec/internal/output", "transport", "store"},
-	// It knows files of clients and nothing of sessions.
-	"cmd/mcprec/internal/clientconfig": {
-		"cmd/mcprec/internal/cli", "github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", "github.com/gofrs/flock",
-	},
-	"cmd/mcprec/internal/output": {"replay/phrase", "golang.org/x/term"},
-	"cmd/mcprec/internal/recording": {
-		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session", "transport",
-		"transport/mcp", "transport/procfs", "store", "store/jsonl", "store/memstore", "recorder", "recorder/httptap", "recorder/outage",
-		"replay/match", "replay/phrase", "replay/standin", "fixtures",
-	},
-	"cmd/mcprec/internal/report": {
-		"cmd/mcprec/internal/output", "cmd/mcprec/internal/session", "transport", "transport/procfs", "store", "replay/check", "replay/closed",
-		"replay/diff", "replay/filter", "replay/match", "replay/phrase", "replay/sequence", "replay/summary", "replay/timeline", "replay/why",
-	},
-	"cmd/mcprec/internal/retention": {"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "store", "replay/phrase"},
-	"cmd/mcprec/internal/session": {
-		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/output", "transport", "transport/mcp", "store", "store/boltstore", "store/foreign",
-		"store/jsonl", "store/mask", "replay/filter", "replay/order", "replay/phrase", "replay/state", "replay/summary", "replay/timeline",
-	},
-	"cmd/mcprec/internal/view": {
-		"cmd/mcprec/internal/cli", "cmd/mcprec/internal/report", "cmd/mcprec/internal/session", "transport", "transport/mcp", "store",
-		"store/jsonl", "store/mask", "replay/check", "replay/closed", "replay/diff", "replay/explore", "replay/filter", "replay/order",
-		"replay/phrase", "replay/picture", "replay/sequence", "replay/state", "replay/timeline", "replay/why",
-	},
-	"cmd/mcprec": {
-		"cmd/mcprec/internal/agent", "cmd/mcprec/internal/cli", "cmd/mcprec/internal/clientconfig", "cmd/mcprec/internal/output",
-		"cmd/mcprec/internal/recording", "cmd/mcprec/internal/report", "cmd/mcprec/internal/retention", "cmd/mcprec/internal/session",
-		"cmd/mcprec/internal/view", "transport", "transport/mcp", "transport/streamable", "store", "store/foreign", "store/jsonl", "store/mask",
-		"recorder", "replay/check", "replay/closed", "replay/diff", "replay/explore", "replay/explore/shrink", "replay/external", "replay/fault",
-		"replay/filter", "replay/match", "replay/order", "replay/otlp", "replay/phrase", "replay/probe", "replay/schema", "replay/sequence",
-		"replay/standin", "replay/state", "replay/summary", "replay/surface", "replay/timeline", "replay/why", "fixtures", "examples/progress",
-		"github.com/spf13/cobra", "github.com/spf13/pflag",
-	},
-	"replay/internal/replaytest": {"transport/mcp", "store", "transport"},
+// importers are the modules outside the standard library, each with the packages that may import it.
+var importers = map[string]string{
+	"github.com/andybalholm/brotli":   "recorder/httptap",
+	"github.com/gofrs/flock":          "store/boltstore cmd/mcprec/internal/clientconfig", // living spools; two mcprec that edit one file
+	"github.com/google/uuid":          "recorder",
+	"github.com/klauspost/compress":   "store/chunk recorder/httptap", // the store's own form; a coding that peers choose
+	"github.com/mattn/go-runewidth":   "replay/phrase",
+	goSDK:                             "transport/gosdk cmd/mcprec/internal/agent", // what the adapter is for; what mcprec mcp is made with
+	"github.com/pelletier/go-toml/v2": "cmd/mcprec/internal/clientconfig",
+	"github.com/spf13/cobra":          "cmd/mcprec",
+	"github.com/spf13/pflag":          "cmd/mcprec",
+	"github.com/tailscale/hujson":     "cmd/mcprec/internal/clientconfig",
+	"go.etcd.io/bbolt":                "store/boltstore",
+	"golang.org/x/sys":                "recorder",
+	"golang.org/x/term":               "cmd/mcprec/internal/output",
 }
 
 func TestImports(t *testing.T) {
+	floorOf := map[string]int{}
+	for floor, names := range floors {
+		for _, name := range strings.Fields(names) {
+			floorOf[name] = floor + 1
+		}
+	}
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	importers := map[string][]string{} // outside module → packages
 	seen := 0
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; seen++ {
 		var p struct {
@@ -144,36 +85,41 @@ func TestImports(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
-		allowed, ok := mayImport[name]
-		if !ok {
-			t.Errorf("package %s is not in the table", name)
+		if floorOf[name] == 0 {
+			t.Errorf("package %s has no floor", name)
 		}
 		for _, imported := range p.Imports {
-			if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
-				continue // the standard library
-			}
-			what := strings.TrimPrefix(imported, module+"/")
-			if what == imported {
-				what = outside(allowed, imported)
-				// An example shows what a user writes, so it is one more user.
-				if !strings.HasPrefix(name, "examples/") && !slices.Contains(importers[what], name) {
-					importers[what] = append(importers[what], name)
+			ours, isOurs := strings.CutPrefix(imported, module+"/")
+			switch first, _, _ := strings.Cut(imported, "/"); {
+			case isOurs:
+				if floorOf[ours] >= floorOf[name] {
+					t.Errorf("%s, on floor %d, imports %s, on floor %d", name, floorOf[name], ours, floorOf[ours])
+				}
+				if slices.ContainsFunc(apart, func(pair [2]string) bool {
+					return isBelow(name, pair[0]) && isBelow(ours, pair[1]) && ours != "replay/phrase"
+				}) {
+					t.Errorf("%s imports %s", name, ours)
+				}
+			case strings.Contains(first, ".") && !strings.HasPrefix(name, "examples/"): // an example shows what a user writes
+				of := ""
+				for m, by := range importers {
+					if isBelow(imported, m) {
+						of = by
+					}
+				}
+				if !slices.Contains(strings.Fields(of), name) {
+					t.Errorf("%s imports %s", name, imported)
 				}
 			}
-			if !slices.Contains(allowed, what) {
-				t.Errorf("%s imports %s", name, imported)
-			}
 		}
 	}
-	if seen < len(mayImport) {
-		t.Errorf("go list names %d packages, the table %d", seen, len(mayImport))
-	}
-	for mod, by := range importers {
-		if len(by) > 1 && !slices.Contains(shared, mod) {
-			t.Errorf("module %s is imported by %v, not by one package", mod, by)
-		}
+	if seen < len(floorOf) {
+		t.Errorf("go list names %d packages, the floors %d", seen, len(floorOf))
 	}
 }
+
+// isBelow reports whether a package is in a folder.
+func isBelow(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
 
 // TestPure: the packages that promise it do no I/O, ask no clock and start no goroutine.
 func TestPure(t *testing.T) {
@@ -267,16 +213,6 @@ func TestUserModule(t *testing.T) {
 			t.Errorf("is %s needed: want %t\n%s", of, needed, out)
 		}
 	}
-}
-
-// outside returns the allowed module that a package belongs to, or the package.
-func outside(allowed []string, pkg string) string {
-	for _, m := range allowed {
-		if pkg == m || strings.HasPrefix(pkg, m+"/") {
-			return m
-		}
-	}
-	return pkg
 }
 
 // TestDependencies: the table in docs/dependencies.md names each module that go.mod requires, and no
