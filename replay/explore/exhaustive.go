@@ -3,7 +3,6 @@ package explore
 import (
 	"slices"
 
-	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 )
 
@@ -49,7 +48,7 @@ const repeats = 8
 func (s *search) exhaust(exhaustive exhaustive) Report {
 	var visits []*visit
 	for _, c := range s.plan.Capacities {
-		w := schedule.Walk{Naive: exhaustive.naive, Touching: s.newRun(c).trail.Touching}
+		w := schedule.Walk{Naive: exhaustive.naive, Touching: s.newRun(c).course.trail.Touching}
 		visits = append(visits, &visit{walk: w, seen: schedule.NewTally(), tried: Tried{Capacity: c, Verdict: Pass}})
 	}
 	failed, done, ended := s.rounds(visits)
@@ -59,7 +58,7 @@ func (s *search) exhaust(exhaustive exhaustive) Report {
 		tried = append(tried, v.tried)
 	}
 	switch {
-	case failed == nil && s.leaks.runs > 0, failed != nil && leaksAlone(failed):
+	case failed == nil && s.leaks.runs > 0, failed != nil && failed.outcome.leaksAlone():
 		return s.leak()
 	case failed != nil:
 		report := s.report(failed, done)
@@ -122,23 +121,12 @@ func (s *search) repeat(visit *visit) (failed *Run) {
 	for i := 0; visit.tried.All && i < min(repeats, repeats*len(visit.kept)) && s.limits.ended() == ""; i++ {
 		again := visit.kept[i%len(visit.kept)]
 		r := s.rerun(again.token, false)
-		visit.tried.All = traceOf(r) == again.trace
-		if r.verdict != Pass && r.verdict != Diverged && !leaksAlone(r) {
+		visit.tried.All = r.trace() == again.trace
+		if r.outcome.verdict != Pass && r.outcome.verdict != Diverged && !r.outcome.leaksAlone() {
 			return r
 		}
 	}
 	return nil
-}
-
-// traceOf is a number of the steps of a run and of its end: equal for runs that went the same way.
-func traceOf(run *Run) (trace uint64) {
-	for _, step := range run.steps {
-		trace = gate.Scramble(trace ^ step.Hash())
-	}
-	if run.verdict == Pass {
-		trace++
-	}
-	return trace
 }
 
 // advance makes the next run of a walk, or returns nil at its end.
@@ -148,11 +136,11 @@ func (s *search) advance(visit *visit) *Run {
 		return nil
 	}
 	r := s.newRun(visit.tried.Capacity)
-	r.walk = &visit.walk
-	r.chooser = visit.walk.Choose
-	r.trail.Touching = visit.walk.Touching
-	if s.fallback.settles(r.capacity, 0) {
-		r.kind = schedule.Settle
+	r.course.walk = &visit.walk
+	r.course.chooser = visit.walk.Choose
+	r.course.trail.Touching = visit.walk.Touching
+	if s.fallback.settles(r.terms.capacity, 0) {
+		r.terms.engine = schedule.Settle
 	}
 	r.play(s.t)
 	if s.fallback.retries(r) { // the walk begins again
@@ -162,15 +150,15 @@ func (s *search) advance(visit *visit) *Run {
 		return s.advance(visit)
 	}
 	visit.tried.Schedules++
-	if n := visit.tried.Schedules; n&(n-1) == 0 && !r.cut { // the first, the second, the fourth, and so on
-		visit.kept = append(visit.kept, kept{r.asToken(), traceOf(r)})
+	if n := visit.tried.Schedules; n&(n-1) == 0 && !r.outcome.cut { // the first, the second, the fourth, and so on
+		visit.kept = append(visit.kept, kept{r.asToken(), r.trace()})
 	}
-	passes := r.verdict == Pass || leaksAlone(r)
+	passes := r.outcome.verdict == Pass || r.outcome.leaksAlone()
 	if !passes {
-		visit.tried.Verdict = r.verdict
+		visit.tried.Verdict = r.outcome.verdict
 	}
 	switch {
-	case passes && visit.walk.Adopt(r.lessons):
+	case passes && visit.walk.Adopt(r.course.lessons):
 		// The walk begins again with the lessons. No run is missed in which an end gives up a
 		// Write or an operation touches another end than before: up to this run every
 		// assumption held, and whether a run teaches does not change with the order of steps
@@ -178,8 +166,8 @@ func (s *search) advance(visit *visit) *Run {
 		visit.walk.Restart()
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0
-	case !r.cut:
-		visit.seen.Add(&r.trail)
+	case !r.outcome.cut:
+		visit.seen.Add(&r.course.trail)
 		visit.tried.Classes++
 	}
 	return r

@@ -22,24 +22,11 @@ type Expected struct {
 	since  []*Operation
 }
 
-// expect adds a message to the run.
-func expect(r *Run, dir transport.Direction, method string) *Expected {
-	name := fmt.Sprintf("the %s receives %s", dir.Receiver(), method)
-	for n := 2; r.byName[name] != nil; n++ {
-		name = fmt.Sprintf("the %s receives %s, number %d", dir.Receiver(), method, n)
-	}
-	e := &Expected{op: r.Op(name, nil), dir: dir, method: method}
-	e.op.played = true
-	e.op.expected = e
-	r.expected = append(r.expected, e)
-	return e
-}
-
 // Since lets only messages count that are read after the named operations, added before, have
 // begun. A message may have been sent before: it tells the receiver as well.
 func (e *Expected) Since(names ...string) *Expected {
 	for _, name := range names {
-		op := e.op.run.byName[name]
+		op := e.op.peers.byName[name]
 		if op == nil || op == e.op {
 			panic(fmt.Sprintf("explore: %s: there is no operation %s before it", e.op.name, name))
 		}
@@ -75,23 +62,10 @@ func (e *Expected) is(flight *gate.Flight) bool {
 	return false
 }
 
-// receive notes the expected messages of a frame that was just given. The gate is locked.
-func receive(r *Run, flight *gate.Flight) {
-	for _, e := range r.expected {
-		if flight.Dir != e.dir || !e.is(flight) {
-			continue
-		}
-		if e.notBegun() == nil && !e.op.done {
-			e.op.done = true
-			r.returned++
-		}
-	}
-}
-
-// missingMessage returns an expected message without which the run stands still, or nil if an
-// operation stands too. The gate is locked.
-func missingMessage(r *Run) (missing *Expected) {
-	for _, op := range r.ops {
+// missingMessage returns, of the operations of a run, an expected message without which it stands
+// still, or nil if an operation stands too. The gate is locked.
+func missingMessage(operations []*Operation) (missing *Expected) {
+	for _, op := range operations {
 		switch {
 		case op.done || op.heldBy() != nil || op.played && !op.started && op.expected == nil:
 		case op.expected == nil:
@@ -119,13 +93,13 @@ func (e *Expected) String() string {
 	return text
 }
 
-// explain says where the message is, or that it was not sent. The gate is locked.
-func (e *Expected) explain() (category, why string) {
+// explain says where the message is after these steps, or that it was not sent. The gate is locked.
+func (e *Expected) explain(steps []gate.Step) (category, why string) {
 	why = e.String()
 	if op := e.notBegun(); op != nil {
 		return "", why + ": operation " + op.name + " has not begun"
 	}
-	for _, lane := range e.op.run.gate.Lanes {
+	for _, lane := range e.op.peers.gate.Lanes {
 		for _, f := range slices.Concat(lane.Queue, lane.Waiting) {
 			if lane.Dir != e.dir || !e.is(f) {
 				continue
@@ -139,7 +113,7 @@ func (e *Expected) explain() (category, why string) {
 		}
 	}
 	why += fmt.Sprintf(": the %s has sent none", e.dir.Sender())
-	if before := e.lastRead(); before > 0 {
+	if before := e.lastRead(steps); before > 0 {
 		why += fmt.Sprintf(" since; the last was read at step %d", before)
 	}
 	return closed.NeverSent, why + e.subscriptions()
@@ -148,9 +122,8 @@ func (e *Expected) explain() (category, why string) {
 // subscriptions says which requests of the receiver had been sent and not read when the
 // operations of Since began, and which listens are open. Either may be why no message came.
 func (e *Expected) subscriptions() (text string) {
-	r := e.op.run
 	var late, open []string
-	for _, c := range r.gate.Names.Calls {
+	for _, c := range e.op.peers.gate.Names.Calls {
 		f := c.Request
 		if f.Dir == e.dir || c.Cancelled || f.Withdrawn {
 			continue
@@ -175,11 +148,10 @@ func (e *Expected) subscriptions() (text string) {
 	return text
 }
 
-// lastRead returns the step at which the message was last read, or 0.
-func (e *Expected) lastRead() int {
-	r := e.op.run
-	for i := len(r.steps) - 1; i >= 0; i-- {
-		if s := r.steps[i]; s.Dir == e.dir && s.Flight != nil && s.Flight.Given == i+1 && e.is(s.Flight) {
+// lastRead returns the one of the steps at which the message was last read, or 0.
+func (e *Expected) lastRead(steps []gate.Step) int {
+	for i := len(steps) - 1; i >= 0; i-- {
+		if s := steps[i]; s.Dir == e.dir && s.Flight != nil && s.Flight.Given == i+1 && e.is(s.Flight) {
 			return i + 1
 		}
 	}

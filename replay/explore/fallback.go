@@ -53,21 +53,21 @@ func (f *fallback) settles(capacity schedule.Capacity, number int) bool {
 // tell when it is at rest, or else in real time.
 func (f *fallback) retries(run *Run) bool {
 	switch {
-	case !run.retry:
+	case !run.outcome.retry:
 		return false
-	case !run.watches:
+	case !run.terms.watches:
 		f.watch()
 		return true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if from, ok := f.from[run.capacity]; ok && from <= run.number {
+	if from, ok := f.from[run.terms.capacity]; ok && from <= run.terms.number {
 		return true
 	}
 	if f.from == nil {
 		f.from, f.why = map[schedule.Capacity]int{}, map[schedule.Capacity]string{}
 	}
-	f.from[run.capacity], f.why[run.capacity] = run.number, run.held
+	f.from[run.terms.capacity], f.why[run.terms.capacity] = run.terms.number, run.outcome.held
 	return true
 }
 
@@ -94,8 +94,8 @@ func (f *fallback) unwatch(run *Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case !run.watches || run.walk != nil:
-	case run.locked != "":
+	case !run.terms.watches || run.course.walk != nil:
+	case run.outcome.locked != "":
 		f.without = 0
 	default:
 		f.without++
@@ -122,33 +122,33 @@ func (f *fallback) turnTimersOff(run *Run) {
 	if f.timersOff == nil {
 		f.timersOff = map[schedule.Capacity]int{}
 	}
-	if from, ok := f.timersOff[run.capacity]; !ok || run.number < from {
-		f.timersOff[run.capacity] = run.number
+	if from, ok := f.timersOff[run.terms.capacity]; !ok || run.terms.number < from {
+		f.timersOff[run.terms.capacity] = run.terms.number
 	}
 }
 
 // count adds a run that was taken.
 func (f *fallback) count(run *Run) {
 	f.unwatch(run)
-	if run.locked != "" {
+	if run.outcome.locked != "" {
 		f.locked++
 		if f.locked == 1 {
-			f.at = run.locked
+			f.at = run.outcome.locked
 		}
 	}
-	if run.timersStoppedAt != "" && f.stopped == nil {
+	if run.terms.timersStoppedAt != "" && f.stopped == nil {
 		f.stopped = run
 	}
-	if run.kind != schedule.Settle || run.plan.Engine == schedule.Settle {
+	if run.terms.engine != schedule.Settle || run.terms.plan.Engine == schedule.Settle {
 		return
 	}
 	if f.settled == nil {
 		f.settled = map[schedule.Capacity]int{}
 	}
-	if f.settled[run.capacity] == 0 {
-		f.order = append(f.order, run.capacity)
+	if f.settled[run.terms.capacity] == 0 {
+		f.order = append(f.order, run.terms.capacity)
 	}
-	f.settled[run.capacity]++
+	f.settled[run.terms.capacity]++
 }
 
 // notes tell the reader of a report.
@@ -160,7 +160,7 @@ func (f *fallback) notes(report Report) (list []string) {
 	}
 	if f.stopped != nil {
 		list = append(list, fmt.Sprintf("a timer that fired while frames waited woke a goroutine that waits for a mutex at %s: that stops virtual time, "+
-			"and no time passes while frames wait at %v in the later schedules", f.stopped.timersStoppedAt, f.stopped.capacity))
+			"and no time passes while frames wait at %v in the later schedules", f.stopped.terms.timersStoppedAt, f.stopped.terms.capacity))
 	}
 	if len(f.order) == 0 {
 		return list

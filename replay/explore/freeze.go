@@ -101,11 +101,11 @@ func (f *freeze) same(other *freeze) bool {
 // patience is how long the freeze must last before the run is given up. It is short where
 // waiting cannot help. A run that mutexes alone hold up is first made again, watched. In a
 // watched run, if nobody outside could unlock a mutex, the bubble's time stands still for good.
-func (f *freeze) patience(run *Run) time.Duration {
-	if !f.lockedAlone() || run.watches && (len(f.outside) > 0 || f.near) {
-		return run.plan.Patience
+func (f *freeze) patience(terms *terms) time.Duration {
+	if !f.lockedAlone() || terms.watches && (len(f.outside) > 0 || f.near) {
+		return terms.plan.Patience
 	}
-	return min(run.plan.Patience, 10*firstLook)
+	return min(terms.plan.Patience, 10*firstLook)
 }
 
 // lockedAlone reports whether only mutexes hold the bubble up.
@@ -138,79 +138,84 @@ func (f *freeze) why() string {
 
 // judgeFreeze judges a run that was given up, on the goroutine of the watcher. The run no
 // longer moves.
-func judgeFreeze(t *testing.T, run *Run, f *freeze) {
-	run.stuck = true
-	run.froze = true
-	run.busy = len(f.busy) > 0
-	if run.busy { // real time would show no more: it computes there, too
-		why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].Where(), run.plan.stamina)
-		if run.verdict != Pass {
-			run.note("it could not be brought to its end: " + why)
+func (r *Run) judgeFreeze(t *testing.T, f *freeze) {
+	o := &r.outcome
+	o.stuck = true
+	o.froze = true
+	o.busy = len(f.busy) > 0
+	if o.busy { // real time would show no more: it computes there, too
+		why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].Where(), r.terms.plan.stamina)
+		if o.verdict != Pass {
+			o.note("it could not be brought to its end: " + why)
 			return
 		}
-		run.verdict = Undecided
-		run.why = why
-		if run.within != "" {
-			run.why += ", in " + run.within
+		o.verdict = Undecided
+		o.why = why
+		if o.within != "" {
+			o.why += ", in " + o.within
 		}
-		describeFreeze(run, f)
+		r.describeFreeze(f)
 		return
 	}
-	if run.repeats {
-		run.frozen = f
+	if r.terms.repeats {
+		o.frozen = f
 		return
 	}
-	if run.verdict != Pass {
-		run.note("its bubble could not be emptied: " + f.why())
+	if o.verdict != Pass {
+		o.note("its bubble could not be emptied: " + f.why())
 		return
 	}
-	if run.timers.passing && run.within == "" && f.lockedAlone() {
-		run.timers.stoppedAt = f.locks[0].Where()
-		run.held = f.why()
-		run.verdict, run.why, run.retry = Undecided, run.held+", since a timer fired while frames waited", true
+	if timers := &r.clock.timers; timers.passing && o.within == "" && f.lockedAlone() {
+		timers.stoppedAt = f.locks[0].Where()
+		o.held = f.why()
+		o.verdict, o.why, o.retry = Undecided, o.held+", since a timer fired while frames waited", true
 		return
 	}
-	if !run.watches && run.within == "" && f.lockedAlone() {
-		run.verdict, run.why, run.retry = Undecided, f.why(), true
+	if !r.terms.watches && o.within == "" && f.lockedAlone() {
+		o.verdict, o.why, o.retry = Undecided, f.why(), true
 		return
 	}
-	proof, doubt := proveLock(t, run, f)
+	proof, doubt := r.proveLock(t, f)
 	if proof == nil {
-		run.held = f.why()
-		run.verdict, run.why = Undecided, run.held+". "+doubt
-		if run.within == "" {
-			run.why += " " + elsewhere(run)
+		o.held = f.why()
+		o.verdict, o.why = Undecided, o.held+". "+doubt
+		if o.within == "" {
+			o.why += " " + r.elsewhere()
 		}
-		run.retry = run.within == "" && f.lockedAlone() && doubt != sharedLock
-		describeFreeze(run, f)
+		o.retry = o.within == "" && f.lockedAlone() && doubt != sharedLock
+		r.describeFreeze(f)
 		return
 	}
-	run.still = len(run.steps)
-	proof.still = len(proof.steps)
-	describeFreeze(proof, proof.frozen)
-	proof.stuck = true
-	proof.froze = true
-	proof.notes = append(proof.notes, run.notes...)
-	proof.verdict = Hang
-	proof.category = Lock
-	proof.why = f.why() + ", and nobody is left who could unlock it"
-	run.outcome = proof.outcome
+	r.clock.still = len(r.course.steps)
+	proof.clock.still = len(proof.course.steps)
+	proof.describeFreeze(proof.outcome.frozen)
+	notes := o.notes
+	*o = proof.outcome
+	o.notes = notes
+	o.frozen = nil
+	o.stuck = true
+	o.froze = true
+	o.verdict = Hang
+	o.category = Lock
+	o.why = f.why() + ", and nobody is left who could unlock it"
 }
 
 // describeFreeze fills in the report of a frozen run.
-func describeFreeze(run *Run, freeze *freeze) {
-	run.gate.Admit()
-	run.waits = nil
+func (r *Run) describeFreeze(freeze *freeze) {
+	p, o := &r.peers, &r.outcome
+	p.gate.Admit()
+	o.waits = nil
 	for _, g := range freeze.locks {
-		w := hang.Wait{Who: owner(run, g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
-		w.Why = heldBy(run, freeze.holders(g))
-		run.waits = append(run.waits, w)
+		w := hang.Wait{Who: p.owner(g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
+		w.Why = heldBy(freeze.holders(g), p.owner)
+		o.waits = append(o.waits, w)
 	}
-	run.diagnose()
-	if enabled := run.enabled(nil); len(enabled) > 0 && !strings.Contains(run.why, enabled[0].Name()) {
-		run.note("when the run was given up there was something to do: " + stepNames(enabled))
+	r.diagnose()
+	if enabled := r.enabled(nil); len(enabled) > 0 && !strings.Contains(o.why, enabled[0].Name()) {
+		o.note("when the run was given up there was something to do: " + stepNames(enabled))
 	}
-	run.stood, run.sequence, run.recording, run.stacks = run.unfinished(), drawingOf(run), recordingOf(run), freeze.stacks()
+	r.describe()
+	o.stacks = freeze.stacks()
 }
 
 // stepNames lists a few steps by name.
@@ -224,16 +229,6 @@ func stepNames(steps []gate.Step) string {
 		list = append(list, fmt.Sprintf("%d more", len(steps)-most))
 	}
 	return strings.Join(list, ", ")
-}
-
-// owner names a goroutine for a report.
-func owner(run *Run, goroutine stacks.Goroutine) string {
-	for name, id := range run.goroutines() {
-		if id == goroutine.ID {
-			return "operation " + name
-		}
-	}
-	return "a goroutine"
 }
 
 // profiled is held while the runtime counts every allocation.
@@ -253,8 +248,8 @@ const sharedLock = "The stacks do not tell whether the mutex is the run's own or
 //   - no timer was made
 //
 // The result is the second run, or the doubt that is left.
-func proveLock(t *testing.T, run *Run, freeze *freeze) (again *Run, doubt string) {
-	if doubt := lockDoubt(run, freeze); doubt != "" {
+func (r *Run) proveLock(t *testing.T, freeze *freeze) (again *Run, doubt string) {
+	if doubt := r.lockDoubt(freeze); doubt != "" {
 		return nil, doubt
 	}
 	profiled.Lock()
@@ -262,20 +257,22 @@ func proveLock(t *testing.T, run *Run, freeze *freeze) (again *Run, doubt string
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
 	runtime.MemProfileRate = 1
 	before := timersMade()
-	again = &Run{plan: run.plan, watches: run.watches, level: run.level, parser: run.parser, capacity: run.capacity, limit: run.limit,
-		follower: &schedule.Follower{Token: run.asToken()}, repeats: true}
-	again.trail.Touching = run.trail.Touching
+	again = newRun(terms{plan: r.terms.plan, watches: r.terms.watches, level: r.terms.level, parser: r.terms.parser,
+		capacity: r.terms.capacity, limit: r.terms.limit, repeats: true}, 0)
+	again.course.follower = &schedule.Follower{Token: r.asToken()}
+	again.course.trail.Touching = r.course.trail.Touching
 	again.play(t)
-	if again.frozen == nil {
+	frozen := again.outcome.frozen
+	if frozen == nil {
 		return nil, "The same schedule did not stand still again."
 	}
-	if doubt := lockDoubt(again, again.frozen); doubt != "" {
+	if doubt := again.lockDoubt(frozen); doubt != "" {
 		return nil, doubt
 	}
 	if timersMade() > before {
 		return nil, "A timer was made in this run, and may end that."
 	}
-	for _, g := range again.frozen.locks { // the goroutines of the first run are still there
+	for _, g := range frozen.locks { // the goroutines of the first run are still there
 		address := g.Lock()
 		if address == "" || slices.ContainsFunc(freeze.locks, func(h stacks.Goroutine) bool { return h.Lock() == address }) {
 			return nil, sharedLock
@@ -285,27 +282,29 @@ func proveLock(t *testing.T, run *Run, freeze *freeze) (again *Run, doubt string
 }
 
 // elsewhere tells how a freeze may be settled.
-func elsewhere(run *Run) string {
-	return "Real time may tell: set Engine to Settle, or run the token " + run.settledToken().String()
+func (r *Run) elsewhere() string {
+	token := r.asToken()
+	token.Engine = schedule.Settle
+	return "Real time may tell: set Engine to Settle, or run the token " + token.String()
 }
 
 // lockDoubt returns a reason, seen in this run, why the freeze may end; or "".
-func lockDoubt(run *Run, freeze *freeze) string {
+func (r *Run) lockDoubt(freeze *freeze) string {
 	switch {
-	case run.within != "":
-		return "This is in " + run.within + ", which must not wait"
+	case r.outcome.within != "":
+		return "This is in " + r.outcome.within + ", which must not wait"
 	case len(freeze.foreign)+len(freeze.io)+len(freeze.calls) > 0:
 		return "What is outside the bubble may end that, or not."
 	case len(freeze.outside) > 0:
 		return freeze.outside[0].Where() + " is outside the bubble, and may hold the mutex."
 	case len(freeze.sleepers) > 0:
 		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here."
-	case len(run.steps) == 0:
+	case len(r.course.steps) == 0:
 		return "No step was released yet."
-	case run.finished():
+	case r.peers.finished():
 		return "All operations have returned."
 	}
-	if enabled := run.enabled(nil); len(enabled) > 0 {
+	if enabled := r.enabled(nil); len(enabled) > 0 {
 		return fmt.Sprintf("There would be something to do (%s), but a bubble does not come to rest while a mutex is waited for.",
 			enabled[0].Name())
 	}

@@ -78,12 +78,12 @@ func lockedValue(waiter stacks.Goroutine) (value stacks.Receiver, ok bool) {
 	return value, err == nil && begin <= mutex && mutex-begin < largest
 }
 
-// heldBy says who may hold a mutex: those at a Write come first.
-func heldBy(run *Run, holders stacks.Dump) string {
+// heldBy says who may hold a mutex: those at a Write come first. owner names a goroutine.
+func heldBy(holders stacks.Dump, owner func(stacks.Goroutine) string) string {
 	const shown = 3
 	var writers, others []string
 	for _, g := range holders {
-		text := owner(run, g) + " at " + g.Where()
+		text := owner(g) + " at " + g.Where()
 		if g.Writing() {
 			writers = append(writers, text)
 		} else {
@@ -98,7 +98,7 @@ func heldBy(run *Run, holders stacks.Dump) string {
 		return "its holder is not seen in the stacks"
 	case len(holders) == 1:
 		g := holders[0]
-		return "held, it seems, by " + owner(run, g) + ", which is blocked at [" + g.State + "] " + g.Where()
+		return "held, it seems, by " + owner(g) + ", which is blocked at [" + g.State + "] " + g.Where()
 	case len(list) > shown:
 		list = append(list[:shown], fmt.Sprintf("%d more", len(list)-shown))
 	}

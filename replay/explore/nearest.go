@@ -57,9 +57,8 @@ type ScheduleStep struct {
 // same reports whether two steps are the same movement.
 func (s ScheduleStep) same(other ScheduleStep) bool { return s.Op == other.Op && s.Name == other.Name }
 
-// scheduleSteps lists the steps of the run with their effects. The gate is locked.
-func scheduleSteps(r *Run) []ScheduleStep {
-	steps := r.shown()
+// scheduleSteps lists the steps of a run with their effects. The gate is locked.
+func scheduleSteps(steps []gate.Step, lanes []*gate.Lane) []ScheduleStep {
 	offers := map[int][]*gate.Flight{} // by the number of steps before
 	offer := func(f *gate.Flight) {
 		at := f.Round
@@ -79,7 +78,7 @@ func scheduleSteps(r *Run) []ScheduleStep {
 			offer(s.Flight)
 		}
 	}
-	for _, l := range r.gate.Lanes {
+	for _, l := range lanes {
 		for _, f := range l.Waiting {
 			offer(f)
 		}
@@ -180,17 +179,17 @@ func addSchedules(s *search, report *Report, run *Run) {
 	report.Failing = nil
 	report.Passing = nil
 	report.Apart = 0
-	if run.schedule == nil {
+	if run.outcome.schedule == nil {
 		return
 	}
-	report.Failing = &Schedule{Token: report.Token, Verdict: run.verdict, Capacity: run.capacity, Steps: run.schedule}
-	report.Apart = len(run.schedule)
+	report.Failing = &Schedule{Token: report.Token, Verdict: run.outcome.verdict, Capacity: run.terms.capacity, Steps: run.outcome.schedule}
+	report.Apart = len(run.outcome.schedule)
 	passed := nearest(s, run)
 	if passed != nil {
 		report.Passing = &Schedule{
-			Token: passed.asToken().String(), Verdict: passed.verdict, Capacity: passed.capacity, Steps: passed.schedule,
+			Token: passed.asToken().String(), Verdict: passed.outcome.verdict, Capacity: passed.terms.capacity, Steps: passed.outcome.schedule,
 		}
-		report.Apart = apart(run.schedule, passed.schedule)
+		report.Apart = apart(run.outcome.schedule, passed.outcome.schedule)
 		report.Passing.cut(report.Apart)
 	}
 	report.Failing.cut(report.Apart)
@@ -217,13 +216,13 @@ type neighbours struct {
 // takes away deviations of the failing schedule. At last it keeps the order and gives the
 // transport more room.
 func nearest(s *search, failed *Run) *Run {
-	if !shrinks(failed) || failed.verdict == Different || s.plan.Shrink <= 0 {
+	if !failed.shrinks() || failed.outcome.verdict == Different || s.plan.Shrink <= 0 {
 		return nil
 	}
-	n := &neighbours{search: s, failed: failed, order: released(failed)}
+	n := &neighbours{search: s, failed: failed, order: failed.released()}
 	for _, try := range []func() *Run{n.puttingOffOne, n.withoutChoices, n.withRoom} {
 		n.left = nearestRuns
-		if failed.kind == schedule.Settle {
+		if failed.terms.engine == schedule.Settle {
 			n.left = nearestRunsSettled
 		}
 		passed := try()
@@ -242,20 +241,20 @@ func (n *neighbours) passes(run *Run) *Run {
 	}
 	n.left--
 	run.play(n.t)
-	if costly(run) {
+	if run.costly() {
 		n.left = 0
 	}
-	if run.verdict != Pass || run.cut {
+	if run.outcome.verdict != Pass || run.outcome.cut {
 		return nil
 	}
-	again := n.newRun(run.capacity)
-	again.kind = run.kind
-	again.level = run.level
-	again.follower = &schedule.Follower{Token: run.asToken()}
-	again.untraced = true
-	again.keeps = true
+	again := n.newRun(run.terms.capacity)
+	again.terms.engine = run.terms.engine
+	again.terms.level = run.terms.level
+	again.course.follower = &schedule.Follower{Token: run.asToken()}
+	again.terms.untraced = true
+	again.terms.keeps = true
 	again.play(n.t)
-	if again.verdict != Pass {
+	if again.outcome.verdict != Pass {
 		return nil
 	}
 	return again
@@ -264,9 +263,9 @@ func (n *neighbours) passes(run *Run) *Run {
 // neighbour returns a run at a capacity, limited to about four times the failing steps.
 func (n *neighbours) neighbour(capacity schedule.Capacity) *Run {
 	run := n.newRun(capacity)
-	run.kind = n.failed.kind
-	run.level = n.failed.level
-	run.limit = min(run.limit, 1000+4*len(n.failed.steps))
+	run.terms.engine = n.failed.terms.engine
+	run.terms.level = n.failed.terms.level
+	run.terms.limit = min(run.terms.limit, 1000+4*len(n.failed.course.steps))
 	return run
 }
 
@@ -274,8 +273,8 @@ func (n *neighbours) neighbour(capacity schedule.Capacity) *Run {
 // another is enabled, and goes on in the plain order.
 func (n *neighbours) puttingOffOne() *Run {
 	var choices []int // steps of the failing run with an alternative
-	probe := n.neighbour(n.failed.capacity)
-	probe.chooser = func(at int, enabled []gate.Step) int {
+	probe := n.neighbour(n.failed.terms.capacity)
+	probe.course.chooser = func(at int, enabled []gate.Step) int {
 		i := n.find(at, enabled)
 		if i >= 0 && at <= len(n.order) {
 			choices = append(choices, at)
@@ -290,9 +289,9 @@ func (n *neighbours) puttingOffOne() *Run {
 		if n.left <= 0 {
 			return nil
 		}
-		run := n.neighbour(n.failed.capacity)
+		run := n.neighbour(n.failed.terms.capacity)
 		parted := false
-		run.chooser = func(at int, enabled []gate.Step) int {
+		run.course.chooser = func(at int, enabled []gate.Step) int {
 			parted = parted || at >= place
 			if !parted {
 				return max(n.find(at, enabled), 0)
@@ -324,8 +323,8 @@ func (n *neighbours) withoutChoices() *Run {
 	token := n.failed.asToken()
 	follow := func(token schedule.Token) *Run {
 		run := n.neighbour(token.Capacity)
-		run.follower = &schedule.Follower{Token: token}
-		run.untraced = true
+		run.course.follower = &schedule.Follower{Token: token}
+		run.terms.untraced = true
 		return n.passes(run)
 	}
 	for i := range slices.Backward(token.Choices) {
@@ -350,7 +349,7 @@ func (n *neighbours) withoutChoices() *Run {
 // withRoom gives the transport more room and keeps the failing steps in their order, for as
 // long as one of them is enabled.
 func (n *neighbours) withRoom() *Run {
-	at := n.failed.capacity
+	at := n.failed.terms.capacity
 	tried := []schedule.Capacity{at}
 	ranks := map[uint64]int{} // of the failing steps, and of each give that was part of a take
 	for i, s := range n.failed.shown() {
@@ -363,7 +362,7 @@ func (n *neighbours) withRoom() *Run {
 	rank := func(step gate.Step) int {
 		place, known := ranks[step.Hash()]
 		if !known {
-			place = 2 * len(n.failed.steps)
+			place = 2 * len(n.failed.course.steps)
 		}
 		return place
 	}
@@ -382,7 +381,7 @@ func (n *neighbours) withRoom() *Run {
 			}
 			tried = append(tried, c)
 			run := n.neighbour(c)
-			run.chooser = func(_ int, enabled []gate.Step) int {
+			run.course.chooser = func(_ int, enabled []gate.Step) int {
 				best := 0
 				for i, s := range enabled {
 					if rank(s) < rank(enabled[best]) {

@@ -12,12 +12,12 @@ import (
 
 // Operation is a user operation of a run.
 type Operation struct {
-	run       *Run
+	peers     *peers
 	name      string
 	played    bool // a recorded half starts and ends it
 	behind    bool // reported only where no other operation stands
 	do        func(context.Context) error
-	begin     func() // is start, for the step
+	begin     func(at int) // is start, for the step
 	started   bool
 	began     int          // the step at which it started; 0 before
 	burst     []*Operation // operations that begin in the same step, itself too; or nil
@@ -35,7 +35,7 @@ type Operation struct {
 // order of the Go scheduler, which is in no token.
 func (op *Operation) After(names ...string) *Operation {
 	for _, name := range names {
-		before := op.run.byName[name]
+		before := op.peers.byName[name]
 		if before == nil || before == op {
 			panic(fmt.Sprintf("explore: operation %s: it cannot come after %s, which was not added before", op.name, name))
 		}
@@ -75,9 +75,9 @@ func (op *Operation) startStep() (step gate.Step, ok bool) {
 		}
 		names = append(names, other.name)
 	}
-	return gate.Step{Kind: gate.Start, What: strings.Join(names, " + "), Do: func() {
+	return gate.Step{Kind: gate.Start, What: strings.Join(names, " + "), Do: func(at int) {
 		for _, other := range op.burst {
-			other.start()
+			other.start(at)
 		}
 	}}, op == op.burst[0]
 }
@@ -90,7 +90,7 @@ func (op *Operation) heldBy() *Operation {
 		}
 	}
 	if op.last {
-		for _, other := range op.run.ops {
+		for _, other := range op.peers.ops {
 			if !other.done && !other.last {
 				return other
 			}
@@ -99,19 +99,19 @@ func (op *Operation) heldBy() *Operation {
 	return nil
 }
 
-// start releases the operation. The gate is locked.
-func (op *Operation) start() {
-	r := op.run
+// start releases the operation in the step with a number. The gate is locked.
+func (op *Operation) start(at int) {
+	p := op.peers
 	op.started = true
-	op.began = len(r.steps)
-	ctx := gate.WithOperation(r.ctx, op.name)
+	op.began = at
+	ctx := gate.WithOperation(p.ctx, op.name)
 	go func() {
 		err := errors.New("its goroutine was ended (runtime.Goexit)")
 		defer func() { op.finish(err) }()
-		defer r.mend("operation " + op.name)
-		if r.tracer != nil {
+		defer p.mend("operation " + op.name)
+		if p.tracer != nil {
 			op.goroutine = stacks.Self().ID
-			r.moves.Tick()
+			p.moves.Tick()
 		}
 		err = op.do(ctx)
 	}()
@@ -119,13 +119,14 @@ func (op *Operation) start() {
 
 // finish ends the operation; the first call counts.
 func (op *Operation) finish(err error) {
-	op.run.gate.Lock()
-	defer op.run.gate.Unlock()
+	p := op.peers
+	p.gate.Lock()
+	defer p.gate.Unlock()
 	if op.done {
 		return
 	}
 	op.done = true
 	op.err = err
-	op.run.returned++
-	op.run.gate.Poke()
+	p.returned++
+	p.gate.Poke()
 }

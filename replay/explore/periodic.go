@@ -1,12 +1,10 @@
 package explore
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
-	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
 
@@ -66,14 +64,8 @@ func withoutOccurrence(name string) string { return occurrence().ReplaceAllStrin
 
 var occurrence = phrase.Regexp(`#[0-9]+`)
 
-// notePeriodic replaces the notes and choices of periodic traffic in a hung run by a note of
-// its kinds.
-func notePeriodic(run *Run) {
-	steps := run.steps[min(run.still, len(run.steps)):]
-	if len(steps) == 0 {
-		return
-	}
-	var names []string
+// kindsOf names the kinds of periodic traffic among steps.
+func kindsOf(steps []gate.Step) (names []string) {
 	for _, s := range steps {
 		name := "pings"
 		if s.Flight != nil && !s.Flight.Ping {
@@ -83,16 +75,5 @@ func notePeriodic(run *Run) {
 			names = append(names, name)
 		}
 	}
-	run.notes = slices.DeleteFunc(run.notes, func(note string) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			_, what, quoted := strings.Cut(name, " ")
-			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
-		})
-	})
-	if len(names) > 3 {
-		names = append(names[:3], "…")
-	}
-	run.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them in the plain order",
-		run.passed(), strings.Join(names, ", "), len(steps))}, run.notes...)
-	run.choices = slices.DeleteFunc(run.choices, func(choice schedule.Choice) bool { return choice.Step > run.still })
+	return names
 }

@@ -111,6 +111,22 @@ type Plan struct {
 	mostLeaks int // the search ends after so many runs that leave goroutines behind
 }
 
+// HTTP is how the peers of a plan talk Streamable HTTP. The clients use [Run.HTTPClient], the
+// server is the handler of [Run.Handle]; [Run.RecordedClient] and [Run.RecordedServer] play over
+// HTTP, too. Nothing touches a network. Steps are the arrival of each
+// request at the handler, the head and the events and the end of each response, and the news
+// that a client gave an exchange up. Exchanges have no order among each other.
+//
+// A plan with HTTP and without Capacities lets a response keep what its handler writes, without
+// a limit, as the buffers of sockets do. With a capacity s2c of n, a handler waits in Write or
+// Flush while more than n events are kept. A server that holds a mutex over the write may then
+// freeze its bubble.
+type HTTP struct {
+	// Cuts is how many times a run may break the connection of a response that the client can
+	// resume: it has read an event with an id.
+	Cuts int
+}
+
 // End is an end of the transport.
 type End string
 
