@@ -261,7 +261,7 @@ func (h *Recorded) read(ctx context.Context, last func() []transport.Frame) {
 			if h.web.heard != nil {
 				h.web.heard(f)
 			}
-			h.model.heard(f, h.sent+len(h.queue), out)
+			h.model.heard(f, out)
 			h.queue = append(h.queue, out...)
 			h.calls.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
 			h.finishWhole()
@@ -364,7 +364,7 @@ func (h *Recorded) settle(ctx context.Context, flight *gate.Flight, n int) {
 // wrote tells the machine that frame n was taken. The half is locked.
 func (h *Recorded) wrote(frame transport.Frame, n int) {
 	h.flying--
-	h.model.wrote(n, frame)
+	h.model.wrote(frame)
 	h.queue = append(h.queue, h.machine.Wrote(n)...)
 	h.hangUp()
 	// A call that waits for no response ends here. A live server owes a response to each
