@@ -158,7 +158,25 @@ type (
 	Coverage     = schedule.Coverage
 )
 
-// The strategies, and what a plan tries by itself; see package schedule.
+// NamedStrategy is a strategy with its name, and with what it does, in a phrase.
+type NamedStrategy struct {
+	Name, Means string
+	Strategy
+}
+
+// Strategies are the strategies, the default first. To add one, add it here: the flag of the
+// command, its check and its help read this table.
+var Strategies = []NamedStrategy{
+	{"mix", "run 0 eager, then 45 % pos, 25 % starve, 20 % pct and 10 % random", Mix},
+	{"eager", "starts, then acks, gives and takes, as soon as each is enabled", Eager},
+	{"pos", "every step has a random priority of its own", POS},
+	{"starve", "a random victim waits for as long as anything else can go on", Starve},
+	{"pct", "every kind of step in a direction has a priority; the highest falls, twice in a run", PCT},
+	{"random", "evenly among the enabled steps", Random},
+	{"exhaustive", "every order once, but for those of steps that commute; the end proves that none fails", Exhaustive},
+}
+
+// The strategies, as [Strategies] describes them, and the capacities that a plan tries by itself.
 var (
 	Eager  = schedule.Eager
 	Random = schedule.Random
