@@ -103,19 +103,19 @@
 //
 // # The files
 //
-//	plan                           what to explore, and what ends a search
+//	plan, strategies               what to explore, and what ends a search; how steps are chosen
 //	search, exhaustive             the runs of a search, in their order; all orders
 //	run, loop                      a schedule, for Setup and Check; its steps, one after the other
 //	peers, played, rules           what Setup builds; recorded ends; what live ends break or owe
-//	operation, expected            what a schedule must bring to its end: operations, messages
+//	operation                      what a schedule must bring to its end: operations and messages
 //	course                         who chooses the steps, and the steps so far
-//	clock, timers, periodic        time at rest; while frames wait; the traffic that it brings
+//	clock, timers                  time at rest, and its periodic traffic; time while frames wait
 //	outcome                        how a schedule ended
-//	engine, freeze, fallback       what keeps a run still; standstills that stacks show
-//	holder                         which goroutines may hold a mutex
+//	engine, settled                what keeps a run still: in a bubble; in real time
+//	freeze, proof, fallback        standstills that stacks show; which are for ever; the others
 //	answers                        answers that change with the order
 //	reduce                         smaller schedules and sessions that fail alike
-//	nearest                        the steps of a failing schedule, and of the nearest passing one
+//	schedule, nearest              the steps of a schedule; the nearest that passes
 //	report, record                 what the reader gets; a run as a recording and as a drawing
 //	crash                          the token in the trace of a panic that ends the process
 //	budget_unix, budget_other      the processor time that is used

@@ -6,24 +6,6 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 )
 
-// Exhaustive visits every order of steps at each capacity; of the orders that differ only in
-// steps that commute it visits one, see [schedule.Walk]. At the end no order at the level and
-// capacity fails, and the report says so: a proof for deterministic peers that share only the
-// gate. Exhaustive notices unexpected steps, and an end that uses the gate though no step woke
-// the end, and makes some runs again at the end; it cannot see peers that share data in silence. The runs are made in sequence: Seed
-// and Workers have no effect.
-var Exhaustive schedule.Strategy = exhaustive{}
-
-// exhaustive is the strategy whose runs depend on the runs before.
-type exhaustive struct {
-	naive bool // also orders that differ only in steps that commute
-}
-
-// Begin is mix, for runs out of turn.
-func (exhaustive) Begin(seed uint64, run, length int) schedule.Chooser {
-	return schedule.Mix.Begin(seed, run, length)
-}
-
 // visit is the walk through the orders at a capacity.
 type visit struct {
 	walk  schedule.Walk
@@ -143,7 +125,7 @@ func (s *search) advance(visit *visit) *Run {
 		r.terms.engine = schedule.Settle
 	}
 	r.play(s.t)
-	if s.fallback.retries(r) { // the walk begins again
+	if s.fallback.retries(&r.terms, &r.outcome) { // the walk begins again
 		visit.walk.Restart()
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0

@@ -147,19 +147,19 @@ func TestAstray(t *testing.T) {
 // runs are made.
 func TestFallback(t *testing.T) {
 	var f fallback
-	frozen := func(number int) *Run {
-		return &Run{terms: terms{plan: &Plan{}, number: number, watches: true}, outcome: outcome{retry: true}}
+	freeze := func(number int) {
+		f.retries(&terms{plan: &Plan{}, number: number, watches: true}, &outcome{retry: true})
 	}
-	if !f.retries(&Run{terms: terms{plan: &Plan{}}, outcome: outcome{retry: true}}) || !f.watches.Load() || f.settles(Capacity{}, 9) {
+	if !f.retries(&terms{plan: &Plan{}}, &outcome{retry: true}) || !f.watches.Load() || f.settles(Capacity{}, 9) {
 		t.Error("after the first freeze the stacks are read, and time stays virtual")
 	}
-	f.retries(frozen(7))
-	f.retries(frozen(5))
-	f.retries(frozen(6))
+	freeze(7)
+	freeze(5)
+	freeze(6)
 	if f.settles(Capacity{}, 4) || !f.settles(Capacity{}, 5) || !f.settles(Capacity{}, 8) || f.settles(Capacity{C2S: 1}, 8) {
 		t.Error("real time begins elsewhere than at run 5")
 	}
-	if f.retries(&Run{terms: terms{plan: &Plan{}}}) {
+	if f.retries(&terms{plan: &Plan{}}, &outcome{}) {
 		t.Error("a run that did not freeze is made again")
 	}
 	f.count(&Run{terms: terms{plan: &Plan{}, engine: schedule.Settle}})
@@ -173,7 +173,7 @@ func TestFallback(t *testing.T) {
 func TestUnwatch(t *testing.T) {
 	f := &fallback{}
 	freeze := func() {
-		if !f.retries(&Run{outcome: outcome{retry: true}}) || !f.watches.Load() {
+		if !f.retries(&terms{}, &outcome{retry: true}) || !f.watches.Load() {
 			t.Fatal("a freeze does not begin the watch")
 		}
 	}

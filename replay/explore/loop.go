@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/hang"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
@@ -239,6 +240,19 @@ func (r *Run) advance(enabled []gate.Step) bool {
 	return true
 }
 
+// stepNames lists a few steps by name.
+func stepNames(steps []gate.Step) string {
+	const most = 3
+	var list []string
+	for _, s := range steps[:min(most, len(steps))] {
+		list = append(list, "«"+s.Name()+"»")
+	}
+	if len(steps) > most {
+		list = append(list, fmt.Sprintf("%d more", len(steps)-most))
+	}
+	return strings.Join(list, ", ")
+}
+
 // enabled lists the steps that may be released: starts first, time last.
 func (r *Run) enabled(steps []gate.Step) []gate.Step {
 	steps = r.peers.enabled(steps)
@@ -374,7 +388,23 @@ func (r *Run) stand() {
 
 // scene is the run as it stands, for a diagnosis. The gate is locked.
 func (r *Run) scene() hang.Scene {
-	return r.peers.scene(r.course.steps, r.clock.still, r.outcome.waits)
+	p := &r.peers
+	s := hang.Scene{
+		Gate: p.gate, Tracer: p.tracer, Live: p.live, Breaches: p.breaches(), Waits: r.outcome.waits,
+		Steps: len(r.course.steps), Still: r.clock.still,
+	}
+	s.Category, s.Why = halves.Stop(p.modeled)
+	for _, op := range p.unfinished() {
+		facts := &hang.Operation{Name: op.name, Started: op.started || op.played, Goroutine: op.goroutine}
+		if before := op.heldBy(); before != nil {
+			facts.After = before.phrase()
+		}
+		if op.expected != nil {
+			_, facts.Missing = op.expected.explain(r.course.steps)
+		}
+		s.Operations = append(s.Operations, facts)
+	}
+	return s
 }
 
 // diagnose explains why the run stands still, and keeps that.

@@ -182,19 +182,6 @@ func (p *peers) fail(err error) {
 	p.gate.Poke()
 }
 
-// failures returns an unrecorded request of a live end, or the first error of an operation.
-func (p *peers) failures() error {
-	for _, f := range p.strangers() {
-		return fmt.Errorf("the recording does not cover this run: %s", f.Text)
-	}
-	for _, op := range p.ops {
-		if op.err != nil {
-			return fmt.Errorf("operation %s: %w", op.name, op.err)
-		}
-	}
-	return nil
-}
-
 // finished reports whether every operation has returned.
 func (p *peers) finished() bool { return p.returned == len(p.ops) }
 
@@ -265,24 +252,4 @@ func (p *peers) enabled(steps []gate.Step) []gate.Step {
 		}
 	}
 	return steps
-}
-
-// scene is the peers after these steps, for a diagnosis. At the end periodic traffic alone may
-// have moved, since so many steps. The gate is locked.
-func (p *peers) scene(steps []gate.Step, still int, known []hang.Wait) hang.Scene {
-	s := hang.Scene{
-		Gate: p.gate, Tracer: p.tracer, Live: p.live, Breaches: p.breaches(), Waits: known, Steps: len(steps), Still: still,
-	}
-	s.Category, s.Why = halves.Stop(p.modeled)
-	for _, op := range p.unfinished() {
-		facts := &hang.Operation{Name: op.name, Started: op.started || op.played, Goroutine: op.goroutine}
-		if before := op.heldBy(); before != nil {
-			facts.After = before.phrase()
-		}
-		if op.expected != nil {
-			_, facts.Missing = op.expected.explain(steps)
-		}
-		s.Operations = append(s.Operations, facts)
-	}
-	return s
 }

@@ -158,35 +158,6 @@ type (
 	Coverage     = schedule.Coverage
 )
 
-// NamedStrategy is a strategy with its name, and with what it does, in a phrase.
-type NamedStrategy struct {
-	Name, Means string
-	Strategy
-}
-
-// Strategies are the strategies, the default first. To add one, add it here: the flag of the
-// command, its check and its help read this table.
-var Strategies = []NamedStrategy{
-	{"mix", "run 0 eager, then 45 % pos, 25 % starve, 20 % pct and 10 % random", Mix},
-	{"eager", "starts, then acks, gives and takes, as soon as each is enabled", Eager},
-	{"pos", "every step has a random priority of its own", POS},
-	{"starve", "a random victim waits for as long as anything else can go on", Starve},
-	{"pct", "every kind of step in a direction has a priority; the highest falls, twice in a run", PCT},
-	{"random", "evenly among the enabled steps", Random},
-	{"exhaustive", "every order once, but for those of steps that commute; the end proves that none fails", Exhaustive},
-}
-
-// The strategies, as [Strategies] describes them, and the capacities that a plan tries by itself.
-var (
-	Eager  = schedule.Eager
-	Random = schedule.Random
-	POS    = schedule.POS
-	Starve = schedule.Starve
-	PCT    = schedule.PCT
-	Mix    = schedule.Mix
-	Sweep  = schedule.Sweep
-)
-
 // The constants of package schedule.
 const (
 	Unbounded = schedule.Unbounded
@@ -196,6 +167,9 @@ const (
 	Settle    = schedule.Settle
 )
 
+// Sweep are the capacities that a plan tries by itself.
+var Sweep = schedule.Sweep
+
 // ParseToken reads the token of a report.
 func ParseToken(s string) (Token, error) { return schedule.ParseToken(s) }
 
@@ -204,6 +178,26 @@ func ParseLevel(s string) (Level, error) { return schedule.ParseLevel(s) }
 
 // Step is an enabled step; see package gate.
 type Step = gate.Step
+
+// terms are what a run is made under. They do not change once it plays.
+type terms struct {
+	plan            *Plan
+	level           schedule.Level
+	capacity        schedule.Capacity
+	engine          schedule.Engine
+	number          int          // of the run in its search, at its capacity
+	limit           int          // of steps
+	parser          *gate.Parser // of the search, or nil
+	watches         bool         // the bubble's rest is read from the stacks: see bubble.settle
+	withoutTimers   bool         // no time passes while frames wait, whatever the plan says
+	timersStoppedAt string       // where a goroutine waited for a mutex when the same run stopped in a Time step
+	untraced        bool         // no tracer, though the run follows a token
+	repeats         bool         // it is made to prove the freeze of another run
+	keeps           bool         // the steps are kept after a pass, too
+}
+
+// settles reports whether time is real.
+func (t *terms) settles() bool { return t.engine == schedule.Settle }
 
 func withDefaults(plan Plan) *Plan {
 	if plan.Engine == Bubble {
@@ -219,7 +213,7 @@ func withDefaults(plan Plan) *Plan {
 		}
 	}
 	if plan.Strategy == nil {
-		plan.Strategy = Mix
+		plan.Strategy = schedule.Mix
 	}
 	plan.Schedules = cmp.Or(max(plan.Schedules, 0), 400)
 	plan.Shrink = cmp.Or(plan.Shrink, 100)

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/closed"
@@ -88,6 +89,19 @@ func (p *peers) findings() []match.StepVerdict {
 // strangers are the messages of live ends for which nothing is recorded.
 func (p *peers) strangers() []match.StepVerdict {
 	return slices.DeleteFunc(p.findings(), func(f match.StepVerdict) bool { return f.Result != match.Extra })
+}
+
+// failures returns an unrecorded request of a live end, or the first error of an operation.
+func (p *peers) failures() error {
+	for _, f := range p.strangers() {
+		return fmt.Errorf("the recording does not cover this run: %s", f.Text)
+	}
+	for _, op := range p.ops {
+		if op.err != nil {
+			return fmt.Errorf("operation %s: %w", op.name, op.err)
+		}
+	}
+	return nil
 }
 
 // unsaid says what the recorded ends did not say, and why.

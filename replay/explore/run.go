@@ -27,26 +27,6 @@ type Run struct {
 	outcome outcome
 }
 
-// terms are what a run is made under. They do not change once it plays.
-type terms struct {
-	plan            *Plan
-	level           schedule.Level
-	capacity        schedule.Capacity
-	engine          schedule.Engine
-	number          int          // of the run in its search, at its capacity
-	limit           int          // of steps
-	parser          *gate.Parser // of the search, or nil
-	watches         bool         // the bubble's rest is read from the stacks: see bubble.settle
-	withoutTimers   bool         // no time passes while frames wait, whatever the plan says
-	timersStoppedAt string       // where a goroutine waited for a mutex when the same run stopped in a Time step
-	untraced        bool         // no tracer, though the run follows a token
-	repeats         bool         // it is made to prove the freeze of another run
-	keeps           bool         // the steps are kept after a pass, too
-}
-
-// settles reports whether time is real.
-func (t *terms) settles() bool { return t.engine == schedule.Settle }
-
 // newRun returns a run under these terms that has not begun, with room for so many steps.
 func newRun(terms terms, length int) *Run {
 	r := &Run{terms: terms}

@@ -286,7 +286,7 @@ func (s *search) play(begin func() *Run) *Run {
 	for {
 		switch at := r.clock.timers.stoppedAt; {
 		case at != "":
-			s.fallback.turnTimersOff(r)
+			s.fallback.turnTimersOff(&r.terms)
 			timed := begin
 			begin = func() *Run {
 				r := timed()
@@ -294,7 +294,7 @@ func (s *search) play(begin func() *Run) *Run {
 				r.terms.timersStoppedAt = at
 				return r
 			}
-		case r.terms.watches || !s.fallback.retries(r):
+		case r.terms.watches || !s.fallback.retries(&r.terms, &r.outcome):
 			return r
 		}
 		r = begin()
@@ -306,7 +306,7 @@ func (s *search) play(begin func() *Run) *Run {
 func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Run) *Run {
 	if !s.fallback.settles(capacity, number) {
 		r := s.play(begin)
-		if !s.fallback.retries(r) {
+		if !s.fallback.retries(&r.terms, &r.outcome) {
 			return r
 		}
 	}
