@@ -64,18 +64,16 @@ func (r *Run) judgeFreeze(t *testing.T, f *freeze) {
 		r.describeFreeze(f)
 		return
 	}
+	p := &proof.outcome
+	p.verdict, p.category, p.why = Hang, Lock, f.why()+", and nobody is left who could unlock it"
+	p.stuck = true
+	p.froze = true
 	r.clock.still = len(r.course.steps)
 	proof.clock.still = len(proof.course.steps)
-	proof.describeFreeze(proof.outcome.frozen)
-	notes := o.notes
-	*o = proof.outcome
-	o.notes = notes
-	o.frozen = nil
-	o.stuck = true
-	o.froze = true
-	o.verdict = Hang
-	o.category = Lock
-	o.why = f.why() + ", and nobody is left who could unlock it"
+	proof.describeFreeze(p.frozen)
+	p.frozen = nil
+	p.notes = o.notes
+	*o = *p
 }
 
 // describeFreeze fills in the report of a frozen run.
