@@ -269,10 +269,11 @@ func (r *modelReader) idle() string {
 	return "works at it, and reads on when it was answered"
 }
 
-// heard takes a read frame, and the frames that the machine sends in return.
-func (r *modelReader) heard(frame transport.Frame, out []transport.Frame) {
+// heard takes the messages of a read frame, and the frames that the machine sends in return. It
+// returns the messages that came through: behind a notification that the reader holds, none does.
+func (r *modelReader) heard(messages []transport.Message, out []transport.Frame) []transport.Message {
 	if r == nil {
-		return
+		return messages
 	}
 	ready := map[mcp.Key]bool{}
 	for _, f := range out {
@@ -282,7 +283,10 @@ func (r *modelReader) heard(frame transport.Frame, out []transport.Frame) {
 			}
 		}
 	}
-	for _, m := range timeline.MessagesOf(frame) {
+	for i, m := range messages {
+		if r.loop.Full() {
+			return messages[:i]
+		}
 		switch id := mcp.KeyOf(m.ID); m.Kind() {
 		case transport.Request:
 			r.loop.Ask(id, m.Method, ready[id])
@@ -292,6 +296,7 @@ func (r *modelReader) heard(frame transport.Frame, out []transport.Frame) {
 			r.loop.Notify()
 		}
 	}
+	return messages
 }
 
 // offered takes an own frame that is in the writer's hand.
