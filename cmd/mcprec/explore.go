@@ -51,7 +51,9 @@ func newExplore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Play a session in many orders of delivery and prove the hang",
-		Long:  exploreHelp,
+		Long: exploreHelp + helpTable(10, explore.Strategies, func(s explore.NamedStrategy) (name, says string) {
+			return s.Name, s.Means
+		}) + exploreHelpOnward,
 		Example: `  mcprec explore --client python-sdk@1.3
   mcprec explore --level L1 --client inbox:1 -o smallest.jsonl
   mcprec explore --client rigid --server rigid --capacity 0 --capacity c2s=1 fixtures/crossing.jsonl
@@ -86,7 +88,7 @@ func newExplore() *cobra.Command {
 	o.models.addFlags(cmd, "free", "")
 	o.process.addFlags(cmd)
 	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
-	names := namesOf(strategies, func(strategy strategy) string { return strategy.name })
+	names := namesOf(explore.Strategies, func(s explore.NamedStrategy) string { return s.Name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
 	f.IntVarP(&o.schedules, "schedules", "n", 400, "how many schedules to run, over all capacities; at L0 one for each decides, and\nis the default; with COMMAND the default is 100")
 	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never")
@@ -97,17 +99,6 @@ func newExplore() *cobra.Command {
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	completeWords(cmd, "capacity", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
-}
-
-type strategy struct {
-	name string
-	explore.Strategy
-}
-
-// strategies are the values of --strategy.
-var strategies = []strategy{
-	{"mix", explore.Mix}, {"eager", explore.Eager}, {"pos", explore.POS}, {"starve", explore.Starve},
-	{"pct", explore.PCT}, {"random", explore.Random}, {"exhaustive", explore.Exhaustive},
 }
 
 // check reads the flags before a session is opened, and returns a function that puts them
@@ -164,7 +155,7 @@ func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), 
 		p.Seed = o.seed
 		p.Token = o.token
 		p.Budget = o.budget
-		p.Strategy = strategies[slices.IndexFunc(strategies, func(s strategy) bool { return s.name == o.strategy })].Strategy
+		p.Strategy = explore.Strategies[slices.IndexFunc(explore.Strategies, func(s explore.NamedStrategy) bool { return s.Name == o.strategy })].Strategy
 		p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
 		if level == explore.L0 && !o.chosen("schedules", "strategy") {
 			p.Schedules = len(capacities) // every order ends in the same way
@@ -303,6 +294,10 @@ mcprec help models has the models of an end. At
 L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
+Strategies, which choose the next step:
+`
+
+const exploreHelpOnward = `
 With -- COMMAND a real server, in any language, stands in the place of the models (Linux). The
 recorded client plays to a fresh process in each schedule: it joins frames in one write, splits
 one, cancels, stops reading, keeps its answers back, or ends its output early. After each write

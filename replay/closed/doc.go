@@ -26,7 +26,10 @@
 //	hold[j]  own frames that were taken before the end reads on after j frames
 //
 // So every wait is "after the n-th frame" and there are no races: every order of steps ends in
-// the same place, and one run is enough.
+// the same place, and one run is enough. What stops a receive loop is said once, by [Loop]: the
+// stops of an inbox are those of a Loop that runs in the order of the recording. A live end runs
+// its Loop in the order of the run (package replay/explore/halves, level L1), and its verdict
+// changes with the order.
 //
 // A script is sound if need[k] counts only frames recorded before frame k+1 and
 // need[hold[j]-1] <= j: then no end waits for itself. Two sound scripts always finish if
@@ -47,6 +50,7 @@
 //	recording.go           a session as it is loaded for a replay
 //	model.go, preset.go    the models of an end; the SDKs that work so
 //	setup.go               capacities and models of one replay
+//	loop.go                the receive loop of an end under its model, message by message
 //	script.go              what each frame of an end waits for, under its model
 //	run.go                 the run: the frames that move, until none can
 //	steps.go               the same run step by step, with the state after each

@@ -130,3 +130,22 @@ func TestSeedExploredLoose(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchExploredLoose: behind a notification for which the inner queue has no room, a response
+// in the same frame is not heard, at level L1 as in the closed replay.
+func TestBatchExploredLoose(t *testing.T) {
+	for q, want := range []string{explore.Hang, explore.Pass} {
+		events := replaytest.Session(t, "> 1:call\n< [~progress 1=]")
+		if v := verdictOf(t, events, closed.Setup{Client: closed.Inbox(q)}); v.Verdict != want {
+			t.Errorf("queue %d: want %s\n%s", q, want, v.Text())
+		}
+		plan, err := explore.Modeled(events, closed.Inbox(q), closed.Free)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Level = explore.L1
+		if r := explore.Search(t, plan); r.Verdict != want {
+			t.Errorf("queue %d: want %s\n%s", q, want, r.Text())
+		}
+	}
+}

@@ -137,27 +137,24 @@ func (r *Recording) Debt(own transport.Direction) int {
 	if own != transport.ClientToServer && own != transport.ServerToClient {
 		return 0
 	}
-	open := map[int32]bool{}
-	least, queued := 0, 0
+	l := NewLoop[int32](Inbox(len(r.messages)))
+	least := 0
 	for _, f := range r.frames {
 		if f.dir != own {
-			least = max(least, queued)
+			least = max(least, l.queued)
 		}
 		for index := f.lo; index < f.hi; index++ {
 			m := &r.messages[index]
 			switch {
-			case f.dir == own && m.kind == transport.Request && m.method != mcp.MethodListen:
-				open[index] = true
+			case f.dir == own && m.kind == transport.Request:
+				l.Call(index, m.method)
 			case f.dir == own && m.method == mcp.NotificationCancelled:
-				delete(open, m.pair)
-			case f.dir != own && m.kind == transport.Response && open[m.pair]:
-				least = max(least, queued) // also behind a notification in the same batch
-				delete(open, m.pair)
-			case f.dir != own && m.kind == transport.Notification && len(open) > 0:
-				queued++
-			}
-			if len(open) == 0 {
-				queued = 0
+				l.End(m.pair)
+			case f.dir != own && m.kind == transport.Response && l.calls[m.pair]:
+				least = max(least, l.queued) // also behind a notification in the same batch
+				l.End(m.pair)
+			case f.dir != own && m.kind == transport.Notification:
+				l.Notify()
 			}
 		}
 	}

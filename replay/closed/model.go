@@ -18,6 +18,11 @@ type Model struct {
 	preset *Preset // of the name
 }
 
+// modelKind is what a model does apart from its numbers.
+//
+// To add one: name it in modelNames, in [ParseModel] and in [ModelTerms]; say in loop.go what stops
+// its receive loop, in script.go what each of its frames waits for, and in waitgraph.go how a
+// report tells of such a wait. changes.go says what an end is called without it.
 type modelKind uint8
 
 const (

@@ -1,6 +1,7 @@
 package closed
 
 import (
+	"maps"
 	"slices"
 	"sort"
 
@@ -64,7 +65,7 @@ func (s *script) answerInline(recording *Recording) {
 	makeRising(s.need)
 	for j, f := range recording.byDirection[s.own.Reverse()] {
 		k := recording.answeredBy(recording.frames[f])
-		if k > 0 && s.need[k-1] <= int32(j+1) {
+		if k > 0 && s.need[k-1] <= int32(j+1) { // the answer is ready, see Model.answersFirst
 			s.hold[j+1] = k
 		}
 	}
@@ -186,13 +187,11 @@ type stop struct {
 	answered bool // the recording has the awaited message
 }
 
-// fillInbox finds the stops of the receive loop. The recording fixes the state at each
-// notification: a call is in flight from the place of its request to the place of its
-// response or cancellation, and the queue is empty whenever no call is in flight. The open
-// request of a subscription is not a call: the response ends the stream, and no caller
-// waits.
+// fillInbox finds the stops of the receive loop, which runs in the order of the recording. So the
+// recording fixes its state at each notification: a call is in flight from the place of its
+// request to the place of its response or cancellation.
 func (s *script) fillInbox(recording *Recording) {
-	w := inboxWalk{r: recording, s: s, flying: map[int32]bool{}}
+	w := inboxWalk{r: recording, s: s, loop: NewLoop[int32](s.model)}
 	w.walk()
 	makeRising(s.hold)
 	s.debt = recording.Debt(s.own)
@@ -200,12 +199,11 @@ func (s *script) fillInbox(recording *Recording) {
 
 // inboxWalk goes through the recording from the view of one end.
 type inboxWalk struct {
-	r      *Recording
-	s      *script
-	flying map[int32]bool // calls of this end, by request
-	queued int
-	stop   *stop // where the loop is stuck
-	ended  bool  // for ever
+	r     *Recording
+	s     *script
+	loop  *Loop[int32] // calls by the message of the request
+	stop  *stop        // where the loop is stuck
+	ended bool         // for ever
 
 	levels []innerLevel // by number of frames read, for [Steps]; nil: not wanted
 }
@@ -220,7 +218,7 @@ func (w *inboxWalk) walk() {
 			}
 		}
 		if w.levels != nil && f.dir != w.s.own {
-			w.levels = append(w.levels, innerLevel{size: int32(w.queued), stuck: w.stop != nil || w.ended})
+			w.levels = append(w.levels, innerLevel{size: int32(w.loop.queued), stuck: w.stop != nil || w.ended})
 		}
 	}
 	if w.stop != nil {
@@ -231,8 +229,8 @@ func (w *inboxWalk) walk() {
 func (w *inboxWalk) send(index, n int32) {
 	m := &w.r.messages[index]
 	switch {
-	case m.kind == transport.Request && m.method != mcp.MethodListen:
-		w.flying[index] = true
+	case m.kind == transport.Request:
+		w.loop.Call(index, m.method)
 	case m.method == mcp.NotificationCancelled && m.pair >= 0:
 		w.finish(m.pair, n)
 	}
@@ -243,32 +241,26 @@ func (w *inboxWalk) read(index, n int32) {
 	switch {
 	case m.kind == transport.Response && m.pair >= 0 && w.stop == nil:
 		w.finish(m.pair, forever)
-	case m.kind == transport.Response && w.flying[m.pair]:
+	case m.kind == transport.Response && w.loop.calls[m.pair]:
 		// The answer is behind the held notification: the wait never ends.
 		w.stop.call = m.pair
 		w.stop.inside = n == w.stop.after
 		w.add(forever)
-	case m.kind == transport.Notification && len(w.flying) > 0 && w.stop == nil:
-		if w.queued < w.s.model.queue {
-			w.queued++
-			return
+	case m.kind == transport.Notification && w.stop == nil:
+		w.loop.Notify()
+		if w.loop.Full() {
+			w.stop = &stop{after: n, held: index, call: slices.Min(slices.Collect(maps.Keys(w.loop.calls)))}
 		}
-		oldest := forever
-		for c := range w.flying {
-			oldest = min(oldest, c)
-		}
-		w.stop = &stop{after: n, held: index, call: oldest}
 	}
 }
 
 // finish ends a call; n is the own frame with the cancellation, or forever. After the last
-// call the queue is drained and the loop goes on.
+// call the loop goes on.
 func (w *inboxWalk) finish(request, n int32) {
-	delete(w.flying, request)
-	if len(w.flying) > 0 {
+	w.loop.End(request)
+	if len(w.loop.calls) > 0 {
 		return
 	}
-	w.queued = 0
 	if last := len(w.levels) - 1; last >= 0 && n != forever && w.levels[last].drained == 0 {
 		w.levels[last].drained = n
 	}
@@ -354,7 +346,7 @@ type serialWalk struct {
 
 func (w *serialWalk) read(frame recordedFrame) {
 	for m := frame.lo; m < frame.hi; m++ {
-		if asked := w.r.messages[m]; asked.kind == transport.Request && !(w.s.model.tools && asked.method == mcp.MethodCallTool) {
+		if asked := w.r.messages[m]; asked.kind == transport.Request && w.s.model.answersFirst(asked.method, true) {
 			w.request(frame, m)
 			return
 		}

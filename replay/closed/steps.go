@@ -80,7 +80,7 @@ func (l innerLevel) after(acked int32) (size int, stuck bool) {
 // innerLevels returns the levels of an end with an inbox, by the number of frames read.
 func innerLevels(recording *Recording, played *script) []innerLevel {
 	copied := &script{own: played.own, model: played.model, hold: make([]int32, len(played.hold))}
-	w := inboxWalk{r: recording, s: copied, flying: map[int32]bool{}, levels: make([]innerLevel, 1, len(played.hold))}
+	w := inboxWalk{r: recording, s: copied, loop: NewLoop[int32](played.model), levels: make([]innerLevel, 1, len(played.hold))}
 	w.walk()
 	return w.levels
 }

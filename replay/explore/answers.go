@@ -18,29 +18,12 @@ type answer struct {
 	excused bool            // of an excused end: a change is no verdict
 }
 
-// answers lists the responses of live ends in a finished run.
-func answers(run *Run) []answer {
-	list := make([]answer, 0, len(run.gate.Names.Calls))
-	for _, c := range run.gate.Names.Calls {
-		if c.Open() || !run.live(c.Response.Dir) {
-			continue
-		}
-		request, response := c.Messages()
-		result := response.Result
-		if result == nil {
-			result = response.Error
-		}
-		list = append(list, answer{c.Name, request.Params, result, run.plan.excuses(c.Response.Dir)})
-	}
-	return list
-}
-
 // comparison holds the first answer to each request of a search. Runs are added in the
 // order of the numbers: the findings are the same on every machine.
 type comparison struct {
-	first  map[string][]*variant     // by content name
-	told   int                       // changed answers
-	follow func(schedule.Token) *Run // runs a schedule again
+	first  map[string][]*variant         // by content name
+	told   int                           // changed answers
+	follow func(schedule.Token) []answer // runs a schedule again
 }
 
 // variant is the first answer to a request with certain parameters. Twins offered in another
@@ -58,12 +41,12 @@ const shownAnswers = 3
 // add returns a text on each answer that differs from the answer to the same request in an
 // earlier run, up to the first that depends on the order if fails is set. Differences in
 // bytes alone, or in ids and progress tokens, do not count.
-func (c *comparison) add(run *Run, fails bool) (changes []string, different bool) {
+func (c *comparison) add(answers []answer, token schedule.Token, fails bool) (changes []string, different bool) {
 	if c.first == nil {
 		c.first = map[string][]*variant{}
 	}
-	for _, a := range answers(run) {
-		v := c.changed(a, run)
+	for _, a := range answers {
+		v := c.changed(a, token)
 		if v == nil {
 			continue
 		}
@@ -72,7 +55,7 @@ func (c *comparison) add(run *Run, fails bool) (changes []string, different bool
 		if c.told > shownAnswers {
 			break
 		}
-		text, random := c.prove(v, a, run.asToken())
+		text, random := c.prove(v, a, token)
 		changes = append(changes, text)
 		if fails && !random && !a.excused {
 			return changes, true
@@ -82,7 +65,7 @@ func (c *comparison) add(run *Run, fails bool) (changes []string, different bool
 }
 
 // changed returns the first answer to a request if this answer differs from it.
-func (c *comparison) changed(answer answer, run *Run) *variant {
+func (c *comparison) changed(answer answer, token schedule.Token) *variant {
 	known := c.first[answer.name]
 	if len(known) > 0 && bytes.Equal(known[0].raw.params, answer.params) &&
 		(known[0].done || bytes.Equal(known[0].raw.result, answer.result)) {
@@ -98,7 +81,7 @@ func (c *comparison) changed(answer answer, run *Run) *variant {
 		}
 		return v
 	}
-	c.first[answer.name] = append(known, &variant{params: params, raw: answer, token: run.asToken()})
+	c.first[answer.name] = append(known, &variant{params: params, raw: answer, token: token})
 	return nil
 }
 
@@ -106,7 +89,7 @@ func (c *comparison) changed(answer answer, run *Run) *variant {
 // depend on the order.
 func (c *comparison) prove(variant *variant, answer answer, token schedule.Token) (text string, random bool) {
 	answerOf := func(token schedule.Token) []byte {
-		for _, again := range answers(c.follow(token)) {
+		for _, again := range c.follow(token) {
 			if again.name == answer.name {
 				return canonical(again.result)
 			}

@@ -18,13 +18,15 @@ func plain(t *testing.T, setup func(*Run)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		pipe := transport.NewPipe(0, 0, nil)
-		r := &Run{gate: gate.New(gate.Options{Split: true}), ctx: ctx, cancel: cancel, peers: []*Pair{{client: pipe.Client(), server: pipe.Server()}}}
+		r := newRun(terms{plan: &Plan{}}, 0)
+		r.peers.gate, r.peers.ctx = gate.New(gate.Options{Split: true}), ctx
+		r.peers.pairs = []*Pair{{client: pipe.Client(), server: pipe.Server()}}
 		setup(r)
-		for _, op := range r.ops {
-			op.start()
+		for _, op := range r.peers.ops {
+			op.start(0)
 		}
 		synctest.Wait()
-		if !r.finished() || r.Failures() != nil {
+		if !r.peers.finished() || r.Failures() != nil {
 			t.Fatal("the session did not end well")
 		}
 		cancel()
@@ -45,7 +47,7 @@ func BenchmarkConforming(b *testing.B) {
 		steps := 0
 		for i := range b.N {
 			start := used()
-			steps += len(one.run(Capacity{}, i).steps)
+			steps += len(one.run(Capacity{}, i).course.steps)
 			middle := used()
 			plain(t, conforming)
 			gated, bare = gated+middle-start, bare+used()-middle
@@ -61,8 +63,8 @@ func BenchmarkHang(b *testing.B) {
 	inTest(b, func(t *testing.T) {
 		one := search{t: t, plan: withDefaults(Plan{Setup: seed(2, 0)})}
 		for range b.N {
-			if r := one.run(Capacity{}, 0); r.verdict != Hang {
-				b.Fatal(r.verdict)
+			if r := one.run(Capacity{}, 0); r.outcome.verdict != Hang {
+				b.Fatal(r.outcome.verdict)
 			}
 		}
 	})
@@ -99,7 +101,7 @@ func BenchmarkCoverage(b *testing.B) {
 			start := time.Now()
 			r := one.run(Capacity{}, i)
 			middle := time.Now()
-			again := schedule.Trail{Touching: r.trail.Touching}
+			again := schedule.Trail{Touching: r.course.trail.Touching}
 			for j := range met {
 				again.Step(met[j], chosen[j])
 			}

@@ -16,7 +16,7 @@ func TestBurst(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			r.Op(name, func(ctx context.Context) error { return client.tool(ctx, name) })
 		}
-		r.ops[1].After("a")
+		r.peers.ops[1].After("a")
 		r.Burst("b", "c")
 	}
 	stop := errors.New("stop")

@@ -140,7 +140,7 @@ func TestByteOrder(t *testing.T) {
 		})
 	}, Check: func(r *Run) error {
 		want := ""
-		for _, s := range r.steps {
+		for _, s := range r.course.steps {
 			if _, what, ok := strings.Cut(s.What, "client writes "); ok {
 				want += what[:2]
 			}

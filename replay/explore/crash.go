@@ -31,15 +31,11 @@ type crashToken struct {
 }
 
 // newCrashToken returns the token of a run that has made no choice yet, with room for as many as it
-// may have steps; nil if the run follows a token.
-func newCrashToken(run *Run) *crashToken {
-	if run.follower != nil {
-		return nil
-	}
+// may have steps.
+func newCrashToken(eager schedule.Token, steps int) *crashToken {
 	const choiceSize, fewest, most = len("-100:00000000"), 32, 1 << 10
-	eager := schedule.Token{Capacity: run.capacity, Level: run.level, Engine: run.kind}
 	begin := strings.TrimSuffix(eager.String(), schedule.TokenEager)
-	choices := min(max(cap(run.steps), fewest), most)
+	choices := min(max(steps, fewest), most)
 	c := &crashToken{text: make([]byte, len(begin)+choices*choiceSize), used: len(begin), first: true}
 	end := copy(c.text, begin)
 	end += copy(c.text[end:], schedule.TokenEager)

@@ -84,7 +84,7 @@ func nested(r *Run) {
 	client, server := pair(r)
 	client.request = func(context.Context, transport.Message) {}
 	server.request = func(ctx context.Context, m transport.Message) {
-		_, _ = server.call(r.ctx, "elicitation/create", `{}`)
+		_, _ = server.call(r.Context(), "elicitation/create", `{}`)
 		server.answer(ctx, m, `{}`)
 	}
 	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })

@@ -31,6 +31,10 @@
 // the start of an operation, the close of an end, and a [Point] in the peers' code. A step
 // is named by its content, the same in every run: c2s take tools/call "search" by first#1.
 //
+// A run is made under terms, and has four parts that stand one above the other: the peers, with the
+// operations; the course, which is the steps so far and who chooses the next; the clock; and the
+// outcome. A part knows of those before it what it is given. An engine keeps the peers still.
+//
 // Between two steps the goroutines that the first of them woke run as Go schedules them.
 // [Run.Burst] starts several operations in one step: with go test -race a data race between
 // them is a verdict with a token, [DataRace].
@@ -99,20 +103,19 @@
 //
 // # The files
 //
-//	plan                           what to explore, and what ends a search
+//	plan, strategies               what to explore, and what ends a search; how steps are chosen
 //	search, exhaustive             the runs of a search, in their order; all orders
-//	run, loop                      a schedule: its peers; its steps and verdict
-//	operation                      what a schedule must bring to its end
-//	periodic                       traffic that timers bring again and again
-//	timers                         steps in which time passes while frames wait
-//	web                            pairs of ends, and Streamable HTTP
-//	engine, freeze, fallback       what keeps a run still; standstills that stacks show
-//	holder                         which goroutines may hold a mutex
-//	expected                       messages that an end must receive
-//	open                           what operations waited for when one failed
+//	run, loop                      a schedule, for Setup and Check; its steps, one after the other
+//	peers, played, rules           what Setup builds; recorded ends; what live ends break or owe
+//	operation                      what a schedule must bring to its end: operations and messages
+//	course                         who chooses the steps, and the steps so far
+//	clock, timers                  time at rest, and its periodic traffic; time while frames wait
+//	outcome                        how a schedule ended
+//	engine, settled                what keeps a run still: in a bubble; in real time
+//	freeze, proof, fallback        standstills that stacks show; which are for ever; the others
 //	answers                        answers that change with the order
 //	reduce                         smaller schedules and sessions that fail alike
-//	nearest                        the steps of a failing schedule, and of the nearest passing one
+//	schedule, nearest              the steps of a schedule; the nearest that passes
 //	report, record                 what the reader gets; a run as a recording and as a drawing
 //	crash                          the token in the trace of a panic that ends the process
 //	budget_unix, budget_other      the processor time that is used

@@ -416,8 +416,8 @@ func TestSideBySide(t *testing.T) {
 				for i := range 30 {
 					one := search{t: t, plan: withDefaults(Plan{Setup: setup})}
 					r := one.run(Sweep[i%len(Sweep)], i)
-					if r.verdict != verdict || r.verdict == Leak && len(r.stacks) != 1 {
-						t.Errorf("verdict %s with stacks %q, want %s", r.verdict, r.stacks, verdict)
+					if r.outcome.verdict != verdict || r.outcome.verdict == Leak && len(r.outcome.stacks) != 1 {
+						t.Errorf("verdict %s with stacks %q, want %s", r.outcome.verdict, r.outcome.stacks, verdict)
 					}
 					if verdict == Leak {
 						return // one is enough: they stay

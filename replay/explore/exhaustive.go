@@ -3,27 +3,8 @@ package explore
 import (
 	"slices"
 
-	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 )
-
-// Exhaustive visits every order of steps at each capacity; of the orders that differ only in
-// steps that commute it visits one, see [schedule.Walk]. At the end no order at the level and
-// capacity fails, and the report says so: a proof for deterministic peers that share only the
-// gate. Exhaustive notices unexpected steps, and an end that uses the gate though no step woke
-// the end, and makes some runs again at the end; it cannot see peers that share data in silence. The runs are made in sequence: Seed
-// and Workers have no effect.
-var Exhaustive schedule.Strategy = exhaustive{}
-
-// exhaustive is the strategy whose runs depend on the runs before.
-type exhaustive struct {
-	naive bool // also orders that differ only in steps that commute
-}
-
-// Begin is mix, for runs out of turn.
-func (exhaustive) Begin(seed uint64, run, length int) schedule.Chooser {
-	return schedule.Mix.Begin(seed, run, length)
-}
 
 // visit is the walk through the orders at a capacity.
 type visit struct {
@@ -49,7 +30,7 @@ const repeats = 8
 func (s *search) exhaust(exhaustive exhaustive) Report {
 	var visits []*visit
 	for _, c := range s.plan.Capacities {
-		w := schedule.Walk{Naive: exhaustive.naive, Touching: s.newRun(c).trail.Touching}
+		w := schedule.Walk{Naive: exhaustive.naive, Touching: s.newRun(c).course.trail.Touching}
 		visits = append(visits, &visit{walk: w, seen: schedule.NewTally(), tried: Tried{Capacity: c, Verdict: Pass}})
 	}
 	failed, done, ended := s.rounds(visits)
@@ -59,7 +40,7 @@ func (s *search) exhaust(exhaustive exhaustive) Report {
 		tried = append(tried, v.tried)
 	}
 	switch {
-	case failed == nil && s.leaks.runs > 0, failed != nil && leaksAlone(failed):
+	case failed == nil && s.leaks.runs > 0, failed != nil && failed.outcome.leaksAlone():
 		return s.leak()
 	case failed != nil:
 		report := s.report(failed, done)
@@ -122,23 +103,12 @@ func (s *search) repeat(visit *visit) (failed *Run) {
 	for i := 0; visit.tried.All && i < min(repeats, repeats*len(visit.kept)) && s.limits.ended() == ""; i++ {
 		again := visit.kept[i%len(visit.kept)]
 		r := s.rerun(again.token, false)
-		visit.tried.All = traceOf(r) == again.trace
-		if r.verdict != Pass && r.verdict != Diverged && !leaksAlone(r) {
+		visit.tried.All = r.trace() == again.trace
+		if r.outcome.verdict != Pass && r.outcome.verdict != Diverged && !r.outcome.leaksAlone() {
 			return r
 		}
 	}
 	return nil
-}
-
-// traceOf is a number of the steps of a run and of its end: equal for runs that went the same way.
-func traceOf(run *Run) (trace uint64) {
-	for _, step := range run.steps {
-		trace = gate.Scramble(trace ^ step.Hash())
-	}
-	if run.verdict == Pass {
-		trace++
-	}
-	return trace
 }
 
 // advance makes the next run of a walk, or returns nil at its end.
@@ -148,29 +118,29 @@ func (s *search) advance(visit *visit) *Run {
 		return nil
 	}
 	r := s.newRun(visit.tried.Capacity)
-	r.walk = &visit.walk
-	r.chooser = visit.walk.Choose
-	r.trail.Touching = visit.walk.Touching
-	if s.fallback.settles(r.capacity, 0) {
-		r.kind = schedule.Settle
+	r.course.walk = &visit.walk
+	r.course.chooser = visit.walk.Choose
+	r.course.trail.Touching = visit.walk.Touching
+	if s.fallback.settles(r.terms.capacity, 0) {
+		r.terms.engine = schedule.Settle
 	}
 	r.play(s.t)
-	if s.fallback.retries(r) { // the walk begins again
+	if s.fallback.retries(&r.terms, &r.outcome) { // the walk begins again
 		visit.walk.Restart()
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0
 		return s.advance(visit)
 	}
 	visit.tried.Schedules++
-	if n := visit.tried.Schedules; n&(n-1) == 0 && !r.cut { // the first, the second, the fourth, and so on
-		visit.kept = append(visit.kept, kept{r.asToken(), traceOf(r)})
+	if n := visit.tried.Schedules; n&(n-1) == 0 && !r.outcome.cut { // the first, the second, the fourth, and so on
+		visit.kept = append(visit.kept, kept{r.asToken(), r.trace()})
 	}
-	passes := r.verdict == Pass || leaksAlone(r)
+	passes := r.outcome.verdict == Pass || r.outcome.leaksAlone()
 	if !passes {
-		visit.tried.Verdict = r.verdict
+		visit.tried.Verdict = r.outcome.verdict
 	}
 	switch {
-	case passes && visit.walk.Adopt(r.lessons):
+	case passes && visit.walk.Adopt(r.course.lessons):
 		// The walk begins again with the lessons. No run is missed in which an end gives up a
 		// Write or an operation touches another end than before: up to this run every
 		// assumption held, and whether a run teaches does not change with the order of steps
@@ -178,8 +148,8 @@ func (s *search) advance(visit *visit) *Run {
 		visit.walk.Restart()
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0
-	case !r.cut:
-		visit.seen.Add(&r.trail)
+	case !r.outcome.cut:
+		visit.seen.Add(&r.course.trail)
 		visit.tried.Classes++
 	}
 	return r

@@ -31,7 +31,7 @@ func TestMustReceive(t *testing.T) {
 		"it comes late": {func(r *Run) { // as a server that collects changes for a second does
 			_, server := pair(r)
 			r.Op("update", func(context.Context) error {
-				go func() { time.Sleep(time.Second); _ = server.tell(r.ctx, updated) }()
+				go func() { time.Sleep(time.Second); _ = server.tell(r.Context(), updated) }()
 				return nil
 			})
 			r.ClientMustReceive(updated).Since("update")
@@ -67,7 +67,7 @@ func TestMustReceive(t *testing.T) {
 			r.Go(server.read)
 			r.Go(func(ctx context.Context) { _, _ = client.conn.Read(ctx); <-ctx.Done() })
 			r.Op("update", func(ctx context.Context) error {
-				go func() { _ = server.tell(r.ctx, "notifications/message"); _ = server.tell(r.ctx, updated) }()
+				go func() { _ = server.tell(r.Context(), "notifications/message"); _ = server.tell(r.Context(), updated) }()
 				return nil
 			})
 			r.ClientMustReceive(updated).Since("update")
@@ -77,7 +77,9 @@ func TestMustReceive(t *testing.T) {
 			subscribed := false
 			server.request = func(context.Context, transport.Message) { subscribed = true }
 			r.Op("subscribe", func(ctx context.Context) error {
-				go func() { _ = client.send(r.ctx, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`) }()
+				go func() {
+					_ = client.send(r.Context(), `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`)
+				}()
 				return nil
 			})
 			r.Op("update", func(ctx context.Context) error {

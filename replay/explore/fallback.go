@@ -38,7 +38,7 @@ type fallback struct {
 	at      string // where it waited, in the first of them
 	settled map[schedule.Capacity]int
 	order   []schedule.Capacity // of settled
-	stopped *Run                // the first that stopped in a Time step, and was made without
+	stopped *terms              // of the first that stopped in a Time step, and was made without
 }
 
 // settles reports whether a run is to be made in real time.
@@ -51,23 +51,23 @@ func (f *fallback) settles(capacity schedule.Capacity, number int) bool {
 
 // retries reports whether a run that froze is to be made again, and notes in which way: with the stacks to
 // tell when it is at rest, or else in real time.
-func (f *fallback) retries(run *Run) bool {
+func (f *fallback) retries(terms *terms, ended *outcome) bool {
 	switch {
-	case !run.retry:
+	case !ended.retry:
 		return false
-	case !run.watches:
+	case !terms.watches:
 		f.watch()
 		return true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if from, ok := f.from[run.capacity]; ok && from <= run.number {
+	if from, ok := f.from[terms.capacity]; ok && from <= terms.number {
 		return true
 	}
 	if f.from == nil {
 		f.from, f.why = map[schedule.Capacity]int{}, map[schedule.Capacity]string{}
 	}
-	f.from[run.capacity], f.why[run.capacity] = run.number, run.held
+	f.from[terms.capacity], f.why[terms.capacity] = terms.number, ended.held
 	return true
 }
 
@@ -88,20 +88,18 @@ func (f *fallback) watch() {
 	}
 }
 
-// unwatch ends the watch after many runs that did not need it. A walk goes on watching: a freeze makes
-// it begin again.
-func (f *fallback) unwatch(run *Run) {
+// unwatch takes a watched run, at rest with a goroutine at a mutex or not, and ends the watch after
+// many that did not need it. A walk goes on watching: a freeze makes it begin again.
+func (f *fallback) unwatch(locked bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case !run.watches || run.walk != nil:
-	case run.locked != "":
+	if locked {
 		f.without = 0
-	default:
-		f.without++
-		if f.without == enoughWithout && f.began < mostBegun {
-			f.watches.Store(false)
-		}
+		return
+	}
+	f.without++
+	if f.without == enoughWithout && f.began < mostBegun {
+		f.watches.Store(false)
 	}
 }
 
@@ -116,39 +114,42 @@ func (f *fallback) withoutTimers(capacity schedule.Capacity, number int) bool {
 
 // turnTimersOff leaves out Time steps from this run on, at its capacity. A timer woke a goroutine
 // that waits for a mutex, and the holder waits for a step: virtual time stops there.
-func (f *fallback) turnTimersOff(run *Run) {
+func (f *fallback) turnTimersOff(terms *terms) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.timersOff == nil {
 		f.timersOff = map[schedule.Capacity]int{}
 	}
-	if from, ok := f.timersOff[run.capacity]; !ok || run.number < from {
-		f.timersOff[run.capacity] = run.number
+	if from, ok := f.timersOff[terms.capacity]; !ok || terms.number < from {
+		f.timersOff[terms.capacity] = terms.number
 	}
 }
 
 // count adds a run that was taken.
 func (f *fallback) count(run *Run) {
-	f.unwatch(run)
-	if run.locked != "" {
+	terms, locked := &run.terms, run.outcome.locked
+	if terms.watches && run.course.walk == nil {
+		f.unwatch(locked != "")
+	}
+	if locked != "" {
 		f.locked++
 		if f.locked == 1 {
-			f.at = run.locked
+			f.at = locked
 		}
 	}
-	if run.timersStoppedAt != "" && f.stopped == nil {
-		f.stopped = run
+	if terms.timersStoppedAt != "" && f.stopped == nil {
+		f.stopped = terms
 	}
-	if run.kind != schedule.Settle || run.plan.Engine == schedule.Settle {
+	if terms.engine != schedule.Settle || terms.plan.Engine == schedule.Settle {
 		return
 	}
 	if f.settled == nil {
 		f.settled = map[schedule.Capacity]int{}
 	}
-	if f.settled[run.capacity] == 0 {
-		f.order = append(f.order, run.capacity)
+	if f.settled[terms.capacity] == 0 {
+		f.order = append(f.order, terms.capacity)
 	}
-	f.settled[run.capacity]++
+	f.settled[terms.capacity]++
 }
 
 // notes tell the reader of a report.

@@ -147,24 +147,22 @@ func TestAstray(t *testing.T) {
 // runs are made.
 func TestFallback(t *testing.T) {
 	var f fallback
-	frozen := func(number int) *Run {
-		r := &Run{plan: &Plan{}, number: number, watches: true}
-		r.retry = true
-		return r
+	freeze := func(number int) {
+		f.retries(&terms{plan: &Plan{}, number: number, watches: true}, &outcome{retry: true})
 	}
-	if !f.retries(&Run{plan: &Plan{}, outcome: outcome{retry: true}}) || !f.watches.Load() || f.settles(Capacity{}, 9) {
+	if !f.retries(&terms{plan: &Plan{}}, &outcome{retry: true}) || !f.watches.Load() || f.settles(Capacity{}, 9) {
 		t.Error("after the first freeze the stacks are read, and time stays virtual")
 	}
-	f.retries(frozen(7))
-	f.retries(frozen(5))
-	f.retries(frozen(6))
+	freeze(7)
+	freeze(5)
+	freeze(6)
 	if f.settles(Capacity{}, 4) || !f.settles(Capacity{}, 5) || !f.settles(Capacity{}, 8) || f.settles(Capacity{C2S: 1}, 8) {
 		t.Error("real time begins elsewhere than at run 5")
 	}
-	if f.retries(&Run{plan: &Plan{}}) {
+	if f.retries(&terms{plan: &Plan{}}, &outcome{}) {
 		t.Error("a run that did not freeze is made again")
 	}
-	f.count(&Run{plan: &Plan{}, kind: schedule.Settle})
+	f.count(&Run{terms: terms{plan: &Plan{}, engine: schedule.Settle}})
 	if notes := f.notes(Report{}); len(notes) != 1 || !strings.Contains(notes[0], "so 1 schedule at 0 ran in real time (engine b)") {
 		t.Errorf("notes %q", notes)
 	}
@@ -175,7 +173,7 @@ func TestFallback(t *testing.T) {
 func TestUnwatch(t *testing.T) {
 	f := &fallback{}
 	freeze := func() {
-		if !f.retries(&Run{outcome: outcome{retry: true}}) || !f.watches.Load() {
+		if !f.retries(&terms{}, &outcome{retry: true}) || !f.watches.Load() {
 			t.Fatal("a freeze does not begin the watch")
 		}
 	}
@@ -184,13 +182,13 @@ func TestUnwatch(t *testing.T) {
 			f.count(run)
 		}
 	}
-	calm, atMutex := &Run{watches: true}, &Run{watches: true, outcome: outcome{locked: "somewhere"}}
+	calm, atMutex := &Run{terms: terms{watches: true}}, &Run{terms: terms{watches: true}, outcome: outcome{locked: "somewhere"}}
 	for i := range mostBegun {
 		freeze()
 		count(enoughWithout-1, calm)
 		count(1, atMutex)
 		count(enoughWithout, &Run{}) // of workers that began before the freeze
-		count(enoughWithout, &Run{watches: true, walk: &schedule.Walk{}})
+		count(enoughWithout, &Run{terms: terms{watches: true}, course: course{walk: &schedule.Walk{}}})
 		count(enoughWithout-1, calm)
 		if !f.watches.Load() {
 			t.Fatalf("watch %d ended too early", i+1)

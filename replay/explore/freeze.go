@@ -1,17 +1,11 @@
 package explore
 
 import (
-	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/explore/gate"
-	"github.com/mcprec/mcprec/replay/explore/hang"
-	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 )
 
@@ -101,11 +95,11 @@ func (f *freeze) same(other *freeze) bool {
 // patience is how long the freeze must last before the run is given up. It is short where
 // waiting cannot help. A run that mutexes alone hold up is first made again, watched. In a
 // watched run, if nobody outside could unlock a mutex, the bubble's time stands still for good.
-func (f *freeze) patience(run *Run) time.Duration {
-	if !f.lockedAlone() || run.watches && (len(f.outside) > 0 || f.near) {
-		return run.plan.Patience
+func (f *freeze) patience(terms *terms) time.Duration {
+	if !f.lockedAlone() || terms.watches && (len(f.outside) > 0 || f.near) {
+		return terms.plan.Patience
 	}
-	return min(run.plan.Patience, 10*firstLook)
+	return min(terms.plan.Patience, 10*firstLook)
 }
 
 // lockedAlone reports whether only mutexes hold the bubble up.
@@ -134,215 +128,4 @@ func (f *freeze) why() string {
 	add(f.calls, "waits in a system call")
 	add(f.sleepers, "sleeps")
 	return strings.Join(parts, "; ")
-}
-
-// judgeFreeze judges a run that was given up, on the goroutine of the watcher. The run no
-// longer moves.
-func judgeFreeze(t *testing.T, run *Run, f *freeze) {
-	run.stuck = true
-	run.froze = true
-	run.busy = len(f.busy) > 0
-	if run.busy { // real time would show no more: it computes there, too
-		why := fmt.Sprintf("%s is still computing, %v after the run last moved", f.busy[0].Where(), run.plan.stamina)
-		if run.verdict != Pass {
-			run.note("it could not be brought to its end: " + why)
-			return
-		}
-		run.verdict = Undecided
-		run.why = why
-		if run.within != "" {
-			run.why += ", in " + run.within
-		}
-		describeFreeze(run, f)
-		return
-	}
-	if run.repeats {
-		run.frozen = f
-		return
-	}
-	if run.verdict != Pass {
-		run.note("its bubble could not be emptied: " + f.why())
-		return
-	}
-	if run.timers.passing && run.within == "" && f.lockedAlone() {
-		run.timers.stoppedAt = f.locks[0].Where()
-		run.held = f.why()
-		run.verdict, run.why, run.retry = Undecided, run.held+", since a timer fired while frames waited", true
-		return
-	}
-	if !run.watches && run.within == "" && f.lockedAlone() {
-		run.verdict, run.why, run.retry = Undecided, f.why(), true
-		return
-	}
-	proof, doubt := proveLock(t, run, f)
-	if proof == nil {
-		run.held = f.why()
-		run.verdict, run.why = Undecided, run.held+". "+doubt
-		if run.within == "" {
-			run.why += " " + elsewhere(run)
-		}
-		run.retry = run.within == "" && f.lockedAlone() && doubt != sharedLock
-		describeFreeze(run, f)
-		return
-	}
-	run.still = len(run.steps)
-	proof.still = len(proof.steps)
-	describeFreeze(proof, proof.frozen)
-	proof.stuck = true
-	proof.froze = true
-	proof.notes = append(proof.notes, run.notes...)
-	proof.verdict = Hang
-	proof.category = Lock
-	proof.why = f.why() + ", and nobody is left who could unlock it"
-	run.outcome = proof.outcome
-}
-
-// describeFreeze fills in the report of a frozen run.
-func describeFreeze(run *Run, freeze *freeze) {
-	run.gate.Admit()
-	run.waits = nil
-	for _, g := range freeze.locks {
-		w := hang.Wait{Who: owner(run, g), WaitsFor: "a mutex", BlockedAt: "[" + g.State + "] " + g.Where()}
-		w.Why = heldBy(run, freeze.holders(g))
-		run.waits = append(run.waits, w)
-	}
-	run.diagnose()
-	if enabled := run.enabled(nil); len(enabled) > 0 && !strings.Contains(run.why, enabled[0].Name()) {
-		run.note("when the run was given up there was something to do: " + stepNames(enabled))
-	}
-	run.stood, run.sequence, run.recording, run.stacks = run.unfinished(), drawingOf(run), recordingOf(run), freeze.stacks()
-}
-
-// stepNames lists a few steps by name.
-func stepNames(steps []gate.Step) string {
-	const most = 3
-	var list []string
-	for _, s := range steps[:min(most, len(steps))] {
-		list = append(list, "«"+s.Name()+"»")
-	}
-	if len(steps) > most {
-		list = append(list, fmt.Sprintf("%d more", len(steps)-most))
-	}
-	return strings.Join(list, ", ")
-}
-
-// owner names a goroutine for a report.
-func owner(run *Run, goroutine stacks.Goroutine) string {
-	for name, id := range run.goroutines() {
-		if id == goroutine.ID {
-			return "operation " + name
-		}
-	}
-	return "a goroutine"
-}
-
-// profiled is held while the runtime counts every allocation.
-var profiled sync.Mutex
-
-// sharedLock is the doubt about a mutex that a package or others may share.
-const sharedLock = "The stacks do not tell whether the mutex is the run's own or shared with others."
-
-// proveLock looks for a proof that a freeze is for ever. The freeze alone is no proof: the
-// time of the bubble stands still, and a timer might end the freeze. Stacks do not show
-// timers, therefore the schedule is run again and its timers are counted. The proof holds if
-//
-//   - no step is enabled, and no goroutine sleeps
-//   - every goroutine waits for a mutex, or for the goroutines and timers of the bubble
-//   - the mutexes are the run's own: in the second run they have other addresses
-//   - no goroutine outside the bubble could hold a mutex
-//   - no timer was made
-//
-// The result is the second run, or the doubt that is left.
-func proveLock(t *testing.T, run *Run, freeze *freeze) (again *Run, doubt string) {
-	if doubt := lockDoubt(run, freeze); doubt != "" {
-		return nil, doubt
-	}
-	profiled.Lock()
-	defer profiled.Unlock()
-	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
-	runtime.MemProfileRate = 1
-	before := timersMade()
-	again = &Run{plan: run.plan, watches: run.watches, level: run.level, parser: run.parser, capacity: run.capacity, limit: run.limit,
-		follower: &schedule.Follower{Token: run.asToken()}, repeats: true}
-	again.trail.Touching = run.trail.Touching
-	again.play(t)
-	if again.frozen == nil {
-		return nil, "The same schedule did not stand still again."
-	}
-	if doubt := lockDoubt(again, again.frozen); doubt != "" {
-		return nil, doubt
-	}
-	if timersMade() > before {
-		return nil, "A timer was made in this run, and may end that."
-	}
-	for _, g := range again.frozen.locks { // the goroutines of the first run are still there
-		address := g.Lock()
-		if address == "" || slices.ContainsFunc(freeze.locks, func(h stacks.Goroutine) bool { return h.Lock() == address }) {
-			return nil, sharedLock
-		}
-	}
-	return again, ""
-}
-
-// elsewhere tells how a freeze may be settled.
-func elsewhere(run *Run) string {
-	return "Real time may tell: set Engine to Settle, or run the token " + run.settledToken().String()
-}
-
-// lockDoubt returns a reason, seen in this run, why the freeze may end; or "".
-func lockDoubt(run *Run, freeze *freeze) string {
-	switch {
-	case run.within != "":
-		return "This is in " + run.within + ", which must not wait"
-	case len(freeze.foreign)+len(freeze.io)+len(freeze.calls) > 0:
-		return "What is outside the bubble may end that, or not."
-	case len(freeze.outside) > 0:
-		return freeze.outside[0].Where() + " is outside the bubble, and may hold the mutex."
-	case len(freeze.sleepers) > 0:
-		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here."
-	case len(run.steps) == 0:
-		return "No step was released yet."
-	case run.finished():
-		return "All operations have returned."
-	}
-	if enabled := run.enabled(nil); len(enabled) > 0 {
-		return fmt.Sprintf("There would be something to do (%s), but a bubble does not come to rest while a mutex is waited for.",
-			enabled[0].Name())
-	}
-	return ""
-}
-
-// timersMade counts the timers ever made in the process. Every allocation must be profiled.
-func timersMade() int64 {
-	runtime.GC() // the profile is that of the collection before the last
-	runtime.GC()
-	n, _ := runtime.MemProfile(nil, true)
-	records := make([]runtime.MemProfileRecord, n+100)
-	n, ok := runtime.MemProfile(records, true)
-	if !ok {
-		return timersMade()
-	}
-	var made int64
-	for _, record := range records[:n] {
-		if makesTimer(record.Stack()) {
-			made += record.AllocObjects
-		}
-	}
-	return made
-}
-
-// makesTimer reports whether a stack makes a timer, and not for an engine.
-func makesTimer(stack []uintptr) bool {
-	makes := false
-	for frames := runtime.CallersFrames(stack); ; {
-		frame, more := frames.Next()
-		_, method, _ := strings.Cut(frame.Function, "/replay/explore.(*bubble).")
-		if method == "rest" || method == "pass" || method == "await" {
-			return false
-		}
-		makes = makes || strings.HasPrefix(frame.Function, "time.New") || frame.Function == "time.AfterFunc"
-		if !more {
-			return makes
-		}
-	}
 }

@@ -61,6 +61,9 @@ func TestHolder(t *testing.T) {
 	if r.Verdict != Hang || r.Category != Lock {
 		t.Fatal(r.Text())
 	}
+	if note := string(r.Events[len(r.Events)-2].Payload); !strings.HasPrefix(note, "hang lock, token ") {
+		t.Errorf("the recording notes %q", note)
+	}
 	var said []string
 	for _, w := range r.Waits {
 		if w.WaitsFor == "a mutex" {

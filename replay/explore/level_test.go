@@ -99,14 +99,14 @@ func TestL1IsLegal(t *testing.T) {
 		r.RecordedClient()
 	}, Check: func(r *Run) error {
 		said := ""
-		for _, s := range r.steps {
+		for _, s := range r.course.steps {
 			if s.Kind == gate.Take {
 				said += s.Name() + "\n"
 			}
 		}
 		orders[said] = true
-		if len(r.gate.Breaches) > 0 {
-			return fmt.Errorf("breaches: %v", r.gate.Breaches)
+		if len(r.peers.gate.Breaches) > 0 {
+			return fmt.Errorf("breaches: %v", r.peers.gate.Breaches)
 		}
 		return nil
 	}})
@@ -130,7 +130,7 @@ func TestL1Eager(t *testing.T) {
 					want = append(want, string(e.Payload))
 				}
 			}
-			for _, s := range r.steps {
+			for _, s := range r.course.steps {
 				if s.Kind == gate.Take && s.Dir == dir {
 					got = append(got, string(s.Flight.Frame.Bytes))
 				}

@@ -1,178 +1,11 @@
 package explore
 
 import (
-	"bytes"
-	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
-	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/transport"
 )
-
-// Schedule is a schedule that was run, with its steps. The JSON form is stable.
-type Schedule struct {
-	Token    string            `json:"token"`
-	Verdict  string            `json:"verdict"`
-	Capacity schedule.Capacity `json:"capacity"`
-	// Steps are at most MostSteps steps, around the place where the failing and the passing
-	// schedule part. First is the index of the first of all Total steps.
-	Steps []ScheduleStep `json:"steps"`
-	First int            `json:"first"`
-	Total int            `json:"total"`
-	// Frames describes the frames of Steps by name, such as c2s.1.
-	Frames map[string]ScheduleFrame `json:"frames"`
-}
-
-// ScheduleFrame describes a frame of a schedule.
-type ScheduleFrame struct {
-	Label string `json:"label"` // the content name, without the direction
-	Kind  string `json:"kind"`  // request, response, notification, invalid, batch or noise
-	Dir   string `json:"dir"`
-}
-
-// MostSteps is the greatest number of steps in a [Schedule].
-const MostSteps = 3000
-
-// ScheduleStep is a step of a schedule, or an effect of a step: the offer of a frame, which
-// is the call of Write, and the give of a frame that a take handed to a waiting reader.
-type ScheduleStep struct {
-	// Name is the content name, the same in every run, such as c2s take tools/call "x"#1.
-	Name string `json:"name"`
-	Op   string `json:"op"`  // start, offer, take, ack, give, eof, close, half-close, relent, reach or time
-	Dir  string `json:"dir"` // c2s, s2c, or "" for a start, a reach and time
-	N    int    `json:"n"`   // the frame's number in its direction, in the order of offers; 0 without a frame
-	// Tick is the line on which the step is drawn, from 1. The give has the line of the take
-	// if it is an effect of the take, an offer has the line of the next step, and an ack has
-	// a line of its own unless it follows the take or the give of its frame.
-	Tick int `json:"tick"`
-	// Operation is the operation that the step starts, or that wrote the frame; "" for none.
-	Operation string `json:"operation,omitempty"`
-
-	flight *gate.Flight
-}
-
-// same reports whether two steps are the same movement.
-func (s ScheduleStep) same(other ScheduleStep) bool { return s.Op == other.Op && s.Name == other.Name }
-
-// scheduleSteps lists the steps of the run with their effects. The gate is locked.
-func scheduleSteps(r *Run) []ScheduleStep {
-	steps := r.shown()
-	offers := map[int][]*gate.Flight{} // by the number of steps before
-	offer := func(f *gate.Flight) {
-		at := f.Round
-		for at < len(steps) && steps[at].Do != nil { // f.Round does not count these steps
-			at++
-			if steps[at-1].What == f.Op {
-				break
-			}
-		}
-		for at < len(steps) && onSameLine(steps, at) { // no offer between a step and its ack
-			at++
-		}
-		offers[at] = append(offers[at], f)
-	}
-	for _, s := range steps {
-		if s.Kind == gate.Take {
-			offer(s.Flight)
-		}
-	}
-	for _, l := range r.gate.Lanes {
-		for _, f := range l.Waiting {
-			offer(f)
-		}
-	}
-	var list []ScheduleStep
-	tick := 0
-	// Goroutines that the same step woke write in an order that the Go scheduler chooses and no
-	// token holds. So the frames offered after the same step are numbered by name.
-	numbers := map[*gate.Flight]int{}
-	offered := map[transport.Direction]int{}
-	add := func(kind string, f *gate.Flight) {
-		list = append(list, ScheduleStep{
-			Name: f.Dir.String() + " " + kind + " " + f.Name, Op: kind, Dir: f.Dir.String(), N: numbers[f],
-			Tick: tick, Operation: f.Op, flight: f,
-		})
-	}
-	for at := 0; at <= len(steps); at++ {
-		slices.SortStableFunc(offers[at], func(a, b *gate.Flight) int {
-			return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Name, b.Name))
-		})
-		for _, f := range offers[at] {
-			offered[f.Dir]++
-			numbers[f] = offered[f.Dir]
-			add(transport.Offer.String(), f)
-			list[len(list)-1].Tick++ // the next line
-		}
-		if at == len(steps) {
-			break
-		}
-		s := steps[at]
-		if !onSameLine(steps, at) {
-			tick++
-		}
-		if s.Flight == nil {
-			list = append(list, ScheduleStep{Name: s.Name(), Op: s.Kind.String(), Dir: s.Dir.String(), Tick: tick, Operation: startedBy(s)})
-			continue
-		}
-		add(s.Kind.String(), s.Flight)
-		if s.Kind == gate.Take && s.Flight.Given == at+1 {
-			add(gate.Give.String(), s.Flight)
-		}
-	}
-	return list
-}
-
-// onSameLine reports whether a step is an ack right after the take or the give of its frame.
-func onSameLine(steps []gate.Step, at int) bool {
-	return steps[at].Kind == gate.Ack && at > 0 && steps[at-1].Flight == steps[at].Flight
-}
-
-// startedBy returns the operation of a start; "" for other steps.
-func startedBy(step gate.Step) string {
-	if step.Kind == gate.Start {
-		return step.What
-	}
-	return ""
-}
-
-// apart returns the index of the first step at which two schedules are not the same.
-func apart(failing, passing []ScheduleStep) int {
-	at := 0
-	for at < len(failing) && at < len(passing) && failing[at].same(passing[at]) {
-		at++
-	}
-	return at
-}
-
-// cut keeps the steps around an index, and their frames.
-func (s *Schedule) cut(around int) {
-	s.Total = len(s.Steps)
-	s.First = max(0, min(around-MostSteps/3, len(s.Steps)-MostSteps))
-	s.Steps = s.Steps[s.First:min(s.First+MostSteps, len(s.Steps))]
-	s.Frames = map[string]ScheduleFrame{}
-	for _, step := range s.Steps {
-		if step.flight != nil {
-			s.Frames[fmt.Sprintf("%s.%d", step.Dir, step.N)] = ScheduleFrame{
-				Label: step.flight.Name, Kind: kindOf(step.flight.Frame), Dir: step.Dir,
-			}
-		}
-	}
-}
-
-// kindOf names the kind of a frame as the rows of a picture do.
-func kindOf(frame transport.Frame) string {
-	messages := timeline.MessagesOf(frame)
-	switch {
-	case len(messages) == 0:
-		return "noise"
-	case bytes.HasPrefix(bytes.TrimSpace(frame.Bytes), []byte("[")):
-		return "batch"
-	}
-	return messages[0].Kind().String()
-}
 
 // addSchedules gives a report the steps of its failing run, and of the nearest schedule that
 // passes.
@@ -180,17 +13,17 @@ func addSchedules(s *search, report *Report, run *Run) {
 	report.Failing = nil
 	report.Passing = nil
 	report.Apart = 0
-	if run.schedule == nil {
+	if run.outcome.schedule == nil {
 		return
 	}
-	report.Failing = &Schedule{Token: report.Token, Verdict: run.verdict, Capacity: run.capacity, Steps: run.schedule}
-	report.Apart = len(run.schedule)
+	report.Failing = &Schedule{Token: report.Token, Verdict: run.outcome.verdict, Capacity: run.terms.capacity, Steps: run.outcome.schedule}
+	report.Apart = len(run.outcome.schedule)
 	passed := nearest(s, run)
 	if passed != nil {
 		report.Passing = &Schedule{
-			Token: passed.asToken().String(), Verdict: passed.verdict, Capacity: passed.capacity, Steps: passed.schedule,
+			Token: passed.asToken().String(), Verdict: passed.outcome.verdict, Capacity: passed.terms.capacity, Steps: passed.outcome.schedule,
 		}
-		report.Apart = apart(run.schedule, passed.schedule)
+		report.Apart = apart(run.outcome.schedule, passed.outcome.schedule)
 		report.Passing.cut(report.Apart)
 	}
 	report.Failing.cut(report.Apart)
@@ -217,13 +50,13 @@ type neighbours struct {
 // takes away deviations of the failing schedule. At last it keeps the order and gives the
 // transport more room.
 func nearest(s *search, failed *Run) *Run {
-	if !shrinks(failed) || failed.verdict == Different || s.plan.Shrink <= 0 {
+	if !failed.shrinks() || failed.outcome.verdict == Different || s.plan.Shrink <= 0 {
 		return nil
 	}
-	n := &neighbours{search: s, failed: failed, order: released(failed)}
+	n := &neighbours{search: s, failed: failed, order: failed.released()}
 	for _, try := range []func() *Run{n.puttingOffOne, n.withoutChoices, n.withRoom} {
 		n.left = nearestRuns
-		if failed.kind == schedule.Settle {
+		if failed.terms.engine == schedule.Settle {
 			n.left = nearestRunsSettled
 		}
 		passed := try()
@@ -242,20 +75,20 @@ func (n *neighbours) passes(run *Run) *Run {
 	}
 	n.left--
 	run.play(n.t)
-	if costly(run) {
+	if run.costly() {
 		n.left = 0
 	}
-	if run.verdict != Pass || run.cut {
+	if run.outcome.verdict != Pass || run.outcome.cut {
 		return nil
 	}
-	again := n.newRun(run.capacity)
-	again.kind = run.kind
-	again.level = run.level
-	again.follower = &schedule.Follower{Token: run.asToken()}
-	again.untraced = true
-	again.keeps = true
+	again := n.newRun(run.terms.capacity)
+	again.terms.engine = run.terms.engine
+	again.terms.level = run.terms.level
+	again.course.follower = &schedule.Follower{Token: run.asToken()}
+	again.terms.untraced = true
+	again.terms.keeps = true
 	again.play(n.t)
-	if again.verdict != Pass {
+	if again.outcome.verdict != Pass {
 		return nil
 	}
 	return again
@@ -264,9 +97,9 @@ func (n *neighbours) passes(run *Run) *Run {
 // neighbour returns a run at a capacity, limited to about four times the failing steps.
 func (n *neighbours) neighbour(capacity schedule.Capacity) *Run {
 	run := n.newRun(capacity)
-	run.kind = n.failed.kind
-	run.level = n.failed.level
-	run.limit = min(run.limit, 1000+4*len(n.failed.steps))
+	run.terms.engine = n.failed.terms.engine
+	run.terms.level = n.failed.terms.level
+	run.terms.limit = min(run.terms.limit, 1000+4*len(n.failed.course.steps))
 	return run
 }
 
@@ -274,8 +107,8 @@ func (n *neighbours) neighbour(capacity schedule.Capacity) *Run {
 // another is enabled, and goes on in the plain order.
 func (n *neighbours) puttingOffOne() *Run {
 	var choices []int // steps of the failing run with an alternative
-	probe := n.neighbour(n.failed.capacity)
-	probe.chooser = func(at int, enabled []gate.Step) int {
+	probe := n.neighbour(n.failed.terms.capacity)
+	probe.course.chooser = func(at int, enabled []gate.Step) int {
 		i := n.find(at, enabled)
 		if i >= 0 && at <= len(n.order) {
 			choices = append(choices, at)
@@ -290,9 +123,9 @@ func (n *neighbours) puttingOffOne() *Run {
 		if n.left <= 0 {
 			return nil
 		}
-		run := n.neighbour(n.failed.capacity)
+		run := n.neighbour(n.failed.terms.capacity)
 		parted := false
-		run.chooser = func(at int, enabled []gate.Step) int {
+		run.course.chooser = func(at int, enabled []gate.Step) int {
 			parted = parted || at >= place
 			if !parted {
 				return max(n.find(at, enabled), 0)
@@ -324,8 +157,8 @@ func (n *neighbours) withoutChoices() *Run {
 	token := n.failed.asToken()
 	follow := func(token schedule.Token) *Run {
 		run := n.neighbour(token.Capacity)
-		run.follower = &schedule.Follower{Token: token}
-		run.untraced = true
+		run.course.follower = &schedule.Follower{Token: token}
+		run.terms.untraced = true
 		return n.passes(run)
 	}
 	for i := range slices.Backward(token.Choices) {
@@ -350,7 +183,7 @@ func (n *neighbours) withoutChoices() *Run {
 // withRoom gives the transport more room and keeps the failing steps in their order, for as
 // long as one of them is enabled.
 func (n *neighbours) withRoom() *Run {
-	at := n.failed.capacity
+	at := n.failed.terms.capacity
 	tried := []schedule.Capacity{at}
 	ranks := map[uint64]int{} // of the failing steps, and of each give that was part of a take
 	for i, s := range n.failed.shown() {
@@ -363,7 +196,7 @@ func (n *neighbours) withRoom() *Run {
 	rank := func(step gate.Step) int {
 		place, known := ranks[step.Hash()]
 		if !known {
-			place = 2 * len(n.failed.steps)
+			place = 2 * len(n.failed.course.steps)
 		}
 		return place
 	}
@@ -382,7 +215,7 @@ func (n *neighbours) withRoom() *Run {
 			}
 			tried = append(tried, c)
 			run := n.neighbour(c)
-			run.chooser = func(_ int, enabled []gate.Step) int {
+			run.course.chooser = func(_ int, enabled []gate.Step) int {
 				best := 0
 				for i, s := range enabled {
 					if rank(s) < rank(enabled[best]) {

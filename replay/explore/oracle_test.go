@@ -239,7 +239,7 @@ func TestExcuse(t *testing.T) {
 		t.Error(r.Text())
 	}
 	Explore(t, Plan{Setup: forgetful(false, 10*time.Hour), Excuse: TheServer, Check: func(r *Run) error {
-		if r.gate.Names.Calls[0].Response == nil {
+		if r.peers.gate.Names.Calls[0].Response == nil {
 			return errors.New("the run did not wait for the late answer")
 		}
 		return nil

@@ -111,6 +111,22 @@ type Plan struct {
 	mostLeaks int // the search ends after so many runs that leave goroutines behind
 }
 
+// HTTP is how the peers of a plan talk Streamable HTTP. The clients use [Run.HTTPClient], the
+// server is the handler of [Run.Handle]; [Run.RecordedClient] and [Run.RecordedServer] play over
+// HTTP, too. Nothing touches a network. Steps are the arrival of each
+// request at the handler, the head and the events and the end of each response, and the news
+// that a client gave an exchange up. Exchanges have no order among each other.
+//
+// A plan with HTTP and without Capacities lets a response keep what its handler writes, without
+// a limit, as the buffers of sockets do. With a capacity s2c of n, a handler waits in Write or
+// Flush while more than n events are kept. A server that holds a mutex over the write may then
+// freeze its bubble.
+type HTTP struct {
+	// Cuts is how many times a run may break the connection of a response that the client can
+	// resume: it has read an event with an id.
+	Cuts int
+}
+
 // End is an end of the transport.
 type End string
 
@@ -142,17 +158,6 @@ type (
 	Coverage     = schedule.Coverage
 )
 
-// The strategies, and what a plan tries by itself; see package schedule.
-var (
-	Eager  = schedule.Eager
-	Random = schedule.Random
-	POS    = schedule.POS
-	Starve = schedule.Starve
-	PCT    = schedule.PCT
-	Mix    = schedule.Mix
-	Sweep  = schedule.Sweep
-)
-
 // The constants of package schedule.
 const (
 	Unbounded = schedule.Unbounded
@@ -162,6 +167,9 @@ const (
 	Settle    = schedule.Settle
 )
 
+// Sweep are the capacities that a plan tries by itself.
+var Sweep = schedule.Sweep
+
 // ParseToken reads the token of a report.
 func ParseToken(s string) (Token, error) { return schedule.ParseToken(s) }
 
@@ -170,6 +178,26 @@ func ParseLevel(s string) (Level, error) { return schedule.ParseLevel(s) }
 
 // Step is an enabled step; see package gate.
 type Step = gate.Step
+
+// terms are what a run is made under. They do not change once it plays.
+type terms struct {
+	plan            *Plan
+	level           schedule.Level
+	capacity        schedule.Capacity
+	engine          schedule.Engine
+	number          int          // of the run in its search, at its capacity
+	limit           int          // of steps
+	parser          *gate.Parser // of the search, or nil
+	watches         bool         // the bubble's rest is read from the stacks: see bubble.settle
+	withoutTimers   bool         // no time passes while frames wait, whatever the plan says
+	timersStoppedAt string       // where a goroutine waited for a mutex when the same run stopped in a Time step
+	untraced        bool         // no tracer, though the run follows a token
+	repeats         bool         // it is made to prove the freeze of another run
+	keeps           bool         // the steps are kept after a pass, too
+}
+
+// settles reports whether time is real.
+func (t *terms) settles() bool { return t.engine == schedule.Settle }
 
 func withDefaults(plan Plan) *Plan {
 	if plan.Engine == Bubble {
@@ -185,7 +213,7 @@ func withDefaults(plan Plan) *Plan {
 		}
 	}
 	if plan.Strategy == nil {
-		plan.Strategy = Mix
+		plan.Strategy = schedule.Mix
 	}
 	plan.Schedules = cmp.Or(max(plan.Schedules, 0), 400)
 	plan.Shrink = cmp.Or(plan.Shrink, 100)

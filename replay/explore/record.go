@@ -32,14 +32,14 @@ type fact struct {
 // frames of a direction stand in the order of the takes, then the frames that were not
 // taken; a frame that its writer took back is left out. Of HTTP there are the events that a tap
 // makes. Times are virtual; the events of a
-// step have the time of the last frame before the step.
-func recordingOf(r *Run) []store.Event {
-	steps := r.shown()
+// step have the time of the last frame before the step. verdict names how the run ended, and
+// remark says more of it.
+func recordingOf(steps []gate.Step, g *gate.Gate, verdict, remark string) []store.Event {
 	var facts []fact
-	for _, x := range r.gate.HTTP.Exchanges { // a request before its frame
+	for _, x := range g.HTTP.Exchanges { // a request before its frame
 		facts = append(facts, momentFacts(x, len(steps))...)
 	}
-	for _, l := range r.gate.Lanes {
+	for _, l := range g.Lanes {
 		if l.Exchange == nil {
 			facts = append(facts, laneFacts(l, steps)...)
 		}
@@ -75,8 +75,8 @@ func recordingOf(r *Run) []store.Event {
 		e.At = at
 		events = append(events, e)
 	}
-	text := fmt.Sprintf("%s, token %s\n%s", strings.TrimSpace(r.verdict+" "+r.category), r.asToken(), r.why)
-	for _, l := range r.gate.Lanes {
+	text := verdict + ", " + remark
+	for _, l := range g.Lanes {
 		for _, f := range slices.Concat(l.Queue, l.Waiting) {
 			text += fmt.Sprintf("\nnot read: %v %s, %s", l.Dir, f.Name, l.Where(f))
 		}
@@ -89,8 +89,7 @@ func recordingOf(r *Run) []store.Event {
 	sum[6] = sum[6]&0x0f | 0x80 // a UUID of version 8
 	sum[8] = sum[8]&0x3f | 0x80
 	id := fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
-	label := strings.TrimSpace("explore: " + r.verdict + " " + r.category)
-	header := store.Header{ID: store.SessionID(id), Start: virtualStart, Transport: "memory", Label: label, Recorder: "mcprec"}
+	header := store.Header{ID: store.SessionID(id), Start: virtualStart, Transport: "memory", Label: "explore: " + verdict, Recorder: "mcprec"}
 	events[0].Payload = header.Encode()
 	for i := range events {
 		events[i].Seq = uint64(i + 1)
@@ -155,10 +154,10 @@ const (
 
 // drawingOf shows a run: the read frames, the starts of operations, a Write that returned late,
 // and the frames still standing at the end.
-func drawingOf(r *Run) []string {
+func drawingOf(steps []gate.Step, lanes []*gate.Lane, passages []*passage) []string {
 	var lines []string
 	lastGive := 0
-	for i, s := range r.shown() {
+	for i, s := range steps {
 		at := i + 1
 		f := s.Flight
 		switch {
@@ -171,7 +170,7 @@ func drawingOf(r *Run) []string {
 			s.Kind == gate.Start, s.Kind == gate.Close, s.Kind == gate.EOF, s.Kind == gate.Relent, s.Kind == gate.HalfClose, s.Kind == gate.Reach:
 			lines = append(lines, arrow(at, 0, s.Name(), ""))
 		case s.Kind == gate.Time:
-			p := r.timers.passages[slices.IndexFunc(r.timers.passages, func(p *passage) bool { return p.step == at })]
+			p := passages[slices.IndexFunc(passages, func(p *passage) bool { return p.step == at })]
 			lines = append(lines, arrow(at, 0, "time passes: "+p.outcome(s.Timer()), ""))
 		}
 	}
@@ -179,7 +178,7 @@ func drawingOf(r *Run) []string {
 		lines = append([]string{"     … " + phrase.Plural(over, "line") + " before"}, lines[over:]...)
 	}
 	lines = append([]string{"      " + timeline.Lifelines(drawingWidth)}, lines...)
-	for _, l := range r.gate.Lanes {
+	for _, l := range lanes {
 		for i, f := range slices.Concat(l.Queue, l.Waiting) {
 			if i == shownQueue {
 				lines = append(lines, fmt.Sprintf("     … %d more in %v", len(l.Queue)+len(l.Waiting)-i, l.Dir))

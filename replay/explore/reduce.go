@@ -1,17 +1,14 @@
 package explore
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -42,22 +39,6 @@ type reduction struct {
 	limits limits   // of the shrinking; half of the time is left to what follows
 }
 
-// shrinks reports whether another schedule can show the failure again. A frozen bubble would
-// freeze every time.
-func shrinks(run *Run) bool {
-	switch run.verdict {
-	case Pass, Undecided, Diverged, DataRace:
-		return false
-	}
-	return !run.froze && !costly(run) && (run.verdict != Leak || leaksAlone(run))
-}
-
-// costly reports whether a run was too expensive for another like it: the run was given up,
-// or real time had to pass before the leak or the doubt was known.
-func costly(run *Run) bool {
-	return run.froze || run.kind == schedule.Settle && (run.stuck || run.verdict == Undecided)
-}
-
 // mostFrozen is how many runs may be made to shrink a hang behind a mutex, and frozenTime for how long:
 // each that hangs stays in the process, and takes a while to be known.
 const (
@@ -65,26 +46,22 @@ const (
 	frozenTime = 20 * time.Second
 )
 
-// behindMutex reports whether a run is a proved hang behind a mutex. It was given up, and so is each run
-// like it.
-func behindMutex(run *Run) bool { return run.froze && run.verdict == Hang && run.category == Lock }
-
 // reduce shrinks the schedule of a failing run.
 func (s *search) reduce(failed *Run) *reduction {
 	d := &reduction{
-		search: s, failed: failed, want: fingerprint(failed), left: s.plan.Shrink,
+		search: s, failed: failed, want: failed.outcome.fingerprint(), left: s.plan.Shrink,
 		token: failed.asToken(), best: failed, limits: s.limits, tries: 1,
 	}
-	if failed.stuck {
+	if failed.outcome.stuck {
 		d.left = min(d.left, mostLeaking)
 	}
 	if !d.limits.until.IsZero() {
 		d.limits = d.limits.within(time.Until(d.limits.until) / 2)
 	}
-	if behindMutex(failed) {
+	if failed.outcome.behindMutex() {
 		d.left = min(d.left, mostFrozen)
 		d.limits = d.limits.within(frozenTime)
-	} else if !shrinks(failed) {
+	} else if !failed.shrinks() {
 		return d
 	}
 	if d.token.Deviations() == 0 || d.left <= 0 {
@@ -93,8 +70,8 @@ func (s *search) reduce(failed *Run) *reduction {
 	if d.puttingOff(nil) {
 		return d
 	}
-	order := released(failed)
-	for _, p := range slices.Backward(failed.timers.passages) {
+	order := failed.released()
+	for _, p := range slices.Backward(failed.clock.timers.passages) {
 		if !p.fired && p.step <= len(order) { // the next one has the same name
 			order = slices.Delete(order, p.step-1, p.step)
 		}
@@ -127,15 +104,6 @@ func (s *search) reduce(failed *Run) *reduction {
 	return d
 }
 
-// released are the steps of a run, without the periodic traffic while it hung.
-func released(run *Run) []uint32 {
-	var order []uint32
-	for _, s := range run.shown() {
-		order = append(order, uint32(s.Hash()))
-	}
-	return order
-}
-
 // puttingOff runs eager with the steps put off, and reports whether it fails in the same
 // way.
 func (d *reduction) puttingOff(order []uint32) bool {
@@ -149,11 +117,11 @@ func (d *reduction) fails(begin func() *schedule.Delayed) *schedule.Delayed {
 		d.left--
 		d.runs++
 		l := begin()
-		r := d.runLate(d.failed, d.failed.capacity, l)
-		if costly(r) && !behindMutex(d.failed) {
+		r := d.runLate(d.failed, d.failed.terms.capacity, l)
+		if r.costly() && !d.failed.outcome.behindMutex() {
 			d.left = 0
 		}
-		if r.froze && !behindMutex(r) || fingerprint(r) != d.want {
+		if r.outcome.froze && !r.outcome.behindMutex() || r.outcome.fingerprint() != d.want {
 			passed++
 			continue
 		}
@@ -169,11 +137,11 @@ func (d *reduction) fails(begin func() *schedule.Delayed) *schedule.Delayed {
 // keep keeps the token of a run that failed, if it is simpler.
 func (d *reduction) keep(r *Run, l *schedule.Delayed) {
 	// Of the tokens with the fewest deviations the one with the fewest steps is kept.
-	held := schedule.Token{Capacity: r.capacity, Level: r.level, Engine: r.kind, Holds: l.Holds(len(released(r)))}
+	held := schedule.Token{Capacity: r.terms.capacity, Level: r.terms.level, Engine: r.terms.engine, Holds: l.Holds(len(r.released()))}
 	for _, t := range []schedule.Token{r.asToken(), held} {
 		n := t.Deviations()
 		best := d.token.Deviations()
-		if n < best || n == best && len(r.steps) < len(d.best.steps) {
+		if n < best || n == best && len(r.course.steps) < len(d.best.course.steps) {
 			d.token = t
 			d.best = r
 		}
@@ -184,10 +152,10 @@ func (d *reduction) keep(r *Run, l *schedule.Delayed) {
 // steps than the failed run, up to a limit.
 func (s *search) runLate(failed *Run, capacity schedule.Capacity, delayed *schedule.Delayed) *Run {
 	r := s.newRun(capacity)
-	r.kind = failed.kind
-	r.level = failed.level
-	r.chooser = delayed.Choose
-	r.limit = min(r.limit, 1000+4*len(failed.steps))
+	r.terms.engine = failed.terms.engine
+	r.terms.level = failed.terms.level
+	r.course.chooser = delayed.Choose
+	r.terms.limit = min(r.terms.limit, 1000+4*len(failed.course.steps))
 	r.play(s.t)
 	return r
 }
@@ -204,7 +172,7 @@ type verified struct {
 func (d *reduction) verify(token schedule.Token) verified {
 	v := verified{token: token}
 	times := verifications
-	if behindMutex(d.failed) {
+	if d.failed.outcome.behindMutex() {
 		times = 3
 	}
 	for v.of < times && (v.of == 0 || d.search.limits.ended() == "") {
@@ -213,10 +181,10 @@ func (d *reduction) verify(token schedule.Token) verified {
 			v.first = r
 		}
 		v.of++
-		if fingerprint(r) == d.want {
+		if r.outcome.fingerprint() == d.want {
 			v.held++
 		}
-		if costly(r) && !behindMutex(r) {
+		if r.costly() && !r.outcome.behindMutex() {
 			break
 		}
 	}
@@ -226,19 +194,6 @@ func (d *reduction) verify(token schedule.Token) verified {
 // unsteady is the likely reason why a token does not hold.
 const unsteady = "The likely reason is a choice of Go's own, which is in no token: " +
 	"which ready case a select takes, or in which order the goroutines of one step write"
-
-// outcomeOf says in a line how a run ended.
-func outcomeOf(o outcome) string {
-	what := strings.TrimSpace(o.verdict + " " + o.category)
-	why, _, _ := strings.Cut(o.why, "\n")
-	switch {
-	case why == "":
-		return what
-	case o.verdict == Diverged: // why begins with the word
-		return why
-	}
-	return what + ": " + why
-}
 
 // settle chooses the simplest schedule, or the original schedule if that fails more often.
 func (d *reduction) settle() (verified verified, notes []string) {
@@ -255,7 +210,7 @@ func (d *reduction) settle() (verified verified, notes []string) {
 	}
 	if verified.held < verified.of {
 		notes = append(notes, fmt.Sprintf("the token gave the same again %d of %d times. The first time it was: %s. %s",
-			verified.held, verified.of, outcomeOf(verified.first.outcome), unsteady))
+			verified.held, verified.of, &verified.first.outcome, unsteady))
 	}
 	return verified, notes
 }
@@ -264,12 +219,12 @@ func (d *reduction) settle() (verified verified, notes []string) {
 func (s *search) confirm(report *Report, failed *Run) {
 	d := s.reduce(failed)
 	v, notes := d.settle()
-	if fingerprint(v.first) == d.want {
+	if v.first.outcome.fingerprint() == d.want {
 		*report = s.report(v.first, report.Schedules)
 	}
 	report.Token = v.token.String()
 	shown := failed
-	if fingerprint(v.first) == d.want {
+	if v.first.outcome.fingerprint() == d.want {
 		shown = v.first
 	}
 	addSchedules(s, report, shown)
@@ -285,11 +240,11 @@ func (s *search) confirm(report *Report, failed *Run) {
 // is alike, or if the order of the steps alone does not bring the failure back, as with
 // peers that write for ever where there is room.
 func (d *reduction) boundary() string {
-	if d.left <= 0 || !shrinks(d.best) || d.search.limits.ended() != "" {
+	if d.left <= 0 || !d.best.shrinks() || d.search.limits.ended() != "" {
 		return ""
 	}
-	at, told := d.best.capacity, true
-	if fingerprint(d.runLate(d.failed, at, schedule.NewDelayed(d.order))) != d.want {
+	at, told := d.best.terms.capacity, true
+	if d.runLate(d.failed, at, schedule.NewDelayed(d.order)).outcome.fingerprint() != d.want {
 		return ""
 	}
 	b := shrink.FindBoundary(at.Rooms(), func(capacity closed.Capacity) bool {
@@ -298,37 +253,14 @@ func (d *reduction) boundary() string {
 			return false
 		}
 		r := d.runLate(d.failed, schedule.CapacityOf(capacity), schedule.NewDelayed(d.order))
-		told = !costly(r) && r.verdict != Undecided
-		return fingerprint(r) == d.want
+		told = !r.costly() && r.outcome.verdict != Undecided
+		return r.outcome.fingerprint() == d.want
 	})
 	if b.Always || !told {
 		return ""
 	}
 	return b.String()
 }
-
-// fingerprint identifies the bug of a failing run, for comparison with a smaller run. It has
-// no numbers, no names of frames and no other stuck operations: these change with the
-// schedule.
-func fingerprint(run *Run) string {
-	text := run.verdict + " " + run.category
-	switch {
-	case stands(run.verdict): // a traced run shows more, and must not differ
-		return run.verdict + " " + cmp.Or(run.seen, run.category) + ": " + run.shape
-	case run.err != nil:
-		return text + ": " + anonymous(run.err.Error())
-	case run.verdict == Panic:
-		return text + ": " + anonymous(run.why)
-	case run.verdict == Leak:
-		return text + ": " + anonymous(strings.Join(run.leaks, ", "))
-	}
-	return text
-}
-
-// anonymous takes numbers and quoted names out of a message.
-func anonymous(s string) string { return particular().ReplaceAllString(s, "_") }
-
-var particular = phrase.Regexp(`"(?:[^"\\]|\\.)*"|[0-9]+`)
 
 // trial is the search for a smaller session.
 type trial struct {
@@ -344,12 +276,12 @@ type trial struct {
 // nil without a session, if no frame can go, or if the token of the smaller session does not
 // hold even once. A failure by an unrecorded frame is not shrunk: it needs no other frame.
 func (s *search) smaller(d *reduction) *Smaller {
-	if len(s.plan.Session) == 0 || d.left <= 0 || !shrinks(d.best) || s.limits.ended() != "" ||
-		d.best.verdict == CheckFailed && len(d.best.strangers()) > 0 {
+	if len(s.plan.Session) == 0 || d.left <= 0 || !d.best.shrinks() || s.limits.ended() != "" ||
+		d.best.outcome.verdict == CheckFailed && len(d.best.peers.strangers()) > 0 {
 		return nil
 	}
 	t := &trial{search: s, failed: d.best, want: sessionFingerprint(d.best), order: d.order}
-	r := shrink.Session(s.plan.Session, t.try, shrink.Options{Capacity: d.best.capacity.Rooms(), Budget: s.plan.Shrink})
+	r := shrink.Session(s.plan.Session, t.try, shrink.Options{Capacity: d.best.terms.capacity.Rooms(), Budget: s.plan.Shrink})
 	if r.To == r.From || t.stuck {
 		return nil
 	}
@@ -379,21 +311,21 @@ func (t *trial) try(candidate shrink.Candidate) shrink.Outcome {
 		return shrink.Outcome{}
 	}
 	_, r := t.play(candidate)
-	if r == nil || r.verdict == Pass {
+	if r == nil || r.outcome.verdict == Pass {
 		return shrink.Outcome{}
 	}
-	if costly(r) {
+	if r.costly() {
 		t.stuck = true
 		return shrink.Outcome{}
 	}
-	o := shrink.Outcome{Fingerprint: sessionFingerprint(r), C2S: r.gate.Lanes[0].Said, S2C: r.gate.Lanes[1].Said}
+	o := shrink.Outcome{Fingerprint: sessionFingerprint(r), C2S: r.peers.gate.Lanes[0].Said, S2C: r.peers.gate.Lanes[1].Said}
 	seqs := map[transport.Direction][]uint64{} // of the frames
 	for _, e := range candidate.Events {
 		if e.Kind == store.Frame {
 			seqs[e.Dir] = append(seqs[e.Dir], e.Seq)
 		}
 	}
-	for _, f := range r.about {
+	for _, f := range r.outcome.about {
 		if list := seqs[f.Dir]; f.Number <= len(list) {
 			o.Involved = append(o.Involved, list[f.Number-1])
 		}
@@ -404,7 +336,7 @@ func (t *trial) try(candidate shrink.Candidate) shrink.Outcome {
 // sessionFingerprint is the fingerprint of a run that played a session, with the number of
 // unrecorded frames that a live end asked for.
 func sessionFingerprint(run *Run) string {
-	return fmt.Sprintf("%s, %d off the recording", fingerprint(run), len(run.strangers()))
+	return fmt.Sprintf("%s, %d off the recording", run.outcome.fingerprint(), len(run.peers.strangers()))
 }
 
 // play runs the plan with another session, in the failed order as far as possible.

@@ -49,7 +49,7 @@ func fingerprintOf(t *testing.T, p Plan, token string) string {
 		t.Fatal(err)
 	}
 	s := search{t: t, plan: withDefaults(p)}
-	return fingerprint(s.following(parsed, false))
+	return s.following(parsed, false).outcome.fingerprint()
 }
 
 func TestReduceIsDeterministic(t *testing.T) {
@@ -99,7 +99,7 @@ func TestOutcome(t *testing.T) {
 		"hang head-on: both are at a write": {verdict: Hang, category: HeadOn, why: "both are at a write"},
 		"DIVERGED at step 3: wanted 1, …":   {verdict: Diverged, why: "DIVERGED at step 3: wanted 1, …"},
 	} {
-		if got := outcomeOf(ended); got != want {
+		if got := ended.String(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -146,18 +146,18 @@ func TestLate(t *testing.T) {
 	s := search{t: t, plan: withDefaults(Plan{Setup: conforming})}
 	for number := range 20 {
 		r := s.newRun(Capacity{})
-		r.chooser = Random.Begin(1, number, 60)
+		r.course.chooser = Random.Begin(1, number, 60)
 		r.play(t)
 		var order []uint32
-		for _, step := range r.steps {
+		for _, step := range r.course.steps {
 			order = append(order, uint32(step.Hash()))
 		}
 		same, none := s.newRun(Capacity{}), s.newRun(Capacity{})
-		same.chooser, none.chooser = schedule.NewDelayed(order).Choose, schedule.NewDelayed(nil).Choose
+		same.course.chooser, none.course.chooser = schedule.NewDelayed(order).Choose, schedule.NewDelayed(nil).Choose
 		same.play(t)
 		none.play(t)
-		if !reflect.DeepEqual(same.choices, r.choices) || len(none.choices) > 0 {
-			t.Errorf("run %d: %v, want %v; none put off: %v", number, same.choices, r.choices, none.choices)
+		if !reflect.DeepEqual(same.course.choices, r.course.choices) || len(none.course.choices) > 0 {
+			t.Errorf("run %d: %v, want %v; none put off: %v", number, same.course.choices, r.course.choices, none.course.choices)
 		}
 	}
 }
@@ -219,8 +219,8 @@ func TestTracedAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := search{t: t, plan: withDefaults(p)}
-		if bare, traced := s.following(token, false), s.following(token, true); fingerprint(bare) != fingerprint(traced) {
-			t.Errorf("%s: «%s», and traced «%s»", name, fingerprint(bare), fingerprint(traced))
+		if bare, traced := s.following(token, false), s.following(token, true); bare.outcome.fingerprint() != traced.outcome.fingerprint() {
+			t.Errorf("%s: «%s», and traced «%s»", name, bare.outcome.fingerprint(), traced.outcome.fingerprint())
 		}
 	}
 	r := Search(t, Plan{Setup: unsignedSecond, Capacities: fixed(0, 0)})
@@ -235,7 +235,7 @@ func TestTracedAlike(t *testing.T) {
 func TestReduceBoundaryMeasured(t *testing.T) {
 	d := &reduction{search: &search{t: t, plan: withDefaults(Plan{Setup: conforming})}, want: "hang head-on: ", left: 1}
 	d.failed = d.newRun(Capacity{})
-	d.failed.verdict, d.best = Hang, d.failed
+	d.failed.outcome.verdict, d.best = Hang, d.failed
 	if b := d.boundary(); b != "" {
 		t.Errorf("of an order that passes: %s", b)
 	}

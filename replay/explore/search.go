@@ -141,8 +141,8 @@ func (s *search) explore() Report {
 		make: func(i int) *Run { return s.run(s.plan.Capacities[i%n], i/n) },
 		take: func(run *Run) (more bool) {
 			run = s.current(run)
-			length = max(length, len(run.steps))
-			s.seen.Add(&run.trail)
+			length = max(length, len(run.course.steps))
+			s.seen.Add(&run.course.trail)
 			s.remark(run)
 			if s.fails(run) {
 				failed = run
@@ -171,7 +171,7 @@ func (s *search) explore() Report {
 	}
 	share := func(i int) int { return (done + n - 1 - i) / n } // of the runs, at capacity i
 	switch {
-	case failed != nil && !leaksAlone(failed):
+	case failed != nil && !failed.outcome.leaksAlone():
 		report := s.report(failed, done)
 		s.judge(&report, failed, func(i, most int) Tried { // with the same strategy, from the next number on
 			tried := Tried{Capacity: s.plan.Capacities[i], Verdict: Pass}
@@ -179,8 +179,8 @@ func (s *search) explore() Report {
 				make: func(number int) *Run { return s.run(tried.Capacity, number) },
 				take: func(run *Run) bool {
 					run = s.current(run)
-					if !leaksAlone(run) {
-						tried.Verdict = run.verdict
+					if !run.outcome.leaksAlone() {
+						tried.Verdict = run.outcome.verdict
 					}
 					return tried.Verdict == Pass
 				}}
@@ -203,30 +203,31 @@ func (s *search) explore() Report {
 
 // report describes a run, the last of so many schedules.
 func (s *search) report(run *Run, schedules int) Report {
+	o := &run.outcome
 	report := Report{
-		Verdict: run.verdict, Category: run.category, Explanation: run.why,
-		Level: run.level, Engine: run.kind, Capacity: run.capacity, Schedules: schedules, Steps: len(run.steps),
-		Waits: run.waits, WaitsAt: run.waitsAt, Sequence: run.sequence, Stacks: run.stacks,
-		Token: run.asToken().String(), Events: run.recording,
-		Coverage: s.seen.Coverage(), Leaked: run.stuck, Busy: run.busy, Notes: slices.Concat(run.notes, run.unheeded), Err: run.err,
+		Verdict: o.verdict, Category: o.category, Explanation: o.why,
+		Level: run.terms.level, Engine: run.terms.engine, Capacity: run.terms.capacity, Schedules: schedules, Steps: len(run.course.steps),
+		Waits: o.waits, WaitsAt: o.waitsAt, Sequence: o.sequence, Stacks: o.stacks,
+		Token: run.asToken().String(), Events: o.recording,
+		Coverage: s.seen.Coverage(), Leaked: o.stuck, Busy: o.busy, Notes: slices.Concat(o.notes, o.unheeded), Err: o.err,
 	}
-	if run.follower != nil {
-		report.Choices = run.follower.Turns
+	if run.course.follower != nil {
+		report.Choices = run.course.follower.Turns
 	}
 	fired := false
-	for _, p := range run.timers.passages {
+	for _, p := range run.clock.timers.passages {
 		report.Timers = append(report.Timers, p.String())
 		fired = fired || p.fired
 	}
-	if fired && run.verdict == CheckFailed {
+	if fired && o.verdict == CheckFailed {
 		report.Notes = append(report.Notes, fmt.Sprintf("a timer fired while frames waited, as the plan's Timers allow; "+
-			"a deadline of the test's own that must not fire then has to be longer than %v", time.Duration(run.timers.most+mostIdle)*longestPassage))
+			"a deadline of the test's own that must not fire then has to be longer than %v", time.Duration(run.clock.timers.most+mostIdle)*longestPassage))
 	}
-	report.Broken = append(report.Broken, run.broken...)
-	if stands(run.verdict) { // otherwise a wait may end
-		report.Chain = run.chain
+	report.Broken = append(report.Broken, o.broken...)
+	if stands(o.verdict) { // otherwise a wait may end
+		report.Chain = o.chain
 	}
-	for _, op := range run.stood {
+	for _, op := range o.stood {
 		report.Unfinished = append(report.Unfinished, op.name)
 	}
 	return report
@@ -248,21 +249,19 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 
 // newRun returns a run that has not begun. Several workers call newRun at once.
 func (s *search) newRun(capacity schedule.Capacity) *Run {
-	r := &Run{
-		plan: s.plan, kind: s.plan.Engine, level: s.plan.Level, capacity: capacity,
-		limit: s.plan.Steps, parser: &s.parser, steps: make([]gate.Step, 0, s.length), watches: s.fallback.watches.Load(),
-	}
-	r.trail.Touching = schedule.Touching{Capacity: capacity, Split: !s.plan.AckWithTake}
-	return r
+	return newRun(terms{
+		plan: s.plan, engine: s.plan.Engine, level: s.plan.Level, capacity: capacity,
+		limit: s.plan.Steps, parser: &s.parser, watches: s.fallback.watches.Load(),
+	}, s.length)
 }
 
 // run makes one schedule.
 func (s *search) run(capacity schedule.Capacity, number int) *Run {
 	return s.playAt(capacity, number, func() *Run {
 		r := s.newRun(capacity)
-		r.number = number
-		r.withoutTimers = s.fallback.withoutTimers(capacity, number)
-		r.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
+		r.terms.number = number
+		r.terms.withoutTimers = s.fallback.withoutTimers(capacity, number)
+		r.course.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
 		return r
 	})
 }
@@ -271,10 +270,10 @@ func (s *search) run(capacity schedule.Capacity, number int) *Run {
 func (s *search) rerun(token schedule.Token, traced bool) *Run {
 	return s.play(func() *Run {
 		r := s.newRun(token.Capacity)
-		r.kind = token.Engine
-		r.follower = &schedule.Follower{Token: token}
-		r.level = token.Level
-		r.untraced = !traced
+		r.terms.engine = token.Engine
+		r.course.follower = &schedule.Follower{Token: token}
+		r.terms.level = token.Level
+		r.terms.untraced = !traced
 		return r
 	})
 }
@@ -285,17 +284,17 @@ func (s *search) play(begin func() *Run) *Run {
 	r := begin()
 	r.play(s.t)
 	for {
-		switch at := r.timers.stoppedAt; {
+		switch at := r.clock.timers.stoppedAt; {
 		case at != "":
-			s.fallback.turnTimersOff(r)
+			s.fallback.turnTimersOff(&r.terms)
 			timed := begin
 			begin = func() *Run {
 				r := timed()
-				r.withoutTimers = true
-				r.timersStoppedAt = at
+				r.terms.withoutTimers = true
+				r.terms.timersStoppedAt = at
 				return r
 			}
-		case r.watches || !s.fallback.retries(r):
+		case r.terms.watches || !s.fallback.retries(&r.terms, &r.outcome):
 			return r
 		}
 		r = begin()
@@ -307,12 +306,12 @@ func (s *search) play(begin func() *Run) *Run {
 func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Run) *Run {
 	if !s.fallback.settles(capacity, number) {
 		r := s.play(begin)
-		if !s.fallback.retries(r) {
+		if !s.fallback.retries(&r.terms, &r.outcome) {
 			return r
 		}
 	}
 	r := begin()
-	r.kind = schedule.Settle
+	r.terms.engine = schedule.Settle
 	r.play(s.t)
 	return r
 }
@@ -320,10 +319,10 @@ func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Ru
 // current returns a run as the runs before it demand: in real time if an earlier one at its
 // capacity was.
 func (s *search) current(run *Run) *Run {
-	settled := run.kind != schedule.Settle && s.fallback.settles(run.capacity, run.number)
-	timersOff := len(run.timers.passages) > 0 && s.fallback.withoutTimers(run.capacity, run.number)
+	settled := run.terms.engine != schedule.Settle && s.fallback.settles(run.terms.capacity, run.terms.number)
+	timersOff := len(run.clock.timers.passages) > 0 && s.fallback.withoutTimers(run.terms.capacity, run.terms.number)
 	if settled || timersOff {
-		return s.run(run.capacity, run.number)
+		return s.run(run.terms.capacity, run.terms.number)
 	}
 	return run
 }
@@ -340,17 +339,17 @@ func (s *search) following(token schedule.Token, traced bool) *Run {
 // follow runs the schedule of a token, and after a failure once more, traced.
 func (s *search) follow(token schedule.Token) Report {
 	r := s.following(token, false) // tracing takes longer than the run, in a large process
-	if r.verdict != Pass && r.verdict != Diverged && !r.froze {
+	if r.outcome.verdict != Pass && r.outcome.verdict != Diverged && !r.outcome.froze {
 		traced := s.following(token, true)
-		if fingerprint(traced) == fingerprint(r) {
+		if traced.outcome.fingerprint() == r.outcome.fingerprint() {
 			r = traced
 		}
 	}
 	s.skipped = halves.Skipped{}
-	s.skipped.Count(r.recorded)
+	s.skipped.Count(r.peers.recorded)
 	s.noteHidden(r)
 	report := s.report(r, 1)
-	if r.verdict != Diverged {
+	if r.outcome.verdict != Diverged {
 		addSchedules(s, &report, r)
 	}
 	return report
@@ -358,8 +357,8 @@ func (s *search) follow(token schedule.Token) Report {
 
 // fails reports whether the search ends with a run that was just counted.
 func (s *search) fails(run *Run) bool {
-	if !leaksAlone(run) {
-		return run.verdict != Pass
+	if !run.outcome.leaksAlone() {
+		return run.outcome.verdict != Pass
 	}
 	s.leaks.runs++
 	if s.leaks.runs == 1 {
@@ -375,18 +374,15 @@ func (s *search) leak() Report {
 	run := s.leaks.first
 	report := s.report(run, s.leaks.at)
 	s.limits = s.limits.within(aftermath)
-	if !costly(run) && s.limits.ended() == "" {
+	if !run.costly() && s.limits.ended() == "" {
 		s.confirm(&report, run)
 	}
 	return report
 }
 
-// leaksAlone reports whether a run came to its end and left goroutines behind.
-func leaksAlone(run *Run) bool { return run.verdict == Leak && run.within == "" && !run.froze }
-
 // noteHidden adds what the helpers of a run keep from being tried.
 func (s *search) noteHidden(run *Run) {
-	for _, what := range run.gate.Hidden() {
+	for _, what := range run.peers.gate.Hidden() {
 		if !slices.Contains(s.hidden, what) {
 			s.hidden = append(s.hidden, what)
 		}
@@ -396,16 +392,16 @@ func (s *search) noteHidden(run *Run) {
 // compareAnswers compares the answers of a passed run with the answers of earlier runs. A
 // change is a note, or the verdict where the plan says so.
 func (s *search) compareAnswers(run *Run) {
-	if run.verdict != Pass && !leaksAlone(run) || run.cut {
+	if run.outcome.verdict != Pass && !run.outcome.leaksAlone() || run.outcome.cut {
 		return
 	}
-	s.answers.follow = func(token schedule.Token) *Run { return s.rerun(token, false) }
-	changes, different := s.answers.add(run, s.plan.SameAnswers)
+	s.answers.follow = func(token schedule.Token) []answer { return s.rerun(token, false).peers.answers() }
+	changes, different := s.answers.add(run.peers.answers(), run.asToken(), s.plan.SameAnswers)
 	if different {
 		last := len(changes) - 1
-		run.verdict = Different
-		run.why = changes[last]
-		run.sequence, run.recording = drawingOf(run), recordingOf(run)
+		run.outcome.verdict = Different
+		run.outcome.why = changes[last]
+		run.describe()
 		changes = changes[:last]
 	}
 	s.notes = append(s.notes, changes...)
@@ -415,13 +411,13 @@ func (s *search) compareAnswers(run *Run) {
 func (s *search) remark(run *Run) {
 	s.done++
 	s.fallback.count(run)
-	if passages := run.timers.passages; len(passages) > 0 {
+	if passages := run.clock.timers.passages; len(passages) > 0 {
 		s.seen.Timed++
 		if slices.ContainsFunc(passages, func(p *passage) bool { return p.fired }) {
 			s.seen.Fired++
 		}
 	}
-	s.skipped.Count(run.recorded)
+	s.skipped.Count(run.peers.recorded)
 	s.noteHidden(run)
 	if s.plan.Progress != nil {
 		s.plan.Progress(Progress{Done: s.done, Total: s.plan.Schedules, Elapsed: time.Since(s.begin)})
@@ -433,17 +429,17 @@ func (s *search) remark(run *Run) {
 				s.notes = append(s.notes, "the live server answers otherwise than the recorded one: "+f.Text)
 			}
 		}
-		if !slices.ContainsFunc(run.ops, func(op *Operation) bool { return !op.behind && !op.last }) {
+		if !slices.ContainsFunc(run.peers.ops, func(op *Operation) bool { return !op.behind && !op.last }) {
 			s.notes = append(s.notes, "nothing is awaited: the plan has no operation, and no recorded client makes a call")
 		}
 	}
-	for _, note := range run.notes {
+	for _, note := range run.outcome.notes {
 		if len(s.notes) < shownNotes {
-			s.notes = append(s.notes, note+", at "+run.capacity.String())
+			s.notes = append(s.notes, note+", at "+run.terms.capacity.String())
 		}
 	}
 	s.remarkCancelled(run)
-	for _, b := range run.broken {
+	for _, b := range run.outcome.broken {
 		switch {
 		case s.plan.excuses(b.Dir):
 			s.noteOnce(b.Rule+b.Title, fmt.Sprintf("the %s is excused: %v", s.plan.Excuse, b))
@@ -451,7 +447,7 @@ func (s *search) remark(run *Run) {
 			s.noteOnce(b.Rule+b.Title, b.String())
 		}
 	}
-	for _, fault := range run.excused {
+	for _, fault := range run.outcome.excused {
 		s.noteOnce(anonymous(fault), fmt.Sprintf("the %s is excused: %s", s.plan.Excuse, fault))
 	}
 }
@@ -472,13 +468,13 @@ func (s *search) noteOnce(key, note string) {
 // the cancellation. Where no result tells, a run is made again to look at the stacks.
 func (s *search) remarkCancelled(run *Run) {
 	const mostLooks = 3
-	notes := run.unheeded
-	if run.verdict == Pass && !run.cut && s.looked < mostLooks && hang.Undone(run.gate, run.live) {
+	notes := run.outcome.unheeded
+	if run.outcome.verdict == Pass && !run.outcome.cut && s.looked < mostLooks && hang.Undone(run.peers.gate, run.peers.live) {
 		s.looked++
-		notes = append(slices.Clone(notes), s.rerun(run.asToken(), true).unheeded...)
+		notes = append(slices.Clone(notes), s.rerun(run.asToken(), true).outcome.unheeded...)
 	}
 	for _, note := range notes {
-		s.noteOnce(anonymous(note), note+", at "+run.capacity.String())
+		s.noteOnce(anonymous(note), note+", at "+run.terms.capacity.String())
 	}
 }
 
@@ -499,11 +495,11 @@ func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 			"%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
 			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
-	if behindMutex(run) && run.asToken().Deviations() > 0 {
+	if run.outcome.behindMutex() && run.asToken().Deviations() > 0 {
 		s.confirm(report, run)
 		return
 	}
-	if run.froze || run.verdict == Leak || run.verdict == Different || run.verdict == DataRace { // both schedules of a Different were followed before
+	if run.outcome.froze || run.outcome.verdict == Leak || run.outcome.verdict == Different || run.outcome.verdict == DataRace { // both schedules of a Different were followed before
 		return
 	}
 	s.confirm(report, run)
@@ -515,7 +511,7 @@ func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 			}
 		}
 	}
-	decided := len(run.modeled) > 0 // models at L0, which come to the same end in every order
+	decided := len(run.peers.modeled) > 0 // models at L0, which come to the same end in every order
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary, decided)
 }
 

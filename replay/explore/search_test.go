@@ -87,13 +87,13 @@ func TestSeries(t *testing.T) {
 		for last := range 60 {
 			taken := 5
 			s := series{from: 5, to: 50,
-				make: func(i int) *Run { return &Run{limit: i} },
+				make: func(i int) *Run { return &Run{terms: terms{limit: i}} },
 				take: func(r *Run) bool {
-					if r.limit != taken {
-						t.Fatalf("%d workers: took %d, want %d", workers, r.limit, taken)
+					if r.terms.limit != taken {
+						t.Fatalf("%d workers: took %d, want %d", workers, r.terms.limit, taken)
 					}
 					taken++
-					return r.limit != last
+					return r.terms.limit != last
 				}}
 			want := 50
 			if last >= 5 && last < 50 {

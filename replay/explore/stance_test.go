@@ -34,7 +34,7 @@ func dialog(r *Run) {
 		}
 	}
 	server.request = func(ctx context.Context, m transport.Message) {
-		_, _ = server.call(r.ctx, "elicitation/create", `{}`)
+		_, _ = server.call(r.Context(), "elicitation/create", `{}`)
 		server.answer(ctx, m, `{}`)
 	}
 	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })

@@ -53,17 +53,18 @@ func (t *timers) known() (step gate.Step, ok bool) {
 }
 
 // mostFired returns in how many Time steps of a run a timer may fire. A token that names some may be
-// followed whatever the plan says. Real time passes by itself, and recorded ends have no
-// timers.
-func mostFired(run *Run) int {
+// followed whatever the plan says; follower is nil without a token. Real time passes by itself, and
+// recorded ends have no timers.
+func mostFired(p *peers, follower *schedule.Follower) int {
+	plan := p.terms.plan
 	switch {
-	case run.kind == schedule.Settle, run.withoutTimers,
-		!run.live(transport.ClientToServer) && !run.live(transport.ServerToClient):
+	case p.terms.settles(), p.terms.withoutTimers,
+		!p.live(transport.ClientToServer) && !p.live(transport.ServerToClient):
 		return 0
-	case run.follower != nil:
-		return max(run.plan.Timers, run.follower.Token.Timers())
+	case follower != nil:
+		return max(plan.Timers, follower.Token.Timers())
 	}
-	return run.plan.Timers
+	return plan.Timers
 }
 
 // passage is a Time step.
@@ -93,9 +94,9 @@ type laneBefore struct {
 	ending bool // the end that writes in the lane has asked to close
 }
 
-// newPassage begins the Time step that was just added to the run's steps. The gate is locked.
-func newPassage(run *Run, others []gate.Step) *passage {
-	p := &passage{step: len(run.steps), before: &surroundings{open: run.unreturned(), lanes: map[*gate.Lane]laneBefore{}}}
+// newPassage begins the Time step with a number. The gate is locked.
+func newPassage(step int, others []gate.Step, peers *peers) *passage {
+	p := &passage{step: step, before: &surroundings{open: peers.unreturned(), lanes: map[*gate.Lane]laneBefore{}}}
 	for _, frames := range []bool{true, false} {
 		for _, s := range others {
 			if frames == (s.Flight != nil) {
@@ -103,18 +104,18 @@ func newPassage(run *Run, others []gate.Step) *passage {
 			}
 		}
 	}
-	for _, l := range run.gate.Lanes {
+	for _, l := range peers.gate.Lanes {
 		p.before.lanes[l] = laneBefore{l.Said, slices.Clone(l.Waiting), l.Ending}
 	}
-	if run.tracer != nil {
-		p.before.goroutine = run.engine.own(stacks.Take())
+	if tracer := peers.tracer; tracer != nil {
+		p.before.goroutine = tracer.Own(stacks.Take())
 	}
 	return p
 }
 
 // end notes what the step has brought. The run is at rest, the gate is locked, and what was
 // offered has its name.
-func (p *passage) end(run *Run) {
+func (p *passage) end(peers *peers) {
 	b := p.before
 	p.before = nil
 	for _, op := range b.open {
@@ -125,7 +126,7 @@ func (p *passage) end(run *Run) {
 			p.brought = append(p.brought, op.phrase()+" returned")
 		}
 	}
-	for _, l := range run.gate.Lanes {
+	for _, l := range peers.gate.Lanes {
 		was := b.lanes[l]
 		who := "the " + l.Dir.Sender()
 		for _, f := range l.Waiting {
@@ -142,10 +143,11 @@ func (p *passage) end(run *Run) {
 			p.brought = append(p.brought, who+"'s end asked to close")
 		}
 	}
-	if run.tracer == nil {
+	tracer := peers.tracer
+	if tracer == nil {
 		return
 	}
-	now := run.engine.own(stacks.Take())
+	now := tracer.Own(stacks.Take())
 	for _, g := range b.goroutine {
 		if g.Engine() || g.Same(now.Find(g.ID)) {
 			continue

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -132,7 +131,7 @@ func restless(r *Run) {
 
 // passed says what the Time steps of a run brought, without what a traced run alone sees.
 func passed(r *Run) (text string) {
-	for _, p := range r.timers.passages {
+	for _, p := range r.clock.timers.passages {
 		untraced := *p
 		untraced.woken = nil
 		text += untraced.String() + "\n"
@@ -161,17 +160,17 @@ func TestTimersBounded(t *testing.T) {
 	}{
 		{"heartbeats", restless, 4, 4, 1},
 		{"no timer", conforming, 4, 0, mostIdle},
-		{"recorded ends alone", func(r *Run) { r.recordedServer(closed.Free); r.recordedClient(closed.Free) }, 4, 0, 0},
+		{"recorded ends alone", func(r *Run) { r.RecordedServer(); r.RecordedClient() }, 4, 0, 0},
 	} {
 		one := search{t: t, plan: withDefaults(Plan{
 			Setup: test.setup, Session: recording("> 1:a\n> 2:b\n< 1=\n< 2="), Timers: test.most, Strategy: last, Lawless: true})}
 		r := one.run(Capacity{}, 0)
-		idle := len(r.timers.passages) - r.timers.fired
-		if r.verdict != Pass || r.timers.fired != test.fired || idle != test.idle {
-			t.Errorf("%s: %s, %d timers fired, %d times none\n%s", test.name, r.verdict, r.timers.fired, idle, strings.Join(namesOf(r), "\n"))
+		idle := len(r.clock.timers.passages) - r.clock.timers.fired
+		if r.outcome.verdict != Pass || r.clock.timers.fired != test.fired || idle != test.idle {
+			t.Errorf("%s: %s, %d timers fired, %d times none\n%s", test.name, r.outcome.verdict, r.clock.timers.fired, idle, strings.Join(namesOf(r), "\n"))
 		}
-		for i, p := range r.timers.passages {
-			if i > 0 && !p.fired && p.step == r.timers.passages[i-1].step+1 && !r.timers.passages[i-1].fired {
+		for i, p := range r.clock.timers.passages {
+			if i > 0 && !p.fired && p.step == r.clock.timers.passages[i-1].step+1 && !r.clock.timers.passages[i-1].fired {
 				t.Errorf("%s: time passed for nothing at step %d, and again", test.name, p.step)
 			}
 			if p.passed > longestPassage {
@@ -201,9 +200,9 @@ func TestTimersTakenBack(t *testing.T) {
 			r.Op("wait", func(context.Context) error { return nil })
 		}})}
 		r := one.newRun(Capacity{})
-		r.chooser = last.Begin(0, 0, 0)
+		r.course.chooser = last.Begin(0, 0, 0)
 		r.play(t)
-		if p := r.timers.passages; len(p) != 1 || !p[0].fired || p[0].passed != time.Second {
+		if p := r.clock.timers.passages; len(p) != 1 || !p[0].fired || p[0].passed != time.Second {
 			t.Errorf("%s: %s", name, passed(r))
 		}
 	}

@@ -80,11 +80,11 @@ func TestToken(t *testing.T) {
 				}
 				one.plan.Timers = 0 // the token says which fire
 				again := one.rerun(token, n%10 == 0)
-				if first.verdict != Pass || again.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) || passed(first) != passed(again) {
-					t.Fatalf("schedule %d, %v, %s: %s\n%s\n%s\n%s\n%s", n, strategy, token, again.why,
+				if first.outcome.verdict != Pass || again.outcome.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) || passed(first) != passed(again) {
+					t.Fatalf("schedule %d, %v, %s: %s\n%s\n%s\n%s\n%s", n, strategy, token, again.outcome.why,
 						strings.Join(namesOf(first), "\n"), passed(first), strings.Join(namesOf(again), "\n"), passed(again))
 				}
-				fired += first.timers.fired
+				fired += first.clock.timers.fired
 			}
 			if law.timersFire && fired == 0 {
 				t.Error("no timer fired")
@@ -111,17 +111,17 @@ func TestSameNames(t *testing.T) {
 func oneSchedule(t *testing.T, setup func(*Run), c Capacity, s Strategy, number int, token *Token) *Run {
 	one := search{t: t, plan: withDefaults(Plan{Setup: setup, Strategy: s}), length: 60}
 	r := one.newRun(c)
-	r.chooser, r.untraced = s.Begin(1, number, one.length), true
+	r.course.chooser, r.terms.untraced = s.Begin(1, number, one.length), true
 	if token != nil {
-		r.follower = &schedule.Follower{Token: *token}
+		r.course.follower = &schedule.Follower{Token: *token}
 	}
 	r.play(t)
 	return r
 }
 
 func namesOf(r *Run) []string {
-	names := make([]string, len(r.steps))
-	for i, s := range r.steps {
+	names := make([]string, len(r.course.steps))
+	for i, s := range r.course.steps {
 		names[i] = s.Name()
 	}
 	return names

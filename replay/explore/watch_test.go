@@ -213,7 +213,7 @@ func TestFreezeOf(t *testing.T) {
 	self := stacks.Goroutine{ID: 1, State: "running"}
 	lock := stacks.Goroutine{ID: 2, State: "sync.Mutex.Lock", Bubble: mark}
 	wait := stacks.Goroutine{ID: 3, State: "select", Durable: true, Bubble: mark}
-	run := &Run{plan: &Plan{Patience: time.Hour}, watches: true}
+	terms := &terms{plan: &Plan{Patience: time.Hour}, watches: true}
 	for name, c := range map[string]struct {
 		all      stacks.Dump
 		patience time.Duration // 0: no freeze
@@ -234,7 +234,7 @@ func TestFreezeOf(t *testing.T) {
 	} {
 		var patience time.Duration
 		if f := freezeOf(c.all, mark); f.frozen() {
-			patience = f.patience(run)
+			patience = f.patience(terms)
 		}
 		if patience != c.patience {
 			t.Errorf("%s: patience %v, want %v", name, patience, c.patience)

@@ -225,7 +225,7 @@ func TestHTTPRecording(t *testing.T) {
 			r.Op("call", func(ctx context.Context) error { return ask(ctx, r.HTTPClient(), "1", 1, idle) })
 		},
 		Check: func(r *Run) error {
-			if len(r.choices) > 0 {
+			if len(r.course.choices) > 0 {
 				return errors.New("there was a cut")
 			}
 			return nil

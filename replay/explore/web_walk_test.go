@@ -141,16 +141,16 @@ func webStates(t *testing.T, p Plan, begin func(*webPeers), s exhaustive) (Repor
 		begin(peers)
 	}
 	p.Check = func(r *Run) error {
-		if r.walk == nil { // a run that is made again
+		if r.course.walk == nil { // a run that is made again
 			return nil
 		}
-		learned := fmt.Sprint(r.trail.Touching)
+		learned := fmt.Sprint(r.course.trail.Touching)
 		if learned != lessons { // the walk has begun again
 			clear(states)
 			lessons = learned
 		}
 		tally := schedule.NewTally()
-		tally.Add(&r.trail)
+		tally.Add(&r.course.trail)
 		for class := range tally.Classes {
 			if states[class] == nil {
 				states[class] = map[string]bool{}
@@ -200,9 +200,9 @@ func newWebPeers(r *Run) *webPeers {
 }
 
 func (p *webPeers) saw(end int, format string, args ...any) {
-	p.run.gate.Lock()
-	steps := len(p.run.steps)
-	p.run.gate.Unlock()
+	p.run.peers.gate.Lock()
+	steps := len(p.run.course.steps)
+	p.run.peers.gate.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen[end] = append(p.seen[end], sight{steps, fmt.Sprintf(format, args...)})
@@ -221,7 +221,7 @@ func (p *webPeers) state() string {
 		}
 	}
 	var facts []string
-	g := p.run.gate
+	g := p.run.peers.gate
 	g.Lock()
 	defer g.Unlock()
 	for _, x := range g.HTTP.Exchanges {

@@ -72,8 +72,8 @@ type Step struct {
 	What string
 	// Flight is the frame of an Ack, Give or Take.
 	Flight *Flight
-	// Do performs a Start or Relent, which are not steps of the gate.
-	Do func()
+	// Do performs a Start or Relent, which are not steps of the gate; at is its number in the run.
+	Do func(at int)
 
 	hash     uint64 // of What, or 0
 	point    *point

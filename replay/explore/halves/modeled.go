@@ -124,6 +124,9 @@ func (h *Modeled) write(ctx context.Context) {
 	}
 }
 
+// queueFull says why an end with a full inner queue does not read.
+const queueFull = "hands it to its inner queue, which is full"
+
 // listen reads when the model does.
 func (h *Modeled) listen(ctx context.Context) {
 	for {
@@ -137,7 +140,7 @@ func (h *Modeled) listen(ctx context.Context) {
 		case stop != nil && stop.Works:
 			idle = "works at it, and does not read meanwhile"
 		case stop != nil:
-			idle = "hands it to its inner queue, which is full"
+			idle = queueFull
 		case !wants && !read:
 			idle = "sends before it reads on"
 		}
@@ -236,95 +239,64 @@ func Stop(halves []*Modeled) (category, why string) {
 	return category, why
 }
 
-// modelReader makes the reader of a recorded half depend on its writer and its calls: the
-// models of package replay/closed as a behaviour, for level L1, where the frames of a script have
-// no fixed number. nil is the free model. A serial reader works at requests only.
+// modelReader makes the reader of a recorded half wait as its model does, for level L1, where the
+// frames of a script have no fixed number. nil is the free model, and the rigid one, which has a
+// single order. A serial reader works at requests only.
 type modelReader struct {
-	queue  int // room for notifications during a call; -1: none of this
 	inline bool
-	serial bool
-	tools  bool // serial: tools/call is worked at elsewhere
-
-	calling map[mcp.Key]bool // own requests without a response, by id
-	queued  int
-	stuck   bool             // holds a notification
-	owed    map[int]bool     // responses to write before it reads on, by number
-	atWork  map[mcp.Key]bool // requests to respond to before it reads on, by id
-	resume  chan struct{}
+	loop   *closed.Loop[mcp.Key] // calls by id
+	resume chan struct{}
 }
 
 func newModelReader(model closed.Model) *modelReader {
 	model = model.Unnamed()
-	r := &modelReader{
-		queue: -1, inline: model == closed.Inline,
-		serial: model == closed.Serial || model == closed.SerialExceptTools, tools: model == closed.SerialExceptTools,
-		calling: map[mcp.Key]bool{}, owed: map[int]bool{}, atWork: map[mcp.Key]bool{}, resume: make(chan struct{}, 1),
-	}
-	if q, inbox := model.Queue(); inbox {
-		r.queue = q
-	} else if !r.inline && !r.serial {
+	if model == closed.Free || model == closed.Rigid {
 		return nil
 	}
-	return r
+	return &modelReader{inline: model == closed.Inline, loop: closed.NewLoop[mcp.Key](model), resume: make(chan struct{}, 1)}
 }
 
 // idle says why the reader does not read; "" when it does.
 func (r *modelReader) idle() string {
 	switch {
-	case r == nil:
+	case r == nil || r.loop.Reads():
 		return ""
-	case r.stuck:
-		return "hands it to its inner queue, which is full"
-	case len(r.owed) > 0:
+	case r.loop.Full():
+		return queueFull
+	case r.inline:
 		return "writes the answer before it reads on"
-	case len(r.atWork) > 0:
-		return "works at it, and reads on when it was answered"
 	}
-	return ""
+	return "works at it, and reads on when it was answered"
 }
 
-// heard takes a read frame, and the frames that the machine sends in return, numbered from
-// n.
-func (r *modelReader) heard(frame transport.Frame, n int, out []transport.Frame) {
+// heard takes the messages of a read frame, and the frames that the machine sends in return. It
+// returns the messages that came through: behind a notification that the reader holds, none does.
+func (r *modelReader) heard(messages []transport.Message, out []transport.Frame) []transport.Message {
 	if r == nil {
-		return
+		return messages
 	}
-	asked := map[mcp.Key]bool{}
-	for _, m := range timeline.MessagesOf(frame) {
-		switch m.Kind() {
-		case transport.Request:
-			asked[mcp.KeyOf(m.ID)] = true
-			if r.serial && !(r.tools && m.Method == mcp.MethodCallTool) {
-				r.atWork[mcp.KeyOf(m.ID)] = true
-			}
-		case transport.Response:
-			r.finish(mcp.KeyOf(m.ID))
-		case transport.Notification: // nobody drains the inner queue during a call
-			switch {
-			case r.queue < 0 || len(r.calling) == 0:
-			case r.queued < r.queue:
-				r.queued++
-			default:
-				r.stuck = true
-			}
-		}
-	}
-	for i, f := range out {
+	ready := map[mcp.Key]bool{}
+	for _, f := range out {
 		for _, m := range timeline.MessagesOf(f) {
-			if r.inline && m.Kind() == transport.Response && asked[mcp.KeyOf(m.ID)] {
-				r.owed[n+i] = true
+			if m.Kind() == transport.Response {
+				ready[mcp.KeyOf(m.ID)] = true
 			}
 		}
 	}
-}
-
-// finish ends a call: with the last one the inner queue is drained.
-func (r *modelReader) finish(id mcp.Key) {
-	delete(r.calling, id)
-	if len(r.calling) == 0 {
-		r.queued = 0
-		r.stuck = false
+	for i, m := range messages {
+		if r.loop.Full() {
+			return messages[:i]
+		}
+		switch id := mcp.KeyOf(m.ID); m.Kind() {
+		case transport.Request:
+			r.loop.Ask(id, m.Method, ready[id])
+		case transport.Response:
+			r.loop.End(id)
+		case transport.Notification:
+			r.loop.Notify()
+		}
 	}
+	return messages
 }
 
 // offered takes an own frame that is in the writer's hand.
@@ -333,24 +305,23 @@ func (r *modelReader) offered(frame transport.Frame) {
 		return
 	}
 	for _, m := range timeline.MessagesOf(frame) {
-		if m.Kind() == transport.Request && m.Method != mcp.MethodListen {
-			r.calling[mcp.KeyOf(m.ID)] = true
+		if m.Kind() == transport.Request {
+			r.loop.Call(mcp.KeyOf(m.ID), m.Method)
 		}
 	}
 }
 
-// wrote takes own frame number n, which has left the writer's hand.
-func (r *modelReader) wrote(n int, frame transport.Frame) {
+// wrote takes an own frame that has left the writer's hand.
+func (r *modelReader) wrote(frame transport.Frame) {
 	if r == nil {
 		return
 	}
-	delete(r.owed, n)
 	for _, m := range timeline.MessagesOf(frame) {
 		if m.Kind() == transport.Response {
-			delete(r.atWork, mcp.KeyOf(m.ID))
+			r.loop.Answer(mcp.KeyOf(m.ID))
 		}
 		if m.Method == mcp.NotificationCancelled {
-			r.finish(mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID)))
+			r.loop.End(mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID)))
 		}
 	}
 	wake(r.resume)

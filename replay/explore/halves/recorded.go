@@ -93,9 +93,8 @@ func (h *Recorded) Unsaid() (notes []string) {
 
 // playedCalls are the operations of a recorded client. nil has none.
 type playedCalls struct {
-	session *Session
-	byID    map[mcp.Key][]*playedCall // in recorded order
-	whole   Operation                 // the rest of the half
+	byID  map[mcp.Key][]*playedCall // in recorded order
+	whole Operation                 // the rest of the half
 }
 
 // playedCall is a recorded request in a run.
@@ -114,7 +113,7 @@ func newPlayedCalls(run Run, session *Session) *playedCalls {
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
 	}
-	c := &playedCalls{session: session, byID: map[mcp.Key][]*playedCall{}}
+	c := &playedCalls{byID: map[mcp.Key][]*playedCall{}}
 	for _, call := range list {
 		if call.dir != transport.ClientToServer {
 			continue
@@ -129,9 +128,9 @@ func newPlayedCalls(run Run, session *Session) *playedCalls {
 	return c
 }
 
-// offered begins the calls of a frame, and returns the frame's operation.
-func (c *playedCalls) offered(frame transport.Frame) (op string) {
-	c.each(frame, transport.Request, func(call *playedCall) bool { return !call.begun }, func(call *playedCall) {
+// offered begins the calls of a frame's messages, and returns the frame's operation.
+func (c *playedCalls) offered(messages []transport.Message) (op string) {
+	c.each(messages, transport.Request, func(call *playedCall) bool { return !call.begun }, func(call *playedCall) {
 		call.begun = true
 		op = call.op.Name
 		call.op.Begin()
@@ -160,13 +159,13 @@ func (c *playedCalls) abandon() {
 	}
 }
 
-// each calls do for the first fitting call of each message of a kind. A response belongs
+// each calls do for the first fitting call of each of the messages of a kind. A response belongs
 // to the latest open call.
-func (c *playedCalls) each(f transport.Frame, kind transport.MessageKind, fits func(*playedCall) bool, do func(*playedCall)) {
+func (c *playedCalls) each(messages []transport.Message, kind transport.MessageKind, fits func(*playedCall) bool, do func(*playedCall)) {
 	if c == nil {
 		return
 	}
-	for _, m := range c.session.messages(f) {
+	for _, m := range messages {
 		if m.Kind() != kind {
 			continue
 		}
@@ -261,9 +260,9 @@ func (h *Recorded) read(ctx context.Context, last func() []transport.Frame) {
 			if h.web.heard != nil {
 				h.web.heard(f)
 			}
-			h.model.heard(f, h.sent+len(h.queue), out)
+			heard := h.model.heard(h.session.messages(f), out)
 			h.queue = append(h.queue, out...)
-			h.calls.each(f, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
+			h.calls.each(heard, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
 			h.finishWhole()
 		case errors.Is(err, io.EOF):
 			if last != nil {
@@ -324,7 +323,7 @@ func (h *Recorded) write(ctx context.Context) {
 		h.sent++
 		h.flying++
 		h.model.offered(f)
-		op := h.calls.offered(f)
+		op := h.calls.offered(h.session.messages(f))
 		h.mu.Unlock()
 		if h.end == nil {
 			h.post(ctx, f, op, n)
@@ -364,12 +363,12 @@ func (h *Recorded) settle(ctx context.Context, flight *gate.Flight, n int) {
 // wrote tells the machine that frame n was taken. The half is locked.
 func (h *Recorded) wrote(frame transport.Frame, n int) {
 	h.flying--
-	h.model.wrote(n, frame)
+	h.model.wrote(frame)
 	h.queue = append(h.queue, h.machine.Wrote(n)...)
 	h.hangUp()
 	// A call that waits for no response ends here. A live server owes a response to each
 	// request, even if the recording ends with the request open.
-	h.calls.each(frame, transport.Request, func(p *playedCall) bool {
+	h.calls.each(h.session.messages(frame), transport.Request, func(p *playedCall) bool {
 		return p.begun && !p.done && !p.waits && !(p.owed && h.run.Live(transport.ServerToClient))
 	}, (*playedCall).succeed)
 	h.finishWhole()

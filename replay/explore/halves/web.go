@@ -178,7 +178,7 @@ func (h *Recorded) hangUp() {
 	exchanges := h.web.driver.HangUps()
 	for _, exchange := range exchanges {
 		h.web.client.HangUp(exchange)
-		h.calls.each(h.web.posted[exchange], transport.Request, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
+		h.calls.each(h.session.messages(h.web.posted[exchange]), transport.Request, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
 	}
 	if len(exchanges) > 0 {
 		h.queue = append(h.queue, h.web.driver.AfterHangUps()...)

@@ -27,23 +27,16 @@ type StrategyFunc func(seed uint64, run, length int) Chooser
 // Begin calls the function.
 func (f StrategyFunc) Begin(seed uint64, run, length int) Chooser { return f(seed, run, length) }
 
-// Time steps are rare: eager takes none, starve takes them in half of its runs while only
-// victims are left, and the others take them at random places in half of theirs.
+// The strategies; package explore names them, and says what each does. Time steps are rare: eager
+// takes none, starve takes them in half of its runs while only victims are left, and the others
+// take them at random places in half of theirs.
 var (
-	// Eager releases starts, then acks, gives and takes as soon as each is enabled.
-	Eager Strategy = StrategyFunc(eager)
-	// Random picks evenly among the enabled steps.
+	Eager  Strategy = StrategyFunc(eager)
 	Random Strategy = timed(random)
-	// POS gives every step a random priority of its own.
-	POS Strategy = timed(pos)
-	// Starve lets a random victim wait for as long as anything else can go on.
+	POS    Strategy = timed(pos)
 	Starve Strategy = StrategyFunc(starve)
-	// PCT gives every kind of step in a direction a priority, and lets the highest
-	// fall to the bottom at two random steps of the run.
-	PCT Strategy = timed(pct)
-	// Mix is the default: run 0 eager, then 45 % pos, 25 % starve, 20 % pct and
-	// 10 % random.
-	Mix Strategy = StrategyFunc(mix)
+	PCT    Strategy = timed(pct)
+	Mix    Strategy = StrategyFunc(mix)
 )
 
 // dice returns the generator of a run.

@@ -26,7 +26,7 @@ var (
 	// searching are functions that wait for a run.
 	searching = []string{explorePackage + "explore(", explorePackage + "(*series).", explorePackage + "(*Run).play"}
 	// engineMethods begin the names of functions in package explore that a report leaves out.
-	engineMethods = []string{"(*Run).", "(*Operation).", "(*bubble).", "(*settled)."}
+	engineMethods = []string{"(*Run).", "(*peers).", "(*Operation).", "(*bubble).", "(*settled)."}
 	// endMethods are called by the methods that peers call.
 	endMethods = []string{"offer", "Await", "askToEnd"}
 )

@@ -4,11 +4,68 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
-	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/phrase"
 )
+
+// clock is what a run knows of time: since when it rests, which timers fired, and which traffic
+// timers bring again and again.
+type clock struct {
+	real     bool // not virtual
+	timers   timers
+	periodic periodic
+
+	moved bool      // something but periodic traffic happened since the last rest
+	still int       // steps when the run came to rest after that
+	since time.Time // the engine's time at that rest
+	woken bool      // a timer fired, and no step but periodic traffic since
+}
+
+// begin sets the clock to the start of a run.
+func (c *clock) begin(terms *terms) {
+	c.real = terms.settles()
+	c.since = time.Now()
+}
+
+// step notes a step that is released, and returns a note if a timer alone brought it.
+func (c *clock) step(step gate.Step, p *peers) (note string) {
+	c.timers.idle = false
+	if step.Kind == gate.Time {
+		c.moved = true
+		return ""
+	}
+	if c.periodic.recurs(step, p.byName) {
+		return ""
+	}
+	if c.woken && !p.finished() {
+		note = fmt.Sprintf("nothing was enabled: a timer brought «%s», after %s", step.Name(), c.passed())
+	}
+	c.moved = true
+	c.woken = false
+	return note
+}
+
+// rest notes that no step is enabled after so many.
+func (c *clock) rest(steps int) {
+	c.periodic.rests++
+	if c.moved {
+		c.since = time.Now()
+		c.still = steps
+		c.moved = false
+	}
+}
+
+// passed says how long ago the run last came to rest. Real time is rounded to seconds, as
+// the rest would change from run to run.
+func (c *clock) passed() string {
+	passed := time.Since(c.since)
+	if c.real {
+		return fmt.Sprintf("%v of real time", passed.Round(time.Second))
+	}
+	return fmt.Sprintf("%v of virtual time", passed)
+}
 
 // periodic finds traffic that timers alone bring again and again: pings, a log message
 // every minute, a poll. Periodic traffic does not put off the horizon, or it would hide an
@@ -66,14 +123,8 @@ func withoutOccurrence(name string) string { return occurrence().ReplaceAllStrin
 
 var occurrence = phrase.Regexp(`#[0-9]+`)
 
-// notePeriodic replaces the notes and choices of periodic traffic in a hung run by a note of
-// its kinds.
-func notePeriodic(run *Run) {
-	steps := run.steps[min(run.still, len(run.steps)):]
-	if len(steps) == 0 {
-		return
-	}
-	var names []string
+// kindsOf names the kinds of periodic traffic among steps.
+func kindsOf(steps []gate.Step) (names []string) {
 	for _, s := range steps {
 		name := "pings"
 		if s.Flight != nil && !s.Flight.Ping {
@@ -83,16 +134,5 @@ func notePeriodic(run *Run) {
 			names = append(names, name)
 		}
 	}
-	run.notes = slices.DeleteFunc(run.notes, func(note string) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			_, what, quoted := strings.Cut(name, " ")
-			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
-		})
-	})
-	if len(names) > 3 {
-		names = append(names[:3], "…")
-	}
-	run.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them in the plain order",
-		run.passed(), strings.Join(names, ", "), len(steps))}, run.notes...)
-	run.choices = slices.DeleteFunc(run.choices, func(choice schedule.Choice) bool { return choice.Step > run.still })
+	return names
 }

@@ -1,0 +1,234 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/replay/explore/hang"
+	"github.com/mcprec/mcprec/replay/explore/stacks"
+	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/store"
+)
+
+// outcome is how a run ended.
+type outcome struct {
+	verdict   string
+	category  string
+	seen      string // of a hang, the category as far as frames alone show it
+	why       string
+	shape     string         // of a hang, see fingerprint
+	about     []*gate.Flight // the frames of a hang
+	err       error
+	late      bool     // a timer alone ended an operation
+	cut       bool     // the chooser ended it
+	within    string   // Setup or Check, while it runs
+	locked    string   // where a goroutine waited for a mutex while the bubble was at rest
+	stuck     bool     // goroutines were left
+	leaks     []string // where the goroutines of a leak stand
+	froze     bool     // the run was given up
+	frozen    *freeze  // of a run that repeats
+	busy      bool     // the run was given up while a peer computed
+	retry     bool     // undecided, and another way to see it at rest may tell: see fallback
+	held      string   // why the run froze, in a few words
+	notes     []string
+	stacks    []string
+	stood     []*Operation // unreturned operations
+	open      *openWaits   // when the first operation failed; or nil
+	waits     []hang.Wait
+	waitsAt   string // of a failed check: when they were seen
+	chain     []string
+	broken    []gate.Breach // rules, by live ends
+	unheeded  []string      // cancellations that a live end read, and went on
+	excused   []string      // faults of an excused end, beside broken rules
+	sequence  []string
+	recording []store.Event
+	schedule  []ScheduleStep // of a run that failed, or keeps them
+}
+
+// openWaits are the waits of the operations that had not returned, at one moment of a run: for the
+// report of a check that fails later, when all have returned.
+type openWaits struct {
+	when  string
+	waits []hang.Wait
+}
+
+// note keeps the first remarks on the run.
+func (o *outcome) note(text string) {
+	if text != "" && len(o.notes) < 3 {
+		o.notes = append(o.notes, text)
+	}
+}
+
+// notePeriodic replaces the notes on periodic traffic, in a run that stands still, by a note of
+// its kinds.
+func (o *outcome) notePeriodic(traffic []gate.Step, passed string) {
+	if len(traffic) == 0 {
+		return
+	}
+	names := kindsOf(traffic)
+	o.notes = slices.DeleteFunc(o.notes, func(note string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, what, quoted := strings.Cut(name, " ")
+			return quoted && strings.Contains(withoutOccurrence(note), strings.TrimSuffix(what, "»"))
+		})
+	})
+	if len(names) > 3 {
+		names = append(names[:3], "…")
+	}
+	o.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them in the plain order",
+		passed, strings.Join(names, ", "), len(traffic))}, o.notes...)
+}
+
+// keep keeps the fingerprint, the waits and the chain of a diagnosis.
+func (o *outcome) keep(d hang.Diagnosis) {
+	o.seen = d.Seen
+	o.shape = d.Shape
+	o.about = d.About
+	o.waits = d.Waits
+	o.chain = d.Chain
+}
+
+// diverge fails a run that could not follow its token; "" is no divergence.
+func (o *outcome) diverge(why string) {
+	if why != "" {
+		o.verdict = Diverged
+		o.why = why
+	}
+}
+
+// failCheck fails a run by the error of a check or of an operation.
+func (o *outcome) failCheck(err error) {
+	o.verdict, o.why, o.err = CheckFailed, err.Error(), err
+}
+
+// judgePanic makes a panic the verdict of a run that has no other; nil is none.
+func (o *outcome) judgePanic(b *breakage) {
+	if b == nil || o.verdict != Pass {
+		return
+	}
+	o.verdict, o.stacks = Panic, []string{stacks.Parse(b.stack).Trim()}
+	o.why = fmt.Sprintf("%s panicked: %v", b.where, b.value)
+}
+
+// judgeRace fails a run in which the race detector reported a race, if nothing else did. The
+// goroutines of a burst, and all that the last step woke, ran in parallel.
+func (o *outcome) judgeRace(raced bool, steps []gate.Step, workers int) {
+	if !raced || o.verdict != Pass {
+		return
+	}
+	o.verdict = DataRace
+	o.why = "the race detector reported a data race, in the output of the test above"
+	if n := len(steps); n > 0 {
+		o.why += fmt.Sprintf(", after step %d, «%s»", n, steps[n-1].Name())
+	}
+	if workers > 1 {
+		o.note(fmt.Sprintf("%d schedules ran at once, and the race may be of another: with 1 worker it is this one", workers))
+	}
+}
+
+// judgeIllegal fails a run in which a live end broke a rule of the protocol, and reports whether
+// one did.
+func (o *outcome) judgeIllegal(p *peers) bool {
+	b, ok := p.illegal()
+	if ok {
+		o.verdict = Illegal
+		o.category = b.Rule
+		o.why = fmt.Sprintf("%s: %s; at step %d, %s", b.Text, b.Title, b.Step, b.Frame)
+	}
+	return ok
+}
+
+// judgeRules fails a run in which a live end broke a rule of the protocol, or owes a
+// response.
+func (o *outcome) judgeRules(p *peers) {
+	if o.judgeIllegal(p) {
+		return
+	}
+	if c := p.owed(false); c != nil {
+		o.verdict = Lost
+		o.why = lostText(c)
+	}
+	if c := p.owed(true); c != nil {
+		o.excused = append(o.excused, lostText(c))
+	}
+}
+
+// judgeRemains judges a run that could not be emptied; nil is one that could.
+func (o *outcome) judgeRemains(left *remains) {
+	if left == nil {
+		return
+	}
+	if len(o.stacks) == 0 {
+		o.stacks = left.stacks
+	}
+	o.stuck = true
+	switch {
+	case left.doubt != "" && o.verdict == Pass:
+		o.verdict = Undecided
+		o.why = "the gate is closed and the context cancelled, but " + left.doubt
+	case o.within != "":
+		o.verdict = Leak
+		o.why = o.within + " has not returned: what waits for the other end belongs into an operation or a goroutine"
+	case o.verdict == Pass:
+		o.verdict = Leak
+		o.leaks = innermost(left.stacks)
+		o.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends: " +
+			strings.Join(o.leaks, ", ") + ". Is a session left open? Close it in an operation with AfterAll"
+	}
+}
+
+// innermost lists where trimmed stacks stand: the state, the function and file:line of each.
+func innermost(trimmed []string) (list []string) {
+	for _, stack := range trimmed {
+		state, frames, _ := strings.Cut(stack, "\n  ")
+		first, _, _ := strings.Cut(frames, "\n")
+		list = append(list, state+" "+first)
+	}
+	return list
+}
+
+// leaksAlone reports whether the run came to its end and left goroutines behind.
+func (o *outcome) leaksAlone() bool { return o.verdict == Leak && o.within == "" && !o.froze }
+
+// behindMutex reports whether the run is a proved hang behind a mutex. It was given up, and so is
+// each run like it.
+func (o *outcome) behindMutex() bool { return o.froze && o.verdict == Hang && o.category == Lock }
+
+// fingerprint identifies the bug of a failing run, for comparison with a smaller run. It has
+// no numbers, no names of frames and no other stuck operations: these change with the
+// schedule.
+func (o *outcome) fingerprint() string {
+	text := o.verdict + " " + o.category
+	switch {
+	case stands(o.verdict): // a traced run shows more, and must not differ
+		return o.verdict + " " + cmp.Or(o.seen, o.category) + ": " + o.shape
+	case o.err != nil:
+		return text + ": " + anonymous(o.err.Error())
+	case o.verdict == Panic:
+		return text + ": " + anonymous(o.why)
+	case o.verdict == Leak:
+		return text + ": " + anonymous(strings.Join(o.leaks, ", "))
+	}
+	return text
+}
+
+// anonymous takes numbers and quoted names out of a message.
+func anonymous(s string) string { return particular().ReplaceAllString(s, "_") }
+
+var particular = phrase.Regexp(`"(?:[^"\\]|\\.)*"|[0-9]+`)
+
+// String says in a line how the run ended.
+func (o *outcome) String() string {
+	what := strings.TrimSpace(o.verdict + " " + o.category)
+	why, _, _ := strings.Cut(o.why, "\n")
+	switch {
+	case why == "":
+		return what
+	case o.verdict == Diverged: // why begins with the word
+		return why
+	}
+	return what + ": " + why
+}
