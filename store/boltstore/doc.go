@@ -17,7 +17,8 @@
 // after it is damage: the events before it are folded, a "lost" event counts the bytes that
 // follow, and the file is kept as spool/<id>.damaged. Checksums over every value and the
 // counts in the head find damage in a database. Damaged values are never handed out and never
-// cause a crash. Repair finds intact values by the same checksums, without the tree.
+// cause a crash. Repair takes over the values whose checksums hold, from the pages to
+// which an intact page leads; what only a damaged page led to is lost, and stays in the old file.
 //
 // One transaction at a time writes the database of a month, each durable before the next
 // begins, and none after damage to a meta page: a new transaction would hide the loss of the
@@ -90,7 +91,7 @@
 //	chunk.go                                                       chunks of events with their keys
 //	read.go                                                        a session from its database and its spool, as one sequence
 //	summary.go                                                     the summaries beside the sessions
-//	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt
+//	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt, before it reads them
 //	space.go                                                       disk space, and compaction
 //	release.go                                                     a session removed as if it had never been there
 //	files.go                                                       where files are, folders and rights
