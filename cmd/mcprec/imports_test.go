@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 	"replay/phrase":           {"github.com/mattn/go-runewidth"},
 	"replay/check":            {"transport", "transport/mcp", "store", "replay/closed", "replay/timeline", "replay/why", "replay/order", "replay/schema", "replay/phrase"},
 	"replay/schema":           {"transport/mcp", "transport"},
-	"replay/summary":          {"store", "store/varint", "transport", "transport/mcp", "replay/timeline", "replay/filter", "replay/phrase", "replay/why"},
+	"replay/summary":          {"store", "transport", "transport/mcp", "replay/timeline", "replay/filter", "replay/phrase", "replay/why"},
 	"replay/filter":           {"transport", "transport/mcp", "store", "replay/timeline", "replay/phrase"},
 	"replay/sequence":         {"transport/mcp", "transport", "store", "replay/timeline", "replay/phrase"},
 	"replay/picture":          {"transport", "store", "replay/timeline", "replay/phrase", "replay/sequence", "replay/state", "replay/diff", "replay/closed"},

@@ -68,8 +68,6 @@
 //	meta    id (16)                      projection, below
 //	ev      id (16), first Seq (8, big-  chunk, in the form of package store/chunk
 //	        endian)
-//	summary id (16)                      CRC of the key, the chain of the session and the
-//	                                     rest; the bytes of a store.Summary
 //
 // Projection, version 1: CRC (4) over the id and the rest; version (1); flags
 // (1: sealed, 2: deleted, 4: exit known, 8: pipes, 16: masked); then as varints Seq, At, frames,
@@ -90,7 +88,6 @@
 //	databases.go, dbtx.go                                          the databases of the months; one transaction, and the buckets in it
 //	chunk.go                                                       chunks of events with their keys
 //	read.go                                                        a session from its database and its spool, as one sequence
-//	summary.go                                                     the summaries beside the sessions
 //	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt, before it reads them
 //	space.go                                                       disk space, and compaction
 //	release.go                                                     a session removed as if it had never been there
