@@ -17,8 +17,8 @@
 // after it is damage: the events before it are folded, a "lost" event counts the bytes that
 // follow, and the file is kept as spool/<id>.damaged. Checksums over every value and the
 // counts in the head find damage in a database. Damaged values are never handed out and never
-// cause a crash. Repair takes over the values whose checksums hold, from the pages to
-// which an intact page leads; what only a damaged page led to is lost, and stays in the old file.
+// cause a crash. Repair takes over the values whose checksums hold, from every page whose
+// head is intact; the old file is kept.
 //
 // One transaction at a time writes the database of a month, each durable before the next
 // begins, and none after damage to a meta page: a new transaction would hide the loss of the

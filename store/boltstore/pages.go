@@ -144,16 +144,6 @@ func readMetas(file io.ReaderAt) (metas [2]metaBytes, pageSize uint64, err error
 	return metas, pageSize, nil
 }
 
-// isRoot reports whether a page is, or was, the leaf with the buckets of a database.
-func (t *pageTree) isRoot(id uint64) bool {
-	b := make([]byte, t.pageSize)
-	if _, err := t.file.ReadAt(b, int64(id*t.pageSize)); err != nil || binary.NativeEndian.Uint64(b) != id {
-		return false
-	}
-	key, _, flags, err := leafElement(b, 0)
-	return err == nil && flags&1 != 0 && string(key) == string(bucketEv)
-}
-
 // mark marks a page as used; a second use is an error.
 func (t *pageTree) mark(id uint64) error {
 	if id < 2 || id >= t.pages {

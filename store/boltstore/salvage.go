@@ -184,8 +184,8 @@ func (g *salvage) header() store.Header {
 // maxFacts is more than the size of any projection.
 const maxFacts = 1 << 20
 
-// databaseScan holds the intact values of a damaged database: those in the pages to which intact
-// pages lead. Every chunk and projection has a checksum over its key and itself.
+// databaseScan holds the intact values in the intact pages of a damaged database. Every chunk and
+// projection has a checksum over its key and itself.
 type databaseScan struct {
 	file     io.ReaderAt
 	sessions map[[16]byte]*foundSession
@@ -203,38 +203,39 @@ type foundSession struct {
 	last       uint64            // the last Seq of the chunks
 }
 
-// scanDatabase reads the pages below the newest root. After damage it first reads those below any
-// root that the file still has: bbolt writes a new one with each transaction.
+// scanDatabase reads the pages below the newest root, and then those to which only damaged pages led:
+// all others that are not free. If nothing intact says which pages are free, it reads them as well:
+// a transaction that a damaged meta page hides may be in them, as removed values may.
 func scanDatabase(file *os.File) (*databaseScan, error) {
 	scan := &databaseScan{file: file, sessions: map[[16]byte]*foundSession{}, damaged: map[[16]byte]uint64{}}
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	t := &pageTree{file: file}
-	newest, _, err := t.meta()
+	t := &pageTree{file: file, seen: map[uint64]bool{}}
+	root, freelist, err := t.meta()
 	if err != nil {
 		t.stale = true
 		_, t.pageSize, _ = readMetas(file)
 	}
+	free := &pageTree{file: file, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
+	if t.stale || free.freelist(freelist) != nil {
+		clear(free.seen)
+	}
 	t.pages = uint64(info.Size()) / t.pageSize
-	below := func(root uint64) error {
-		t.seen = map[uint64]bool{}
-		w := walk{pageTree: t, each: scan.element}
-		return w.all(root)
-	}
-	if !t.stale && below(newest) == nil {
-		return scan, scan.newer
-	}
-	for id := uint64(2); id < t.pages; id++ {
-		if t.isRoot(id) {
-			_ = below(id)
+	w := walk{pageTree: t, each: scan.element}
+	_ = w.visit(root, 0)
+	for id := range t.seen {
+		if free.seen[id] { // the list is damaged
+			clear(free.seen)
 		}
 	}
-	if !t.stale { // the newest root is known, and what it leads to goes before the rest
-		scan.counted, scan.want = false, 0
-		_ = below(newest)
+	for id := uint64(2); id < t.pages; id++ {
+		if !t.seen[id] && !free.seen[id] {
+			_ = w.visit(id, 0)
+		}
 	}
+	scan.counted = scan.counted && err == nil // else the newest head may be one of the lost
 	return scan, scan.newer
 }
 
