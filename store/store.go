@@ -191,23 +191,6 @@ type Keyed interface {
 	RedactionKey() ([]byte, error)
 }
 
-// Summary is a few bytes about a session, made from its events. A store does not read them.
-type Summary struct {
-	ID   SessionID
-	Head Head // of the session when the summary was made
-	Data []byte
-}
-
-// Summarizer is a store that keeps a summary beside a session. A summary goes with its session,
-// and any reader can make a missing one.
-type Summarizer interface {
-	// KeepSummaries keeps a summary of each session that has exactly this head, in the place of
-	// an older summary. Summaries of other sessions are left out.
-	KeepSummaries(ctx context.Context, list []Summary) error
-	// Summaries returns the summaries that the sessions of a listing have.
-	Summaries(ctx context.Context, sessions []Session) (map[SessionID][]byte, error)
-}
-
 // Errors of looking up a session.
 var (
 	// ErrNotFound: the store has no such session.

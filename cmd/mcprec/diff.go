@@ -85,8 +85,8 @@ text, differences with path, within, a, b, flags that would let it match), timin
 slower. --format junit prints a test case for each section, and for each finding that is
 a difference.
 
-Each session is read again for what differs. Held are about 250 bytes a message, and at
-most 64 MiB of the texts that differ of each: of more it is said that they do, not where.
+Both sessions are held in memory, at most 1 GiB of the texts of each: of what comes behind it
+is said that it differs, not where.
 
 With --filter a finding is told where one of its events fits. mcprec help matching has the
 normalizers.

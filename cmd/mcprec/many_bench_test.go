@@ -62,7 +62,7 @@ func BenchmarkManySessions(b *testing.B) {
 	times := map[string][]time.Duration{}
 	var most float64
 	for _, home := range []string{many, few} {
-		timed(b, "mcprec", "tools", "--store", home) // it makes the summaries
+		timed(b, "mcprec", "tools", "--store", home) // the files are in memory then
 	}
 	for b.Loop() {
 		for _, question := range questions {

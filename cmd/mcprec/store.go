@@ -177,8 +177,8 @@ func newRepair() *cobra.Command {
 		Use:   "repair [--dry-run]",
 		Short: "Save what a damaged store still holds, and say what is lost",
 		Long: `repair looks at every database and every spool of the store. In the place of a
-damaged database it puts a new one with every event whose checksum holds; where
-events are missing it puts lost events. To a session whose spool is damaged it
+damaged database it puts a new one with every event whose checksum holds and whose
+page can be read; where events are missing it puts lost events. To a session whose spool is damaged it
 adds the events behind the damage. The damaged files are kept beside, with
 .damaged at the end of their names, and hold what was recorded until you remove
 them: rm does not look into them. A pipe, a folder or a symbolic

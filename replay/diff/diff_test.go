@@ -31,15 +31,6 @@ func compared(t testing.TB, o diff.Options, a, b []store.Event) *diff.Report {
 			}
 		}
 	}
-	c.Match()
-	for side, events := range both {
-		wanted := c.Wants(side)
-		for _, e := range events {
-			if _, ok := slices.BinarySearch(wanted, e.Seq); ok {
-				c.Take(side, e)
-			}
-		}
-	}
 	return c.Report()
 }
 

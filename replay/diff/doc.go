@@ -9,20 +9,18 @@
 //
 // # Data layout
 //
-// [Digester.Digest] makes a [Digest] of each message: its kind and name, and hashes of the
-// compared parts. It needs only the event, so that several goroutines may make digests.
-// [Session.Apply] folds the digests of one session, in order, into a list with a record of about
-// a hundred bytes for each message and no payload: which request an answer belongs to, which
-// call a notification.
+// [Digester.Digest] makes a [Digest] of each message: its kind, name and text, and hashes of the
+// compared parts in a canonical spelling. It needs only the event, so that several goroutines may
+// make digests. [Session.Apply] folds the digests of one session, in order, into a list of
+// messages: which request an answer belongs to, which call a notification.
 //
-// [New] makes a [Comparison], which pairs the messages of the two lists. Requests of one key
-// are paired in order (as in patience diff), and where one session has more requests of a key,
-// by their answers (longest common subsequence). Answers follow their requests. Notifications
-// of one method are paired by content, within a call first. The rest needs texts:
-// [Comparison.Wants] names the events, [Comparison.Take] gets them, and [Comparison.Report]
-// pairs messages of one shape (the same but for values that look made up), then messages of one
-// tool, prompt or method that differ least among their neighbours (bottom-k sketches), and
-// lists the places where pairs differ.
+// [New] makes a [Comparison], and [Comparison.Report] pairs the messages of the two lists. Requests
+// of one key are paired in order (as in patience diff), and where one session has more requests of
+// a key, by their answers (longest common subsequence). Answers follow their requests.
+// Notifications of one method are paired by content, within a call first. Then messages of one
+// shape are paired (the same but for values that look made up), then messages of one tool, prompt
+// or method that differ least among their neighbours. The report lists the places where pairs
+// differ.
 //
 // [Comparison.Aligned] lists the messages of both sessions side by side.
 //
@@ -34,7 +32,7 @@
 //
 // # What it refuses
 //
-// A comparison holds at most [KeptBytes] of texts of each session. Beyond that it reports that
-// messages differ, and not where. It keeps [KeptFindings] findings of each section and counts
-// the rest. Standard error is for people: other lines there are a note.
+// A comparison holds both sessions in memory, and at most [KeptBytes] of texts of each: of messages
+// behind that it reports that they differ, and not where. It keeps [KeptFindings] findings of each
+// section and counts the rest. Standard error is for people: other lines there are a note.
 package diff

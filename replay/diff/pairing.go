@@ -12,25 +12,39 @@ import (
 // pairing pairs the messages of two sessions.
 type pairing struct {
 	sides
-	texts *[2]texts
-	hash  *hasher
+	seed maphash.Seed
 }
 
 var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
 
-// byText pairs the rest: messages of one shape, then the messages with the least differences.
-func (p *pairing) byText(compare *match.Comparer) {
+// byContent pairs messages that are the same.
+func (p *pairing) byContent() {
+	for _, dir := range directions {
+		p.inPlace(dir, func(s *Session, m *message) label {
+			if m.reply == none {
+				return label{m.key, 0}
+			}
+			return label{m.key, s.list[m.reply].content}
+		})
+		p.inPlace(dir, func(_ *Session, m *message) label { return label{m.key, 0} })
+	}
+	p.requests(func(message *message) uint64 { return message.key })
+	p.others(func(message *message) uint64 { return message.content })
+}
+
+// byShape pairs the rest: messages of one shape, then the messages with the least differences.
+func (p *pairing) byShape(compare *match.Comparer) {
 	var b []byte
-	for side, s := range p.both() {
+	for _, s := range p.both() {
 		for i := range s.list {
 			m := &s.list[i]
 			if m.pair != none {
 				continue
 			}
 			m.shape = m.content // of a message without a text
-			if text, ok := p.texts[side].message(m); ok {
+			if text, ok := m.text(); ok {
 				b = compare.AppendShape(b[:0], text)
-				m.shape = maphash.Bytes(p.hash.seed, b)
+				m.shape = maphash.Bytes(p.seed, b)
 			}
 		}
 	}
@@ -42,16 +56,19 @@ func (p *pairing) byText(compare *match.Comparer) {
 	p.nearest(transport.Notification, (*message).owner, p.pair)
 }
 
+// label is what two requests in place have in common: the key, and the content of the answer.
+type label [2]uint64
+
 // inPlace pairs the requests of a direction by labels and by places in the sequence of
 // requests.
-func (p *pairing) inPlace(dir transport.Direction, label func(s *Session, m *message) uint64) {
+func (p *pairing) inPlace(dir transport.Direction, of func(s *Session, m *message) label) {
 	var lists [2][]int32
-	var labels [2][]uint64
+	var labels [2][]label
 	for side, s := range p.both() {
 		for i := range s.list {
 			if m := &s.list[i]; m.kind == transport.Request && m.dir == dir && m.pair == none {
 				lists[side] = append(lists[side], int32(i))
-				labels[side] = append(labels[side], label(s, m))
+				labels[side] = append(labels[side], of(s, m))
 			}
 		}
 	}
@@ -165,11 +182,11 @@ func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32
 			if len(as)*len(bs) > maxCompared {
 				band = max(maxCompared/max(len(as), len(bs))/2, minNeighbors)
 			}
-			sketchesA := p.sketches(0, as)
-			sketchesB := p.sketches(1, bs)
+			scalarsA := p.scalars(p.a, as)
+			scalarsB := p.scalars(p.b, bs)
 			for i := range as {
 				for j := max(0, i-band); j < min(len(bs), i+band+1); j++ {
-					candidates = append(candidates, candidate{i, j, sketchesA[i].distance(sketchesB[j])})
+					candidates = append(candidates, candidate{i, j, distance(scalarsA[i], scalarsB[j])})
 				}
 			}
 			slices.SortFunc(candidates, func(x, y candidate) int {
@@ -196,21 +213,37 @@ func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32
 	})
 }
 
-// sketches returns the sketches of messages; a message without a text has an empty sketch.
-func (p *pairing) sketches(side int, indices []int32) []sketch {
-	list := make([]sketch, len(indices))
+// keptScalars is how many scalars of a message are compared.
+const keptScalars = 100
+
+// scalars returns the hashes of the scalars of messages, each with its place, in rising order; of a
+// message without a text none.
+func (p *pairing) scalars(s *Session, indices []int32) [][]uint64 {
+	lists := make([][]uint64, len(indices))
 	for i, at := range indices {
-		text, _ := p.texts[side].message(&p.both()[side].list[at])
-		var s sketch
-		for part, raw := range [...][]byte{text.Params, text.Result, text.Error} {
-			if len(raw) > 0 {
-				p.hash.scalars(raw, 0, uint64(part), func(hash uint64) { s = append(s, hash) })
-			}
-		}
-		slices.Sort(s)
-		list[i] = slices.Clip(s[:min(len(s), sketchSize)])
+		text, _ := s.list[at].text()
+		match.Scalars(text, func(scalar []byte) { lists[i] = append(lists[i], maphash.Bytes(p.seed, scalar)) })
+		slices.Sort(lists[i])
+		lists[i] = slices.Clip(lists[i][:min(len(lists[i]), keptScalars)])
 	}
-	return list
+	return lists
+}
+
+// distance counts the elements in only one of two rising lists.
+func distance(a, b []uint64) (n int) {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] == b[0]:
+			a, b = a[1:], b[1:]
+		case a[0] < b[0]:
+			a = a[1:]
+			n++
+		default:
+			b = b[1:]
+			n++
+		}
+	}
+	return n + len(a) + len(b)
 }
 
 // group has the common properties of messages which may be paired.
@@ -222,55 +255,29 @@ type group struct {
 	kind transport.MessageKind
 }
 
-func (g group) compare(group group) int {
-	return cmp.Or(cmp.Compare(g.hash, group.hash), cmp.Compare(g.name, group.name), cmp.Compare(g.call, group.call),
-		cmp.Compare(g.dir, group.dir), cmp.Compare(g.kind, group.kind))
-}
-
-// member is a message in its group.
-type member struct {
-	group
-	index int32
-}
-
 // groups calls each with the indices of every group that both sessions have, in order. of
 // returns the group of a message, false if the message takes no part.
 func (p *pairing) groups(of func(*Session, *message) (group, bool), each func(as, bs []int32)) {
-	var members [2][]member
+	found := map[group]*[2][]int32{}
+	var order []group
 	for side, s := range p.both() {
 		for i := range s.list {
-			if g, ok := of(s, &s.list[i]); ok {
-				members[side] = append(members[side], member{g, int32(i)})
+			g, ok := of(s, &s.list[i])
+			if !ok {
+				continue
 			}
-		}
-		slices.SortFunc(members[side], func(a, b member) int {
-			return cmp.Or(a.compare(b.group), cmp.Compare(a.index, b.index))
-		})
-	}
-	as, bs := members[0], members[1]
-	for len(as) > 0 && len(bs) > 0 {
-		g := as[0].group
-		switch order := g.compare(bs[0].group); {
-		case order < 0:
-			as = as[1:]
-		case order > 0:
-			bs = bs[1:]
-		default:
-			var inA, inB []int32
-			inA, as = cutGroup(as, g)
-			inB, bs = cutGroup(bs, g)
-			each(inA, inB)
+			if found[g] == nil {
+				found[g] = &[2][]int32{}
+				order = append(order, g)
+			}
+			found[g][side] = append(found[g][side], int32(i))
 		}
 	}
-}
-
-// cutGroup cuts the members of a group off the front.
-func cutGroup(list []member, group group) (indices []int32, rest []member) {
-	for len(list) > 0 && list[0].group == group {
-		indices = append(indices, list[0].index)
-		list = list[1:]
+	for _, g := range order {
+		if x := found[g]; len(x[0]) > 0 && len(x[1]) > 0 {
+			each(x[0], x[1])
+		}
 	}
-	return indices, list
 }
 
 // maxTable is the largest table of a longest common subsequence: rows times columns.
@@ -331,7 +338,7 @@ const maxDepth = 8
 // patience pairs elements of two lists by labels, as patience diff does: equal labels at both
 // ends, then labels which each list has only once, in the order of both (the anchors), and again
 // between the anchors. Where labels repeat, the neighbours decide.
-func patience(a, b []uint64, pair func(i, j int)) {
+func patience(a, b []label, pair func(i, j int)) {
 	todo := []span{{0, len(a), 0, len(b), 0}}
 	for len(todo) > 0 {
 		s := todo[len(todo)-1]
@@ -350,8 +357,8 @@ func patience(a, b []uint64, pair func(i, j int)) {
 			continue
 		}
 		type place struct{ times, at [2]int32 }
-		places := make(map[uint64]place, s.a1-s.a0)
-		for side, labels := range [2][]uint64{a[s.a0:s.a1], b[s.b0:s.b1]} {
+		places := make(map[label]place, s.a1-s.a0)
+		for side, labels := range [2][]label{a[s.a0:s.a1], b[s.b0:s.b1]} {
 			for i, label := range labels {
 				p := places[label]
 				p.times[side]++

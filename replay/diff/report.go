@@ -254,7 +254,6 @@ func quote(s string) string { return strconv.Quote(shorten(s)) }
 // findings collects the differences between two sessions with paired messages.
 type findings struct {
 	sides
-	texts    *[2]texts
 	names    *names
 	anyOrder bool // the rules let notifications come in any order
 	report   *Report
@@ -347,7 +346,7 @@ func (f *findings) alone() {
 			case m.kind == transport.Response:
 			case m.kind == transport.Invalid:
 				finding.Section = Noise
-				if text, ok := f.texts[side].message(m); ok {
+				if text, ok := m.text(); ok {
 					finding.Text = shorten(string(text.Params))
 				}
 			case owner != none:
@@ -443,8 +442,8 @@ func (f changeFinder) payloads() {
 			if a.content == b.content {
 				return
 			}
-			textA, inA := f.texts[0].message(a)
-			textB, inB := f.texts[1].message(b)
+			textA, inA := a.text()
+			textB, inB := b.text()
 			if inA && inB {
 				do(a, b, textA, textB)
 			}
@@ -457,13 +456,11 @@ func (f changeFinder) payloads() {
 	})
 	eachChanged(f.payload)
 	f.eachPair(func(a, b *message) {
-		_, inA := f.texts[0].frames[a.seq]
-		_, inB := f.texts[1].frames[b.seq]
 		switch {
-		case a.content != b.content && !(inA && inB):
+		case a.content != b.content && (a.raw == nil || b.raw == nil):
 			f.report.Unread++
 			finding := f.changed(Payload, a, b)
-			finding.Text = fmt.Sprintf("where, was not looked for: more than %d MiB differ", KeptBytes>>20)
+			finding.Text = fmt.Sprintf("where, was not looked for: behind the first %d MiB of a session", KeptBytes>>20)
 			f.add(finding)
 		case a.content == b.content && a.bytes != b.bytes: // bytes are 0 without Options.Bytes
 			finding := f.changed(Bytes, a, b)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
@@ -15,8 +14,9 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// message is the record of one message, about a hundred bytes and no payload.
+// message is the record of one message.
 type message struct {
+	raw     json.RawMessage // nil beyond KeptBytes
 	seq     uint64
 	at      time.Duration
 	stream  uint64
@@ -24,13 +24,11 @@ type message struct {
 	key     uint64 // of a request
 	bytes   uint64
 	shape   uint64 // the content without values that look made up; only of unpaired messages
-	size    int32
-	part    int32 // the place in a batch
-	name    int32 // the index in names
-	call    int32 // the request that an answer, progress or a cancellation names, or none
-	near    int32 // else, of a notification and a request: the only call that was open, or none
-	reply   int32 // of a request: its answer, or none
-	pair    int32 // the message of the other session, or none
+	name    int32  // the index in names
+	call    int32  // the request that an answer, progress or a cancellation names, or none
+	near    int32  // else, of a notification and a request: the only call that was open, or none
+	reply   int32  // of a request: its answer, or none
+	pair    int32  // the message of the other session, or none
 	kind    transport.MessageKind
 	dir     transport.Direction
 
@@ -67,6 +65,7 @@ type Session struct {
 	requests [3][]int32                    // of each direction
 	tools    map[string]uint64             // hashes of the tools that the server listed, by name
 	toolsSeq uint64                        // the last list of tools
+	kept     int                           // bytes of texts
 	stderr   uint64                        // lines of standard error
 	lines    map[uint64]int                // how often each line of standard error came, by hash
 	status   map[uint64]int                // of an HTTP exchange
@@ -115,7 +114,7 @@ func (s *Session) Apply(event store.Event, digests []Digest) (err error) {
 	case store.Frame:
 		s.Frames++
 		for i := range digests {
-			s.message(event, int32(i), &digests[i])
+			s.message(event, &digests[i])
 		}
 	case store.Stderr:
 		s.stderr++
@@ -145,11 +144,14 @@ func (s *Session) Apply(event store.Event, digests []Digest) (err error) {
 }
 
 // message appends one message, linked to the request that it names.
-func (s *Session) message(event store.Event, part int32, digest *Digest) {
+func (s *Session) message(event store.Event, digest *Digest) {
 	m := message{
-		seq: event.Seq, at: event.At, stream: event.Stream, part: part, kind: digest.kind, dir: event.Dir,
-		content: digest.content, key: digest.key, bytes: digest.bytes, size: int32(min(digest.size, 1<<30)),
+		seq: event.Seq, at: event.At, stream: event.Stream, kind: digest.kind, dir: event.Dir,
+		content: digest.content, key: digest.key, bytes: digest.bytes,
 		name: s.names.of(digest.method, digest.target), call: none, near: none, reply: none, pair: none,
+	}
+	if s.kept += len(digest.raw); s.kept <= KeptBytes {
+		m.raw = digest.raw
 	}
 	at := int32(len(s.list))
 	link := func(call int32, found bool) {
@@ -220,15 +222,16 @@ func (s *Session) latency(message *message) time.Duration {
 	return max(0, s.list[message.reply].at-message.at)
 }
 
-// Comparison compares two sessions, A and B, in steps: the events of both go to the sessions of
-// Sides; Match pairs messages by digests; the events in Wants go to Take; Report pairs the rest
-// and returns the differences.
+// KeptBytes is how much text of a session a comparison holds.
+const KeptBytes = 1 << 30
+
+// Comparison compares two sessions, A and B: the events of both go to the sessions of Sides, and
+// Report returns the differences.
 type Comparison struct {
 	options Options
 	digest  *Digester
 	names   *names
 	sides
-	texts [2]texts
 }
 
 // sides are the two sessions of a comparison.
@@ -245,29 +248,11 @@ func New(d *Digester, options Options) *Comparison {
 // Sides returns the sessions A and B.
 func (c *Comparison) Sides() (a, b *Session) { return c.a, c.b }
 
-// Match pairs messages by digests, without texts. The sessions are complete.
-func (c *Comparison) Match() {
+// Report pairs the messages of the complete sessions, and returns the differences.
+func (c *Comparison) Report() *Report {
 	for _, s := range c.both() {
 		s.close()
 	}
-	p := c.pairing()
-	for _, dir := range directions {
-		p.inPlace(dir, func(session *Session, message *message) uint64 {
-			if message.reply == none {
-				return message.key
-			}
-			return p.hash.mix(message.key, session.list[message.reply].content)
-		})
-		p.inPlace(dir, func(_ *Session, message *message) uint64 { return message.key })
-	}
-	p.requests(func(message *message) uint64 { return message.key })
-	p.others(func(message *message) uint64 { return message.content })
-}
-
-func (c *Comparison) pairing() *pairing { return &pairing{c.sides, &c.texts, &c.digest.hash} }
-
-// Report pairs the rest with the wanted texts, and returns the differences.
-func (c *Comparison) Report() *Report {
 	var clocks []match.Clock
 	if c.a.Header.ID == "" || c.a.Header.ID != c.b.Header.ID { // else both are one recording
 		for _, s := range c.both() {
@@ -275,9 +260,11 @@ func (c *Comparison) Report() *Report {
 		}
 	}
 	comparer := match.NewComparer(c.options.Rules, c.framesOfA, clocks...)
-	c.pairing().byText(comparer)
+	p := &pairing{c.sides, c.digest.seed}
+	p.byContent()
+	p.byShape(comparer)
 	f := &findings{
-		sides: c.sides, texts: &c.texts, names: c.names, anyOrder: c.options.Rules.AnyOrder,
+		sides: c.sides, names: c.names, anyOrder: c.options.Rules.AnyOrder,
 		report: &Report{
 			A: c.a.side(), B: c.b.side(), Counts: map[string]int{}, Notes: map[string]int{}, Mapped: map[string]int{},
 		},
@@ -299,85 +286,27 @@ func (c *Comparison) Report() *Report {
 	return f.report
 }
 
-// framesOfA yields the taken frames of a direction of A.
+// framesOfA yields the messages of a direction of A that B has not.
 func (c *Comparison) framesOfA(dir transport.Direction) iter.Seq2[int, transport.Frame] {
 	return func(yield func(int, transport.Frame) bool) {
-		last := uint64(0)
 		for i := range c.a.list {
 			m := &c.a.list[i]
-			frame, ok := c.texts[0].frames[m.seq]
-			if m.dir != dir || m.seq == last || !ok {
-				continue
-			}
-			last = m.seq
-			if !yield(int(m.seq), transport.Frame{Bytes: frame}) {
+			isSame := m.pair != none && c.b.list[m.pair].content == m.content
+			if m.dir == dir && m.raw != nil && !isSame && !yield(int(m.seq), transport.Frame{Bytes: m.raw}) {
 				return
 			}
 		}
 	}
 }
 
-// KeptBytes is how much text of a session a comparison holds.
-const KeptBytes = 64 << 20
-
-// texts are the wanted frames of a session, and their messages: a batch of a hundred thousand is
-// not parsed again for each message.
-type texts struct {
-	frames map[uint64][]byte
-	parts  map[uint64][]json.RawMessage
-	wanted []uint64
-}
-
-// Wants returns the Seqs of the events of a side (0 is A) whose texts Report needs, in order.
-func (c *Comparison) Wants(side int) []uint64 {
-	t := &c.texts[side]
-	s := c.both()[side]
-	size := 0
-	for i := range s.list {
-		m := &s.list[i]
-		if m.pair != none && c.both()[1-side].list[m.pair].content == m.content {
-			continue // the other session has the same
-		}
-		if len(t.wanted) > 0 && t.wanted[len(t.wanted)-1] == m.seq {
-			continue
-		}
-		size += int(m.size)
-		if size > KeptBytes {
-			break
-		}
-		t.wanted = append(t.wanted, m.seq)
-	}
-	t.frames = make(map[uint64][]byte, len(t.wanted))
-	t.parts = map[uint64][]json.RawMessage{}
-	return t.wanted
-}
-
-// Take takes an event of a side, if Wants named the event.
-func (c *Comparison) Take(side int, event store.Event) {
-	t := &c.texts[side]
-	if _, ok := slices.BinarySearch(t.wanted, event.Seq); !ok || event.Kind != store.Frame {
-		return
-	}
-	frame := bytes.Clone(event.Payload)
-	t.frames[event.Seq] = frame
-	messages, _ := transport.Frame{Bytes: frame}.Messages() // noise has none
-	for _, m := range messages {
-		t.parts[event.Seq] = append(t.parts[event.Seq], m.Raw)
-	}
-}
-
-// message returns the text of a message; false if Take did not get the text.
-func (t *texts) message(message *message) (transport.Message, bool) {
-	raw, ok := t.frames[message.seq]
-	if !ok {
+// text returns a message; false if its text was too much to keep.
+func (m *message) text() (transport.Message, bool) {
+	switch {
+	case m.raw == nil:
 		return transport.Message{}, false
-	}
-	if parts := t.parts[message.seq]; int(message.part) < len(parts) {
-		raw = parts[message.part]
-	}
-	if message.kind == transport.Invalid { // noise is compared as a text
-		text, _ := json.Marshal(string(bytes.TrimSpace(raw)))
+	case m.kind == transport.Invalid: // noise is compared as a text
+		text, _ := json.Marshal(string(m.raw))
 		return transport.Message{Params: text}, true
 	}
-	return transport.Pack(raw).Message(), true
+	return transport.Pack(m.raw).Message(), true
 }

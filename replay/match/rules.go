@@ -421,11 +421,18 @@ func (c *Comparer) Key(message transport.Message) (Key, error) { return c.rules.
 // AppendShape appends the compared parts of a message, in a canonical spelling, with a mark in
 // the place of each made-up value: messages of the same shape differ at most in Variables.
 func (c *Comparer) AppendShape(data []byte, message transport.Message) []byte {
-	w := keyWriter{rules: c.placesOf(message), b: append(data, message.Method...), shape: true}
-	for _, part := range [...]struct {
-		name string
-		raw  []byte
-	}{{"params", message.Params}, {"result", message.Result}, {"error", message.Error}} {
+	return appendParts(keyWriter{rules: c.placesOf(message), b: data, shape: true}, message)
+}
+
+// AppendContent appends the parts of a message that are compared, in a canonical spelling, whatever
+// places the rules ignore.
+func (c *Comparer) AppendContent(data []byte, message transport.Message) []byte {
+	return appendParts(keyWriter{rules: Rules{By: c.placesOf(message).By}, b: data}, message)
+}
+
+func appendParts(w keyWriter, message transport.Message) []byte {
+	w.b = append(w.b, message.Method...)
+	for _, part := range partsOf(message) {
 		w.b = append(w.b, ' ')
 		if len(part.raw) == 0 && (part.name != "params" || message.Method == "") {
 			continue
@@ -444,4 +451,40 @@ func (c *Comparer) AppendShape(data []byte, message transport.Message) []byte {
 		w.write(n)
 	}
 	return w.b
+}
+
+type messagePart struct {
+	name string
+	raw  []byte
+}
+
+func partsOf(message transport.Message) [3]messagePart {
+	return [...]messagePart{{"params", message.Params}, {"result", message.Result}, {"error", message.Error}}
+}
+
+// Scalars calls each with the strings, numbers and literals of a message, each behind its place,
+// besides those in _meta.
+func Scalars(message transport.Message, each func([]byte)) {
+	var visit func(place []byte, n tree)
+	visit = func(place []byte, n tree) {
+		for i, kid := range n.kids {
+			step := strconv.Itoa(i)
+			if n.kind == '{' {
+				step = n.keys[i]
+			}
+			if n.kind != '{' || step != mcp.MemberMeta {
+				visit(append(append(place, 0), step...), kid)
+			}
+		}
+		if n.isScalar() {
+			w := keyWriter{b: append(place, 0)}
+			w.write(n)
+			each(w.b)
+		}
+	}
+	for _, part := range partsOf(message) {
+		if n, err := parseTree(part.raw); len(part.raw) > 0 && err == nil {
+			visit([]byte(part.name), n)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-// Package summary condenses a session into names, counts and durations, so that thousands of
+// Package summary condenses a session into names, counts and durations, so that many
 // sessions can be asked at once.
 //
 // # Data layout
@@ -6,9 +6,7 @@
 // A [Fold] makes a [Summary] of a session's events, in one pass. A Summary names the two ends
 // and the revision, and has a [Tool] for each tool that the client called. [Durations] counts
 // durations in steps of a logarithmic scale, so that the quantiles of many sessions come from
-// the sum of their steps. [Summary.Encode] is a compact form, which begins with its version: a
-// store keeps it beside the session, and a reader that finds none, or one of an older version,
-// makes a new one of the events.
+// the sum of their steps.
 //
 // # What it refuses
 //

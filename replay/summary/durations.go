@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"slices"
 	"time"
-
-	"github.com/mcprec/mcprec/store/varint"
 )
 
 // Durations counts durations by steps of a logarithmic scale. The zero Durations is empty.
@@ -98,40 +96,4 @@ func (d *Durations) Quantile(percent uint64) time.Duration {
 		rank -= s.count
 	}
 	return d.max
-}
-
-// append encodes the durations: the longest, and each step as its distance to the one before
-// and its count.
-func (d *Durations) append(b []byte) []byte {
-	b = varint.Append(b, uint64(d.max), uint64(len(d.steps)))
-	before := uint64(0)
-	for _, s := range d.steps {
-		b = varint.Append(b, s.number-before, s.count)
-		before = s.number
-	}
-	return b
-}
-
-// lastStep is the step of the longest duration.
-var lastStep = stepOf(1<<63 - 1)
-
-// decode is the inverse of append. It reports whether the steps are in order.
-func (d *Durations) decode(r *varint.Reader) bool {
-	d.max = time.Duration(r.Uint())
-	n := r.Count()
-	if n > 0 {
-		d.steps = make([]step, 0, n)
-	}
-	number := uint64(0)
-	for i := range n {
-		distance := r.Uint()
-		count := r.Uint()
-		number += distance
-		if i > 0 && distance == 0 || distance > lastStep || number > lastStep || count == 0 || count > 1<<48 {
-			return false
-		}
-		d.steps = append(d.steps, step{number, count})
-		d.count += count
-	}
-	return d.max >= 0
 }

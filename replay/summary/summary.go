@@ -2,12 +2,7 @@ package summary
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
-
-	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/varint"
 )
 
 // Summary is a session in short.
@@ -58,55 +53,6 @@ func (t *Tool) Merge(other *Tool) {
 	t.Hung += other.Hung
 	t.Bytes += other.Bytes
 	t.Durations.Merge(&other.Durations)
-}
-
-// Version is the version of the encoded form and of what the fold counts. A summary of an older
-// version is made anew.
-const Version = 1
-
-// ErrOld is returned for a summary of an older version.
-var ErrOld = errors.New("an older version")
-
-// Encode returns the summary in its compact form.
-func (s *Summary) Encode() []byte {
-	b := varint.AppendText([]byte{Version}, s.Client.Name, s.Client.Version, s.Server.Name, s.Server.Version, s.Revision)
-	b = varint.Append(b, s.Requests, s.Errors, s.Hung, uint64(len(s.Tools)))
-	for i := range s.Tools {
-		t := &s.Tools[i]
-		b = varint.AppendText(b, t.Name)
-		b = t.Durations.append(varint.Append(b, t.Calls, t.Errors, t.Open, t.Hung, t.Bytes))
-	}
-	return b
-}
-
-// Decode is the inverse of Encode. The error is ErrOld, store.ErrNewer or store.ErrCorrupt.
-func Decode(b []byte) (s Summary, err error) {
-	switch {
-	case len(b) == 0:
-		return s, fmt.Errorf("decode summary: it is empty: %w", store.ErrCorrupt)
-	case b[0] < Version:
-		return s, fmt.Errorf("decode summary: version %d: %w", b[0], ErrOld)
-	case b[0] > Version:
-		return s, fmt.Errorf("decode summary: version %d: %w", b[0], store.ErrNewer)
-	}
-	r := varint.NewReader(b[1:])
-	for _, text := range []*string{&s.Client.Name, &s.Client.Version, &s.Server.Name, &s.Server.Version, &s.Revision} {
-		*text = r.Text()
-	}
-	s.Requests, s.Errors, s.Hung = r.Uint(), r.Uint(), r.Uint()
-	valid := true
-	if n := r.Count(); n > 0 {
-		s.Tools = make([]Tool, n)
-	}
-	for i := range s.Tools {
-		t := &s.Tools[i]
-		t.Name, t.Calls, t.Errors, t.Open, t.Hung, t.Bytes = r.Text(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint()
-		valid = valid && t.Durations.decode(&r)
-	}
-	if !valid || !r.Whole() {
-		return Summary{}, fmt.Errorf("decode summary: %w", store.ErrCorrupt)
-	}
-	return s, nil
 }
 
 // tool returns the entry of a tool, which may be new.

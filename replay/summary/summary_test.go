@@ -1,7 +1,6 @@
 package summary
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
@@ -89,9 +87,6 @@ func TestFold(t *testing.T) {
 			if got := describe(s); got != row.want {
 				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
-			if back, err := Decode(s.Encode()); err != nil || !reflect.DeepEqual(back, s) {
-				t.Errorf("decoded: %+v, %v; want %+v", back, err, s)
-			}
 		})
 	}
 }
@@ -150,28 +145,6 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-func TestDecodeErrors(t *testing.T) {
-	s := summarize(t, `{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}}
-{"at":"4ms","dir":"s2c","frame":{"jsonrpc":"2.0","id":1,"result":{"content":[]}}}
-`, 0)
-	whole := s.Encode()
-	for _, row := range []struct {
-		name string
-		b    []byte
-		want error
-	}{
-		{"nothing", nil, store.ErrCorrupt},
-		{"older", append([]byte{Version - 1}, whole[1:]...), ErrOld},
-		{"newer", append([]byte{Version + 1}, whole[1:]...), store.ErrNewer},
-		{"torn", whole[:len(whole)-1], store.ErrCorrupt},
-		{"longer", append(whole[:len(whole):len(whole)], 0), store.ErrCorrupt},
-	} {
-		if _, err := Decode(row.b); !errors.Is(err, row.want) {
-			t.Errorf("%s: %v, want %v", row.name, err, row.want)
-		}
-	}
-}
-
 func TestHasCall(t *testing.T) {
 	s := summarize(t, `{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"good"}}}
 {"at":"4ms","dir":"s2c","frame":{"jsonrpc":"2.0","id":1,"result":{"content":[]}}}
@@ -223,23 +196,4 @@ func TestHasCall(t *testing.T) {
 			t.Errorf("%q: %s, want %s", row.filter, got, row.want)
 		}
 	}
-}
-
-// FuzzDecode: any bytes are decoded to a summary with the same bytes, or refused.
-func FuzzDecode(f *testing.F) {
-	s := Summary{Client: Peer{"c", "1"}, Requests: 1, Tools: []Tool{{Name: "a", Calls: 1}}}
-	s.Tools[0].Durations.Add(time.Second)
-	f.Add(s.Encode())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := Decode(b)
-		if err != nil {
-			return
-		}
-		if back, err := Decode(s.Encode()); err != nil || !reflect.DeepEqual(back, s) {
-			t.Errorf("%+v, %v; want %+v", back, err, s)
-		}
-		for i := range s.Tools {
-			s.Tools[i].Durations.Quantile(95)
-		}
-	})
 }

@@ -52,10 +52,9 @@ type Store struct {
 }
 
 var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Spooler    = (*Store)(nil)
-	_ store.Keyed      = (*Store)(nil)
-	_ store.Summarizer = (*Store)(nil)
+	_ store.Store   = (*Store)(nil)
+	_ store.Spooler = (*Store)(nil)
+	_ store.Keyed   = (*Store)(nil)
 )
 
 // Open returns the store in dir, which need not exist yet. Open touches no file.

@@ -102,7 +102,7 @@ func TestCompactBeside(t *testing.T) {
 	other := testStore(t, s.dir)
 	written := make(chan error, 1)
 	s.disk.committer = during{osDisk{}, func(n int) {
-		if n != 2 { // the first makes the new file
+		if n != 1 { // the first ends the copying
 			return
 		}
 		mustRead(t, other, testID(25), logs[testID(25)])

@@ -53,7 +53,7 @@ func TestDatabaseFaults(t *testing.T) {
 		}
 	}
 	without := func(bucket []byte) func(*dbTx) error {
-		return func(tx *dbTx) error { return tx.boltTx.DeleteBucket(bucket) }
+		return func(tx *dbTx) error { return tx.meta.Tx().DeleteBucket(bucket) }
 	}
 	keyAt := func(b []byte, at int) []byte {
 		from := at + int(binary.NativeEndian.Uint32(b[at+4:]))

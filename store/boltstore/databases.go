@@ -212,7 +212,7 @@ func (d databases) createDatabase(path string) error {
 	if err != nil {
 		return err
 	}
-	temp, err := d.emptyDatabase(path)
+	temp, err := d.newDatabase(path, nil)
 	if err != nil {
 		return err
 	}
@@ -235,8 +235,9 @@ func (d databases) createDatabase(path string) error {
 	return d.disk.syncDir(d.storeDir())
 }
 
-// emptyDatabase makes an empty, synced database under a temporary name.
-func (d databases) emptyDatabase(path string) (name string, err error) {
+// newDatabase makes a synced database under a temporary name: a compact copy of another, or, without
+// one, an empty database.
+func (d databases) newDatabase(path string, source *bolt.DB) (name string, err error) {
 	temp, err := os.CreateTemp(d.storeDir(), filepath.Base(path)+".new-*")
 	if err != nil {
 		return "", err
@@ -256,14 +257,21 @@ func (d databases) emptyDatabase(path string) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = d.disk.commit(db, nil, func(tx *bolt.Tx) error {
+	fill := func(tx *bolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketEv, bucketMonth} {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}
 		}
 		return tx.Bucket(bucketMonth).Put(keyHead, encodeCount(0, [16]byte{}))
-	})
+	}
+	if source != nil {
+		err = bolt.Compact(db, source, compactStep)
+		fill = func(*bolt.Tx) error { return nil }
+	}
+	if err == nil {
+		err = d.disk.commit(db, nil, fill)
+	}
 	return temp.Name(), errors.Join(err, db.Close())
 }
 

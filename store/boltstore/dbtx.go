@@ -34,7 +34,6 @@ type dbTx struct {
 	meta    *bolt.Bucket
 	ev      *bolt.Bucket
 	head    *bolt.Bucket
-	boltTx  *bolt.Tx
 	writing bool
 	tree    *pageTree // checks pages before bbolt reads them
 	stale   bool      // the newest transaction may be missing
@@ -55,7 +54,6 @@ func inTx(boltTx *bolt.Tx, file *os.File, tx *dbTx, f func(*dbTx) error) (err er
 	if tx.head == nil || tx.meta == nil || tx.ev == nil {
 		return damagedError(tx.path, "a bucket is missing")
 	}
-	tx.boltTx = boltTx
 	if _, _, err := tx.statedCount(); err != nil {
 		return err
 	}
@@ -241,9 +239,6 @@ func (tx *dbTx) removeSession(key [16]byte) error {
 		return store.ErrNotFound
 	}
 	if err := tx.removeChunks(key); err != nil {
-		return err
-	}
-	if err := tx.removeSummary(key); err != nil {
 		return err
 	}
 	return tx.putProjection(key, (&projection{deleted: true}).encode(key))

@@ -17,7 +17,8 @@
 // after it is damage: the events before it are folded, a "lost" event counts the bytes that
 // follow, and the file is kept as spool/<id>.damaged. Checksums over every value and the
 // counts in the head find damage in a database. Damaged values are never handed out and never
-// cause a crash. Repair finds intact values by the same checksums, without the tree.
+// cause a crash. Repair takes over the values whose checksums hold, from every page whose
+// head is intact; the old file is kept.
 //
 // One transaction at a time writes the database of a month, each durable before the next
 // begins, and none after damage to a meta page: a new transaction would hide the loss of the
@@ -67,8 +68,6 @@
 //	meta    id (16)                      projection, below
 //	ev      id (16), first Seq (8, big-  chunk, in the form of package store/chunk
 //	        endian)
-//	summary id (16)                      CRC of the key, the chain of the session and the
-//	                                     rest; the bytes of a store.Summary
 //
 // Projection, version 1: CRC (4) over the id and the rest; version (1); flags
 // (1: sealed, 2: deleted, 4: exit known, 8: pipes, 16: masked); then as varints Seq, At, frames,
@@ -89,8 +88,7 @@
 //	databases.go, dbtx.go                                          the databases of the months; one transaction, and the buckets in it
 //	chunk.go                                                       chunks of events with their keys
 //	read.go                                                        a session from its database and its spool, as one sequence
-//	summary.go                                                     the summaries beside the sessions
-//	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt
+//	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt, before it reads them
 //	space.go                                                       disk space, and compaction
 //	release.go                                                     a session removed as if it had never been there
 //	files.go                                                       where files are, folders and rights

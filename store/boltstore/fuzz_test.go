@@ -155,7 +155,7 @@ func FuzzDatabase(f *testing.F) {
 	})
 }
 
-// checkScan looks through a database without its tree.
+// checkScan looks through a damaged database.
 func checkScan(t *testing.T, f *os.File, logs [][]store.Event) {
 	t.Helper()
 	_ = checkTree(f)

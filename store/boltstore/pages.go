@@ -10,9 +10,11 @@ import (
 	"os"
 )
 
-// pageTree checks the pages of a bbolt file, by bytes read from the file. bbolt's own check
-// follows page numbers, offsets and counts wherever they lead, even out of the mapped memory,
-// in a goroutine of its own, where a panic cannot be caught.
+// bbolt trusts what a page says of itself and of the pages below. After a flipped bit it may walk in
+// a circle until the stack is full, or free thousands of millions of pages, and recover catches
+// neither. Hence every transaction has a pageTree follow the same way first.
+
+// pageTree reads the pages of a bbolt file, by bytes from the file and not from the mapped memory.
 //
 // A page of bbolt: id (8), flags (2: 1 branch, 2 leaf, 4 meta, 16 freelist),
 // count (2), overflow (4), elements of 16 bytes; offsets are from the element. A
@@ -46,6 +48,9 @@ const (
 	maxPageSize = 1 << 24
 )
 
+// extent is the place of a value in the file.
+type extent struct{ offset, length int64 }
+
 // checkTree checks the whole tree from the newest meta page on, and that each page is either
 // in the tree or free.
 func checkTree(file *os.File) error {
@@ -64,7 +69,8 @@ func checkTree(file *os.File) error {
 	if err := t.freelist(free); err != nil {
 		return err
 	}
-	if err := (walk{pageTree: t}).visit(root, nil, nil, 0); err != nil {
+	w := walk{pageTree: t, each: func([]byte, extent) {}}
+	if err := w.all(root); err != nil {
 		return err
 	}
 	for id := uint64(2); id < t.pages; id++ {
@@ -212,18 +218,34 @@ func (t *pageTree) freelist(id uint64) error {
 	return nil
 }
 
-// walk is one way through the pages of a tree. If last is nil, a walk visits every page and
-// checks the elements. Else the walk visits the pages for keys from first to last and a
-// neighbour on each side, which a deletion may merge, and reads only the heads of leaves.
+// walk is one way through the pages below a root. With each, it visits every page, calls each with
+// the elements of the leaves, and goes on after damage. Without, it visits the pages for keys from
+// first to last and a neighbour on each side, which a deletion may merge; it reads only the heads
+// of leaves, and ends at the first damage.
 type walk struct {
 	*pageTree
 	first, last []byte
-	lenient     bool // to go on after damage
+	each        func(key []byte, value extent)
+	faults      []error
 }
 
-// visit checks a page and the pages below. The keys must be at least low and below high
-// (nil: no bound).
-func (w walk) visit(id uint64, low, high []byte, depth int) error {
+// all visits every page below a root and returns the damage.
+func (w *walk) all(root uint64) error {
+	w.fault(w.visit(root, 0))
+	return errors.Join(w.faults...)
+}
+
+// fault returns the error that ends the walk, if it does.
+func (w *walk) fault(err error) error {
+	if err != nil && w.each != nil {
+		w.faults = append(w.faults, err)
+		return nil
+	}
+	return err
+}
+
+// visit checks a page and the pages below.
+func (w *walk) visit(id uint64, depth int) error {
 	b, err := w.load(id)
 	if err != nil {
 		return err
@@ -233,18 +255,18 @@ func (w walk) visit(id uint64, low, high []byte, depth int) error {
 	}
 	switch binary.NativeEndian.Uint16(b[8:]) {
 	case pageLeaf:
-		if w.last != nil {
-			return nil
+		if w.each != nil {
+			w.leaf(b, int64(id*w.pageSize), depth)
 		}
-		return w.leaf(b, id, low, high, depth)
+		return nil
 	case pageBranch:
-		return w.branch(b, id, low, high, depth)
+		return w.branch(b, id, depth)
 	}
 	return fmt.Errorf("page %d: its flags", id)
 }
 
 // load reads or recalls a page, and marks the page.
-func (w walk) load(id uint64) ([]byte, error) {
+func (w *walk) load(id uint64) ([]byte, error) {
 	if b := w.cache[id]; b != nil {
 		for i := range uint64(binary.NativeEndian.Uint32(b[12:])) + 1 {
 			if err := w.mark(id + i); err != nil {
@@ -254,7 +276,7 @@ func (w walk) load(id uint64) ([]byte, error) {
 		return b, nil
 	}
 	b, err := w.head(id)
-	if err == nil && (w.last == nil || binary.NativeEndian.Uint16(b[8:]) == pageBranch) {
+	if err == nil && (w.each != nil || binary.NativeEndian.Uint16(b[8:]) == pageBranch) {
 		b, err = w.body(id, b)
 	}
 	if err == nil && w.cache != nil {
@@ -263,78 +285,66 @@ func (w walk) load(id uint64) ([]byte, error) {
 	return b, err
 }
 
-func (w walk) branch(data []byte, id uint64, low, high []byte, depth int) error {
+func (w *walk) branch(data []byte, id uint64, depth int) error {
 	n := int(binary.NativeEndian.Uint16(data[10:]))
-	keys := make([][]byte, n+1) // a nil key: damaged
-	var before []byte
-	for i := range n {
-		e, err := element(data, i)
-		if err == nil {
-			keys[i], err = slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
-		}
-		if !w.lenient && (err != nil || !inOrder(before, keys[i], low, high)) {
-			return fmt.Errorf("page %d: element %d of a branch", id, i)
-		}
-		before = keys[i]
-	}
-	if n == 0 && !w.lenient {
-		return fmt.Errorf("page %d: a branch without elements", id)
+	if n == 0 || pageHead+n*16 > len(data) {
+		return fmt.Errorf("page %d: a branch of %d elements", id, n)
 	}
 	from, to := 0, n
-	for i := 0; i < n && w.last != nil; i++ {
-		if bytes.Compare(keys[i], w.first) <= 0 {
+	var before []byte
+	for i := range n {
+		e := data[pageHead+i*16:]
+		key, err := slice(e, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
+		if err != nil || i > 0 && bytes.Compare(before, key) >= 0 {
+			if err := w.fault(fmt.Errorf("page %d: element %d of a branch", id, i)); err != nil {
+				return err
+			}
+		}
+		before = key
+		if w.each == nil && bytes.Compare(key, w.first) <= 0 {
 			from = max(i-1, 0)
 		}
-		if bytes.Compare(keys[i], w.last) > 0 {
-			to = min(i+1, n)
-			break
+		if w.each == nil && bytes.Compare(key, w.last) > 0 {
+			to = min(to, i+1)
 		}
 	}
-	keys[n] = high
 	for i := from; i < to; i++ {
-		if keys[i] == nil {
-			continue
-		}
-		err := w.visit(binary.NativeEndian.Uint64(data[pageHead+i*16+8:]), keys[i], keys[i+1], depth+1)
-		if err != nil && !w.lenient {
+		err := w.visit(binary.NativeEndian.Uint64(data[pageHead+i*16+8:]), depth+1)
+		if err = w.fault(err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w walk) leaf(data []byte, id uint64, low, high []byte, depth int) error {
+// leaf calls each with the elements of a leaf that begins at an offset of the file, and visits the
+// buckets in it.
+func (w *walk) leaf(data []byte, offset int64, depth int) {
 	var before []byte
 	for i := range int(binary.NativeEndian.Uint16(data[10:])) {
 		key, value, flags, err := leafElement(data, i)
-		if !w.lenient && (err != nil || !inOrder(before, key, low, high)) {
-			return fmt.Errorf("page %d: element %d", id, i)
+		if err != nil || i > 0 && bytes.Compare(before, key) >= 0 {
+			w.fault(fmt.Errorf("offset %d: element %d of a leaf", offset, i))
 		}
-		before = key
-		if err != nil || flags&1 == 0 {
+		if err != nil {
 			continue
 		}
-		root, inline, err := bucketRoot(value)
-		switch {
-		case err != nil:
-			err = fmt.Errorf("page %d: bucket %q", id, key)
-		case inline != nil:
-			err = w.leaf(inline, id, nil, nil, depth+1)
-		default:
-			err = w.visit(root, nil, nil, depth+1)
+		before = key
+		// The slices share an array with data, to its end.
+		at := extent{offset + int64(cap(data)-cap(value)), int64(len(value))}
+		if flags&1 == 0 {
+			w.each(key, at)
+			continue
 		}
-		if err != nil && !w.lenient {
-			return err
+		switch root, inline, err := bucketRoot(value); {
+		case err != nil:
+			w.fault(fmt.Errorf("offset %d: bucket %q", offset, key))
+		case inline != nil:
+			w.leaf(inline, at.offset+16, depth+1)
+		default:
+			w.fault(w.visit(root, depth+1))
 		}
 	}
-	return nil
-}
-
-// inOrder reports whether a key follows the key before it and keeps within the bounds of the
-// page. nil: no bound.
-func inOrder(before, key, low, high []byte) bool {
-	return (before == nil || bytes.Compare(before, key) < 0) && (low == nil || bytes.Compare(low, key) <= 0) &&
-		(high == nil || bytes.Compare(key, high) < 0)
 }
 
 // bucketRoot reads the value of a bucket: the number of its root page, or the leaf within the
@@ -383,10 +393,6 @@ func slice(data []byte, from, size uint32) ([]byte, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
-// bbolt trusts a page's number, flags and length. After a flipped bit bbolt may loop for ever or
-// free billions of pages, and neither can be caught. Hence a transaction checks the pages on
-// the way before bbolt reads a page.
-
 // openTree reads the newest meta page and the root page with the buckets, for a transaction.
 func openTree(f io.ReaderAt) (*pageTree, error) {
 	t := &pageTree{file: f, seen: map[uint64]bool{}, buckets: map[string]uint64{}, cache: map[uint64][]byte{}}
@@ -419,7 +425,7 @@ func openTree(f io.ReaderAt) (*pageTree, error) {
 func (t *pageTree) readable(bucket, first, last []byte) error {
 	clear(t.seen)
 	if root := t.buckets[string(bucket)]; root != 0 {
-		return walk{t, first, last, false}.visit(root, nil, nil, 0)
+		return (&walk{pageTree: t, first: first, last: last}).visit(root, 0)
 	}
 	return nil
 }
@@ -434,7 +440,7 @@ func (t *pageTree) writable(id [16]byte) error {
 		if root == 0 {
 			continue
 		}
-		if err := (walk{t, id[:], after(id[:]), false}).visit(root, nil, nil, 0); err != nil {
+		if err := (&walk{pageTree: t, first: id[:], last: after(id[:])}).visit(root, 0); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ func (tx *dbTx) forget(key [16]byte) error {
 	if p, ok, err := tx.projection(key); err != nil || !ok || p.deleted {
 		return err
 	}
-	if err := errors.Join(tx.removeChunks(key), tx.removeSummary(key)); err != nil {
+	if err := tx.removeChunks(key); err != nil {
 		return err
 	}
 	n, keys, err := tx.statedCount()

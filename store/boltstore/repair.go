@@ -97,7 +97,7 @@ func (s repair) database(ctx context.Context, path string) (repaired store.Repai
 	}
 	b := &rebuild{store: s.Store, scan: scan, path: path, result: store.Repaired{Path: path}}
 	if !s.dry {
-		b.temp, err = s.emptyDatabase(path + ".repair")
+		b.temp, err = s.newDatabase(path+".repair", nil)
 		if err != nil {
 			return repaired, err
 		}

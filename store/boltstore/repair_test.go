@@ -356,3 +356,57 @@ func TestRepairSpools(t *testing.T) {
 func putSum(v []byte, sum uint32) {
 	v[0], v[1], v[2], v[3] = byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)
 }
+
+// TestRepairBehindBranches: behind damaged branches nothing is lost, and a removed session whose tombstone
+// is lost does not come back from the free pages.
+func TestRepairBehindBranches(t *testing.T) {
+	s, path, _ := damageStore(t)
+	if err := s.Delete(t.Context(), testID(3)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, _ := testID(3).Bytes()
+	tree := &pageTree{file: bytes.NewReader(b), seen: map[uint64]bool{}}
+	root, _, err := tree.meta()
+	if err != nil {
+		t.Fatal(err)
+	}
+	harmed := map[int]bool{}
+	w := walk{pageTree: tree, each: func(key []byte, value extent) {
+		if bytes.Equal(key, removed[:]) {
+			harmed[int(value.offset)/int(tree.pageSize)] = true
+		}
+	}}
+	if err := w.all(root); err != nil || len(harmed) != 1 {
+		t.Fatal(harmed, err)
+	}
+	for _, at := range elements(b, pageBranch) {
+		harmed[at/int(tree.pageSize)] = true
+	}
+	if len(harmed) < 3 {
+		t.Fatalf("%d pages", len(harmed))
+	}
+	for page := range harmed {
+		clear(b[page*int(tree.pageSize) : (page+1)*int(tree.pageSize)])
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said []store.Repaired
+	if err := s.Repair(t.Context(), false, func(r store.Repaired) { said = append(said, r) }); err != nil || len(said) != 1 || said[0].GoneID != testID(3) {
+		t.Fatalf("%d damaged files, %v", len(said), err)
+	}
+	for i, events := range damageLogs() {
+		if i == 3 {
+			if _, err := readAll(s, testID(3)); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("the removed session: %v", err)
+			}
+			continue
+		}
+		mustRead(t, s, testID(i), events)
+	}
+	mustVerify(t, s)
+}

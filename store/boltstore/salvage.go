@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/store/chunk"
 )
 
 // salvageSession makes a log of the intact events of a session.
@@ -185,18 +184,13 @@ func (g *salvage) header() store.Header {
 // maxFacts is more than the size of any projection.
 const maxFacts = 1 << 20
 
-// databaseScan holds the intact values of a damaged database. It finds them without the tree:
-// every chunk and projection has a checksum over its key and itself.
+// databaseScan holds the intact values in the intact pages of a damaged database. Every chunk and
+// projection has a checksum over its key and itself.
 type databaseScan struct {
 	file     io.ReaderAt
-	size     int64
-	pageSize int64
-	skip     map[uint64]bool // pages not to scan: free, or filled by a value
-	used     map[uint64]bool // pages that the tree leads to
-	page     uint64          // being scanned
 	sessions map[[16]byte]*foundSession
 	damaged  map[[16]byte]uint64 // the highest first Seq in the keys of a session's damaged chunks
-	counted  bool                // a head was found in a page in use
+	counted  bool                // a head was found
 	want     uint64              // number of sessions in the head
 	wantKeys [16]byte            // the exclusive or of their keys
 	newer    error               // a newer version wrote a part of it
@@ -209,85 +203,51 @@ type foundSession struct {
 	last       uint64            // the last Seq of the chunks
 }
 
-// extent is the place of a value in the file.
-type extent struct{ offset, length int64 }
-
-// scanDatabase scans all pages of a file.
+// scanDatabase reads the pages below the newest root, and then those to which only damaged pages led:
+// all others that are not free. If nothing intact says which pages are free, it reads them as well:
+// a transaction that a damaged meta page hides may be in them, as removed values may.
 func scanDatabase(file *os.File) (*databaseScan, error) {
+	scan := &databaseScan{file: file, sessions: map[[16]byte]*foundSession{}, damaged: map[[16]byte]uint64{}}
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	_, pageSize, _ := readMetas(file) // damaged ones are no reason to stop
-	scan := &databaseScan{
-		file: file, size: info.Size(), pageSize: int64(pageSize),
-		skip: map[uint64]bool{}, sessions: map[[16]byte]*foundSession{},
-		damaged: map[[16]byte]uint64{},
+	t := &pageTree{file: file, seen: map[uint64]bool{}}
+	root, freelist, err := t.meta()
+	if err != nil {
+		t.stale = true
+		_, t.pageSize, _ = readMetas(file)
 	}
-	scan.skipFree(file)
-	page := make([]byte, scan.pageSize)
-	for id := uint64(2); int64(id)*scan.pageSize < scan.size; id++ {
-		if scan.skip[id] {
-			continue
-		}
-		scan.page = id
-		n, err := file.ReadAt(page, int64(id)*scan.pageSize)
-		if err != nil && err != io.EOF {
-			continue // other parts of the disk may be readable
-		}
-		scan.elements(int64(id)*scan.pageSize, page[:n])
+	free := &pageTree{file: file, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
+	if t.stale || free.freelist(freelist) != nil {
+		clear(free.seen)
 	}
+	t.pages = uint64(info.Size()) / t.pageSize
+	w := walk{pageTree: t, each: scan.element}
+	_ = w.visit(root, 0)
+	for id := range t.seen {
+		if free.seen[id] { // the list is damaged
+			clear(free.seen)
+		}
+	}
+	for id := uint64(2); id < t.pages; id++ {
+		if !t.seen[id] && !free.seen[id] {
+			_ = w.visit(id, 0)
+		}
+	}
+	scan.counted = scan.counted && err == nil // else the newest head may be one of the lost
 	return scan, scan.newer
 }
 
-// skipFree marks the free pages, which still hold removed values. It trusts their list only if
-// both meta pages are intact and no page in the list is in use.
-func (scan *databaseScan) skipFree(file *os.File) {
-	t := &pageTree{file: file, seen: map[uint64]bool{}}
-	root, free, err := t.meta()
-	if err != nil || int64(t.pageSize) != scan.pageSize {
-		return
-	}
-	used := &pageTree{file: file, pageSize: t.pageSize, pages: t.pages, seen: map[uint64]bool{}}
-	_ = walk{pageTree: used, lenient: true}.visit(root, nil, nil, 0)
-	scan.used = used.seen
-	if t.stale || t.freelist(free) != nil {
-		return
-	}
-	for id := range t.seen {
-		if used.seen[id] {
-			return
-		}
-	}
-	scan.skip = t.seen
-}
-
-// elements scans a page for elements and reads their values, whatever the page's head says.
-// Small buckets are pages within a page.
-func (scan *databaseScan) elements(page int64, data []byte) {
-	for at := pageHead; at+16 <= len(data); at += 16 {
-		e := data[at:]
-		keySize := int64(binary.NativeEndian.Uint32(e[8:]))
-		off := page + int64(at) + int64(binary.NativeEndian.Uint32(e[4:]))
-		n := int64(binary.NativeEndian.Uint32(e[12:]))
-		if keySize > int64(len(key{})) || off+keySize+n > scan.size || n > chunk.MaxSize {
-			continue
-		}
-		k := scan.value(extent{off, keySize})
-		v := extent{off + keySize, n}
-		name := string(k)
-		switch {
-		case name == string(keyHead):
-			scan.head(v)
-		case name == string(bucketMonth), name == string(bucketMeta), name == string(bucketEv):
-			if n > 16+pageHead && n < scan.pageSize {
-				scan.elements(v.offset+16, scan.value(extent{v.offset + 16, n - 16}))
-			}
-		case len(k) == 16:
-			scan.facts([16]byte(k), v)
-		case len(k) == len(key{}):
-			scan.chunk(key(k), v)
-		}
+// element reads a value, by the length of its key.
+func (scan *databaseScan) element(k []byte, v extent) {
+	switch {
+	case string(k) == string(keyHead):
+		scan.head(v)
+	case len(k) == 16:
+		scan.facts([16]byte(k), v)
+	case len(k) == len(key{}):
+		scan.chunk(key(k), v)
 	}
 }
 
@@ -318,7 +278,7 @@ func (scan *databaseScan) head(at extent) {
 	if !isCount(b) {
 		return
 	}
-	scan.counted = scan.counted || scan.used[scan.page]
+	scan.counted = true
 	if n := binary.LittleEndian.Uint64(b[1:]); n >= scan.want {
 		scan.want = n
 		scan.wantKeys = [16]byte(b[9:])
@@ -345,7 +305,7 @@ func (scan *databaseScan) facts(id [16]byte, at extent) {
 	}
 }
 
-// chunk reads a chunk and marks the pages that it fills.
+// chunk checks a chunk.
 func (scan *databaseScan) chunk(key key, at extent) {
 	id := key.session()
 	h, err := keyedChunk{key: key, data: scan.value(at)}.header()
@@ -360,14 +320,6 @@ func (scan *databaseScan) chunk(key key, at extent) {
 	found := scan.of(id)
 	found.chunks[key.first()] = at
 	found.last = max(found.last, h.Last)
-	scan.fills(at)
-}
-
-// fills marks the pages that a value fills.
-func (scan *databaseScan) fills(at extent) {
-	for id := at.offset/scan.pageSize + 1; id*scan.pageSize < at.offset+at.length; id++ {
-		scan.skip[uint64(id)] = true
-	}
 }
 
 // events returns the intact events of a session.

@@ -101,13 +101,13 @@ func (c *compaction) copyAndExchange(ctx context.Context, path string) (done sto
 				if err != nil || free < leastFree || float64(free) < c.least*float64(done.Before) {
 					return err
 				}
-				if temp, err = c.emptyDatabase(path + ".compact"); err != nil {
+				if err := databaseFault(ctx, c.Store, path); err != nil {
 					return err
 				}
-				if err := c.copy(ctx, tx, temp); err != nil {
+				if temp, err = c.newDatabase(path+".compact", db); err != nil {
 					return err
 				}
-				if err := databaseFault(ctx, c.Store, temp); err != nil {
+				if err := c.view(ctx, temp, func(to *dbTx) error { return to.checkCount(nil) }); err != nil {
 					return err
 				}
 				if copied, _, err = readMetas(file); err != nil || c.exchangesClosed {
@@ -148,67 +148,6 @@ func (c *compaction) exchangeClosed(ctx context.Context, temp, path string, copi
 		return before, errWrittenMeanwhile
 	}
 	return c.exchange(temp, path, before)
-}
-
-// copy copies all sessions into an empty database, some at a time.
-func (c *compaction) copy(ctx context.Context, tx *dbTx, temp string) error {
-	if err := tx.readable(bucketMeta, nil, after(nil)); err != nil {
-		return err
-	}
-	cursor := tx.meta.Cursor()
-	k, facts := cursor.First()
-	for from := uint64(1); k != nil; {
-		err := c.update(ctx, temp, func(to *dbTx) error {
-			for size := 0; k != nil && size < compactStep; {
-				if len(k) != 16 {
-					return damagedError(tx.path, "a session's key")
-				}
-				id := [16]byte(k)
-				p, err := decodeProjection(id, facts, tx.path)
-				if err != nil {
-					return err
-				}
-				if !p.deleted && from <= p.session.Head.Seq {
-					chunks, err := tx.chunks(id, from, p.session.Head.Seq)
-					if err != nil {
-						return err
-					}
-					for _, x := range chunks {
-						if err := to.ev.Put(x.key[:], x.data); err != nil {
-							return err
-						}
-						from = x.last + 1
-						size += len(x.data)
-					}
-					continue
-				}
-				if err := to.putProjection(id, facts); err != nil {
-					return err
-				}
-				if err := to.copySummary(tx, id); err != nil {
-					return err
-				}
-				size += len(facts)
-				k, facts = cursor.Next()
-				from = 1
-			}
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
-		}
-	}
-	want, wantKeys, err := tx.statedCount()
-	if err != nil {
-		return err
-	}
-	return c.view(ctx, temp, func(to *dbTx) error {
-		n, keys, err := to.statedCount()
-		if err == nil && (n != want || keys != wantKeys) {
-			err = fmt.Errorf("of %d sessions, %d copied", want, n)
-		}
-		return err
-	})
 }
 
 // exchange replaces the old file by the new one, if that is smaller, and returns its size.
@@ -272,6 +211,6 @@ func addUsage(ctx context.Context, databases databases, path string, usage *stor
 			x.Chunks.Add(int64(len(v)))
 			usage.Stored[sessionID([16]byte(k[:16]))] += int64(len(k) + len(v))
 		}
-		return tx.addSummaries(usage)
+		return nil
 	})
 }

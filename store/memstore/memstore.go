@@ -36,8 +36,7 @@ type Store struct {
 type log struct {
 	session store.Session // Header, Head and counts
 	events  []store.Event
-	summary store.Summary // of this or an earlier head; may be zero
-	live    bool          // a spool holds the session
+	live    bool // a spool holds the session
 	deleted bool
 	changed chan struct{}
 }
@@ -50,10 +49,9 @@ func New() *Store {
 }
 
 var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Spooler    = (*Store)(nil)
-	_ store.Keyed      = (*Store)(nil)
-	_ store.Summarizer = (*Store)(nil)
+	_ store.Store   = (*Store)(nil)
+	_ store.Spooler = (*Store)(nil)
+	_ store.Keyed   = (*Store)(nil)
 )
 
 // RedactionKey returns a key for the life of the store.
@@ -245,40 +243,6 @@ func (s *Store) find(ctx context.Context, query store.Query) ([]store.Session, e
 		}
 	}
 	return query.Order(found), nil
-}
-
-// KeepSummaries keeps summaries of sessions with exactly these heads.
-func (s *Store) KeepSummaries(ctx context.Context, list []store.Summary) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return fmt.Errorf("keep summaries: %w", err)
-	}
-	for _, x := range list {
-		if l := s.logs[x.ID]; l != nil && !l.live && !l.deleted && l.session.Head == x.Head {
-			kept := *l
-			x.Data = bytes.Clone(x.Data)
-			kept.summary = x
-			s.logs[x.ID] = &kept
-		}
-	}
-	return nil
-}
-
-// Summaries returns the summaries that the sessions have.
-func (s *Store) Summaries(ctx context.Context, sessions []store.Session) (map[store.SessionID][]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return nil, fmt.Errorf("read summaries: %w", err)
-	}
-	found := map[store.SessionID][]byte{}
-	for _, x := range sessions {
-		if l := s.logs[x.ID]; l != nil && l.summary.ID == x.ID && l.summary.Head == x.Head {
-			found[x.ID] = bytes.Clone(l.summary.Data)
-		}
-	}
-	return found, nil
 }
 
 // Delete removes a session and leaves a tombstone.

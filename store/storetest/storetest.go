@@ -79,7 +79,6 @@ type testCase func(*testing.T, store.Store)
 // cases are the test cases by group and name.
 var cases = map[string]map[string]testCase{
 	"append": appendCases, "read": readCases, "list": listCases, "delete": deleteCases, "spool": spoolCases,
-	"summaries": summaryCases,
 }
 
 // Validate reads every session of a store and reports every broken invariant.

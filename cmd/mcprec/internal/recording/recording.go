@@ -302,9 +302,6 @@ func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole boo
 	case r.Verbose:
 		r.say("recorded session %s: %s", sum.ID, amount)
 	}
-	if sum.Err == nil {
-		r.db.KeepSummary(ctx, sum.ID)
-	}
 	if d, err := r.Home.Masker(r.db); err == nil && r.Verbose && r.Stuck != nil {
 		s := r.db.Unmasked(sum.ID)
 		s.Masker = d

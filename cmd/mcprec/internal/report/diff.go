@@ -21,8 +21,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// Compare reads two sessions, and once more the events that differ. With a filter a finding is told
-// where one of its events fits.
+// Compare reads two sessions. With a filter a finding is told where one of its events fits.
 func Compare(ctx context.Context, sessions [2]*session.Session, fits *filter.Filter, options diff.Options) (*diff.Report, error) {
 	digester := diff.NewDigester(options)
 	c := diff.New(digester, options)
@@ -38,24 +37,6 @@ func Compare(ctx context.Context, sessions [2]*session.Session, fits *filter.Fil
 			err = s.Select(ctx, fits, side.Select)
 		}
 		if err != nil {
-			return nil, err
-		}
-	}
-	c.Match()
-	for i, s := range sessions {
-		wanted := c.Wants(i) // the texts that differ
-		if len(wanted) == 0 {
-			continue
-		}
-		for e, err := range s.Events(ctx, wanted[0], store.ReadOptions{}) {
-			if err != nil {
-				return nil, fmt.Errorf("diff %s: %w", s.Name, err)
-			}
-			if c.Take(i, e); e.Seq >= wanted[len(wanted)-1] {
-				break
-			}
-		}
-		if err := s.Rewind(); err != nil {
 			return nil, err
 		}
 	}

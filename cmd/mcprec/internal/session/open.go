@@ -27,8 +27,8 @@ func OpenStore(ctx context.Context, home Home, errs io.Writer) (*Store, error) {
 	return withMasker(db, home, db)
 }
 
-// OpenReadOnly opens the store for a reader that must not change it: no key is made, no summary
-// is kept, and Close tidies nothing.
+// OpenReadOnly opens the store for a reader that must not change it: no key is made, and
+// Close tidies nothing.
 func OpenReadOnly(ctx context.Context, home Home) (*Store, error) {
 	db, err := OpenAsIs(ctx, home)
 	if err != nil {
@@ -37,8 +37,7 @@ func OpenReadOnly(ctx context.Context, home Home) (*Store, error) {
 	return withMasker(db, home, nil)
 }
 
-// OpenAsIs opens the store for a caller that masks what leaves it. No summary is kept, and Close
-// tidies nothing.
+// OpenAsIs opens the store for a caller that masks what leaves it. Close tidies nothing.
 func OpenAsIs(ctx context.Context, home Home) (*Store, error) {
 	db, err := OpenRecorder(home, 0)
 	if err != nil {

@@ -25,7 +25,8 @@ type Store struct {
 	Folder string           // where the store's files are, and what commands keep beside them
 	clock  func() time.Time // nil: the system's
 	errs   io.Writer        // for faults on closing
-	asIs   bool             // Close tidies nothing, and no summary is kept
+	asIs   bool             // Close tidies nothing
+	summaries
 }
 
 // Close moves the spools of dead recorders into the databases, as far as that is quick, and

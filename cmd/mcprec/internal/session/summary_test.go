@@ -1,13 +1,13 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"testing"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -31,8 +31,8 @@ func oneCall(n int, sealed bool) []store.Event {
 	return events
 }
 
-// TestSummaries: what is missing or old is made and kept, what is newer or of a live session is
-// made and not kept, and the end of a recording keeps its own.
+// TestSummaries: an ended, a dead and a live session are summed up, and one that has gone on is
+// summed up again.
 func TestSummaries(t *testing.T) {
 	ctx := context.Background()
 	db, err := OpenStore(t.Context(), Home{Place: t.TempDir()}, io.Discard)
@@ -40,75 +40,52 @@ func TestSummaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	list := func() (sessions []store.Session) {
+	const ended, dead, live = 0, 1, 2
+	for n, sealed := range []bool{ended: true, dead: false} {
+		if _, err := Save(ctx, db, oneCall(n, sealed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := oneCall(live, true)
+	spool, err := db.Spool(ctx, events[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spool.Close()
+	calls := func(want ...uint64) {
 		t.Helper()
+		var sessions []store.Session
 		for s, err := range db.Sessions(ctx, store.Query{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			sessions = append(sessions, s)
 		}
-		return sessions
-	}
-	// kept returns the version of the summary that a session has in the store, or -1.
-	kept := func(n int) int {
-		t.Helper()
-		found, err := db.Store.Summaries(ctx, list())
-		if err != nil {
-			t.Fatal(err)
+		found, err := db.Summaries(ctx, sessions)
+		if err != nil || len(found) != len(want) {
+			t.Fatalf("%d summaries, %v; want %d", len(found), err, len(want))
 		}
-		for id, data := range found {
-			if id == list()[n].ID {
-				return int(data[0])
+		for n, want := range want {
+			got := uint64(0)
+			for _, tool := range found[callID(n)].Tools {
+				got += tool.Calls
+			}
+			if got != want {
+				t.Errorf("session %d has %d calls, want %d", n, got, want)
 			}
 		}
-		return -1
 	}
-	const missing, old, newer, ended, live = 0, 1, 2, 3, 4
-	for n, version := range map[int]byte{missing: 0, old: summary.Version - 1, newer: summary.Version + 1, ended: 0} {
-		id, err := Save(ctx, db, oneCall(n, n != missing)) // its recorder died
-		if err != nil {
-			t.Fatal(err)
-		}
-		head, err := db.Head(ctx, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n == old || n == newer {
-			if err := db.Store.KeepSummaries(ctx, []store.Summary{{ID: id, Head: head, Data: []byte{version, 1, 2}}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n == ended {
-			db.KeepSummary(ctx, id)
-		}
-	}
-	events := oneCall(live, false)
-	spool, err := db.Spool(ctx, events[0])
-	if err != nil {
+	calls(1, 1, 0)
+	if err := spool.Write([]store.Part{{Event: events[1]}, {Event: events[2]}, {Event: events[3]}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := spool.Write([]store.Part{{Event: events[1]}}); err != nil {
+	calls(1, 1, 1)
+	again := oneCall(dead, false)
+	next := again[1]
+	next.Seq = 4
+	next.Payload = bytes.Replace(next.Payload, []byte(`"id":1`), []byte(`"id":2`), 1)
+	if _, err := db.Append(ctx, callID(dead), 3, []store.Event{next}); err != nil {
 		t.Fatal(err)
 	}
-	defer spool.Close()
-	if got := kept(ended); got != summary.Version {
-		t.Errorf("the end of a recording kept version %d", got)
-	}
-	for range 2 {
-		found, err := db.Summaries(ctx, list())
-		if err != nil || len(found) != 5 {
-			t.Fatalf("%d summaries, %v; want 5", len(found), err)
-		}
-		for id, x := range found {
-			if len(x.Tools) != 1 || x.Tools[0].Name != "search" || x.Tools[0].Calls != 1 {
-				t.Errorf("session %s: %+v", id, x)
-			}
-		}
-	}
-	for n, want := range map[int]int{missing: summary.Version, old: summary.Version, newer: summary.Version + 1, ended: summary.Version, live: -1} {
-		if got := kept(n); got != want {
-			t.Errorf("session %d has a summary of version %d, want %d", n, got, want)
-		}
-	}
+	calls(1, 2, 1)
 }

@@ -42,21 +42,6 @@ func compare(ctx context.Context, of [2]*index) (picture.Comparison, error) {
 			}
 		}
 	}
-	c.Match()
-	for i, index := range of {
-		wanted := c.Wants(i) // the texts that differ
-		if len(wanted) == 0 {
-			continue
-		}
-		for e, err := range index.source.read(ctx, wanted[0]) {
-			if err != nil {
-				return picture.Comparison{}, fmt.Errorf("compare %s: %w", index.source.session.Name, err)
-			}
-			if c.Take(i, e); e.Seq >= wanted[len(wanted)-1] {
-				break
-			}
-		}
-	}
 	report, pairs := c.Report(), c.Aligned()
 	var shown [2][]uint64
 	picture.Compare(report, pairs, func(side int, seq uint64) string {
