@@ -16,8 +16,12 @@ BROWSER = cmd/mcprec/internal/view/browser
 SHARE = store/share
 INSTALLED = $(shell command -v chromium || command -v chromium-browser || command -v google-chrome-stable || command -v google-chrome)
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
-# The program that makes a release is a module of its own, as well.
+# What writes the texts of a release, and tests it, is a module of its own, as well. goreleaser packs
+# it: this is its newest release that builds with Go 1.26.
 DIST = .ci/dist
+GORELEASER = $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
+# make dist writes to RELEASE.
+RELEASE = $(CURDIR)/bin/dist
 # The same commit and the same Go make the same bytes, wherever they are built: no
 # paths, no C, no settings of the machine. The version is that of git. Without the tables for
 # debuggers (-s -w) a download is half as large; traces have their lines all the same.
@@ -174,14 +178,23 @@ modules: ## go.mod is what the code needs, and what was downloaded is what go.su
 
 reproducible: ## build HEAD twice, in two folders and with two caches: the same bytes, without C
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
-	git clone -q . $$dir/a; git clone -q . $$dir/and/another; \
-	(cd $$dir/a && $(BUILD) -o $$dir/one ./cmd/mcprec); \
-	(cd $$dir/and/another && GOCACHE=$$dir/cache $(BUILD) -o $$dir/two ./cmd/mcprec); \
-	$(GO) version -m $$dir/one | grep -q CGO_ENABLED=0; \
-	cmp $$dir/one $$dir/two; $$dir/one version; git hash-object $$dir/one
+	git clone -q . "$$dir/a"; git clone -q . "$$dir/and/another"; \
+	(cd "$$dir/a" && $(BUILD) -o "$$dir/one/" ./cmd/mcprec && cd $(SHARE) && $(BUILD) -o "$$dir/one/" ./mcprec-share); \
+	export GOCACHE="$$dir/cache"; \
+	(cd "$$dir/and/another" && $(BUILD) -o "$$dir/two/" ./cmd/mcprec && cd $(SHARE) && $(BUILD) -o "$$dir/two/" ./mcprec-share); \
+	for program in mcprec mcprec-share; do \
+	  $(GO) version -m "$$dir/one/$$program" | grep -q CGO_ENABLED=0; \
+	  cmp "$$dir/one/$$program" "$$dir/two/$$program"; git hash-object "$$dir/one/$$program"; \
+	done; "$$dir/one/mcprec" version
 
+# What is not committed is left out. A commit without a tag is a snapshot for goreleaser. It leaves more
+# files than those of the release, which are the ones in SHA256SUMS.
 dist: ## make the files of a release of HEAD in bin/dist: archives, packages, checksums
-	cd $(DIST) && $(GO) run . -from "$(CURDIR)" -o "$(CURDIR)/bin/dist"
+	@changed=$$(git status --porcelain); [ -z "$$changed" ] || printf 'not committed, and not in the release:\n%s\n' "$$changed"
+	@set -e; umask 022; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; git clone -q . "$$dir/mcprec"; cd "$$dir/mcprec"; \
+	TZ=UTC $(GORELEASER) release --parallelism 1 --skip publish,announce $$(git describe --tags --exact-match >/dev/null 2>&1 || echo --snapshot); \
+	cp .ci/dist/Dockerfile bin/release; rm -rf "$(RELEASE)"; mkdir -p "$(RELEASE)"; cd bin/release; \
+	tar -cf - SHA256SUMS $$(sed 's/^[^ ]*  //' SHA256SUMS) | tar -xf - -C "$(RELEASE)"; cat SHA256SUMS
 
 dist-test: ## make the release twice, compare it, install each file that can run here, and take the module by version
 	cd $(DIST) && $(GO) test -tags install -count=1 -v -timeout 60m .

@@ -1,4 +1,4 @@
-// The program that makes a release. It is apart from the main module so that users of
+// What writes the texts of a release, and tests it. It is apart from the main module so that users of
 // mcprec do not download what only a release needs. It is not published.
 module github.com/mcprec/mcprec/.ci/dist
 

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"archive/tar"
+	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +14,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // The tests here make the release of HEAD and install each file that can run on this machine
@@ -44,7 +51,7 @@ func withRelease(run func() int) (int, error) {
 	}
 	defer os.RemoveAll(temp)
 	dist = filepath.Join(temp, "dist")
-	if err := makeRelease(repository, dist, os.Stderr); err != nil {
+	if err := makeRelease(os.Stderr, "RELEASE="+dist); err != nil {
 		return 1, err
 	}
 	found, err := filepath.Glob(filepath.Join(dist, "mcprec_*_linux_amd64.tar.gz"))
@@ -55,17 +62,48 @@ func withRelease(run func() int) (int, error) {
 	return run(), nil
 }
 
-// TestTwice: the release made in another folder, with nothing in Go's cache, has the same bytes; and
-// the sums are those of the files.
+// makeRelease runs make dist, with variables of make's.
+func makeRelease(says io.Writer, variables ...string) error {
+	c := exec.Command("make", append([]string{"--silent", "-C", repository, "dist"}, variables...)...)
+	c.Env = append(os.Environ(), "MAKEFLAGS=") // not those of make dist-test
+	c.Stdout, c.Stderr = says, says
+	return c.Run()
+}
+
+// TestVersion: a commit with a tag has its version, another one a version that says where it is from.
+func TestVersion(t *testing.T) {
+	git := func(args ...string) string {
+		said, _ := command(t, "git", args...).in(repository).Output()
+		return strings.TrimSpace(string(said))
+	}
+	if tag := git("describe", "--tags", "--exact-match"); tag != "" {
+		if "v"+version != tag {
+			t.Errorf("%s has version %s", tag, version)
+		}
+		return
+	}
+	want := `^\d+\.\d+\.\d+-dev\.` + commitTime(t).Format("20060102150405") + `\.g` + git("rev-parse", "--short=12", "HEAD") + "$"
+	if !regexp.MustCompile(want).MatchString(version) {
+		t.Errorf("version %s, want %s", version, want)
+	}
+}
+
+// TestTwice: the release made by a user who hides files, in another time zone and in another folder has
+// the same bytes; and the sums are those of the files. make reproducible holds that the programs need nothing
+// of Go's cache.
 func TestTwice(t *testing.T) {
 	again := filepath.Join(t.TempDir(), "and", "another")
-	t.Setenv("GOCACHE", filepath.Join(t.TempDir(), "cache"))
 	t.Setenv("TMPDIR", t.TempDir())
-	if err := makeRelease(repository, again, io.Discard); err != nil {
-		t.Fatal(err)
+	t.Setenv("TZ", "Asia/Kolkata")
+	mask := syscall.Umask(0o077)
+	var said bytes.Buffer
+	err := makeRelease(&said, "RELEASE="+again)
+	syscall.Umask(mask)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &said)
 	}
 	first, second := readFolder(t, dist), readFolder(t, again)
-	if len(first) < 20 {
+	if len(first) != 6+2+7+2 { // archives, packages for Debian and npm, Dockerfile, sums
 		t.Errorf("the release has %d files", len(first))
 	}
 	for name, contents := range first {
@@ -77,31 +115,93 @@ func TestTwice(t *testing.T) {
 	for name := range second {
 		t.Errorf("%s: in the second release only", name)
 	}
-	said := run(t, command(t, needs(t, "sha256sum"), "-c", "SHA256SUMS").in(dist))
-	if strings.Count(said, ": OK\n") != len(first)-1 {
-		t.Errorf("sha256sum has checked:\n%s", said)
+	checked := run(t, command(t, needs(t, "sha256sum"), "-c", "SHA256SUMS").in(dist))
+	if strings.Count(checked, ": OK\n") != len(first)-1 {
+		t.Errorf("sha256sum has checked:\n%s", checked)
 	}
 }
 
-// TestArchive: the archive for this machine, unpacked, has a program that runs, manual pages and
-// completions.
+// TestPacked: in every archive and in every package for npm, each file has the time of the commit, its
+// mode, and no owner of this machine.
+func TestPacked(t *testing.T) {
+	when := commitTime(t)
+	for name, contents := range readFolder(t, dist) {
+		var entries []fs.FileInfo
+		switch filepath.Ext(name) {
+		case ".gz", ".tgz":
+			unzipped, err := gzip.NewReader(bytes.NewReader(contents))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for archive := tar.NewReader(unzipped); ; {
+				h, err := archive.Next()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h.Uid != 0 || h.Gid != 0 || h.Uname != "root" || h.Gname != "root" {
+					t.Errorf("%s: %s is of %s:%s, %d:%d", name, h.Name, h.Uname, h.Gname, h.Uid, h.Gid)
+				}
+				entries = append(entries, h.FileInfo())
+			}
+		case ".zip":
+			archive, err := zip.NewReader(bytes.NewReader(contents), int64(len(contents)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range archive.File {
+				entries = append(entries, f.FileInfo())
+			}
+		default:
+			continue
+		}
+		if len(entries) < 4 {
+			t.Errorf("%s has %d files", name, len(entries))
+		}
+		for _, e := range entries {
+			mode := fs.FileMode(0o644)
+			switch e.Name() {
+			case "mcprec", "mcprec.exe", "mcprec-share", "mcprec-share.exe", "launcher.js":
+				mode = 0o755
+			}
+			if e.Mode() != mode || !e.ModTime().Equal(when) {
+				t.Errorf("%s: %s is %v, of %v; want %v, %v", name, e.Name(), e.Mode(), e.ModTime(), mode, when)
+			}
+		}
+	}
+}
+
+// TestBuild: the programs in the archive for this machine are those that make builds.
+func TestBuild(t *testing.T) {
+	folder, source := unpacked(t), t.TempDir()
+	run(t, command(t, "git", "clone", "--quiet", absolute(t, repository), source))
+	build := command(t, "make", "--silent", "build", "share").in(source)
+	build.Env = append(os.Environ(), "MAKEFLAGS=")
+	run(t, build)
+	for _, name := range []string{"mcprec", "mcprec-share"} {
+		packed, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		built, err := os.ReadFile(filepath.Join(source, "bin", name))
+		if err != nil || !bytes.Equal(packed, built) {
+			t.Errorf("%s: %d bytes in the archive, %d built, and not the same: %v", name, len(packed), len(built), err)
+		}
+	}
+}
+
+// TestArchive: the archive for this machine, unpacked, has programs that run, and completions.
 func TestArchive(t *testing.T) {
 	folder := unpacked(t)
 	holdDemo(t, command(t, filepath.Join(folder, "mcprec")))
-	for _, name := range []string{"LICENSE", "THIRD-PARTY.txt", "README.md", "man/man1/mcprec-record.1", "man/man7/mcprec-filters.7"} {
+	holdShare(t, command(t, filepath.Join(folder, "mcprec")))
+	for _, name := range []string{"LICENSE", "THIRD-PARTY.txt", "README.md", "CHANGELOG.md", "completions/mcprec.ps1"} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	t.Run("manual", func(t *testing.T) {
-		pages, err := filepath.Glob(filepath.Join(folder, "man", "*", "*"))
-		if err != nil || len(pages) < 40 {
-			t.Fatalf("%d pages, %v", len(pages), err)
-		}
-		if said, err := command(t, needs(t, "mandoc"), append([]string{"-T", "lint", "-W", "warning"}, pages...)...).Output(); err != nil || len(said) > 0 {
-			t.Errorf("mandoc: %v\n%s", err, said)
-		}
-	})
 	completions := filepath.Join(folder, "completions")
 	t.Run("bash", func(t *testing.T) {
 		// This _init_completion stands in for that of the package bash-completion, which a machine may lack.
@@ -120,18 +220,28 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestDeb: the package, unpacked, has a program that runs; dpkg installs it into an empty root and
+// TestDeb: the package, unpacked, has programs that run; dpkg installs it into an empty root and
 // removes all of it.
 func TestDeb(t *testing.T) {
 	deb := filepath.Join(dist, fmt.Sprintf("mcprec_%s_linux_%s.deb", version, runtime.GOARCH))
 	dpkg := needs(t, "dpkg-deb")
-	if said := run(t, command(t, dpkg, "--field", deb, "Version")); strings.TrimSpace(said) != debianVersion(version) {
-		t.Errorf("the version is %q, want %q", said, debianVersion(version))
+	// ~ sorts before the end of a text.
+	if said := run(t, command(t, dpkg, "--field", deb, "Version")); strings.TrimSpace(said) != strings.Replace(version, "-", "~", 1) {
+		t.Errorf("the version is %q, of %s", said, version)
 	}
 	root := t.TempDir()
 	run(t, command(t, dpkg, "-x", deb, root))
 	run(t, command(t, needs(t, "md5sum"), "--quiet", "-c", extractedControl(t, dpkg, deb, "md5sums")).in(root))
 	holdDemo(t, command(t, filepath.Join(root, "usr/bin/mcprec")))
+	holdShare(t, command(t, filepath.Join(root, "usr/bin/mcprec")))
+	for name, mode := range map[string]fs.FileMode{
+		"usr/bin/mcprec": 0o755, "usr/bin/mcprec-share": 0o755, "usr/share/doc/mcprec/copyright": 0o644, "usr/share/doc/mcprec/THIRD-PARTY.txt": 0o644,
+		"usr/share/bash-completion/completions/mcprec": 0o644,
+	} {
+		if about, err := os.Stat(filepath.Join(root, name)); err != nil || about.Mode() != mode || !about.ModTime().Equal(commitTime(t)) {
+			t.Errorf("%s: %v, %v", name, about, err)
+		}
+	}
 
 	t.Run("installed", func(t *testing.T) {
 		if os.Geteuid() != 0 {
@@ -150,6 +260,17 @@ func TestDeb(t *testing.T) {
 			t.Errorf("removed, but %d files are left", len(left))
 		}
 	})
+}
+
+// commitTime returns the time of the commit that the release is made of.
+func commitTime(t *testing.T) time.Time {
+	t.Helper()
+	said := run(t, command(t, "git", "log", "-1", "--format=%ct").in(repository))
+	seconds, err := strconv.ParseInt(strings.TrimSpace(said), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Unix(seconds, 0).UTC()
 }
 
 // extractedControl returns the path of a file of a package's control part.
@@ -238,6 +359,15 @@ func holdDemo(t *testing.T, mcprec cmd) {
 		if said := run(t, cmd{&again}); !strings.Contains(said, c.want) {
 			t.Errorf("%s: no %q in\n%s", &again, c.want, said)
 		}
+	}
+}
+
+// holdShare runs mcprec share by a command without arguments: mcprec-share is beside it.
+func holdShare(t *testing.T, mcprec cmd) {
+	t.Helper()
+	mcprec.Args = append(mcprec.Args, "share", "--help")
+	if said := run(t, mcprec); !strings.Contains(said, "mcprec-share push nats://") {
+		t.Errorf("mcprec share --help says %s", said)
 	}
 }
 

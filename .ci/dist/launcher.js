@@ -11,7 +11,7 @@ const name = process.platform === "win32" ? "mcprec.exe" : "mcprec";
 
 let program;
 try {
-  program = require.resolve(`${platform}/bin/${name}`);
+  program = require.resolve(`${platform}/${name}`);
 } catch {
   console.error(
     `mcprec: the package ${platform} is not installed; install again without --omit=optional. ` +

@@ -1,19 +1,12 @@
 package main
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
-
-// launcher is the program of the npm package mcprec: it starts that of the platform.
-//
-//go:embed launcher.js
-var launcher []byte
 
 // npmPlatform returns how Node names a system and an architecture, as in process.platform
 // and process.arch.
@@ -27,7 +20,8 @@ func npmPlatform(system, arch string) (string, string) {
 	return system, arch
 }
 
-// npmPackage is the part of a package.json that ours have.
+// npmPackage is the part of a package.json that ours have. None has a script that runs at the
+// installation.
 type npmPackage struct {
 	Name            string            `json:"name"`
 	Version         string            `json:"version"`
@@ -54,42 +48,33 @@ func newNpmPackage(name, version, description string) npmPackage {
 	}
 }
 
-// pack returns the package in npm's form. Every file is below package/.
-func (p npmPackage) pack(files []file, when time.Time) (file, error) {
-	about, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return file{}, err
+// npmFiles returns the package.json and the README.md of a package for each program, and those of the
+// launcher, which depends on them all: npm installs the one that fits.
+func npmFiles(version string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	add := func(folder string, p npmPackage, readme string) error {
+		about, err := json.MarshalIndent(p, "", "  ")
+		files["npm/"+folder+"/package.json"], files["npm/"+folder+"/README.md"] = append(about, '\n'), []byte(readme)
+		return err
 	}
-	files = append([]file{{"package.json", text, append(about, '\n')}}, files...)
-	packed, err := tarball(below("package", files), when, false)
-	name := strings.ReplaceAll(strings.TrimPrefix(p.Name, "@"), "/", "-")
-	return file{fmt.Sprintf("npm/%s-%s.tgz", name, p.Version), text, packed}, err
-}
-
-// npmPackages returns a package for each program, and the launcher that depends on them all:
-// npm installs the one that fits. Neither has a script that runs at the installation.
-func npmPackages(r release) (packages []file, err error) {
 	platforms := map[string]string{}
-	for _, b := range r.programs {
-		system, arch := npmPlatform(b.System, b.Arch)
-		p := newNpmPackage("@mcprec/"+system+"-"+arch, r.version, fmt.Sprintf("mcprec for %s on %s", system, arch))
-		p.Systems, p.Architectures, p.Unplugged = []string{system}, []string{arch}, true
-		readme := fmt.Appendf(nil, "# %s\n\nThe program of mcprec for %s on %s. Install the package mcprec instead: it starts this one.\n", p.Name, system, arch)
-		packed, err := p.pack([]file{
-			{"bin/" + b.fileName(), program, b.Contents},
-			{"README.md", text, readme}, r.licence, r.notices,
-		}, r.when)
-		if err != nil {
-			return nil, err
+	for _, goos := range systems {
+		for _, goarch := range architectures {
+			system, arch := npmPlatform(goos, goarch)
+			p := newNpmPackage("@mcprec/"+system+"-"+arch, version, fmt.Sprintf("mcprec for %s on %s", system, arch))
+			p.Systems, p.Architectures, p.Unplugged = []string{system}, []string{arch}, true
+			readme := fmt.Sprintf("# %s\n\nThe program of mcprec for %s on %s. Install the package mcprec instead: it starts this one.\n", p.Name, system, arch)
+			if err := add(goos+"_"+goarch, p, readme); err != nil {
+				return nil, err
+			}
+			platforms[p.Name] = version
 		}
-		packages = append(packages, packed)
-		platforms[p.Name] = r.version
 	}
-	p := newNpmPackage("mcprec", r.version, "Record MCP sessions byte for byte, replay them, see the hang")
+	p := newNpmPackage("mcprec", version, "Record MCP sessions byte for byte, replay them, see the hang")
 	p.Program = map[string]string{"mcprec": "launcher.js"}
 	p.Optional, p.Engines = platforms, map[string]string{"node": ">=16"}
 	p.MCPName = "io.github.mcprec/mcprec"
-	readme := fmt.Appendf(nil, `# mcprec
+	return files, add("launcher", p, fmt.Sprintf(`# mcprec
 
 Record MCP sessions byte for byte in true order, replay them, and see who waits for whom when
 one hangs.
@@ -99,7 +84,5 @@ one hangs.
 mcprec is one program without dependencies, for %s. This package starts it,
 passes signals on, and ends with its status. In the configuration of a client name the
 program itself rather than npx: see the [installation](https://github.com/mcprec/mcprec/blob/main/docs/install.md).
-`, strings.Join(slices.Sorted(maps.Keys(platforms)), ", "))
-	packed, err := p.pack([]file{{"launcher.js", program, launcher}, {"README.md", text, readme}, r.licence}, r.when)
-	return append(packages, packed), err
+`, strings.Join(slices.Sorted(maps.Keys(platforms)), ", ")))
 }
