@@ -106,7 +106,7 @@ var mutants = []struct {
 		"if state == \"\" && transport.Member(m.Params, mcp.MemberInputResponses) == nil {", "if false {",
 		"replay/why", "TestSessions"},
 	{"input with another state supplies what was asked for", "replay/why/fold.go",
-		"return in.state == state && in.call.method == m.Method", "return in.call.method == m.Method",
+		"return in.state == state && in.call.Method == m.Method", "return in.call.Method == m.Method",
 		"replay/why", "TestSessions"},
 	{"arguments in front of the command are not unwrapped", "cmd/mcprec/internal/clientconfig/edit.go",
 		"	if at > 0 {\n		cut.from = s.entry", "	if at >= 0 {\n		cut.from = s.entry",
