@@ -27,7 +27,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 func main() { execute(context.Background()) }

@@ -15,8 +15,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // storeCommands returns the commands that keep the store.
@@ -335,7 +335,7 @@ func runShare(std cli.Streams, args []string) error {
 		path, err = exec.LookPath(name)
 	}
 	if err != nil {
-		return cli.Usagef("share: %s is not installed: go install ./%[1]s in store/share of mcprec's source puts it into the PATH", name)
+		return cli.Usagef("share: %s is not beside mcprec or in the PATH: a release has both, and make share builds it from the source", name)
 	}
 	err = syscall.Exec(path, append([]string{name}, args...), os.Environ())
 	if !errors.Is(err, errors.ErrUnsupported) {

@@ -17,8 +17,8 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/clientconfig"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // wrapOptions are the options of wrap and unwrap.

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Rules E1, E2, E3 and E11.

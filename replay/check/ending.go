@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Rules E12, E13 and E15.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Rules E10 and E17.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // clock is what a run knows of time: since when it rests, which timers fired, and which traffic

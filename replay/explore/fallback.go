@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcprec/mcprec/replay/explore/schedule"
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // fallback is how a search goes on after a mutex of the peers has frozen a bubble: synctest does

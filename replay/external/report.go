@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Report is what a search has found. Its lists are never nil in JSON but for NotHeld and Unstable.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Action is what a rule does to a message.

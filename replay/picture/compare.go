@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/diff"
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Comparison is two sessions side by side.

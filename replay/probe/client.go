@@ -8,9 +8,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // revisionMark stands in the answer to initialize for the revision that the client asked for.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/closed"
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Report is the result of a probe.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // clientAnswers are the answers of a client that has no roots, no model and no user.

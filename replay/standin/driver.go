@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Driver plays the client's half of a recording to a live server. Like [Player] it is a pure

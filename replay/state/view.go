@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // View is a State as lists, each in the order in which the elements began. The JSON form is

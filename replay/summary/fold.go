@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // patience is how long something may wait before it counts as a hang, as in mcprec why.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // textLimit is the most bytes of a peer's text in a line.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // textLimit is how many bytes of a peer's text stand in a report.

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/closed"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Candidate is a session to be tried. Its events must not be changed.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Stacks show the explorer's own functions between the code under test and the gate, and

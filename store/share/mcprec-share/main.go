@@ -20,9 +20,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store/share/push"
 	"github.com/mcprec/mcprec/store/share/stream"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // The exit statuses beside 0.

@@ -3,7 +3,7 @@ package output
 import (
 	"strings"
 
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Fit says how a [Screen] prints a line that is longer than the terminal is wide.

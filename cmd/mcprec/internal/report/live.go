@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/phrase"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/match"
-	"github.com/mcprec/mcprec/replay/phrase"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // mostPlaces is how many places --ignore names one by one. Above that number it names the common

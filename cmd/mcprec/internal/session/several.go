@@ -13,9 +13,9 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/replay/phrase"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/foreign"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Which session of a file with several an argument names: a number from 1, or one of these.
