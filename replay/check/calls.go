@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -329,7 +330,7 @@ func (f *Fold) endScope(s *scope) {
 		if c.refusal != "" {
 			head += " that was taken: " + c.refusal
 		}
-		if silent := until.at - max(c.at, c.progress.at); c.cancelled.seq != 0 && c.method != mcp.MethodListen && silent >= max(f.longWait(), patience) {
+		if silent := until.at - max(c.at, c.progress.at); c.cancelled.seq != 0 && c.method != mcp.MethodListen && silent >= max(f.longWait(), why.Patience) {
 			f.hold(c.seq, gaveUp, c.dir.Reverse(), d.revision, []uint64{c.cancelled.seq, c.seq}, "%v: the %s gave up after %v, the last %v without a sign of it%s",
 				c, c.dir.Sender(), phrase.Brief(waited), phrase.Brief(silent), strings.TrimSuffix(": "+c.cancelReason(), ": "))
 			continue
@@ -393,7 +394,7 @@ func (d *diagnosis) needsNoAnswer(c *call) string {
 		return c.ending
 	case d.ending.gaveUp != 0 && d.ending.exited.seq == 0 && d.ending.closed == [3]moment{}:
 		return fmt.Sprintf("the recorder no longer read the server (#%d)", d.ending.gaveUp)
-	case d.live && d.now.at-max(c.at, c.progress.at) >= patience:
+	case d.live && d.now.at-max(c.at, c.progress.at) >= why.Patience:
 	case d.live && d.ending.isOpen() && c.ending == "":
 		return "the session goes on"
 	case d.ending.isOpen() && c.ending == "":

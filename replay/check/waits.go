@@ -34,7 +34,7 @@ func (f *Fold) excuse(d *diagnosis, c *call, until moment) {
 	}
 	asks := firstAfter(d.open[transport.ServerToClient], c.seq)
 	if c.needsNoAnswer() || c.dir == transport.ServerToClient || c.recorderLeft || d.ending.gaveUp != 0 || d.ending.isOpen() && !d.live || asks != nil && asks.waitsForPerson() {
-		least = max(least, patience) // a short wait may be as it should
+		least = max(least, why.Patience) // a short wait may be as it should
 	}
 	if until.at-sign < least || c.scope.deleted.seq > c.seq {
 		if f.excused == nil {
@@ -55,18 +55,17 @@ func (f *Fold) hold(call uint64, d order.Demand, dir transport.Direction, revisi
 // A client leaves open calls behind. Neither end is at fault, unless the client had waited in
 // vain. A call of a session that is over has waited long after leftTimes as long as any answer took
 // before, but not before leftFor, and after leftLong in any case. A call of a session that goes
-// on has after patience.
+// on has after the patience of package why.
 const (
 	leftFor   = time.Second
 	leftTimes = 10
 	leftLong  = 10 * time.Second
-	patience  = 5 * time.Second
 )
 
 // longWait is how long a wait is at least to be a hang.
 func (f *Fold) longWait() time.Duration {
 	if f.live {
-		return patience
+		return why.Patience
 	}
 	return min(max(leftFor, leftTimes*f.outcome.slowest), leftLong)
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// patience is how long something may wait before it counts as a hang, as in mcprec why.
-const patience = 5 * time.Second
-
 // Fold makes the summary of a session. Use NewFold.
 type Fold struct {
 	summary Summary
@@ -175,7 +172,7 @@ func (f *Fold) Close(now time.Duration) Summary {
 			isOpen[call.Request] = call
 		}
 	}
-	for _, finding := range f.why.Report(why.Live{Now: now}, patience).Findings {
+	for _, finding := range f.why.Report(why.Live{Now: now}, why.Patience).Findings {
 		f.summary.Hung++
 		for _, seq := range finding.Calls {
 			if call := isOpen[seq]; call != nil && call.Method == mcp.MethodCallTool {

@@ -16,6 +16,9 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
+// Patience is how long something usually waits before it counts as stuck.
+const Patience = 5 * time.Second
+
 // Live is what is known of a live session beside its log. The zero Live is that of a session
 // that is over.
 type Live struct {

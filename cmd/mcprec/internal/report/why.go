@@ -17,7 +17,7 @@ import (
 )
 
 // StuckAfter is how long what is open must have lasted to be stuck.
-const StuckAfter = 5 * time.Second
+const StuckAfter = why.Patience
 
 // Hangs is what why says of a session, in the stable form of why --format json.
 type Hangs struct {
