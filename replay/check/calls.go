@@ -313,7 +313,7 @@ func (f *Fold) endScope(s *scope) {
 		until := d.endOfWait(c)
 		waited := until.at - c.at
 		tally := f.tallies.add(c, waited)
-		if c.cancelled.seq != 0 {
+		if c.cancelled.seq != 0 || c.hungUp && mcp.Stateless.Has(d.revision) {
 			tally.Cancelled++
 		} else {
 			tally.Open++

@@ -132,6 +132,7 @@ type Entry struct {
 	Cut          uint64          `json:"cut,omitempty"`
 	Text         string          `json:"text,omitempty"`
 	Messages     []EntryMessage  `json:"messages,omitempty"`
+	Refused      []uint64        `json:"refused,omitempty"` // the requests that this HTTP status answers
 	Frame        json.RawMessage `json:"frame,omitempty"` // with a body
 }
 
@@ -156,6 +157,9 @@ func EntryOf(e timeline.Entry, pairs, body bool) Entry {
 	line := Entry{
 		Seq: e.Seq, At: e.At.String(), Kind: e.Kind, Dir: e.Dir.String(), Stream: e.Stream, Bytes: e.Size,
 		Unterminated: e.Unterminated, Redacted: e.Redacted, Cut: e.Cut, Text: e.Text,
+	}
+	for _, call := range e.Refused {
+		line.Refused = append(line.Refused, call.Request)
 	}
 	for _, m := range e.Messages {
 		message := EntryMessage{
