@@ -36,7 +36,7 @@ type Call struct {
 	refused bool    // by an HTTP status; only a message of the same exchange can be the answer
 }
 
-// NewCall returns the call of a request, which a frame has.
+// NewCall returns the call of a request in a frame.
 func NewCall(frame store.Event, request *transport.Message) *Call {
 	token := request.ProgressToken()
 	return &Call{
@@ -45,7 +45,7 @@ func NewCall(frame store.Event, request *transport.Message) *Call {
 	}
 }
 
-// AnswerWith notes the response, which a frame has.
+// AnswerWith notes the response in a frame.
 func (c *Call) AnswerWith(frame store.Event, response *transport.Message) {
 	c.Response = frame.Seq
 	c.Latency = frame.At - c.At

@@ -2,9 +2,9 @@ package timeline
 
 import "maps"
 
-// Clone returns a model that takes later events apart from m, and by the calls of m its own copy of each
-// that it still knows. A clone costs as much as what is open.
-func (m *Model) Clone() (clone *Model, of map[*Call]*Call) {
+// Clone returns a model that takes later events apart from m. copies maps each call that m still remembers
+// to the clone's copy. A clone costs as much as what is open.
+func (m *Model) Clone() (clone *Model, copies map[*Call]*Call) {
 	c := &cloner{calls: map[*Call]*Call{}, exchanges: map[*Exchange]*Exchange{}}
 	r := m.requests
 	r.ids = c.lists(r.ids)

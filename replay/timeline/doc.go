@@ -1,22 +1,31 @@
-// Package timeline tells what passed in a session, event by event, and which response,
-// progress notification and cancellation belongs to which request.
+// Package timeline reads a session once, and says of each event what passed and what belongs
+// together.
+//
+// A [Model] takes the events one by one, in Seq order. It returns a [Step] for each: the messages of the
+// event, the [Call] that each begins, answers, reports on or cancels, the HTTP [Exchange], and the
+// [Scope] in which ids are unique. What mcprec says of a session is made of Steps; whoever reads them
+// keeps only facts of its own.
 //
 // # Data layout
 //
-// A [Projection] is a fold over a session's events, in Seq order. A program can throw one
-// away and rebuild it at any time; [Project] feeds several in one pass.
+// A Model holds the calls that are open, the latest that are over, and the exchanges that go on, however
+// long the session is. A [Projection] is a fold over a session's events; a program can throw one away
+// and rebuild it at any time, and [Project] feeds several in one pass.
 //
-// [Index] pairs messages, for this package and for every other. It holds the open requests
-// by direction and by the value of their ids and progress tokens, and over HTTP by exchange
-// too, because two clients may use the same id. [Linker] applies it to the messages of a session, and
-// says how each belongs to its [Call]. [Transcript] makes an [Entry] of each event
-// as it passes, and remembers only the open calls and the latest past ones. [Calls] keeps
-// every [Call] with its response. [Endings] keeps a few bytes of each call, so that a
-// Transcript can name the answer at the request.
+//	model.go       the Model and its Steps
+//	requests.go    which call a message belongs to: the rules
+//	exchange.go    HTTP exchanges, and whose ids are whose
+//	call.go        Call, and Calls, which keeps every call
+//	clone.go       a copy of a Model, to go on from the middle
+//	endings.go     Endings: a few bytes of each call, so that a Transcript can name the answer at the request
+//	transcript.go  Transcript: an Entry for each event as it passes
+//	entry.go, text.go  an Entry as a line
+//	index.go       Index: the same rules without scopes, for packages with a kind of request of their own
 //
 // # What it refuses
 //
 // The package does no I/O, asks no clock and starts no goroutine. It does not judge whether
 // a message is allowed: replay/check does. It does not guess: a response, a progress
-// notification or a cancellation without a request has no [Call].
+// notification or a cancellation without a request has no Call, and so has one that may belong to either
+// of two clients.
 package timeline

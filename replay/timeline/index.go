@@ -11,6 +11,9 @@ import (
 // Index says which request a response, a progress notification or a cancellation belongs
 // to. An Index takes messages one by one, so a reader of a live session can use one too.
 //
+// A Model has rules of its own, with scopes: see requests.go. An Index is for packages that have a kind of
+// request of their own, and for live ones.
+//
 // Each direction has its own ids and progress tokens, which are compared as values of type
 // K: an mcp.Key, or a hash of a Key. The zero K means that a message has no id or token. A
 // client may use an id again after the answer (2026-07-28), and a faulty peer does before.

@@ -30,7 +30,8 @@ const Remembered = 64
 
 // NewModel returns the model of a session without events. It remembers a number of past calls, the latest.
 func NewModel(remember int) *Model {
-	return &Model{requests: newRequests(remember), exchanges: map[uint64]*Exchange{}, scopes: newScopes()}
+	scopes := newScopes()
+	return &Model{requests: newRequests(remember, scopes.shared), exchanges: map[uint64]*Exchange{}, scopes: scopes}
 }
 
 // Step is one event with its place in the session.
@@ -48,10 +49,9 @@ type Step struct {
 	Exchange *Exchange
 	// Scope is where the ids of the messages are unique.
 	Scope *Scope
-	// Left are the calls that are open at the end of their exchange, which comes here: on another one an answer
-	// may still come.
+	// Left are the open calls of an exchange that ends with this event. Another exchange may answer them.
 	Left []*Call
-	// Over are the refused calls of an exchange that ends here: no message can answer them any more.
+	// Over are the refused calls of an exchange that ends with this event. No message can answer them any more.
 	Over []*Call
 	// Refused are the calls that the status of this HTTP event answers, in the order of their requests.
 	Refused []*Call
@@ -178,7 +178,7 @@ func (m *Model) notification(step *Step, notice *Message) {
 	}
 }
 
-// Find returns the call of a direction that a message of the step names by id as a response does.
+// Find returns the call, sent in direction dir, that a response with this id in this step would answer.
 func (s Step) Find(dir transport.Direction, id mcp.Key) *Call {
 	return s.model.requests.answered(s.Scope, dir, s.Stream, id)
 }

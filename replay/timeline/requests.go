@@ -22,8 +22,9 @@ import (
 //   - a cancellation belongs to the latest open call of the scope. In a shared scope it belongs to the only
 //     open call with the id that was not cancelled before: of two, either may be another client's.
 //
-// Over HTTP a peer may forget to name its session. What finds no call in its scope belongs to the only
-// open call of all scopes with the id or token.
+// Over HTTP a peer may forget to name its session. What names none and finds no call in the shared scope
+// belongs to the only open call of all scopes with the id or token; what names one may belong to the only such
+// call of the shared scope.
 //
 // An HTTP status that is no success answers the open calls of its exchange. A message in the body of the
 // same response still belongs to its call.
@@ -32,11 +33,13 @@ type requests struct {
 	tokens map[scoped]callList // likewise
 	on     map[uint64]*exchangeCalls
 
+	shared *Scope // of what names no session over HTTP
+
 	remember   int // limit of past calls; below 0: no limit
 	pastIDs    map[scoped]*Call
 	pastTokens map[scoped]*Call
 	ring       callList // with a limit: the past calls in the order of their ends
-	ended      int      // past calls that the ring has lost
+	evicted    int      // past calls that the ring has lost
 }
 
 // scoped is an id or a progress token of one direction in a scope. Scope nil: in any scope over HTTP.
@@ -57,9 +60,10 @@ type exchangeCalls struct {
 	tokens map[local]*Call // the latest
 }
 
-func newRequests(remember int) requests {
+func newRequests(remember int, shared *Scope) requests {
 	return requests{
-		ids: map[scoped]callList{}, tokens: map[scoped]callList{}, on: map[uint64]*exchangeCalls{},
+		shared: shared,
+		ids:    map[scoped]callList{}, tokens: map[scoped]callList{}, on: map[uint64]*exchangeCalls{},
 		remember: remember, pastIDs: map[scoped]*Call{}, pastTokens: map[scoped]*Call{},
 	}
 }
@@ -102,15 +106,14 @@ func (r *requests) list(scope *Scope, call *Call) {
 func (r *requests) move(call *Call, to *Scope) {
 	from := call.Scope
 	call.Scope = to
-	if isOther := func(c *Call) bool { return c == call }; call.isOpen() {
+	if isThis := func(c *Call) bool { return c == call }; !call.over {
 		for of, named := range map[*map[scoped]callList]local{&r.ids: call.localID(), &r.tokens: call.localToken()} {
-			list := slices.DeleteFunc((*of)[scoped{from, named}], isOther)
+			list := slices.DeleteFunc((*of)[scoped{from, named}], isThis)
 			if (*of)[scoped{from, named}] = list; len(list) == 0 {
 				delete(*of, scoped{from, named})
 			}
 		}
 		r.list(to, call)
-		return
 	}
 	if r.pastIDs[scoped{from, call.localID()}] == call {
 		delete(r.pastIDs, scoped{from, call.localID()})
@@ -134,7 +137,7 @@ func (r *requests) answered(scope *Scope, dir transport.Direction, stream uint64
 	if call := r.ids[scoped{scope, key}].firstOpen(); call != nil || stream == 0 {
 		return call
 	}
-	return r.ids[scoped{nil, key}].only()
+	return r.ids[scoped{r.elsewhere(scope), key}].only()
 }
 
 // progress returns the call that progress belongs to, and that went in direction dir.
@@ -149,7 +152,7 @@ func (r *requests) progress(scope *Scope, dir transport.Direction, stream uint64
 	if past := r.pastTokens[scoped{scope, key}]; past != nil || stream == 0 {
 		return past
 	}
-	return r.tokens[scoped{nil, key}].only()
+	return r.tokens[scoped{r.elsewhere(scope), key}].only()
 }
 
 // cancelled returns the call that a cancellation in direction dir belongs to. The call stays open: the
@@ -161,7 +164,7 @@ func (r *requests) cancelled(scope *Scope, dir transport.Direction, id mcp.Key) 
 			return call
 		}
 	}
-	list := r.ids[scoped{nil, key}]
+	list := r.ids[scoped{r.elsewhere(scope), key}]
 	isCandidate := func(call *Call) bool { return call.isOpen() && call.Cancelled == 0 }
 	first := slices.IndexFunc(list, isCandidate)
 	if first >= 0 && slices.ContainsFunc(list[first+1:], isCandidate) {
@@ -171,6 +174,14 @@ func (r *requests) cancelled(scope *Scope, dir transport.Direction, id mcp.Key) 
 		return list[first]
 	}
 	return list.only()
+}
+
+// elsewhere returns the scope to look in for what has no call in its own: nil, for all, from the shared one.
+func (r *requests) elsewhere(scope *Scope) *Scope {
+	if scope.Shared {
+		return nil
+	}
+	return r.shared
 }
 
 // past returns the latest past call with the id, for a second answer or a late cancellation. A call of the
@@ -322,10 +333,10 @@ func (r *requests) keep(call *Call) {
 	case len(r.ring) < r.remember:
 		r.ring = append(r.ring, call)
 	default:
-		oldest := &r.ring[r.ended%r.remember]
+		oldest := &r.ring[r.evicted%r.remember]
 		r.forget(*oldest)
 		*oldest = call
-		r.ended++
+		r.evicted++
 	}
 	r.pastIDs[scoped{call.Scope, call.localID()}] = call
 	if call.token != "" {
