@@ -67,7 +67,7 @@ func (f Frame) AppendMessages(messages []Message) ([]Message, error) {
 		p.setToken()
 		return append(messages, p.Message()), nil
 	}
-	if !valid(b) {
+	if !Valid(b) {
 		return nil, ErrNotJSON
 	}
 	if b[0] != '[' {

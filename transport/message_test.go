@@ -230,7 +230,7 @@ func TestValid(t *testing.T) {
 		}
 	}
 	for _, text := range all {
-		if got, want := valid([]byte(text)), json.Valid([]byte(text)); got != want {
+		if got, want := Valid([]byte(text)), json.Valid([]byte(text)); got != want {
 			t.Errorf("%.80q: got %t, want %t", text, got, want)
 		}
 	}
@@ -249,7 +249,7 @@ func FuzzValid(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if got, want := valid(text), json.Valid(text); got != want {
+		if got, want := Valid(text), json.Valid(text); got != want {
 			t.Errorf("got %t, want %t", got, want)
 		}
 	})

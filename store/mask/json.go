@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -105,7 +106,10 @@ func (w *walker) object(i int, p place) (end int) {
 	for i = w.next(i + 1); w.raw[i] != '}'; i = w.next(i) {
 		nameEnd := w.stringEnd(i)
 		name := string(w.decode(i, nameEnd))
-		step := pointerEscaper.Replace(name)
+		step := name
+		if strings.ContainsAny(name, "~/") {
+			step = pointerEscaper.Replace(name)
+		}
 		isInput := string(w.path) == "/result/inputRequests" // whose members the server names
 		if isInput {
 			step = "*"
@@ -147,21 +151,30 @@ type part struct {
 // relatives hides members that are secret because of others in their object: a "pass" beside a
 // "user", the "value" of a "name", the data of a Kubernetes Secret.
 func (w *walker) relatives(members []part) {
-	secret := map[string]level{} // by the names of members
+	var secret map[string]level // by the names of members; nil: none is
+	hide := func(name string, l level) {
+		if secret == nil {
+			secret = map[string]level{}
+		}
+		secret[name] = l
+	}
 	for _, m := range members {
 		v := w.raw[m.from:m.to]
 		switch {
 		case w.m.rules.words["user"][m.text]:
-			secret["pass"] = password
-			secret["pw"] = password
+			hide("pass", password)
+			hide("pw", password)
 		case m.text == "grant_type":
-			secret["code"] = password
+			hide("code", password)
 		case m.text == "kind" && string(v) == `"Secret"`:
-			secret["data"] = everything
-			secret["stringdata"] = everything
+			hide("data", everything)
+			hide("stringdata", everything)
 		case slices.Contains([]string{"name", "key", "header", "variable"}, m.text) && v[0] == '"':
-			secret["value"] = w.m.rules.levelOf(string(w.decode(m.from, m.to)))
+			hide("value", w.m.rules.levelOf(string(w.decode(m.from, m.to))))
 		}
+	}
+	if secret == nil {
+		return
 	}
 	for _, m := range members {
 		if l := secret[m.text]; l > harmless {
@@ -222,7 +235,7 @@ func (w *walker) str(i, end int, p place) {
 		return
 	}
 	first := bytes.TrimLeft(text, " \t\r\n")
-	if len(first) > 1 && strings.IndexByte(`{["`, first[0]) >= 0 && w.depth < deepest && json.Valid(text) {
+	if len(first) > 1 && strings.IndexByte(`{["`, first[0]) >= 0 && w.depth < deepest && transport.Valid(text) {
 		inner := walker{m: w.m, raw: text, depth: w.depth + 1}
 		inner.value(inner.next(0), place{zone: p.zone})
 		w.text(i, end, inner.edits)

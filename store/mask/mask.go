@@ -5,11 +5,12 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Rules are a user's additions to the built-in rules. The zero value adds nothing.
@@ -106,7 +107,7 @@ func (m *Masker) Frame(data []byte) ([]byte, int) { return m.masked(data, m.rule
 
 // masked masks JSON with known fields, or a text.
 func (m *Masker) masked(data []byte, fields map[string]zone) ([]byte, int) {
-	if !json.Valid(data) {
+	if !transport.Valid(data) {
 		return m.Text(data)
 	}
 	w := walker{m: m, raw: data, fields: fields}

@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"cmp"
+	"hash/maphash"
 	"slices"
 	"strings"
 )
@@ -49,8 +50,30 @@ func (t *ruleTable) cut(name string) []string {
 	return words
 }
 
-// levelOf returns the level of a name.
+// levelOf returns the level of a name. The few names of a session come again and again, so the levels
+// of short ones are kept.
 func (t *ruleTable) levelOf(name string) level {
+	if len(name) > 64 {
+		return t.findLevel(name)
+	}
+	at := &t.levelsOf[maphash.String(nameSeed, name)%uint64(len(t.levelsOf))]
+	if known := at.Load(); known != nil && known.name == name {
+		return known.level
+	}
+	found := t.findLevel(name)
+	at.Store(&namedLevel{strings.Clone(name), found})
+	return found
+}
+
+var nameSeed = maphash.MakeSeed()
+
+// namedLevel is the level of a name.
+type namedLevel struct {
+	name  string
+	level level
+}
+
+func (t *ruleTable) findLevel(name string) level {
 	w := t.cut(name[max(0, len(name)-96):])
 	if len(w) == 0 || name == "PWD" || name == "OLDPWD" { // the working directory
 		return harmless

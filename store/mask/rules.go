@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 )
 
@@ -23,6 +24,8 @@ type ruleTable struct {
 	keywords [1 << 15][]keyword         // by hash3: words to find in a text
 	hashes   [1 << 15 / 64]uint64       // a bit for each hash3 that has keywords
 	fields   map[string]map[string]zone // by the kind of payload and JSON pointer
+
+	levelsOf [1024]atomic.Pointer[namedLevel] // by a hash: see levelOf
 }
 
 // readRules returns the table. The first call parses it.
