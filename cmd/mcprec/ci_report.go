@@ -87,6 +87,8 @@ func (ci *ciRun) text(w io.Writer, f *ciFixture) error {
 	}
 	part(partCheck, phrase.Plural(f.Frames, "frame"))
 	switch {
+	case !ci.live:
+		part(partDrive, "not done: no server is named (-- COMMAND or --target URL)")
 	case f.drive != nil:
 		part(partDrive, fmt.Sprintf("%s, %d as recorded", phrase.Plural(f.Steps, "step"), f.Matched))
 	case f.fault != nil:

@@ -238,6 +238,10 @@ func (x *explorer) playPlain() (goesOn bool, err error) {
 			x.report.Requests++
 		}
 	}
+	if failed := x.plain.errors; x.plain.found == nil && len(failed) > 0 && len(failed) == len(x.plain.answers) && x.peer.hadResults() {
+		x.report.Failed = failed
+		return false, nil
+	}
 	switch found := x.plain.found; {
 	case found == nil || found.kind == Lingers:
 		return true, x.steady()

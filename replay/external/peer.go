@@ -20,6 +20,8 @@ type peer interface {
 	recorded() string
 	// play starts a process, plays a schedule to it, and ends it.
 	play(schedule Schedule, patience patience) (play, error)
+	// hadResults reports whether a recorded server answered a request with a result.
+	hadResults() bool
 	// choices returns the choices that can be made alone, by kind, of the frames of a plain play.
 	choices(frames []frame) [][]Choice
 	// words says what a choice does. name names the frame of an event.
@@ -55,6 +57,7 @@ func (p patience) isWorthIt(look procfs.Look, waited time.Duration) bool {
 type play struct {
 	found   *fault            // nil: nothing is wrong
 	answers map[uint64]string // of a server, by the event of the request, without ids and folders
+	errors  []string          // of a server: its answers that are errors, each with its request
 	output  string            // of a client, without the folder
 	frames  []frame           // as they went out
 

@@ -385,6 +385,9 @@ func (p *player) hear() (isMore bool) {
 				id := mcp.KeyOf(m.ID)
 				if about, isOpen := p.open[id]; isOpen {
 					p.play.answers[about.seq] = p.canonical(m)
+					if m.Error != nil {
+						p.play.errors = append(p.play.errors, fmt.Sprintf("%s (#%d): %s", about.what, about.seq, p.canonical(m)))
+					}
 					delete(p.open, id)
 				}
 				isCut := func(c Choice) bool { return c.Kind == Cut && p.sent[id] == c.First } // the answer may have waited

@@ -10,16 +10,19 @@ import (
 
 // Report is what a search has found. Its lists are never nil in JSON but for NotHeld and Unstable.
 type Report struct {
-	Findings []Finding     `json:"findings"`
-	Played   int           `json:"played"`  // schedules
-	Planned  int           `json:"planned"` // of the search
-	Ended    string        `json:"ended,omitempty"`
-	Frames   int           `json:"frames"`   // of the recorded end
-	Requests int           `json:"requests"` // of these
-	NotHeld  []string      `json:"not_held,omitempty"`
-	Unstable []uint64      `json:"unstable,omitempty"` // requests whose answers differ by themselves
-	Unheeded []Request     `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
-	Dropped  []Request     `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
+	Findings []Finding `json:"findings"`
+	Played   int       `json:"played"`  // schedules
+	Planned  int       `json:"planned"` // of the search
+	Ended    string    `json:"ended,omitempty"`
+	Frames   int       `json:"frames"`   // of the recorded end
+	Requests int       `json:"requests"` // of these
+	NotHeld  []string  `json:"not_held,omitempty"`
+	Unstable []uint64  `json:"unstable,omitempty"` // requests whose answers differ by themselves
+	Unheeded []Request `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
+	Dropped  []Request `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
+	// Failed is set if nothing could be compared: in the recorded order the server answered with errors alone,
+	// and the recorded one had results. It lists the errors.
+	Failed   []string      `json:"failed,omitempty"`
 	Unjudged int           `json:"unjudged,omitempty"` // schedules in which a client asked for what the recording does not have
 	Took     time.Duration `json:"took_ns"`
 }
@@ -44,8 +47,11 @@ type Request struct {
 	What  string `json:"what"`
 }
 
-// Passed reports whether nothing was found.
-func (r Report) Passed() bool { return len(r.Findings) == 0 }
+// Passed reports whether something was compared, and nothing found.
+func (r Report) Passed() bool { return len(r.Findings) == 0 && len(r.Failed) == 0 }
+
+// mostFailed is how many errors a text lists.
+const mostFailed = 5
 
 // Text returns the report for people.
 func (r Report) Text() string {
@@ -64,6 +70,13 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "note: the client ended its output right behind a request, and the server ended without an answer: %s\n", names(r.Dropped))
 	}
 	found := "nothing was found"
+	if len(r.Failed) > 0 {
+		b.WriteString("nothing was compared: the server answers every request of the recorded client with an error, and the recorded server had results\n")
+		for _, text := range r.Failed[:min(len(r.Failed), mostFailed)] {
+			fmt.Fprintf(&b, "  %s\n", text)
+		}
+		found = "no result"
+	}
 	if count := len(r.Findings); count > 0 {
 		found = phrase.Plural(uint64(count), "finding")
 	}

@@ -136,6 +136,18 @@ func isOverHTTP(events []store.Event) bool {
 	return slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.HTTP })
 }
 
+// hadResults reports whether the recorded server answered a request with a result.
+func (s serverPeer) hadResults() bool {
+	calls := timeline.NewCalls()
+	for _, e := range s.events {
+		_ = calls.Apply(e) // it takes any event
+	}
+	isResult := func(c *timeline.Call) bool {
+		return c.Dir == transport.ClientToServer && c.Answered() && (c.Failure == "" || c.Failure == timeline.ToolError)
+	}
+	return slices.ContainsFunc(calls.All(), isResult)
+}
+
 // play starts a process, plays the schedule and ends the process.
 func (s serverPeer) play(schedule Schedule, patience patience) (played play, err error) {
 	err = inFolder(s.Folder, func(dir string) error {
