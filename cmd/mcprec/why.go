@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 type whyOptions struct {
@@ -33,8 +36,10 @@ func newWhy() *cobra.Command {
 		Long: `why says what a session waits for: who waits for whom, for what, since when, what that
 side did last, whether it asks something itself, whether it takes what is sent, whether
 a process has exited. Without SESSION it tells of each live session in which something
-has been open for longer than --after, or else of the newest session. It also tells how
-a session stood when it ended, however it was put to an end.
+has been open for longer than --after, or else of the newest session in which something
+was said; sessions of the last hour that hung are named on stderr. A label means each
+live session that has it and is stuck, or else the newest. It also tells how a session
+stood when it ended, however it was put to an end.
 
 For each hang it prints a paragraph, the events that show it (as mcprec show numbers
 them), what the log proves, what it suggests and what it cannot tell, and a command to
@@ -129,6 +134,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 	defer closeInto(&err, db)
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what is read is garbage at once
 	var newest *store.Session
+	var over []store.Session // the sessions that ended within the last hour
 	for found, ferr := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
 		if ferr != nil {
 			err = errors.Join(err, ferr)
@@ -137,10 +143,13 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 		if !o.labels.of(found.Header) {
 			continue
 		}
-		if newest == nil {
+		if newest == nil || newest.Frames == 0 && found.Frames > 0 { // one in which nothing was said is nobody's question
 			newest = &found
 		}
 		if found.State != store.Live {
+			if ended := found.Start.Add(found.Head.At); time.Since(ended) < time.Hour && len(over) < mostOver {
+				over = append(over, found)
+			}
 			continue
 		}
 		a, aerr := report.HangsIn(cmd.Context(), db.Session(found), o.after)
@@ -156,11 +165,31 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 		return nil, cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: o.labels.String()})
 	}
 	a, err := report.HangsIn(cmd.Context(), db.Session(*newest), o.after)
+	if err == nil && !a.Stuck() && !o.watch {
+		o.tellOver(cmd, db, over)
+	}
 	return []report.Hangs{a}, err
 }
 
-// askNamed returns the answer about the session that an argument names. Of a file with several it
-// is those about the ones that are stuck, or else about the last.
+// mostOver is how many sessions of the last hour are looked at, which takes a moment each.
+const mostOver = 20
+
+// tellOver says which sessions that are over hung: who asks why may come too late.
+func (o whyOptions) tellOver(cmd *cobra.Command, db *session.Store, over []store.Session) {
+	var hung []string
+	for _, s := range over {
+		if a, err := report.HangsIn(cmd.Context(), db.Session(s), o.after); err == nil && a.Stuck() {
+			hung = append(hung, string(s.ID))
+		}
+	}
+	if len(hung) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s of the last hour hung: mcprec why %s\n", phrase.Plural(len(hung), "session"), strings.Join(hung, ", "))
+	}
+}
+
+// askNamed returns the answer about the session that an argument names. Of a file with several, and of a
+// label that several live sessions have, it is those about the ones that are stuck, or else about the
+// last.
 func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.Hangs, err error) {
 	all, err := session.OpenAll(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
@@ -171,6 +200,24 @@ func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.H
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if last := all[len(all)-1]; last.Store != nil && !strings.HasPrefix(string(last.ID), strings.ToLower(arg)) {
+		labelled, err := last.Store.Labelled(cmd.Context(), arg)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range slices.Backward(labelled) { // the newest, which is the last, is there already
+			if s.ID == last.ID || s.State != store.Live {
+				continue
+			}
+			a, err := report.HangsIn(cmd.Context(), last.Store.Session(s), o.after)
+			if err != nil {
+				return nil, err
+			}
+			if a.Stuck() {
+				answers = append(answers, a)
+			}
+		}
+	}
 	for i, s := range all {
 		a, err := report.HangsIn(cmd.Context(), s, o.after)
 		if err != nil {
