@@ -66,7 +66,7 @@ func (p *clientPlayer) run() error {
 		}
 		switch isOpen := p.pipes.in >= 0; {
 		case isMoved:
-		case look.State == procfs.Ended:
+		case look.Activity == procfs.Ended:
 			return p.judgeEnd()
 		case isOpen && p.pipes.ended:
 			p.pipes.hangUp() // as servers do at the end of their input
@@ -374,7 +374,7 @@ func (p *clientPlayer) judgeEnd() error {
 	if p.process.status == "" || p.isClosed && strings.HasPrefix(p.process.status, "exit status ") {
 		return nil
 	}
-	p.fail(Died, procfs.Look{State: procfs.Ended}, p.process.status+p.errorText())
+	p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.status+p.errorText())
 	return nil
 }
 

@@ -310,7 +310,7 @@ func (x *explorer) playOnce(schedule Schedule, patience patience) (play, error) 
 	isSameEvent := func(a, b frame) bool { return a.seq == b.seq }
 	mayDiffer := slices.ContainsFunc(schedule, isRepeat) || !slices.EqualFunc(played.frames, x.plain.frames, isSameEvent)
 	if err == nil && x.SameOutput && len(schedule) > 0 && !mayDiffer && played.found == nil && !played.isUnjudged && played.output != x.plain.output {
-		played.found = &fault{kind: Different, look: procfs.Look{State: procfs.Ended}, detail: firstDifference(played.output, x.plain.output)}
+		played.found = &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, detail: firstDifference(played.output, x.plain.output)}
 	}
 	return played, err
 }
@@ -390,7 +390,7 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 			last = played.found
 		}
 	}
-	wasMoving := first.found.look.State == procfs.Timed || first.found.look.State == procfs.Outside
+	wasMoving := first.found.look.Activity == procfs.Timed || first.found.look.Activity == procfs.Outside
 	if held < times && wasMoving && first.patience != confirming {
 		x.patience = confirming // it only took its time, and is given it from now on
 		return nil
@@ -529,12 +529,12 @@ func (x *explorer) add(schedule Schedule, found *fault, held int) {
 	for _, c := range schedule {
 		f.Choices = append(f.Choices, x.peer.words(c, x.name))
 	}
-	f.Certain = found.look.State == procfs.Asleep || found.look.State == procfs.Full || found.look.State == procfs.Ended ||
+	f.Certain = found.look.Activity == procfs.Asleep || found.look.Activity == procfs.Full || found.look.Activity == procfs.Ended ||
 		found.kind == NotSerial || found.kind == Different
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()
 	}
-	if f.Stand != "" && found.look.State == procfs.Timed && found.look.Timer <= confirming.timer {
+	if f.Stand != "" && found.look.Activity == procfs.Timed && found.look.Timer <= confirming.timer {
 		f.Stand += fmt.Sprintf("; mcprec has waited for %v", confirming.running) // one timer behind the other
 	}
 	x.report.Findings = append(x.report.Findings, f)

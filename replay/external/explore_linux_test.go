@@ -336,7 +336,7 @@ func (s *stubborn) play(schedule Schedule, _ patience) (play, error) {
 	played := play{frames: []frame{{seq: 1, isRequest: true, size: 10}}}
 	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
 		s.hangs++
-		played.found = &fault{kind: Hang, look: procfs.Look{State: procfs.Asleep}}
+		played.found = &fault{kind: Hang, look: procfs.Look{Activity: procfs.Asleep}}
 	}
 	return played, nil
 }
@@ -358,7 +358,7 @@ func TestWaited(t *testing.T) {
 		time.Hour:              "all 2 threads sleep, and its next timer is in 1h0m0s; 3 of 3",
 	} {
 		x := newExplorer(&crowd{}, Options{})
-		x.add(nil, &fault{kind: Hang, look: procfs.Look{State: procfs.Timed, Timer: timer, Threads: 2}}, times)
+		x.add(nil, &fault{kind: Hang, look: procfs.Look{Activity: procfs.Timed, Timer: timer, Threads: 2}}, times)
 		if text := x.report.Text(); !strings.Contains(text, want) {
 			t.Errorf("%v:\n%s", timer, text)
 		}

@@ -44,7 +44,7 @@ var (
 
 // isWorthIt reports whether an end at rest is worth waiting for.
 func (p patience) isWorthIt(look procfs.Look, waited time.Duration) bool {
-	switch look.State {
+	switch look.Activity {
 	case procfs.Timed:
 		return look.Timer <= p.timer && waited < p.running
 	case procfs.Outside:

@@ -306,10 +306,10 @@ func (p *player) rest() (isOver bool) {
 			}
 		}
 		p.cancelLate()
-		if p.http != nil && look.State != procfs.Ended && !p.process.unread && p.http.proceed() {
+		if p.http != nil && look.Activity != procfs.Ended && !p.process.unread && p.http.proceed() {
 			continue
 		}
-		if look.State == procfs.Ended {
+		if look.Activity == procfs.Ended {
 			p.fail(Died, look, p.process.status)
 			return true
 		}
@@ -445,7 +445,7 @@ func (p *player) end(how Kind) {
 			p.hear()
 			continue
 		}
-		if look.State == procfs.Ended {
+		if look.Activity == procfs.Ended {
 			break
 		}
 		if !p.patience.isWorthIt(look, time.Since(began)) {
@@ -457,10 +457,10 @@ func (p *player) end(how Kind) {
 	p.hear()
 	switch {
 	case p.process.status != "":
-		p.fail(Died, procfs.Look{State: procfs.Ended}, p.process.status)
+		p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.status)
 	case p.asked: // a question cannot be answered any more
 	case how == LateEnd && len(p.open) > 0:
-		p.fail(Lost, procfs.Look{State: procfs.Ended}, "")
+		p.fail(Lost, procfs.Look{Activity: procfs.Ended}, "")
 	case how == End:
 		for _, about := range p.open {
 			p.play.dropped = append(p.play.dropped, about.seq)
@@ -483,7 +483,7 @@ func (p *player) awaitTaken() bool {
 			p.hear()
 			continue
 		}
-		if look.State == procfs.Ended || p.line.untaken() == 0 {
+		if look.Activity == procfs.Ended || p.line.untaken() == 0 {
 			break
 		}
 		if !p.patience.isWorthIt(look, time.Since(began)) {
@@ -522,10 +522,10 @@ func (p *player) awaitOwed(otherwise string) (isAnswered bool) {
 		switch {
 		case isMoved:
 			p.line.said() // nobody listens to it any more
-		case look.State == procfs.Ended && p.process.status != "":
+		case look.Activity == procfs.Ended && p.process.status != "":
 			p.fail(Died, look, p.process.status)
 			return false
-		case look.State == procfs.Ended, len(p.http.owed()) == 0:
+		case look.Activity == procfs.Ended, len(p.http.owed()) == 0:
 			return true
 		case !p.patience.isWorthIt(look, time.Since(began)):
 			p.fail(Hang, look, otherwise)

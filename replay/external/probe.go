@@ -98,7 +98,7 @@ func (l *processLine) Rest() probe.Stand {
 	for isMoved && !l.isStopped() {
 		l.look, isMoved = l.process.settle(searching)
 	}
-	stand := probe.Stand{Over: l.look.State == procfs.Ended}
+	stand := probe.Stand{Over: l.look.Activity == procfs.Ended}
 	if stand.Over {
 		stand.Ended = cmp.Or(l.process.status, "exit status 0")
 	}
@@ -107,7 +107,7 @@ func (l *processLine) Rest() probe.Stand {
 	for i := len(l.ends) - 1; i >= 0 && l.ends[i] > taken; i-- {
 		stand.Untaken++
 	}
-	if l.look.State != procfs.Asleep && l.look.State != procfs.Full && l.look.State != procfs.Ended {
+	if l.look.Activity != procfs.Asleep && l.look.Activity != procfs.Full && l.look.Activity != procfs.Ended {
 		stand.Unsure = l.look.String()
 	}
 	return stand

@@ -167,19 +167,19 @@ func (p *process) settle(patience patience) (look procfs.Look, isMoved bool) {
 	for pause := shortest; ; pause = min(longest, pause*3/2) {
 		p.ends.flush()
 		if p.ends.read(p) {
-			return procfs.Look{State: procfs.Busy}, true
+			return procfs.Look{Activity: procfs.Busy}, true
 		}
 		if p.isGone() {
-			return procfs.Look{State: procfs.Ended}, p.ends.read(p)
+			return procfs.Look{Activity: procfs.Ended}, p.ends.read(p)
 		}
 		wasStill := p.ends.isStill()
 		if p.watcher != nil { // nil: it ended before it could be looked at, and exited says so soon
 			look = p.watcher.Look()
 		}
 		// What was on its way before the look may have moved it since, and what it said may have come since.
-		isQuiet := wasStill && look.State != procfs.Busy && look.State != procfs.Ended && p.ends.isStill()
+		isQuiet := wasStill && look.Activity != procfs.Busy && look.Activity != procfs.Ended && p.ends.isStill()
 		if isQuiet && p.ends.read(p) {
-			return procfs.Look{State: procfs.Busy}, true
+			return procfs.Look{Activity: procfs.Busy}, true
 		}
 		if isQuiet || time.Since(began) > patience.running {
 			return look, false

@@ -121,12 +121,12 @@ func (w *web) await(addresses []netip.AddrPort) error {
 		if w.isListening(addresses) || isGone {
 			return nil
 		}
-		look := procfs.Look{State: procfs.Busy}
+		look := procfs.Look{Activity: procfs.Busy}
 		if w.process.watcher != nil {
 			look = w.process.watcher.Look()
 		}
 		switch waited := time.Since(began); {
-		case look.State == procfs.Busy && waited < longest, look.State == procfs.Ended, confirming.isWorthIt(look, waited):
+		case look.Activity == procfs.Busy && waited < longest, look.Activity == procfs.Ended, confirming.isWorthIt(look, waited):
 		case w.isListening(addresses):
 			return nil
 		default:

@@ -5,8 +5,8 @@
 // # What it promises
 //
 // It never takes a process for another one that got the same number later: an [ID] names the boot of the
-// machine, the namespace of process numbers and the time at which the process began. It only reads what the
-// system shows of every process of the same user, and neither stops nor traces a process.
+// machine, the namespace of process numbers and the time at which the process began. It reads what the
+// system shows of every process of the same user, and never traces one. Only [Watcher.Kill] ends processes.
 //
 // A [Look] that is not [Busy] is no guess. Every thread of every process in the tree was looked at twice, and
 // both times it slept in the same system call with the same arguments, and had used no processor time between.
@@ -25,6 +25,15 @@
 // poll and timed calls some bytes of /proc/PID/mem. Files that are read in each look stay open. The other end of
 // a Unix socket is asked of the kernel by sock_diag, and so is what is on its way in a TCP connection.
 //
+// # Source files
+//
+//	procfs.go, process_linux.go                                   how a process and its children stand
+//	watcher.go, watcher_linux.go                                  whether a tree can go on: what is told of it, and the looking
+//	calls_linux.go, calls_linux_amd64.go, calls_sockets_linux.go  the system calls in which threads wait
+//	sockets_linux.go                                              the other end of a Unix socket
+//	tcp.go, tcp_linux.go                                          a TCP socket, and what is on its way to it
+//	process_other.go, watcher_other.go, tcp_other.go              other systems, where nothing is known
+//
 // # What it refuses to do
 //
 // It guesses nothing: elsewhere than on Linux, and of a process of another machine, a state is [Unknown]. A
@@ -36,7 +45,8 @@ package procfs
 
 const maxDepth = 8 // of a tree of processes
 
-// ID names a process for ever, while a system uses the number again.
+// ID identifies one process for good. The system may give its number to another process; the ID still
+// means the first.
 type ID struct {
 	PID int `json:"pid"`
 	// Birth tells the machine's start and the process's, in the system's own terms. Two
@@ -88,8 +98,7 @@ func Of(id ID) Process { return of(id, 0) }
 // them: ask it of a server, and not of a client, which may be the parent of everything.
 func Tree(id ID) Process { return of(id, maxDepth) }
 
-// Identify returns the name for ever of a process that lives now. Its Birth is "" where the
-// system tells none.
+// Identify returns the ID of a process that lives now. Its Birth is "" where the system tells none.
 func Identify(pid int) ID { return ID{PID: pid, Birth: birth(pid)} }
 
 // Lineage returns a process that lives now and its ancestors, as far as the system tells them:

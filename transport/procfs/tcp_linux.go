@@ -17,14 +17,6 @@ type TCP struct {
 	page []byte
 }
 
-// Socket is what the kernel tells of a TCP socket.
-type Socket struct {
-	Name     string // as [Name] returns it; "": no process has accepted it yet
-	IsListen bool
-	InFlight bool // something that it has sent has not arrived
-	Unread   int  // bytes that have arrived and that its process has not read
-}
-
 // NewTCP returns a TCP. Close ends it.
 func NewTCP() (*TCP, error) {
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, netlinkSockDiag)
@@ -37,9 +29,9 @@ func NewTCP() (*TCP, error) {
 // Close frees what was opened.
 func (t *TCP) Close() { _ = syscall.Close(t.fd) }
 
-// Find returns the socket that is at the address local and connected with the address remote. If there is
-// none, it may return the one that listens there; port 0 of remote asks for that one. It returns false if
-// there is neither.
+// Find returns the socket that is at the address local and connected with the address remote. If no such
+// socket exists, Find may return the listener at local. Pass remote port 0 to ask for the listener. It
+// returns false if there is neither.
 func (t *TCP) Find(local, remote netip.AddrPort) (s Socket, isThere bool, err error) {
 	const (
 		sizeOfRequest = 56 // struct inet_diag_req_v2

@@ -66,12 +66,12 @@ func (w *Watcher) Close() {
 // Look looks at every thread twice.
 func (w *Watcher) Look() Look {
 	first := w.pass()
-	if first.State == Busy {
+	if first.Activity == Busy {
 		return first.Look
 	}
 	second := w.pass()
 	if !slices.Equal(first.threads, second.threads) {
-		second.State = Busy
+		second.Activity = Busy
 	}
 	return second.Look
 }
@@ -94,7 +94,7 @@ func (w *Watcher) pass() *pass {
 			}
 			p.Threads++
 			if t.state != 'S' || len(t.args) < 7 {
-				p.State = Busy
+				p.Activity = Busy
 				return p
 			}
 			p.threads = append(p.threads, t.signature)
@@ -105,15 +105,15 @@ func (w *Watcher) pass() *pass {
 	p.Outside = slices.Compact(p.Outside)
 	switch {
 	case p.Threads == 0:
-		p.State = Ended
+		p.Activity = Ended
 	case p.full:
-		p.State = Full
+		p.Activity = Full
 	case len(p.Outside) > 0:
-		p.State = Outside
+		p.Activity = Outside
 	case p.Timer >= 0:
-		p.State = Timed
+		p.Activity = Timed
 	default:
-		p.State = Asleep
+		p.Activity = Asleep
 	}
 	return p
 }
@@ -153,7 +153,7 @@ func (w *Watcher) judge(p *pass, tree []int, pid int, args []uint64) {
 		outside(polled(pid, args[1], args[2])...)
 	case futex:
 		if w.runsGo(pid) {
-			break // the runtime's own watch, at most a minute: a Go program's timers are in its epoll call
+			break // Ignore it: Go's runtime wakes itself every minute. A Go program's real timers show in its epoll call.
 		}
 		const operation, waitBitset, lockPI = 0x7f, 9, 6
 		isAbsolute := args[2]&operation == waitBitset || args[2]&operation == lockPI

@@ -92,12 +92,12 @@ func awaitLook(t *testing.T, w *Watcher, want Activity) Look {
 	t.Helper()
 	for {
 		look := w.Look()
-		if look.State == want {
+		if look.Activity == want {
 			return look
 		}
 		select {
 		case <-t.Context().Done():
-			t.Fatalf("state %d never came: %d, %v", want, look.State, look)
+			t.Fatalf("activity %d never came: %d, %v", want, look.Activity, look)
 		case <-time.After(100 * time.Microsecond):
 		}
 	}

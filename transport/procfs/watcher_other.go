@@ -2,10 +2,7 @@
 
 package procfs
 
-import (
-	"errors"
-	"net/netip"
-)
+import "errors"
 
 // Watcher looks at a tree of processes.
 type Watcher struct{}
@@ -32,22 +29,3 @@ func Name(int) string { return "" }
 
 // Own does nothing.
 func (w *Watcher) Own(...string) {}
-
-// TCP asks nobody.
-type TCP struct{}
-
-// Socket is what is told of a TCP socket.
-type Socket struct {
-	Name               string
-	IsListen, InFlight bool
-	Unread             int
-}
-
-// NewTCP returns an error.
-func NewTCP() (*TCP, error) { return nil, Supported() }
-
-// Find is never called.
-func (t *TCP) Find(netip.AddrPort, netip.AddrPort) (Socket, bool, error) { return Socket{}, false, nil }
-
-// Close does nothing.
-func (t *TCP) Close() {}

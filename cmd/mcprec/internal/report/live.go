@@ -76,11 +76,11 @@ func needs(server procfs.Process) (isAsleep bool, sentence string) {
 		threads = "Its only thread sleeps"
 	}
 	switch {
-	case look.State == procfs.Asleep && look.Ours:
+	case look.Activity == procfs.Asleep && look.Ours:
 		return true, threads + ", and only a message to it can wake it."
-	case look.State == procfs.Asleep:
+	case look.Activity == procfs.Asleep:
 		return true, threads + ", and nothing can wake it: not even a message to it, because it does not read."
-	case look.State == procfs.Timed && look.Timer >= time.Second:
+	case look.Activity == procfs.Timed && look.Timer >= time.Second:
 		return false, fmt.Sprintf("%s; its next timer is in %v.", threads, phrase.Brief(look.Timer))
 	}
 	return false, ""

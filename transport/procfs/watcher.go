@@ -21,11 +21,11 @@ const (
 
 // Look is what was seen of a tree of processes.
 type Look struct {
-	State   Activity
-	Timer   time.Duration // to the nearest timer; negative: there is none
-	Outside []string      // what is waited for outside, such as "socket:[4711]"
-	Ours    bool          // a thread waits for something that the caller holds an end of
-	Threads int
+	Activity Activity
+	Timer    time.Duration // to the nearest timer; negative: there is none
+	Outside  []string      // what is waited for outside, such as "socket:[4711]"
+	Ours     bool          // a thread waits for something that the caller holds an end of
+	Threads  int
 }
 
 // String says what could move the processes, for a sentence that begins with them.
@@ -34,7 +34,7 @@ func (l Look) String() string {
 	if l.Threads == 1 {
 		threads = "its only thread sleeps"
 	}
-	switch l.State {
+	switch l.Activity {
 	case Busy:
 		return "it is still running"
 	case Full:
