@@ -11,9 +11,9 @@ import (
 
 // Rule P9.
 var (
-	noBatches  = newLaw(law{"P9", "there are no batches", Error, pageBase, "Messages", mcp.NoBatches})
-	doubtBatch = newLaw(law{"P9", "batches are not described", Warning, pageBase, "Messages", mcp.DoubtBatch})
-	emptyBatch = newLaw(law{"P9", "a batch is not empty", Error, pageBase, "Messages", mcp.Always})
+	noBatches        = newLaw(law{"P9", "there are no batches", Error, pageBase, "Messages", mcp.NoBatches})
+	unspecifiedBatch = newLaw(law{"P9", "batches are not described", Warning, pageBase, "Messages", mcp.BatchesUnspecified})
+	emptyBatch       = newLaw(law{"P9", "a batch is not empty", Error, pageBase, "Messages", mcp.Always})
 )
 
 // Checker judges the frames of a session. [New] makes it.
@@ -209,8 +209,8 @@ func (c *Checker) judgeBatch(dir transport.Direction, parsed Parsed) {
 		c.add(emptyBatch, dir, "a batch of no messages")
 	case mcp.NoBatches.Has(c.revision):
 		c.add(noBatches, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
-	case mcp.DoubtBatch.Has(c.revision):
-		c.add(doubtBatch, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
+	case mcp.BatchesUnspecified.Has(c.revision):
+		c.add(unspecifiedBatch, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
 	}
 }
 

@@ -53,8 +53,7 @@ func IsPlain(raw json.RawMessage) bool {
 // Same reports whether two raw ids, or two raw progress tokens, are one.
 func Same(a, b json.RawMessage) bool { return bytes.Equal(a, b) || KeyOf(a) == KeyOf(b) }
 
-// plainDigits is how many digits a whole number may have that [Decimal] writes without
-// an exponent whatever they are.
+// Decimal writes every whole number of up to plainDigits digits without an exponent.
 const plainDigits = 20
 
 // isPlainInteger reports whether a number is spelled as Decimal spells it, which most

@@ -25,14 +25,14 @@ type Range struct{ First, Last string }
 
 // What only some revisions have.
 var (
-	Always     = Range{Oldest, Newest}
-	Handshake  = Range{Oldest, Revision2025_11_25}             // initialize, and sessions over HTTP
-	Stateless  = Range{Revision2026_07_28, Newest}             // each request says its revision; an HTTP abort is a cancellation
-	HTTP       = Range{Revision2025_03_26, Newest}             // Streamable HTTP
-	Resumption = Range{Revision2025_03_26, Revision2025_11_25} // of streams, by Last-Event-ID
-	NoBatches  = Range{Revision2025_06_18, Newest}             // the specification rules batches out
-	Tasks      = Range{Revision2025_11_25, Revision2025_11_25} // in the core; an extension has them later
-	DoubtBatch = Range{Oldest, Oldest}                         // the specification says nothing of batches
+	Always             = Range{Oldest, Newest}
+	Handshake          = Range{Oldest, Revision2025_11_25}             // initialize, and sessions over HTTP
+	Stateless          = Range{Revision2026_07_28, Newest}             // each request says its revision; an HTTP abort is a cancellation
+	HTTP               = Range{Revision2025_03_26, Newest}             // Streamable HTTP
+	Resumption         = Range{Revision2025_03_26, Revision2025_11_25} // of streams, by Last-Event-ID
+	NoBatches          = Range{Revision2025_06_18, Newest}             // the specification rules batches out
+	Tasks              = Range{Revision2025_11_25, Revision2025_11_25} // in the core; an extension has them later
+	BatchesUnspecified = Range{Oldest, Oldest}                         // the specification does not mention batches
 )
 
 // Has reports whether a revision is in the range. A revision later than every known one has what
