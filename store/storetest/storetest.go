@@ -1,5 +1,6 @@
 // Package storetest is the conformance suite of package store: every Store passes Test, every
-// Spooler also its spool part.
+// Spooler also its spool part. It also has what other tests use: spoolers that keep a log in memory
+// and whose disk is slow or fails ([Log], [Disk]), and the table of make night ([Night], [Tell]).
 //
 // # Data layout
 //
@@ -9,7 +10,7 @@
 //
 // # What it refuses to do
 //
-// It never sleeps and asserts no time: a case waits for events only.
+// The suite never sleeps and asserts no time: a case waits for events only. A [Disk] sleeps as it is told.
 package storetest
 
 import (

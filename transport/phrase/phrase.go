@@ -1,7 +1,9 @@
-// Package phrase words a report: names that peers chose, counts, durations.
+// Package phrase words a report: names that peers chose, counts, durations, lines for a shell, and
+// texts as wide as a terminal's columns.
 //
 // A peer's text is kept short, and quoted where it would break the line or drive a
 // terminal. Nouns agree with their counts. The functions are pure and accept any input.
+// Only [Regexp] is no wording: it compiles a fixed pattern when it is first used.
 package phrase
 
 import (

@@ -15,6 +15,17 @@
 // [JoinEvent] puts an event's data back among the rest of the event's bytes: for every stream,
 // joining the events gives the same bytes again.
 //
+// # Source files
+//
+//	client.go          the Client, and the ClientConn of a session
+//	clientexchange.go  one message of the client and the response to it, over all connections
+//	server.go          the Server: which session a request belongs to
+//	serverconn.go      the server's end of one session
+//	serverstream.go    what the server says in one exchange, in which form, and what is resumed
+//	answer.go          how a request is answered where somebody prescribes it, as a replay does
+//	origin.go          which web pages may ask
+//	sse.go             server-sent events to the byte
+//
 // # What it refuses to do
 //
 // It does not decide what a message means. It looks at a message to learn whether the message

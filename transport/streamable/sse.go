@@ -111,8 +111,8 @@ var (
 	byteOrder = []byte("\xef\xbb\xbf")
 )
 
-// Scan returns the events that the chunk completes, in memory of which the next scan makes use
-// again.
+// Scan returns the events that the chunk completes. They are valid until the next Scan, which
+// reuses their memory.
 func (s *EventScanner) Scan(chunk []byte) []StreamEvent {
 	s.found = s.found[:0]
 	s.arena = append(s.arena[:0], s.arena[s.from:]...)
@@ -333,7 +333,8 @@ func (e *lineEnds) find(c byte) int {
 	return len(e.b)
 }
 
-// DataLine returns the length of a data line in front of the value; 0: another line.
+// DataLine returns the length of the prefix "data: " (or "data:", or "data"), or 0 if the line
+// holds no data.
 func DataLine(line []byte) int {
 	switch {
 	case bytes.HasPrefix(line, dataHead):
