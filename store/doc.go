@@ -1,5 +1,5 @@
-// Package store defines how recordings are kept: Event, Session, Store, Spool, and the rules
-// of every log.
+// Package store defines how recordings are kept: Event, Session, Store, Spool, the rules of
+// every log, and the Assembler, which cuts a spool's bytes into events.
 //
 // # What it promises
 //

@@ -127,8 +127,8 @@ type DeliveredInfo struct {
 // not repeated. When the receiver reads again a Delivered event follows if a write had blocked,
 // and otherwise a Stalled event with Over set.
 //
-// Read, Passed and Unread count bytes of a pipe with their newlines; a [Passage] finds the
-// frames. The receiver has read Passed-Unread bytes.
+// Read, Passed and Unread count bytes of a pipe with their newlines; [FrameOffsets] find
+// the frames. The receiver has read Passed-Unread bytes.
 type StalledInfo struct {
 	Read   int64 `json:"read,omitempty"`   // from the sender, since the session began
 	Passed int64 `json:"passed,omitempty"` // of these, handed to the receiver's pipe, or more

@@ -46,7 +46,7 @@ var mutants = []struct {
 	{"a write that is overdue is waited for", "recorder/outage/handover.go",
 		"		case h.end(now):\n", "		case false:\n",
 		"recorder", "TestStuckWrite"},
-	{"a line is in order where it began", "store/line.go",
+	{"a line is in order where it began", "store/assemble_line.go",
 		"		a.early(pipeS2C - n)\n", "",
 		"recorder", "TestFrameStandsWhereItsEndWasSeen"},
 	{"what waits for the disk is forgotten", "recorder/outage/queue.go",

@@ -124,11 +124,11 @@ func TestServerStopsInAFrame(t *testing.T) {
 		t.Errorf("while it hangs: %+v", stalled)
 	}
 	live := sessions(t, home)[0]
-	var passage store.Passage
+	var offsets store.FrameOffsets
 	for _, e := range live {
-		passage.Apply(e)
+		offsets.Apply(e)
 	}
-	if seq, before, _ := passage.At(transport.ClientToServer, 5000); seq != 0 || before != 5000-int64(len(small)) {
+	if seq, before, _ := offsets.At(transport.ClientToServer, 5000); seq != 0 || before != 5000-int64(len(small)) {
 		t.Errorf("the server has read %d bytes of event %d", before, seq)
 	}
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)

@@ -64,7 +64,7 @@ type Fold struct {
 	abandoned  moment        // the client's cancellation of a call that had been answered
 	answered   moment        // the last answer to the client
 	answersOut int           // answers to the client
-	passage    store.Passage
+	offsets    store.FrameOffsets
 
 	newest     [3]pipeFrame // the latest frame of each pipe
 	joined     [3]uint64    // the frame without a newline on whose line the next frame of the pipe begins
@@ -202,7 +202,7 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 	e := step.Event
 	f.before = f.now
 	f.now = moment{e.Seq, max(e.At, f.now.at)}
-	f.passage.Apply(e)
+	f.offsets.Apply(e)
 	switch e.Kind {
 	case store.Opened:
 		f.header, err = store.ParseHeader(e.Payload)
@@ -300,9 +300,9 @@ func (f *Fold) onStalled(e store.Event) {
 	s := stall{moment: f.now, since: e.At - info.For, info: info, first: info.Frame}
 	if info.Passed > 0 {
 		if info.Unread < 0 { // of a socket it is only known that its last bytes are not read
-			s.first, _, _ = f.passage.At(e.Dir, info.Passed-1)
+			s.first, _, _ = f.offsets.At(e.Dir, info.Passed-1)
 		} else {
-			s.first, s.before, s.size = f.passage.At(e.Dir, info.Passed-info.Unread)
+			s.first, s.before, s.size = f.offsets.At(e.Dir, info.Passed-info.Unread)
 		}
 	}
 	f.stalls[side(e.Dir)] = s

@@ -8,8 +8,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// TestPassage holds that offsets count what passed, however it is recorded.
-func TestPassage(t *testing.T) {
+// TestFrameOffsets holds that offsets count what passed, however it is recorded.
+func TestFrameOffsets(t *testing.T) {
 	lost := func(bytes uint64, streams ...string) Event {
 		return Event{Kind: Lost, Payload: EncodePayload(LostInfo{Frames: 1, Bytes: bytes, Streams: streams})}
 	}
@@ -42,7 +42,7 @@ func TestPassage(t *testing.T) {
 		{"lost bytes of several pipes", []Event{lost(4, "c2s", "s2c"), frame("x")}, 4, "0 -1 0"},
 		{"a frame without an end", []Event{open, frame("x")}, 2, "3 0 2"},
 	} {
-		var p Passage
+		var p FrameOffsets
 		for i, e := range c.events {
 			e.Seq = uint64(i + 2)
 			p.Apply(e)
@@ -57,9 +57,9 @@ func TestPassage(t *testing.T) {
 	}
 }
 
-// TestPassageForgets holds that a long session costs bounded memory, and what is near is found.
-func TestPassageForgets(t *testing.T) {
-	var p Passage
+// TestFrameOffsetsForgets holds that a long session costs bounded memory, and what is near is found.
+func TestFrameOffsetsForgets(t *testing.T) {
+	var p FrameOffsets
 	frame := Event{Kind: Frame, Dir: transport.ServerToClient, Payload: make([]byte, 1023)}
 	const n = 50_000
 	for i := range uint64(n) {
@@ -72,7 +72,7 @@ func TestPassageForgets(t *testing.T) {
 	if seq, before, _ := p.At(transport.ServerToClient, 0); seq != 0 || before >= 0 {
 		t.Errorf("frame %d, %d bytes before: it should be forgotten", seq, before)
 	}
-	if held := cap(p.pipes[pipeS2C].ends); held > 4*passageReach/1024 {
+	if held := cap(p.pipes[pipeS2C].ends); held > 4*offsetReach/1024 {
 		t.Errorf("%d frames are held", held)
 	}
 	if got := p.Size(transport.ServerToClient); got != n*1024 {
