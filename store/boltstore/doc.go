@@ -26,12 +26,14 @@
 //
 // # Files
 //
+//	redact.key          the key of placeholders
 //	spool/<id>.log      a live session, or one whose fold is not complete
 //	spool/<id>.lock     held exclusively by the live recorder
 //	spool/fold.lock     held for folding or deleting sessions of dead recorders
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
 //	store/other.db      bbolt, for ids of other versions
 //	store/compact.lock  held by Store.Compact
+//	store/create.lock   held while a database gets its name, on a file system without links
 //	store/exchange.lock on Windows, held shared while a database is open, and alone while one
 //	                    is exchanged
 //	store/alone.lock    held by Store.Alone
@@ -91,7 +93,10 @@
 //	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt, before it reads them
 //	space.go                                                       disk space, and compaction
 //	release.go                                                     a session removed as if it had never been there
-//	files.go                                                       where files are, folders and rights
+//	default.go                                                     where the store is by default
+//	files.go                                                       where files are, folders, rights, locks, and what is no file
+//	key.go                                                         the key of placeholders
+//	disk.go                                                        what a store asks of the disk, and the disk of this machine
 //	os_unix.go, os_other.go, datasync_linux.go, datasync_other.go  what differs between systems
 //
 // # What it refuses to do
