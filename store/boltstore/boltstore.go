@@ -75,7 +75,7 @@ func Open(dir string, options Options) (*Store, error) {
 	if options.CloseBudget <= 0 {
 		options.CloseBudget = 100 * time.Millisecond
 	}
-	f := &directory{dir: abs, disk: theDisk(), patience: options.Patience, exchangesClosed: exchangesClosed, done: make(chan struct{})}
+	f := &directory{dir: abs, disk: theDisk(), patience: options.Patience, replaceNeedsClosed: replaceNeedsClosed, done: make(chan struct{})}
 	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, options}}, nil
 }
 
@@ -352,8 +352,8 @@ func (s *Store) behind(ctx context.Context, id store.SessionID, key [16]byte, he
 	return events, nil
 }
 
-// deleteStep is the number of sessions that a transaction deletes.
-const deleteStep = 500
+// deleteBatch is the number of sessions that a transaction deletes.
+const deleteBatch = 500
 
 // Delete removes a session and leaves a tombstone.
 func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
@@ -364,7 +364,7 @@ func (s *Store) Delete(ctx context.Context, id store.SessionID) error {
 		}
 		x.close()
 		fault := store.ErrLive
-		err = s.deleteStep(ctx, x.path, []store.SessionID{x.id}, func(store.SessionID) { fault = nil })
+		err = s.deleteSome(ctx, x.path, []store.SessionID{x.id}, func(store.SessionID) { fault = nil })
 		if err != nil {
 			return err
 		}
@@ -392,8 +392,8 @@ func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed fu
 		}
 		var faults []error
 		for _, path := range paths {
-			for batch := range slices.Chunk(inDatabase[path], deleteStep) {
-				err := s.deleteStep(ctx, path, batch, removed)
+			for batch := range slices.Chunk(inDatabase[path], deleteBatch) {
+				err := s.deleteSome(ctx, path, batch, removed)
 				if err != nil {
 					faults = append(faults, err)
 				}
@@ -409,8 +409,8 @@ func (s *Store) DeleteAll(ctx context.Context, ids []store.SessionID, removed fu
 	})
 }
 
-// deleteStep removes sessions of a database in one transaction.
-func (s *Store) deleteStep(ctx context.Context, path string, ids []store.SessionID, removed func(store.SessionID)) error {
+// deleteSome removes sessions of a database in one transaction.
+func (s *Store) deleteSome(ctx context.Context, path string, ids []store.SessionID, removed func(store.SessionID)) error {
 	if _, err := s.makeFolders(); err != nil { // for the lock
 		return err
 	}

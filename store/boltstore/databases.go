@@ -154,7 +154,7 @@ func (d databases) withDB(ctx context.Context, path string, o bolt.Options, f fu
 					unlock(file) // the mapping would keep the lock of a closed file
 					_ = file.Close()
 				}
-				if db != nil && o.ReadOnly && d.exchangesClosed {
+				if db != nil && o.ReadOnly && d.replaceNeedsClosed {
 					_ = db.Close() // or the mapping would keep the file from being exchanged
 				}
 			}

@@ -41,7 +41,7 @@ func openHere(name string) string {
 
 // asOnWindows makes a store exchange only closed files.
 func asOnWindows(s *Store) *Store {
-	s.exchangesClosed = true
+	s.replaceNeedsClosed = true
 	s.disk.fileSystem = closedDisk{}
 	return s
 }

@@ -21,9 +21,9 @@ type directory struct {
 	dir      string
 	disk     disk
 	patience time.Duration // how long to wait for locks
-	// exchangesClosed says that only a file that nobody has open can lose its name to another,
-	// as on Windows; see holdNames.
-	exchangesClosed bool
+	// replaceNeedsClosed says that a file can be replaced only while nobody has it open, as on
+	// Windows; see holdNames.
+	replaceNeedsClosed bool
 
 	mu      sync.Mutex
 	closed  bool
@@ -255,7 +255,7 @@ func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unloc
 // where only closed files can be exchanged. Elsewhere it does nothing: a process exchanges a database
 // under its lock, and one that has waited for that lock checks whether the file still has its name.
 func (f *directory) holdNames(ctx context.Context, exchange bool) (release func(), err error) {
-	if !f.exchangesClosed {
+	if !f.replaceNeedsClosed {
 		return func() {}, nil
 	}
 	path := filepath.Join(f.storeDir(), "exchange.lock")

@@ -10,8 +10,7 @@ const noFollow, noBlock = 0, 0
 // of a user, in which the store is by default, are the user's alone.
 const modesTell = false
 
-// exchangesClosed: an open file cannot be replaced here, and a mapped one neither.
-const exchangesClosed = true
+const replaceNeedsClosed = true // neither an open file nor a mapped one can be replaced here
 
 // unlock does nothing: only bbolt can lock its files here.
 func unlock(*os.File) {}

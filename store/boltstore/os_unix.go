@@ -16,8 +16,7 @@ const (
 	modesTell = true
 )
 
-// exchangesClosed: an open file can lose its name to another.
-const exchangesClosed = false
+const replaceNeedsClosed = false // an open file can be replaced here
 
 // unlock releases bbolt's lock on a file that stays open.
 func unlock(file *os.File) { _ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }

@@ -130,7 +130,7 @@ func (s repair) database(ctx context.Context, path string) (repaired store.Repai
 	if s.dry {
 		return b.result, nil
 	}
-	if s.exchangesClosed {
+	if s.replaceNeedsClosed {
 		release() // there is no lock on the file
 	}
 	b.result.Kept, err = b.exchange(ctx)

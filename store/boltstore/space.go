@@ -110,7 +110,7 @@ func (c *compaction) copyAndExchange(ctx context.Context, path string) (done sto
 				if err := c.view(ctx, temp, func(to *dbTx) error { return to.checkCount(nil) }); err != nil {
 					return err
 				}
-				if copied, _, err = readMetas(file); err != nil || c.exchangesClosed {
+				if copied, _, err = readMetas(file); err != nil || c.replaceNeedsClosed {
 					return err
 				}
 				done.After, err = c.exchange(temp, path, done.Before)
@@ -122,7 +122,7 @@ func (c *compaction) copyAndExchange(ctx context.Context, path string) (done sto
 		return done, err
 	}
 	defer func() { _ = c.disk.remove(temp) }()
-	if err == nil && c.exchangesClosed {
+	if err == nil && c.replaceNeedsClosed {
 		done.After, err = c.exchangeClosed(ctx, temp, path, copied, done.Before)
 	}
 	return done, err

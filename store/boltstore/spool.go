@@ -20,7 +20,7 @@ import (
 
 const (
 	keepBuffer = 1 << 20 // a larger buffer is not reused
-	closeFold  = 4 << 20 // Close leaves more unfolded bytes to the next command
+	closeFold  = 4 << 20 // Close folds up to this many bytes, and leaves more to the next command
 )
 
 // spool is the writer of one live session.
@@ -235,9 +235,9 @@ func (p *spool) unlock() {
 }
 
 const (
-	foldAt    = 8 << 20               // as many unfolded bytes are due at once
-	foldAfter = 30 * time.Second      // how long a chunk's worth waits, and a due fold for quiet
-	quietTime = 50 * time.Millisecond // so long after a write compression disturbs nobody
+	foldAt    = 8 << 20               // fold as soon as this many bytes are unfolded
+	foldAfter = 30 * time.Second      // fold a full chunk after this time; a due fold waits this long for a quiet moment
+	quietTime = 50 * time.Millisecond // a moment is quiet when nothing was written for this long
 )
 
 // keeper syncs and folds a spool beside its writer. It sleeps while nothing is written.
