@@ -149,7 +149,7 @@ func (f *directory) oddFiles() (found []*oddFile) {
 			return err == nil && strings.Contains(" log lock damaged ", " "+end+" ") || name == "fold" && end == "lock"
 		}},
 		{f.storeDir(), func(name, end string) bool {
-			return isDatabaseName(name) && end == "db" || (name == "compact" || name == "create" || name == "alone") && end == "lock"
+			return isDatabaseName(name) && end == "db" || end == "lock" && strings.Contains(" alone compact create exchange ", " "+name+" ")
 		}},
 	} {
 		entries, _ := os.ReadDir(folder.path) // other calls report errors
@@ -225,26 +225,32 @@ func (f *directory) sweep(pattern string, age time.Duration) {
 // lockFile takes an exclusive lock. With wait it waits up to the patience of the store;
 // without, it returns nil for a lock that is taken.
 func (f *directory) lockFile(ctx context.Context, path string, wait bool) (unlock func(), err error) {
+	if !wait {
+		ctx = withNoWait(ctx)
+	}
+	unlock, err = f.takeLock(ctx, path, false)
+	if !wait && errors.Is(err, store.ErrBusy) {
+		return nil, nil
+	}
+	return unlock, err
+}
+
+// takeLock takes a lock, and waits for it up to the patience of the store.
+func (f *directory) takeLock(ctx context.Context, path string, shared bool) (unlock func(), err error) {
 	if _, err := regular(path); isOdd(err) { // no process can hold a lock there
 		if _, err := f.setAside(path); err != nil {
 			return nil, err
 		}
 	}
 	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
-	if !wait {
-		ctx = withNoWait(ctx)
-	}
 	err = f.retry(ctx, func() error {
-		ok, err := f.disk.tryLock(l, false)
+		ok, err := f.disk.tryLock(l, shared)
 		if err == nil && !ok {
 			err = fmt.Errorf("lock %s: %w", path, store.ErrBusy)
 		}
 		return err
 	})
-	switch {
-	case !wait && errors.Is(err, store.ErrBusy):
-		return nil, nil
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	return func() { _ = l.Close() }, nil
@@ -258,19 +264,11 @@ func (f *directory) holdNames(ctx context.Context, exchange bool) (release func(
 	if !f.replaceNeedsClosed {
 		return func() {}, nil
 	}
-	path := filepath.Join(f.storeDir(), "exchange.lock")
-	guard := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow|noBlock), flock.SetPermissions(0o600))
-	err = f.retry(ctx, func() error {
-		ok, err := f.disk.tryLock(guard, !exchange)
-		if err == nil && !ok {
-			err = fmt.Errorf("lock %s: %w", path, store.ErrBusy)
-		}
-		return err
-	})
+	release, err = f.takeLock(ctx, filepath.Join(f.storeDir(), "exchange.lock"), !exchange)
 	if !exchange && errors.Is(err, fs.ErrPermission) { // nobody exchanges a file in a folder that cannot be written to
 		return func() {}, nil
 	}
-	return func() { _ = guard.Close() }, err
+	return release, err
 }
 
 const lockRetry = 1500 * time.Microsecond // between two tries for a lock

@@ -144,24 +144,60 @@ func TestOddLock(t *testing.T) {
 	if _, err := s.makeFolders(); err != nil {
 		t.Fatal(err)
 	}
-	path := s.spoolDir() + "/fold.lock"
-	for n := 1; n <= 2; n++ {
-		_ = os.Remove(path)
-		if err := os.Symlink("/dev/zero", path); err != nil {
+	s.patience = 0
+	s.replaceNeedsClosed = true // or there is no exchange.lock
+	for path, lock := range map[string]func() (func(), error){
+		s.spoolDir() + "/fold.lock":     func() (func(), error) { return s.lockFold(t.Context(), false) },
+		s.storeDir() + "/exchange.lock": func() (func(), error) { return s.holdNames(t.Context(), true) },
+	} {
+		for n := 1; n <= 2; n++ {
+			_ = os.Remove(path)
+			if err := os.Symlink("/dev/zero", path); err != nil {
+				t.Fatal(err)
+			}
+			unlock, err := lock()
+			if err != nil || unlock == nil {
+				t.Fatalf("lock %s: %v", path, err)
+			}
+			if second, err := lock(); second != nil || err != nil && !errors.Is(err, store.ErrBusy) {
+				t.Errorf("%s: locked twice, %v", path, err)
+			}
+			unlock()
+		}
+		for _, kept := range []string{path + ".aside", path + ".aside-2"} {
+			if info, err := os.Lstat(kept); err != nil || info.Mode().Type() != os.ModeSymlink {
+				t.Errorf("%s: %v, %v", kept, info, err)
+			}
+		}
+	}
+}
+
+// TestOddNames puts a folder under the name of each file that belongs to no session. Odd names it,
+// and Repair sets it aside.
+func TestOddNames(t *testing.T) {
+	s := testStore(t, t.TempDir())
+	if _, err := s.makeFolders(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		s.dir + "/redact.key", s.spoolDir() + "/fold.lock", s.storeDir() + "/other.db", s.storeDir() + "/alone.lock",
+		s.storeDir() + "/compact.lock", s.storeDir() + "/create.lock", s.storeDir() + "/exchange.lock",
+	} {
+		_ = os.Remove(path) // a lock that Repair has held
+		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		unlock, err := s.lockFold(t.Context(), false)
-		if err != nil || unlock == nil {
-			t.Fatalf("lock: %v", err)
+		if text := errorText(s.Odd()); !strings.HasPrefix(text, path+" is a folder") {
+			t.Errorf("%s: %q", path, text)
 		}
-		if second, err := s.lockFold(t.Context(), false); err != nil || second != nil {
-			t.Errorf("locked twice, %v", err)
+		if err := s.Repair(t.Context(), false, func(store.Repaired) {}); err != nil {
+			t.Errorf("repair: %v", err)
 		}
-		unlock()
-	}
-	for _, kept := range []string{path + ".aside", path + ".aside-2"} {
-		if info, err := os.Lstat(kept); err != nil || info.Mode().Type() != os.ModeSymlink {
-			t.Errorf("%s: %v, %v", kept, info, err)
+		if err := s.Odd(); err != nil {
+			t.Errorf("repaired: %v", err)
+		}
+		if _, err := os.Lstat(path + ".aside"); err != nil {
+			t.Errorf("not set aside: %v", err)
 		}
 	}
 }
