@@ -221,7 +221,7 @@ func TestTwoRecordings(t *testing.T) {
 	loser.end(t)
 	troubles := make(chan error, 10)
 	second := startPush(t, dir, s.c.URL(name, ""), push.Options{Trouble: func(err error) { troubles <- err }})
-	t.Logf("the second is told: %s", second.reach(t, "kept", loser))
+	t.Logf("the second is told: %s", second.reach(t, "refused", loser))
 	conflict := (*store.ConflictError)(nil)
 	if trouble := <-troubles; !errors.As(trouble, &conflict) {
 		t.Errorf("the second push says %v", trouble)

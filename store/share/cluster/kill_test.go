@@ -219,7 +219,7 @@ func TestFilters(t *testing.T) {
 		}
 	}
 	m.must(dir, "share", "push", "--once", url)
-	if got := m.run(dir, "share", "status", url); got.code != 0 || !strings.Contains(got.out, ": 0 live, 0 waiting, 2 held, 0 done, 0 kept") {
+	if got := m.run(dir, "share", "status", url); got.code != 0 || !strings.Contains(got.out, ": 0 live, 0 waiting, 2 held, 0 done, 0 refused") {
 		t.Errorf("status %d: %s%s", got.code, got.out, got.errs)
 	}
 	for _, label := range []string{"idle", "hung"} {

@@ -235,7 +235,7 @@ are live there, by machine. It exits with 1 if something waits or cannot be ship
   waiting  it is not shipped, or not all of it
   held     the stream has acknowledged all of it, and is to be asked once more
   done     the stream had it still after that
-  kept     it is not shipped: the line says why`,
+  refused  it is not shipped: the line says why`,
 		Args: oneURL,
 		RunE: func(cmd *cobra.Command, args []string) error { return runStatus(cmd, args, folder) },
 	}
@@ -263,7 +263,7 @@ func runStatus(cmd *cobra.Command, args []string, folder string) error {
 	for _, x := range list {
 		count[x.State]++
 		switch x.State {
-		case "waiting", "kept":
+		case "waiting", "refused":
 			left = true
 			fmt.Fprintf(out, "%s  %-7s  %d of %d events are shipped", x.Session.ID, x.State, min(x.Shipped, x.Session.Head.Seq), x.Session.Head.Seq)
 			if x.Why != "" {
@@ -272,8 +272,8 @@ func runStatus(cmd *cobra.Command, args []string, folder string) error {
 			fmt.Fprintln(out)
 		}
 	}
-	fmt.Fprintf(out, "here     %s: %d live, %d waiting, %d held, %d done, %d kept\n", db.Info().Location,
-		count["live"], count["waiting"], count["held"], count["done"], count["kept"])
+	fmt.Fprintf(out, "here     %s: %d live, %d waiting, %d held, %d done, %d refused\n", db.Info().Location,
+		count["live"], count["waiting"], count["held"], count["done"], count["refused"])
 	s, err := open(cmd.Context(), options)
 	if err != nil {
 		return err

@@ -113,23 +113,23 @@ func sameLog(head, ours, acknowledged store.Head) bool {
 	return same(ours) || same(acknowledged)
 }
 
-// verdict is what is due for a session whose recorder has ended.
-type verdict string
+// due says what a push does next for a session whose recorder has ended.
+type due string
 
 const (
-	toShip verdict = "ship" // it is not complete in the stream
-	toHold verdict = "hold" // it is complete, but not for long enough
-	toLook verdict = "look" // it is done if the stream still has it
-	isDone verdict = "done"
-	isKept verdict = "kept" // it is not shipped: another recording has its id
+	toShip    due = "ship" // it is not complete in the stream
+	toHold    due = "hold" // it is complete, but not for long enough
+	toLook    due = "look" // it is done if the stream still has it
+	isDone    due = "done"
+	isRefused due = "refused" // another recording has its id
 )
 
-// judge returns what is due, and for toHold the time left. events is the number of events here, and elapsed the
+// due returns what is due, and for toHold the time left. events is the number of events here, and elapsed the
 // time since the last acknowledgement, see [state.elapsed].
-func (s *state) judge(events uint64, elapsed, holdBack time.Duration) (verdict, time.Duration) {
+func (s *state) due(events uint64, elapsed, holdBack time.Duration) (due, time.Duration) {
 	switch {
 	case s.Stopped != "":
-		return isKept, 0
+		return isRefused, 0
 	case !s.Complete || s.Head.Seq < events:
 		return toShip, 0
 	case s.Done:

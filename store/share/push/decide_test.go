@@ -128,13 +128,13 @@ func TestSameLog(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestDue(t *testing.T) {
 	const hold = 5 * time.Minute
 	whole := headState{Seq: 9}
 	for name, c := range map[string]struct {
 		state   state
 		elapsed time.Duration
-		want    verdict
+		want    due
 		left    time.Duration
 	}{
 		"unknown":               {state{}, time.Hour, toShip, 0},
@@ -145,9 +145,9 @@ func TestJudge(t *testing.T) {
 		"done":                  {state{Head: whole, Complete: true, Done: true}, 0, isDone, 0},
 		"done, and grown since": {state{Head: headState{Seq: 8}, Complete: true, Done: true}, time.Hour, toShip, 0},
 		"longer there":          {state{Head: headState{Seq: 12}, Complete: true, Done: true}, 0, isDone, 0},
-		"stopped":               {state{Stopped: "conflict"}, time.Hour, isKept, 0},
+		"stopped":               {state{Stopped: "conflict"}, time.Hour, isRefused, 0},
 	} {
-		if what, left := c.state.judge(9, c.elapsed, hold); what != c.want || left != c.left {
+		if what, left := c.state.due(9, c.elapsed, hold); what != c.want || left != c.left {
 			t.Errorf("%s: %s, %v left; want %s, %v", name, what, left, c.want, c.left)
 		}
 	}

@@ -5,8 +5,8 @@
 // Recording knows nothing of it: a push follows spools and databases, as any reader may. Each session has a
 // shipment, which reads its log, masks its events and appends them in batches. A batch leaves 100 ms after its
 // first event was read, or when it has 256 events or 512 KiB. After an error the same batch goes again, with
-// pauses from 100 ms to 10 s; the stream takes equal events once. What a call has done that did not return is
-// therefore of no concern, nor is the death of a push: the next one finds the log's end in the stream.
+// pauses from 100 ms to 10 s; the stream takes equal events once. So it does not matter whether an interrupted
+// call succeeded, or whether a push died: the next one finds the log's end in the stream.
 //
 // A session is done when its recorder has ended, the stream has acknowledged all of it, the hold-back has
 // passed since, and the stream still shows the same end. If the end is a shorter one, or the session is gone,

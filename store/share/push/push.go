@@ -77,14 +77,14 @@ type Push struct {
 
 	mu      sync.Mutex // guards the fields below
 	running map[store.SessionID]*shipment
-	judged  map[store.SessionID]*judged // of sessions that are not live
+	idle    map[store.SessionID]*idleSession // of sessions that are not live
 	lastErr error
 	failing time.Time // since when nothing was acknowledged although it was tried; zero: that is not so
 	told    bool      // of that failing
 }
 
-// judged is what is known of a session that has no shipment just now.
-type judged struct {
+// idleSession is what is known of a session that has no shipment just now.
+type idleSession struct {
 	state state
 	read  bool // from its file
 	retry time.Time
@@ -104,7 +104,7 @@ func New(folder Folder, open func(context.Context) (Stream, error), options Opti
 	}
 	return &Push{folder: folder, options: options, link: link{open: open, turn: make(chan struct{}, 1)},
 		states:  states(filepath.Join(folder.Info().Location, "push", options.Name)),
-		running: map[store.SessionID]*shipment{}, judged: map[store.SessionID]*judged{}}
+		running: map[store.SessionID]*shipment{}, idle: map[store.SessionID]*idleSession{}}
 }
 
 const (
@@ -120,7 +120,7 @@ const (
 	beatsInLease = 3.5
 	// silentFor is how long the stream may take nothing before Trouble says so.
 	silentFor = time.Minute
-	// giveUpAfter is how long that ends a Run that is not to go on forever.
+	// giveUpAfter ends a Run with Shipped or Safe with an error if the stream takes nothing for so long.
 	giveUpAfter = 30 * time.Second
 )
 
@@ -227,9 +227,9 @@ func (p *Push) nextDue() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	due := time.Now().Add(listEvery)
-	for _, j := range p.judged {
-		if !j.retry.IsZero() && j.retry.Before(due) {
-			due = j.retry
+	for _, idle := range p.idle {
+		if !idle.retry.IsZero() && idle.retry.Before(due) {
+			due = idle.retry
 		}
 	}
 	return due
@@ -255,32 +255,32 @@ func (p *Push) start(ctx context.Context, until Until, shipments *sync.WaitGroup
 		live := found.State == store.Live
 		p.mu.Lock()
 		_, runs := p.running[found.ID]
-		j := p.judged[found.ID]
-		if j == nil {
-			j = &judged{}
-			p.judged[found.ID] = j
+		idle := p.idle[found.ID]
+		if idle == nil {
+			idle = &idleSession{}
+			p.idle[found.ID] = idle
 		}
 		p.mu.Unlock()
 		if runs {
 			left++
 			continue
 		}
-		if !j.read {
-			if j.state, fault = p.states.read(found.ID); fault != nil {
+		if !idle.read {
+			if idle.state, fault = p.states.read(found.ID); fault != nil {
 				err = errors.Join(err, fault)
 			}
-			j.read = true
+			idle.read = true
 		}
-		what, wait := p.judge(j, found)
+		what, wait := p.dueFor(idle, found)
 		switch {
-		case what == isKept || what == isDone || live && until != Forever:
+		case what == isRefused || what == isDone || live && until != Forever:
 			continue
-		case time.Now().Before(j.retry):
+		case time.Now().Before(idle.retry):
 			left += waitsFor(what, until)
 			continue
 		case what == toHold:
 			p.mu.Lock()
-			j.retry = time.Now().Add(wait)
+			idle.retry = time.Now().Add(wait)
 			p.mu.Unlock()
 			left += waitsFor(what, until)
 			continue
@@ -300,7 +300,7 @@ func (p *Push) start(ctx context.Context, until Until, shipments *sync.WaitGroup
 		p.running[found.ID] = s
 		p.mu.Unlock()
 		shipments.Go(func() {
-			p.work(ctx, s, what, j)
+			p.work(ctx, s, what, idle)
 			select {
 			case changed <- struct{}{}:
 			default:
@@ -314,35 +314,35 @@ func (p *Push) start(ctx context.Context, until Until, shipments *sync.WaitGroup
 }
 
 // waitsFor returns 1 if a Run waits for a session for which this is due.
-func waitsFor(what verdict, until Until) int {
+func waitsFor(what due, until Until) int {
 	if what == toShip || until == Safe {
 		return 1
 	}
 	return 0
 }
 
-// judge returns what is due for a session of the folder.
-func (p *Push) judge(j *judged, found store.Session) (verdict, time.Duration) {
+// dueFor returns what is due for a session of the folder.
+func (p *Push) dueFor(idle *idleSession, found store.Session) (due, time.Duration) {
 	at := p.clock()
-	elapsed, ok := j.state.elapsed(at)
-	if !ok && j.state.Complete { // the clock was set back
-		j.state.acknowledge(j.state.Head.head(), at)
-		if err := p.states.keep(found.ID, &j.state); err != nil {
+	elapsed, ok := idle.state.elapsed(at)
+	if !ok && idle.state.Complete { // the clock was set back
+		idle.state.acknowledge(idle.state.Head.head(), at)
+		if err := p.states.keep(found.ID, &idle.state); err != nil {
 			p.note(err)
 		}
 	}
-	if found.State == store.Live && j.state.Stopped == "" {
+	if found.State == store.Live && idle.state.Stopped == "" {
 		return toShip, 0
 	}
-	return j.state.judge(found.Head.Seq, elapsed, p.options.HoldBack)
+	return idle.state.due(found.Head.Seq, elapsed, p.options.HoldBack)
 }
 
 // work does what is due for a session, and notes how it ended.
-func (p *Push) work(ctx context.Context, s *shipment, what verdict, j *judged) {
+func (p *Push) work(ctx context.Context, s *shipment, what due, idle *idleSession) {
 	isThere := false
 	var err error
 	if what == toLook {
-		isThere, err = p.look(ctx, s.id, &j.state)
+		isThere, err = p.look(ctx, s.id, &idle.state)
 	}
 	if err == nil && !isThere {
 		err = s.run(ctx)
@@ -350,10 +350,10 @@ func (p *Push) work(ctx context.Context, s *shipment, what verdict, j *judged) {
 	stopped := (*StoppedError)(nil)
 	p.mu.Lock()
 	delete(p.running, s.id)
-	j.read = false // it has changed
-	j.retry = time.Time{}
+	idle.read = false // it has changed
+	idle.retry = time.Time{}
 	if err != nil {
-		j.retry = time.Now().Add(retryAfter)
+		idle.retry = time.Now().Add(retryAfter)
 	}
 	p.mu.Unlock()
 	switch {
@@ -454,9 +454,9 @@ func (p *Push) forget(known map[store.SessionID]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	gone := false
-	for id := range p.judged {
+	for id := range p.idle {
 		if _, runs := p.running[id]; !known[id] && !runs {
-			delete(p.judged, id)
+			delete(p.idle, id)
 			gone = true
 		}
 	}
@@ -521,7 +521,7 @@ type Left struct {
 	Session store.Session
 	Shipped uint64 // events that the stream has acknowledged
 	// State is "live", "waiting" (not all of it is shipped), "held" (shipped, and to be looked at again),
-	// "done", or "kept" (Why says why it is not shipped).
+	// "done", or "refused" (Why says why it is not shipped).
 	State string
 	Why   string
 }
@@ -539,9 +539,9 @@ func Look(ctx context.Context, folder Folder, name string) (list []Left, err err
 			continue
 		}
 		x := Left{Session: found, Shipped: known.Head.Seq, Why: known.Stopped}
-		what, _ := known.judge(found.Head.Seq, 0, time.Hour)
-		x.State = map[verdict]string{isKept: "kept", toShip: "waiting", toHold: "held", toLook: "held", isDone: "done"}[what]
-		if found.State == store.Live && what != isKept {
+		what, _ := known.due(found.Head.Seq, 0, time.Hour)
+		x.State = map[due]string{isRefused: "refused", toShip: "waiting", toHold: "held", toLook: "held", isDone: "done"}[what]
+		if found.State == store.Live && what != isRefused {
 			x.State = "live"
 		}
 		list = append(list, x)

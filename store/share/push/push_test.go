@@ -460,9 +460,9 @@ func TestNotShipped(t *testing.T) {
 		trouble     string
 	}{
 		"no mask":             {here: events, mask: noMask, state: "waiting", trouble: "the value of TOKEN is not known here"},
-		"another recording":   {here: events, there: other, state: "kept", trouble: "another recording under this id, which ends at event 8"},
-		"another, shorter":    {here: events, there: other[:6], state: "kept", trouble: "which ends at event 6"},
-		"another, longer":     {here: events[:5], there: other, state: "kept", trouble: "which ends at event 8"},
+		"another recording":   {here: events, there: other, state: "refused", trouble: "another recording under this id, which ends at event 8"},
+		"another, shorter":    {here: events, there: other[:6], state: "refused", trouble: "which ends at event 6"},
+		"another, longer":     {here: events[:5], there: other, state: "refused", trouble: "which ends at event 8"},
 		"a power cut here":    {here: events[:5], there: events, state: "held"},
 		"the same, elsewhere": {here: events, there: events, state: "held"},
 	} {

@@ -91,7 +91,7 @@ func (s *state) acknowledge(head store.Head, at clock) {
 	s.Uptime = at.uptime
 }
 
-// elapsed returns for how long, at least, the last acknowledgement has been over. Where the uptime is
+// elapsed returns the least time that has passed since the last acknowledgement. Where the uptime is
 // known the clock does not count, which may jump: since the acknowledgement the machine has run for
 // the difference of the uptimes, or, if it was started again, for all of its uptime. Elsewhere the
 // clock counts, and ok is false if it was set back: then the hold-back begins anew.
