@@ -175,9 +175,6 @@ func pause(ctx context.Context, length time.Duration) error {
 // take notes an entry, and begins to pull its session if that is due.
 func (p *pull) take(ctx context.Context, e *stream.Entry, arriving *sync.WaitGroup) {
 	id := e.ID()
-	if id == "" {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.entries[id]

@@ -32,8 +32,6 @@ type Entry struct {
 	// a clock that is behind: two entries that agree are to be believed.
 	Clock time.Time     `json:"clock"`
 	Ahead time.Duration `json:"-"`
-	// Newest is set for the last of the entries that were there when they were asked for.
-	Newest bool `json:"-"`
 }
 
 // ID returns the session's id.
@@ -78,8 +76,7 @@ func (s *Stream) now(ctx context.Context) (now time.Time, state api.StreamState,
 	return now, state, err
 }
 
-// Entries yields the newest entry of each session, and with follow those that come. With none to begin with,
-// and follow, it yields an empty entry with Newest first. An error ends the sequence.
+// Entries yields the newest entry of each session, and with follow those that come. An error ends the sequence.
 func (s *Stream) Entries(ctx context.Context, follow bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := s.eachEntry(ctx, follow, func(e Entry) bool { return yield(e, nil) }); err != nil {
@@ -96,7 +93,7 @@ func (s *Stream) eachEntry(ctx context.Context, follow bool, yield func(Entry) b
 	here := time.Now()
 	ahead := began.Sub(here) // of the servers' clock
 	caughtUp := state.LastSeq == 0 || state.Msgs == 0
-	if caughtUp && (!yield(Entry{Newest: true}) || !follow) {
+	if caughtUp && !follow {
 		return nil
 	}
 	config := api.OrderedConsumerConfig{DeliverPolicy: api.DeliverLastPerSubjectPolicy, FilterSubjects: []string{s.subjects + "m.*"}, InactiveThreshold: consumerIdle}
@@ -128,7 +125,7 @@ func (s *Stream) eachEntry(ctx context.Context, follow bool, yield func(Entry) b
 				again = missed != nil || now.LastSeq < seen
 				if !again && !caughtUp { // the last ones were deleted meanwhile
 					caughtUp = true
-					if !yield(Entry{Newest: true}) || !follow {
+					if !follow {
 						stop()
 						return nil
 					}
@@ -153,17 +150,15 @@ func (s *Stream) eachEntry(ctx context.Context, follow bool, yield func(Entry) b
 			if caughtUp {
 				written = arrived // whichever server told the time
 			}
-			e := Entry{Newest: !caughtUp && facts.NumPending == 0}
-			caughtUp = caughtUp || e.Newest
-			if json.Unmarshal(msg.Data(), &e) != nil || s.entrySubject(e.ID()) != msg.Subject() {
-				e = Entry{Newest: e.Newest} // a foreign message
-			}
+			caughtUp = caughtUp || facts.NumPending == 0
+			var e Entry
+			isForeign := json.Unmarshal(msg.Data(), &e) != nil || s.entrySubject(e.ID()) != msg.Subject()
 			e.Head = store.Head{Seq: e.Seq, Sealed: e.Sealed}
 			e.LiveUntil = written.Add(e.Lease)
 			if clock := e.Clock.Sub(written); clock.Abs() > clockNoise && !e.Clock.IsZero() {
 				e.Ahead = clock
 			}
-			if !yield(e) || caughtUp && !follow {
+			if !isForeign && !yield(e) || caughtUp && !follow {
 				stop()
 				return nil
 			}
