@@ -256,7 +256,7 @@ func (c *Cluster) Hosts() string {
 	return strings.Join(hosts, ",")
 }
 
-// URL returns what --store takes for a stream, through the proxies, with the credentials of a user of
+// URL returns the URL of a stream for push and pull, through the proxies, with the credentials of a user of
 // [Accounts.AddUser] ("" without accounts).
 func (c *Cluster) URL(stream, credentials string) string {
 	return c.url(c.Hosts(), stream, credentials)

@@ -1,4 +1,5 @@
-// Package cluster starts real nats-server processes for tests of push and pull, and breaks them.
+// Package cluster is a test harness: it starts real nats-server processes for tests of push and pull, and breaks
+// them. No program imports it.
 //
 // A [Cluster] is one node, or three that replicate. Each node is a process of its own with a written
 // configuration in a temporary folder, and a [Proxy] stands in front of its client port. Nodes can be

@@ -121,7 +121,7 @@ func runPull(cmd *cobra.Command, args []string, into string, f *filters, once bo
 			return &statusError{status: exitLeft}
 		case err == nil || once || errors.Is(err, store.ErrBusy):
 			return err
-		case first && !stream.MayCome(err):
+		case first && !stream.IsTransient(err):
 			return err
 		}
 		say("%v; trying again", err)

@@ -104,7 +104,7 @@ func runPush(cmd *cobra.Command, args []string, folder, machine string, until pu
 	// A mistyped URL is an error at once; servers that do not answer yet may come.
 	if s, err := open(cmd.Context(), options); err == nil {
 		_ = s.Close()
-	} else if !stream.MayCome(err) {
+	} else if !stream.IsTransient(err) {
 		return err
 	} else {
 		say("%v; what is recorded waits in %s", err, db.Info().Location)

@@ -321,7 +321,7 @@ func (l *link) outcome(ctx context.Context, ack *api.PubAck, err error, began ti
 	return 0, explain(err)
 }
 
-// MayCome reports whether an error of Open may go away by itself: the servers do not answer, or have no leader.
-func MayCome(err error) bool {
+// IsTransient reports whether an error of Open may go away by itself: the servers do not answer, or have no leader.
+func IsTransient(err error) bool {
 	return errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) || temporary(err)
 }
