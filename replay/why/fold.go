@@ -254,14 +254,6 @@ func side(dir transport.Direction) int {
 	return int(dir)
 }
 
-// valid returns JSON, or nil.
-func valid(b []byte) json.RawMessage {
-	if !json.Valid(b) {
-		return nil
-	}
-	return b
-}
-
 // endAt notes the end of the session, unless it has ended.
 func (f *Fold) endAt(by, text string) {
 	if f.end.seq == 0 {
