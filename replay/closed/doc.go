@@ -50,14 +50,16 @@
 //	recording.go           a session as it is loaded for a replay
 //	model.go, preset.go    the models of an end; the SDKs that work so
 //	setup.go               capacities and models of one replay
+//	expectation.go         the verdict that a recording must have under a setup
 //	loop.go                the receive loop of an end under its model, message by message
 //	script.go              what each frame of an end waits for, under its model
 //	run.go                 the run: the frames that move, until none can
 //	steps.go               the same run step by step, with the state after each
 //	waitgraph.go           who waits for whom in a session that stands still; its category
+//	category.go            the categories of a hang
 //	verdict.go, report.go  the verdict, as values and as text
 //	terms.go               what the words of models and verdicts mean
-//	mincapacity.go         how much room the transport must have
+//	need.go                how much room the transport must have
 //	changes.go             the changes of capacities and queues that let a hanging session pass
 //
 // # What it refuses

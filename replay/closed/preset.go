@@ -147,7 +147,7 @@ func (p Preset) Releases() string {
 	return p.From + " to " + p.Through
 }
 
-// has reports whether a release of the range fits a version. A version may be short: 1 and
+// has reports whether the range covers a version. A version may be short: 1 and
 // 1.x fit every release of 1.
 func (p Preset) has(version string) bool {
 	order := func(a, b string) int {

@@ -56,10 +56,10 @@ func TestSerialStandsOrIsSound(t *testing.T) {
 			s := newScript(r, dir, Serial)
 			for _, stop := range s.stops {
 				stands++
-				if stop.asked > 0 && s.need[stop.asked-1] > stop.after {
-					t.Fatalf("%v stands at #%d before it has sent its frame %d\n%s", dir.Sender(), r.frameOf(stop.held).seq, stop.asked, lines)
+				if stop.sentBefore > 0 && s.need[stop.sentBefore-1] > stop.readBefore {
+					t.Fatalf("%v stands at #%d before it has sent its frame %d\n%s", dir.Sender(), r.frameOf(stop.held).seq, stop.sentBefore, lines)
 				}
-				s.hold, s.need = s.hold[:stop.after], s.need[:stop.asked]
+				s.hold, s.need = s.hold[:stop.readBefore], s.need[:stop.sentBefore]
 			}
 			if err := sound(r, s); err != nil {
 				t.Fatalf("%v: %v\n%s", dir.Sender(), err, lines)

@@ -232,8 +232,8 @@ func (l *loader) message(frame int32, m *timeline.Message) {
 	l.messages = append(l.messages, pm)
 }
 
-// answers returns the number of the last request frame that recordedFrame responds to, 0 for none, and
-// whether recordedFrame has no other messages.
+// answers returns the number of the last request frame that frame responds to, 0 for none, and
+// whether frame has no other messages.
 func (r *Recording) answers(frame recordedFrame) (last int32, only bool) {
 	only = true
 	for _, m := range r.messagesOf(frame) {
@@ -246,7 +246,7 @@ func (r *Recording) answers(frame recordedFrame) (last int32, only bool) {
 	return last, only
 }
 
-// answeredBy returns the number of the last frame that answers a request of recordedFrame; 0 for none.
+// answeredBy returns the number of the last frame that answers a request of frame; 0 for none.
 func (r *Recording) answeredBy(frame recordedFrame) int32 {
 	last := int32(0)
 	for _, m := range r.messagesOf(frame) {

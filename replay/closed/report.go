@@ -177,7 +177,7 @@ func (s blockedState) explainQueue(own transport.Direction) string {
 		at, _, _ := s.wait(next)
 		fmt.Fprintf(&b, "the awaited response #%d is behind it (%s)", at.Seq, at.Why)
 	default:
-		fmt.Fprintf(&b, "%s ends with #%d, which is behind it", w.Who, s.recording.frames[s.recording.nth(own, int(stop.ends))].seq)
+		fmt.Fprintf(&b, "%s ends with #%d, which is behind it", w.Who, s.recording.frames[s.recording.nth(own, int(stop.releasedBy))].seq)
 	}
 	return b.String()
 }

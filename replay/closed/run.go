@@ -136,11 +136,11 @@ func (e *end) sent() bool { return int(e.acked) == len(e.need) }
 // stopped returns the place where the receive loop is stuck, or nil.
 func (e *end) stopped() *stop {
 	for i := range e.stops {
-		s, said := &e.stops[i], e.acked
+		s, sent := &e.stops[i], e.acked
 		if s.call >= 0 {
-			said = e.offered // a call in the writer's hand is enough: its answer will not be read
+			sent = e.offered // a call in the writer's hand is enough: its answer will not be read
 		}
-		if s.after == e.given && s.ends > e.acked && s.asked <= said {
+		if s.readBefore == e.given && s.releasedBy > e.acked && s.sentBefore <= sent {
 			return s
 		}
 	}
@@ -216,7 +216,7 @@ func (h *Half) Stopped() *Stop {
 	if s == nil {
 		return nil
 	}
-	stop := &Stop{Inside: s.inside, Never: s.ends == forever && !s.answered, Works: h.model.kind == serial, Held: int(s.after)}
+	stop := &Stop{Inside: s.inside, Never: s.releasedBy == forever && !s.answered, Works: h.model.kind == serial, Held: int(s.readBefore)}
 	if s.call >= 0 {
 		stop.Call = int(h.recording.frameOf(s.call).n)
 	}

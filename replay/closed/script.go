@@ -176,13 +176,13 @@ func (w *rigidWalk) send(frame recordedFrame) {
 // stop is a place where a receive loop is stuck: an inbox with a notification for which the
 // queue has no room; a serial loop at work that waits for a frame behind.
 type stop struct {
-	after   int32 // frames read; the last is in hand
-	held    int32 // index of the message in hand
-	call    int32 // index of the request in flight; -1: none
-	awaited int32 // index of the message behind that would end the wait; -1: not recorded
-	asked   int32 // serial: own frames sent before the stop
-	ends    int32 // inbox: own cancellation that would end the wait; or forever
-	inside  bool  // inbox: the awaited answer is in the held frame itself
+	readBefore int32 // frames read; the last is in hand
+	held       int32 // index of the message in hand
+	call       int32 // index of the request in flight; -1: none
+	awaited    int32 // index of the message behind that would end the wait; -1: not recorded
+	sentBefore int32 // serial: own frames sent before the stop
+	releasedBy int32 // inbox: own cancellation that would end the wait; or forever
+	inside     bool  // inbox: the awaited answer is in the held frame itself
 
 	answered bool // the recording has the awaited message
 }
@@ -244,12 +244,12 @@ func (w *inboxWalk) read(index, n int32) {
 	case m.kind == transport.Response && w.loop.calls[m.pair]:
 		// The answer is behind the held notification: the wait never ends.
 		w.stop.call = m.pair
-		w.stop.inside = n == w.stop.after
+		w.stop.inside = n == w.stop.readBefore
 		w.add(forever)
 	case m.kind == transport.Notification && w.stop == nil:
 		w.loop.Notify()
 		if w.loop.Full() {
-			w.stop = &stop{after: n, held: index, call: slices.Min(slices.Collect(maps.Keys(w.loop.calls)))}
+			w.stop = &stop{readBefore: n, held: index, call: slices.Min(slices.Collect(maps.Keys(w.loop.calls)))}
 		}
 	}
 }
@@ -269,14 +269,14 @@ func (w *inboxWalk) finish(request, n int32) {
 	}
 }
 
-func (w *inboxWalk) add(ends int32) {
+func (w *inboxWalk) add(releasedBy int32) {
 	w.stop.awaited = w.r.messages[w.stop.call].pair
-	w.stop.ends = ends
+	w.stop.releasedBy = releasedBy
 	w.stop.answered = w.stop.awaited >= 0
 	w.s.stops = append(w.s.stops, *w.stop)
-	w.s.hold[w.stop.after] = ends
+	w.s.hold[w.stop.readBefore] = releasedBy
 	w.stop = nil
-	w.ended = ends == forever
+	w.ended = releasedBy == forever
 }
 
 // workSerially finds where a receive loop works, and the frames that the handler sends
@@ -360,7 +360,7 @@ func (w *serialWalk) read(frame recordedFrame) {
 
 // request works at the requests of a frame; index is the first.
 func (w *serialWalk) request(frame recordedFrame, index int32) {
-	stop := stop{after: frame.n, held: index, call: -1, awaited: w.listenCancelled(index), ends: forever}
+	stop := stop{readBefore: frame.n, held: index, call: -1, awaited: w.listenCancelled(index), releasedBy: forever}
 	until := int32(0)
 	last := w.r.Frames(w.s.own)
 	if k := w.r.answeredBy(frame); k > 0 && stop.awaited < 0 {
@@ -396,14 +396,14 @@ func (w *serialWalk) notification(frame recordedFrame, index int32) {
 		call := asks.lo + int32(at)
 		readOn := w.latest[w.asking+1] > frame.n
 		if w.open[w.asking] == 0 && !readOn && refetches(w.r.messages[index], w.r.messages[call]) {
-			w.stop = &stop{after: frame.n, held: index, call: call, awaited: w.r.messages[call].pair, ends: forever}
+			w.stop = &stop{readBefore: frame.n, held: index, call: call, awaited: w.r.messages[call].pair, releasedBy: forever}
 			w.need(*w.stop, from, len(own))
 		}
 		return
 	}
 }
 
-// after returns the first own frame that the handler of recordedFrame may have sent.
+// after returns the first own frame that the handler of frame may have sent.
 func (w *serialWalk) after(frame recordedFrame) int {
 	own := w.r.byDirection[w.s.own]
 	return max(w.sent, sort.Search(len(own), func(i int) bool { return w.r.frames[own[i]].before >= frame.n }))
@@ -414,7 +414,7 @@ func (w *serialWalk) after(frame recordedFrame) int {
 func (w *serialWalk) ask(stop *stop, from, last int, answered bool) {
 	own := w.r.byDirection[w.s.own]
 	for i, f := range own[from:last] {
-		if w.latest[from+i+1] > stop.after {
+		if w.latest[from+i+1] > stop.readBefore {
 			return // the frame waits for a frame behind
 		}
 		for index := w.r.frames[f].lo; index < w.r.frames[f].hi; index++ {
@@ -443,7 +443,7 @@ func (w *serialWalk) need(stop stop, from, last int) {
 			return
 		}
 		answered, _ := w.r.answers(f)
-		w.s.need[i] = max(stop.after, answered)
+		w.s.need[i] = max(stop.readBefore, answered)
 	}
 }
 
@@ -452,13 +452,13 @@ func (w *serialWalk) need(stop stop, from, last int) {
 func (w *serialWalk) stand() {
 	stop, need := w.stop, w.s.need
 	stop.answered = stop.awaited >= 0
-	stop.asked = int32(sort.Search(len(need), func(i int) bool { return need[i] > stop.after }))
+	stop.sentBefore = int32(sort.Search(len(need), func(i int) bool { return need[i] > stop.readBefore }))
 	if stop.call >= 0 {
-		stop.asked = w.r.frameOf(stop.call).n
+		stop.sentBefore = w.r.frameOf(stop.call).n
 	}
 	w.s.stops = append(w.s.stops, *stop)
-	w.s.hold[stop.after] = forever
-	behind := w.r.byDirection[w.s.own.Reverse()][stop.after:]
+	w.s.hold[stop.readBefore] = forever
+	behind := w.r.byDirection[w.s.own.Reverse()][stop.readBefore:]
 	for _, f := range behind {
 		for _, m := range w.r.messagesOf(w.r.frames[f]) {
 			if stop.answered || m.kind != transport.Notification {

@@ -25,7 +25,7 @@ type InnerQueue struct {
 }
 
 // Steps plays as [Replay] does and calls visit for every step, in order. The steps end where
-// the verdict of Closed says. They are one possible order: every order ends in the same place.
+// the verdict of [Replay] says. They are one possible order: every order ends in the same place.
 func Steps(recording *Recording, setup Setup, visit func(Step)) {
 	p := newRun(recording, scriptsOf(recording, setup), setup.Capacity)
 	step := Step{Round: 1}

@@ -20,21 +20,6 @@ func ModelTerms() []Term {
 	}
 }
 
-// CategoryTerms returns every category of a hang; an expectation may name no other.
-func CategoryTerms() []Term {
-	return []Term{
-		{HeadOn, "both ends are at a write, and neither reads"},
-		{Swallowed, "a reader holds a frame and does not read on; what is waited for is behind it"},
-		{Mutual, "each end works at a request of the other, and waits for its own to the other"},
-		{NeverSent, "what is waited for was not sent, or is not in the recording"},
-		{LostAnswer, "all was read, both ends rest, and a call has no answer"},
-		{BlockedHandler, "the handler of a notification or of a listen has not returned"},
-		{Pool, "handlers stand at one place, and a request was read for which none has begun"},
-		{Lock, "a goroutine waits for a mutex whose holder waits for ever"},
-		{TimerOnly, "of a failed check: an operation returned only because a timer fired"},
-	}
-}
-
 // VerdictTerms returns the other words of a verdict.
 func VerdictTerms() []Term {
 	return []Term{

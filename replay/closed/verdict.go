@@ -10,8 +10,8 @@ import (
 const (
 	Pass = "pass"
 	Hang = "hang"
-	// Open is the verdict of [Verdict.Judged] on a recording that passes, with a request of
-	// the client that was not answered, and whose answer the recording does not lack.
+	// Open is the verdict of [Verdict.Judged] on a recording that passes: a request of the
+	// client has no answer, and no recording gap could explain it.
 	Open = "unanswered"
 	// Nothing is the verdict of [Verdict.Judged] on a recording that passes, without an
 	// answer to any request of the client. The explanation names what came instead.

@@ -250,8 +250,8 @@ func (s blockedState) callWait(n node) (Wait, node, bool) {
 	sent := s.recording.frameOf(stop.call).seq
 	why := fmt.Sprintf("sent as #%d", sent)
 	switch {
-	case stop.ends != forever:
-		cancel := s.recording.nth(n.own, int(stop.ends))
+	case stop.releasedBy != forever:
+		cancel := s.recording.nth(n.own, int(stop.releasedBy))
 		why += ", given up with " + s.recording.label(cancel)
 		return Wait{Why: why, Seq: sent}, s.writer(n.own), true
 	case stop.awaited < 0 && s.ends[n.own].model.kind == serial:
