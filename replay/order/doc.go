@@ -26,8 +26,9 @@
 //	P9   checker.go: batches (2025-03-26 alone)
 //	P10  lifecycle.go: a task begins working, and its terminal status is final (2025-11-25)
 //
-// A file declares the laws of each of its rules before the code that judges the rule; rules.go
-// has the severities, violations and demands. Package check explains the rules.
+// A file declares the laws of each of its rules before the code that judges the rule; violation.go
+// has the severities, violations and demands, message.go what the rules read of a frame.
+// Package check explains the rules.
 //
 // [Checker.Observe] is for a tap between the ends, which does not see the receipt of a frame: a
 // violation that depends on a receipt is a [Note]. In a long session Observe forgets old requests.
