@@ -26,16 +26,15 @@
 //	E4, E5      frames.go: bytes that are no message
 //	E6, E7      fold.go: frames after the end, and gaps
 //	E8          tools.go: tools that change
-//	E9          tools.go: routing headers
+//	E9          headers.go: routing headers
 //	E12 to E15  ending.go, exchanges.go: how the session ended
 //	E16         exchanges.go: recordings that begin in the middle
 //	E10, E17    waits.go: a client that falls silent, and hangs with every request answered
 //	S1          frames.go: the schema of the revision
-//	G1 to G5    tally.go, tools.go: the user's own rules
+//	G1 to G5    gate.go, tools.go: the user's own rules
 //
 // A file declares the demands of each of its rules, with the severity and the section of the
-// specification, before the code that judges them. rules.txt has the explanation of each rule.
-// testdata/rules.txt has a session that breaks each demand of a rule, and a legal one.
+// specification, before the code that judges them. findings.go says how to add a rule.
 //
 // # Data layout
 //

@@ -81,9 +81,11 @@ const (
 	pageStdio = "basic/transports, stdio"
 )
 
-// demands lists the demands of this package. A file declares the demands of a rule before the
-// code that judges the rule. rules.txt explains the rules of this package and of package order;
-// testdata/rules.txt has sessions to break each demand.
+// demands lists the demands of this package.
+//
+// To add one: declare a demand in the file of its topic, before the code that judges it; explain
+// its rule in rules.txt, which explains the rules of package order too; break it in
+// testdata/rules.txt.
 var demands []order.Demand
 
 //go:embed rules.txt
