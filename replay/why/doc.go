@@ -1,4 +1,4 @@
-// Package why says what a session waits for, and which side has it.
+// Package why says what a session waits for, and which side must move next.
 //
 // # Promises
 //

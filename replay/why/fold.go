@@ -32,17 +32,17 @@ type Fold struct {
 	model   *timeline.Model          // of [Fold.Apply]; nil before the first event
 	pending map[*timeline.Call]*call // without an answer that its end has seen
 
-	last    [3]frame // the last frame of each direction
-	noise   [3]frame // the last frame that is no JSON
-	orphan  frame    // the last response of the server to no request
-	stderr  frame    // the last line of standard error, before the session ended
-	parting frame    // the same, also behind that
-	lost    uint64   // events that could not be recorded
-	gap     moment   // the last place where messages of the server are missing
-	stalls  [3]stall // what the receiver of a direction does not take
-	exit    store.ExitInfo
-	exited  moment
-	end     ending // the first event that ended the session
+	last       [3]frame // the last frame of each direction
+	noise      [3]frame // the last frame that is no JSON
+	orphan     frame    // the last response of the server to no request
+	stderr     frame    // the last line of standard error, before the session ended
+	lastStderr frame    // the same, also after the session ended
+	lost       uint64   // events that could not be recorded
+	gap        moment   // the last place where messages of the server are missing
+	stalls     [3]stall // what the receiver of a direction does not take
+	exit       store.ExitInfo
+	exited     moment
+	end        ending // the first event that ended the session
 
 	client    json.RawMessage // the params of initialize
 	revision  string
@@ -54,17 +54,17 @@ type Fold struct {
 	isSSE     bool                 // HTTP+SSE: answers come on another exchange
 	resumed   map[string]bool      // ids of events from which the client resumed a stream
 
-	notices    int           // notifications of the server
-	run        int           // of these, the latest without another frame of the server between them
-	behind     answer        // the client's last answer behind notifications, until the client goes on
-	survived   bool          // the client has gone on behind such an answer
-	waiting    int           // calls of the client without an answer
-	pause      time.Duration // the longest time that the client took to go on
-	asked      moment        // the client's last frame but for cancellations and responses
-	abandoned  moment        // the client's cancellation of a call that had been answered
-	answered   moment        // the last answer to the client
-	answersOut int           // answers to the client
-	offsets    store.FrameOffsets
+	notices       int           // notifications of the server
+	run           int           // of these, the latest without another frame of the server between them
+	stalledAnswer answer        // the client's last answer behind notifications, until the client goes on
+	wentOn        bool          // the client has gone on behind such an answer
+	waiting       int           // calls of the client without an answer
+	pause         time.Duration // the longest time that the client took to go on
+	asked         moment        // the client's last frame but for cancellations and responses
+	abandoned     moment        // the client's cancellation of a call that had been answered
+	answered      moment        // the last answer to the client
+	answersOut    int           // answers to the client
+	offsets       store.FrameOffsets
 
 	newest     [3]pipeFrame // the latest frame of each pipe
 	joined     [3]uint64    // the frame without a newline on whose line the next frame of the pipe begins
@@ -209,9 +209,9 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 	case store.Frame:
 		f.onFrame(step)
 	case store.Stderr:
-		f.parting = frame{moment: f.now, text: e.Payload}
+		f.lastStderr = frame{moment: f.now, text: e.Payload}
 		if f.end.seq == 0 {
-			f.stderr = f.parting
+			f.stderr = f.lastStderr
 		}
 	case store.HTTP:
 		f.onHTTP(step)
@@ -331,7 +331,7 @@ func (f *Fold) onFrame(step timeline.Step) {
 			f.onNotification(step, m)
 		}
 	}
-	if last := &f.newest[side(e.Dir)]; e.Stream == 0 && last.behind != 0 {
+	if last := &f.newest[side(e.Dir)]; e.Stream == 0 && last.joinedTo != 0 {
 		f.reopen(last)
 	}
 	if f.end.seq != 0 && e.Stream == 0 {
@@ -361,8 +361,8 @@ func (f *Fold) onClientFrame(m *transport.Message) {
 	if m.Method == mcp.NotificationCancelled {
 		return
 	}
-	f.survived = f.survived || f.behind.seq != 0
-	f.behind = answer{}
+	f.wentOn = f.wentOn || f.stalledAnswer.seq != 0
+	f.stalledAnswer = answer{}
 	if m.Method != "" {
 		f.asked = f.now
 	}
@@ -445,9 +445,9 @@ func (f *Fold) onAnswer(c *call, m *timeline.Message) {
 	f.answered = f.now
 	f.answersOut++
 	f.waiting--
-	f.behind = answer{}
+	f.stalledAnswer = answer{}
 	if n := min(f.run, f.notices-c.notices); n > 0 {
-		f.behind = answer{f.now, c, n}
+		f.stalledAnswer = answer{f.now, c, n}
 	}
 	if c.Method == mcp.MethodInitialize && m.Result != nil {
 		f.greeted = f.now
@@ -491,7 +491,7 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 		}
 		id := mcp.KeyOf(timeline.CancelledID(m.Message))
 		f.cancelAnswered(e, id)
-		if e.Dir == c2s && f.behind.seq != 0 && f.behind.call.Key() == id {
+		if e.Dir == c2s && f.stalledAnswer.seq != 0 && f.stalledAnswer.call.Key() == id {
 			f.abandoned = f.now
 		}
 	case mcp.NotificationAcknowledged:

@@ -202,7 +202,7 @@ func (j *judge) clientWaits(r *Report) (waits []*wait, asked map[*call]bool) {
 		if c.Method == mcp.MethodListen && c.acknowledged {
 			continue
 		}
-		if j.unended(c).seq == 0 {
+		if j.answerLacksNewline(c).seq == 0 {
 			w.asks = j.firstAsk(c)
 		}
 		if w.asks != nil {
@@ -247,14 +247,14 @@ func (j *judge) serverWaits(r *Report, asked map[*call]bool) (waits []*wait) {
 		if s := j.stalls[s2c]; s.seq != 0 {
 			w.shape = ClientNotReading
 		} else {
-			j.noNewline(w)
+			j.setNoNewline(w)
 		}
 		switch {
 		case asked[c] || c.cancelled.seq != 0:
 		case w.shape == AsksClient && j.isPerson(c):
 			r.Open = append(r.Open, personAsked(c, w.until))
-		case w.length() >= j.after && j.behind.seq != 0 && j.behind.seq < c.seq && w.shape == AsksClient:
-			waits = append(waits, &wait{shape: ClientSilent, culprit: "client", since: j.behind.moment, until: w.until})
+		case w.length() >= j.after && j.stalledAnswer.seq != 0 && j.stalledAnswer.seq < c.seq && w.shape == AsksClient:
+			waits = append(waits, &wait{shape: ClientSilent, culprit: "client", since: j.stalledAnswer.moment, until: w.until})
 		case w.length() >= j.after:
 			waits = append(waits, w)
 		}
@@ -352,7 +352,7 @@ func (j *judge) firstAsk(c *call) *call {
 	return nil
 }
 
-// wasAskedToEnd reports whether a signal ended the server that others send.
+// wasAskedToEnd reports whether a signal of the kind that other programs send ended the server.
 func (j *judge) wasAskedToEnd() bool {
 	return slices.Contains([]string{"hangup", "interrupt", "terminated", "killed"}, j.exit.Signal)
 }
@@ -403,7 +403,7 @@ func (j *judge) blame(w *wait) {
 	case in.seq != 0:
 		w.shape = ClientNotReading
 		w.culprit = "client"
-	case j.noNewline(w):
+	case j.setNoNewline(w):
 	case w.asks != nil:
 		w.shape = AsksClient
 		w.culprit = "client"
@@ -519,20 +519,20 @@ const silentTimes = 10
 // up a call that was answered; or it speaks a revision of the releases that are known to stop
 // so, and see [judge.mayBeSilent].
 func (j *judge) silentClient(until ending) *wait {
-	gaveUp := j.behind.seq != 0 && until.at-j.behind.at >= j.after && j.abandoned.seq != 0
+	gaveUp := j.stalledAnswer.seq != 0 && until.at-j.stalledAnswer.at >= j.after && j.abandoned.seq != 0
 	isKnown := j.revision == mcp.Revision2024_11_05 || j.live.Doubtful
 	if !gaveUp && !(isKnown && j.mayBeSilent(until)) {
 		return nil
 	}
-	return &wait{shape: ClientSilent, culprit: "client", since: j.behind.moment, until: until}
+	return &wait{shape: ClientSilent, culprit: "client", since: j.stalledAnswer.moment, until: until}
 }
 
 // mayBeSilent reports whether the client may have stopped at an answer behind notifications: it
 // has never gone on behind such an answer, nor from a pause as long as --after, which a person
 // makes, and it is silent for much longer than it ever was.
 func (j *judge) mayBeSilent(until ending) bool {
-	silent := until.at - j.behind.at
-	return j.behind.seq != 0 && silent >= j.after && silent >= silentTimes*j.pause && !j.survived && j.pause < j.after
+	silent := until.at - j.stalledAnswer.at
+	return j.stalledAnswer.seq != 0 && silent >= j.after && silent >= silentTimes*j.pause && !j.wentOn && j.pause < j.after
 }
 
 // findings makes one finding of the waits with one cause.

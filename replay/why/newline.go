@@ -14,16 +14,16 @@ import (
 // later note, or an open line of a live session, then says that the newline is missing.
 type pipeFrame struct {
 	moment
-	asks    []*call // the requests in it
-	answers []*call // the calls that it answered
-	behind  uint64  // the frame without a newline before it on the same line
+	asks     []*call // the requests in it
+	answers  []*call // the calls that it answered
+	joinedTo uint64  // the frame without a newline before it on the same line
 }
 
 // unread is a message that an end which reads lines has not seen: it has no newline, or stands
 // behind such a message. The zero unread is none.
 type unread struct {
 	moment
-	behind uint64
+	joinedTo uint64 // the frame without a newline before it on the same line; 0: none
 }
 
 // onNote learns that the latest frame of a pipe has no newline.
@@ -40,10 +40,10 @@ func (f *Fold) onNote(e store.Event) {
 // onPipeFrame begins a frame of a pipe.
 func (f *Fold) onPipeFrame(e store.Event) {
 	dir := side(e.Dir)
-	f.newest[dir] = pipeFrame{moment: f.now, behind: f.joined[dir]}
+	f.newest[dir] = pipeFrame{moment: f.now, joinedTo: f.joined[dir]}
 	f.joined[dir] = 0
-	if behind := f.newest[dir].behind; behind != 0 && len(bytes.TrimSpace(e.Payload)) == 0 { // "\r", and the newline
-		f.see(func(c *call) bool { return c.unended.seq == behind })
+	if joinedTo := f.newest[dir].joinedTo; joinedTo != 0 && len(bytes.TrimSpace(e.Payload)) == 0 { // "\r", and the newline
+		f.see(func(c *call) bool { return c.unended.seq == joinedTo })
 	}
 }
 
@@ -53,7 +53,7 @@ func (f *Fold) reopen(last *pipeFrame) {
 		return
 	}
 	for _, c := range last.asks {
-		c.unasked = unread{last.moment, last.behind}
+		c.unasked = unread{last.moment, last.joinedTo}
 	}
 	for _, c := range last.answers {
 		if f.hasSeen(c) {
@@ -62,7 +62,7 @@ func (f *Fold) reopen(last *pipeFrame) {
 		}
 	}
 	for _, c := range last.answers {
-		c.unended = unread{last.moment, last.behind}
+		c.unended = unread{last.moment, last.joinedTo}
 		f.unseen++
 		if c.Dir == c2s {
 			f.waiting++
@@ -149,19 +149,19 @@ func (j *judge) withoutNewline() {
 	}
 }
 
-// unended returns the answer to a call that has no newline.
-func (j *judge) unended(c *call) unread {
+// answerLacksNewline returns the answer to a call that has no newline.
+func (j *judge) answerLacksNewline(c *call) unread {
 	if c.unended.seq != 0 {
 		return c.unended
 	}
 	if last := j.open[side(c.Dir.Reverse())]; slices.Contains(last.answers, c) {
-		return unread{last.moment, last.behind}
+		return unread{last.moment, last.joinedTo}
 	}
 	return unread{}
 }
 
-// unasked returns the request of a call that has no newline, unless the other end works on it.
-func (j *judge) unasked(c *call) unread {
+// requestLacksNewline returns the request of a call that has no newline, unless the other end works on it.
+func (j *judge) requestLacksNewline(c *call) unread {
 	switch {
 	case c.progress.seq != 0:
 		return unread{}
@@ -169,7 +169,7 @@ func (j *judge) unasked(c *call) unread {
 		return c.unasked
 	}
 	if last := j.open[side(c.Dir)]; slices.Contains(last.asks, c) {
-		return unread{last.moment, last.behind}
+		return unread{last.moment, last.joinedTo}
 	}
 	return unread{}
 }
@@ -181,25 +181,25 @@ type lacking struct {
 	what string
 }
 
-// lacks finds the message without a newline for which a wait is: the answer, the request, or those
-// of the request that the server waits for; its seq is 0 if there is none.
+// lacks returns the message that the wait needs and whose newline is missing: the answer, the
+// request, or those of the request that the server waits for. Its seq is 0 if there is none.
 func (j *judge) lacks(w *wait) lacking {
 	for _, c := range []*call{w.call, w.asks} {
 		if c == nil {
 			continue
 		}
-		if answer := j.unended(c); answer.seq != 0 {
+		if answer := j.answerLacksNewline(c); answer.seq != 0 {
 			return lacking{answer, c.Dir.Reverse(), "answer to " + label(c.message())}
 		}
-		if request := j.unasked(c); request.seq != 0 {
+		if request := j.requestLacksNewline(c); request.seq != 0 {
 			return lacking{request, c.Dir, "request " + label(c.message())}
 		}
 	}
 	return lacking{}
 }
 
-// noNewline reports whether a wait is for a newline, and sets its shape and culprit.
-func (j *judge) noNewline(w *wait) bool {
+// setNoNewline sets the shape and the culprit of a wait for a newline, and reports whether it is one.
+func (j *judge) setNoNewline(w *wait) bool {
 	lacks := j.lacks(w)
 	if lacks.seq == 0 {
 		return false
@@ -209,8 +209,8 @@ func (j *judge) noNewline(w *wait) bool {
 	return true
 }
 
-// noNewline says which message lacks its newline.
-func (w *words) noNewline() {
+// sayNoNewline says which message lacks its newline.
+func (w *words) sayNoNewline() {
 	w.proves = "that the newline did not come"
 	if l := w.first.line; l != nil {
 		w.say("The %s %s the whole message, and no newline behind it: a %s that reads lines does not see it.",
@@ -226,9 +226,9 @@ func (w *words) noNewline() {
 // sayLacking says that a message has no newline.
 func (w *words) sayLacking(lacks lacking) {
 	seen := lacks.dir.Receiver() + " " + w.tense("has", "had") + " not seen"
-	if lacks.behind != 0 {
-		w.say("The %s's %s (#%d) stands on one line with #%d, which has no newline, so the %s it.", lacks.dir.Sender(), lacks.what, lacks.seq, lacks.behind, seen)
-		w.show(moment{seq: lacks.behind}, "a message without its newline")
+	if lacks.joinedTo != 0 {
+		w.say("The %s's %s (#%d) stands on one line with #%d, which has no newline, so the %s it.", lacks.dir.Sender(), lacks.what, lacks.seq, lacks.joinedTo, seen)
+		w.show(moment{seq: lacks.joinedTo}, "a message without its newline")
 		w.show(lacks.moment, "the %s's %s, on the same line", lacks.dir.Sender(), lacks.what)
 		return
 	}

@@ -137,7 +137,7 @@ func (w *words) lead(group []*wait) {
 	}
 }
 
-// cause says what the side that has it did, and how sure that is.
+// cause says what the side that must move next did, and how sure that is.
 func (w *words) cause() {
 	first, c := w.first, w.first.call
 	w.proves = "who asked what when, and that no answer passed the recorder"
@@ -158,7 +158,7 @@ func (w *words) cause() {
 		w.serverDid(c)
 		w.suggests = "the server prints to its standard output, which belongs to the protocol; logs go to standard error"
 	case NoNewline:
-		w.noNewline()
+		w.sayNoNewline()
 	case BrokenAnswer:
 		w.brokenAnswer()
 	case WrongID:
@@ -386,7 +386,7 @@ func (w *words) serverEnded() {
 		w.show(w.end.moment, "%s", w.end.text)
 		w.goesOn = true
 	}
-	if e := w.parting; e.seq > 0 {
+	if e := w.lastStderr; e.seq > 0 {
 		w.say("Its last line on standard error: %s (#%d).", w.text(e.text), e.seq)
 		w.show(e.moment, "stderr: %s", w.text(e.text))
 		w.next = "show SESSION --filter kind:stderr"
@@ -418,7 +418,7 @@ func (w *words) brokenAnswer() {
 }
 
 func (w *words) clientSilent() {
-	b := w.behind
+	b := w.stalledAnswer
 	w.unknown = "whether the client has anything more to say: one that is idle looks the same"
 	if w.goesOn {
 		w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", label(b.call.message()), w.ago(b.at), b.seq)
@@ -494,7 +494,7 @@ func (j *judge) progressOf(c *call) string {
 // givenUp says that a call was cancelled and the session went on.
 func (j *judge) givenUp(w *wait) string {
 	text := fmt.Sprintf("%s was given up after %v (#%d), and the session went on", w.call.name(), phrase.Brief(w.length()), w.call.cancelled.seq)
-	if lacks := j.unended(w.call); lacks.seq != 0 {
+	if lacks := j.answerLacksNewline(w.call); lacks.seq != 0 {
 		text += fmt.Sprintf("; its answer (#%d) has no newline", lacks.seq)
 	}
 	return text
@@ -502,7 +502,7 @@ func (j *judge) givenUp(w *wait) string {
 
 // silentSince says that the client is silent behind an answer, as one that is idle is.
 func (j *judge) silentSince() string {
-	b := j.behind
+	b := j.stalledAnswer
 	return fmt.Sprintf("the client said nothing after the answer to %s (#%d), which stood behind %s: an idle client looks the same; if it hangs, mcprec replay --client inbox:0 shows how",
 		label(b.call.message()), b.seq, phrase.Plural(b.notices, "notification"))
 }
