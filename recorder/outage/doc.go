@@ -1,4 +1,5 @@
-// Package outage keeps a session going while its disk does not answer.
+// Package outage wraps a store.Spool so that a write returns within a bound; what the disk does
+// not take waits in memory.
 //
 // # What it promises
 //

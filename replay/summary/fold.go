@@ -166,7 +166,7 @@ func (f *Fold) Close(now time.Duration) Summary {
 			f.tool(call).Open++
 		}
 	}
-	isOpen := map[uint64]*timeline.Call{} // by the request's event, whose last request it is in a batch
+	isOpen := map[uint64]*timeline.Call{} // open calls by event; of a batch, its last open request
 	for call := range f.open {
 		if other := isOpen[call.Request]; other == nil || call.Number() > other.Number() {
 			isOpen[call.Request] = call

@@ -41,7 +41,7 @@ func (c Change) String() string {
 	return c.Item + " " + c.Text
 }
 
-// Comparison is what two surfaces have been compared in.
+// Comparison is the result of comparing two surfaces.
 type Comparison struct {
 	Changes []Change
 	Greeted bool // revision and capabilities were compared
@@ -93,7 +93,7 @@ func compareLists(kind listing, before, after *list) (changes []Change) {
 	return changes
 }
 
-// heir names a new item that has everything of the one that is gone but its name.
+// heir names a new item that takes the same arguments as the one that is gone.
 func heir(gone item, name string, before, after *list) string {
 	for _, other := range slices.Sorted(maps.Keys(after.items)) {
 		_, wasThere := before.items[other]

@@ -27,7 +27,8 @@ const (
 	widens
 )
 
-// tier returns how much an effect matters: who sends must fit into what the receiver knows.
+// tier returns how much an effect matters: narrowing an input breaks the clients that send it;
+// widening an output breaks the clients that read it.
 func (d direction) tier(e effect) Tier {
 	if (d == input) == (e == narrows) {
 		return Breaking
