@@ -30,6 +30,16 @@
 // subsequence moved. Calls that ran at the same time in one session alone, and answers that
 // overtook each other, are notes.
 //
+// # Source files
+//
+//	digest.go      the digest of one message, and the options of a comparison
+//	session.go     the messages of one session, and the calls that they belong to
+//	comparison.go  the two sessions, and the steps from their lists to a report
+//	pairing.go     which message of A stands for which of B
+//	aligned.go     the messages of both, side by side
+//	order.go       the differences of order
+//	report.go      the other differences, durations, and the report
+//
 // # What it refuses
 //
 // A comparison holds both sessions in memory, and at most [KeptBytes] of texts of each: of messages

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"hash/maphash"
-	"iter"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -224,80 +222,6 @@ func (s *Session) latency(message *message) time.Duration {
 
 // KeptBytes is how much text of a session a comparison holds.
 const KeptBytes = 1 << 30
-
-// Comparison compares two sessions, A and B: the events of both go to the sessions of Sides, and
-// Report returns the differences.
-type Comparison struct {
-	options Options
-	digest  *Digester
-	names   *names
-	sides
-}
-
-// sides are the two sessions of a comparison.
-type sides struct{ a, b *Session }
-
-func (x sides) both() [2]*Session { return [2]*Session{x.a, x.b} }
-
-// New returns a comparison of two empty sessions.
-func New(d *Digester, options Options) *Comparison {
-	n := &names{known: map[name]int32{}}
-	return &Comparison{options: options, digest: d, names: n, sides: sides{newSession(d.seed, n), newSession(d.seed, n)}}
-}
-
-// Sides returns the sessions A and B.
-func (c *Comparison) Sides() (a, b *Session) { return c.a, c.b }
-
-// Report pairs the messages of the complete sessions, and returns the differences.
-func (c *Comparison) Report() *Report {
-	for _, s := range c.both() {
-		s.close()
-	}
-	var clocks []match.Clock
-	if c.a.Header.ID == "" || c.a.Header.ID != c.b.Header.ID { // else both are one recording
-		for _, s := range c.both() {
-			clocks = append(clocks, match.Clock{From: s.Header.Start, To: s.Header.Start.Add(s.took)})
-		}
-	}
-	comparer := match.NewComparer(c.options.Rules, c.framesOfA, clocks...)
-	p := &pairing{c.sides, c.digest.seed}
-	p.byContent()
-	p.byShape(comparer)
-	f := &findings{
-		sides: c.sides, names: c.names, anyOrder: c.options.Rules.AnyOrder,
-		report: &Report{
-			A: c.a.side(), B: c.b.side(), Counts: map[string]int{}, Notes: map[string]int{}, Mapped: map[string]int{},
-		},
-	}
-	f.alone()
-	changeFinder{f, comparer}.payloads()
-	order := orderFinder{f}
-	order.aroundAnswers()
-	order.withinCalls()
-	for _, dir := range directions {
-		order.calls(dir)
-		order.answers(dir)
-	}
-	f.tools()
-	f.statuses()
-	f.endings()
-	f.report.Timing = f.latencies()
-	f.report.Slower = f.slower()
-	return f.report
-}
-
-// framesOfA yields the messages of a direction of A that B has not.
-func (c *Comparison) framesOfA(dir transport.Direction) iter.Seq2[int, transport.Frame] {
-	return func(yield func(int, transport.Frame) bool) {
-		for i := range c.a.list {
-			m := &c.a.list[i]
-			isSame := m.pair != none && c.b.list[m.pair].content == m.content
-			if m.dir == dir && m.raw != nil && !isSame && !yield(int(m.seq), transport.Frame{Bytes: m.raw}) {
-				return
-			}
-		}
-	}
-}
 
 // text returns a message; false if its text was too much to keep.
 func (m *message) text() (transport.Message, bool) {
