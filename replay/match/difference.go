@@ -94,13 +94,13 @@ func (c Comparison) Count() int { return len(c.Differences) + c.More }
 
 // Compare compares two messages of the same kind by params, result and error.
 func (r Rules) Compare(recorded, live transport.Message, variables *Variables) Comparison {
-	c := comparer{rules: r, variables: variables}
-	c.compareParts(recorded, live)
-	return c.Comparison
+	w := walk{rules: r, variables: variables}
+	w.compareParts(recorded, live)
+	return w.Comparison
 }
 
 // compareParts compares params, result and error of two messages.
-func (c *comparer) compareParts(recorded, live transport.Message) {
+func (w *walk) compareParts(recorded, live transport.Message) {
 	for _, part := range [...]struct {
 		name           string
 		recorded, live []byte
@@ -110,19 +110,19 @@ func (c *comparer) compareParts(recorded, live transport.Message) {
 		if bytes.Equal(part.recorded, part.live) {
 			continue
 		}
-		c.recorded = part.recorded
-		c.live = part.live
-		c.path = []string{part.name}
+		w.recorded = part.recorded
+		w.live = part.live
+		w.path = []string{part.name}
 		a := treeOf(part.recorded)
 		b := treeOf(part.live)
 		if part.name == "params" {
-			a = c.rules.paramsOf(recorded, a)
-			b = c.rules.paramsOf(live, b)
+			a = w.rules.paramsOf(recorded, a)
+			b = w.rules.paramsOf(live, b)
 		} else {
 			a = withoutSubscription(a)
 			b = withoutSubscription(b)
 		}
-		c.compare(a, b)
+		w.compare(a, b)
 	}
 }
 
@@ -143,8 +143,8 @@ func withoutSubscription(result tree) tree {
 	return rest
 }
 
-// comparer walks the trees of two values side by side.
-type comparer struct {
+// walk compares the trees of two values side by side.
+type walk struct {
 	Comparison
 	rules          Rules
 	variables      *Variables // nil: none
@@ -154,63 +154,63 @@ type comparer struct {
 	terse          bool     // count the differences, list none
 }
 
-func (c *comparer) compare(a, b tree) {
+func (w *walk) compare(a, b tree) {
 	switch {
-	case len(c.rules.Ignore) > 0 && c.rules.Ignores(slices.Concat(c.outer, c.path)):
-		if !c.same(a, b) {
-			c.addMapping("ignored", a, b)
+	case len(w.rules.Ignore) > 0 && w.rules.Ignores(slices.Concat(w.outer, w.path)):
+		if !w.same(a, b) {
+			w.addMapping("ignored", a, b)
 		}
 	case a.kind == '{' && b.kind == '{':
 		for i, j := 0, 0; i < len(a.keys) || j < len(b.keys); {
 			switch {
 			case j == len(b.keys) || i < len(a.keys) && a.keys[i] < b.keys[j]:
-				c.enter(a.keys[i], a.kids[i], tree{})
+				w.enter(a.keys[i], a.kids[i], tree{})
 				i++
 			case i == len(a.keys) || b.keys[j] < a.keys[i]:
-				c.enter(b.keys[j], tree{}, b.kids[j])
+				w.enter(b.keys[j], tree{}, b.kids[j])
 				j++
 			default:
-				c.enter(a.keys[i], a.kids[i], b.kids[j])
+				w.enter(a.keys[i], a.kids[i], b.kids[j])
 				i++
 				j++
 			}
 		}
 	case a.kind == '[' && b.kind == '[':
 		// Lists of different lengths are compared up to their equal ends.
-		for n, m := len(a.kids), len(b.kids); n != m && min(n, m) > 0 && c.same(a.kids[n-1], b.kids[m-1]); {
+		for n, m := len(a.kids), len(b.kids); n != m && min(n, m) > 0 && w.same(a.kids[n-1], b.kids[m-1]); {
 			n--
 			m--
 			a.kids, b.kids = a.kids[:n], b.kids[:m]
 		}
 		for i := range max(len(a.kids), len(b.kids)) {
-			c.enter(strconv.Itoa(i), a.element(i), b.element(i))
+			w.enter(strconv.Itoa(i), a.element(i), b.element(i))
 		}
-	case a.kind == b.kind && a.isScalar() && (a.text == b.text || a.kind == '0' && c.rules.number(a.text) == c.rules.number(b.text)):
+	case a.kind == b.kind && a.isScalar() && (a.text == b.text || a.kind == '0' && w.rules.number(a.text) == w.rules.number(b.text)):
 	case a.isScalar() && b.isScalar():
-		if by := c.whyEqual(a, b); by != "" {
-			c.addMapping(by, a, b)
-		} else if !c.compareDocuments(a, b) {
-			c.differ(a, b)
+		if by := w.whyEqual(a, b); by != "" {
+			w.addMapping(by, a, b)
+		} else if !w.compareDocuments(a, b) {
+			w.differ(a, b)
 		}
 	default:
-		c.differ(a, b)
+		w.differ(a, b)
 	}
 }
 
 // same reports whether two values are the same without any rule.
-func (c *comparer) same(a, b tree) bool {
-	return a.kind == b.kind && bytes.Equal(c.recorded[a.start:a.end], c.live[b.start:b.end])
+func (w *walk) same(a, b tree) bool {
+	return a.kind == b.kind && bytes.Equal(w.recorded[a.start:a.end], w.live[b.start:b.end])
 }
 
-func (c *comparer) enter(step string, a, b tree) {
-	c.path = append(c.path, step)
-	c.compare(a, b)
-	c.path = c.path[:len(c.path)-1]
+func (w *walk) enter(step string, a, b tree) {
+	w.path = append(w.path, step)
+	w.compare(a, b)
+	w.path = w.path[:len(w.path)-1]
 }
 
-func (c *comparer) differ(a, b tree) {
-	if c.terse || len(c.Differences) >= keptDifferences {
-		c.More++
+func (w *walk) differ(a, b tree) {
+	if w.terse || len(w.Differences) >= keptDifferences {
+		w.More++
 		return
 	}
 	masked := maskPattern().MatchString(a.text)
@@ -218,23 +218,23 @@ func (c *comparer) differ(a, b tree) {
 	own := a.text
 	var put []change
 	if a.kind == '"' && b.kind == '"' && !masked && small {
-		put = c.variables.changes(memberName(c.path), own)
+		put = w.variables.changes(memberName(w.path), own)
 		a.text = string(apply([]byte(own), put)) // variables are no part of the difference
 	}
-	want, got := c.show(a, b)
-	if len(put) > 0 && c.variables.bothRecorded && c.variables.hide(own) == own { // show each recording unchanged
+	want, got := w.show(a, b)
+	if len(put) > 0 && w.variables.bothRecorded && w.variables.hide(own) == own { // show each recording unchanged
 		want = showText(own, recordedOffset(put, firstShown(a.text, b.text)))
 	}
-	d := Difference{Path: pointerText(c.path), Want: want, Got: got}
-	if c.areNormal(a, b) && !masked && small {
+	d := Difference{Path: pointerText(w.path), Want: want, Got: got}
+	if w.areNormal(a, b) && !masked && small {
 		d.Hint = normalizersFor(Normalizers(), a.text, b.text)
 	}
-	c.Differences = append(c.Differences, d)
+	w.Differences = append(w.Differences, d)
 }
 
-func (c *comparer) addMapping(by string, a, b tree) {
-	want, got := c.show(a, b)
-	c.Mapped = append(c.Mapped, Mapping{Path: pointerText(c.path), By: by, Want: want, Got: got})
+func (w *walk) addMapping(by string, a, b tree) {
+	want, got := w.show(a, b)
+	w.Mapped = append(w.Mapped, Mapping{Path: pointerText(w.path), By: by, Want: want, Got: got})
 }
 
 // memberName returns the last step of a path that is no index: an element has the name of its
@@ -249,24 +249,24 @@ func memberName(path []string) string {
 }
 
 // whyEqual says why two different scalars match nevertheless; "" if the scalars do not match.
-func (c *comparer) whyEqual(a, b tree) string {
-	if c.variables.unmask(a, b) != nil {
+func (w *walk) whyEqual(a, b tree) string {
+	if w.variables.unmask(a, b) != nil {
 		return "redacted"
 	}
-	if c.variables.explains(memberName(c.path), a, b) {
+	if w.variables.explains(memberName(w.path), a, b) {
 		return "variable"
 	}
-	if !c.areNormal(a, b) || len(c.rules.Normalize) == 0 {
+	if !w.areNormal(a, b) || len(w.rules.Normalize) == 0 {
 		return ""
 	}
-	if by := normalizersFor(c.rules.Normalize, a.text, b.text); by != "" {
+	if by := normalizersFor(w.rules.Normalize, a.text, b.text); by != "" {
 		return by
 	}
-	put := c.variables.put(memberName(c.path), a.text)
+	put := w.variables.put(memberName(w.path), a.text)
 	if put == a.text {
 		return ""
 	}
-	if by := normalizersFor(c.rules.Normalize, put, b.text); by != "" {
+	if by := normalizersFor(w.rules.Normalize, put, b.text); by != "" {
 		return "variable," + by
 	}
 	return ""
@@ -274,11 +274,11 @@ func (c *comparer) whyEqual(a, b tree) string {
 
 // areNormal reports whether normalizers apply to two values: both are texts or both numbers,
 // and neither is a protocol revision, which looks like a date.
-func (c *comparer) areNormal(a, b tree) bool {
-	name := memberName(c.path)
+func (w *walk) areNormal(a, b tree) bool {
+	name := memberName(w.path)
 	switch {
 	case name == "supportedVersions", strings.HasSuffix(name, mcp.MemberProtocolVersion),
-		len(c.path) > 0 && c.path[0] == "error" && (name == "supported" || name == "requested"):
+		len(w.path) > 0 && w.path[0] == "error" && (name == "supported" || name == "requested"):
 		return false
 	}
 	return a.kind == b.kind && (a.kind == '"' || a.kind == '0')
@@ -322,15 +322,15 @@ const shownLength = 60
 
 // show formats two values for a report: JSON on one line, and the differing part of long
 // texts.
-func (c *comparer) show(a, b tree) (want, got string) {
-	if maskPattern().Match(c.recorded[a.start:a.end]) {
-		return showTree(c.recorded, a), notShown
+func (w *walk) show(a, b tree) (want, got string) {
+	if maskPattern().Match(w.recorded[a.start:a.end]) {
+		return showTree(w.recorded, a), notShown
 	}
-	a.text, b.text = c.variables.hide(a.text), c.variables.hide(b.text)
-	recorded, a := c.masked(c.recorded, a)
-	live, b := c.masked(c.live, b)
+	a.text, b.text = w.variables.hide(a.text), w.variables.hide(b.text)
+	recorded, a := w.masked(w.recorded, a)
+	live, b := w.masked(w.live, b)
 	if a.kind != '"' || b.kind != '"' {
-		return showTree(recorded, a), c.variables.hide(showTree(live, b))
+		return showTree(recorded, a), w.variables.hide(showTree(live, b))
 	}
 	cut := firstShown(a.text, b.text)
 	return showText(a.text, cut), showText(b.text, cut)
@@ -364,12 +364,12 @@ func recordedOffset(changes []change, at int) int {
 }
 
 // masked returns a value of raw with masked secrets.
-func (c *comparer) masked(raw []byte, tree tree) ([]byte, tree) {
-	if c.rules.Mask == nil || tree.kind == 0 {
+func (w *walk) masked(raw []byte, tree tree) ([]byte, tree) {
+	if w.rules.Mask == nil || tree.kind == 0 {
 		return raw, tree
 	}
 	value := raw[tree.start:tree.end]
-	masked := c.rules.Mask(slices.Concat(c.outer, c.path), value)
+	masked := w.rules.Mask(slices.Concat(w.outer, w.path), value)
 	if bytes.Equal(masked, value) {
 		return raw, tree
 	}
@@ -419,12 +419,12 @@ func showTree(raw []byte, tree tree) string {
 // compareDocuments compares two texts that are JSON themselves, such as many tools return,
 // place by place. It reports false for other texts, and for equal values in different
 // spelling.
-func (c *comparer) compareDocuments(a, b tree) bool {
+func (w *walk) compareDocuments(a, b tree) bool {
 	if a.kind != '"' || b.kind != '"' || !isDocument(a.text) || !isDocument(b.text) {
 		return false
 	}
-	inner := comparer{rules: c.rules, variables: c.variables, recorded: []byte(a.text), live: []byte(b.text), terse: c.terse}
-	inner.outer = slices.Concat(c.outer, c.path)
+	inner := walk{rules: w.rules, variables: w.variables, recorded: []byte(a.text), live: []byte(b.text), terse: w.terse}
+	inner.outer = slices.Concat(w.outer, w.path)
 	x, errX := parseTree(inner.recorded)
 	y, errY := parseTree(inner.live)
 	if errX != nil || errY != nil {
@@ -434,16 +434,16 @@ func (c *comparer) compareDocuments(a, b tree) bool {
 	if inner.Same() && len(inner.Mapped) == 0 {
 		return false
 	}
-	path := pointerText(c.path)
-	kept := min(len(inner.Differences), keptDifferences-len(c.Differences))
+	path := pointerText(w.path)
+	kept := min(len(inner.Differences), keptDifferences-len(w.Differences))
 	for _, d := range inner.Differences[:kept] {
 		d.Path, d.Within = path, d.Path+d.Within
-		c.Differences = append(c.Differences, d)
+		w.Differences = append(w.Differences, d)
 	}
-	c.More += inner.Count() - kept
+	w.More += inner.Count() - kept
 	for _, m := range inner.Mapped {
 		m.Path = path
-		c.Mapped = append(c.Mapped, m)
+		w.Mapped = append(w.Mapped, m)
 	}
 	return true
 }

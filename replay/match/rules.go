@@ -389,21 +389,21 @@ func (c *Comparer) Learn(dir transport.Direction, seq uint64, recorded, live tra
 
 // Compare compares two messages of one kind and method.
 func (c *Comparer) Compare(dir transport.Direction, recorded, live transport.Message) Comparison {
-	return c.comparison(comparer{rules: c.placesOf(recorded), variables: &c.made[dir]}, recorded, live)
+	return c.comparison(walk{rules: c.placesOf(recorded), variables: &c.made[dir]}, recorded, live)
 }
 
 // Count is Compare without the list of differences, which is slow to write well.
 func (c *Comparer) Count(dir transport.Direction, recorded, live transport.Message) Comparison {
-	return c.comparison(comparer{rules: c.placesOf(recorded), variables: &c.made[dir], terse: true}, recorded, live)
+	return c.comparison(walk{rules: c.placesOf(recorded), variables: &c.made[dir], terse: true}, recorded, live)
 }
 
-func (c *Comparer) comparison(walk comparer, recorded, live transport.Message) Comparison {
-	rules := walk.rules
-	walk.compareParts(recorded, live)
+func (c *Comparer) comparison(w walk, recorded, live transport.Message) Comparison {
+	rules := w.rules
+	w.compareParts(recorded, live)
 	if recorded.Kind() == transport.Request && !MatchedByMethod(recorded.Method) && (rules.By == ByMethod || rules.By == ByOrder) {
-		return walk.AsMapped(rules.By.String())
+		return w.AsMapped(rules.By.String())
 	}
-	return walk.Comparison
+	return w.Comparison
 }
 
 // placesOf returns the rules for a message. Two recordings of a client introduce it alike.

@@ -28,7 +28,7 @@
 //	questions.go  the options, the questions, and the frames that every peer must live with
 //	client.go     the experiments on a client
 //	server.go     the experiments on a server
-//	model.go      what was observed, and the models that it shows
+//	observed.go   what was observed, and the models that it shows
 //	report.go     the report, as text and as JSON
 //
 // # What it refuses to do
