@@ -6,7 +6,7 @@
 //
 // Nothing in the process is changed. The order in which the recorded end's frames go out, which of them
 // share a write, where a write is split, when that end reads, answers, cancels and ends: these are the
-// choices. After each write the process is left alone until it is at rest, which package quiet reads from
+// choices. After each write the process is left alone until it is at rest, which package procfs reads from
 // the kernel. So what runs side by side in the process is what one write brought, and a schedule can be
 // played again by its [Token].
 //
@@ -32,8 +32,8 @@
 //
 //	choice.go     choices, tokens, and which are tried
 //	peer.go       what a search needs of an end under test: one play, its choices, its patience
-//	server.go, player.go         a server under test, and one play of the client's half to it
-//	client.go, client_player.go  a client under test, and one play of the server's half to it
+//	server.go, to_server.go      a server under test, and one play of the client's half to it
+//	client.go, to_client.go      a client under test, and one play of the server's half to it
 //	process_linux.go, process_other.go  the process, and when it is at rest
 //	pipes_linux.go                      the pipes to it
 //	listener_linux.go                   a client's starts of its server
