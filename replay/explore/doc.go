@@ -115,7 +115,7 @@
 //	freeze, proof, fallback        standstills that stacks show; which are for ever; the others
 //	answers                        answers that change with the order
 //	reduce                         smaller schedules and sessions that fail alike
-//	schedule, nearest              the steps of a schedule; the nearest that passes
+//	drawn_steps, nearest           the steps of a schedule, as they are drawn; the nearest that passes
 //	report, record                 what the reader gets; a run as a recording and as a drawing
 //	crash                          the token in the trace of a panic that ends the process
 //	budget_unix, budget_other      the processor time that is used

@@ -8,7 +8,9 @@ type NamedStrategy struct {
 	Strategy
 }
 
-// Strategies are the strategies, the default first. To add one, add it here: the flag of the
+// Strategies are the strategies, the default first.
+//
+// To add one: write its chooser in schedule/strategy.go, and name it here: the flag of the
 // command, its check and its help read this table.
 var Strategies = []NamedStrategy{
 	{"mix", "run 0 eager, then 45 % pos, 25 % starve, 20 % pct and 10 % random", Mix},
