@@ -10,22 +10,22 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// clock is what a run knows of time: since when it rests, which timers fired, and which traffic
-// timers bring again and again.
+// clock is what a run knows of time: since when it stands still, which timers fired, and which
+// traffic timers bring again and again.
 type clock struct {
 	real     bool // not virtual
 	timers   timers
 	periodic periodic
 
-	moved bool      // something but periodic traffic happened since the last rest
-	still int       // steps when the run came to rest after that
-	since time.Time // the engine's time at that rest
+	moved bool      // something other than periodic traffic has happened since still was set
+	still int       // the number of steps when the run last stood still after such a move
+	since time.Time // the engine's time then
 	woken bool      // a timer fired, and no step but periodic traffic since
 }
 
 // begin sets the clock to the start of a run.
 func (c *clock) begin(terms *terms) {
-	c.real = terms.settles()
+	c.real = terms.inRealTime()
 	c.since = time.Now()
 }
 
@@ -47,9 +47,9 @@ func (c *clock) step(step gate.Step, p *peers) (note string) {
 	return note
 }
 
-// rest notes that no step is enabled after so many.
-func (c *clock) rest(steps int) {
-	c.periodic.rests++
+// standStill notes that no step is enabled after so many.
+func (c *clock) standStill(steps int) {
+	c.periodic.standstills++
 	if c.moved {
 		c.since = time.Now()
 		c.still = steps
@@ -57,8 +57,8 @@ func (c *clock) rest(steps int) {
 	}
 }
 
-// passed says how long ago the run last came to rest. Real time is rounded to seconds, as
-// the rest would change from run to run.
+// passed says for how long the run has stood still. Real time is rounded to seconds: a fraction
+// would change from run to run.
 func (c *clock) passed() string {
 	passed := time.Since(c.since)
 	if c.real {
@@ -75,8 +75,8 @@ func (c *clock) passed() string {
 // server that sends log messages until the answer does not hang. Requests of an unreturned
 // user operation, and the responses, are never periodic.
 type periodic struct {
-	rests int
-	seen  map[periodicKey]periods
+	standstills int
+	seen        map[periodicKey]periods
 }
 
 // periodicKey is a step's content without the occurrence number.
@@ -85,7 +85,7 @@ type periodicKey struct {
 	what  string
 }
 
-// periods counts the rests after which timers brought a kind of step, and has the last.
+// periods counts the standstills after which timers brought a kind of step, and has the last.
 type periods struct{ count, last int }
 
 // recurs reports whether a step is periodic traffic. A session may sign its traffic with the
@@ -96,7 +96,7 @@ func (p *periodic) recurs(step gate.Step, ops map[string]*Operation) bool {
 		return false
 	case step.Flight.Ping:
 		return true
-	case p.rests == 0:
+	case p.standstills == 0:
 		return false
 	}
 	by := step.Flight.Op
@@ -111,8 +111,8 @@ func (p *periodic) recurs(step gate.Step, ops map[string]*Operation) bool {
 	}
 	key := periodicKey{step.Class(), withoutOccurrence(step.What)}
 	n := p.seen[key]
-	if n.last != p.rests {
-		n = periods{n.count + 1, p.rests}
+	if n.last != p.standstills {
+		n = periods{n.count + 1, p.standstills}
 		p.seen[key] = n
 	}
 	return n.count > 3

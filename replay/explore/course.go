@@ -11,7 +11,7 @@ import (
 type course struct {
 	follower *schedule.Follower // of a token, or nil
 	chooser  schedule.Chooser
-	walk     *schedule.Walk // that the chooser is of, or nil; it is asked even about a single step
+	walk     *schedule.Walk // the walk of the chooser, or nil; it chooses even where one step is enabled
 
 	steps     []gate.Step // released, in order
 	choices   []schedule.Choice

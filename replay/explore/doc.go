@@ -31,9 +31,9 @@
 // the start of an operation, the close of an end, and a [Point] in the peers' code. A step
 // is named by its content, the same in every run: c2s take tools/call "search" by first#1.
 //
-// A run is made under terms, and has four parts that stand one above the other: the peers, with the
-// operations; the course, which is the steps so far and who chooses the next; the clock; and the
-// outcome. A part knows of those before it what it is given. An engine keeps the peers still.
+// A run is made under terms. A run has four parts: the peers, with the operations; the course,
+// which is the steps so far and who chooses the next; the clock; and the outcome. Each part sees
+// only what it is given of the earlier ones. An engine keeps the peers still.
 //
 // Between two steps the goroutines that the first of them woke run as Go schedules them.
 // [Run.Burst] starts several operations in one step: with go test -race a data race between
@@ -109,7 +109,7 @@
 //	peers, played, rules           what Setup builds; recorded ends; what live ends break or owe
 //	operation                      what a schedule must bring to its end: operations and messages
 //	course                         who chooses the steps, and the steps so far
-//	clock, timers                  time at rest, and its periodic traffic; time while frames wait
+//	clock, timers                  time in a standstill, and its periodic traffic; time while frames wait
 //	outcome                        how a schedule ended
 //	engine, settled                what keeps a run still: in a bubble; in real time
 //	freeze, proof, fallback        standstills that stacks show; which are for ever; the others

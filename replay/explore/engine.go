@@ -15,34 +15,34 @@ import (
 // engine keeps a run still between steps, and gives the verdict when no step is left. The
 // goroutine of the run calls every method except await.
 type engine interface {
-	// settle returns when only a step or time can move the run.
-	settle()
-	// rest lets time pass until a frame or a call arrives at the gate; false: none came in the
-	// longest time since then, or, where time is real, in the plan's patience.
-	rest(since time.Time, longest time.Duration) bool
-	// rests says how the run stood when it last was at rest.
-	rests() standing
-	// verdict names a run in which no step can go on since some time has passed, with the doubt
-	// that is left, or "".
+	// waitUntilStill returns when only a step or time can move the run.
+	waitUntilStill()
+	// passTime lets time pass until a frame or a call arrives at the gate. It reports false if none
+	// arrived in the longest time from since on, or, where time is real, in the plan's patience.
+	passTime(since time.Time, longest time.Duration) bool
+	// state returns the state of the run when it last was at rest.
+	state() standing
+	// verdict names a run in which no step is enabled and none became so while some time passed,
+	// with the doubt that is left, or "".
 	verdict(passed string) (word, doubt string)
 	// stacks returns the trimmed stacks of the run's goroutines.
 	stacks() []string
 	// own returns the goroutines of the run in a dump.
 	own(all stacks.Dump) stacks.Dump
-	// live calls do where the engine sees every goroutine, and returns when do has ended or
-	// the run was given up. It returns what is left then, or nil.
-	live(t *testing.T, do func()) *remains
+	// host calls do in a place where the engine sees every goroutine. It returns when do has ended
+	// or the run was given up, with the goroutines that are left, or nil.
+	host(t *testing.T, do func()) *remains
 	// call calls Setup or Check. It reports false when the call will not return.
 	call(do func()) bool
 	// reap ends the goroutines that a shut gate and a cancelled context leave, and returns those
 	// that do not end, or nil.
 	reap() *remains
-	// await waits, from outside, for live to end. It returns a freeze when the engine had
+	// await waits, from outside, for host to end. It returns a freeze when the engine had
 	// to give the run up.
 	await(ended <-chan any) (thrown any, freeze *freeze)
 }
 
-// standing is how a run stood at rest.
+// standing is the state of a run at rest.
 type standing struct {
 	atMutex bool   // a goroutine waits for a mutex
 	locked  string // where one first did
@@ -57,7 +57,7 @@ type remains struct {
 
 // newEngine returns the engine that the terms of a run name.
 func newEngine(terms *terms, peers *peers, crash *crashToken) engine {
-	if terms.settles() {
+	if terms.inRealTime() {
 		return &settled{plan: terms.plan, peers: peers, crash: crash, known: map[int]bool{}, doubt: map[int]bool{}, still: &freeze{}}
 	}
 	return &bubble{terms: terms, peers: peers, crash: crash}
@@ -74,9 +74,9 @@ type bubble struct {
 	test *testing.T
 	met  map[int]bool // numbers of the goroutines that looks have seen in the bubble
 
-	resting atomic.Bool   // virtual time passes
-	weary   atomic.Bool   // it took as much real time as a peer may compute: see await
-	looks   atomic.Uint64 // of the watcher in await
+	timePasses atomic.Bool   // virtual time passes
+	weary      atomic.Bool   // it took as much real time as a peer may compute: see await
+	looks      atomic.Uint64 // of the watcher in await
 }
 
 // firstYields is how often a bubble yields before the first look at the stacks, and mostYields
@@ -87,10 +87,10 @@ const (
 	mostAstray  = 50 // looks for a goroutine that may be of the bubble
 )
 
-// live checks for leaks by the panic of synctest. A hang makes no panic: the engine sees
+// host checks for leaks by the panic of synctest. A hang makes no panic: the engine sees
 // that no step is enabled and shuts the run down. Goroutines that do not end then leave the
 // bubble to synctest, which panics. The check is free, and counts only this bubble.
-func (b *bubble) live(t *testing.T, do func()) (left *remains) {
+func (b *bubble) host(t *testing.T, do func()) (left *remains) {
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -120,10 +120,10 @@ func deepen(i int) byte {
 	return room[i]
 }
 
-// settle returns when every goroutine of the bubble waits. synctest.Wait is the fast way, but
+// waitUntilStill returns when every goroutine of the bubble waits. synctest.Wait is the fast way, but
 // does not return while a goroutine waits for a mutex, as behind a Write that another goroutine
 // makes with the mutex held. A run that watches reads the stacks instead.
-func (b *bubble) settle() {
+func (b *bubble) waitUntilStill() {
 	b.peers.moves.Tick() // a watcher that gives the run up reads what this goroutine has written
 	if b.terms.watches {
 		b.atMutex = b.look()
@@ -137,14 +137,14 @@ func (b *bubble) settle() {
 	b.peers.moves.Tick()
 }
 
-func (b *bubble) rests() standing { return b.standing }
+func (b *bubble) state() standing { return b.standing }
 
 // look reads the stacks until they show that every goroutine of the bubble waits, and reports
 // true if only mutexes and durable waits are among them. The stacks are taken while the world
 // is stopped: if no goroutine of the bubble runs, none will before the engine does. It reports
 // false for a wait that ends from outside, or if nobody waits for a mutex: synctest.Wait then
 // tells when the bubble is at rest.
-func (b *bubble) look() (rests bool) {
+func (b *bubble) look() (atMutex bool) {
 	astray := 0
 	for yields := firstYields; ; yields = min(2*yields, mostYields) {
 		for range yields {
@@ -191,7 +191,7 @@ func (b *bubble) astray(all stacks.Dump) bool {
 	return false
 }
 
-func (b *bubble) rest(since time.Time, longest time.Duration) bool {
+func (b *bubble) passTime(since time.Time, longest time.Duration) bool {
 	gate := b.peers.gate
 	gate.Lock() // goroutines woken by timers must come after the engine's reads
 	//lint:ignore SA2001 the lock only puts them in this order
@@ -204,8 +204,8 @@ func (b *bubble) rest(since time.Time, longest time.Duration) bool {
 		synctest.Wait()
 		b.peers.moves.Tick()
 	}
-	came := b.pass(since.Add(longest), gate.Poked())
-	b.settle()
+	came := b.passUntil(since.Add(longest), gate.Poked())
+	b.waitUntilStill()
 	select { // the last timers may have fired in the same instant
 	case <-gate.Poked():
 		came = true
@@ -214,15 +214,15 @@ func (b *bubble) rest(since time.Time, longest time.Duration) bool {
 	return came
 }
 
-// pass lets virtual time pass until comes receives, and reports whether it did. Timers of
+// passUntil lets virtual time pass until comes receives, and reports whether it did. Timers of
 // the peers that fire again and again, for a retry or a poll outside of the gate, make a day
-// of virtual time last for hours. Time passes in steps, after each of which the watcher in await
-// may end the rest. As long as the watcher has not looked, so that time passes quickly, a step is
-// 15 times as long as the time before, later a quarter. Every run ends with a day of it, so the
-// steps are few.
-func (b *bubble) pass(until time.Time, comes <-chan struct{}) (came bool) {
-	b.resting.Store(true)
-	defer b.resting.Store(false)
+// of virtual time last for hours. So time passes in steps, and the watcher in await may stop it
+// after each step. The first steps grow quickly: each is 15 times as long as all before. Once the
+// watcher has looked, time passes slowly, and a step is a quarter of all before. Every run ends
+// with a day of virtual time, so the steps must be few.
+func (b *bubble) passUntil(until time.Time, comes <-chan struct{}) (came bool) {
+	b.timePasses.Store(true)
+	defer b.timePasses.Store(false)
 	looks := b.looks.Load()
 	passed := time.Microsecond
 	timer := time.NewTimer(min(passed, time.Until(until)))
@@ -269,8 +269,8 @@ func (b *bubble) own(all stacks.Dump) stacks.Dump { return all.Bubble(all[0].Bub
 // returns.
 func (b *bubble) reap() *remains {
 	b.weary.Store(false)
-	b.pass(time.Now().Add(b.terms.plan.Horizon), nil)
-	b.settle()
+	b.passUntil(time.Now().Add(b.terms.plan.Horizon), nil)
+	b.waitUntilStill()
 	return nil
 }
 
@@ -310,7 +310,7 @@ func (b *bubble) await(ended <-chan any) (thrown any, f *freeze) {
 			if elapsed < longest {
 				continue
 			}
-			if b.resting.Load() && !b.weary.Swap(true) { // the step of time may take as long again: see pass
+			if b.timePasses.Load() && !b.weary.Swap(true) { // the step of time may take as long again: see passUntil
 				moved, longest = startStopwatch(), 2*elapsed
 				continue
 			}

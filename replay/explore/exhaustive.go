@@ -121,11 +121,11 @@ func (s *search) advance(visit *visit) *Run {
 	r.course.walk = &visit.walk
 	r.course.chooser = visit.walk.Choose
 	r.course.trail.Touching = visit.walk.Touching
-	if s.fallback.settles(r.terms.capacity, 0) {
+	if s.fallback.inRealTime(r.terms.capacity, 0) {
 		r.terms.engine = schedule.Settle
 	}
 	r.play(s.t)
-	if s.fallback.retries(&r.terms, &r.outcome) { // the walk begins again
+	if s.fallback.planRetry(&r.terms, &r.outcome) { // the walk begins again
 		visit.walk.Restart()
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0

@@ -34,24 +34,24 @@ type fallback struct {
 	timersOff map[schedule.Capacity]int // the number of the first run without Time steps
 
 	// Of the runs that were taken.
-	locked  int    // runs at rest with a goroutine at a mutex
-	at      string // where it waited, in the first of them
-	settled map[schedule.Capacity]int
-	order   []schedule.Capacity // of settled
-	stopped *terms              // of the first that stopped in a Time step, and was made without
+	locked       int    // runs at rest with a goroutine at a mutex
+	at           string // where it waited, in the first of them
+	realTimeRuns map[schedule.Capacity]int
+	order        []schedule.Capacity // of realTimeRuns
+	stopped      *terms              // of the first that stopped in a Time step, and was made without
 }
 
-// settles reports whether a run is to be made in real time.
-func (f *fallback) settles(capacity schedule.Capacity, number int) bool {
+// inRealTime reports whether a run is to be made in real time.
+func (f *fallback) inRealTime(capacity schedule.Capacity, number int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	from, ok := f.from[capacity]
 	return ok && number >= from
 }
 
-// retries reports whether a run that froze is to be made again, and notes in which way: with the stacks to
-// tell when it is at rest, or else in real time.
-func (f *fallback) retries(terms *terms, ended *outcome) bool {
+// planRetry reports whether a run that froze is to be made again, and plans how: first the stacks
+// tell when the bubble is at rest; if the run freezes again, it is made in real time.
+func (f *fallback) planRetry(terms *terms, ended *outcome) bool {
 	switch {
 	case !ended.retry:
 		return false
@@ -143,13 +143,13 @@ func (f *fallback) count(run *Run) {
 	if terms.engine != schedule.Settle || terms.plan.Engine == schedule.Settle {
 		return
 	}
-	if f.settled == nil {
-		f.settled = map[schedule.Capacity]int{}
+	if f.realTimeRuns == nil {
+		f.realTimeRuns = map[schedule.Capacity]int{}
 	}
-	if f.settled[terms.capacity] == 0 {
+	if f.realTimeRuns[terms.capacity] == 0 {
 		f.order = append(f.order, terms.capacity)
 	}
-	f.settled[terms.capacity]++
+	f.realTimeRuns[terms.capacity]++
 }
 
 // notes tell the reader of a report.
@@ -168,7 +168,7 @@ func (f *fallback) notes(report Report) (list []string) {
 	}
 	var where []string
 	for _, capacity := range f.order {
-		where = append(where, fmt.Sprintf("%s at %s", phrase.Plural(f.settled[capacity], "schedule"), capacity.Short()))
+		where = append(where, fmt.Sprintf("%s at %s", phrase.Plural(f.realTimeRuns[capacity], "schedule"), capacity.Short()))
 	}
 	return append(list, fmt.Sprintf("a mutex froze virtual time, so %s ran in real time (engine %s), where a hang is seen, not proved: %s",
 		strings.Join(where, ", "), schedule.Settle, f.why[f.order[0]]))

@@ -148,18 +148,18 @@ func TestAstray(t *testing.T) {
 func TestFallback(t *testing.T) {
 	var f fallback
 	freeze := func(number int) {
-		f.retries(&terms{plan: &Plan{}, number: number, watches: true}, &outcome{retry: true})
+		f.planRetry(&terms{plan: &Plan{}, number: number, watches: true}, &outcome{retry: true})
 	}
-	if !f.retries(&terms{plan: &Plan{}}, &outcome{retry: true}) || !f.watches.Load() || f.settles(Capacity{}, 9) {
+	if !f.planRetry(&terms{plan: &Plan{}}, &outcome{retry: true}) || !f.watches.Load() || f.inRealTime(Capacity{}, 9) {
 		t.Error("after the first freeze the stacks are read, and time stays virtual")
 	}
 	freeze(7)
 	freeze(5)
 	freeze(6)
-	if f.settles(Capacity{}, 4) || !f.settles(Capacity{}, 5) || !f.settles(Capacity{}, 8) || f.settles(Capacity{C2S: 1}, 8) {
+	if f.inRealTime(Capacity{}, 4) || !f.inRealTime(Capacity{}, 5) || !f.inRealTime(Capacity{}, 8) || f.inRealTime(Capacity{C2S: 1}, 8) {
 		t.Error("real time begins elsewhere than at run 5")
 	}
-	if f.retries(&terms{plan: &Plan{}}, &outcome{}) {
+	if f.planRetry(&terms{plan: &Plan{}}, &outcome{}) {
 		t.Error("a run that did not freeze is made again")
 	}
 	f.count(&Run{terms: terms{plan: &Plan{}, engine: schedule.Settle}})
@@ -173,7 +173,7 @@ func TestFallback(t *testing.T) {
 func TestUnwatch(t *testing.T) {
 	f := &fallback{}
 	freeze := func() {
-		if !f.retries(&terms{}, &outcome{retry: true}) || !f.watches.Load() {
+		if !f.planRetry(&terms{}, &outcome{retry: true}) || !f.watches.Load() {
 			t.Fatal("a freeze does not begin the watch")
 		}
 	}

@@ -11,16 +11,16 @@ import (
 
 // freeze is the goroutines of a run at one moment, by the kind of wait.
 type freeze struct {
-	locks    stacks.Dump // at a mutex
-	foreign  stacks.Dump // at a channel or the like that is not of the bubble
-	io       stacks.Dump
-	calls    stacks.Dump // in a system call
-	sleepers stacks.Dump // in a frozen bubble for ever: its time stands still
-	others   stacks.Dump // at a wait that a bubble sees
-	busy     stacks.Dump // at no wait: the others do not matter then
-	engine   bool        // the engine's own goroutine runs
-	near     bool        // a goroutine outside works, sleeps or waits for I/O, and may hold a mutex
-	outside  stacks.Dump // goroutines of anybody, in no bubble, which may hold a mutex too
+	locks         stacks.Dump // at a mutex
+	foreign       stacks.Dump // at a channel or the like that is not of the bubble
+	io            stacks.Dump
+	calls         stacks.Dump // in a system call
+	sleepers      stacks.Dump // in a frozen bubble for ever: its time stands still
+	others        stacks.Dump // at a wait that a bubble sees
+	busy          stacks.Dump // at no wait: the others do not matter then
+	engine        bool        // the engine's own goroutine runs
+	outsiderMoves bool        // a goroutine outside the bubble works, sleeps or waits for I/O, and may hold a mutex
+	outsiders     stacks.Dump // the goroutines outside every bubble, which may hold a mutex too
 }
 
 // firstLook is how long a run may go without a move before the first look at the stacks, and
@@ -44,9 +44,9 @@ func freezeOf(all stacks.Dump, bubble string) *freeze {
 	for i, g := range all {
 		switch {
 		case g.Bubble != bubble:
-			f.near = f.near || i > 0 && g.Wait() != stacks.WaitOther && g.Wait() != stacks.WaitLock
+			f.outsiderMoves = f.outsiderMoves || i > 0 && g.Wait() != stacks.WaitOther && g.Wait() != stacks.WaitLock
 			if i > 0 && outsider(g) {
-				f.outside = append(f.outside, g)
+				f.outsiders = append(f.outsiders, g)
 			}
 		case g.Engine():
 			f.engine = f.engine || g.Wait() == stacks.WaitNone
@@ -96,7 +96,7 @@ func (f *freeze) same(other *freeze) bool {
 // waiting cannot help. A run that mutexes alone hold up is first made again, watched. In a
 // watched run, if nobody outside could unlock a mutex, the bubble's time stands still for good.
 func (f *freeze) patience(terms *terms) time.Duration {
-	if !f.lockedAlone() || terms.watches && (len(f.outside) > 0 || f.near) {
+	if !f.lockedAlone() || terms.watches && (len(f.outsiders) > 0 || f.outsiderMoves) {
 		return terms.plan.Patience
 	}
 	return min(terms.plan.Patience, 10*firstLook)

@@ -42,7 +42,7 @@ func (r *Run) play(t *testing.T) {
 		returned = true
 	}()
 	thrown, f := r.engine.await(ended)
-	r.outcome.locked = r.engine.rests().locked
+	r.outcome.locked = r.engine.state().locked
 	if f != nil {
 		r.judgeFreeze(t, f)
 		return
@@ -55,7 +55,7 @@ func (r *Run) play(t *testing.T) {
 	case *freeze:
 		r.judgeFreeze(t, v)
 	case exited:
-		if !r.engine.rests().raced { // synctest.Test ends the goroutine after a data race, too
+		if !r.engine.state().raced { // synctest.Test ends the goroutine after a data race, too
 			runtime.Goexit()
 		}
 	default:
@@ -65,7 +65,7 @@ func (r *Run) play(t *testing.T) {
 
 // perform runs the schedule under its engine.
 func (r *Run) perform(t *testing.T) {
-	left := r.engine.live(t, func() {
+	left := r.engine.host(t, func() {
 		p := &r.peers
 		traced := r.course.follower != nil && !r.terms.untraced
 		p.open(traced)
@@ -133,7 +133,7 @@ func (r *Run) judgeEnd() {
 	if o.verdict == Pass {
 		o.judgeRules(&r.peers)
 	}
-	r.engine.settle()
+	r.engine.waitUntilStill()
 	if o.verdict == Pass && r.course.follower != nil { // a failure counts wherever the token would have gone on
 		o.diverge(r.course.follower.Unreached(len(r.course.steps)))
 	}
@@ -142,7 +142,7 @@ func (r *Run) judgeEnd() {
 // judgeAccident makes a panic or a data race the verdict of a run that has no other.
 func (r *Run) judgeAccident() {
 	r.outcome.judgePanic(r.peers.panicked)
-	r.outcome.judgeRace(r.engine.rests().raced, r.course.steps, r.terms.plan.Workers)
+	r.outcome.judgeRace(r.engine.state().raced, r.course.steps, r.terms.plan.Workers)
 }
 
 // describe keeps what a report shows of a run: the operations that stand, the drawing and the
@@ -174,10 +174,10 @@ func (r *Run) loop() {
 	var passing *passage // the step before was a Time step
 	timers.most = mostFired(p, c.follower)
 	for {
-		r.engine.settle()
+		r.engine.waitUntilStill()
 		p.gate.Lock()
 		c.learn(p.gate)
-		r.keepOpen(nil, p.ops)
+		r.keepWaits(nil, p.ops)
 		enabled = r.enabled(enabled[:0])
 		if passing != nil {
 			passing.end(p)
@@ -197,7 +197,7 @@ func (r *Run) loop() {
 			return
 		case passing != nil:
 			r.pass(passing)
-		case len(enabled) == 0 && !r.rest():
+		case len(enabled) == 0 && !r.passIdleTime():
 			r.stand()
 			return
 		}
@@ -209,7 +209,7 @@ func (r *Run) loop() {
 func (r *Run) advance(enabled []gate.Step) bool {
 	p, o := &r.peers, &r.outcome
 	switch {
-	case p.panicked != nil, r.engine.rests().raced:
+	case p.panicked != nil, r.engine.state().raced:
 		r.judgeAccident()
 		return false
 	case p.gate.Garbled && o.judgeIllegal(p): // what follows on the wire says nothing more
@@ -257,7 +257,7 @@ func stepNames(steps []gate.Step) string {
 func (r *Run) enabled(steps []gate.Step) []gate.Step {
 	steps = r.peers.enabled(steps)
 	step, ok := r.clock.timers.next(steps)
-	if ok && !r.peers.finished() && !r.engine.rests().atMutex { // virtual time stops at a mutex
+	if ok && !r.peers.finished() && !r.engine.state().atMutex { // virtual time stops at a mutex
 		steps = append(steps, step)
 	}
 	return steps
@@ -297,20 +297,20 @@ func (r *Run) release(enabled []gate.Step, i int) {
 	}
 }
 
-// rest lets time pass when no step is enabled, and reports whether a frame or a call came.
-func (r *Run) rest() bool {
+// passIdleTime lets time pass when no step is enabled, and reports whether a frame or a call came.
+func (r *Run) passIdleTime() bool {
 	p, c := &r.peers, &r.clock
 	p.tracer.See(len(r.course.steps))
 	p.gate.Lock()
 	before := p.unreturned()
 	open := r.openNow()
-	c.rest(len(r.course.steps))
+	c.standStill(len(r.course.steps))
 	p.gate.Unlock()
-	came := r.engine.rest(c.since, r.terms.plan.Horizon)
+	came := r.engine.passTime(c.since, r.terms.plan.Horizon)
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	c.woken = c.woken || came
-	r.keepOpen(open, before)
+	r.keepWaits(open, before)
 	var ended []string
 	for _, op := range before {
 		if op.done {
@@ -336,10 +336,10 @@ func (r *Run) pass(p *passage) {
 	r.peers.gate.Unlock()
 	begin := time.Now()
 	timers.passing = true
-	came := r.engine.rest(begin, longestPassage)
+	came := r.engine.passTime(begin, longestPassage)
 	r.peers.gate.Lock()
 	defer r.peers.gate.Unlock()
-	r.keepOpen(open, before)
+	r.keepWaits(open, before)
 	timers.passing = false
 	p.passed = time.Since(begin)
 	p.fired = came
@@ -425,9 +425,9 @@ func (r *Run) openNow() *openWaits {
 	return &openWaits{waits: hang.Diagnose(scene).Waits}
 }
 
-// keepOpen keeps the waits of the moment before one of these operations failed; or of this moment, if
-// before is nil. The gate is locked.
-func (r *Run) keepOpen(before *openWaits, operations []*Operation) {
+// keepWaits keeps the waits of a run in which one of these operations has failed: the waits of the
+// moment before, or the present ones if before is nil. The gate is locked.
+func (r *Run) keepWaits(before *openWaits, operations []*Operation) {
 	if r.peers.tracer == nil || r.outcome.open != nil {
 		return
 	}

@@ -53,7 +53,7 @@ func nearest(s *search, failed *Run) *Run {
 	if !failed.shrinks() || failed.outcome.verdict == Different || s.plan.Shrink <= 0 {
 		return nil
 	}
-	n := &neighbours{search: s, failed: failed, order: failed.released()}
+	n := &neighbours{search: s, failed: failed, order: failed.shownHashes()}
 	for _, try := range []func() *Run{n.puttingOffOne, n.withoutChoices, n.withRoom} {
 		n.left = nearestRuns
 		if failed.terms.engine == schedule.Settle {

@@ -188,7 +188,7 @@ type terms struct {
 	number          int          // of the run in its search, at its capacity
 	limit           int          // of steps
 	parser          *gate.Parser // of the search, or nil
-	watches         bool         // the bubble's rest is read from the stacks: see bubble.settle
+	watches         bool         // the stacks tell when the bubble is at rest: see bubble.waitUntilStill
 	withoutTimers   bool         // no time passes while frames wait, whatever the plan says
 	timersStoppedAt string       // where a goroutine waited for a mutex when the same run stopped in a Time step
 	untraced        bool         // no tracer, though the run follows a token
@@ -196,8 +196,8 @@ type terms struct {
 	keeps           bool         // the steps are kept after a pass, too
 }
 
-// settles reports whether time is real.
-func (t *terms) settles() bool { return t.engine == schedule.Settle }
+// inRealTime reports whether time is real.
+func (t *terms) inRealTime() bool { return t.engine == schedule.Settle }
 
 func withDefaults(plan Plan) *Plan {
 	if plan.Engine == Bubble {

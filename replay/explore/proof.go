@@ -144,7 +144,7 @@ func (r *Run) proveLock(t *testing.T, freeze *freeze) (again *Run, doubt string)
 	return again, ""
 }
 
-// elsewhere tells how a freeze may be settled.
+// elsewhere names the engine and the token that may tell whether a freeze ends.
 func (r *Run) elsewhere() string {
 	token := r.asToken()
 	token.Engine = schedule.Settle
@@ -158,8 +158,8 @@ func (r *Run) lockDoubt(freeze *freeze) string {
 		return "This is in " + r.outcome.within + ", which must not wait"
 	case len(freeze.foreign)+len(freeze.io)+len(freeze.calls) > 0:
 		return "What is outside the bubble may end that, or not."
-	case len(freeze.outside) > 0:
-		return freeze.outside[0].Where() + " is outside the bubble, and may hold the mutex."
+	case len(freeze.outsiders) > 0:
+		return freeze.outsiders[0].Where() + " is outside the bubble, and may hold the mutex."
 	case len(freeze.sleepers) > 0:
 		return "A mutex freezes the time of the bubble, so a sleeper stays asleep here."
 	case len(r.course.steps) == 0:
@@ -199,7 +199,7 @@ func makesTimer(stack []uintptr) bool {
 	for frames := runtime.CallersFrames(stack); ; {
 		frame, more := frames.Next()
 		_, method, _ := strings.Cut(frame.Function, "/replay/explore.(*bubble).")
-		if method == "rest" || method == "pass" || method == "await" {
+		if method == "passTime" || method == "passUntil" || method == "await" {
 			return false
 		}
 		makes = makes || strings.HasPrefix(frame.Function, "time.New") || frame.Function == "time.AfterFunc"

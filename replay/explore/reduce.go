@@ -70,7 +70,7 @@ func (s *search) reduce(failed *Run) *reduction {
 	if d.puttingOff(nil) {
 		return d
 	}
-	order := failed.released()
+	order := failed.shownHashes()
 	for _, p := range slices.Backward(failed.clock.timers.passages) {
 		if !p.fired && p.step <= len(order) { // the next one has the same name
 			order = slices.Delete(order, p.step-1, p.step)
@@ -137,7 +137,7 @@ func (d *reduction) fails(begin func() *schedule.Delayed) *schedule.Delayed {
 // keep keeps the token of a run that failed, if it is simpler.
 func (d *reduction) keep(r *Run, l *schedule.Delayed) {
 	// Of the tokens with the fewest deviations the one with the fewest steps is kept.
-	held := schedule.Token{Capacity: r.terms.capacity, Level: r.terms.level, Engine: r.terms.engine, Holds: l.Holds(len(r.released()))}
+	held := schedule.Token{Capacity: r.terms.capacity, Level: r.terms.level, Engine: r.terms.engine, Holds: l.Holds(len(r.shownHashes()))}
 	for _, t := range []schedule.Token{r.asToken(), held} {
 		n := t.Deviations()
 		best := d.token.Deviations()
@@ -195,8 +195,9 @@ func (d *reduction) verify(token schedule.Token) verified {
 const unsteady = "The likely reason is a choice of Go's own, which is in no token: " +
 	"which ready case a select takes, or in which order the goroutines of one step write"
 
-// settle chooses the simplest schedule, or the original schedule if that fails more often.
-func (d *reduction) settle() (verified verified, notes []string) {
+// chooseToken chooses the token of the simplest schedule, or of the original schedule if that fails
+// more often.
+func (d *reduction) chooseToken() (verified verified, notes []string) {
 	verified = d.verify(d.token)
 	if verified.held < verified.of && d.best != d.failed {
 		other := d.verify(d.failed.asToken())
@@ -218,7 +219,7 @@ func (d *reduction) settle() (verified verified, notes []string) {
 // confirm simplifies the schedule of a failure, and reports a run of the simpler schedule.
 func (s *search) confirm(report *Report, failed *Run) {
 	d := s.reduce(failed)
-	v, notes := d.settle()
+	v, notes := d.chooseToken()
 	if v.first.outcome.fingerprint() == d.want {
 		*report = s.report(v.first, report.Schedules)
 	}
@@ -290,7 +291,7 @@ func (s *search) smaller(d *reduction) *Smaller {
 		return nil
 	}
 	again := small.reduce(run)
-	v, _ := again.settle()
+	v, _ := again.chooseToken()
 	if v.held == 0 {
 		return nil
 	}

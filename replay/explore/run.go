@@ -44,7 +44,8 @@ func (r *Run) asToken() schedule.Token {
 	return schedule.Token{Capacity: r.terms.capacity, Level: r.terms.level, Engine: r.terms.engine, Choices: r.course.choices}
 }
 
-// shown are the steps without the periodic traffic at a hang's end.
+// shown returns the steps that a report shows: of a hang only those before the run stood still,
+// without the periodic traffic behind them.
 func (r *Run) shown() []gate.Step {
 	if stands(r.outcome.verdict) {
 		return r.course.steps[:r.clock.still]
@@ -52,8 +53,8 @@ func (r *Run) shown() []gate.Step {
 	return r.course.steps
 }
 
-// released are the steps of the run, without the periodic traffic while it hung.
-func (r *Run) released() []uint32 {
+// shownHashes returns the hashes of the shown steps.
+func (r *Run) shownHashes() []uint32 {
 	var order []uint32
 	for _, s := range r.shown() {
 		order = append(order, uint32(s.Hash()))
@@ -85,7 +86,7 @@ func (r *Run) shrinks() bool {
 // costly reports whether the run was too expensive for another like it: the run was given up,
 // or real time had to pass before the leak or the doubt was known.
 func (r *Run) costly() bool {
-	return r.outcome.froze || r.terms.settles() && (r.outcome.stuck || r.outcome.verdict == Undecided)
+	return r.outcome.froze || r.terms.inRealTime() && (r.outcome.stuck || r.outcome.verdict == Undecided)
 }
 
 // Client returns the client's end of the gate; of a recorded client over HTTP its connection, whose

@@ -294,7 +294,7 @@ func (s *search) play(begin func() *Run) *Run {
 				r.terms.timersStoppedAt = at
 				return r
 			}
-		case r.terms.watches || !s.fallback.retries(&r.terms, &r.outcome):
+		case r.terms.watches || !s.fallback.planRetry(&r.terms, &r.outcome):
 			return r
 		}
 		r = begin()
@@ -304,9 +304,9 @@ func (s *search) play(begin func() *Run) *Run {
 
 // playAt makes the run with a number at a capacity, in real time if nothing else tells.
 func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Run) *Run {
-	if !s.fallback.settles(capacity, number) {
+	if !s.fallback.inRealTime(capacity, number) {
 		r := s.play(begin)
-		if !s.fallback.retries(&r.terms, &r.outcome) {
+		if !s.fallback.planRetry(&r.terms, &r.outcome) {
 			return r
 		}
 	}
@@ -319,9 +319,9 @@ func (s *search) playAt(capacity schedule.Capacity, number int, begin func() *Ru
 // current returns a run as the runs before it demand: in real time if an earlier one at its
 // capacity was.
 func (s *search) current(run *Run) *Run {
-	settled := run.terms.engine != schedule.Settle && s.fallback.settles(run.terms.capacity, run.terms.number)
+	inRealTime := run.terms.engine != schedule.Settle && s.fallback.inRealTime(run.terms.capacity, run.terms.number)
 	timersOff := len(run.clock.timers.passages) > 0 && s.fallback.withoutTimers(run.terms.capacity, run.terms.number)
-	if settled || timersOff {
+	if inRealTime || timersOff {
 		return s.run(run.terms.capacity, run.terms.number)
 	}
 	return run

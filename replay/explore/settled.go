@@ -20,7 +20,7 @@ import (
 // waiting at the same place.
 //
 // Time is real. Stacks show a sleeper and a wait for I/O, but not the timer of a select or
-// a context: rest is no proof.
+// a context: a standstill is no proof.
 type settled struct {
 	plan  *Plan
 	peers *peers
@@ -35,7 +35,7 @@ type settled struct {
 // delays every run.
 var settling sync.Mutex
 
-func (s *settled) live(_ *testing.T, do func()) *remains {
+func (s *settled) host(_ *testing.T, do func()) *remains {
 	settling.Lock()
 	defer settling.Unlock()
 	for i, g := range stacks.Take() {
@@ -79,7 +79,7 @@ func (s *settled) call(do func()) bool {
 	}
 }
 
-func (s *settled) settle() {
+func (s *settled) waitUntilStill() {
 	select { // the next look sees what arrived before
 	case <-s.peers.gate.Poked():
 	default:
@@ -88,7 +88,7 @@ func (s *settled) settle() {
 	s.peers.moves.Tick()
 }
 
-func (s *settled) rests() standing { return standing{} }
+func (s *settled) state() standing { return standing{} }
 
 // quiesce returns when two looks in a row show the same standstill. When a peer has worked
 // for too long and the run has not moved, quiesce gives the run up.
@@ -172,9 +172,9 @@ func (s *settled) owns(goroutine stacks.Goroutine, all map[int]stacks.Goroutine)
 	return own
 }
 
-// rest gives waiting goroutines real time, up to the patience of the plan after the last
+// passTime gives waiting goroutines real time, up to the patience of the plan after the last
 // step that was not periodic.
-func (s *settled) rest(since time.Time, _ time.Duration) bool {
+func (s *settled) passTime(since time.Time, _ time.Duration) bool {
 	for {
 		select {
 		case <-s.peers.gate.Poked():

@@ -58,7 +58,7 @@ func (t *timers) known() (step gate.Step, ok bool) {
 func mostFired(p *peers, follower *schedule.Follower) int {
 	plan := p.terms.plan
 	switch {
-	case p.terms.settles(), p.terms.withoutTimers,
+	case p.terms.inRealTime(), p.terms.withoutTimers,
 		!p.live(transport.ClientToServer) && !p.live(transport.ServerToClient):
 		return 0
 	case follower != nil:

@@ -220,7 +220,7 @@ func TestFreezeOf(t *testing.T) {
 	}{
 		"alone":             {stacks.Dump{self, lock, wait}, 10 * firstLook},
 		"engine":            {stacks.Dump{self, lock, {ID: 4, State: "synctest.Wait", Durable: true, Bubble: mark}}, 10 * firstLook},
-		"engine runs":       {stacks.Dump{self, lock, {ID: 4, State: "runnable", Bubble: mark, Text: "x.(*bubble).rest("}}, 0},
+		"engine runs":       {stacks.Dump{self, lock, {ID: 4, State: "runnable", Bubble: mark, Text: "x.(*bubble).passTime("}}, 0},
 		"nobody at a mutex": {stacks.Dump{self, wait}, 0},
 		"somebody runs":     {stacks.Dump{self, lock, {ID: 4, State: "runnable", Bubble: mark}}, 0},
 		"unknown state":     {stacks.Dump{self, lock, {ID: 4, State: "dreaming", Bubble: mark}}, 0},

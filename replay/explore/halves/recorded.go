@@ -334,19 +334,19 @@ func (h *Recorded) write(ctx context.Context) {
 			return
 		}
 		if !h.run.Loose {
-			h.settle(ctx, flight, n)
+			h.awaitTaken(ctx, flight, n)
 			continue
 		}
 		h.mu.Lock()
 		place, first := h.machine.Place(n)
 		h.mu.Unlock()
 		h.end.Place(flight, place, first)
-		h.run.Go(func(ctx context.Context) { h.settle(ctx, flight, n) })
+		h.run.Go(func(ctx context.Context) { h.awaitTaken(ctx, flight, n) })
 	}
 }
 
-// settle waits until an offered frame was taken, and tells the machine.
-func (h *Recorded) settle(ctx context.Context, flight *gate.Flight, n int) {
+// awaitTaken waits until an offered frame was taken, and tells the machine.
+func (h *Recorded) awaitTaken(ctx context.Context, flight *gate.Flight, n int) {
 	if h.end.Await(ctx, flight) != nil {
 		return
 	}

@@ -35,7 +35,7 @@ var (
 // for the others. During Setup and Check the engine's goroutine counts as a peer.
 func (g Goroutine) Engine() bool {
 	return strings.HasPrefix(g.State, "synctest.") || strings.Contains(g.Text, ".testingSynctestTest(") ||
-		strings.Contains(g.Text, ".(*bubble).look(") || strings.Contains(g.Text, ".(*bubble).rest(") ||
+		strings.Contains(g.Text, ".(*bubble).look(") || strings.Contains(g.Text, ".(*bubble).passTime(") ||
 		strings.Contains(g.Text, ".(*bubble).reap(")
 }
 
