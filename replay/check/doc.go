@@ -37,6 +37,9 @@
 // specification, before the code that judges them. rules.txt has the explanation of each rule.
 // testdata/rules.txt has a session that breaks each demand of a rule, and a legal one.
 //
+// To add one: give it a number and a line in the list above, declare it beside its judge, explain it in
+// rules.txt, and add its sessions to testdata/rules.txt.
+//
 // # Data layout
 //
 // A scope is a space of ids: the session, and over HTTP also each exchange outside a
