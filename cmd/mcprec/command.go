@@ -42,7 +42,7 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 	var h home
 	h.Place, _ = cmd.Flags().GetString("store")
 	ctx := cmd.Context()
-	db, err := session.OpenAsIs(ctx, h.Home)
+	db, err := session.OpenUnmasked(ctx, h.Home)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
