@@ -136,14 +136,14 @@ func Watched(toServer, toClient *os.File) (names []string) {
 }
 
 // watchStalls watches the pipes of a session until the watch is closed.
-func watchStalls(l *log, shutdown *shutdown, toServer, toClient *os.File) *stallWatch {
+func watchStalls(l *log, end *ending, toServer, toClient *os.File) *stallWatch {
 	w := &stallWatch{log: l, wakes: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		flows: []*flow{
-			{dir: transport.ClientToServer, state: &shutdown.c2s, queue: newPipeQueue(toServer)},
-			{dir: transport.ServerToClient, state: &shutdown.s2c, queue: newPipeQueue(toClient)}}}
+			{dir: transport.ClientToServer, state: &end.c2s, queue: newPipeQueue(toServer)},
+			{dir: transport.ServerToClient, state: &end.s2c, queue: newPipeQueue(toClient)}}}
 	w.asleep.Store(true)
-	shutdown.c2s.watch = w
-	shutdown.s2c.watch = w
+	end.c2s.watch = w
+	end.s2c.watch = w
 	go w.run()
 	return w
 }

@@ -48,7 +48,7 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 		std.Process.Signal(os.Kill)
 		return transport.ExitStatus{}, fmt.Errorf("record: %w", err)
 	}
-	s := newShutdown()
+	s := newEnding()
 	s.onSignal = func(sig os.Signal) {
 		r.Record(store.Signal, transport.NoDirection, store.SignalInfo{Signal: sig.String()})
 	}

@@ -13,7 +13,7 @@ import (
 func TestServerOutputDrains(t *testing.T) {
 	pipe, server := pipeFor(t)
 	exitRead, exitWrite := pipeFor(t)
-	f := newShutdown()
+	f := newEnding()
 	o := newServerOutput(pipe, exitRead, &f.s2c)
 	write := func(text string) {
 		if _, err := io.WriteString(server, text); err != nil {
@@ -48,7 +48,7 @@ func TestServerOutputDrains(t *testing.T) {
 func TestServerOutputDrainsFlood(t *testing.T) {
 	pipe, server := pipeFor(t)
 	exitRead, exitWrite := pipeFor(t)
-	f := newShutdown()
+	f := newEnding()
 	o := newServerOutput(pipe, exitRead, &f.s2c)
 	exitWrite.Close()
 	o.exited = true

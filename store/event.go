@@ -12,7 +12,7 @@ type Kind string
 
 // The kinds of mcprec's own events. payload.go describes their payloads.
 //
-// To add a kind: name it here and its payload in payload.go; say how a line shows it
+// To add one: name it here and its payload in payload.go; say how a line shows it
 // (replay/timeline, eventText) and what a filter reads of it (replay/filter, fields.go); give
 // storetest an example; then look at what it means for a wait (replay/why and replay/check, Fold),
 // for a replay (replay/closed, recording.go), and for a part of a session (mcprec export, which

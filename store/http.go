@@ -33,8 +33,6 @@ type HTTPInfo struct {
 	// Other marks a request that does not look like MCP, such as a login: the bodies of its
 	// exchange are no frames, except a stream of events.
 	Other bool `json:"other,omitempty"`
-	// Withheld is Other in recordings of release 0.1, which lack such bodies.
-	Withheld bool `json:"withheld,omitempty"`
 	// Dropped is, at the end of an exchange, the number of bytes over the user's limit.
 	Dropped int64 `json:"dropped,omitempty"`
 	// SSE has a server-sent event without the value of the data.
@@ -105,9 +103,6 @@ func (h *HTTPInfo) appendJSON(data []byte) []byte {
 	data = appendField(data, "coding", h.Coding)
 	if h.Other {
 		data = append(data, `,"other":true`...)
-	}
-	if h.Withheld {
-		data = append(data, `,"withheld":true`...)
 	}
 	if h.Dropped != 0 {
 		data = append(data, `,"dropped":`...)

@@ -134,6 +134,9 @@ type Info struct {
 
 // Store holds sessions. The methods are safe for concurrent use, and for several processes if
 // the store is on disk. Payloads from Read belong to the caller.
+//
+// To add one: write it in a package of its own (memstore is the shortest), have it pass storetest, and
+// say in cmd/mcprec/internal/session, open.go, when it is opened.
 type Store interface {
 	// Append adds events after Seq `after` (0: a new session), all or none, and returns when
 	// they are durable to Info().Durability. Append accepts events of the log again if

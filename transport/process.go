@@ -161,8 +161,7 @@ type Command struct {
 	// block for ever: a child waits for it.
 	Stderr io.Writer
 	// Patience is how long Close waits for the process after the end of its input, and
-	// again after the signal; 2 s if zero, as the official SDKs have it. drive and serve
-	// end their servers so; record passes the client's own ending on (recorder.Stdio).
+	// again after the signal; 2 s if zero, as the official SDKs have it.
 	Patience time.Duration
 }
 
@@ -207,7 +206,13 @@ func (t Command) Start() (*CommandConn, error) {
 // Close ends the process as the specification's stdio shutdown says: close its
 // input and wait, ask it to terminate and wait, kill it. Then Close closes the
 // streams; Stderr has the process's last messages, unless another process holds
-// standard error open. Close returns an error only if the wait for the process fails.
+// standard error open. Close returns an error only if the wait for the process fails. drive and
+// serve end their servers so.
+//
+// Three other places end a process, each for a reason of its own. recorder/stdio.go passes the client's
+// end of input and its signals on, as record must. With --strict, cmd/mcprec/internal/recording ends a server
+// whose session cannot be recorded any more. replay/external kills a process with all that it has started,
+// to play the next schedule.
 func (c *CommandConn) Close() error {
 	c.close.Do(func() {
 		// "First, closing the input stream to the child process (the server)"

@@ -14,8 +14,8 @@ import (
 // its licence.
 type component struct{ name, folder string }
 
-// notices returns what the licences ask to go with every copy of the programs of a repository:
-// each text once, below the names of the modules that it is for.
+// notices returns the texts that must accompany every copy of the programs of a repository, as the licences
+// of their modules demand. Each text stands once, below the names of the modules that have it.
 func notices(from string) ([]byte, error) {
 	parts, err := modules(from)
 	if err != nil {

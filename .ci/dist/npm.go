@@ -20,8 +20,8 @@ func npmPlatform(system, arch string) (string, string) {
 	return system, arch
 }
 
-// npmPackage is the part of a package.json that ours have. None has a script that runs at the
-// installation.
+// npmPackage holds the members of package.json that our packages use. None of our packages runs a script
+// when it is installed.
 type npmPackage struct {
 	Name            string            `json:"name"`
 	Version         string            `json:"version"`

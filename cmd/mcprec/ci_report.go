@@ -16,7 +16,7 @@ import (
 
 // report writes the report to standard output and to the files.
 func (ci *ciRun) report() error {
-	r := output.Report{Head: output.Head{Name: "mcprec ci", Version: version(), Rules: ciRules()}}
+	r := output.Document{Head: output.Head{Name: "mcprec ci", Version: version(), Rules: ciRules()}}
 	root := session.RepositoryRoot()
 	for _, f := range ci.fixtures {
 		r.Properties = append(r.Properties, output.Property{Name: "fixture", Value: f.File})

@@ -42,7 +42,7 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 	var h home
 	h.Place, _ = cmd.Flags().GetString("store")
 	ctx := cmd.Context()
-	db, err := session.OpenAsIs(ctx, h.Home)
+	db, err := session.OpenUnmasked(ctx, h.Home)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -113,29 +113,29 @@ func screenOf(cmd *cobra.Command) (*output.Screen, error) {
 	return output.NewScreen(cmd.OutOrStdout(), when), nil
 }
 
-// printReport writes a report on the screen. If it did not pass, the error is the exit code.
-func printReport(cmd *cobra.Command, format string, r output.Report) error {
+// printDocument writes a document on the screen. If it did not pass, the error is the exit code.
+func printDocument(cmd *cobra.Command, format string, d output.Document) error {
 	out, err := screenOf(cmd)
 	if err != nil {
 		return err
 	}
-	if err := flush(out, r.Write(out, format)); err != nil {
+	if err := flush(out, d.Write(out, format)); err != nil {
 		return err
 	}
-	if !r.Passed {
+	if !d.Passed {
 		return cli.ErrVerdict
 	}
 	return nil
 }
 
-// single returns a report of one section.
-func single(passed bool, value any, text func(io.Writer) error) output.Report {
-	return output.Report{Passed: passed, Sections: []output.Section{{Value: value, Text: text}}}
+// single returns a document of one section.
+func single(passed bool, value any, text func(io.Writer) error) output.Document {
+	return output.Document{Passed: passed, Sections: []output.Section{{Value: value, Text: text}}}
 }
 
 // printVerdict writes a verdict on the screen.
 func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string }, passed bool) error {
-	return printReport(cmd, format, single(passed, v, func(w io.Writer) error {
+	return printDocument(cmd, format, single(passed, v, func(w io.Writer) error {
 		w.(*output.Screen).PaintVerdict(v.Text())
 		return nil
 	}))

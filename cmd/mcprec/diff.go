@@ -140,5 +140,5 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return printReport(cmd, o.format, compared.Printed())
+	return printDocument(cmd, o.format, compared.Printed())
 }

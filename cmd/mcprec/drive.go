@@ -170,7 +170,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err := o.warnUnused(cmd.ErrOrStderr(), rules, recorded.Project); err != nil {
 		return err
 	}
-	if err := o.print(cmd, found.report(o.verbose)); err != nil {
+	if err := o.print(cmd, found.document(o.verbose)); err != nil {
 		return err
 	}
 	if err := o.conclude(cmd, recorded, run, found); sig == nil {
@@ -199,15 +199,15 @@ func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer,
 	return rules, pacer, nil
 }
 
-// print writes the report to standard output, or with --out to a file; standard output then
+// print writes the document to standard output, or with --out to a file; standard output then
 // has the text.
-func (o driveOptions) print(cmd *cobra.Command, r output.Report) error {
-	out := cli.File{Name: cmp.Or(o.out, "-"), Force: true} // each run makes the report anew
-	err := out.Write(cmd.OutOrStdout(), func(w io.Writer) error { return r.Write(w, o.format) })
+func (o driveOptions) print(cmd *cobra.Command, d output.Document) error {
+	out := cli.File{Name: cmp.Or(o.out, "-"), Force: true} // each run makes it anew
+	err := out.Write(cmd.OutOrStdout(), func(w io.Writer) error { return d.Write(w, o.format) })
 	if err != nil || out.Name == "-" {
 		return err
 	}
-	return r.Write(cmd.OutOrStdout(), output.Text)
+	return d.Write(cmd.OutOrStdout(), output.Text)
 }
 
 // conclude makes the report the exit code, and with --update the run the recording.
@@ -398,9 +398,9 @@ func (r *driveReport) excuse(answers []uint64) {
 	r.Passed = r.Explanation == "" && r.Counts[match.Match] == len(r.Steps)
 }
 
-// report returns the drive in every format. With all, the text has the steps that match, too.
-func (r *driveReport) report(all bool) output.Report {
-	return output.Report{
+// document returns the drive in every format. With all, the text has the steps that match, too.
+func (r *driveReport) document(all bool) output.Document {
+	return output.Document{
 		Passed: r.Passed,
 		Head: output.Head{Name: "mcprec drive " + r.label, Took: r.took, Properties: []output.Property{
 			{Name: "session", Value: r.Session}, {Name: "command", Value: phrase.ShellLine(r.Command...)},

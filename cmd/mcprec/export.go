@@ -178,6 +178,8 @@ type exportFormat struct {
 }
 
 // exportFormats are all formats, in the order of the help.
+//
+// To add one: add it here, with what writes it. The help, the completion and doors_test.go read this table.
 var exportFormats = []exportFormat{
 	{"jsonl", "JSON Lines, the text form that a test loads and import reads back", func(w *bufio.Writer, events iter.Seq2[store.Event, error], _ exportOptions) error {
 		return session.Encode(w, events)

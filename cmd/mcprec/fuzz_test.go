@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/store/foreign"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/mask"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // FuzzFlags: ages, sizes, places and labels are understood or refused, and never
@@ -23,7 +24,7 @@ func FuzzFlags(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if age, err := session.ParseAge(text); err == nil && age < 0 {
+		if age, err := phrase.ParseAge(text); err == nil && age < 0 {
 			t.Errorf("%q: %v", text, age)
 		}
 		if n, err := parseSize(text); err == nil && n < 0 {

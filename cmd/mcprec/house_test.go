@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +62,44 @@ func TestPackages(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestToAddOne: the places that the README names for «To add one», and no others, say how.
+func TestToAddOne(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "\n«To add one» stands")
+	table, _, _ = strings.Cut(table, "\n\nThe tests")
+	named := map[string]bool{}
+	for _, path := range regexp.MustCompile("`([a-z/]+\\.(?:go|txt))`").FindAllStringSubmatch(table, -1) {
+		named[path[1]] = true
+	}
+	says := 0
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".txt") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		has := bytes.Contains(text, []byte("To add one"))
+		name, _ := filepath.Rel("../..", path)
+		if name = filepath.ToSlash(name); has != named[name] {
+			t.Errorf("%s says «To add one»: %t; the README: %t", name, has, named[name])
+		}
+		if has {
+			says++
+		}
+		return err
+	})
+	if err != nil || says != len(named) {
+		t.Errorf("the README names %d files, %d of which are there; %v", len(named), says, err)
 	}
 }
 

@@ -199,42 +199,43 @@ type listing struct {
 
 // column is a column of the listing.
 type column struct {
-	title string
-	width int  // in columns of the terminal, at least
-	right bool // the cells are aligned to the right
-	cell  func(store.Session) string
+	title    string
+	width    int  // in columns of the terminal, at least
+	right    bool // the cells are aligned to the right
+	wideOnly bool // a narrow terminal has no room for it
+	cell     func(store.Session) string
 }
 
 // columns returns the columns of a list, each as wide as its longest cell. For a narrow terminal
 // it leaves some out and limits the width of the others.
+//
+// To add one: add it here, and to report.ListedSession what it has for --format json.
 func (l *listing) columns(isNarrow bool) []column {
 	layout := time.DateTime
 	if isNarrow {
 		layout = "01-02 15:04"
 	}
 	columns := []column{
-		{"SESSION", 0, false, func(s store.Session) string { return l.short[s.ID] }},
-		{"START", len(layout), false, func(s store.Session) string {
+		{title: "SESSION", cell: func(s store.Session) string { return l.short[s.ID] }},
+		{title: "START", width: len(layout), cell: func(s store.Session) string {
 			if s.Start.IsZero() { // as in recordings of other programs
 				return ""
 			}
 			return s.Start.Local().Format(layout)
 		}},
-		{"FRAMES", 7, true, func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
-		{"BYTES", 10, true, func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
-		{"STATE", 7, false, func(s store.Session) string { return l.stuck[s.ID].StateText(s.State) }},
-		{"EXIT", 10, false, func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
-	}
-	if isNarrow {
-		columns = slices.Delete(slices.Delete(columns, 5, 6), 3, 4) // EXIT, BYTES
+		{title: "FRAMES", width: 7, right: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
+		{title: "BYTES", width: 10, right: true, wideOnly: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
+		{title: "STATE", width: 7, cell: func(s store.Session) string { return l.stuck[s.ID].StateText(s.State) }},
+		{title: "EXIT", width: 10, wideOnly: true, cell: func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
 	}
 	if l.ends != nil {
 		columns = append(columns,
-			column{"SERVER", 0, false, func(s store.Session) string { return l.ends[s.ID].Server }},
-			column{"CLIENT", 0, false, func(s store.Session) string { return l.ends[s.ID].Client }},
-			column{"REVISION", 0, false, func(s store.Session) string { return l.ends[s.ID].Revision }})
+			column{title: "SERVER", cell: func(s store.Session) string { return l.ends[s.ID].Server }},
+			column{title: "CLIENT", cell: func(s store.Session) string { return l.ends[s.ID].Client }},
+			column{title: "REVISION", cell: func(s store.Session) string { return l.ends[s.ID].Revision }})
 	}
-	columns = append(columns, column{"LABEL", 0, false, labelOf}, column{"COMMAND", 0, false, commandOf})
+	columns = append(columns, column{title: "LABEL", cell: labelOf}, column{title: "COMMAND", cell: commandOf})
+	columns = slices.DeleteFunc(columns, func(c column) bool { return isNarrow && c.wideOnly })
 	for i := range columns[:len(columns)-1] {
 		c := &columns[i]
 		c.width = max(c.width, len(c.title))

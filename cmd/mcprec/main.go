@@ -91,6 +91,8 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	})
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelp())
+	// To add one: write newNAME in a file of the command's name and add it below, to its group; give it a row
+	// in doors_test.go, and a script in testdata/script.
 	add := func(group string, commands ...*cobra.Command) {
 		root.AddGroup(&cobra.Group{ID: group, Title: group})
 		for _, cmd := range commands {

@@ -75,7 +75,7 @@ The space is given back at once where it is worth it, as mcprec store compact do
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
-	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", session.ParseAge)
+	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", phrase.ParseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
 	addParsed(cmd, &o.limits.MaxSize, "max-size", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB", parseSize)
 	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")

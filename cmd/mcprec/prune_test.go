@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 func TestAmounts(t *testing.T) {
@@ -12,7 +12,7 @@ func TestAmounts(t *testing.T) {
 		"12h": "12h0m0s", "7d": "168h0m0s", "2w": "336h0m0s", "1w3d12h": "252h0m0s", "1.5d": "36h0m0s", "0s": "0s",
 		"": "", "7": "", "-7d": "", "d": "", "7y": "", "7d-1h": "", "9999999999999w": "", "NaNd": "", "Infd": "",
 	} {
-		d, err := session.ParseAge(s)
+		d, err := phrase.ParseAge(s)
 		if got := d.String(); err == nil && got != want || err != nil && want != "" {
 			t.Errorf("age %q: %s, %v; want %q", s, got, err, want)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/retention"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 type recordOptions struct {
@@ -196,7 +197,7 @@ func parseKeepAge(text string) (time.Duration, error) {
 	if text == "off" {
 		return 0, nil
 	}
-	age, err := session.ParseAge(text)
+	age, err := phrase.ParseAge(text)
 	if err != nil || age == 0 {
 		return 0, fmt.Errorf("%q: want a duration such as 12h, 7d or 2w, or off", text)
 	}

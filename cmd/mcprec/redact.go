@@ -170,7 +170,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 		return err
 	}
 	if len(args) == 0 { // every session of the store
-		db, err := session.OpenAsIs(cmd.Context(), x.Home)
+		db, err := session.OpenUnmasked(cmd.Context(), x.Home)
 		if err != nil {
 			return err
 		}

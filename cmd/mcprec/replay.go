@@ -254,7 +254,7 @@ func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (er
 	if len(args) == 0 {
 		args = []string{""}
 	}
-	out := output.Report{Passed: true}
+	out := output.Document{Passed: true}
 	for _, arg := range args {
 		var answer needsLine
 		answer, err = needsOf(cmd, options, arg, pairs, room)
@@ -269,7 +269,7 @@ func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (er
 		}
 	}
 	out.Passed = out.Passed || err != nil // which has an exit code of its own
-	return errors.Join(err, printReport(cmd, options.format, out))
+	return errors.Join(err, printDocument(cmd, options.format, out))
 }
 
 // needsLine is the stable form of capacity --format json.

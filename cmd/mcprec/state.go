@@ -112,12 +112,12 @@ func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) 
 	}
 	before := filterCalls(states[0].View(now), fits)
 	if options.diff != "" {
-		return printReport(cmd, options.format, stateChanges(before, filterCalls(states[1].View(0), fits)))
+		return printDocument(cmd, options.format, stateChanges(before, filterCalls(states[1].View(0), fits)))
 	}
 	if options.at == "100%" {
 		err = s.LinesNow(cmd.Context(), &before)
 	}
-	return errors.Join(err, printReport(cmd, options.format, single(true, before, func(w io.Writer) error {
+	return errors.Join(err, printDocument(cmd, options.format, single(true, before, func(w io.Writer) error {
 		session.WriteState(w, before, now)
 		return nil
 	})))
@@ -133,7 +133,7 @@ func parsePoint(flag, text string) (session.Point, error) {
 }
 
 // stateChanges returns the report on two states.
-func stateChanges(from, to state.View) output.Report {
+func stateChanges(from, to state.View) output.Document {
 	type point struct {
 		Seq uint64 `json:"seq"`
 		At  string `json:"at"`
@@ -261,7 +261,7 @@ func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error
 		shown := report.EntryOf(entry, false, false)
 		out.Event = &shown
 	}
-	return printReport(cmd, options.format, single(found, out, func(w io.Writer) (err error) {
+	return printDocument(cmd, options.format, single(found, out, func(w io.Writer) (err error) {
 		if found {
 			_, err = fmt.Fprintln(w, entry)
 		} else {

@@ -118,7 +118,7 @@ func (v *verification) fault(err error) {
 
 // store checks the store's structures and all of its sessions.
 func (v *verification) store(home home) (err error) {
-	db, err := session.OpenAsIs(v.cmd.Context(), home.Home)
+	db, err := session.OpenUnmasked(v.cmd.Context(), home.Home)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ nothing.`,
 
 func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 	defer cli.LimitMemory()()
-	db, err := session.OpenAsIs(cmd.Context(), home.Home)
+	db, err := session.OpenUnmasked(cmd.Context(), home.Home)
 	if err != nil {
 		return err
 	}

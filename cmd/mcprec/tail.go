@@ -120,7 +120,7 @@ func (o tailOptions) print(ctx context.Context, s *session.Session, fits *filter
 // awaitLive returns the newest live session, or waits for one. File systems have no portable
 // way to announce a new file, so it looks five times a second.
 func awaitLive(cmd *cobra.Command, home home) (id string, err error) {
-	db, err := session.OpenAsIs(cmd.Context(), home.Home)
+	db, err := session.OpenUnmasked(cmd.Context(), home.Home)
 	if err != nil {
 		return "", err
 	}

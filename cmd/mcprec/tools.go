@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/summary"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // span is the flags --since and --label of a command about many sessions.
@@ -25,7 +26,7 @@ type span struct {
 }
 
 func (s *span) addFlags(cmd *cobra.Command) {
-	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d or 2w", session.ParseAge)
+	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d or 2w", phrase.ParseAge)
 	cmd.Flags().VarP(&s.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 }
 

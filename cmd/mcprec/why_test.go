@@ -647,7 +647,7 @@ func startHung(ts *testscript.TestScript, transport, dir string) *hungSession {
 func (s *hungSession) recorded() (counts map[string]int, err error) {
 	counts = map[string]int{}
 	ctx := context.Background()
-	db, err := session.OpenAsIs(ctx, session.Home{Place: s.home})
+	db, err := session.OpenUnmasked(ctx, session.Home{Place: s.home})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,10 @@ import (
 type Action string
 
 // The actions. The package's documentation says what each does.
+//
+// To add one: name it here and in [Actions]; say in parseArguments what may stand behind it, in the package's
+// documentation, in the help of --fault (cmd/mcprec, faultHelp) and in docs/serve.md what it does, and do it
+// in [Machine.Say]; give testdata/faults.txt an example.
 const (
 	Delay        Action = "delay"
 	Drop         Action = "drop"

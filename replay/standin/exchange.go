@@ -148,7 +148,7 @@ func (x *exchanges) apply(event store.Event, info store.HTTPInfo) {
 	switch info.What {
 	case store.HTTPRequest:
 		ex.method, ex.path, ex.at, ex.request = info.Method, info.Path, event.At, h
-		ex.other = info.Other || info.Withheld
+		ex.other = info.Other
 		open, given := x.given[ex.session]
 		switch {
 		case ex.session == "":

@@ -267,9 +267,6 @@ func httpText(info store.HTTPInfo) string {
 			add("of", fmt.Sprintf("#%d", s.Frame))
 		}
 	}
-	if info.Withheld {
-		add("", "(bodies not recorded)")
-	}
 	add("", excerpt([]byte(info.Body)))
 	if len(info.Body64) > 0 {
 		add(info.Coding, fmt.Sprintf("(%d B)", len(info.Body64)))

@@ -70,6 +70,8 @@ const dropped = "[dropped]"
 
 // keptHeader has the headers of interest to MCP, besides every Mcp-… header. A true value marks
 // a credential, of which only the presence and the scheme are recorded.
+//
+// To add one: add it here, in its canonical form; a secret in its value is the business of package mask.
 var keptHeader = map[string]bool{
 	"Accept":              false,
 	"Accept-Encoding":     false,

@@ -3,7 +3,8 @@
 //
 // A peer's text is kept short, and quoted where it would break the line or drive a
 // terminal. Nouns agree with their counts. The functions are pure and accept any input.
-// Only [Regexp] is no wording: it compiles a fixed pattern when it is first used.
+// Two are no wording: [ParseAge] reads a duration that a user wrote, and [Regexp] compiles a fixed
+// pattern when it is first used.
 package phrase
 
 import (

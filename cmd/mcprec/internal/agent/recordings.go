@@ -15,6 +15,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -147,7 +148,7 @@ type span struct {
 // parseSpan reads the arguments since, label, server and before.
 func parseSpan(args arguments) (s span, err error) {
 	if text := args.text("since"); text != "" {
-		s.since, err = session.ParseAge(text)
+		s.since, err = phrase.ParseAge(text)
 		if err != nil {
 			return s, fmt.Errorf("the argument since is %w", err)
 		}

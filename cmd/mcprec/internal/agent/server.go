@@ -100,6 +100,10 @@ var (
 	beforeParameter  = parameter{name: "before", kind: aText, says: "go on behind this session: the id that the last answer named"}
 )
 
+// tools returns the tools, in the order in which an agent sees them.
+//
+// To add one: add it here, with its answer in the file of what it is about, and calls of it to everyCall of
+// the tests.
 func tools() []tool {
 	return []tool{
 		{"why_stuck", "Why is it stuck?", "Say who is stuck in an MCP session, since when and on what: who waits for whom, what that side did last, what the recording proves and what it cannot tell. Start here if a call hangs. Without arguments it tells of each live session in which something has been open for more than 5 s, or else of the newest session.",

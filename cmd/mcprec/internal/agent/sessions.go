@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,11 +118,11 @@ type hit struct {
 	report.Entry
 }
 
-// Limits of search. The sessions of a batch are searched or not.
+// Limits of search.
 const (
 	searchTime  = 8 * time.Second
-	searchBatch = 10
-	sessionHits = 5 // of one session
+	searchBatch = 10 // sessions of which is found at once which fit
+	sessionHits = 5  // of one session
 )
 
 // search finds events in all sessions.
@@ -142,39 +143,18 @@ func search(ctx context.Context, r *recordings, args arguments) (a answer, err e
 	short, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	hits := &hitList{limit: args.count("limit"), page: newPage(usualAnswer), rows: []hit{}}
-	done := 0
-	for done < len(list) && !hits.isFull && short.Err() == nil {
-		batch := list[done:min(done+searchBatch, len(list))]
-		fitting, batchFault := r.db.Fitting(short, batch, fits)
-		if short.Err() != nil {
-			break
-		}
-		fault = errors.Join(fault, batchFault)
-		last := batch[len(batch)-1].ID
-		for _, s := range fitting {
-			more, scanFault := hitsIn(short, r, s, fits, hits)
-			fault = errors.Join(fault, scanFault)
-			if more {
-				a.add("session %s has more; get_session with this filter shows them", s.ID)
-			}
-			if hits.isFull {
-				last = s.ID
-				break
-			}
-		}
-		for list[done].ID != last {
-			done++
-		}
-		done++
-	}
-	if fault != nil {
+	done, searchFault := hits.search(short, r, list, fits)
+	if fault = errors.Join(fault, searchFault); fault != nil {
 		a.add("some of the store cannot be read: %s", r.db.Masker.Text(fault.Error()))
+	}
+	for _, id := range hits.cut {
+		a.add("session %s has more; get_session with this filter shows them", id)
 	}
 	fmt.Fprintf(&hits.text, "%s in %d of %s\n", phrase.Plural(len(hits.rows), "event"), done, phrase.Plural(len(list), "session"))
 	if done < len(list) {
-		reason := "the answer is full"
-		if short.Err() != nil {
-			reason = "time was up"
+		reason := "time was up"
+		if hits.isFull {
+			reason = "the answer is full"
 		}
 		hint := "narrow it with since, server or a filter tool:NAME"
 		if done > 0 {
@@ -192,22 +172,61 @@ type hitList struct {
 	page   *page
 	rows   []hit
 	text   strings.Builder
+	cut    []store.SessionID // sessions with events that fit beside those in rows
 	isFull bool
 }
 
-// take adds an event, unless the answer is full.
-func (l *hitList) take(id store.SessionID, e timeline.Entry) bool {
-	_, direction, what := e.Parts()
-	line := fmt.Sprintf("%s #%d at %v: %s\n", id, e.Seq, phrase.Brief(e.At), output.Plain(direction+what))
-	h := hit{id, report.EntryOf(e, false, false)}
-	if !l.page.takes(h, line) {
-		l.isFull = true
-		return false
+// search searches sessions in the order of the list, until the answer is full or ctx ends. done of them
+// are searched: one in which ctx ended, or for whose events the answer had no room, is not, and the
+// answer has none of its events. fault says what could not be read of the others.
+func (l *hitList) search(ctx context.Context, r *recordings, list []store.Session, fits *filter.Filter) (done int, fault error) {
+	for done < len(list) && !l.isFull {
+		batch := list[done:min(done+searchBatch, len(list))]
+		fitting, batchFault := r.db.Fitting(ctx, batch, fits)
+		if ctx.Err() != nil {
+			return done, fault
+		}
+		fault = errors.Join(fault, batchFault)
+		for _, s := range batch {
+			if slices.ContainsFunc(fitting, func(f store.Session) bool { return f.ID == s.ID }) {
+				found, more, err := hitsIn(ctx, r, s, fits)
+				if err != nil && ctx.Err() != nil {
+					return done, fault
+				}
+				fault = errors.Join(fault, err)
+				taken := l.take(found)
+				if taken == 0 && len(found) > 0 {
+					return done, fault
+				}
+				if more || taken < len(found) {
+					l.cut = append(l.cut, s.ID)
+				}
+			}
+			done++
+			if l.isFull {
+				break
+			}
+		}
 	}
-	l.rows = append(l.rows, h)
-	l.text.WriteString(line)
-	l.isFull = len(l.rows) >= l.limit
-	return true
+	return done, fault
+}
+
+// take adds the first events of a session, until the answer is full, and returns how many it added.
+func (l *hitList) take(found []foundEvent) (taken int) {
+	for _, e := range found {
+		if !l.page.takes(e.hit, e.line) {
+			l.isFull = true
+			return taken
+		}
+		taken++
+		l.rows = append(l.rows, e.hit)
+		l.text.WriteString(e.line)
+		if len(l.rows) >= l.limit {
+			l.isFull = true
+			return taken
+		}
+	}
+	return taken
 }
 
 // searched returns the filter of a search.
@@ -227,23 +246,30 @@ func searched(args arguments) (*filter.Filter, error) {
 	return fits, nil
 }
 
-// hitsIn adds the first events of a session that fit. more says that there are others.
-func hitsIn(ctx context.Context, r *recordings, s store.Session, fits *filter.Filter, hits *hitList) (more bool, err error) {
-	taken := 0
+// foundEvent is a hit, and its line in the text.
+type foundEvent struct {
+	hit
+	line string
+}
+
+// hitsIn returns the first events of a session that fit. more says that there are others.
+func hitsIn(ctx context.Context, r *recordings, s store.Session, fits *filter.Filter) (found []foundEvent, more bool, err error) {
 	reading := session.Reading{First: 1, Ahead: fits.Ahead(), Whole: true}
 	err = r.db.Session(s).Entries(ctx, reading, func(e timeline.Entry) error {
 		if !fits.Selects(&e) {
 			return nil
 		}
-		if taken == sessionHits || hits.isFull || !hits.take(s.ID, e) {
+		if len(found) == sessionHits {
 			more = true
 			return errEnough
 		}
-		taken++
+		_, direction, what := e.Parts()
+		line := fmt.Sprintf("%s #%d at %v: %s\n", s.ID, e.Seq, phrase.Brief(e.At), output.Plain(direction+what))
+		found = append(found, foundEvent{hit{s.ID, report.EntryOf(e, false, false)}, line})
 		return nil
 	})
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return more, err
+	return found, more, err
 }

@@ -1,5 +1,5 @@
-// Package cli is how mcprec behaves as a program: how it ends, its streams and signals, and the
-// files that its user names.
+// Package cli is how mcprec behaves as a program of a command line: how it ends, its streams and
+// signals, and the files that its user names.
 //
 // # What it promises
 //
@@ -10,12 +10,12 @@
 //
 // # Source files
 //
-//	exit.go         the exit codes, usage errors, what is printed of an error
-//	process*.go     standard streams, signals and memory, by operating system
-//	commandline.go  the command line of an mcprec, and the path of this one
+//	exit.go               the exit codes, usage errors, what is printed of an error
+//	process*.go           standard streams, signals and memory, by operating system
 //	outfile.go, link*.go  files
+//	self.go               whether a command line is that of an mcprec, and the path of this one
 //
 // # What it refuses
 //
-// It reads no flags, and knows nothing of sessions.
+// It reads no flags, which each command does for itself, and knows nothing of sessions.
 package cli

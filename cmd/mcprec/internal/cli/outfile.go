@@ -179,23 +179,23 @@ func ExchangeFile(name string, old, content []byte) error {
 
 // WriteNewFile writes a file under the name or, as long as a file of that name is there, under
 // name-2, name-3, …, and returns the name taken. Two processes with the same name
-// both keep a file. A file for which yields is true is replaced.
-func WriteNewFile(name string, write func(io.Writer) error, yields func(name string) bool) (taken string, replaced bool, err error) {
+// both keep a file. A file for which mayReplace is true is replaced.
+func WriteNewFile(name string, write func(io.Writer) error, mayReplace func(name string) bool) (taken string, replaced bool, err error) {
 	taken = name // of a device
 	err = writeFile(name, write, func(tmp string) (err error) {
-		taken, replaced, err = place(tmp, name, yields)
+		taken, replaced, err = place(tmp, name, mayReplace)
 		return err
 	})
 	return taken, replaced, err
 }
 
-// place gives the file tmp the name, or the first that is free or whose file yields.
-func place(tmp, name string, yields func(name string) bool) (taken string, replaced bool, err error) {
+// place gives the file tmp the name, or the first that is free or whose file may be replaced.
+func place(tmp, name string, mayReplace func(name string) bool) (taken string, replaced bool, err error) {
 	ext := filepath.Ext(name)
 	for n, next := 2, name; ; n++ {
 		err := claim(tmp, next)
-		if errors.Is(err, fs.ErrExist) && yields(next) {
-			err = displace(tmp, next, yields)
+		if errors.Is(err, fs.ErrExist) && mayReplace(next) {
+			err = displace(tmp, next, mayReplace)
 			replaced = true
 		}
 		if err == nil {
@@ -209,14 +209,14 @@ func place(tmp, name string, yields func(name string) bool) (taken string, repla
 	}
 }
 
-// displace gives the file tmp the name of a file that yields. The old file is moved aside and
+// displace gives the file tmp the name of a file that may be replaced. The old file is moved aside and
 // examined again: if another process has just put a new file there, the new file is kept.
-func displace(tmp, name string, yields func(name string) bool) error {
+func displace(tmp, name string, mayReplace func(name string) bool) error {
 	aside := tmp + "-aside"
 	if err := os.Rename(name, aside); err != nil {
 		return err
 	}
-	if !yields(aside) {
+	if !mayReplace(aside) {
 		never := func(string) bool { return false }
 		if _, _, err := place(aside, name, never); err != nil {
 			return fmt.Errorf("%w; what was there is %s", err, aside)

@@ -20,7 +20,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 	put("probe")
 	asked := 0
-	yields := func(file string) bool {
+	mayReplace := func(file string) bool {
 		text, err := os.ReadFile(file)
 		if asked++; asked == 1 {
 			put("session")
@@ -28,7 +28,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 		return err == nil && string(text) == "probe"
 	}
 	write := func(w io.Writer) error { _, err := io.WriteString(w, "mine"); return err }
-	taken, replaced, err := WriteNewFile(name, write, yields)
+	taken, replaced, err := WriteNewFile(name, write, mayReplace)
 	if err != nil || replaced || filepath.Base(taken) != "out-2.jsonl" {
 		t.Errorf("wrote %s, replaced %t, %v", taken, replaced, err)
 	}

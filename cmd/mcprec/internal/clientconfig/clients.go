@@ -48,6 +48,8 @@ var (
 // Clients returns the clients that mcprec knows.
 func Clients() []Client { return slices.Clone(clients) }
 
+// To add one: add it here, and to the table of docs/wrap.md. A client whose files have a syntax of their
+// own needs an editor as well: see formatOf.
 var clients = []Client{
 	{Name: "claude-desktop", Title: "Claude Desktop", Places: []Place{
 		user(mcpServers, "config:/Claude/claude_desktop_config.json",

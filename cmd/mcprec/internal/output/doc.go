@@ -9,17 +9,18 @@
 //
 // # Data layout
 //
-// A [Report] is a list of sections. A [Section] says the same thing in up to four ways: Text writes it
+// A [Document] is a list of sections. A [Section] says the same thing in up to four ways: Text writes it
 // for people, Value is its JSON, Cases are its JUnit test cases, and Results are its SARIF results; a
 // way that is nil says nothing. Text and JSON, an object a line, are written section by section. JUnit
 // and SARIF put totals and tables first, so a [Printer] keeps their cases and results until it is
 // closed.
 //
-//	plain.go         text that cannot drive a terminal, sizes, durations
+//	document.go, junit.go, sarif.go  documents
+//	plain.go                         text that cannot drive a terminal
 //	screen.go, fit.go, progress.go   colours, lines that are cut or wrapped, a line of progress
-//	body.go          the payload of a frame on lines that a reader can follow
-//	background.go    standard error that nobody reads
-//	report.go, junit.go, sarif.go    reports
+//	body.go                          the payload of a frame on lines that a reader can follow
+//	format.go                        sizes and durations for people
+//	background.go                    standard error that nobody reads
 //
 // # What it refuses
 //

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -121,28 +120,4 @@ func Underneath(w io.Writer) io.Writer {
 		return p.w
 	}
 	return w
-}
-
-// Size formats a number of bytes for people.
-func Size(n int64) string {
-	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	x := float64(n)
-	i := 0
-	for ; x >= 1024 && i < len(names)-1; i++ {
-		x /= 1024
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", x, names[i])
-}
-
-// Rounded rounds a duration to about three digits.
-func Rounded(d time.Duration) time.Duration {
-	for unit := time.Second; unit >= time.Microsecond; unit /= 10 {
-		if d >= unit {
-			return d.Round(max(unit/100, 1))
-		}
-	}
-	return d
 }

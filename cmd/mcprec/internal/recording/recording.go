@@ -1,4 +1,5 @@
-// Package recording records what peers say: for record and serve in the store, and for drive in memory.
+// Package recording runs record and drive: it joins two live sides, or plays a recorded client to a
+// server, and keeps what was said.
 //
 // # What it promises
 //

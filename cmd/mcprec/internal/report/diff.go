@@ -76,8 +76,8 @@ func (r *Comparison) shows(section string) bool {
 }
 
 // Printed returns the comparison in every format.
-func (r *Comparison) Printed() output.Report {
-	out := output.Report{Passed: r.Same(r.Only...)}
+func (r *Comparison) Printed() output.Document {
+	out := output.Document{Passed: r.Same(r.Only...)}
 	out.Name, out.Properties = "mcprec diff", []output.Property{{Name: "a", Value: r.Names[0]}, {Name: "b", Value: r.Names[1]}}
 	out.Sections = append(out.Sections, output.Section{Value: r.JSON(), Text: func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", output.Plain(r.Names[0]), sideText(r.A), output.Plain(r.Names[1]), sideText(r.B))

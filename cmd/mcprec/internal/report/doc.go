@@ -1,5 +1,5 @@
-// Package report has what the commands report of sessions: what a command says, once, for its text and
-// its JSON, for the page of mcprec view and for the tools of mcprec mcp.
+// Package report makes what the commands say about a session, once: for text, JSON, the page and the MCP
+// tools.
 //
 // # What it promises
 //

@@ -133,7 +133,7 @@ type Entry struct {
 	Text         string          `json:"text,omitempty"`
 	Messages     []EntryMessage  `json:"messages,omitempty"`
 	Refused      []uint64        `json:"refused,omitempty"` // the requests that this HTTP status answers
-	Frame        json.RawMessage `json:"frame,omitempty"` // with a body
+	Frame        json.RawMessage `json:"frame,omitempty"`   // with a body
 }
 
 // EntryMessage is a message of an Entry.

@@ -76,8 +76,8 @@ func RepositoryRoot() string {
 	}
 }
 
-// InRepository returns the path of a file from the root of the repository, as code scanning wants
-// it; of a file outside it stays as it is.
+// InRepository returns the path from the root of the repository to a file, which code scanning wants.
+// If the file is outside the repository, InRepository returns its name unchanged.
 func InRepository(root, name string) string {
 	whole, err := filepath.Abs(name)
 	if err != nil {

@@ -18,27 +18,28 @@ const (
 
 // OpenStore opens the store. Faults on closing are written to errs.
 func OpenStore(ctx context.Context, home Home, errs io.Writer) (*Store, error) {
-	db, err := OpenAsIs(ctx, home)
+	db, err := OpenUnmasked(ctx, home)
 	if err != nil {
 		return nil, err
 	}
 	db.errs = errs
-	db.asIs = false
+	db.keepsFiles = false
 	return withMasker(db, home, db)
 }
 
 // OpenReadOnly opens the store for a reader that must not change it: no key is made, and
 // Close tidies nothing.
 func OpenReadOnly(ctx context.Context, home Home) (*Store, error) {
-	db, err := OpenAsIs(ctx, home)
+	db, err := OpenUnmasked(ctx, home)
 	if err != nil {
 		return nil, err
 	}
 	return withMasker(db, home, nil)
 }
 
-// OpenAsIs opens the store for a caller that masks what leaves it. Close tidies nothing.
-func OpenAsIs(ctx context.Context, home Home) (*Store, error) {
+// OpenUnmasked opens the store for a caller that masks what leaves it. If OpenUnmasked opened the store,
+// Close changes no file.
+func OpenUnmasked(ctx context.Context, home Home) (*Store, error) {
 	db, err := OpenRecorder(home, 0)
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func OpenAsIs(ctx context.Context, home Home) (*Store, error) {
 	return db, nil
 }
 
-// OpenRecorder opens the store that sessions are recorded into, as OpenAsIs. sync is how soon frames are
+// OpenRecorder opens the store that sessions are recorded into, as OpenUnmasked does. sync is how soon frames are
 // on the disk; 0: 50 ms.
 func OpenRecorder(home Home, sync time.Duration) (*Store, error) {
 	folder, err := home.folder()
@@ -58,7 +59,7 @@ func OpenRecorder(home Home, sync time.Duration) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: db, Folder: db.Info().Location, asIs: true}, nil
+	return &Store{Store: db, Folder: db.Info().Location, keepsFiles: true}, nil
 }
 
 // withMasker sets the masker of a store, with the key of keyed, and closes the store if that fails.

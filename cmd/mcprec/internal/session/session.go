@@ -1,21 +1,3 @@
-// Package session opens a SESSION argument. A [Home] says where the store is and how secrets are
-// masked. A [Session] is a log in the store, in a fixture, or in a file of another recorder, and
-// yields events through a [Masker]. Closing a [Store] tidies the files of dead recorders. The
-// package reads no flags, and prints only faults on closing.
-//
-// # Source files
-//
-//	place.go       where the store is
-//	open.go        opens it
-//	store.go       the open Store: finding sessions, labels, saving
-//	summary.go     summaries, and which sessions have an event
-//	session.go     the Session: opening an argument, reading, choosing events
-//	several.go     files with several sessions
-//	recording.go   a whole session in memory
-//	entries.go, events.go, state.go   what is read of a session
-//	parallel.go    work on events on several cores
-//	mask.go        the Masker
-//	folder.go      fixtures below folders
 package session
 
 import (

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,19 +19,19 @@ import (
 // Store is an open store that Close tidies.
 type Store struct {
 	*boltstore.Store
-	Masker Masker           // masks output
-	Folder string           // where the store's files are, and what commands keep beside them
-	clock  func() time.Time // nil: the system's
-	errs   io.Writer        // for faults on closing
-	asIs   bool             // Close tidies nothing
+	Masker     Masker           // masks output
+	Folder     string           // where the store's files are, and what commands keep beside them
+	clock      func() time.Time // nil: the system's
+	errs       io.Writer        // for faults on closing
+	keepsFiles bool             // Close changes no file
 	summaries
 }
 
 // Close moves the spools of dead recorders into the databases, as far as that is quick, and
 // closes the store. If the moving fails, the command does not: the spools are still there and
-// still read. A store that was opened as it is is closed as it is.
+// still read. If OpenUnmasked, OpenReadOnly or OpenRecorder opened the store, Close changes no file.
 func (db *Store) Close() error {
-	if db.asIs {
+	if db.keepsFiles {
 		return db.Store.Close()
 	}
 	defer cli.LimitMemory()()
@@ -81,9 +79,10 @@ func (db *Store) Unmasked(id store.SessionID) *Session {
 	return &Session{Name: "session " + string(id), ID: id, Store: db}
 }
 
-// longestLabel is how long a word may be that is looked up among the labels although an id begins
-// so: no label has so many digits of an id by chance, and looking reads every header.
-const longestLabel = 12
+// surelyID is how long the beginning of an id may be that Find looks up among the labels, too. If an id
+// begins with a longer word, Find does not search the labels: no label has so many digits of an id by
+// chance, and a search reads every header.
+const surelyID = 12
 
 // Find returns the newest session for "", else the only one whose id begins with name, else the
 // newest with that label. If name is both, it prints which session it took.
@@ -93,7 +92,7 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 		limit = 1
 	}
 	found, faults := db.sessions(ctx, store.Query{Prefix: strings.ToLower(name), Newest: true, Limit: limit})
-	if len(found) == 1 && (name == "" || len(name) > longestLabel) {
+	if len(found) == 1 && (name == "" || len(name) > surelyID) {
 		return found[0], nil
 	}
 	labelled, labelFaults := db.Labelled(ctx, name)
@@ -183,51 +182,3 @@ func LabelList(plain string, named map[string]string) (list []string) {
 
 // Labels returns the labels of a session in a line.
 func Labels(h store.Header) string { return strings.Join(LabelList(h.Label, h.Labels), " ") }
-
-// ParseAge reads a duration as time.ParseDuration does, also in days and weeks: 36h, 7d, 2w,
-// 1w3d12h.
-func ParseAge(s string) (time.Duration, error) {
-	long := regexp.MustCompile(`([0-9.]+)([dw])`)
-	hours := long.ReplaceAllStringFunc(s, func(part string) string {
-		n, err := strconv.ParseFloat(part[:len(part)-1], 64)
-		if part[len(part)-1] == 'w' {
-			n *= 7
-		}
-		if err != nil {
-			return part
-		}
-		return strconv.FormatFloat(24*n, 'f', -1, 64) + "h"
-	})
-	d, err := time.ParseDuration(hours)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q: want a duration such as 12h, 7d or 2w", s)
-	}
-	return d, nil
-}
-
-// importBatch is how many bytes of payload one Append takes.
-const importBatch = 4 << 20
-
-// Save stores the events of a session, at most importBatch bytes at once.
-func Save(ctx context.Context, db store.Store, events []store.Event) (store.SessionID, error) {
-	header, err := store.ParseHeader(events[0].Payload)
-	if err != nil {
-		return "", err
-	}
-	id, err := store.ParseSessionID(string(header.ID))
-	if err != nil {
-		return "", err
-	}
-	for len(events) > 0 {
-		n, size := 0, 0
-		for n < len(events) && size < importBatch {
-			size += len(events[n].Payload) + 32
-			n++
-		}
-		if _, err := db.Append(ctx, id, events[0].Seq-1, events[:n]); err != nil {
-			return "", err
-		}
-		events = events[n:]
-	}
-	return id, nil
-}

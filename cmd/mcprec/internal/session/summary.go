@@ -69,8 +69,10 @@ func (db *Store) summary(ctx context.Context, s store.Session) (summary.Summary,
 	return x.summary, nil
 }
 
-// Fitting returns the sessions with an event that the filter selects. If the filter names a tool, the
-// summaries answer for most of them, which are made sooner than events are masked and judged.
+// Fitting returns the sessions with an event that the filter selects, in their order. If the filter names a
+// tool, Fitting asks the summary of each session first, because it takes longer to mask and judge events
+// than to summarize them; it reads only the sessions of which the summary does not tell. The error names the
+// sessions that cannot be read.
 func (db *Store) Fitting(ctx context.Context, sessions []store.Session, fits *filter.Filter) (list []store.Session, err error) {
 	calls, whole := fits.OfToolCalls()
 	var found map[store.SessionID]summary.Summary

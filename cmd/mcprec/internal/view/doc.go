@@ -13,21 +13,21 @@
 //
 // # Layout
 //
-//	guard.go       which requests are answered
-//	server.go      the server: what it shows, where it listens
-//	routes.go      the paths, and which function answers each
-//	sessions.go    the sessions that are open, also those that are chosen from a list
-//	source.go      a session that can be read from any event
-//	index.go       what the fold over a session leaves
-//	rows.go        rows at any place of a session, also before the index has come there
-//	answers.go     answers about a session: its head, overview, state, frames, findings, search, why
-//	live.go        the stream that tells how a session grows
-//	run.go         closed replays, and the models and capacities on offer
-//	explore.go     explorations, and their schedules as they are drawn
-//	compare.go     two sessions side by side
-//	diagram.go     a range of events as text or mermaid, to be copied
-//	export.go      the page as one file
-//	carried.go     the replays that the file has with it
+//	guard.go            which requests are answered
+//	server.go           the server: what it shows, where it listens
+//	routes.go           the paths, and which function answers each
+//	sessions.go         the sessions that are open, also those that are chosen from a list
+//	source.go           a session that can be read from any event
+//	index.go            what the fold over a session leaves
+//	rows.go             rows at any place of a session, also before the index has come there
+//	answers.go          answers about a session: its head, overview, state, frames, findings, search, why
+//	live.go             the stream that tells how a session grows
+//	run.go              closed replays, and the models and capacities on offer
+//	explore.go          explorations, and their schedules as they are drawn
+//	compare.go          two sessions side by side
+//	diagram.go          a range of events as text or mermaid, to be copied
+//	export.go           the page as one file
+//	replays_in_file.go  the replays that the file has with it
 //
 // page has the sources of the page, and dist the page that bundle makes of them; browser tests it
 // in a real browser.

@@ -52,7 +52,7 @@ type data struct {
 	Topics   []string       `json:"topics"` // the order of the facts of a state
 	States   []stateChange  `json:"states"`
 	Frames   map[uint64]any `json:"frames"`
-	Runs     *carriedRuns   `json:"runs"`
+	Runs     *replaysInFile `json:"runs"`
 	Compare  any            `json:"compare"`
 }
 

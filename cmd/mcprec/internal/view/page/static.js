@@ -29,7 +29,7 @@ function fold({ states, topics }, at) {
   return [...facts.values()].sort((a, b) => rank(a) - rank(b));
 }
 
-// runOf returns the replay of a setup, of what Go packed: see carried.go. An SDK runs as its model does.
+// runOf returns the replay of a setup, of what Go packed: see replays_in_file.go. An SDK runs as its model does.
 function runOf(runs, setup) {
   const client = runs.plain.client[setup.client] || setup.client;
   const server = runs.plain.server[setup.server] || setup.server;

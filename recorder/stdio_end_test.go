@@ -32,7 +32,7 @@ func TestLimits(t *testing.T) {
 		{"another process writes to a client that has ended", ended, writing, reading, others, true, false, Grace, Linger, "recorder"},
 		{"only standard error is held", reading, ended, reading, others, true, false, Grace, Linger, ""},
 	} {
-		f := newShutdown()
+		f := newEnding()
 		f.c2s.set(tt.c2s)
 		f.s2c.set(tt.s2c)
 		f.stderr.set(tt.stderr)

@@ -14,14 +14,14 @@ const (
 	SARIF = "sarif"
 )
 
-// Report is a whole report, which can be written more than once.
-type Report struct {
+// Document is all that a command prints, in sections. It can be written more than once.
+type Document struct {
 	Head
 	Sections []Section
 	Passed   bool // the command exits with 0
 }
 
-// Head is what JUnit and SARIF say of a report as a whole.
+// Head is what JUnit and SARIF say of a document as a whole.
 type Head struct {
 	Name       string // the suite's, such as "mcprec diff"
 	Took       time.Duration
@@ -30,7 +30,7 @@ type Head struct {
 	Rules      []Rule // all that a result may name
 }
 
-// Section is a part of a report.
+// Section is a part of a document.
 type Section struct {
 	Text    func(w io.Writer) error
 	Value   any
@@ -38,11 +38,11 @@ type Section struct {
 	Results func() []Result
 }
 
-// Write writes the report in a format.
-func (r Report) Write(w io.Writer, format string) error {
+// Write writes the document in a format.
+func (d Document) Write(w io.Writer, format string) error {
 	p := NewPrinter(w, format)
-	p.Head = r.Head
-	for _, s := range r.Sections {
+	p.Head = d.Head
+	for _, s := range d.Sections {
 		if err := p.Print(s); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (r Report) Write(w io.Writer, format string) error {
 	return p.Close()
 }
 
-// Printer writes a report whose sections come one by one.
+// Printer writes a document whose sections come one by one.
 type Printer struct {
 	Head    // to be complete when the printer is closed
 	w       io.Writer

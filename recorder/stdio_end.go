@@ -51,7 +51,7 @@ func (p *passState) drain() {
 	}
 }
 
-// tell wakes shutdown.wait.
+// tell wakes ending.wait.
 func (p *passState) tell() {
 	select {
 	case p.changed <- struct{}{}:
@@ -75,16 +75,16 @@ func (p *passState) refused(by, cause string) store.EOFInfo {
 // heldByOther reports whether another process holds the output of the server.
 func (p *passState) heldByOther() bool { return p.state.Load() != ended && p.drained.Load() }
 
-// shutdown decides when a stdio session whose server has exited is over.
-type shutdown struct {
+// ending decides when a stdio session whose server has exited is over.
+type ending struct {
 	c2s, s2c, stderr passState
 	changed          chan struct{}
 	asked            bool // a signal asks the session to end
 	onSignal         func(os.Signal)
 }
 
-func newShutdown() *shutdown {
-	s := &shutdown{changed: make(chan struct{}, 1), onSignal: func(os.Signal) {}}
+func newEnding() *ending {
+	s := &ending{changed: make(chan struct{}, 1), onSignal: func(os.Signal) {}}
 	s.c2s.changed, s.s2c.changed, s.stderr.changed = s.changed, s.changed, s.changed
 	return s
 }
@@ -97,7 +97,7 @@ func newShutdown() *shutdown {
 // for. Bytes of other processes are passed on as the client would see them without a recorder,
 // as long as the client may be waiting: a launcher's server serves on. Standard error alone
 // holds up no session.
-func (s *shutdown) limits(heard bool) (quiet, all time.Duration) {
+func (s *ending) limits(heard bool) (quiet, all time.Duration) {
 	open := s.c2s.state.Load() != ended && s.s2c.state.Load() != ended
 	inHand := s.s2c.state.Load() == writing
 	switch {
@@ -123,7 +123,7 @@ func (s *shutdown) limits(heard bool) (quiet, all time.Duration) {
 
 // wait waits until done is closed or the session has lasted to its limits, and reports whether
 // done was closed. A signal asks the session to end; another one ends it at once.
-func (s *shutdown) wait(done <-chan struct{}, signals <-chan os.Signal, heard func() bool) bool {
+func (s *ending) wait(done <-chan struct{}, signals <-chan os.Signal, heard func() bool) bool {
 	moves := func() uint64 { return s.c2s.moved.Load() + s.s2c.moved.Load() + s.stderr.moved.Load() }
 	moved := moves()
 	start := time.Now()
@@ -168,7 +168,7 @@ func (s *shutdown) wait(done <-chan struct{}, signals <-chan os.Signal, heard fu
 
 // eofInfo tells the state of the server's output when the session gives up. If a chunk is in
 // hand, the client has not read on.
-func (s *shutdown) eofInfo() store.EOFInfo {
+func (s *ending) eofInfo() store.EOFInfo {
 	switch {
 	case s.s2c.mayHaveMore():
 		return s.s2c.refused("receiver", "what was sent last had not been taken when a signal ended the wait")
@@ -181,7 +181,7 @@ func (s *shutdown) eofInfo() store.EOFInfo {
 }
 
 // heldNote tells which outputs of the server other processes hold, or returns "".
-func (s *shutdown) heldNote() string {
+func (s *ending) heldNote() string {
 	var names []string
 	if s.s2c.heldByOther() {
 		names = append(names, "stdout")

@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// TestFormats prints one report in every format.
-func TestFormats(t *testing.T) {
+// TestDocument prints one document in every format.
+func TestDocument(t *testing.T) {
 	says := func(text string) func(io.Writer) error {
 		return func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, text)
 			return err
 		}
 	}
-	r := Report{
+	r := Document{
 		Head: Head{Name: "suite", Properties: []Property{{"session", "a&b"}}, Version: "7", Rules: []Rule{{ID: "P1", Title: "one", Help: "long", Level: "error"}}},
 		Sections: []Section{
 			{

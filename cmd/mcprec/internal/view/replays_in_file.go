@@ -11,9 +11,9 @@ import (
 	"github.com/mcprec/mcprec/replay/picture"
 )
 
-// carriedRuns are the replays that a file has with it: one for each client, server, room to the
+// replaysInFile are the replays that a file has with it: one for each client, server, room to the
 // server and room to the client. static.js of the page reads them.
-type carriedRuns struct {
+type replaysInFile struct {
 	// Plain names the model of each model that the page offers, by end: an SDK runs as its model does.
 	Plain   map[string]map[string]string `json:"plain"`
 	Clients []string                     `json:"clients"` // models
@@ -33,7 +33,7 @@ type carriedRuns struct {
 }
 
 // runs plays the session under every listed setup, and returns the list too.
-func (x *Exported) runs(ctx context.Context, i *index) (options, *carriedRuns, error) {
+func (x *Exported) runs(ctx context.Context, i *index) (options, *replaysInFile, error) {
 	listed := listOptions()
 	for _, extra := range []struct{ end, name string }{{"client", x.Client}, {"server", x.Server}} {
 		if extra.name != "" && !slices.Contains(listed.of(extra.end), extra.name) {
@@ -55,7 +55,7 @@ func (x *Exported) runs(ctx context.Context, i *index) (options, *carriedRuns, e
 		return listed, nil, err
 	}
 	recording.GoesOn(i.now())
-	runs := &carriedRuns{
+	runs := &replaysInFile{
 		Plain:  map[string]map[string]string{"client": {}, "server": {}},
 		Rooms:  listed.Capacities,
 		Frames: map[string]picture.Frame{},
@@ -97,7 +97,7 @@ func addOnce(list []string, text string) []string {
 }
 
 // play adds the replays of two models at every capacity.
-func (x *carriedRuns) play(ctx context.Context, i *index, recording *closed.Recording, client, server string) error {
+func (x *replaysInFile) play(ctx context.Context, i *index, recording *closed.Recording, client, server string) error {
 	for _, c2s := range x.Rooms {
 		for _, s2c := range x.Rooms {
 			setup, err := parseSetup(client, server, "c2s="+c2s+",s2c="+s2c)
@@ -119,7 +119,7 @@ func (x *carriedRuns) play(ctx context.Context, i *index, recording *closed.Reco
 }
 
 // add adds a run, without what its setup says, and returns its place in List.
-func (x *carriedRuns) add(run picture.Run) (place int, err error) {
+func (x *replaysInFile) add(run picture.Run) (place int, err error) {
 	for name, frame := range run.Frames {
 		x.Frames[name] = frame
 	}
