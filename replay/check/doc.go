@@ -36,9 +36,6 @@
 // A file declares the demands of each of its rules, with the severity and the section of the
 // specification, before the code that judges them. findings.go says how to add a rule.
 //
-// To add one: give it a number and a line in the list above, declare it beside its judge, explain it in
-// rules.txt, and add its sessions to testdata/rules.txt.
-//
 // # Data layout
 //
 // A scope is a space of ids: the session, and over HTTP also each exchange outside a

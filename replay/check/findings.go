@@ -83,8 +83,8 @@ const (
 
 // demands lists the demands of this package.
 //
-// To add one: declare a demand in the file of its topic, before the code that judges it; explain
-// its rule in rules.txt, which explains the rules of package order too; break it in
+// To add one: give its rule a number and a line in the list of doc.go; declare the demand in the file of
+// its topic, before the code that judges it; explain its rule in rules.txt, which explains the rules of package order too; break it in
 // testdata/rules.txt.
 var demands []order.Demand
 
