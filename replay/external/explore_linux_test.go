@@ -295,7 +295,7 @@ type crowd struct {
 
 func (*crowd) name() string                                 { return "server" }
 func (*crowd) recorded() string                             { return "client" }
-func (*crowd) hadResults() bool                              { return false }
+func (*crowd) hadResults() bool                             { return false }
 func (*crowd) words(c Choice, _ func(uint64) string) string { return Schedule{c}.Token() }
 
 func (c *crowd) play(schedule Schedule, _ patience) (play, error) {

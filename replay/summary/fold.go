@@ -42,11 +42,11 @@ func (f *Fold) Apply(e store.Event) error {
 				t.Calls++
 				t.Bytes += size
 			}
-			f.onRequest(m, e.Payload)
+			f.onRequest(m)
 		case m.Role == timeline.Answers:
 			f.onAnswer(m.Call, size)
 			if m.Call.Failure == "" {
-				f.onResult(m, e.Payload)
+				f.onResult(m)
 			}
 		}
 	}
@@ -83,13 +83,13 @@ func (f *Fold) tool(call *timeline.Call) *Tool {
 }
 
 // onRequest keeps what the client says of itself: in initialize, or from 2026-07-28 in any
-// request. Few frames have that, and looking for it is cheap.
-func (f *Fold) onRequest(m *timeline.Message, frame []byte) {
+// request. Few have that, and looking for it is cheap.
+func (f *Fold) onRequest(m *timeline.Message) {
 	s := &f.summary
 	switch {
 	case m.Method == mcp.MethodInitialize:
 		s.Client.set(transport.Member(m.Params, "clientInfo"))
-	case s.Client == Peer{} && bytes.Contains(frame, []byte(mcp.MetaClientInfo)):
+	case s.Client == Peer{} && bytes.Contains(m.Params, []byte(mcp.MetaClientInfo)):
 		meta := transport.Member(m.Params, mcp.MemberMeta)
 		s.Client.set(transport.Member(meta, mcp.MetaClientInfo))
 		s.Revision = firstText(s.Revision, transport.MemberText(meta, mcp.MetaProtocolVersion))
@@ -98,7 +98,7 @@ func (f *Fold) onRequest(m *timeline.Message, frame []byte) {
 
 // onResult keeps what the server says of itself: in the result of initialize or of
 // server/discover, or from 2026-07-28 in any result.
-func (f *Fold) onResult(m *timeline.Message, frame []byte) {
+func (f *Fold) onResult(m *timeline.Message) {
 	s := &f.summary
 	switch {
 	case m.Call.Method == mcp.MethodInitialize:
@@ -107,7 +107,7 @@ func (f *Fold) onResult(m *timeline.Message, frame []byte) {
 	case s.Server != Peer{}:
 	case m.Call.Method == mcp.MethodDiscover:
 		s.Server.set(transport.Member(m.Result, mcp.MemberServerInfo))
-	case bytes.Contains(frame, []byte(mcp.MetaServerInfo)):
+	case bytes.Contains(m.Result, []byte(mcp.MetaServerInfo)):
 		s.Server.set(transport.Member(m.Result, mcp.MemberMeta, mcp.MetaServerInfo))
 	}
 }
