@@ -726,6 +726,7 @@ func TestFit(t *testing.T) {
 		{map[string]any{"a": []int{1, 2, 3}}, 10, true, `{"a":[1]}`},
 		{map[string]any{"a": 1}, 2, true, `{}`},
 		{map[string]any{"a": json.RawMessage(strings.Repeat("[", 20_000))}, 100, true, `{}`},
+		{map[string]any{"a": json.RawMessage(`[1e400, 1e300]`)}, 100, false, `{"a":["1e400",1e300]}`},
 	} {
 		got, isCut := fitData(row.value, row.room)
 		data, _ := json.Marshal(got)

@@ -140,7 +140,7 @@ var levels = []level{
 }
 
 // fitData returns the value as JSON has it, escaped as fitText does, with texts and lists cut so
-// that it has at most room bytes. The members of objects stay.
+// that it has at most room bytes. The members of objects stay. A number beyond a double is a text.
 func fitData(value any, room int) (fitted any, isCut bool) {
 	data, err := json.Marshal(value)
 	var decoded any
@@ -171,6 +171,10 @@ func (l level) shrink(value any, isCut *bool) any {
 		}
 		*isCut = true
 		return fmt.Sprintf("%s… (of %d bytes)", clipTo(text, l.bytes), len(v))
+	case json.Number:
+		if _, err := v.Float64(); err != nil { // an agent's JSON library need not take it, and then takes no answer at all
+			return v.String()
+		}
 	case []any:
 		if len(v) > l.items {
 			*isCut = true
