@@ -190,7 +190,7 @@ type databaseScan struct {
 	file     io.ReaderAt
 	sessions map[[16]byte]*foundSession
 	damaged  map[[16]byte]uint64 // the highest first Seq in the keys of a session's damaged chunks
-	counted  bool                // a head was found
+	counted  bool                // the newest head was found
 	want     uint64              // number of sessions in the head
 	wantKeys [16]byte            // the exclusive or of their keys
 	newer    error               // a newer version wrote a part of it
@@ -225,6 +225,7 @@ func scanDatabase(file *os.File) (*databaseScan, error) {
 	t.pages = uint64(info.Size()) / t.pageSize
 	w := walk{pageTree: t, each: scan.element}
 	_ = w.visit(root, 0)
+	isNewest := scan.counted && err == nil // a head elsewhere may be an old one, or the newest root a lost one
 	for id := range t.seen {
 		if free.seen[id] { // the list is damaged
 			clear(free.seen)
@@ -235,7 +236,7 @@ func scanDatabase(file *os.File) (*databaseScan, error) {
 			_ = w.visit(id, 0)
 		}
 	}
-	scan.counted = scan.counted && err == nil // else the newest head may be one of the lost
+	scan.counted = isNewest
 	return scan, scan.newer
 }
 

@@ -393,8 +393,11 @@ func TestComesBack(t *testing.T) {
 					}
 					read = append(read, string(f.Bytes))
 				}
-				if !slices.Equal(w.asked, c.asked) || !slices.Equal(read, c.read) {
-					t.Errorf("asked\n%s\nwant\n%s\nread %q, want %q", strings.Join(w.asked, "\n"), strings.Join(c.asked, "\n"), read, c.read)
+				w.mu.Lock()
+				asked := slices.Clone(w.asked)
+				w.mu.Unlock()
+				if !slices.Equal(asked, c.asked) || !slices.Equal(read, c.read) {
+					t.Errorf("asked\n%s\nwant\n%s\nread %q, want %q", strings.Join(asked, "\n"), strings.Join(c.asked, "\n"), read, c.read)
 				}
 				conn.Close()
 			})
