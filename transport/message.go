@@ -52,6 +52,9 @@ type Message struct {
 // 4 GiB or more. The messages alias the frame.
 func (f Frame) Messages() ([]Message, error) { return f.AppendMessages([]Message{}) }
 
+// IsBatch reports whether the bytes begin as a batch does, in brackets.
+func (f Frame) IsBatch() bool { return bytes.HasPrefix(bytes.TrimLeft(f.Bytes, " \t\r\n"), []byte("[")) }
+
 // AppendMessages is Messages, and appends the messages to a slice. A reader of many frames can
 // give the same slice again.
 func (f Frame) AppendMessages(messages []Message) ([]Message, error) {

@@ -174,7 +174,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 // mostOver is how many sessions of the last hour are looked at, which takes a moment each.
 const mostOver = 20
 
-// tellOver says which sessions that are over hung: who asks why may come too late.
+// tellOver names the latest of some sessions that are over and hung: a user may ask only after the end.
 func (o whyOptions) tellOver(cmd *cobra.Command, db *session.Store, over []store.Session) {
 	var hung []string
 	for _, s := range over {
@@ -183,7 +183,7 @@ func (o whyOptions) tellOver(cmd *cobra.Command, db *session.Store, over []store
 		}
 	}
 	if len(hung) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s of the last hour hung: mcprec why %s\n", phrase.Plural(len(hung), "session"), strings.Join(hung, ", "))
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s of the last hour hung, the latest: mcprec why %s\n", phrase.Plural(len(hung), "session"), hung[0])
 	}
 }
 

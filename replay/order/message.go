@@ -36,7 +36,7 @@ func Parse(frame transport.Frame) Parsed {
 	if err != nil {
 		return Parsed{}
 	}
-	p := Parsed{Messages: messages, Batch: bytes.TrimLeft(frame.Bytes, " \t\r\n")[0] == '['}
+	p := Parsed{Messages: messages, Batch: frame.IsBatch()}
 	p.read = make([]message, len(messages))
 	for i, m := range messages {
 		r := message{Message: m, kind: m.Kind(), stream: frame.Stream, id: mcp.KeyOf(m.ID)}

@@ -88,7 +88,7 @@ func BenchmarkIndex(b *testing.B) {
 						err = errors.Join(err, index.ApplyParsed(e, parsed.Messages, parsed.Messages != nil))
 					}
 					if parts > 1 {
-						err = errors.Join(err, now.ApplyParsed(e, parsed.Messages))
+						err = errors.Join(err, now.ApplyParsed(e, parsed.Messages, parsed.Messages != nil))
 						states.Add(now)
 					}
 					if parts > 2 {

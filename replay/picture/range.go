@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -100,7 +99,7 @@ func (r *Range) Apply(event store.Event) error {
 func (r *Range) readFrame(step *timeline.Step, links []rangeLink) error {
 	messages, err := step.AsFrame().Messages()
 	step.Noise = err != nil
-	step.Batch = err == nil && bytes.TrimLeft(step.Payload, " \t\r\n")[0] == '['
+	step.Batch = err == nil && step.AsFrame().IsBatch()
 	for place := range messages {
 		m := timeline.Message{Message: messages[place], Kind: messages[place].Kind()}
 		i := sort.Search(len(links), func(i int) bool { return int(links[i].place) >= place })

@@ -94,9 +94,10 @@ func (s *State) Apply(event store.Event) (err error) {
 	return s.take(s.model.Take(event))
 }
 
-// ApplyParsed is Apply of an event with the messages of its frame.
-func (s *State) ApplyParsed(event store.Event, messages []transport.Message) (err error) {
-	return s.take(s.model.TakeParsed(event, messages, true))
+// ApplyParsed is Apply of an event with the messages of its frame. isJSON is false for a frame that is not
+// JSON.
+func (s *State) ApplyParsed(event store.Event, messages []transport.Message, isJSON bool) (err error) {
+	return s.take(s.model.TakeParsed(event, messages, isJSON))
 }
 
 func (s *State) take(step timeline.Step) (err error) {

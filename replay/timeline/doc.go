@@ -3,8 +3,8 @@
 //
 // A [Model] takes the events one by one, in Seq order. It returns a [Step] for each: the messages of the
 // event, the [Call] that each begins, answers, reports on or cancels, the HTTP [Exchange], and the
-// [Scope] in which ids are unique. What mcprec says of a session is made of Steps; whoever reads them
-// keeps only facts of its own.
+// [Scope] in which ids are unique. Every view of a session is made of Steps, and keeps only facts of its
+// own.
 //
 // # Data layout
 //

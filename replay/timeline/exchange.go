@@ -12,12 +12,7 @@ import (
 
 // Exchange is an HTTP exchange. The Model forgets it at its end; a Call keeps its own.
 type Exchange struct {
-	Stream uint64 // its number
-	Method string // HTTP's
-	Path   string // with the query
-	Scope  *Scope
-	Status int    // of the response; 0: none yet
-	Ended  uint64 // Seq of the event at its end; 0: it goes on
+	Scope *Scope
 
 	calls callList // requests in its frames
 }
@@ -82,7 +77,7 @@ func (m *Model) takeHTTP(step *Step) {
 	step.HTTP = &info
 	exchange := m.exchanges[step.Stream]
 	if info.What == store.HTTPRequest {
-		exchange = &Exchange{Stream: step.Stream, Method: info.Method, Path: info.Path, Scope: m.scopes.asked(&info)}
+		exchange = &Exchange{Scope: m.scopes.asked(&info)}
 		m.exchanges[step.Stream] = exchange
 	}
 	step.Exchange = exchange
@@ -95,10 +90,7 @@ func (m *Model) takeHTTP(step *Step) {
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		step.Left, step.Over = m.requests.end(step.Stream)
-		if exchange != nil {
-			exchange.Ended = step.Seq
-			delete(m.exchanges, step.Stream)
-		}
+		delete(m.exchanges, step.Stream)
 	}
 	step.Scope = m.scopes.of(step.Stream, exchange)
 }
@@ -118,7 +110,6 @@ func (m *Model) takeHead(step *Step, exchange *Exchange, info *store.HTTPInfo) {
 	if exchange == nil {
 		return
 	}
-	exchange.Status = info.Status
 	id := first(info.Header[mcp.HeaderSessionID])
 	if id == "" || !exchange.Scope.Shared {
 		return

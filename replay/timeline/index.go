@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/mcprec/mcprec/store"
@@ -129,11 +128,6 @@ func (x *Index[K, T]) Answer(dir transport.Direction, stream uint64, id K) (requ
 	return a.value()
 }
 
-// Find returns the request that Answer would end.
-func (x *Index[K, T]) Find(dir transport.Direction, stream uint64, id K) (request T, found bool) {
-	return x.find(dir, stream, id).value()
-}
-
 func (x *Index[K, T]) find(dir transport.Direction, stream uint64, id K) *asked[K, T] {
 	k := name[K]{dir, id}
 	list := x.exchange(stream).ids[k]
@@ -154,30 +148,6 @@ func (x *Index[K, T]) over(asked *asked[K, T]) {
 		x.keep(asked)
 	}
 	x.trim(asked)
-}
-
-// Drop ends the first request with the id that went in direction dir and for which is
-// returns true. It reports whether there is one.
-func (x *Index[K, T]) Drop(dir transport.Direction, id K, is func(T) bool) bool {
-	for _, a := range x.ids[name[K]{dir, id}] {
-		if !a.over && is(a.request) {
-			x.over(a)
-			return true
-		}
-	}
-	return false
-}
-
-// OpenOn returns the open requests of an exchange.
-func (x *Index[K, T]) OpenOn(stream uint64) (requests []T) {
-	for _, list := range x.exchange(stream).ids {
-		for _, a := range list {
-			if a.isOpen() {
-				requests = append(requests, a.request)
-			}
-		}
-	}
-	return requests
 }
 
 // Progress returns the request that went in direction dir and that progress on the
@@ -236,20 +206,6 @@ func (a *asked[K, T]) value() (request T, found bool) {
 		return request, false
 	}
 	return a.request, true
-}
-
-// Unanswered yields the requests that no message has answered, including requests that an
-// HTTP status has answered. Only requests with the same id come in order.
-func (x *Index[K, T]) Unanswered() iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for _, list := range x.ids {
-			for _, a := range list {
-				if !a.over && !yield(a.request) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Follow applies an HTTP event to the requests of its exchange. If the event is a status of

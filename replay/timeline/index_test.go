@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/mcprec/mcprec/transport"
@@ -115,27 +114,6 @@ func TestIndexExchange(t *testing.T) {
 	}
 	if len(f.ids)+len(f.tokens)+len(f.exchanges) != 0 {
 		t.Errorf("%v, %v and %v are left", f.ids, f.tokens, f.exchanges)
-	}
-}
-
-// TestIndexDrop: a request can be found without an end, and end without an answer.
-func TestIndexDrop(t *testing.T) {
-	var f Index[int, string]
-	for _, request := range []string{"a", "b", "c"} {
-		f.Ask(transport.ServerToClient, 7, 1, 0, request)
-	}
-	f.Drop(transport.ServerToClient, 1, func(request string) bool { return request == "a" })
-	if got, _ := f.Find(transport.ServerToClient, 7, 1); got != "b" {
-		t.Errorf("finds %q, want b", got)
-	}
-	if got := f.OpenOn(7); !slices.Equal(got, []string{"b", "c"}) {
-		t.Errorf("open are %q, want b and c", got)
-	}
-	if got, _ := f.Answer(transport.ServerToClient, 7, 1); got != "b" {
-		t.Errorf("answers %q, want b", got)
-	}
-	if got, found := f.Progress(transport.ServerToClient, 7, 0); found {
-		t.Errorf("progress without a token belongs to %q", got)
 	}
 }
 

@@ -1,10 +1,8 @@
 package timeline
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
@@ -93,7 +91,7 @@ func (m *Model) TakeParsed(e store.Event, messages []transport.Message, isJSON b
 }
 
 func (m *Model) takeFrame(step *Step, messages []transport.Message) {
-	step.Batch = bytes.TrimLeft(step.Payload, " \t\r\n")[0] == '['
+	step.Batch = step.AsFrame().IsBatch()
 	step.Exchange = m.exchanges[step.Stream]
 	step.Scope = m.scopes.of(step.Stream, step.Exchange)
 	m.messages = m.messages[:0]
@@ -193,12 +191,6 @@ func (m *Model) WithToken(dir transport.Direction, token mcp.Key) *Call {
 		return call
 	}
 	return m.requests.tokens[scoped{nil, named}].latestOpen()
-}
-
-// Open returns the calls that no message has answered, in the order of their requests. A call that an
-// HTTP status has answered is among them until its exchange has ended.
-func (m *Model) Open() []*Call {
-	return slices.SortedFunc(m.requests.unanswered(), func(a, b *Call) int { return a.number - b.number })
 }
 
 // ToolError is the failure of a tool's result with isError.

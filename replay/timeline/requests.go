@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
@@ -246,19 +245,6 @@ func (r *requests) openOn(stream uint64) (open []*Call) {
 		}
 	}
 	return open
-}
-
-// unanswered yields the calls that no message has answered, those that an HTTP status has answered too.
-func (r *requests) unanswered() iter.Seq[*Call] {
-	return func(yield func(*Call) bool) {
-		for of, list := range r.ids {
-			for _, call := range list {
-				if of.scope != nil && !call.over && !yield(call) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // refuse returns the open calls of an exchange, and notes that an HTTP status has answered them.

@@ -157,7 +157,7 @@ func (x *index) apply(e store.Event, parsed order.Parsed) error {
 		err = x.check.Apply(e)
 	}
 	if err == nil {
-		err = x.latest.ApplyParsed(e, parsed.Messages)
+		err = x.latest.ApplyParsed(e, parsed.Messages, parsed.Messages != nil)
 	}
 	if err != nil {
 		return fmt.Errorf("index %s: %w", x.source.session.Name, err)
