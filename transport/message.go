@@ -53,7 +53,9 @@ type Message struct {
 func (f Frame) Messages() ([]Message, error) { return f.AppendMessages([]Message{}) }
 
 // IsBatch reports whether the bytes begin as a batch does, in brackets.
-func (f Frame) IsBatch() bool { return bytes.HasPrefix(bytes.TrimLeft(f.Bytes, " \t\r\n"), []byte("[")) }
+func (f Frame) IsBatch() bool {
+	return bytes.HasPrefix(bytes.TrimLeft(f.Bytes, " \t\r\n"), []byte("["))
+}
 
 // AppendMessages is Messages, and appends the messages to a slice. A reader of many frames can
 // give the same slice again.
