@@ -173,7 +173,7 @@ func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (
 		if s.State != store.Live {
 			continue
 		}
-		a, fault := report.HangsIn(cmd.Context(), db.Session(s), report.StuckAfter)
+		a, fault := report.HangsIn(cmd.Context(), db.Session(s), 0)
 		err = errors.Join(err, fault)
 		if fault == nil {
 			found[s.ID] = a

@@ -68,7 +68,7 @@ It exits with 1 if something is stuck.
 	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
 	f.VarP(&o.labels, "label", "l", "only sessions with the `LABEL`, or with NAME=VALUE")
 	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes; wait for a session that is not there yet")
-	f.DurationVar(&o.after, "after", report.StuckAfter, "what has lasted as `LONG` is stuck")
+	f.DurationVar(&o.after, "after", 0, "what has lasted as `LONG` is stuck (5s, or up to 10s in a session whose answers take long)")
 	return cmd
 }
 
@@ -76,8 +76,8 @@ It exits with 1 if something is stuck.
 const watchPause = 500 * time.Millisecond
 
 func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
-	if o.after < 0 {
-		return cli.Usagef("--after %v: want 0 or more", o.after)
+	if o.after < 0 || o.after == 0 && cmd.Flags().Changed("after") {
+		return cli.Usagef("--after %v: want more than 0", o.after)
 	}
 	told := ""
 	for isWaiting := false; ; {
@@ -232,7 +232,7 @@ func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.H
 
 // stuckIn says for people what was stuck in a session.
 func stuckIn(ctx context.Context, s *session.Session) (said []string) {
-	a, err := report.HangsIn(ctx, s, report.StuckAfter)
+	a, err := report.HangsIn(ctx, s, 0)
 	if err != nil { // it was said before, or the next reader says it
 		return nil
 	}
@@ -256,7 +256,7 @@ func (o whyOptions) print(cmd *cobra.Command, answers []report.Hangs) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		err = errors.Join(err, a.Text(w, o.after))
+		err = errors.Join(err, a.Text(w))
 	}
 	return errors.Join(err, w.Flush())
 }

@@ -773,7 +773,7 @@ func (s *hungSession) pass(ts *testscript.TestScript, d time.Duration) {
 // what is wanted, or for long, and returns what it says. The time goes on until then: the recorder
 // sees at its next look that an end does not read, and says so when some time has passed.
 func (s *hungSession) askStanding(ts *testscript.TestScript, want string) string {
-	const stands, step = 2 * report.StuckAfter, report.StuckAfter / 2
+	const stands, step = 2 * why.Patience, why.Patience / 2
 	var passed time.Duration
 	return s.ask(ts, want, func(a report.Hangs) (settled bool) {
 		if a.State == "" {
@@ -802,7 +802,7 @@ func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want strin
 			ts.Check(err)
 			if counts["all"] > before {
 				before = math.MaxInt
-				s.clock.move(2 * report.StuckAfter)
+				s.clock.move(2 * why.Patience)
 				return false
 			}
 		}
@@ -862,8 +862,8 @@ func saidOf(a report.Hangs) string {
 	if len(a.Findings) == 0 {
 		head = "nothing is stuck\n"
 	}
-	for _, open := range a.Open {
-		fmt.Fprintf(&b, "  open: %s\n", open)
+	for _, note := range a.Notes() {
+		fmt.Fprintf(&b, "  open: %s\n", note)
 	}
 	text := anyDuration.ReplaceAllString(head+b.String(), "T")
 	text = anySize.ReplaceAllString(anyEvent.ReplaceAllString(text, "#N"), "N bytes")

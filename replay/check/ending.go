@@ -27,7 +27,6 @@ type ending struct {
 	closed [3]moment // of each direction, by the sender
 	exit   store.ExitInfo
 	exited moment // of the server's process
-	gaveUp uint64 // the event at which the recorder no longer read the server
 	sealed bool   // the recording is complete
 }
 
@@ -59,21 +58,6 @@ func (n *ending) first() (end transport.Direction, at moment) {
 func (n *ending) askedToEnd() bool {
 	return slices.Contains([]string{"hangup", "interrupt", "terminated"}, n.exit.Signal) ||
 		n.exit.Signal == "" && slices.Contains([]int{128 + 1, 128 + 2, 128 + 15}, n.exit.Code)
-}
-
-// firstToLeave describes the end to leave first; "" if neither left.
-func (n *ending) firstToLeave() string {
-	switch end, at := n.first(); {
-	case end == transport.ServerToClient && n.exited.seq != 0:
-		return fmt.Sprintf("the server ended first (#%d, exit %s)", at.seq, clip(n.exit.String()))
-	case end == transport.ServerToClient:
-		return fmt.Sprintf("the server ended first (#%d)", at.seq)
-	case end == transport.ClientToServer && n.closed[end] != at:
-		return fmt.Sprintf("the server was asked to end (#%d, exit %s)", at.seq, clip(n.exit.String()))
-	case end == transport.ClientToServer:
-		return fmt.Sprintf("the client ended the session (#%d) while it was open", at.seq)
-	}
-	return ""
 }
 
 // outlivesFor is how long a server may go on without a word after the end of the input.
@@ -113,9 +97,8 @@ func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (sta
 type outcome struct {
 	asked    uint64
 	answered uint64
-	results  uint64        // answers without an error
-	slowest  time.Duration // the longest wait for an answer, but for the handshake's
-	listens  bool          // the client asked for subscriptions
+	results  uint64 // answers without an error
+	listens  bool   // the client asked for subscriptions
 
 	failed uint64 // requests that came to something else than a result
 	probes uint64 // of these, probes for revisions that were refused as an unknown method is
@@ -129,10 +112,7 @@ type failureKind struct {
 }
 
 // onResponse counts the response to a call of the client.
-func (o *outcome) onResponse(call *call, message *transport.Message, took time.Duration) {
-	if call.method != mcp.MethodInitialize && call.method != mcp.MethodListen {
-		o.slowest = max(o.slowest, took)
-	}
+func (o *outcome) onResponse(call *call, message *transport.Message) {
 	if call.method == mcp.MethodListen {
 		return
 	}

@@ -1,16 +1,15 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -29,40 +28,15 @@ var (
 // exchange that belongs to no session.
 type scope struct {
 	rules     *order.Checker
-	pending   map[*timeline.Call]*call // calls without an answer
-	last      [3]moment                // the last message of each direction
+	open      int // calls without an answer
 	beginning beginning
 	since     uint64 // the first message of a session without a beginning
-	deleted   moment // where the client ended the session
 	refused   bool   // HTTP refused every request of the session
 	served    bool   // HTTP accepted a request
 	isSession bool
 }
 
-func newScope() *scope { return &scope{rules: order.New(""), pending: map[*timeline.Call]*call{}} }
-
-// open lists the calls without an answer by direction, in the order of the requests.
-func (s *scope) open() (calls [3][]*call) {
-	for _, c := range s.pending {
-		calls[c.dir] = append(calls[c.dir], c)
-	}
-	for _, list := range calls {
-		slices.SortStableFunc(list, func(a, b *call) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.id, b.id)) })
-	}
-	return calls
-}
-
-// firstAfter returns the first open call of a list behind an event, or nil. Calls that need
-// no answer do not count.
-func firstAfter(open []*call, seq uint64) *call {
-	i, _ := slices.BinarySearchFunc(open, seq+1, func(call *call, seq uint64) int { return cmp.Compare(call.seq, seq) })
-	for _, c := range open[i:] {
-		if !c.needsNoAnswer() {
-			return c
-		}
-	}
-	return nil
-}
+func newScope() *scope { return &scope{rules: order.New("")} }
 
 // beginning says whether the recording has the beginning of a session.
 type beginning uint8
@@ -126,7 +100,6 @@ type exchange struct {
 
 	position    position // in the stream of server-sent events
 	resumes     bool     // the request resumes a stream
-	resumable   bool     // the server said how to resume the stream
 	redelivered bool     // the next frame was sent before
 	sseAnswers  bool     // the stream of HTTP+SSE with the answers
 }
@@ -224,7 +197,7 @@ func (h *exchanges) sweep() {
 	maps.DeleteFunc(h.all, over)
 	if len(h.all) >= max(1024, h.swept) {
 		for _, x := range h.all {
-			if x.own != nil && !x.own.isSession && len(x.own.pending) == 0 {
+			if x.own != nil && !x.own.isSession && x.own.open == 0 {
 				x.own = nil
 				x.calls = nil
 			}
@@ -269,21 +242,6 @@ func (h *exchanges) revisionOf(exchange *exchange) string {
 	return exchange.revision
 }
 
-// closedByClient returns the event with which a client of HTTP+SSE closed the stream with
-// the answers; 0 if another of these streams is open.
-func (h *exchanges) closedByClient() uint64 {
-	last := h.all[h.answersOn]
-	if !h.isSSE || last == nil || !last.hungUp {
-		return 0
-	}
-	for _, x := range h.all {
-		if x.sseAnswers && x.ended == 0 {
-			return 0
-		}
-	}
-	return last.ended
-}
-
 // onRequest begins an exchange.
 func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) {
 	x := h.get(e.Stream)
@@ -305,9 +263,6 @@ func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) {
 			h.addSession(id, newScope())
 		}
 		x.session = h.byID[id]
-		if x.method == http.MethodDelete {
-			x.session.deleted = x.requested
-		}
 	}
 	if id := firstHeader(x.headers, mcp.HeaderLastEventID); id != "" {
 		h.judgeResumption(e, x, id)
@@ -326,10 +281,9 @@ func (h *exchanges) onResponsePart(e store.Event, what string) *exchange {
 	return x
 }
 
-// onHead notes the head of a response. The head may begin a session: then onHead returns the
-// scope of an earlier session with the same id.
-func (h *exchanges) onHead(event store.Event, info store.HTTPInfo) (exchange *exchange, replaced *scope) {
-	exchange = h.onResponsePart(event, "the head")
+// onHead notes the head of a response, which may begin a session.
+func (h *exchanges) onHead(event store.Event, info store.HTTPInfo) *exchange {
+	exchange := h.onResponsePart(event, "the head")
 	h.hasStatus = true
 	exchange.status = info.Status
 	id := firstHeader(info.Header, mcp.HeaderSessionID)
@@ -346,7 +300,6 @@ func (h *exchanges) onHead(event store.Event, info store.HTTPInfo) (exchange *ex
 	exchange.single = strings.EqualFold(strings.TrimSpace(kind), mcp.MediaJSON)
 	exchange.headers = nil
 	if exchange.own != nil && id != "" && !exchange.own.isSession { // its request was an initialize
-		replaced = h.byID[id]
 		h.addSession(id, exchange.own)
 		h.current = exchange.own
 	}
@@ -354,36 +307,26 @@ func (h *exchanges) onHead(event store.Event, info store.HTTPInfo) (exchange *ex
 		s.served = s.served || info.Status < 300
 		s.refused = !s.served
 	}
-	return exchange, replaced
+	return exchange
 }
 
-// onEnd ends an exchange: the exchange's calls can no longer be answered, and at the end of
-// HTTP+SSE's stream of answers no call can. onEnd returns the scope that ends with the
-// exchange, or nil.
-func (h *exchanges) onEnd(event store.Event, info store.HTTPInfo) (ended *scope) {
+// hangsUpIn is how long a client may take to hang up at once.
+const hangsUpIn = time.Second
+
+// onEnd ends an exchange.
+func (h *exchanges) onEnd(event store.Event, info store.HTTPInfo) {
 	x := h.get(event.Stream)
 	at := moment{event.Seq, event.At}
-	switch {
-	case !h.isSSE || h.answersOn != event.Stream && info.What != store.HTTPEnd:
-		for _, c := range x.calls {
-			c.endExchange(info, at)
-			c.resumable = info.What == store.HTTPEnd && x.resumable
-		}
-	case h.answersOn == event.Stream:
-		for _, c := range h.current.pending {
-			c.endExchange(info, at)
-		}
+	isAbort := info.What == store.HTTPAbort
+	for _, c := range x.calls {
+		c.hungUp = c.hungUp || isAbort && !h.isSSE
 	}
 	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
 		x.undo("")
 	}
 	// A client may hang up at once; after an end of the recorder the answer is unknown.
-	isAbort := info.What == store.HTTPAbort
-	if info.What != store.HTTPLeft && !(isAbort && event.At-x.requested.at < leftFor) {
+	if info.What != store.HTTPLeft && !(isAbort && event.At-x.requested.at < hangsUpIn) {
 		h.judgePost(x, event.Stream, at, ": "+httpEnding(info, event.Seq))
-	}
-	if x.own != nil && !x.own.isSession {
-		ended = x.own
 	}
 	x.ended = event.Seq
 	x.hungUp = isAbort
@@ -394,7 +337,6 @@ func (h *exchanges) onEnd(event store.Event, info store.HTTPInfo) (ended *scope)
 	x.calls = nil
 	x.headers = nil
 	x.undos = nil
-	return ended
 }
 
 // judgePost is rule E14 of an exchange, at an end.

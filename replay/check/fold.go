@@ -32,12 +32,10 @@ type Fold struct {
 	live      bool                     // the session goes on, and now.at is the present
 	frames    uint64
 	exchanges *exchanges
-	traffic   traffic
+	last      [3]moment // the last frame of each direction
 	inFlight  *inFlight
 	ending    ending
 	waits     why.Fold // finds the hangs
-	held      []heldFinding
-	excused   map[uint64]bool // calls that are part of no hang
 	outcome   outcome
 	retries   retries
 	tools     toolHistory
@@ -105,11 +103,6 @@ func (f *Fold) Apply(event store.Event) error {
 		switch info.By {
 		case "sender":
 			f.ending.closed[dir] = f.now
-		case "receiver":
-			f.traffic.stopped[dir] = event.Seq
-			f.traffic.held[dir] = event.At - f.traffic.last[dir].at
-		case "recorder":
-			f.ending.gaveUp = event.Seq
 		}
 	case store.Exited:
 		info, err := store.DecodePayload[store.ExitInfo](event)
@@ -121,7 +114,6 @@ func (f *Fold) Apply(event store.Event) error {
 		if err == nil {
 			f.onDelivered(event, info.Upto)
 		}
-		f.traffic.blocked[dir] = stall{f.now, info.Upto, info.Blocked}
 		return err
 	case store.Lost:
 		info, err := store.DecodePayload[store.LostInfo](event)
@@ -150,7 +142,7 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	}
 	f.frames++
 	fromClient := e.Dir == transport.ClientToServer
-	f.traffic.last[e.Dir] = f.now
+	f.last[e.Dir] = f.now
 	if end := f.ending.closed[e.Dir].seq; end != 0 && e.Stream == 0 {
 		f.report(nothingAfter, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
 	}
@@ -198,7 +190,7 @@ func (f *Fold) onSessionless(step timeline.Step) {
 	for i := range step.Messages {
 		m := &step.Messages[i]
 		if c := f.calls[m.Call]; c != nil && m.Role == timeline.Cancels {
-			f.onCancellation(step.Event, c, &m.Message)
+			f.onCancellation(step.Event, c)
 		}
 	}
 }
@@ -207,7 +199,6 @@ func (f *Fold) onSessionless(step timeline.Step) {
 func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed order.Parsed) {
 	event := step.Event
 	fromClient := event.Dir == transport.ClientToServer
-	scope.last[event.Dir] = f.now
 	for i := range parsed.Messages {
 		scope.onMessage(event, &parsed.Messages[i])
 	}
@@ -274,16 +265,8 @@ func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, me
 	case transport.Response:
 		method = f.onResponse(event, message)
 	case transport.Notification:
-		f.traffic.notices[event.Dir]++
-		switch message.Method {
-		case mcp.NotificationProgress:
-			if c := f.calls[message.Call]; c != nil {
-				c.progress = f.now
-			}
-		case mcp.NotificationCancelled:
-			if c := f.calls[message.Call]; c != nil {
-				f.onCancellation(event, c, &message.Message)
-			}
+		if c := f.calls[message.Call]; c != nil && message.Method == mcp.NotificationCancelled {
+			f.onCancellation(event, c)
 		}
 	}
 	if f.gate.Schema == nil {
@@ -302,7 +285,7 @@ func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, me
 // its end.
 func (f *Fold) onBodyRead(event store.Event, exchange *exchange) {
 	if exchange.single && exchange.ended == 0 {
-		f.onExchangeEnd(event, store.HTTPInfo{What: store.HTTPEnd})
+		f.exchanges.onEnd(event, store.HTTPInfo{What: store.HTTPEnd})
 	}
 }
 
@@ -312,10 +295,7 @@ func (f *Fold) onHTTP(event store.Event, info store.HTTPInfo) {
 	case store.HTTPRequest:
 		f.exchanges.onRequest(event, info)
 	case store.HTTPResponse:
-		x, replaced := f.exchanges.onHead(event, info)
-		if replaced != nil {
-			f.endScope(replaced)
-		}
+		x := f.exchanges.onHead(event, info)
 		switch {
 		case x.refused():
 			f.onRefusal(event, x, info.Status)
@@ -328,7 +308,6 @@ func (f *Fold) onHTTP(event store.Event, info store.HTTPInfo) {
 		if sse == nil {
 			return
 		}
-		x.resumable = x.resumable || sse.ID != "" || sse.Retry != ""
 		if sse.Event == "endpoint" {
 			f.exchanges.isSSE = true
 			f.exchanges.answersOn = event.Stream
@@ -337,13 +316,7 @@ func (f *Fold) onHTTP(event store.Event, info store.HTTPInfo) {
 		isRepeated := sse.ID != "" && f.exchanges.judgeEvent(event, x, sse.ID)
 		x.redelivered = isRepeated && sse.Frame == 0
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		f.onExchangeEnd(event, info)
-	}
-}
-
-func (f *Fold) onExchangeEnd(event store.Event, info store.HTTPInfo) {
-	if ended := f.exchanges.onEnd(event, info); ended != nil {
-		f.endScope(ended)
+		f.exchanges.onEnd(event, info)
 	}
 }
 
@@ -359,7 +332,7 @@ func (f *Fold) onLost(event store.Event, info store.LostInfo) {
 func (f *Fold) onCutFrame(e store.Event) {
 	f.now = moment{e.Seq, e.At}
 	f.frames++
-	f.traffic.last[index(e.Dir)] = f.now
+	f.last[index(e.Dir)] = f.now
 	if e.Stream != 0 {
 		f.onLost(e, store.LostInfo{Frames: 1, Bytes: e.Cut, Reason: "it is longer than was to be recorded of a frame"})
 	} else if f.gap == 0 { // the next event, lost, reports the gap
@@ -380,13 +353,10 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 		f.onPartEnd(store.Event{Dir: dir}, store.EOFInfo{})
 	}
 	streams := slices.Sorted(maps.Keys(f.exchanges.all))
-	for _, stream := range streams {
-		if own := f.exchanges.all[stream].own; own != nil && !own.isSession {
-			f.endScope(own)
-		}
-	}
 	for _, s := range f.exchanges.sessions {
-		f.endScope(s)
+		if s.beginning == middle && !s.refused {
+			s.reportMiddle(f.reporter)
+		}
 	}
 	for _, stream := range streams {
 		if f.ending.sealed && f.exchanges.hasStatus { // a recording without any status proves nothing
@@ -394,8 +364,8 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 		}
 	}
 	revision := f.exchanges.current.rules.Revision()
-	f.reportWaits(live, revision)
-	started := f.ending.judgeServer(f.reporter, revision, f.traffic.last[transport.ServerToClient])
+	f.judgeWaits(live, revision)
+	started := f.ending.judgeServer(f.reporter, revision, f.last[transport.ServerToClient])
 	if f.outcome.results == 0 && started && !f.ending.isOpen() && f.gap == 0 {
 		f.outcome.judge(f.reporter, f.frames, f.now.seq)
 	}

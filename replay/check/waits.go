@@ -1,130 +1,140 @@
 package check
 
 import (
-	"fmt"
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/phrase"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Rules E10 and E17.
+// Rules E1, E2, E10, E11 and E17: what package why says of each wait.
 var (
-	clientGoesOn = newDemand("E10", "a client goes on behind an answer", order.Warning, "")
-	nobodyWaits  = newDemand("E17", "no end waits in vain", order.Error, "")
+	unanswered    = newDemand("E1", "every request is answered", order.Error, "basic, Responses")
+	mayStayOpen   = newDemand("E2", "a request may stay without an answer", order.Note, "basic, Responses")
+	clientGoesOn  = newDemand("E10", "a client goes on behind an answer", order.Error, "")
+	clientMayStop = newDemand("E10", "a client of the first revision is not silent behind an answer", order.Warning, "", mcp.Range{First: mcp.Oldest, Last: mcp.Oldest})
+	clientIsIdle  = newDemand("E10", "a client that is silent behind an answer may be idle", order.Note, "", mcp.Range{First: mcp.Revision2025_03_26, Last: mcp.Newest})
+	gaveUp        = newDemand("E11", "an answer comes before its caller gives up", order.Warning, "basic/lifecycle, Timeouts")
+	nobodyWaits   = newDemand("E17", "no end waits in vain", order.Error, "")
 )
 
-// heldFinding is a finding about a call, which is given out at the end unless the call is part
-// of a hang.
-type heldFinding struct {
-	call uint64
-	Finding
-}
-
-// excuse notes that a call is part of no hang, if it had a sign of its receiver not long before
-// the end of its wait, or its caller gave it up soon.
-func (f *Fold) excuse(d *diagnosis, c *call, until moment) {
-	sign := max(c.at, c.progress.at)
-	least := f.longWait()
-	if b := d.blocked[c.dir.Reverse()]; b.seq > c.seq && b.seq < until.seq {
-		sign = max(sign, b.at)
-	}
-	asks := firstAfter(d.open[transport.ServerToClient], c.seq)
-	if c.needsNoAnswer() || c.dir == transport.ServerToClient || c.recorderLeft || d.ending.gaveUp != 0 || d.ending.isOpen() && !d.live || asks != nil && asks.waitsForPerson() {
-		least = max(least, why.Patience) // a short wait may be as it should
-	}
-	if until.at-sign < least || c.scope.deleted.seq > c.seq {
-		if f.excused == nil {
-			f.excused = map[uint64]bool{}
-		}
-		f.excused[c.seq] = true
-	}
-}
-
-// hold keeps a finding about a call until the end of the session.
-func (f *Fold) hold(call uint64, d order.Demand, dir transport.Direction, revision string, events []uint64, format string, args ...any) {
-	f.held = append(f.held, heldFinding{call, Finding{
-		Rule: d.Rule, Title: d.Title, Severity: d.Severity, Revision: revision, Section: d.Section,
-		Dir: dir, Events: events, Text: fmt.Sprintf(format, args...),
-	}})
-}
-
-// A client leaves open calls behind. Neither end is at fault, unless the client had waited in
-// vain. A call of a session that is over has waited long after leftTimes as long as any answer took
-// before, but not before leftFor, and after leftLong in any case. A call of a session that goes
-// on has after the patience of package why.
-const (
-	leftFor   = time.Second
-	leftTimes = 10
-	leftLong  = 10 * time.Second
-)
-
-// longWait is how long a wait is at least to be a hang.
-func (f *Fold) longWait() time.Duration {
-	if f.live {
-		return why.Patience
-	}
-	return min(max(leftFor, leftTimes*f.outcome.slowest), leftLong)
-}
-
-// Waits returns the report of package why on the events so far, from the fold that finds the
-// hangs: a caller that shows both needs no other.
+// Waits returns the report of package why on the events so far, from the fold that this one has: a caller
+// that shows both needs no other.
 func (f *Fold) Waits(live why.Live, after time.Duration) why.Report {
 	return f.waits.Report(live, after)
 }
 
-// reportWaits is rules E1, E10 and E17 for the hangs that package why finds, and gives out the
-// findings about calls that are part of none.
-func (f *Fold) reportWaits(live why.Live, revision string) {
+// judgeWaits is rules E1, E2, E10, E11 and E17, and counts the calls without an answer.
+func (f *Fold) judgeWaits(live why.Live, revision string) {
 	if !f.live {
 		live = why.Live{}
 	}
-	hung := map[uint64]bool{}
-	live.Doubtful = true // E10 is a warning then
-	for _, w := range f.waits.Report(live, f.longWait()).Findings {
-		d := unanswered
-		switch {
-		case w.Shape == why.ClientSilent:
-			d = clientGoesOn
-			if w.Unknown == "" {
-				d.Severity = order.Error
-			}
-		case w.Shape == why.NoResponse && len(w.Calls) == 0: // rule E14
-			continue
-		case len(w.Calls) == 0 || w.Shape == why.InputMissing:
-			d = nobodyWaits
-		}
-		isWait := func(call uint64) bool { return !f.excused[call] }
-		if len(w.Calls) > 0 && w.Shape != why.ServerEnded && w.Shape != why.StreamCut && !slices.ContainsFunc(w.Calls, isWait) {
-			continue
-		}
-		events := slices.Compact(slices.Clone(w.Calls)) // the calls of a batch are one event
-		text := w.Text
-		for _, e := range w.Evidence {
-			if e.Seq != 0 && !slices.Contains(events, e.Seq) {
-				events = append(events, e.Seq)
-			}
-		}
-		for _, seq := range events {
-			hung[seq] = true
-		}
-		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
-			if b := f.traffic.blocked[dir]; len(w.Calls) > 0 && b.seq > w.Calls[0] && b.blocked > 0 {
-				text += fmt.Sprintf(" The %s took #%d after a write had blocked for %v (#%d).", dir.Receiver(), b.upto, phrase.Brief(b.blocked), b.seq)
-			}
-		}
-		culprit := map[string]transport.Direction{"client": transport.ClientToServer, "server": transport.ServerToClient}[w.Culprit]
-		f.give(Finding{
-			Rule: d.Rule, Title: d.Title, Severity: d.Severity, Revision: revision, Section: d.Section,
-			Dir: culprit, Events: events, Text: text, Shape: w.Shape,
-		})
+	report := f.waits.Report(live, 0)
+	f.countOpen(report)
+	revisions := map[uint64]string{} // by request
+	for _, c := range f.calls {
+		revisions[c.seq] = c.scope.rules.Revision()
 	}
-	for _, held := range f.held {
-		if !hung[held.call] {
-			f.give(held.Finding)
+	revisionOf := func(calls ...uint64) string {
+		i := slices.IndexFunc(calls, func(seq uint64) bool { return revisions[seq] != "" })
+		if i < 0 {
+			return revision
+		}
+		return revisions[calls[i]]
+	}
+	for _, open := range report.Open {
+		f.giveOpen(open, report.After, revisionOf(open.Call))
+	}
+	for _, hang := range report.Findings {
+		f.giveHang(hang, revisionOf(hang.Calls...))
+	}
+}
+
+// countOpen adds the calls without an answer to the tallies.
+func (f *Fold) countOpen(report why.Report) {
+	calls := slices.SortedFunc(maps.Values(f.calls), func(a, b *call) int { return cmp.Compare(a.of.Number(), b.of.Number()) })
+	for _, c := range calls {
+		waited, until, ok := report.Waited(c.of)
+		if !ok {
+			waited = f.now.at - c.at
+		}
+		tally := f.tallies.add(c, waited)
+		if c.cancelled.seq != 0 || c.hungUp && mcp.Stateless.Has(c.scope.rules.Revision()) {
+			tally.Cancelled++
+		} else {
+			tally.Open++
+		}
+		f.gate.judgeDuration(f.reporter, c, cmp.Or(until, f.now.seq), waited, false)
+		if c.refusal != "" {
+			f.report(unanswered, c.dir.Reverse(), c.scope.rules.Revision(), []uint64{c.seq, f.now.seq}, "%v has no answer that was taken: %s", c, c.refusal)
 		}
 	}
+}
+
+// giveOpen is rules E2 and E11, and E10 for a client that may be idle.
+func (f *Fold) giveOpen(open why.Open, after time.Duration, revision string) {
+	var events []uint64
+	d := mayStayOpen
+	switch {
+	case open.Of == nil:
+		d = clientIsIdle
+		events = []uint64{f.now.seq}
+	case open.Why == why.GivenUp && open.Of.Method != mcp.MethodListen && (open.TimedOut || open.Waited >= after):
+		d = gaveUp
+		if open.TimedOut && f.gate.FailOnTimeout {
+			d.Severity = order.Error
+		}
+		events = []uint64{open.Until, open.Call}
+	case f.calls[open.Of] == nil: // answered, behind the end of the session
+		return
+	case open.Why == why.CutOff:
+		d = unanswered
+		events = []uint64{open.Call, open.Until}
+	default:
+		events = []uint64{open.Call}
+	}
+	dir := directionOf(open.Culprit)
+	if dir == transport.NoDirection && open.Of != nil {
+		dir = open.Of.Dir
+	}
+	f.give(Finding{
+		Rule: d.Rule, Title: d.Title, Severity: d.Severity, Revision: revision, Section: d.Section,
+		Dir: dir, Events: events, Text: open.Text,
+	})
+}
+
+// giveHang is rules E1, E10 and E17 for a hang.
+func (f *Fold) giveHang(hang why.Finding, revision string) {
+	d := unanswered
+	switch {
+	case hang.Shape == why.ClientSilent:
+		d = clientGoesOn
+		if hang.Unknown != "" {
+			d = clientMayStop
+		}
+	case hang.Shape == why.NoResponse && len(hang.Calls) == 0: // rule E14
+		return
+	case len(hang.Calls) == 0 || hang.Shape == why.InputMissing:
+		d = nobodyWaits
+	}
+	events := slices.Compact(slices.Clone(hang.Calls)) // the calls of a batch are one event
+	for _, e := range hang.Evidence {
+		if e.Seq != 0 && !slices.Contains(events, e.Seq) {
+			events = append(events, e.Seq)
+		}
+	}
+	f.give(Finding{
+		Rule: d.Rule, Title: d.Title, Severity: d.Severity, Revision: revision, Section: d.Section,
+		Dir: directionOf(hang.Culprit), Events: events, Text: hang.Text, Shape: hang.Shape,
+	})
+}
+
+// directionOf returns the direction in which an end sends; none for both.
+func directionOf(end string) transport.Direction {
+	return map[string]transport.Direction{"client": transport.ClientToServer, "server": transport.ServerToClient}[end]
 }

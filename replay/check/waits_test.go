@@ -1,8 +1,8 @@
 package check_test
 
 import (
+	"encoding/json"
 	"path/filepath"
-	"reflect"
 	"testing"
 	"time"
 
@@ -33,8 +33,12 @@ func TestWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			live := why.Live{Now: e.At + time.Minute}
-			if got, want := judge.Waits(live, time.Second), waits.Report(live, time.Second); !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s, event %d: %+v, want %+v", path, e.Seq, got, want)
+			got, err := json.Marshal(judge.Waits(live, time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want, err := json.Marshal(waits.Report(live, time.Second)); err != nil || string(got) != string(want) {
+				t.Fatalf("%s, event %d: %s, want %s, %v", path, e.Seq, got, want, err)
 			}
 		}
 	}

@@ -172,7 +172,7 @@ func (f *Fold) Close(now time.Duration) Summary {
 			isOpen[call.Request] = call
 		}
 	}
-	for _, finding := range f.why.Report(why.Live{Now: now}, why.Patience).Findings {
+	for _, finding := range f.why.Report(why.Live{Now: now}, 0).Findings {
 		f.summary.Hung++
 		for _, seq := range finding.Calls {
 			if call := isOpen[seq]; call != nil && call.Method == mcp.MethodCallTool {

@@ -40,8 +40,10 @@ type Fold struct {
 	lost       uint64   // events that could not be recorded
 	gap        moment   // the last place where messages of the server are missing
 	stalls     [3]stall // what the receiver of a direction does not take
+	took       [3]taken // the last write to the receiver of a direction that had blocked
 	exit       store.ExitInfo
 	exited     moment
+	letGo      moment // where the recorder no longer read the server
 	end        ending // the first event that ended the session
 
 	client    json.RawMessage // the params of initialize
@@ -49,10 +51,11 @@ type Fold struct {
 	greeted   moment // the answer to initialize
 	ready     bool   // the client has said that it is initialized
 	inputs    []input
-	exchanges map[uint64]*exchange // HTTP; kept at their end only by calls
-	unheard   []*exchange          // POSTs without a request that ended without a response
-	isSSE     bool                 // HTTP+SSE: answers come on another exchange
-	resumed   map[string]bool      // ids of events from which the client resumed a stream
+	exchanges map[uint64]*exchange       // HTTP; kept at their end only by calls
+	unheard   []*exchange                // POSTs without a request that ended without a response
+	isSSE     bool                       // HTTP+SSE: answers come on another exchange
+	resumed   map[string]bool            // ids of events from which the client resumed a stream
+	deleted   map[*timeline.Scope]moment // where the client ended its session over HTTP
 
 	notices       int           // notifications of the server
 	run           int           // of these, the latest without another frame of the server between them
@@ -60,11 +63,14 @@ type Fold struct {
 	wentOn        bool          // the client has gone on behind such an answer
 	waiting       int           // calls of the client without an answer
 	pause         time.Duration // the longest time that the client took to go on
+	slowest       time.Duration // the longest wait of the client for an answer, but for the handshake's
 	asked         moment        // the client's last frame but for cancellations and responses
 	abandoned     moment        // the client's cancellation of a call that had been answered
-	answered      moment        // the last answer to the client
-	answersOut    int           // answers to the client
-	offsets       store.FrameOffsets
+
+	abandonedCalls []*call // given up after long, and answered then
+	answered       moment  // the last answer to the client
+	answersOut     int     // answers to the client
+	offsets        store.FrameOffsets
 
 	newest     [3]pipeFrame // the latest frame of each pipe
 	joined     [3]uint64    // the frame without a newline on whose line the next frame of the pipe begins
@@ -99,6 +105,8 @@ type call struct {
 	progress     frame  // the latest
 	logged       frame  // the latest log message that came on its stream, or while it alone was open
 	cancelled    moment // the latest cancellation
+	reason       string // of it
+	heard        moment // the last message of the receiver before it
 	acknowledged bool   // of a subscription
 	refused      bool   // an HTTP status is the answer
 	unended      unread // the answer, which has no newline
@@ -133,6 +141,12 @@ type stall struct {
 	size   int64
 }
 
+// taken is a write that had blocked until its receiver took it.
+type taken struct {
+	moment
+	info store.DeliveredInfo
+}
+
 // answer is an answer to the client behind notifications.
 type answer struct {
 	moment
@@ -147,6 +161,7 @@ type ending struct {
 	text string // a clause: "the client closed its end"
 
 	before moment // the event before
+	sealed bool   // neither end had left
 }
 
 // input is a response that asks the client for input (2026-07-28).
@@ -219,6 +234,9 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 		f.onNote(e)
 	case store.Delivered:
 		f.stalls[side(e.Dir)] = stall{}
+		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil && info.Blocked > 0 {
+			f.took[side(e.Dir)] = taken{f.now, info}
+		}
 	case store.Stalled:
 		f.onStalled(e)
 	case store.EOF:
@@ -236,6 +254,7 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 		}
 	case store.Closed:
 		f.endAt("recorder", "the recording ended")
+		f.end.sealed = f.end.seq == f.now.seq
 	case store.Lost:
 		f.lost++
 		info, err := store.DecodePayload[store.LostInfo](e)
@@ -271,6 +290,8 @@ func (f *Fold) onEOF(e store.Event) {
 		f.endAt("server", "the server closed its output")
 	case info.By == "receiver" && e.Dir == s2c:
 		f.endAt("client", "the client closed its end")
+	case info.By == "recorder":
+		f.letGo = f.now
 	case info.By == "receiver" && f.end.seq == 0:
 		if f.stalls[c2s].seq == 0 {
 			f.stalls[c2s] = stall{moment: f.now, since: e.At}
@@ -373,6 +394,7 @@ func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
 	if e.Stream != 0 {
 		if c.exchange = f.exchanges[e.Stream]; c.exchange != nil {
 			c.exchange.calls++
+			c.refused = c.exchange.status >= 300 // before its body came
 		}
 	}
 	if f.pending == nil {
@@ -423,9 +445,13 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 	case e.Stream == 0 && e.Unterminated:
 		c.unended = unread{moment: f.now}
 		return
-	case e.Stream == 0 && f.end.seq != 0:
+	case e.Stream == 0 && f.end.seq != 0, c.exchange != nil && c.exchange.number == e.Stream && c.exchange.what == store.HTTPAbort:
 		c.late = f.now
 		return
+	}
+	if c.cancelled.seq != 0 {
+		c.late = f.now
+		f.abandon(c)
 	}
 	delete(f.pending, m.Call)
 	if c.unended.seq != 0 { // it is answered again
@@ -440,9 +466,19 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 	}
 }
 
+// abandon keeps a call that was given up and is answered all the same, unless that was soon.
+func (f *Fold) abandon(c *call) {
+	if c.timedOut() || c.cancelled.at-c.at >= Patience {
+		f.abandonedCalls = append(f.abandonedCalls, c)
+	}
+}
+
 // onAnswer notes an answer to the client.
 func (f *Fold) onAnswer(c *call, m *timeline.Message) {
 	f.answered = f.now
+	if c.Method != mcp.MethodInitialize && c.Method != mcp.MethodListen {
+		f.slowest = max(f.slowest, f.now.at-c.at)
+	}
 	f.answersOut++
 	f.waiting--
 	f.stalledAnswer = answer{}
@@ -487,6 +523,8 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 	case mcp.NotificationCancelled:
 		if c := f.pending[m.Call]; c != nil {
 			c.cancelled = f.now
+			c.reason = transport.MemberText(m.Params, "reason")
+			c.heard = f.last[side(e.Dir.Reverse())].moment
 			return
 		}
 		id := mcp.KeyOf(timeline.CancelledID(m.Message))
@@ -532,6 +570,7 @@ func (f *Fold) onHTTP(step timeline.Step) {
 	if f.exchanges == nil {
 		f.exchanges = map[uint64]*exchange{}
 		f.resumed = map[string]bool{}
+		f.deleted = map[*timeline.Scope]moment{}
 	}
 	info := step.HTTP
 	if info == nil {
@@ -542,6 +581,9 @@ func (f *Fold) onHTTP(step timeline.Step) {
 		f.exchanges[step.Stream] = &exchange{number: step.Stream, method: info.Method, path: info.Path, sent: f.now}
 		if id := header(mcp.HeaderLastEventID); id != "" {
 			f.resumed[id] = true
+		}
+		if info.Method == "DELETE" && step.Scope.Session != "" {
+			f.deleted[step.Scope] = f.now
 		}
 		return
 	}

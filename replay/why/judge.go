@@ -13,11 +13,14 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
-	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// Patience is how long something usually waits before it counts as stuck.
-const Patience = 5 * time.Second
+// Patience is how long something waits before it counts as stuck; MostPatience in a session whose answers
+// take long.
+const (
+	Patience     = 5 * time.Second
+	MostPatience = 10 * time.Second
+)
 
 // Live is what is known of a live session beside its log. The zero Live is that of a session
 // that is over.
@@ -27,8 +30,6 @@ type Live struct {
 	Server Process
 	Client Process
 	Mask   func(string) string // masks a text of a peer; nil: it stays as it is
-	// Doubtful makes findings also of clients that are silent as idle ones are.
-	Doubtful bool
 }
 
 // Process is how a process stands now. The zero Process is not known.
@@ -84,12 +85,14 @@ const (
 
 // Report says what is stuck.
 type Report struct {
-	Now      time.Duration `json:"now_ns"`           // of the question, or the end of the session
-	Ended    string        `json:"ended"`            // how the session ended; "": it is live
-	Findings []Finding     `json:"findings"`         // what is stuck, the oldest first
-	Open     []string      `json:"open,omitempty"`   // what is open and not stuck
-	Recent   []string      `json:"recent,omitempty"` // of a live session where nothing is stuck: what is open for less than after
-	Last     string        `json:"last"`             // what each side said last
+	Now      time.Duration `json:"now_ns"`         // of the question, or the end of the session
+	After    time.Duration `json:"after_ns"`       // how long something waits at least to be stuck
+	Ended    string        `json:"ended"`          // how the session ended; "": it is live
+	Findings []Finding     `json:"findings"`       // what is stuck, the oldest first
+	Open     []Open        `json:"open,omitempty"` // what else has no answer: no call is in both lists
+	Last     string        `json:"last"`           // what each side said last
+
+	waited map[*timeline.Call]*wait
 }
 
 // Finding is one hang.
@@ -129,7 +132,7 @@ type wait struct {
 	half    frame // of the client, behind the end of the session
 }
 
-func (w *wait) length() time.Duration { return w.until.at - w.since.at }
+func (w *wait) length() time.Duration { return max(0, w.until.at-w.since.at) }
 
 // judge is a question about a Fold: what is stuck at a moment.
 type judge struct {
@@ -140,10 +143,15 @@ type judge struct {
 	open  [3]pipeFrame // the frames of the pipes whose newlines have not come
 }
 
+// patience is how long something waits in this session before it counts as stuck: [Patience], and in one
+// whose answers take long twice the longest wait for an answer, up to [MostPatience].
+func (f *Fold) patience() time.Duration { return min(max(Patience, 2*f.slowest), MostPatience) }
+
 // Report says what has been stuck for longer than after, at the end of the session or, of a live
-// one, now. It leaves the Fold as it is: more events may follow.
+// one, now. An after of 0 is the patience that fits the session. Report leaves the Fold as it is: more
+// events may follow.
 func (f *Fold) Report(live Live, after time.Duration) Report {
-	j := &judge{Fold: f, live: live, after: after}
+	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience())}
 	for _, c := range f.pending {
 		if !c.refused {
 			j.calls[side(c.Dir)] = append(j.calls[side(c.Dir)], c)
@@ -153,34 +161,23 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 	for _, list := range j.calls {
 		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.Number(), b.Number()) })
 	}
-	r := Report{Now: max(live.Now, f.now.at), Findings: []Finding{}}
+	r := Report{Now: max(live.Now, f.now.at), After: j.after, Findings: []Finding{}, waited: map[*timeline.Call]*wait{}}
 	if live.Now == 0 || f.end.seq != 0 {
 		r.Ended = cmp.Or(f.end.text, "the recording broke off")
 	}
 	waits := j.waits(&r)
 	r.Findings = append(r.Findings, j.findings(waits)...)
-	if r.Ended == "" && !r.Stuck() {
-		r.Recent = j.recent()
-	}
 	r.Last = j.lastWords()
 	return r
 }
 
-// recent lists the requests that have not been open for long enough to be stuck.
-func (j *judge) recent() (list []string) {
-	for _, c := range slices.Concat(j.calls[c2s], j.calls[s2c]) {
-		end := j.endOf(c)
-		if open := end.at - c.at; end.seq == 0 && open < j.after && !c.acknowledged {
-			list = append(list, fmt.Sprintf("%s has been open for %v", c.name(), phrase.Brief(open)))
-		}
-	}
-	return list
-}
-
 // waits lists what is stuck, and adds to the report what is open and is not.
 func (j *judge) waits(r *Report) (waits []*wait) {
-	waits, asked := j.clientWaits(r)
-	waits = slices.Concat(waits, j.serverWaits(r, asked), j.inputWaits(r), j.responseWaits())
+	for _, c := range j.abandonedCalls {
+		r.Open = append(r.Open, j.givenUp(&wait{call: c, since: c.moment, until: ending{moment: c.cancelled, by: c.Dir.Sender()}}))
+	}
+	waits, behind := j.clientWaits(r)
+	waits = slices.Concat(waits, j.serverWaits(r, behind), j.inputWaits(r), j.responseWaits())
 	if len(waits) > 0 {
 		return waits
 	}
@@ -193,69 +190,55 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 	return nil
 }
 
-// clientWaits lists the calls of the client that are stuck. asked are the server's requests that it waits
-// for behind one of these calls.
-func (j *judge) clientWaits(r *Report) (waits []*wait, asked map[*call]bool) {
-	asked = map[*call]bool{}
+// clientWaits lists the calls of the client that are stuck. behind are the server's requests that stand
+// behind a call of the client; true where that call is stuck.
+func (j *judge) clientWaits(r *Report) (waits []*wait, behind map[*call]bool) {
+	behind = map[*call]bool{}
 	for _, c := range j.calls[c2s] {
 		w := &wait{call: c, since: c.moment, sign: c.sign(), until: j.endOf(c)}
-		if c.Method == mcp.MethodListen && c.acknowledged {
-			continue
+		if took := j.took[s2c]; took.seq > c.seq && (w.until.seq == 0 || took.seq < w.until.seq) { // no answer could pass before
+			w.sign.at = max(w.sign.at, took.at)
 		}
+		r.waited[c.Call] = w
 		if j.answerLacksNewline(c).seq == 0 {
 			w.asks = j.firstAsk(c)
 		}
-		if w.asks != nil {
-			asked[w.asks] = true
-		}
 		j.blame(w)
-		switch silent := w.until.at - w.sign.at; {
-		case c.cancelled.seq != 0 && j.asked.seq > c.cancelled.seq:
-			if w.length() >= j.after {
-				r.Open = append(r.Open, j.givenUp(w))
-			}
-		case w.shape == ServerEnded && j.wasAskedToEnd():
-			r.Open = append(r.Open, fmt.Sprintf("%s was open when the server ended %s", c.name(), j.howExited()))
-		case w.shape == ServerEnded:
+		excuse := j.excuse(w)
+		if w.asks != nil {
+			behind[w.asks] = behind[w.asks] || excuse.Why == ""
+		}
+		if excuse.Why == "" {
 			waits = append(waits, w)
-		case w.shape == StreamCut && j.endOfSession().at-w.until.at < j.after:
-			r.Open = append(r.Open, fmt.Sprintf("%s was open when %s", c.name(), w.until.text))
-		case w.shape == StreamCut:
-			waits = append(waits, w)
-		case w.asks != nil && j.isPerson(w.asks) && w.shape == AsksClient:
-			r.Open = append(r.Open, personAsked(w.asks, w.until))
-		case w.shape == NoAnswer && j.gap.seq > c.seq:
-			r.Open = append(r.Open, fmt.Sprintf("%s has no answer in the log, which lacks a message of the server behind it (#%d)", c.name(), j.gap.seq))
-		case w.shape == NoAnswer && j.isBehind(c):
-		case w.shape == AsksClient && w.until.at-w.asks.at >= j.after, w.shape != AsksClient && silent >= j.after:
-			waits = append(waits, w)
-		case w.shape == ClientNotReading && w.until.at-j.stalls[s2c].since >= j.after: // the server goes on
-			waits = append(waits, w)
-		case w.until.by == "recorder" && w.until.text == BrokeOff:
-			r.Open = append(r.Open, fmt.Sprintf("%s was open when %s: how long it waited is not recorded", c.name(), BrokeOff))
-		case j.end.seq != 0 && w.until.seq == j.end.seq && w.length() < j.after:
-			r.Open = append(r.Open, fmt.Sprintf("%s was open for %v when the session ended", c.name(), phrase.Brief(w.length())))
+		} else {
+			r.Open = append(r.Open, excuse)
 		}
 	}
-	return waits, asked
+	return waits, behind
 }
 
 // serverWaits lists the requests of the server that are stuck and stand behind no call.
-func (j *judge) serverWaits(r *Report, asked map[*call]bool) (waits []*wait) {
+func (j *judge) serverWaits(r *Report, behind map[*call]bool) (waits []*wait) {
 	for _, c := range j.calls[s2c] {
 		w := &wait{call: c, since: c.moment, sign: c.moment, until: j.endOf(c), shape: AsksClient, culprit: "client"}
+		r.waited[c.Call] = w
 		if s := j.stalls[s2c]; s.seq != 0 {
 			w.shape = ClientNotReading
 		} else {
 			j.setNoNewline(w)
 		}
+		isStuck, isBehind := behind[c]
 		switch {
-		case asked[c] || c.cancelled.seq != 0:
+		case isStuck: // that is told with the call
+		case c.cancelled.seq != 0:
+			r.Open = append(r.Open, j.givenUp(w))
 		case w.shape == AsksClient && j.isPerson(c):
-			r.Open = append(r.Open, personAsked(c, w.until))
-		case w.length() >= j.after && j.stalledAnswer.seq != 0 && j.stalledAnswer.seq < c.seq && w.shape == AsksClient:
+			r.Open = append(r.Open, j.notStuck(w, AsksPerson, "%s", personAsked(c, w.until)))
+		case isBehind || w.length() < j.after && !j.standsStill(w):
+			r.Open = append(r.Open, j.short(w))
+		case j.stalledAnswer.seq != 0 && j.stalledAnswer.seq < c.seq && w.shape == AsksClient:
 			waits = append(waits, &wait{shape: ClientSilent, culprit: "client", since: j.stalledAnswer.moment, until: w.until})
-		case w.length() >= j.after:
+		default:
 			waits = append(waits, w)
 		}
 	}
@@ -269,7 +252,7 @@ func (j *judge) inputWaits(r *Report) (waits []*wait) {
 		w := &wait{shape: InputMissing, culprit: "client", call: in.call, input: in, since: in.moment, until: j.endOfSession()}
 		switch {
 		case slices.Contains(in.wanted, mcp.MethodElicit) && j.declares(in.call, "elicitation"):
-			r.Open = append(r.Open, personWanted(w))
+			r.Open = append(r.Open, j.personWanted(w))
 		case w.length() >= j.after:
 			waits = append(waits, w)
 		}
@@ -308,6 +291,9 @@ func (j *judge) endOfSession() ending {
 // end of an exchange does unless the answer may still come on another one.
 func (j *judge) endOf(c *call) ending {
 	end := j.endOfExchange(c.exchange)
+	if at := j.deleted[c.Scope]; at.seq > c.seq && (end.seq == 0 || at.seq < end.seq) {
+		end = ending{moment: at, by: "client", text: "the client ended its session with DELETE"}
+	}
 	if c.cancelled.seq != 0 && (end.seq == 0 || c.cancelled.seq < end.seq) {
 		end = ending{moment: c.cancelled, by: c.Dir.Sender(), text: "the " + c.Dir.Sender() + " gave it up"}
 	}
@@ -520,7 +506,7 @@ const silentTimes = 10
 // so, and see [judge.mayBeSilent].
 func (j *judge) silentClient(until ending) *wait {
 	gaveUp := j.stalledAnswer.seq != 0 && until.at-j.stalledAnswer.at >= j.after && j.abandoned.seq != 0
-	isKnown := j.revision == mcp.Revision2024_11_05 || j.live.Doubtful
+	isKnown := j.revision == mcp.Revision2024_11_05
 	if !gaveUp && !(isKnown && j.mayBeSilent(until)) {
 		return nil
 	}

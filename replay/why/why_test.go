@@ -29,7 +29,6 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 //	open PIPE TEXT        a line without an end
 //	newline PIPE SEQ      a message whose newline has not come yet
 //	process STATE
-//	doubtful              findings also of clients that are silent as idle ones are
 //	live DURATION         the session goes on, and that long after the last event is now
 //
 // Each event is a millisecond after the one before.
@@ -81,9 +80,6 @@ func readSession(t *testing.T, text string) (s session) {
 			continue
 		case sign == "process":
 			s.live.Server = why.Process{Name: "node", PID: 4711, State: rest}
-			continue
-		case sign == "doubtful":
-			s.live.Doubtful = true
 			continue
 		case sign == "live":
 			s.live.Now = at + duration(rest)
@@ -137,7 +133,7 @@ func explain(t *testing.T, s session) string {
 			t.Fatal(err)
 		}
 	}
-	r := fold.Report(s.live, 5*time.Second)
+	r := fold.Report(s.live, 0)
 	var b strings.Builder
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "  %s, %s, %v, calls %v: %s\n", f.Shape, f.Culprit, f.Waited, f.Calls, f.Text)
@@ -154,10 +150,7 @@ func explain(t *testing.T, s session) string {
 		fmt.Fprintf(&b, "    next: %s\n", f.Next)
 	}
 	for _, open := range r.Open {
-		fmt.Fprintf(&b, "  open: %s\n", open)
-	}
-	for _, recent := range r.Recent {
-		fmt.Fprintf(&b, "  recent: %s\n", recent)
+		fmt.Fprintf(&b, "  %s: %s\n", open.Why, open.Text)
 	}
 	if !r.Stuck() {
 		fmt.Fprintf(&b, "  nothing is stuck: %s\n", r.Last)

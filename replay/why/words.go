@@ -91,6 +91,11 @@ func (j *judge) describe(group []*wait) Finding {
 			w.say("%s", process.Needs)
 		}
 	}
+	for _, dir := range []transport.Direction{c2s, s2c} {
+		if took := j.took[dir]; first.call != nil && took.seq > first.call.seq {
+			w.say("The %s took #%d after a write had blocked for %v (#%d).", dir.Receiver(), took.info.Upto, phrase.Brief(took.info.Blocked), took.seq)
+		}
+	}
 	if !w.goesOn {
 		how := first.until.text
 		if first.until.by == "server" && first.until.seq == j.end.seq && j.exited.seq != 0 {
@@ -489,35 +494,6 @@ func (j *judge) progressOf(c *call) string {
 		text += " " + j.text([]byte(said))
 	}
 	return text
-}
-
-// givenUp says that a call was cancelled and the session went on.
-func (j *judge) givenUp(w *wait) string {
-	text := fmt.Sprintf("%s was given up after %v (#%d), and the session went on", w.call.name(), phrase.Brief(w.length()), w.call.cancelled.seq)
-	if lacks := j.answerLacksNewline(w.call); lacks.seq != 0 {
-		text += fmt.Sprintf("; its answer (#%d) has no newline", lacks.seq)
-	}
-	return text
-}
-
-// silentSince says that the client is silent behind an answer, as one that is idle is.
-func (j *judge) silentSince() string {
-	b := j.stalledAnswer
-	return fmt.Sprintf("the client said nothing after the answer to %s (#%d), which stood behind %s: an idle client looks the same; if it hangs, mcprec replay --client inbox:0 shows how",
-		label(b.call.message()), b.seq, phrase.Plural(b.notices, "notification"))
-}
-
-// personAsked says that a person has a request of the server.
-func personAsked(c *call, until ending) string {
-	if until.seq != 0 {
-		return fmt.Sprintf("a person was being asked for %v: %s", phrase.Brief(until.at-c.at), c.name())
-	}
-	return fmt.Sprintf("a person has been asked for %v: %s", phrase.Brief(until.at-c.at), c.name())
-}
-
-// personWanted says that a person has the input that a result asks for.
-func personWanted(w *wait) string {
-	return fmt.Sprintf("a person is asked for input (%s) by the answer to %s, since %v", listOf(w.input.wanted), w.call.name(), phrase.Brief(w.length()))
 }
 
 func listOf(names []string) string {

@@ -119,15 +119,12 @@ func runPush(cmd *cobra.Command, args []string, folder, machine string, until pu
 	return err
 }
 
-// stuckAfter is how long what is open must have lasted to be stuck, as for mcprec why.
-const stuckAfter = 5 * time.Second
-
 // judge finds what is stuck in a session as mcprec why does.
 type judge struct{ why.Fold }
 
 // Stuck returns for how long something has been stuck.
 func (j *judge) Stuck(now time.Duration) (longest time.Duration) {
-	for _, finding := range j.Report(why.Live{Now: now}, stuckAfter).Findings {
+	for _, finding := range j.Report(why.Live{Now: now}, 0).Findings {
 		longest = max(longest, finding.Waited)
 	}
 	return longest

@@ -27,7 +27,7 @@ func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		_ = found.Text(&text, report.StuckAfter) // a buffer takes everything
+		_ = found.Text(&text) // a buffer takes everything
 	}
 	a.data, a.text = map[string]any{"sessions": answers}, text.String()
 	if rest > 0 {
@@ -45,7 +45,7 @@ func askWhy(ctx context.Context, r *recordings, args arguments) (answers []repor
 		if err != nil {
 			return nil, 0, err
 		}
-		found, err := report.HangsIn(ctx, s, report.StuckAfter)
+		found, err := report.HangsIn(ctx, s, 0)
 		return []report.Hangs{found}, 0, err
 	}
 	list, err := r.visible(ctx, store.Query{})
@@ -58,7 +58,7 @@ func askWhy(ctx context.Context, r *recordings, args arguments) (answers []repor
 		if s.State != store.Live {
 			continue
 		}
-		found, fault := report.HangsIn(ctx, r.db.Session(s), report.StuckAfter)
+		found, fault := report.HangsIn(ctx, r.db.Session(s), 0)
 		err = errors.Join(err, fault)
 		switch {
 		case fault != nil || !found.Stuck():
@@ -78,7 +78,7 @@ func askWhy(ctx context.Context, r *recordings, args arguments) (answers []repor
 		_, err = r.find(ctx, "") // says what to do
 		return nil, 0, err
 	}
-	found, fault := report.HangsIn(ctx, r.db.Session(list[0]), report.StuckAfter)
+	found, fault := report.HangsIn(ctx, r.db.Session(list[0]), 0)
 	return []report.Hangs{found}, 0, errors.Join(err, fault)
 }
 

@@ -47,7 +47,7 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 			continue
 		}
 		if s.State == store.Live {
-			found, fault := report.HangsIn(ctx, r.db.Session(s), report.StuckAfter)
+			found, fault := report.HangsIn(ctx, r.db.Session(s), 0)
 			if fault == nil {
 				stuck[s.ID] = found
 			}

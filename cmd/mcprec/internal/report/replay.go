@@ -37,7 +37,7 @@ func RecordedHangIn(ctx context.Context, s *session.Session, arg string, fold *w
 	if err != nil {
 		return h, err
 	}
-	for _, f := range fold.Report(live, StuckAfter).Findings {
+	for _, f := range fold.Report(live, 0).Findings {
 		h.Hung = append(h.Hung, RecordedFinding{f.Shape, f.Culprit, f.Text})
 	}
 	return h, nil

@@ -16,9 +16,6 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// StuckAfter is how long what is open must have lasted to be stuck.
-const StuckAfter = why.Patience
-
 // Hangs is what why says of a session, in the stable form of why --format json.
 type Hangs struct {
 	Session store.SessionID `json:"session,omitempty"`
@@ -36,7 +33,7 @@ func (a Hangs) Key() string {
 	for _, f := range a.Findings {
 		key += fmt.Sprint(f.Shape, f.Calls)
 	}
-	return key + strings.Join(a.Open, "")
+	return key + strings.Join(a.Notes(), "")
 }
 
 // HangsIn reads a session and says what is stuck in it. Only what is printed is masked: to mask
@@ -90,11 +87,8 @@ func HangsOf(s *session.Session, header store.Header, told why.Report, isLive bo
 	name := cmp.Or(string(s.ID), phrase.ShellWord(s.Name))
 	fill := strings.NewReplacer("SESSION", name, "COMMAND", command, "URL", phrase.ShellWord(cmp.Or(header.URL, url)))
 	a.Last = mask.Text(a.Last)
-	for i := range a.Recent {
-		a.Recent[i] = mask.Text(a.Recent[i])
-	}
 	for i := range a.Open {
-		a.Open[i] = mask.Text(a.Open[i])
+		a.Open[i].Text = mask.Text(a.Open[i].Text)
 	}
 	for i := range a.Findings {
 		f := &a.Findings[i]
@@ -126,7 +120,7 @@ func (a Hangs) Verdict() string {
 }
 
 // Text prints an answer as a paragraph, its evidence and the next command.
-func (a Hangs) Text(w io.Writer, after time.Duration) error {
+func (a Hangs) Text(w io.Writer) error {
 	head := output.Plain(a.name)
 	if a.Label != "" {
 		head += " (" + output.PlainName(a.Label) + ")"
@@ -136,11 +130,11 @@ func (a Hangs) Text(w io.Writer, after time.Duration) error {
 	}
 	if !a.Stuck() {
 		word := "nothing is stuck"
-		if strings.Contains(strings.Join(a.Open, ""), why.BrokeOff) {
+		if strings.Contains(strings.Join(a.Notes(), ""), why.BrokeOff) {
 			word = "nothing is known to be stuck"
 		}
-		if n := len(a.Recent); n > 0 {
-			word += ": " + strings.Join(a.Recent, ", ") + fmt.Sprintf("; why calls %s stuck after %v", phrase.Agree(n, "it", "them"), phrase.Brief(after))
+		if recent := a.Recent(); len(recent) > 0 && a.Ended == "" {
+			word += ": " + strings.Join(recent, ", ") + fmt.Sprintf("; why calls %s stuck after %v", phrase.Agree(len(recent), "it", "them"), phrase.Brief(a.After))
 		}
 		fmt.Fprintf(w, "%s: %s\n", head, output.Plain(word))
 		if a.Last != "" {
@@ -170,8 +164,8 @@ func (a Hangs) Text(w io.Writer, after time.Duration) error {
 			fmt.Fprintf(w, "See it: %s\n", a.see[i])
 		}
 	}
-	for _, open := range a.Open {
-		fmt.Fprintf(w, "Note: %s.\n", output.Plain(open))
+	for _, note := range a.Notes() {
+		fmt.Fprintf(w, "Note: %s.\n", output.Plain(note))
 	}
 	return nil
 }

@@ -324,11 +324,11 @@ func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
 		}
 	}
 	x.mu.Lock()
-	waits := x.check.Waits(live, report.StuckAfter)
+	waits := x.check.Waits(live, 0)
 	x.mu.Unlock()
 	told := report.HangsOf(x.source.session, x.source.header, waits, isLive)
 	var text bytes.Buffer
-	_ = told.Text(&text, report.StuckAfter) // a buffer takes everything
+	_ = told.Text(&text) // a buffer takes everything
 	return whyAnswer{
 		Stuck: told.Stuck(), Now: told.Now, Text: strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"),
 		Findings: append([]why.Finding{}, told.Findings...),
