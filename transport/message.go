@@ -33,8 +33,8 @@ var ErrNotJSON = errors.New("not JSON")
 
 // Message is a parsed view of a frame, or of one element of a batch. Its fields
 // are the raw JSON of the members, so numbers beyond 2^53 and every spelling
-// survive; an absent member is nil. Of a duplicate key the last counts, as in
-// every server measured; Raw still has both.
+// survive; an absent member is nil, and so is an error of null. Of a duplicate key
+// the last counts, as in every server measured; Raw still has both.
 type Message struct {
 	Raw    json.RawMessage // the whole message
 	ID     json.RawMessage // of a request or response; `null` is kept
@@ -91,9 +91,9 @@ func (m Message) Kind() MessageKind {
 		return Request
 	case m.Method != "":
 		return Notification
-	case m.ID != nil && m.Result != nil:
+	case m.ID != nil && (m.Result != nil || m.Error != nil):
 		return Response
-	case m.Error != nil: // without an id: of a request whose id could not be read
+	case len(m.Error) > 0 && m.Error[0] == '{': // of a request whose id could not be read; {"error":"invalid_token"} is of a login
 		return Response
 	}
 	return Invalid
@@ -206,6 +206,9 @@ func (p *Packed) set(key string, at span) {
 		p.result = at
 	case "error":
 		p.fault = at
+		if p.raw[at.from] == 'n' { // null, which many serializers write where there is none
+			p.fault = span{}
+		}
 	}
 }
 

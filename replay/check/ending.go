@@ -126,9 +126,16 @@ func (o *outcome) onResponse(call *call, message *transport.Message) {
 
 // errorText returns the code and the message of a JSON-RPC error, for a sentence.
 func errorText(fault json.RawMessage) string {
-	said := "error " + clip(string(transport.Member(fault, "code")))
-	var words string
-	if json.Unmarshal(transport.Member(fault, "message"), &words) == nil && words != "" {
+	code := transport.Member(fault, "code")
+	said := "an error without a code"
+	if code != nil {
+		said = "error " + clip(string(code))
+	}
+	words := transport.MemberText(fault, "message")
+	if text, isText := transport.Text(fault); isText { // the error is a text
+		words = text
+	}
+	if words != "" {
 		said += " (" + clip(words) + ")"
 	}
 	return said

@@ -28,6 +28,7 @@ type Call struct {
 	Progress  []uint64      // Seqs of the progress notifications, late ones too; only [Calls] fills the list
 	Cancelled uint64        // Seq of the latest cancellation; 0: none
 	Late      bool          // a message came after the end of the call
+	Either    uint64        // Seq of an answer under its id that another open call has, and that may as well be its own; 0: none
 
 	number  int // among the requests, from 0
 	id      mcp.Key
@@ -100,11 +101,13 @@ func (c *Call) isOpen() bool { return !c.over && !c.refused }
 type Role uint8
 
 const (
-	Unlinked     Role = iota // the message belongs to no call
-	Asks                     // the request
-	Answers                  // the response
-	AnswersAgain             // a response after the response
-	Reports                  // progress
-	Cancels                  // a cancellation of the open call
-	CancelsPast              // a cancellation after the response
+	Unlinked          Role = iota // the message belongs to no call
+	Asks                          // the request
+	Answers                       // the response
+	AnswersAgain                  // a response after the response
+	AnswersNotice                 // a response to a notification, which has none
+	AnswersUnreadable             // an error about bytes, or a message, whose id could not be read
+	Reports                       // progress
+	Cancels                       // a cancellation of the open call
+	CancelsPast                   // a cancellation after the response
 )

@@ -1,6 +1,9 @@
 package timeline
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Clone returns a model that takes later events apart from m. copies maps each call that m still remembers
 // to the clone's copy. A clone costs as much as what is open.
@@ -26,6 +29,16 @@ func (m *Model) Clone() (clone *Model, copies map[*Call]*Call) {
 	clone = &Model{requests: r, asked: m.asked, exchanges: map[uint64]*Exchange{}, scopes: m.scopes}
 	for stream, exchange := range m.exchanges {
 		clone.exchanges[stream] = c.exchange(exchange)
+	}
+	clone.onPipe = m.onPipe
+	clone.onEndpoint = make(map[*Scope]*unanswerable, len(m.onEndpoint))
+	for scope, sent := range m.onEndpoint {
+		copied := *sent
+		clone.onEndpoint[scope] = &copied
+	}
+	clone.misplaced = slices.Clone(m.misplaced)
+	for i := range clone.misplaced {
+		clone.misplaced[i].call = c.call(clone.misplaced[i].call)
 	}
 	clone.scopes.sessions = maps.Clone(m.scopes.sessions)
 	clone.scopes.endpoints = maps.Clone(m.scopes.endpoints)

@@ -14,6 +14,7 @@
 //
 //	model.go       the Model and its Steps
 //	requests.go    which call a message belongs to: the rules
+//	answers.go     which of several calls an answer belongs to, answers that are exchanged, answers to no request
 //	exchange.go    HTTP exchanges, and whose ids are whose
 //	call.go        Call, and Calls, which keeps every call
 //	clone.go       a copy of a Model, to go on from the middle

@@ -55,6 +55,11 @@ type EntryMessage struct {
 	Call *Call
 	Role Role // how the message belongs to the Call
 
+	// Notice, Retyped and Equals are those of the [Message].
+	Notice  Sent
+	Retyped bool
+	Equals  int
+
 	message *transport.Message
 }
 
@@ -222,8 +227,14 @@ func (m EntryMessage) Summary() string {
 		switch {
 		case m.NotLookedUp:
 			return fmt.Sprintf("response %s id %s (request not looked up)%s", s, id, text)
+		case m.Role == AnswersNotice:
+			return fmt.Sprintf("response %s id %s, to the notification %s (#%d)%s", s, id, phrase.Name(m.Notice.Method), m.Notice.Seq, text)
 		case m.Request == 0:
 			return fmt.Sprintf("response %s id %s, to no request%s", s, id, text)
+		case m.Retyped:
+			id += " (asked with " + phrase.Name(m.Call.ID) + ")"
+		case m.Equals > 0:
+			id += fmt.Sprintf(" (one of %d open requests with that id)", m.Equals+1)
 		}
 		return fmt.Sprintf("response %s of %s id %s after %v%s", s, name, id, m.Latency.Round(time.Microsecond), text)
 	}

@@ -15,6 +15,7 @@ type Exchange struct {
 	Scope *Scope
 
 	calls callList // requests in its frames
+	sent  unanswerable
 }
 
 // Scope is where ids are unique: two messages with one id in one scope are about one request.
@@ -25,6 +26,8 @@ type Scope struct {
 	// Shared is set where several clients may be: of requests over HTTP that name no session.
 	Shared bool
 	pipe   bool
+
+	isEndpoint bool // of HTTP+SSE
 }
 
 // scopes finds the scope of an event.
@@ -126,7 +129,7 @@ func (m *Model) nameEndpoint(exchange *Exchange, body string) {
 	if err != nil || !exchange.Scope.Shared {
 		return
 	}
-	begun := &Scope{}
+	begun := &Scope{isEndpoint: true}
 	m.scopes.endpoints[to.RequestURI()] = begun
 	m.move(exchange, begun)
 }

@@ -1,8 +1,8 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
@@ -18,6 +18,10 @@ type Model struct {
 	exchanges map[uint64]*Exchange
 	scopes    scopes
 
+	onPipe     [2]unanswerable // of each direction
+	onEndpoint map[*Scope]*unanswerable
+	misplaced  []misplaced
+
 	parsed   []transport.Message // of the present frame
 	messages []Message
 }
@@ -29,7 +33,7 @@ const Remembered = 64
 // NewModel returns the model of a session without events. It remembers a number of past calls, the latest.
 func NewModel(remember int) *Model {
 	scopes := newScopes()
-	return &Model{requests: newRequests(remember, scopes.shared), exchanges: map[uint64]*Exchange{}, scopes: scopes}
+	return &Model{requests: newRequests(remember, scopes.shared), exchanges: map[uint64]*Exchange{}, scopes: scopes, onEndpoint: map[*Scope]*unanswerable{}}
 }
 
 // Step is one event with its place in the session.
@@ -64,6 +68,12 @@ type Message struct {
 	Call *Call // that the message begins, answers, reports on or cancels; nil: none
 	Role Role  // how the message belongs to the Call
 	Late bool  // an answer after the call was answered or cancelled, or progress after it was answered
+
+	Retyped   bool  // the id or the token is the call's but for its type: "7" where the call has 7
+	Strays    bool  // an answer in the HTTP exchange of another request
+	Equals    int   // of an answer: how many open calls with its id it may belong to as well as to the Call
+	Exchanged *Call // of an answer: the call whose answer was exchanged with it, and came before
+	Notice    Sent  // the notification that a response without an id answers
 }
 
 // Take takes the next event and says what it means.
@@ -83,6 +93,10 @@ func (m *Model) TakeParsed(e store.Event, messages []transport.Message, isJSON b
 	case store.Frame:
 		if step.Noise = !isJSON; isJSON {
 			m.takeFrame(&step, messages)
+		} else {
+			step.Exchange = m.exchanges[step.Stream]
+			step.Scope = m.scopes.of(step.Stream, step.Exchange)
+			m.noteSent(&step, nil)
 		}
 	case store.HTTP:
 		m.takeHTTP(&step)
@@ -95,6 +109,9 @@ func (m *Model) takeFrame(step *Step, messages []transport.Message) {
 	step.Exchange = m.exchanges[step.Stream]
 	step.Scope = m.scopes.of(step.Stream, step.Exchange)
 	m.messages = m.messages[:0]
+	if step.Batch && len(messages) == 0 {
+		m.noteSent(step, nil)
+	}
 	for i := range messages {
 		m.messages = append(m.messages, m.link(step, &messages[i]))
 	}
@@ -111,7 +128,10 @@ func (m *Model) link(step *Step, message *transport.Message) (linked Message) {
 	case transport.Response:
 		m.response(step, &linked)
 	case transport.Notification:
+		m.noteSent(step, &linked)
 		m.notification(step, &linked)
+	case transport.Invalid:
+		m.noteSent(step, &linked)
 	}
 	if linked.Late {
 		linked.Call.Late = true
@@ -132,19 +152,41 @@ func (m *Model) request(step *Step, message *transport.Message) *Call {
 func (m *Model) response(step *Step, answer *Message) {
 	dir := step.Dir.Reverse()
 	id := mcp.KeyOf(answer.ID)
-	if call := m.requests.answered(step.Scope, dir, step.Stream, id); call != nil {
-		m.requests.over(call)
-		call.AnswerWith(step.Event, &answer.Message)
-		answer.Call = call
-		answer.Role = Answers
-		answer.Late = 0 < call.Cancelled && call.Cancelled < step.Seq
-		return
+	open := m.requests.candidates(step.Scope, dir, step.Stream, id)
+	if len(open) == 0 {
+		if call := m.requests.past(step.Scope, dir, step.Stream, id); call != nil {
+			answer.Call = call
+			answer.Role = AnswersAgain
+			answer.Late = true
+			return
+		}
+		open = m.requests.candidates(step.Scope, dir, step.Stream, id.Retyped())
+		answer.Retyped = len(open) > 0
 	}
-	if call := m.requests.past(step.Scope, dir, step.Stream, id); call != nil {
-		answer.Call = call
-		answer.Role = AnswersAgain
-		answer.Late = true
+	switch call, equals := choose(open, &answer.Message); {
+	case call != nil:
+		m.answer(step, answer, call, equals)
+	case len(answer.ID) == 0 || string(answer.ID) == "null":
+		m.reply(step, answer)
 	}
+}
+
+// answer ends a call. equals are it and the other open calls that the answer may belong to.
+func (m *Model) answer(step *Step, answer *Message, call *Call, equals callList) {
+	for _, other := range equals {
+		if other != call {
+			other.Either = step.Seq
+		}
+	}
+	answer.Equals = len(equals) - 1
+	m.requests.over(call)
+	call.AnswerWith(step.Event, &answer.Message)
+	answer.Call = call
+	answer.Role = Answers
+	answer.Late = 0 < call.Cancelled && call.Cancelled < step.Seq
+	answer.Strays = call.Exchange != nil && step.Exchange != nil && call.Stream != step.Stream && len(step.Exchange.calls) > 0 && !step.Scope.isEndpoint
+	answer.Exchanged = m.exchangedWith(step, answer)
+	m.handled(step, call)
 }
 
 func (m *Model) notification(step *Step, notice *Message) {
@@ -154,7 +196,13 @@ func (m *Model) notification(step *Step, notice *Message) {
 		if len(token) == 0 {
 			return
 		}
-		if call := m.requests.progress(step.Scope, step.Dir.Reverse(), step.Stream, mcp.KeyOf(token)); call != nil {
+		key := mcp.KeyOf(token)
+		call := m.requests.progress(step.Scope, step.Dir.Reverse(), step.Stream, key)
+		if call == nil {
+			call = m.requests.progress(step.Scope, step.Dir.Reverse(), step.Stream, key.Retyped())
+			notice.Retyped = call != nil
+		}
+		if call != nil {
 			notice.Call = call
 			notice.Role = Reports
 			notice.Late = 0 < call.Response && call.Response < step.Seq
@@ -164,14 +212,23 @@ func (m *Model) notification(step *Step, notice *Message) {
 		if raw == nil {
 			return
 		}
-		id := mcp.KeyOf(raw)
-		if call := m.requests.cancelled(step.Scope, step.Dir, id); call != nil {
+		m.cancellation(step, notice, mcp.KeyOf(raw))
+	}
+}
+
+func (m *Model) cancellation(step *Step, notice *Message, id mcp.Key) {
+	for _, named := range []mcp.Key{id, id.Retyped()} {
+		if call := m.requests.cancelled(step.Scope, step.Dir, named); call != nil {
 			call.Cancelled = step.Seq
 			notice.Call = call
 			notice.Role = Cancels
-		} else if call := m.requests.past(step.Scope, step.Dir, 0, id); call != nil {
+		} else if call := m.requests.past(step.Scope, step.Dir, 0, named); call != nil {
 			notice.Call = call
 			notice.Role = CancelsPast
+		}
+		if notice.Call != nil {
+			notice.Retyped = named != id
+			return
 		}
 	}
 }
@@ -200,16 +257,23 @@ const ToolError = "tool error"
 // a tool.
 func FailureOf(answer *transport.Message, ofTool bool) string {
 	if answer.Error != nil {
-		var e struct {
-			Code    json.Number `json:"code"`
-			Message string      `json:"message"`
-		}
-		// A member of another type is left out: the raw event has the bytes.
-		_ = json.Unmarshal(answer.Error, &e)
-		return strings.TrimSpace(fmt.Sprintf("error %s %s", e.Code, phrase.Name(e.Message)))
+		return "error " + errorWords(answer.Error)
 	}
 	if ofTool && string(transport.Member(answer.Result, mcp.MemberIsError)) == "true" {
 		return ToolError
 	}
 	return ""
+}
+
+// errorWords returns the code and the message of a JSON-RPC error, or what stands in its place.
+func errorWords(fault json.RawMessage) string {
+	code := string(transport.Member(fault, "code"))
+	if named, isText := transport.Text([]byte(code)); isText {
+		code = named
+	}
+	words := transport.MemberText(fault, "message")
+	if said, isText := transport.Text(fault); isText { // the error is a text
+		words = said
+	}
+	return cmp.Or(strings.TrimSpace(code+" "+phrase.Name(words)), "without a code")
 }

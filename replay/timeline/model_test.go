@@ -12,6 +12,12 @@ import (
 // place of a direction an HTTP event. It returns the last step.
 func play(t *testing.T, m *Model, lines ...string) (last Step) {
 	t.Helper()
+	return playOn(t, m, Step{}, lines...)
+}
+
+// playOn is play behind a step.
+func playOn(t *testing.T, m *Model, last Step, lines ...string) Step {
+	t.Helper()
 	for _, line := range lines {
 		var dir, payload string
 		e := store.Event{Seq: last.Seq + 1, Kind: store.Frame, Dir: transport.ClientToServer}

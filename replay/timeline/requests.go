@@ -12,9 +12,9 @@ import (
 // Ids and progress tokens are unique in a scope and a direction. A client may use an id again after the
 // answer (2026-07-28), and a faulty peer does before. Of several calls with the same id or token
 //
-//   - a response belongs to the first open call of the same HTTP exchange. If no call of the exchange had
-//     the id, as on a resumed stream, and on a pipe, the response belongs to the first open call of the
-//     scope;
+//   - a response belongs to an open call of the same HTTP exchange. If no call of the exchange had
+//     the id, as on a resumed stream, and on a pipe, the response belongs to an open call of the
+//     scope. Of several it is the first whose method has such results, see answers.go;
 //   - progress belongs to the latest call of the same HTTP exchange. If no call of the exchange had the
 //     token, and on a pipe, progress belongs to the latest open call of the scope, and if none is open to
 //     the latest call that is over;
@@ -24,6 +24,9 @@ import (
 // Over HTTP a peer may forget to name its session. What names none and finds no call in the shared scope
 // belongs to the only open call of all scopes with the id or token; what names one may belong to the only such
 // call of the shared scope.
+//
+// An id or a token that no call has, and whose brother of the other type one has ("7" for 7), belongs to that
+// call: many clients take it so.
 //
 // An HTTP status that is no success answers the open calls of its exchange. A message in the body of the
 // same response still belongs to its call.
@@ -124,19 +127,27 @@ func (r *requests) move(call *Call, to *Scope) {
 	}
 }
 
-// answered returns the call that a response belongs to, and that went in direction dir.
-func (r *requests) answered(scope *Scope, dir transport.Direction, stream uint64, id mcp.Key) *Call {
+// candidates returns the open calls that went in direction dir and that a response may belong to.
+func (r *requests) candidates(scope *Scope, dir transport.Direction, stream uint64, id mcp.Key) callList {
 	key := local{dir, id}
 	if on := r.on[stream]; on != nil && len(on.ids[key]) > 0 {
-		if i := slices.IndexFunc(on.ids[key], func(c *Call) bool { return !c.over }); i >= 0 {
-			return on.ids[key][i]
-		}
-		return nil
+		return on.ids[key].that(func(c *Call) bool { return !c.over })
 	}
-	if call := r.ids[scoped{scope, key}].firstOpen(); call != nil || stream == 0 {
-		return call
+	if open := r.ids[scoped{scope, key}].that((*Call).isOpen); len(open) > 0 || stream == 0 {
+		return open
 	}
-	return r.ids[scoped{r.elsewhere(scope), key}].only()
+	if call := r.ids[scoped{r.elsewhere(scope), key}].only(); call != nil {
+		return callList{call}
+	}
+	return nil
+}
+
+// answered returns the call that a response belongs to, and that went in direction dir.
+func (r *requests) answered(scope *Scope, dir transport.Direction, stream uint64, id mcp.Key) *Call {
+	if open := r.candidates(scope, dir, stream, id); len(open) > 0 {
+		return open[0]
+	}
+	return nil
 }
 
 // progress returns the call that progress belongs to, and that went in direction dir.
@@ -200,6 +211,14 @@ func (r *requests) past(scope *Scope, dir transport.Direction, stream uint64, id
 // callList is calls in the order of their requests.
 type callList []*Call
 
+// that returns the calls for which a condition holds; mostly these are all.
+func (list callList) that(holds func(*Call) bool) callList {
+	if !slices.ContainsFunc(list, func(c *Call) bool { return !holds(c) }) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(c *Call) bool { return !holds(c) })
+}
+
 func (list callList) firstOpen() *Call {
 	if i := slices.IndexFunc(list, (*Call).isOpen); i >= 0 {
 		return list[i]
@@ -231,6 +250,16 @@ func (r *requests) over(call *Call) {
 		r.keep(call)
 	}
 	r.trim(call)
+}
+
+// isAnyOpen reports whether a call of a direction is open in a scope.
+func (r *requests) isAnyOpen(scope *Scope, dir transport.Direction) bool {
+	for named, list := range r.ids {
+		if named.scope == scope && named.dir == dir && list.firstOpen() != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // openOn returns the open calls of an exchange.

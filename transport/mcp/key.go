@@ -38,6 +38,20 @@ func KeyOf(raw json.RawMessage) Key {
 	return Key(raw)
 }
 
+// Retyped returns the key of the id that reads the same and has the other type: "7" for 7, and 7 for "7".
+// Peers that turn ids into texts are many, and so are peers that turn them back. It is "" for an id that
+// has no such brother.
+func (k Key) Retyped() Key {
+	switch {
+	case k == "":
+	case k[0] != '"' && isPlainInteger([]byte(k)):
+		return `"` + k + `"`
+	case len(k) > 2 && k[0] == '"' && isPlainInteger([]byte(k[1:len(k)-1])):
+		return k[1 : len(k)-1]
+	}
+	return ""
+}
+
 // IsPlain reports whether a raw id is spelled as nearly all are, and so is its own key:
 // with no escapes, if it is a string, and as a whole number of a few digits.
 func IsPlain(raw json.RawMessage) bool {

@@ -77,6 +77,29 @@ const (
 	MemberRequestState    = "requestState"
 )
 
+// resultMembers has members by which the result of a method is known: each result of the method has one of
+// them.
+var resultMembers = map[string][]string{
+	MethodInitialize:            {"protocolVersion", "capabilities", "serverInfo"},
+	MethodDiscover:              {"supportedVersions"},
+	MethodListTools:             {"tools"},
+	MethodCallTool:              {"content", "structuredContent"},
+	MethodListPrompts:           {"prompts"},
+	MethodGetPrompt:             {"messages"},
+	MethodListResources:         {"resources"},
+	MethodListResourceTemplates: {"resourceTemplates"},
+	MethodReadResource:          {"contents"},
+	MethodComplete:              {"completion"},
+	MethodCreateMessage:         {"role", "model"},
+	MethodElicit:                {"action"},
+	MethodListRoots:             {"roots"},
+	MethodListTasks:             {"tasks"},
+}
+
+// ResultMembers returns members of which each result of a method has one; nil for a method whose results
+// have no members of their own.
+func ResultMembers(method string) []string { return resultMembers[method] }
+
 // The keys of _meta that the protocol defines. All begin with MetaPrefix.
 const (
 	MetaPrefix             = "io.modelcontextprotocol/"
