@@ -15,10 +15,10 @@
 //
 // # Rules
 //
-//	P1 to P10   the rules of package order
+//	P1 to P10   the rules of package order; P1 also answers.go: answers without an id, and exchanged ones
 //	P11         exchanges.go: streams of server-sent events that are resumed (to 2025-11-25)
 //	P12         retries.go: requests that are sent again with the input that the server requested (from 2026-07-28)
-//	P13, P14    frames.go: the members that each message has
+//	P13, P14    frames.go, answers.go: the members that each message has
 //	U1, U2, U4  frames.go: the delivery of frames; no real session breaks U1 or U2
 //	U3          exchanges.go: the order of an HTTP exchange
 //	E1, E2      calls.go: calls without an answer

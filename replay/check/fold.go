@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,6 +37,7 @@ type Fold struct {
 	inFlight  *inFlight
 	ending    ending
 	waits     why.Fold // finds the hangs
+	strays    []strayAnswer
 	outcome   outcome
 	retries   retries
 	tools     toolHistory
@@ -176,7 +178,11 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 		x.onBody(parsed)
 	}
 	s := f.exchanges.scopeOf(e, x, parsed)
-	if s == nil {
+	own, hasNone := f.scopeOfStray(step)
+	if own != nil {
+		s = own
+	}
+	if s == nil || hasNone {
 		f.onSessionless(step)
 		return nil
 	}
@@ -192,6 +198,7 @@ func (f *Fold) onSessionless(step timeline.Step) {
 		if c := f.calls[m.Call]; c != nil && m.Role == timeline.Cancels {
 			f.onCancellation(step.Event, c)
 		}
+		f.judgeAnswer(step.Event, m, "", true)
 	}
 }
 
@@ -229,6 +236,7 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 	}
 	for i := range parsed.Messages {
 		m := &parsed.Messages[i]
+		f.judgeAnswer(event, &step.Messages[i], scope.rules.Revision(), !scope.isSession || scope.beginning != middle)
 		f.onMessage(event, x, scope, &step.Messages[i])
 		if x.method != http.MethodGet || fromClient || m.Kind() != transport.Response || x.resumes || x.refused() || f.exchanges.isSSE {
 			continue
@@ -256,6 +264,7 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 // onMessage judges a message and keeps the effect on the calls.
 func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, message *timeline.Message) {
 	judgeMembers(f.reporter, event, &message.Message, scope.rules.Revision(), f.exchanges.revisionOf(exchange))
+	judgeForm(f.reporter, event, message, cmp.Or(scope.rules.Revision(), f.exchanges.revisionOf(exchange)))
 	method := ""
 	switch message.Kind {
 	case transport.Invalid:
@@ -363,6 +372,7 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 			f.exchanges.judgePost(f.exchanges.all[stream], stream, f.now, ", to the end of the recording")
 		}
 	}
+	f.reportStrays()
 	revision := f.exchanges.current.rules.Revision()
 	f.judgeWaits(live, revision)
 	started := f.ending.judgeServer(f.reporter, revision, f.last[transport.ServerToClient])

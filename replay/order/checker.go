@@ -342,7 +342,7 @@ func (c *Checker) received(dir transport.Direction, m *message, at Mark) {
 		// Of the requests with a response on the wire, a request of the same exchange comes before
 		// another, an earlier before a later.
 		var best *Request
-		for req := range c.end(dir.Reverse()).withID(m.id) {
+		for req := range c.end(dir.Reverse()).asked(m.id) {
 			if req.Answered && req.answerReceived == 0 && (best == nil || req.stream == m.stream || best.stream != m.stream) {
 				best = req
 			}

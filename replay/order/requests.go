@@ -133,12 +133,14 @@ func (c *Checker) judgeRequest(dir transport.Direction, m *message, known Mark) 
 
 // judgeResponse is rule P1. It returns the request, unless the response breaks a law.
 func (c *Checker) judgeResponse(dir transport.Direction, message *message, known Mark) *Request {
-	if message.ID == nil || string(message.ID) == "null" {
-		return nil // the answer to a request without a readable id
-	}
 	asker := c.end(dir.Reverse())
 	req := asker.answeredBy(message)
+	if req == nil && (message.ID == nil || string(message.ID) == "null") {
+		return nil // package check judges it: it may be the answer to a request without a readable id
+	}
 	switch {
+	case req != nil && req.id != message.id && !req.Answered:
+		c.add(answersRequest, dir, "the response to %v under the id %s: the same but for its type, and strict clients do not know it", req, message.ID)
 	case req == nil && dir == transport.ClientToServer && c.stateless():
 		c.add(clientResponses, dir, "a response (id %s)", message.ID)
 	case req == nil && asker.oldIDs.has(message.id):
@@ -169,6 +171,10 @@ func (e *end) judgeCancellation(v *violations, other *end, dir transport.Directi
 		return
 	}
 	req := e.request(m.cancels)
+	if other := e.request(m.cancels.Retyped()); req == nil && other != nil {
+		v.add(cancelsOwn, dir, "a cancellation of %v under the id %s: the same but for its type", other, m.cancelled)
+		return
+	}
 	switch {
 	case req == nil && e.withdrawn[m.cancels]:
 	case req == nil && e.oldIDs.has(m.cancels):
@@ -190,6 +196,10 @@ func (e *end) judgeProgress(v *violations, dir transport.Direction, m *message, 
 		return
 	}
 	req := e.withToken(m.token)
+	if other := e.withToken(m.token.Retyped()); req == nil && other != nil {
+		v.add(tokenReceived, dir, "progress of %v under the token %s: the same but for its type", other, token)
+		return
+	}
 	switch {
 	case req == nil && e.oldTokens.has(m.token):
 		v.add(progressEnds, dir, "progress for token %s after the response to its request", token)
@@ -283,13 +293,22 @@ func (e *end) withID(id mcp.Key) iter.Seq[*Request] {
 	}
 }
 
+// asked yields the requests with an id; if there are none, those with its brother of the other type, "7" for
+// 7: many peers take that for the id.
+func (e *end) asked(id mcp.Key) iter.Seq[*Request] {
+	if e.request(id) == nil {
+		id = id.Retyped()
+	}
+	return e.withID(id)
+}
+
 // answeredBy returns the request of a response, or nil. A peer should not have two open
 // requests with the same id. If so, a response over HTTP belongs to the request of the same
 // exchange, and any other response to the first open request.
 func (e *end) answeredBy(message *message) (best *Request) {
 	isOpen := func(req *Request) bool { return !req.Answered && !req.refused }
 	isOn := func(req *Request) bool { return req.stream == message.stream }
-	for req := range e.withID(message.id) {
+	for req := range e.asked(message.id) {
 		if best == nil || isOn(req) && !isOn(best) || isOn(req) == isOn(best) && isOpen(req) {
 			best = req
 		}

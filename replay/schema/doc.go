@@ -11,6 +11,8 @@
 // The published schemas are wrong in places. A fault that comes only from such a place has a
 // Reason, and is no fault of the peer.
 //
+// [Envelope] needs no schema: it looks at the members that every reader of JSON-RPC parses first.
+//
 // # Data layout
 //
 // The folder mcp has the published schemas, one for each revision, compressed and otherwise

@@ -169,12 +169,16 @@ func (m *Model) reply(step *Step, answer *Message) {
 		return
 	}
 	code, _ := strconv.Atoi(string(transport.Member(answer.Error, "code")))
+	isOpen := func(isOne func(*Call) bool) bool {
+		return m.requests.isAnyOpen(step.Scope, step.Dir.Reverse(), isOne)
+	}
 	switch {
 	case answer.Error != nil && sent.unreadable > 0:
 		sent.unreadable--
 		answer.Role = AnswersUnreadable
-	case code == codeParseError, code == codeInvalidRequest && m.requests.isAnyOpen(step.Scope, step.Dir.Reverse()):
+	case code == codeParseError, code == codeInvalidRequest && isOpen(func(*Call) bool { return true }):
 		answer.Role = AnswersUnreadable
+	case isOpen(func(c *Call) bool { return fitOf(c.Method, &answer.Message) == fits }): // it is that one's, under no id
 	case sent.notice.Seq != 0:
 		answer.Role = AnswersNotice
 		answer.Notice = sent.notice

@@ -60,6 +60,7 @@ func TestAnswers(t *testing.T) {
 		"what is no message":                         {[]string{"c2s 0 " + note, "c2s 0 17", "s2c 0 " + null}, "unreadable"},
 		"a notification that the server cannot read": {[]string{"c2s 0 " + note, "s2c 0 " + unread}, "unreadable"},
 		"an invalid request, and none is open":       {[]string{"c2s 0 " + note, `s2c 0 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"x"}}`}, "notice #1"},
+		"the result of a request under null":         {[]string{"c2s 0 " + note, "c2s 0 " + list, `s2c 0 {"jsonrpc":"2.0","id":null,"result":{"tools":[]}}`}, "none"},
 		"a request that the server cannot read":      {[]string{"c2s 0 " + note, "c2s 0 " + list, "s2c 0 " + unread}, "unreadable"},
 		"a request with the id null":                 {[]string{"c2s 0 " + note, `c2s 0 {"jsonrpc":"2.0","id":null,"method":"ping"}`, "s2c 0 " + nullResult}, "#2"},
 	} {

@@ -252,10 +252,10 @@ func (r *requests) over(call *Call) {
 	r.trim(call)
 }
 
-// isAnyOpen reports whether a call of a direction is open in a scope.
-func (r *requests) isAnyOpen(scope *Scope, dir transport.Direction) bool {
+// isAnyOpen reports whether a call of a direction that meets a condition is open in a scope.
+func (r *requests) isAnyOpen(scope *Scope, dir transport.Direction, isOne func(*Call) bool) bool {
 	for named, list := range r.ids {
-		if named.scope == scope && named.dir == dir && list.firstOpen() != nil {
+		if named.scope == scope && named.dir == dir && slices.ContainsFunc(list, func(c *Call) bool { return c.isOpen() && isOne(c) }) {
 			return true
 		}
 	}
