@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -84,7 +85,8 @@ const keptMisplaced = 16
 // or in their HTTP exchanges; nil if there is none. It remembers the answer for the other one.
 func (m *Model) exchangedWith(step *Step, answer *Message) *Call {
 	is := misplaced{call: answer.Call, stream: step.Stream, strays: answer.Strays}
-	if mcp.ResultMembers(is.call.Method) != nil && fitOf(is.call.Method, &answer.Message) == misfit {
+	names := func(member string) bool { return bytes.Contains(answer.Result, []byte(member)) } // which most do, and looking is cheap
+	if members := mcp.ResultMembers(is.call.Method); members != nil && !slices.ContainsFunc(members, names) && fitOf(is.call.Method, &answer.Message) == misfit {
 		is.methods = methodsOf(&answer.Message)
 	}
 	if !is.strays && is.methods == nil {

@@ -32,24 +32,23 @@ type Fold struct {
 	model   *timeline.Model          // of [Fold.Apply]; nil before the first event
 	pending map[*timeline.Call]*call // without an answer that its end has seen
 
-	last       [3]frame // the last frame of each direction
-	noise      [3]frame // the last frame that is no JSON
-	orphan     frame    // the last response of the server to no request
-	stderr     frame    // the last line of standard error, before the session ended
-	lastStderr frame    // the same, also after the session ended
-	lost       uint64   // events that could not be recorded
-	gap        moment   // the last place where messages of the server are missing
-	stalls     [3]stall // what the receiver of a direction does not take
-	took       [3]taken // the last write to the receiver of a direction that had blocked
-	exit       store.ExitInfo
-	exited     moment
-	letGo      moment // where the recorder no longer read the server
-	end        ending // the first event that ended the session
+	last   [3]frame // the last frame of each direction
+	noise  [3]frame // the last frame that is no JSON
+	orphan frame    // the last response of the server to no request
+	stderr stderrLines
+	lost   uint64   // events that could not be recorded
+	gap    moment   // the last place where messages of the server are missing
+	stalls [3]stall // what the receiver of a direction does not take
+	took   [3]taken // the last write to the receiver of a direction that had blocked
+	exit   store.ExitInfo
+	exited moment
+	letGo  moment // where the recorder no longer read the server
+	end    ending // the first event that ended the session
 
 	client    json.RawMessage // the params of initialize
 	revision  string
-	greeted   moment // the answer to initialize
-	ready     bool   // the client has said that it is initialized
+	greeted   frame // the answer to initialize
+	ready     bool  // the client has said that it is initialized
 	inputs    []input
 	exchanges map[uint64]*exchange       // HTTP; kept at their end only by calls
 	unheard   []*exchange                // POSTs without a request that ended without a response
@@ -59,6 +58,10 @@ type Fold struct {
 
 	notices       int           // notifications of the server
 	run           int           // of these, the latest without another frame of the server between them
+	untaken       untaken       // the latest answer that a strict client does not take
+	lenient       bool          // the client has gone on behind such an answer
+	cancelling    neighbour     // the client's cancellation, until its next request
+	failing       neighbour     // the server's error, until its next answer
 	stalledAnswer answer        // the client's last answer behind notifications, until the client goes on
 	wentOn        bool          // the client has gone on behind such an answer
 	waiting       int           // calls of the client without an answer
@@ -102,18 +105,19 @@ type call struct {
 	exchange *exchange       // over HTTP
 
 	reports      uint64
-	progress     frame  // the latest
-	logged       frame  // the latest log message that came on its stream, or while it alone was open
-	cancelled    moment // the latest cancellation
-	reason       string // of it
-	heard        moment // the last message of the receiver before it
-	acknowledged bool   // of a subscription
-	refused      bool   // an HTTP status is the answer
-	unended      unread // the answer, which has no newline
-	unasked      unread // the request, which has no newline
-	late         moment // the answer, which came behind the end of the session
-	notices      int    // notifications of the server before the request
-	answers      int    // answers to the client before the request
+	progress     frame        // the latest
+	logged       frame        // the latest log message that came on its stream, or while it alone was open
+	cancelled    moment       // the latest cancellation
+	reason       string       // of it
+	heard        moment       // the last message of the receiver before it
+	acknowledged bool         // of a subscription
+	refused      bool         // an HTTP status is the answer
+	unended      unread       // the answer, which has no newline
+	unasked      unread       // the request, which has no newline
+	late         moment       // the answer, which came behind the end of the session
+	notices      int          // notifications of the server before the request
+	answers      int          // answers to the client before the request
+	behind       [2]neighbour // what happened right before the request: a cancellation, an error
 }
 
 // message returns the request.
@@ -128,6 +132,13 @@ func (c *call) sign() moment {
 		}
 	}
 	return sign
+}
+
+// neighbour is what happened right before a request, such as the cancellation of another call.
+type neighbour struct {
+	moment
+	call *call // that is cancelled, or failed; nil: it was answered before
+	said string
 }
 
 // stall is a direction whose receiver takes nothing.
@@ -224,10 +235,7 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 	case store.Frame:
 		f.onFrame(step)
 	case store.Stderr:
-		f.lastStderr = frame{moment: f.now, text: e.Payload}
-		if f.end.seq == 0 {
-			f.stderr = f.lastStderr
-		}
+		f.stderr.add(f.now, e)
 	case store.HTTP:
 		f.onHTTP(step)
 	case store.Note:
@@ -386,6 +394,7 @@ func (f *Fold) onClientFrame(m *transport.Message) {
 	f.stalledAnswer = answer{}
 	if m.Method != "" {
 		f.asked = f.now
+		f.takesAll()
 	}
 }
 
@@ -407,12 +416,14 @@ func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
 	if e.Dir != c2s {
 		return
 	}
+	c.behind = [2]neighbour{f.cancelling, f.failing}
+	f.cancelling = neighbour{}
 	f.asksOn()
 	f.waiting++
 	if m.Method == mcp.MethodInitialize {
 		f.client = m.Params
 		f.ready = false
-		f.greeted = moment{}
+		f.greeted = frame{}
 	}
 	if len(f.inputs) > 0 {
 		f.supplyInput(&m.Message)
@@ -481,12 +492,17 @@ func (f *Fold) onAnswer(c *call, m *timeline.Message) {
 	}
 	f.answersOut++
 	f.waiting--
+	f.onUntaken(c, m)
+	f.failing = neighbour{}
+	if m.Error != nil {
+		f.failing = neighbour{f.now, c, c.Failure}
+	}
 	f.stalledAnswer = answer{}
 	if n := min(f.run, f.notices-c.notices); n > 0 {
 		f.stalledAnswer = answer{f.now, c, n}
 	}
 	if c.Method == mcp.MethodInitialize && m.Result != nil {
-		f.greeted = f.now
+		f.greeted = frame{moment: f.now, text: m.Raw}
 		f.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
 	}
 	if bytes.Contains(m.Result, []byte("input_required")) && transport.MemberText(m.Result, mcp.MemberResultType) == "input_required" {
@@ -521,7 +537,14 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 			c.logged = frame{moment: f.now, text: m.Raw}
 		}
 	case mcp.NotificationCancelled:
-		if c := f.pending[m.Call]; c != nil {
+		c := f.pending[m.Call]
+		if e.Dir == c2s && m.Call != nil {
+			f.cancelling = neighbour{moment: f.now, call: c}
+		}
+		if m.Call != nil && f.untaken.seq != 0 && f.untaken.call.Call == m.Call {
+			f.untaken.gaveUp = f.now
+		}
+		if c != nil {
 			c.cancelled = f.now
 			c.reason = transport.MemberText(m.Params, "reason")
 			c.heard = f.last[side(e.Dir.Reverse())].moment

@@ -65,6 +65,7 @@ const (
 	NoNewline        = "no-newline"              // a whole message lacks its newline
 	BrokenAnswer     = "broken-answer"           // the server sent bytes that are no message
 	WrongID          = "wrong-id"                // the server answered under an id that nobody asked with
+	MalformedAnswer  = "malformed-answer"        // the answer has a form that strict clients drop
 	LateAnswer       = "late-answer"             // the answer came only when the session ended
 	ClientNotReading = "client-stopped-reading"  // the client does not take what is sent
 	ServerNotReading = "server-stopped-reading"  // the server does not take what is sent
@@ -130,6 +131,8 @@ type wait struct {
 	asks    *call  // the request that the server waits for
 	line    *store.OpenLine
 	half    frame // of the client, behind the end of the session
+	untaken *untaken
+	misfit  string // what is wrong with the answer to initialize
 }
 
 func (w *wait) length() time.Duration { return max(0, w.until.at-w.since.at) }
@@ -177,7 +180,7 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		r.Open = append(r.Open, j.givenUp(&wait{call: c, since: c.moment, until: ending{moment: c.cancelled, by: c.Dir.Sender()}}))
 	}
 	waits, behind := j.clientWaits(r)
-	waits = slices.Concat(waits, j.serverWaits(r, behind), j.inputWaits(r), j.responseWaits())
+	waits = slices.Concat(waits, j.serverWaits(r, behind), j.inputWaits(r), j.responseWaits(), j.untakenWaits(r))
 	if len(waits) > 0 {
 		return waits
 	}
@@ -485,7 +488,11 @@ func (j *judge) silence() *wait {
 		}
 	}
 	if j.greeted.seq != 0 && !j.ready && j.asked.seq < j.greeted.seq && until.at-j.greeted.at >= j.after {
-		return &wait{shape: NotInitialized, culprit: "client", since: j.greeted, until: until}
+		w := &wait{shape: NotInitialized, culprit: "client", since: j.greeted.moment, until: until, misfit: j.misfitOf(j.greeted)}
+		if w.misfit != "" {
+			w.culprit = "server"
+		}
+		return w
 	}
 	if w := j.silentClient(until); w != nil {
 		return w

@@ -166,7 +166,13 @@ func (w *words) cause() {
 		w.sayNoNewline()
 	case BrokenAnswer:
 		w.brokenAnswer()
+	case MalformedAnswer:
+		w.sayUntaken()
 	case WrongID:
+		if first.untaken != nil {
+			w.sayUntaken()
+			break
+		}
 		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.orphan.message().ID)), w.ago(w.orphan.at), w.orphan.seq)
 		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.orphan.message().ID)))
 		w.suggests = "it was meant as the answer"
@@ -187,9 +193,14 @@ func (w *words) cause() {
 		w.clientSilent()
 	case NotInitialized:
 		w.say("The server answered initialize %s (#%d), and the client has not said that it is initialized: nothing else may pass before.", w.ago(w.greeted.at), w.greeted.seq)
-		w.show(w.greeted, "the answer to initialize")
+		w.show(w.greeted.moment, "the answer to initialize")
 		w.proves = "that the answer passed the recorder and nothing came back"
 		w.unknown = "whether the client has read the answer, or does not accept it"
+		if first.misfit != "" {
+			w.say("The answer does not fit the schema of %s: %s.", clip(w.revision), first.misfit)
+			w.suggests = "the client refuses the answer for that"
+			w.unknown = "whether the client has read the answer"
+		}
 	case InputMissing:
 		w.say("The client has not sent the request again since.")
 		w.lastOf(c2s)
@@ -252,13 +263,34 @@ func (w *words) serverDid(c *call) {
 		w.say("The server %s nothing since.", w.tense("has sent", "sent"))
 	}
 	w.hasRead(c2s)
-	if c != nil && w.answersOut > c.answers {
+	if c != nil && c.Either != 0 {
+		w.say("One of the open requests under this id was answered (#%d), and which one the answer does not say.", c.Either)
+		w.show(moment{seq: c.Either}, "the answer to one of the requests under this id")
+	} else if c != nil && w.answersOut > c.answers {
 		w.say("It answered %s meanwhile: the server is there, this call is not.", phrase.Plural(w.answersOut-c.answers, "other request"))
 	}
-	if e := w.stderr; e.seq > since.seq {
-		w.say("Its last line on standard error is %s, %s (#%d).", w.text(e.text), w.ago(e.at), e.seq)
-		w.show(e.moment, "stderr: %s", w.text(e.text))
-		w.next = "show SESSION --filter kind:stderr"
+	w.sayNeighbours(c)
+	w.sayStderr(w.stderr.between(since.seq, w.end.seq))
+}
+
+// sayNeighbours tells what happened right before a request, which may be nil: a server may lose the call
+// to it.
+func (w *words) sayNeighbours(c *call) {
+	if c == nil {
+		return
+	}
+	if n := c.behind[0]; n.seq != 0 {
+		what := "a call that was answered"
+		if n.call != nil {
+			what = n.call.name()
+		}
+		w.say("Right before the request (#%d) the client had cancelled %s.", n.seq, what)
+		w.show(n.moment, "the client cancels %s", what)
+		w.suggests = "the server stops with the cancelled call what the next one needs"
+	}
+	if n := c.behind[1]; n.seq != 0 {
+		w.say("The answer before the request (#%d) was an error, to %s: %s.", n.seq, n.call.name(), clip(strings.TrimPrefix(n.said, "error ")))
+		w.show(n.moment, "the answer before: %s", clip(n.said))
 	}
 }
 
@@ -391,11 +423,8 @@ func (w *words) serverEnded() {
 		w.show(w.end.moment, "%s", w.end.text)
 		w.goesOn = true
 	}
-	if e := w.lastStderr; e.seq > 0 {
-		w.say("Its last line on standard error: %s (#%d).", w.text(e.text), e.seq)
-		w.show(e.moment, "stderr: %s", w.text(e.text))
-		w.next = "show SESSION --filter kind:stderr"
-	}
+	w.sayNeighbours(c)
+	w.sayStderr(w.stderr.between(0, 0))
 	w.proves = "that the server ended before it answered"
 	if lacks := w.lacks(w.first); lacks.seq != 0 {
 		w.sayLacking(lacks)
@@ -475,9 +504,11 @@ func said(f frame) string {
 	switch m := f.message(); {
 	case m.Method != "":
 		return label(m)
+	case m.Error != nil && (m.ID == nil || string(m.ID) == "null"):
+		return "an error without an id"
 	case m.Error != nil:
 		return "an error for id " + clip(string(m.ID))
-	case m.ID != nil:
+	case m.ID != nil && m.Result != nil:
 		return "the answer to id " + clip(string(m.ID))
 	}
 	return "no message"

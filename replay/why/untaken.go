@@ -1,0 +1,124 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/schema"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
+)
+
+// untaken is an answer that a strict client does not take for the answer: it has a form that the client drops
+// before it looks at the id, or an id of another type. The zero untaken is none.
+type untaken struct {
+	moment
+	call   *call
+	id     string // the answer's, if it is of another type
+	faults string // of the form
+	gaveUp moment // the client's cancellation of the call
+}
+
+// onUntaken notes whether an answer to the client is one that a strict client does not take.
+func (f *Fold) onUntaken(c *call, m *timeline.Message) {
+	isMCP := f.revision != "" || transport.MemberText(f.client, mcp.MemberProtocolVersion) != "" ||
+		c.Method != mcp.MethodInitialize && slices.Contains(mcp.Methods(), c.Method)
+	is := untaken{moment: f.now, call: c, faults: textOf(schema.Envelope(&m.Message, isMCP))}
+	if m.Retyped {
+		is.id = clip(string(m.ID))
+	}
+	if is.id != "" || is.faults != "" {
+		f.untaken = is
+	}
+}
+
+// textOf lists faults for a sentence.
+func textOf(faults []schema.Fault) string {
+	const most = 3
+	var texts []string
+	for _, fault := range faults[:min(len(faults), most)] {
+		texts = append(texts, strings.TrimPrefix(fault.Path+": ", ": ")+fault.Text)
+	}
+	if more := len(faults) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return phrase.Shorten(strings.Join(texts, "; "), 300)
+}
+
+// takesAll notes that the client goes on behind such an answer though it waits for nothing else: it takes
+// what a strict client does not.
+func (f *Fold) takesAll() {
+	if f.untaken.seq != 0 && f.untaken.gaveUp.seq == 0 && f.waiting == 0 {
+		f.lenient = true
+		f.untaken = untaken{}
+	}
+}
+
+// untakenWaits finds the client that waits on behind an answer which it may not have taken.
+func (j *judge) untakenWaits(r *Report) []*wait {
+	u := &j.untaken
+	if u.seq == 0 || j.lenient {
+		return nil
+	}
+	w := &wait{shape: MalformedAnswer, culprit: "server", untaken: u, since: u.call.moment, until: j.endOfSession()}
+	if u.id != "" {
+		w.shape = WrongID
+	}
+	if u.gaveUp.seq != 0 {
+		w.until = ending{moment: u.gaveUp, by: "client", text: "the client gave it up"}
+	}
+	switch {
+	case w.until.at-u.at < j.after:
+	case u.gaveUp.seq != 0 && j.asked.seq > u.gaveUp.seq:
+		r.Open = append(r.Open, fmt.Sprintf("%s was given up after %v (#%d), and the session went on; its answer (#%d) is one that strict clients do not take: %s",
+			u.call.name(), phrase.Brief(w.length()), u.gaveUp.seq, u.seq, u.what()))
+	default:
+		return []*wait{w}
+	}
+	return nil
+}
+
+// what says why a strict client does not take the answer.
+func (u *untaken) what() string {
+	if u.id == "" {
+		return u.faults
+	}
+	text := fmt.Sprintf("its id is %s, and the request's is %s", u.id, clip(u.call.ID))
+	if u.faults != "" {
+		text += "; " + u.faults
+	}
+	return text
+}
+
+// sayUntaken says what is wrong with the answer.
+func (w *words) sayUntaken() {
+	u := w.first.untaken
+	w.say("The client %s %v for the answer to %s.", w.tense("has waited", "waited"), phrase.Brief(w.first.length()), u.call.name())
+	w.show(u.call.moment, "request %s id %s", label(u.call.message()), clip(u.call.ID))
+	how := "in a form that strict clients drop"
+	if u.id != "" {
+		how = "under an id of another type, which strict clients do not know"
+	}
+	w.say("An answer came %v after the request (#%d), %s: %s.", phrase.Brief(u.at-u.call.at), u.seq, how, u.what())
+	w.show(u.moment, "the answer: %s", u.what())
+	w.proves = "what the answer is, and that the client did not go on behind it"
+	if u.gaveUp.seq != 0 {
+		return
+	}
+	w.say("The client %s nothing since.", w.tense("has asked", "asked"))
+	w.unknown = "whether the client takes it all the same: one that is idle looks the same"
+}
+
+// misfitOf returns what is wrong with the answer to initialize by the schema of its revision.
+func (j *judge) misfitOf(answer frame) string {
+	m := answer.message()
+	var schemas schema.Validator
+	faults, err := schemas.Check(j.revision, &m, mcp.MethodInitialize)
+	if err != nil {
+		return "" // no schema says anything
+	}
+	return textOf(slices.DeleteFunc(faults, func(fault schema.Fault) bool { return fault.Reason != "" }))
+}
