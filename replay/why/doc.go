@@ -19,7 +19,7 @@
 // What comes after that event changes no call: a server that writes its answers when its input
 // closes has kept its client waiting all the same. judge.go finds the cause of each wait, and
 // makes one finding of the waits with one cause. words.go writes the finding down. newline.go opens
-// calls again whose answers lack their newlines, which the log tells only later. untaken.go looks at the
+// calls again whose answers lack their newlines, which the log tells only later. dropped.go looks at the
 // answer behind which a client is silent: whether a strict client takes it. stderr.go finds the line of
 // standard error that says what went wrong.
 //

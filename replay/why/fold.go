@@ -58,7 +58,7 @@ type Fold struct {
 
 	notices       int           // notifications of the server
 	run           int           // of these, the latest without another frame of the server between them
-	untaken       untaken       // the latest answer that a strict client does not take
+	dropped       dropped       // the latest answer that a strict client does not take
 	lenient       bool          // the client has gone on behind such an answer
 	cancelling    neighbour     // the client's cancellation, until its next request
 	failing       neighbour     // the server's error, until its next answer
@@ -492,7 +492,7 @@ func (f *Fold) onAnswer(c *call, m *timeline.Message) {
 	}
 	f.answersOut++
 	f.waiting--
-	f.onUntaken(c, m)
+	f.onDropped(c, m)
 	f.failing = neighbour{}
 	if m.Error != nil {
 		f.failing = neighbour{f.now, c, c.Failure}
@@ -541,8 +541,8 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 		if e.Dir == c2s && m.Call != nil {
 			f.cancelling = neighbour{moment: f.now, call: c}
 		}
-		if m.Call != nil && f.untaken.seq != 0 && f.untaken.call.Call == m.Call {
-			f.untaken.gaveUp = f.now
+		if m.Call != nil && f.dropped.seq != 0 && f.dropped.call.Call == m.Call {
+			f.dropped.gaveUp = f.now
 		}
 		if c != nil {
 			c.cancelled = f.now

@@ -131,7 +131,7 @@ type wait struct {
 	asks    *call  // the request that the server waits for
 	line    *store.OpenLine
 	half    frame // of the client, behind the end of the session
-	untaken *untaken
+	dropped *dropped
 	misfit  string // what is wrong with the answer to initialize
 }
 
@@ -180,7 +180,7 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		r.Open = append(r.Open, j.givenUp(&wait{call: c, since: c.moment, until: ending{moment: c.cancelled, by: c.Dir.Sender()}}))
 	}
 	waits, behind := j.clientWaits(r)
-	waits = slices.Concat(waits, j.serverWaits(r, behind), j.inputWaits(r), j.responseWaits(), j.untakenWaits(r))
+	waits = slices.Concat(waits, j.serverWaits(r, behind), j.inputWaits(r), j.responseWaits(), j.droppedWaits(r))
 	if len(waits) > 0 {
 		return waits
 	}

@@ -85,7 +85,7 @@ func (j *judge) describe(group []*wait) Finding {
 	w.lead(group)
 	w.cause()
 	process := map[string]Process{"server": j.live.Server, "client": j.live.Client}[first.culprit]
-	if w.goesOn && process.State != "" && first.shape != ServerStopped {
+	if w.goesOn && process.State != "" && first.shape != ServerStopped && first.dropped == nil { // that server has answered
 		w.say("Its process %v.", process)
 		if process.Needs != "" {
 			w.say("%s", process.Needs)
@@ -167,10 +167,10 @@ func (w *words) cause() {
 	case BrokenAnswer:
 		w.brokenAnswer()
 	case MalformedAnswer:
-		w.sayUntaken()
+		w.sayDropped()
 	case WrongID:
-		if first.untaken != nil {
-			w.sayUntaken()
+		if first.dropped != nil {
+			w.sayDropped()
 			break
 		}
 		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.orphan.message().ID)), w.ago(w.orphan.at), w.orphan.seq)

@@ -12,9 +12,9 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// untaken is an answer that a strict client does not take for the answer: it has a form that the client drops
-// before it looks at the id, or an id of another type. The zero untaken is none.
-type untaken struct {
+// dropped is an answer that a strict client drops, or does not take for the answer: it has a form that is refused
+// before it looks at the id, or an id of another type. The zero dropped is none.
+type dropped struct {
 	moment
 	call   *call
 	id     string // the answer's, if it is of another type
@@ -22,16 +22,16 @@ type untaken struct {
 	gaveUp moment // the client's cancellation of the call
 }
 
-// onUntaken notes whether an answer to the client is one that a strict client does not take.
-func (f *Fold) onUntaken(c *call, m *timeline.Message) {
+// onDropped notes whether an answer to the client is one that a strict client does not take.
+func (f *Fold) onDropped(c *call, m *timeline.Message) {
 	isMCP := f.revision != "" || transport.MemberText(f.client, mcp.MemberProtocolVersion) != "" ||
 		c.Method != mcp.MethodInitialize && slices.Contains(mcp.Methods(), c.Method)
-	is := untaken{moment: f.now, call: c, faults: textOf(schema.Envelope(&m.Message, isMCP))}
+	is := dropped{moment: f.now, call: c, faults: textOf(schema.Envelope(&m.Message, isMCP))}
 	if m.Retyped {
 		is.id = clip(string(m.ID))
 	}
 	if is.id != "" || is.faults != "" {
-		f.untaken = is
+		f.dropped = is
 	}
 }
 
@@ -51,19 +51,19 @@ func textOf(faults []schema.Fault) string {
 // takesAll notes that the client goes on behind such an answer though it waits for nothing else: it takes
 // what a strict client does not.
 func (f *Fold) takesAll() {
-	if f.untaken.seq != 0 && f.untaken.gaveUp.seq == 0 && f.waiting == 0 {
+	if f.dropped.seq != 0 && f.dropped.gaveUp.seq == 0 && f.waiting == 0 {
 		f.lenient = true
-		f.untaken = untaken{}
+		f.dropped = dropped{}
 	}
 }
 
-// untakenWaits finds the client that waits on behind an answer which it may not have taken.
-func (j *judge) untakenWaits(r *Report) []*wait {
-	u := &j.untaken
+// droppedWaits finds the client that waits on behind an answer which it may not have taken.
+func (j *judge) droppedWaits(r *Report) []*wait {
+	u := &j.dropped
 	if u.seq == 0 || j.lenient {
 		return nil
 	}
-	w := &wait{shape: MalformedAnswer, culprit: "server", untaken: u, since: u.call.moment, until: j.endOfSession()}
+	w := &wait{shape: MalformedAnswer, culprit: "server", dropped: u, since: u.call.moment, until: j.endOfSession()}
 	if u.id != "" {
 		w.shape = WrongID
 	}
@@ -71,7 +71,7 @@ func (j *judge) untakenWaits(r *Report) []*wait {
 		w.until = ending{moment: u.gaveUp, by: "client", text: "the client gave it up"}
 	}
 	switch {
-	case w.until.at-u.at < j.after:
+	case w.until.at-u.at < max(j.after, Patience): // an idle client is silent too
 	case u.gaveUp.seq != 0 && j.asked.seq > u.gaveUp.seq:
 		r.Open = append(r.Open, fmt.Sprintf("%s was given up after %v (#%d), and the session went on; its answer (#%d) is one that strict clients do not take: %s",
 			u.call.name(), phrase.Brief(w.length()), u.gaveUp.seq, u.seq, u.what()))
@@ -82,7 +82,7 @@ func (j *judge) untakenWaits(r *Report) []*wait {
 }
 
 // what says why a strict client does not take the answer.
-func (u *untaken) what() string {
+func (u *dropped) what() string {
 	if u.id == "" {
 		return u.faults
 	}
@@ -93,9 +93,9 @@ func (u *untaken) what() string {
 	return text
 }
 
-// sayUntaken says what is wrong with the answer.
-func (w *words) sayUntaken() {
-	u := w.first.untaken
+// sayDropped says what is wrong with the answer.
+func (w *words) sayDropped() {
+	u := w.first.dropped
 	w.say("The client %s %v for the answer to %s.", w.tense("has waited", "waited"), phrase.Brief(w.first.length()), u.call.name())
 	w.show(u.call.moment, "request %s id %s", label(u.call.message()), clip(u.call.ID))
 	how := "in a form that strict clients drop"
