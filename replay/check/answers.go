@@ -57,7 +57,7 @@ func (f *Fold) judgeAnswer(e store.Event, m *timeline.Message, revision string, 
 		a, b := m.Exchanged, m.Call
 		how := fmt.Sprintf("#%d has a result of %s, and #%d one of %s", a.Response, nameCall(b), b.Response, nameCall(a))
 		if m.Strays {
-			how = fmt.Sprintf("the response to %s (#%d) came in the exchange of %s, and the response to that (#%d) in the other's", nameCall(a), a.Response, nameCall(b), b.Response)
+			how = fmt.Sprintf("#%d, the response to %s, came in the exchange of %s, and #%d, the response to that, in the other's", a.Response, nameCall(a), nameCall(b), b.Response)
 		}
 		f.report(ownAnswer, e.Dir, revision, []uint64{e.Seq, a.Response, a.Request, b.Request}, "the answers of id %s and id %s are exchanged: %s", clip(a.ID), clip(b.ID), how)
 	case m.Strays:
@@ -75,6 +75,31 @@ func (f *Fold) reportStrays() {
 		f.give(stray.Finding)
 	}
 	f.strays = nil
+}
+
+// repeated is a fault that a peer has in each of its messages, as one finding for each direction, at the end.
+type repeated [3]struct {
+	first Finding
+	more  int
+}
+
+func (r *repeated) add(found Finding) {
+	if of := &r[found.Dir]; of.first.Rule == "" {
+		of.first = found
+	} else {
+		of.more++
+	}
+}
+
+func (r *repeated) report(to *reporter) {
+	for _, of := range r {
+		if of.more > 0 {
+			of.first.Text += fmt.Sprintf("; so are %s of it", phrase.Plural(of.more, "other response"))
+		}
+		if of.first.Rule != "" {
+			to.give(of.first)
+		}
+	}
 }
 
 func nameCall(c *timeline.Call) string {

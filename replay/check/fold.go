@@ -38,6 +38,7 @@ type Fold struct {
 	ending    ending
 	waits     why.Fold // finds the hangs
 	strays    []strayAnswer
+	repeated  repeated // ids of another type
 	outcome   outcome
 	retries   retries
 	tools     toolHistory
@@ -225,10 +226,15 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 			severity = order.Note
 			text += "; over HTTP these are two streams, whose order a recording cannot tell"
 		}
-		f.give(Finding{
+		found := Finding{
 			Rule: v.Rule, Title: v.Title, Severity: severity, Revision: v.Revision, Section: v.Section,
 			Dir: event.Dir, Events: []uint64{event.Seq}, Text: text,
-		})
+		}
+		if v.OtherType() {
+			f.repeated.add(found)
+			continue
+		}
+		f.give(found)
 	}
 	if event.Stream != 0 && fromClient {
 		keys := parsed.Keys()
@@ -373,6 +379,7 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 		}
 	}
 	f.reportStrays()
+	f.repeated.report(f.reporter)
 	revision := f.exchanges.current.rules.Revision()
 	f.judgeWaits(live, revision)
 	started := f.ending.judgeServer(f.reporter, revision, f.last[transport.ServerToClient])

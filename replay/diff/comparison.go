@@ -48,7 +48,7 @@ func (c *Comparison) Report() *Report {
 	f := &findings{
 		sides: c.sides, names: c.names, anyOrder: c.options.Rules.AnyOrder,
 		report: &Report{
-			A: c.a.side(), B: c.b.side(), Counts: map[string]int{}, Notes: map[string]int{}, Mapped: map[string]int{},
+			A: c.a.side(), B: c.b.side(), Counts: map[string]int{}, Notes: map[string]int{}, Compared: map[string]int{}, Mapped: map[string]int{},
 		},
 	}
 	f.alone()
@@ -60,7 +60,8 @@ func (c *Comparison) Report() *Report {
 		order.calls(dir)
 		order.answers(dir)
 	}
-	f.tools()
+	changeFinder{f, comparer}.tools()
+	f.compared()
 	f.statuses()
 	f.endings()
 	f.report.Timing = f.latencies()

@@ -38,6 +38,7 @@ type Digest struct {
 type tool struct {
 	name    string
 	content uint64
+	raw     json.RawMessage
 }
 
 // keptTools is how many tools of a session are distinguished.
@@ -119,7 +120,7 @@ func (d *Digester) message(m transport.Message) Digest {
 			var name string
 			if json.Unmarshal(transport.Member(raw, "name"), &name) == nil {
 				content := d.comparer.AppendContent(nil, transport.Message{Result: raw})
-				g.tools = append(g.tools, tool{name, maphash.Bytes(d.seed, content)})
+				g.tools = append(g.tools, tool{name, maphash.Bytes(d.seed, content), raw})
 			}
 		}
 	}

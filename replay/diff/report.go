@@ -68,6 +68,7 @@ type Report struct {
 	Findings []Finding
 	Counts   map[string]int // by section, of all findings that are not notes
 	Notes    map[string]int // by section, of the notes
+	Compared map[string]int // by section, what there was to compare; notes and timing have none
 	Mapped   map[string]int // places that differ and count as the same, by reason: variable, clock, ignored …
 	Unread   int            // messages that differ and whose texts were too much to hold
 	Timing   []Latency
@@ -107,6 +108,58 @@ func (r *Report) Same(sections ...string) bool {
 		}
 	}
 	return true
+}
+
+// Nothing reports whether there was nothing to compare in some sections, or in all if none is named. Sections
+// that never differ are not asked.
+func (r *Report) Nothing(sections ...string) bool {
+	asked := false
+	for _, section := range Sections() {
+		if section == Stderr || section == Timing || len(sections) > 0 && !slices.Contains(sections, section) {
+			continue
+		}
+		asked = true
+		if r.Compared[section] > 0 {
+			return false
+		}
+	}
+	return asked
+}
+
+// compared counts what there is to compare in each section but that on tools. Where a session has something
+// that the other lacks, that is compared.
+func (f *findings) compared() {
+	n := f.report.Compared
+	for _, s := range f.both() {
+		for i := range s.list {
+			switch m := &s.list[i]; {
+			case !s.isSelected(m.seq):
+				continue
+			case m.kind == transport.Notification:
+				n[Notifications]++
+			default:
+				n[Calls]++
+			}
+			n[Noise]++
+		}
+	}
+	f.eachPair(func(a, b *message) {
+		if !f.a.isSelected(a.seq) && !f.b.isSelected(b.seq) {
+			return
+		}
+		for _, section := range []string{Payload, Order, Bytes} {
+			n[section]++
+		}
+		if method := f.names.list[a.name].method; method == mcp.MethodInitialize || method == mcp.MethodDiscover {
+			n[Capabilities]++
+		}
+		if a.dir == transport.ClientToServer && f.a.legacy == f.b.legacy && f.a.status[a.stream] != 0 && f.b.status[b.stream] != 0 {
+			n[HTTP]++
+		}
+	})
+	if f.a.Exit != "" && f.b.Exit != "" && f.a.selected == nil {
+		n[Exit]++
+	}
 }
 
 // Latency is how long the calls to one tool, or of one method, took in both sessions.
@@ -366,25 +419,34 @@ func (f *findings) alone() {
 	}
 }
 
-// tools compares the servers' lists of tools, by name.
-func (f *findings) tools() {
+// tools compares the servers' lists of tools, by name, and says in which members a tool differs.
+func (f changeFinder) tools() {
 	if f.a.toolsSeq == 0 || f.b.toolsSeq == 0 {
 		return // a client did not ask
 	}
-	add := func(kind, name string) {
-		f.add(Finding{Section: Tools, Kind: kind, A: []uint64{f.a.toolsSeq}, B: []uint64{f.b.toolsSeq}, What: "tool " + quote(name)})
+	f.report.Compared[Tools] += len(f.a.tools) + len(f.b.tools)
+	add := func(kind, name string, places []match.Difference, more int) {
+		f.add(Finding{
+			Section: Tools, Kind: kind, A: []uint64{f.a.toolsSeq}, B: []uint64{f.b.toolsSeq}, What: "tool " + quote(name),
+			Differences: places, More: more,
+		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.a.tools)) {
-		switch content, has := f.b.tools[name]; {
+		a := f.a.tools[name]
+		switch b, has := f.b.tools[name]; {
 		case !has:
-			add(OnlyInA, name)
-		case content != f.a.tools[name]:
-			add(Changed, name)
+			add(OnlyInA, name, nil, 0)
+		case a.content != b.content:
+			found := f.comparer.Compare(transport.NoDirection, transport.Message{Result: a.raw}, transport.Message{Result: b.raw})
+			for i := range found.Differences {
+				found.Differences[i].Path = strings.TrimPrefix(found.Differences[i].Path, "/result")
+			}
+			add(Changed, name, found.Differences, found.More)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.b.tools)) {
 		if _, has := f.a.tools[name]; !has {
-			add(OnlyInB, name)
+			add(OnlyInB, name, nil, 0)
 		}
 	}
 }

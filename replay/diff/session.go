@@ -61,7 +61,7 @@ type Session struct {
 	list     []message
 	index    timeline.Index[uint64, int32] // of the requests, by hashes of ids and tokens
 	requests [3][]int32                    // of each direction
-	tools    map[string]uint64             // hashes of the tools that the server listed, by name
+	tools    map[string]tool               // that the server listed, by name
 	toolsSeq uint64                        // the last list of tools
 	kept     int                           // bytes of texts
 	stderr   uint64                        // lines of standard error
@@ -77,7 +77,7 @@ const keptAnswered = 10_000
 func newSession(seed maphash.Seed, names *names) *Session {
 	return &Session{
 		seed: seed, names: names, index: timeline.NewIndex[uint64, int32](keptAnswered),
-		tools: map[string]uint64{}, lines: map[uint64]int{}, status: map[uint64]int{},
+		tools: map[string]tool{}, lines: map[uint64]int{}, status: map[uint64]int{},
 	}
 }
 
@@ -170,7 +170,10 @@ func (s *Session) message(event store.Event, digest *Digest) {
 			s.toolsSeq = m.seq
 			for _, t := range digest.tools {
 				if _, known := s.tools[t.name]; known || len(s.tools) < keptTools {
-					s.tools[t.name] = t.content
+					if s.kept > KeptBytes {
+						t.raw = nil
+					}
+					s.tools[t.name] = t
 				}
 			}
 		}

@@ -17,6 +17,7 @@ var (
 	answersRequest = newLaw(law{"P1", "a response answers a request", Error, pageBase, "Responses", mcp.Always})
 	answerReceived = newLaw(law{"P1", "a response comes after its request was received", Error, pageBase, "Responses", mcp.Always})
 	answerOnce     = newLaw(law{"P1", "a request is answered once", Error, pageBase, "Responses", mcp.Always})
+	idSameType     = newLaw(law{"P1", "the id of a response has the type of the request's", Error, pageBase, "Responses", mcp.Always})
 	retryNewID     = newLaw(law{"P1", "a retry with the input that was asked for has a new id", Error, pageMRTR, "Client Requirements", mcp.Stateless})
 
 	idNotNull = newLaw(law{"P2", "the id of a request is not null", Error, pageBase, "Requests", mcp.Always})
@@ -140,7 +141,7 @@ func (c *Checker) judgeResponse(dir transport.Direction, message *message, known
 	}
 	switch {
 	case req != nil && req.id != message.id && !req.Answered:
-		c.add(answersRequest, dir, "the response to %v under the id %s: the same but for its type, and strict clients do not know it", req, message.ID)
+		c.add(idSameType, dir, "the response to %v under the id %s: the same but for its type, and a strict %s does not know it", req, message.ID, dir.Receiver())
 	case req == nil && dir == transport.ClientToServer && c.stateless():
 		c.add(clientResponses, dir, "a response (id %s)", message.ID)
 	case req == nil && asker.oldIDs.has(message.id):
@@ -391,6 +392,10 @@ func (v Violation) OneSender() bool {
 	}
 	return false
 }
+
+// OtherType reports whether a violation is about an id that is right but for its type, as all ids of a peer
+// are that has one wrong.
+func (v Violation) OtherType() bool { return v.Title == idSameType.title }
 
 // NeedsBeginning reports whether a violation depends on earlier frames: a recording from the
 // middle of a session proves no such violation.

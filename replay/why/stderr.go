@@ -126,19 +126,19 @@ func (w *words) sayStderr(lines []frame) {
 	}
 	w.next = "show SESSION --filter kind:stderr"
 	headline, last := lastWords(lines)
-	ago := func(line frame) string {
+	tell := func(line frame, what, verb string) {
+		w.show(line.moment, "stderr: %s", w.text(line.text))
 		if w.first.shape == ServerEnded || w.first.shape == StreamCut { // there is no wait to count from
-			return ""
+			w.say("%s: %s (#%d).", what, w.text(line.text), line.seq)
+			return
 		}
-		return ", " + w.ago(line.at)
+		w.say("%s%s %s, %s (#%d).", what, verb, w.text(line.text), w.ago(line.at), line.seq)
 	}
 	if headline.seq != 0 && headline.seq != lines[len(lines)-1].seq {
-		w.say("On standard error it said %s%s (#%d).", w.text(headline.text), ago(headline), headline.seq)
-		w.show(headline.moment, "stderr: %s", w.text(headline.text))
+		tell(headline, "On standard error it said", "")
 		if headline.seq == last.seq || w.exited.seq != 0 { // what follows is of its end
 			return
 		}
 	}
-	w.say("Its last line on standard error is %s%s (#%d).", w.text(last.text), ago(last), last.seq)
-	w.show(last.moment, "stderr: %s", w.text(last.text))
+	tell(last, "Its last line on standard error", " is")
 }

@@ -501,17 +501,22 @@ func (j *judge) lastWords() string {
 
 // said names a frame by its first message.
 func said(f frame) string {
-	switch m := f.message(); {
+	m := f.message()
+	answer := "the answer"
+	if m.Error != nil {
+		answer = "an error"
+	}
+	switch {
 	case m.Method != "":
 		return label(m)
-	case m.Error != nil && (m.ID == nil || string(m.ID) == "null"):
-		return "an error without an id"
+	case m.Kind() == transport.Invalid:
+		return "JSON that is no message"
+	case m.ID == nil || string(m.ID) == "null":
+		return strings.Replace(answer, "the", "an", 1) + " without an id"
 	case m.Error != nil:
-		return "an error for id " + clip(string(m.ID))
-	case m.ID != nil && m.Result != nil:
-		return "the answer to id " + clip(string(m.ID))
+		return answer + " for id " + clip(string(m.ID))
 	}
-	return "no message"
+	return answer + " to id " + clip(string(m.ID))
 }
 
 // progressOf is the latest progress of a call: "3 of 10 "indexing"".

@@ -77,7 +77,8 @@ func (r *Comparison) shows(section string) bool {
 
 // Printed returns the comparison in every format.
 func (r *Comparison) Printed() output.Document {
-	out := output.Document{Passed: r.Same(r.Only...)}
+	nothing := r.Same(r.Only...) && r.Nothing(r.Only...)
+	out := output.Document{Passed: r.Same(r.Only...) && !nothing}
 	out.Name, out.Properties = "mcprec diff", []output.Property{{Name: "a", Value: r.Names[0]}, {Name: "b", Value: r.Names[1]}}
 	out.Sections = append(out.Sections, output.Section{Value: r.JSON(), Text: func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", output.Plain(r.Names[0]), sideText(r.A), output.Plain(r.Names[1]), sideText(r.B))
@@ -88,6 +89,9 @@ func (r *Comparison) Printed() output.Document {
 	}
 	out.Sections = append(out.Sections, output.Section{Text: r.writeTiming, Cases: r.testCases}, output.Section{Text: func(w io.Writer) error {
 		line, how := "same", output.Red
+		if nothing {
+			line = "NOTHING COMPARED: " + r.whyNothing()
+		}
 		var counts []string
 		for _, section := range diff.Sections() {
 			if n := r.Counts[section]; n > 0 && r.shows(section) {
@@ -106,6 +110,17 @@ func (r *Comparison) Printed() output.Document {
 		return errors.Join(output.PaintTo(w, how, line+MappedText(r.Mapped)), output.PaintTo(w, output.Unpainted, "\n"))
 	}})
 	return out
+}
+
+// whyNothing says why there was nothing to compare.
+func (r *Comparison) whyNothing() string {
+	switch {
+	case r.A.Frames+r.B.Frames == 0:
+		return "nothing was said in either session"
+	case len(r.Only) > 0:
+		return fmt.Sprintf("the sessions do not both have what --only %s compares", strings.Join(r.Only, ","))
+	}
+	return "no event of either session fits the filter"
 }
 
 func sideText(s diff.Side) string {
@@ -214,7 +229,7 @@ func (r *Comparison) writeGroup(w io.Writer, group group) error {
 // flagsFor returns the flags under which a finding would be none, or a note.
 func flagsFor(finding diff.Finding) []string {
 	switch {
-	case finding.Note:
+	case finding.Note, finding.Section == diff.Tools: // the places are those of the tool
 		return nil
 	case finding.AnyOrder:
 		return []string{"--any-order"}
