@@ -66,7 +66,7 @@ what differs least, and shown as changed. The sections:
                  waited for the other that changed places. That calls ran at the same
                  time, or were answered in another order then, is a note
   capabilities   what initialize or server/discover settled: revision, capabilities
-  tools          definitions of tools
+  tools          definitions of tools, with the members that changed
   http           status codes, where both sessions have them and neither or both are of
                  HTTP+SSE, which accepts each message with 202
   noise, exit    stray lines that are not JSON-RPC; the server's exit status
@@ -78,6 +78,9 @@ Ids, progress tokens, HTTP streams and the transport are not compared. A value t
 end made up, and made up otherwise in B, is a variable: an id or a cursor that comes
 back, a UUID that stands for one other, a point in time that lies within its own
 session. --match strict takes times as they are.
+
+Where there was nothing to compare, in the sections of --only or under the --filter, the answer
+is NOTHING COMPARED, same is false, and the exit code is 1.
 
 Events are named as mcprec show numbers them, those of A first. --format json prints one
 object: a, b, same, counts, notes, mapped, findings (section, kind, note, a, b, what,

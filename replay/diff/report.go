@@ -110,20 +110,15 @@ func (r *Report) Same(sections ...string) bool {
 	return true
 }
 
-// Nothing reports whether there was nothing to compare in some sections, or in all if none is named. Sections
-// that never differ are not asked.
+// Nothing reports whether there was nothing to compare in some sections, or in all if none is named. Who
+// names a section that never differs asks for what it tells.
 func (r *Report) Nothing(sections ...string) bool {
-	asked := false
-	for _, section := range Sections() {
-		if section == Stderr || section == Timing || len(sections) > 0 && !slices.Contains(sections, section) {
-			continue
-		}
-		asked = true
-		if r.Compared[section] > 0 {
+	for section, n := range r.Compared {
+		if n > 0 && (len(sections) == 0 || slices.Contains(sections, section)) {
 			return false
 		}
 	}
-	return asked
+	return !slices.Contains(sections, Stderr) && !slices.Contains(sections, Timing)
 }
 
 // compared counts what there is to compare in each section but that on tools. Where a session has something

@@ -77,8 +77,7 @@ func (r *Comparison) shows(section string) bool {
 
 // Printed returns the comparison in every format.
 func (r *Comparison) Printed() output.Document {
-	nothing := r.Same(r.Only...) && r.Nothing(r.Only...)
-	out := output.Document{Passed: r.Same(r.Only...) && !nothing}
+	out := output.Document{Passed: r.passed()}
 	out.Name, out.Properties = "mcprec diff", []output.Property{{Name: "a", Value: r.Names[0]}, {Name: "b", Value: r.Names[1]}}
 	out.Sections = append(out.Sections, output.Section{Value: r.JSON(), Text: func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "A  %s: %s\nB  %s: %s\n", output.Plain(r.Names[0]), sideText(r.A), output.Plain(r.Names[1]), sideText(r.B))
@@ -89,8 +88,8 @@ func (r *Comparison) Printed() output.Document {
 	}
 	out.Sections = append(out.Sections, output.Section{Text: r.writeTiming, Cases: r.testCases}, output.Section{Text: func(w io.Writer) error {
 		line, how := "same", output.Red
-		if nothing {
-			line = "NOTHING COMPARED: " + r.whyNothing()
+		if r.Same(r.Only...) && !out.Passed {
+			return errors.Join(output.PaintTo(w, how, "NOTHING COMPARED: "+r.whyNothing()), output.PaintTo(w, output.Unpainted, "\n"))
 		}
 		var counts []string
 		for _, section := range diff.Sections() {
@@ -111,6 +110,9 @@ func (r *Comparison) Printed() output.Document {
 	}})
 	return out
 }
+
+// passed reports whether something was compared, and all of it is the same.
+func (r *Comparison) passed() bool { return r.Same(r.Only...) && !r.Nothing(r.Only...) }
 
 // whyNothing says why there was nothing to compare.
 func (r *Comparison) whyNothing() string {
@@ -336,7 +338,7 @@ type DiffPlace struct {
 // JSON returns the comparison in its stable form.
 func (r *Comparison) JSON() DiffForm {
 	out := DiffForm{
-		A: DiffSide{r.Names[0], r.A}, B: DiffSide{r.Names[1], r.B}, Same: r.Same(r.Only...), Counts: r.Counts, Notes: r.Notes,
+		A: DiffSide{r.Names[0], r.A}, B: DiffSide{r.Names[1], r.B}, Same: r.passed(), Counts: r.Counts, Notes: r.Notes,
 		Mapped: r.Mapped, Unread: r.Unread, Findings: []DiffFinding{}, Timing: r.Timing, Slower: r.Slower,
 	}
 	for _, f := range r.Findings {
