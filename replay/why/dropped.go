@@ -73,8 +73,11 @@ func (j *judge) droppedWaits(r *Report) []*wait {
 	switch {
 	case w.until.at-u.at < max(j.after, Patience): // an idle client is silent too
 	case u.gaveUp.seq != 0 && j.asked.seq > u.gaveUp.seq:
-		r.Open = append(r.Open, fmt.Sprintf("%s was given up after %v (#%d), and the session went on; its answer (#%d) is one that strict clients do not take: %s",
-			u.call.name(), phrase.Brief(w.length()), u.gaveUp.seq, u.seq, u.what()))
+		r.Open = append(r.Open, Open{
+			Why: GivenUp, Call: u.call.seq, Waited: w.length(), Until: u.gaveUp.seq, Culprit: "server", Of: u.call.Call,
+			Text: fmt.Sprintf("%s was given up after %v (#%d), and the session went on; its answer (#%d) is one that strict clients do not take: %s",
+				u.call.name(), phrase.Brief(w.length()), u.gaveUp.seq, u.seq, u.what()),
+		})
 	default:
 		return []*wait{w}
 	}
