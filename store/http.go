@@ -24,6 +24,9 @@ type HTTPInfo struct {
 	// Header has the headers of interest to MCP, with canonical names. The values of
 	// credentials are replaced before.
 	Header map[string][]string `json:"header,omitempty"`
+	// Length is the number of bytes of the body as its head announces it, where the head passed
+	// before the end of the body did; 0: not known.
+	Length int64 `json:"length,omitempty"`
 	// Body is a body that is no frame, or a piece of a body: an error page, "Accepted", or the
 	// data of a server-sent event that is no message. Body64 has a body of other bytes than UTF-8.
 	Body   string `json:"body,omitempty"`
@@ -97,6 +100,10 @@ func (h *HTTPInfo) appendJSON(data []byte) []byte {
 	}
 	if len(h.Header) > 0 {
 		data = appendHeader(append(data, `,"header":`...), h.Header)
+	}
+	if h.Length != 0 {
+		data = append(data, `,"length":`...)
+		data = strconv.AppendInt(data, h.Length, 10)
 	}
 	data = appendField(data, "body", h.Body)
 	data = appendBase64(data, "body64", h.Body64)

@@ -8,7 +8,7 @@ func TestHTTPInfoEncoding(t *testing.T) {
 	for _, info := range []HTTPInfo{
 		{},
 		{What: HTTPRequest, Method: "POST", Path: "/mcp?a=b", Header: map[string][]string{"Mcp-B": {"1", "2"}, "Mcp-A": {}, "Accept": nil}},
-		{What: HTTPResponse, Status: 404, Header: map[string][]string{}, Body: odd, Body64: []byte{}, Coding: "br", Other: true, Dropped: 12, Error: odd},
+		{What: HTTPResponse, Status: 404, Header: map[string][]string{}, Length: 148, Body: odd, Body64: []byte{}, Coding: "br", Other: true, Dropped: 12, Error: odd},
 		{What: HTTPEvent, Body64: []byte{0, 255, 1}, SSE: &SSEInfo{}},
 		{What: odd, Header: map[string][]string{odd: {odd}}, SSE: &SSEInfo{Lines: []string{}, Raw: []byte("x")}},
 		{SSE: &SSEInfo{Event: odd, ID: "1", Retry: "2", Lines: []string{odd, ""}, EOL: "\r\n", Frame: 7}},

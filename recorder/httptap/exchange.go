@@ -64,6 +64,7 @@ func (x *exchange) upload(chunk []byte, end bodyEnd) {
 		if x.rec == nil {
 			x.request.guess(items)
 		}
+		x.announce(&x.up)
 		if len(items) > 0 || end != bodyOpen {
 			x.write(&x.up, items)
 		}
@@ -142,6 +143,7 @@ func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 	defer x.mu.Unlock()
 	for again := true; again && !x.over; again, chunk = x.down.full(), nil {
 		items, end := x.down.cut(chunk, end)
+		x.announce(&x.down)
 		x.tap.findEndpoint(x, items)
 		switch end {
 		case bodyWhole:
@@ -153,6 +155,19 @@ func (x *exchange) download(chunk []byte, end bodyEnd, what, cause string) {
 			x.write(&x.down, items)
 		}
 		x.leave()
+	}
+}
+
+// announce notes the length of a body in its head, which is recorded with the first bytes, if more is to
+// come: the rest may never come.
+func (x *exchange) announce(body *body) {
+	if body.left <= 0 {
+		return
+	}
+	for _, it := range x.pending {
+		if it.Dir == body.dir && (it.Info.What == store.HTTPRequest || it.Info.What == store.HTTPResponse) {
+			it.Info.Length = body.size + body.left
+		}
 	}
 }
 
