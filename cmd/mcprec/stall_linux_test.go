@@ -194,6 +194,10 @@ func TestHalfABody(t *testing.T) {
 			t.Errorf("%s says\n%s", command, got)
 		}
 	}
+	for waits := ""; !strings.Contains(waits, "for the rest of a POST of the client"); {
+		out, _, _ := inProcess(t, nil, "why", "--store", home, "--after", "1ms")
+		waits = string(out)
+	}
 	if got := mcprec(t, "check", "--store", home, "--fail-on", "never"); strings.Contains(got, "JSON-RPC") || strings.Contains(got, "without an answer") {
 		t.Errorf("check says\n%s", got)
 	}
@@ -205,6 +209,29 @@ func TestHalfABody(t *testing.T) {
 	r.close()
 	if got := mcprec(t, "show", "--store", home); strings.Contains(got, "has not come") || !strings.Contains(got, `result of ping id "half"`) {
 		t.Errorf("after its end show says\n%s", got)
+	}
+}
+
+// TestShortAnswer holds that a live session tells an answer whose body is shorter than announced.
+func TestShortAnswer(t *testing.T) {
+	home := t.TempDir()
+	r := recordRemote(t, os.Stderr, home, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "50")
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	asked := make(chan error, 1)
+	go func() { asked <- r.ping(1) }()
+	for said := ""; !strings.Contains(said, "its body is 14 bytes short of its Content-Length of 50"); {
+		out, _, _ := inProcess(t, nil, "why", "--store", home, "--after", "1ms")
+		said = string(out)
+	}
+	r.close()
+	if err := <-asked; err == nil {
+		t.Error("the client took the answer")
 	}
 }
 

@@ -70,14 +70,17 @@ func inJSON[T any](t *testing.T, command, path string) (list []T) {
 // requests it counts those that were cancelled while they were open.
 func callsOfShow(t *testing.T, path string) (open map[uint64]uint64, cancelled int) {
 	type entry struct {
-		Seq      uint64
-		Refused  []uint64
-		Messages []struct {
+		Seq       uint64
+		Refused   []uint64
+		Cancelled []uint64
+		Undone    []uint64
+		Messages  []struct {
 			Kind, Method string
 			Request      uint64
 		}
 	}
 	open = map[uint64]uint64{}
+	before := map[uint64]uint64{} // the cancellation before the latest
 	for _, e := range inJSON[entry](t, "show", path) {
 		for _, m := range e.Messages {
 			by, isOpen := open[m.Request]
@@ -85,16 +88,30 @@ func callsOfShow(t *testing.T, path string) (open map[uint64]uint64, cancelled i
 			case m.Kind == "request":
 				open[e.Seq] = 0
 			case m.Kind == "response":
+				before[m.Request] = by
 				delete(open, m.Request)
 			case isOpen:
 				if by == 0 {
 					cancelled++
 				}
+				before[m.Request] = by
 				open[m.Request] = e.Seq
 			}
 		}
 		for _, request := range e.Refused {
 			delete(open, request)
+		}
+		for _, request := range e.Cancelled {
+			if open[request] == 0 {
+				cancelled++
+			}
+			open[request] = e.Seq
+		}
+		for _, request := range e.Undone {
+			if open[request] != 0 && before[request] == 0 {
+				cancelled--
+			}
+			open[request] = before[request]
 		}
 	}
 	return open, cancelled

@@ -38,9 +38,8 @@ type call struct {
 
 	capabilities string // the client's, from the request; "": not named
 	cancelled    moment
-	overLimit    bool   // it was reported to take longer than the user allows
-	refusal      string // how HTTP refused the answer of the client
-	hungUp       bool   // the client ended its HTTP exchange
+	overLimit    bool // it was reported to take longer than the user allows
+	hungUp       bool // the client ended its HTTP exchange
 }
 
 func (c *call) String() string {
@@ -111,14 +110,8 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) (method string) {
 	size := recordedSize(e, &m.Message)
 	tally := f.tallies.addAnswered(c, took, size, failed)
 	if c.dir == transport.ServerToClient && e.Stream != 0 {
-		counted := *c
-		f.exchanges.get(e.Stream).onRefusal(func(refusal string) {
-			if refusal != "" {
-				tally.subtract(&counted, took, size, failed)
-				c.refusal = refusal
-				f.open(c) // again
-			}
-		})
+		x := f.exchanges.get(e.Stream)
+		x.taken = append(x.taken, takenAnswer{c, tally, took, size, failed})
 	}
 	f.gate.judgeDuration(f.reporter, c, e.Seq, took, true)
 	switch {
@@ -144,21 +137,37 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) (method string) {
 
 // onCancellation notes the cancellation of a call.
 func (f *Fold) onCancellation(event store.Event, call *call) {
-	if event.Stream != 0 && event.Dir == transport.ClientToServer {
-		before := call.cancelled
-		f.exchanges.get(event.Stream).onRefusal(func(refusal string) {
-			if refusal != "" {
-				call.cancelled = before
-			}
-		})
-	}
 	call.cancelled = moment{event.Seq, event.At}
 	f.gate.judgeDuration(f.reporter, call, event.Seq, event.At-call.at, false)
 }
 
+// takenAnswer is an answer of the client that HTTP may still refuse.
+type takenAnswer struct {
+	call   *call
+	tally  *Tally
+	took   time.Duration
+	size   int
+	failed bool
+}
+
+// onUndone takes back the answers and the cancellations that HTTP refuses.
+func (f *Fold) onUndone(step timeline.Step, x *exchange) {
+	for _, of := range step.Undone {
+		if c := f.calls[of]; c != nil && of.Cancelled == 0 {
+			c.cancelled = moment{}
+		}
+		for _, a := range x.taken {
+			if a.call.of == of && f.calls[of] == nil {
+				a.tally.subtract(a.call, a.took, a.size, a.failed)
+				f.open(a.call)
+			}
+		}
+	}
+}
+
 // onRefusal drops the calls of an exchange that HTTP answered with its status alone.
 func (f *Fold) onRefusal(event store.Event, exchange *exchange, status int) {
-	exchange.undo(fmt.Sprintf("HTTP status %d (#%d) refused it", status, event.Seq))
+	exchange.undo()
 	for _, c := range exchange.calls {
 		if f.close(c) {
 			f.tallies.addAnswered(c, event.At-c.at, 0, true)

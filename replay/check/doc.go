@@ -19,6 +19,7 @@
 //	P11         exchanges.go: streams of server-sent events that are resumed (to 2025-11-25)
 //	P12         retries.go: requests that are sent again with the input that the server requested (from 2026-07-28)
 //	P13, P14    frames.go, answers.go: the members that each message has
+//	P15 to P17  httpsessions.go: sessions, versions and notifications over HTTP
 //	U1, U2, U4  frames.go: the delivery of frames; no real session breaks U1 or U2
 //	U3          exchanges.go: the order of an HTTP exchange
 //	E1, E2      calls.go: calls without an answer
@@ -30,6 +31,7 @@
 //	E12 to E15  ending.go, exchanges.go: how the session ended
 //	E16         exchanges.go: recordings that begin in the middle
 //	E10, E17    waits.go: a client that falls silent, and hangs with every request answered
+//	E20         httpsessions.go: calls that HTTP refuses
 //	S1          frames.go: the schema of the revision
 //	G1 to G5    gate.go, tools.go: the user's own rules
 //

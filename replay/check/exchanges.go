@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -34,6 +35,7 @@ type scope struct {
 	refused   bool   // HTTP refused every request of the session
 	served    bool   // HTTP accepted a request
 	isSession bool
+	isPart    bool // the handshake of its client is in another exchange
 }
 
 func newScope() *scope { return &scope{rules: order.New("")} }
@@ -81,7 +83,8 @@ type exchange struct {
 	calls   []*call             // requests in the frames, answered or not
 	headers map[string][]string // of a request, until the body comes
 	lanes   [3]lane             // by direction
-	undos   []func(refusal string)
+	undos   []func()
+	taken   []takenAnswer // the client's, in the frames
 
 	requested moment
 	method    string // HTTP's
@@ -104,15 +107,13 @@ type exchange struct {
 	sseAnswers  bool     // the stream of HTTP+SSE with the answers
 }
 
-// onRefusal keeps how to undo the effect of a frame of the client, until the exchange has
-// a response. If HTTP refuses the exchange, the server never took the frame, and the client
-// may send the frame again. If the exchange breaks, the refusal is "": the client may send the
-// frame again all the same, but whether the server took it is not known.
-func (x *exchange) onRefusal(undo func(refusal string)) { x.undos = append(x.undos, undo) }
+// onRefusal keeps how to undo the effect of a frame of the client on the rules, until the exchange has
+// a response. If HTTP refuses the exchange, or the exchange breaks, the client may send the frame again.
+func (x *exchange) onRefusal(undo func()) { x.undos = append(x.undos, undo) }
 
-func (x *exchange) undo(refusal string) {
+func (x *exchange) undo() {
 	for _, undo := range x.undos {
-		undo(refusal)
+		undo()
 	}
 	x.undos = nil
 }
@@ -161,14 +162,17 @@ func (x *exchange) onBody(p order.Parsed) {
 // several clients, and each exchange has a scope of its own.
 type exchanges struct {
 	*reporter
-	all       map[uint64]*exchange
-	swept     int               // exchanges left by the last sweep
-	current   *scope            // of the pipe, or of the latest session
-	byID      map[string]*scope // sessions, by Mcp-Session-Id
-	sessions  []*scope          // in order
-	isSSE     bool              // HTTP+SSE: answers come on another exchange
-	answersOn uint64            // the exchange with the answers; 0: not recorded
-	hasStatus bool              // the status of some exchange is recorded
+	all          map[uint64]*exchange
+	swept        int               // exchanges left by the last sweep
+	current      *scope            // of the pipe, or of the latest session
+	byID         map[string]*scope // sessions, by Mcp-Session-Id
+	sessions     []*scope          // in order
+	isSSE        bool              // HTTP+SSE: answers come on another exchange
+	answersOn    uint64            // the exchange with the answers; 0: not recorded
+	hasStatus    bool              // the status of some exchange is recorded
+	greeted      string            // the revision of the latest handshake outside of sessions
+	greetedOther bool              // there is a handshake with another one
+	named        string            // the latest revision that the header of a request outside of sessions named
 
 	// events has the positions of the latest events with an id, by session and id: a client
 	// resumes a stream where the stream was cut, not long ago.
@@ -217,8 +221,16 @@ func (h *exchanges) scopeOf(event store.Event, exchange *exchange, parsed order.
 	case exchange.own != nil || event.Dir != transport.ClientToServer:
 		return exchange.own
 	}
-	if slices.ContainsFunc(parsed.Messages, func(message transport.Message) bool { return message.Kind() == transport.Request }) {
-		exchange.own = newScope()
+	isRequest := func(message transport.Message) bool { return message.Kind() == transport.Request }
+	isGreeting := func(message transport.Message) bool { return message.Method == mcp.MethodInitialize }
+	if !slices.ContainsFunc(parsed.Messages, isRequest) {
+		return nil
+	}
+	exchange.own = newScope()
+	revision := cmp.Or(exchange.revision, h.negotiated(exchange))
+	if !slices.ContainsFunc(parsed.Messages, isGreeting) && !mcp.Stateless.Has(revision) { // such a request names it itself
+		exchange.own.isPart = true
+		exchange.own.rules = order.New(revision)
 	}
 	return exchange.own
 }
@@ -242,6 +254,28 @@ func (h *exchanges) revisionOf(exchange *exchange) string {
 	return exchange.revision
 }
 
+// onGreeting notes the revision of a handshake outside of sessions.
+func (h *exchanges) onGreeting(revision string) {
+	if revision != "" {
+		h.greetedOther = h.greetedOther || h.greeted != "" && h.greeted != revision
+		h.greeted = revision
+	}
+}
+
+// negotiated returns the revision of the handshake of an exchange's client; "" if that is not certain.
+func (h *exchanges) negotiated(exchange *exchange) string {
+	if exchange.sessionID == "" && exchange.session == nil {
+		if h.greetedOther {
+			return ""
+		}
+		return h.greeted
+	}
+	if named := h.byID[exchange.sessionID]; named != nil {
+		return named.rules.Revision()
+	}
+	return h.current.rules.Revision()
+}
+
 // onRequest begins an exchange.
 func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) {
 	x := h.get(e.Stream)
@@ -256,6 +290,9 @@ func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) {
 	x.headers = info.Header
 	x.revision = firstHeader(info.Header, mcp.HeaderProtocolVersion)
 	x.sessionID = firstHeader(info.Header, mcp.HeaderSessionID)
+	if x.sessionID == "" {
+		h.named = cmp.Or(x.revision, h.named)
+	}
 	if id := x.sessionID; id != "" {
 		if h.byID[id] == nil && len(h.byID) == 0 { // the session began without an id
 			h.byID[id] = h.current
@@ -322,7 +359,7 @@ func (h *exchanges) onEnd(event store.Event, info store.HTTPInfo) {
 		c.hungUp = c.hungUp || isAbort && !h.isSSE
 	}
 	if x.answered == 0 && (info.What == store.HTTPNone || info.What == store.HTTPBroken) {
-		x.undo("")
+		x.undo()
 	}
 	// A client may hang up at once; after an end of the recorder the answer is unknown.
 	if info.What != store.HTTPLeft && !(isAbort && event.At-x.requested.at < hangsUpIn) {

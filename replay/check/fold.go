@@ -40,11 +40,11 @@ type Fold struct {
 	strays    []strayAnswer
 	repeated  repeated // ids of another type
 	outcome   outcome
+	http      httpRules
 	retries   retries
 	tools     toolHistory
 	tallies   tallies
 	schemaErr error          // the first
-	hasSchema bool           // a message was compared with a schema
 	parts     [3]store.Event // of each direction, the last line, if it has no end and is no message
 }
 
@@ -60,6 +60,7 @@ func New(gate Gate, emit func(Finding)) *Fold {
 			reporter: r, all: map[uint64]*exchange{0: {}}, current: pipe, byID: map[string]*scope{}, sessions: []*scope{pipe},
 			events: newRecent[uint64, position](1 << 17),
 		},
+		http: httpRules{reporter: r, sessions: map[*timeline.Scope]*httpSession{}, posts: map[uint64]*httpPost{}, refused: map[callName][]*refusedCall{}},
 		retries: retries{
 			reporter: r, byRequestState: newRecent[requestState, inputRequired](maxInputs),
 			byRequest: newRecent[request, inputRequired](maxInputs), byState: newRecent[mcp.Key, inputRequired](maxInputs),
@@ -95,7 +96,11 @@ func (f *Fold) Apply(event store.Event) error {
 			_, err := store.DecodePayload[store.HTTPInfo](event)
 			return err
 		}
+		if len(step.Undone) > 0 {
+			f.onUndone(step, f.exchanges.get(event.Stream))
+		}
 		f.onHTTP(event, *step.HTTP)
+		f.http.take(step, f.exchanges)
 	case store.Closed:
 		f.ending.sealed = true
 	case store.EOF:
@@ -144,6 +149,7 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	if err := f.waits.Take(step); err != nil {
 		return err
 	}
+	f.http.take(step, f.exchanges)
 	f.frames++
 	fromClient := e.Dir == transport.ClientToServer
 	f.last[e.Dir] = f.now
@@ -164,6 +170,8 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	}
 	f.inFlight.onFrame(e, parsed)
 	switch {
+	case step.Unended && !fromClient: // no message so far
+		return nil
 	case x.redelivered:
 		x.redelivered = false
 		return nil
@@ -212,6 +220,9 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 		scope.onMessage(event, &parsed.Messages[i])
 	}
 	for _, v := range scope.rules.Observe(event.Dir, parsed) {
+		if scope.isPart && (v.NeedsBeginning() || v.Rule == "P4") { // what it needs stands in another exchange
+			continue
+		}
 		if scope.isSession && scope.beginning == middle && v.NeedsBeginning() {
 			scope.reportMiddle(f.reporter)
 			continue
@@ -237,9 +248,12 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 		}
 		f.give(found)
 	}
+	if !scope.isSession && !scope.isPart && !fromClient {
+		f.exchanges.onGreeting(scope.rules.Revision())
+	}
 	if event.Stream != 0 && fromClient {
 		keys := parsed.Keys()
-		x.onRefusal(func(string) { scope.rules.Refuse(transport.ClientToServer, keys) })
+		x.onRefusal(func() { scope.rules.Refuse(transport.ClientToServer, keys) })
 	}
 	for i := range parsed.Messages {
 		m := &parsed.Messages[i]
@@ -254,6 +268,7 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 		}
 	}
 	if fromClient && x.refused() { // before the body came
+		f.onUndone(step, x)
 		f.onRefusal(event, x, x.status)
 	}
 	switch {
@@ -288,11 +303,13 @@ func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, me
 	if f.gate.Schema == nil {
 		return
 	}
-	revision := cmp.Or(scope.rules.Revision(), f.exchanges.revisionOf(exchange), metaRevision(&message.Message))
+	revision := scope.rules.Revision()
+	if revision == "" {
+		revision = f.exchanges.revisionOf(exchange)
+	}
 	if err := judgeSchema(f.reporter, f.gate.Schema, event, &message.Message, revision, method); err != nil && f.schemaErr == nil {
 		f.schemaErr = err
 	}
-	f.hasSchema = f.hasSchema || f.gate.Schema.Knows(revision)
 }
 
 // onBodyRead ends an exchange whose response is one body: some recordings have no event for
@@ -377,12 +394,9 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 			f.exchanges.judgePost(f.exchanges.all[stream], stream, f.now, ", to the end of the recording")
 		}
 	}
-	if f.gate.Schema != nil && !f.hasSchema && f.frames > 0 {
-		f.report(schemaAsked, transport.NoDirection, "", []uint64{f.now.seq}, "no message was compared with a schema: none names a revision that has one")
-	}
 	f.reportStrays()
 	f.repeated.report(f.reporter)
-	revision := f.exchanges.current.rules.Revision()
+	revision := cmp.Or(f.exchanges.current.rules.Revision(), f.exchanges.greeted, f.exchanges.named)
 	f.judgeWaits(live, revision)
 	started := f.ending.judgeServer(f.reporter, revision, f.last[transport.ServerToClient])
 	if f.outcome.results == 0 && started && !f.ending.isOpen() && f.gap == 0 {
@@ -391,6 +405,7 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 	for _, tool := range f.gate.Expect {
 		f.report(expectedTool, transport.ClientToServer, "", []uint64{f.now.seq}, "the client never called the tool %s", quote(tool))
 	}
+	f.http.close(f.outcome.results > 0)
 	f.tools.close()
 	exit := ""
 	if f.ending.exited.seq != 0 {

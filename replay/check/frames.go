@@ -25,7 +25,6 @@ var (
 	noBlankLines  = newDemand("E4", "there are no blank lines on the wire", order.Warning, pageStdio)
 	isUTF8        = newDemand("E5", "messages are UTF-8", order.Error, "basic/transports")
 	fitsSchema    = newDemand("S1", "a message fits the schema of its revision", order.Error, "schema")
-	schemaAsked   = newDemand("S1", "with --schema a session has messages of a revision with a schema", order.Error, "")
 	schemaWrong   = newDemand("S1", "a message need not fit where the published schema is wrong", order.Note, "schema")
 )
 
@@ -41,6 +40,8 @@ func judgeEncoding(reporter *reporter, event store.Event, parsed order.Parsed) b
 		}
 		reporter.report(onlyMessages, event.Dir, "", []uint64{event.Seq}, "the %s sent %s that %s not JSON-RPC: %s%s", sender,
 			phrase.Plural(event.Size(), "byte"), phrase.Agree(event.Size(), "is", "are"), excerpt(event.Payload), advice)
+	case bytes.HasPrefix(event.Payload, []byte(transport.ByteOrderMark)):
+		reporter.report(onlyMessages, event.Dir, "", []uint64{event.Seq}, "the %s sent a byte order mark before a message, which is no part of JSON: some %ss refuse it", sender, event.Dir.Receiver())
 	case !utf8.Valid(event.Payload):
 		reporter.report(isUTF8, event.Dir, "", []uint64{event.Seq}, "the %s sent a message that is not UTF-8", sender)
 	}

@@ -23,6 +23,9 @@ var (
 // without recorded headers is not judged.
 func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revision string, m *transport.Message, tools *toolHistory) {
 	named := metaRevision(m)
+	if header := firstHeader(headers, mcp.HeaderProtocolVersion); named == "" && isUnknown(header, "") { // rule P16
+		return
+	}
 	if len(headers) == 0 || m.Kind() != transport.Request || m.Method == mcp.MethodInitialize ||
 		!mcp.Stateless.Has(max(named, firstHeader(headers, mcp.HeaderProtocolVersion))) {
 		return

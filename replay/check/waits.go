@@ -70,9 +70,6 @@ func (f *Fold) countOpen(report why.Report) {
 			tally.Open++
 		}
 		f.gate.judgeDuration(f.reporter, c, cmp.Or(until, f.now.seq), waited, false)
-		if c.refusal != "" {
-			f.report(unanswered, c.dir.Reverse(), c.scope.rules.Revision(), []uint64{c.seq, f.now.seq}, "%v has no answer that was taken: %s", c, c.refusal)
-		}
 	}
 }
 

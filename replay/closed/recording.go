@@ -3,7 +3,6 @@ package closed
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"sort"
 	"time"
 
@@ -156,6 +155,10 @@ func (l *loader) Apply(e store.Event) error {
 		}
 		f.hi = int32(len(l.messages))
 		l.frames = append(l.frames, f)
+		for _, call := range step.Refused { // before the body came
+			l.messages[l.requests[call]].refused = true
+			l.refusal = step.Exchange.Status
+		}
 	case store.HTTP:
 		for _, call := range step.Refused {
 			l.messages[l.requests[call]].refused = true
@@ -181,18 +184,10 @@ func (l *loader) Apply(e store.Event) error {
 	return nil
 }
 
-// Asks reports whether an end sends a request. Where none does, nobody waits, and nothing can hang.
-func (r *Recording) Asks() bool {
-	return slices.ContainsFunc(r.messages, func(m recordedMessage) bool { return m.kind == transport.Request })
-}
-
-// whyNothing says why a replay shows nothing: the recording has no request, or no answer to
+// whyNothing says why a replay shows nothing: the recording has no frame, or no answer to
 // any request of the client. It returns "" for any other recording, and for a client with a
 // subscription, which needs no answer.
 func (r *Recording) whyNothing() string {
-	if len(r.frames) > 0 && !r.Asks() {
-		return "no request was sent"
-	}
 	asked := len(r.frames) == 0
 	for _, m := range r.messages {
 		if m.kind != transport.Request || r.frames[m.frame].dir != transport.ClientToServer {

@@ -79,6 +79,10 @@ func (s *session) apply(event store.Event) {
 				s.notification(event, m)
 			}
 		}
+		for _, refused := range step.Refused { // before the body came
+			s.open[refused].status = step.Exchange.Status
+			s.open[refused].refused = step.At
+		}
 	case store.Lost:
 		if info, err := store.DecodePayload[store.LostInfo](event); err == nil {
 			if a := s.note(s.root, event.At, "lost"); a != nil {

@@ -157,6 +157,9 @@ func (x *Index) onFrame(step timeline.Step) {
 		}
 		x.onMessage(uint32(step.Seq), number, m, failure)
 	}
+	for _, c := range step.Refused { // before the body came
+		x.end(uint32(c.Number()), uint32(step.Seq), timeline.Answers, failed)
+	}
 }
 
 // onMessage updates a call from one of its messages.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Range makes the rows of some events of a session, from these events and from the requests
@@ -97,6 +98,10 @@ func (r *Range) Apply(event store.Event) error {
 
 // readFrame gives a step its messages, with the links that the index has.
 func (r *Range) readFrame(step *timeline.Step, links []rangeLink) error {
+	if timeline.IsUnended(step.Event) && step.Dir == transport.ServerToClient {
+		step.Unended = true
+		return nil
+	}
 	messages, err := step.AsFrame().Messages()
 	step.Noise = err != nil
 	step.Batch = err == nil && step.AsFrame().IsBatch()

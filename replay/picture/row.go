@@ -39,7 +39,7 @@ func RowOf(entry timeline.Entry) Row {
 	if entry.Batch {
 		row.Messages = len(entry.Messages)
 	}
-	if len(entry.Refused) > 0 {
+	if len(entry.Refused) > 0 && entry.Kind != store.Frame {
 		row.Call = entry.Refused[0].Request
 	}
 	for i, m := range entry.Messages {

@@ -74,6 +74,9 @@ func (d *Diagram) Add(entry timeline.Entry) error {
 		}
 		return d.line(head, entry, refused, d.event(entry))
 	}
+	for _, c := range entry.Refused { // before the body came
+		defer delete(d.open, c)
+	}
 	for i, m := range entry.Messages {
 		if i > 0 {
 			head = strings.Repeat(" ", headWidth)

@@ -139,6 +139,7 @@ func (s *State) take(step timeline.Step) (err error) {
 	case store.Closed:
 		s.sealed = true
 	}
+	s.onRefusal(step)
 	return err
 }
 
@@ -341,6 +342,22 @@ func (s *State) onSubscriptionNotification(step timeline.Step, m *timeline.Messa
 	}
 }
 
+// onRefusal takes what an HTTP status refuses.
+func (s *State) onRefusal(step timeline.Step) {
+	for _, refused := range step.Refused {
+		if c := s.calls.pending[refused]; c != nil {
+			s.calls.close(c)
+		}
+	}
+	for _, undone := range step.Undone {
+		if c := s.calls.pending[undone]; c != nil {
+			c.cancelled = undone.Cancelled
+		} else {
+			s.calls.add(&call{Call: undone, cancelled: undone.Cancelled})
+		}
+	}
+}
+
 // onHTTP follows an exchange.
 func (s *State) onHTTP(step timeline.Step, info *store.HTTPInfo) {
 	event := step.Event
@@ -356,11 +373,6 @@ func (s *State) onHTTP(step timeline.Step, info *store.HTTPInfo) {
 			delete(s.streams, event.Stream)
 		}
 		s.queues.take(transport.ClientToServer, event.Stream, event.Seq)
-		for _, refused := range step.Refused {
-			if c := s.calls.pending[refused]; c != nil {
-				s.calls.close(c)
-			}
-		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		delete(s.streams, event.Stream)
 		s.queues.take(transport.ClientToServer, event.Stream, event.Seq)

@@ -129,7 +129,7 @@ func (m *Model) unanswerableOf(step *Step, dir transport.Direction) *unanswerabl
 	case step.Stream == 0:
 		return &m.onPipe[dir-transport.ClientToServer]
 	case step.Exchange == nil || dir != transport.ClientToServer: // the client's responses have exchanges of their own
-	case step.Scope.isEndpoint:
+	case step.Scope.Endpoint != "":
 		return m.ofEndpoint(step.Scope)
 	default:
 		return &step.Exchange.sent

@@ -27,6 +27,7 @@ type Call struct {
 	Failure   string        // as [FailureOf] tells it; "HTTP 404" of a status
 	Progress  []uint64      // Seqs of the progress notifications, late ones too; only [Calls] fills the list
 	Cancelled uint64        // Seq of the latest cancellation; 0: none
+	Untaken   *Untaken      // the latest answer that no client takes as it stands; nil: none, or answered
 	Late      bool          // a message came after the end of the call
 	Either    uint64        // Seq of an answer under its id that another open call has, and that may as well be its own; 0: none
 
@@ -34,6 +35,7 @@ type Call struct {
 	id      mcp.Key
 	token   mcp.Key // "" for no progress
 	over    bool    // answered, or the refused exchange has ended
+	hungUp  bool    // its client cancelled it by hanging up
 	refused bool    // by an HTTP status; only a message of the same exchange can be the answer
 }
 

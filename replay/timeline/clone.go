@@ -68,6 +68,12 @@ func (c *cloner) exchange(exchange *Exchange) *Exchange {
 	copied := *exchange
 	c.exchanges[exchange] = &copied
 	copied.calls = c.list(exchange.calls)
+	copied.effects = slices.Clone(exchange.effects)
+	for i := range copied.effects {
+		copied.effects[i].call = c.call(copied.effects[i].call)
+	}
+	copied.text = slices.Clone(exchange.text)
+	copied.Response.Text = slices.Clone(exchange.Response.Text)
 	return &copied
 }
 

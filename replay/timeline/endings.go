@@ -51,8 +51,10 @@ func (e *Endings) Take(step Step) {
 			e.note(m.Call)
 		}
 	}
-	for _, call := range step.Refused {
-		e.note(call)
+	for _, calls := range [][]*Call{step.Refused, step.Cancelled, step.Undone} {
+		for _, call := range calls {
+			e.note(call)
+		}
 	}
 }
 
@@ -76,6 +78,8 @@ func (e *Endings) note(c *Call) {
 	e.list[c.number] = callEnd{response: c.Response, latency: c.Latency, failure: place, late: c.Late}
 	if c.Cancelled != 0 {
 		e.cancelled[c.number] = c.Cancelled
+	} else {
+		delete(e.cancelled, c.number)
 	}
 }
 

@@ -32,7 +32,10 @@ type Entry struct {
 	Batch        bool           // a frame of any number of messages in brackets
 	Noise        bool           // a frame that is not JSON, such as a stray log line or a blank line
 	Text         string         // of noise and of other events
+	Unended      bool           // a body of HTTP, or an event in it, that has no end
 	Refused      []*Call        // the calls that the event's HTTP status answers
+	Cancelled    []*Call        // the calls that the client cancels by hanging up
+	Undone       []*Call        // the calls whose answer, or cancellation, the event's HTTP status refuses
 	Payload      []byte         // the event's own
 }
 
@@ -71,6 +74,8 @@ func (e Entry) Summary() string {
 		parts = append(parts, kindWords(e))
 	case e.Open && len(e.Messages) == 0:
 		parts = append(parts, "frame, whose rest has not come:")
+	case e.Unended:
+		parts = append(parts, "body that broke off:")
 	case e.Noise:
 		parts = append(parts, "not JSON")
 	case e.Cut > 0 && len(e.Messages) == 0:
@@ -89,7 +94,7 @@ func (e Entry) Summary() string {
 	if e.Text != "" {
 		parts = append(parts, e.Text)
 	}
-	if e.Unterminated && !e.Open {
+	if e.Unterminated && !e.Open && e.Stream == 0 {
 		parts = append(parts, "(no newline at its end)")
 	}
 	if e.Cut > 0 {
@@ -148,6 +153,12 @@ func (e Entry) Pairs() string {
 	}
 	for _, c := range e.Refused {
 		pairs = append(pairs, fmt.Sprintf("to #%d", c.Request))
+	}
+	for _, c := range e.Cancelled {
+		pairs = append(pairs, fmt.Sprintf("to #%d", c.Request))
+	}
+	for _, c := range e.Undone {
+		pairs = append(pairs, fmt.Sprintf("takes nothing for #%d", c.Request))
 	}
 	return strings.Join(pairs, "; ")
 }

@@ -3,6 +3,7 @@ package timeline
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
@@ -45,6 +46,9 @@ type Step struct {
 	Noise bool
 	// Batch is set for a frame of any number of messages in brackets.
 	Batch bool
+	// Unended is set for the beginning of a body of HTTP, or of a server-sent event, whose end has not come: its
+	// receiver has no message. Messages has those of a request all the same.
+	Unended bool
 	// HTTP is the payload of an HTTP event that can be read.
 	HTTP *store.HTTPInfo
 	// Exchange is the HTTP exchange of the event; nil on a pipe, and where its request is not recorded.
@@ -55,8 +59,14 @@ type Step struct {
 	Left []*Call
 	// Over are the refused calls of an exchange that ends with this event. No message can answer them any more.
 	Over []*Call
-	// Refused are the calls that the status of this HTTP event answers, in the order of their requests.
+	// Refused are the calls that an HTTP status answers, in the order of their requests: the status of this event,
+	// or that of a response that came before this body of its request.
 	Refused []*Call
+	// Cancelled are the calls that the client cancelled by hanging up, as it does from 2026-07-28 on.
+	Cancelled []*Call
+	// Undone are the calls that a frame of the client had answered or cancelled, and which are as they were
+	// before: HTTP refused the frame.
+	Undone []*Call
 
 	model *Model
 }
@@ -91,23 +101,29 @@ func (m *Model) TakeParsed(e store.Event, messages []transport.Message, isJSON b
 	step := Step{Event: e, model: m}
 	switch e.Kind {
 	case store.Frame:
-		if step.Noise = !isJSON; isJSON {
-			m.takeFrame(&step, messages)
-		} else {
-			step.Exchange = m.exchanges[step.Stream]
-			step.Scope = m.scopes.of(step.Stream, step.Exchange)
-			m.noteSent(&step, nil)
-		}
+		m.takeFrame(&step, messages, isJSON)
 	case store.HTTP:
 		m.takeHTTP(&step)
 	}
 	return step
 }
 
-func (m *Model) takeFrame(step *Step, messages []transport.Message) {
-	step.Batch = step.AsFrame().IsBatch()
+func (m *Model) takeFrame(step *Step, messages []transport.Message, isJSON bool) {
 	step.Exchange = m.exchanges[step.Stream]
 	step.Scope = m.scopes.of(step.Stream, step.Exchange)
+	if step.Noise = !isJSON; step.Noise {
+		messages = nil
+	}
+	if step.Stream != 0 && m.takeBody(step, messages) {
+		step.Unended = true
+		step.Noise = false
+		return
+	}
+	if step.Noise {
+		m.noteSent(step, nil)
+		return
+	}
+	step.Batch = step.AsFrame().IsBatch()
 	m.messages = m.messages[:0]
 	if step.Batch && len(messages) == 0 {
 		m.noteSent(step, nil)
@@ -116,6 +132,13 @@ func (m *Model) takeFrame(step *Step, messages []transport.Message) {
 		m.messages = append(m.messages, m.link(step, &messages[i]))
 	}
 	step.Messages = m.messages
+	if x := step.Exchange; x != nil && x.IsRefused() && step.Dir == transport.ClientToServer { // before the body came
+		m.refuse(step, x.Status)
+	}
+	isMessage := func(m Message) bool { return m.Kind != transport.Invalid }
+	if x := step.Exchange; x != nil && step.Dir == transport.ServerToClient && !x.IsStream() && !slices.ContainsFunc(step.Messages, isMessage) {
+		x.Response.Text = append(x.Response.Text[:0], step.Payload[:min(excerptLimit, len(step.Payload))]...)
+	}
 }
 
 // link finds the call of a message.
@@ -150,6 +173,9 @@ func (m *Model) request(step *Step, message *transport.Message) *Call {
 }
 
 func (m *Model) response(step *Step, answer *Message) {
+	if step.isRefused() {
+		return
+	}
 	dir := step.Dir.Reverse()
 	id := mcp.KeyOf(answer.ID)
 	open := m.requests.candidates(step.Scope, dir, step.Stream, id)
@@ -181,10 +207,12 @@ func (m *Model) answer(step *Step, answer *Message, call *Call, equals callList)
 	answer.Equals = len(equals) - 1
 	m.requests.over(call)
 	call.AnswerWith(step.Event, &answer.Message)
+	call.Untaken = nil
+	step.note(effect{call: call, answered: true})
 	answer.Call = call
 	answer.Role = Answers
 	answer.Late = 0 < call.Cancelled && call.Cancelled < step.Seq
-	answer.Strays = call.Exchange != nil && step.Exchange != nil && call.Stream != step.Stream && len(step.Exchange.calls) > 0 && !step.Scope.isEndpoint
+	answer.Strays = call.Exchange != nil && step.Exchange != nil && call.Stream != step.Stream && len(step.Exchange.calls) > 0 && step.Scope.Endpoint == ""
 	answer.Exchanged = m.exchangedWith(step, answer)
 	m.handled(step, call)
 }
@@ -209,7 +237,7 @@ func (m *Model) notification(step *Step, notice *Message) {
 		}
 	case mcp.NotificationCancelled:
 		raw := CancelledID(notice.Message)
-		if raw == nil {
+		if raw == nil || step.isRefused() {
 			return
 		}
 		m.cancellation(step, notice, mcp.KeyOf(raw))
@@ -219,6 +247,7 @@ func (m *Model) notification(step *Step, notice *Message) {
 func (m *Model) cancellation(step *Step, notice *Message, id mcp.Key) {
 	for _, named := range []mcp.Key{id, id.Retyped()} {
 		if call := m.requests.cancelled(step.Scope, step.Dir, named); call != nil {
+			step.note(effect{call: call, before: call.Cancelled})
 			call.Cancelled = step.Seq
 			notice.Call = call
 			notice.Role = Cancels

@@ -183,6 +183,9 @@ func (r *requests) cancelled(scope *Scope, dir transport.Direction, id mcp.Key) 
 	if first >= 0 {
 		return list[first]
 	}
+	if latest := list.latestOpen(); latest != nil && latest.hungUp { // the client says so, too
+		return latest
+	}
 	return list.only()
 }
 
@@ -260,6 +263,34 @@ func (r *requests) isAnyOpen(scope *Scope, dir transport.Direction, isOne func(*
 		}
 	}
 	return false
+}
+
+// reopen takes back the answer to a call.
+func (r *requests) reopen(call *Call) {
+	call.Response = 0
+	call.Latency = 0
+	call.Failure = ""
+	call.over = false
+	r.forget(call)
+	for _, scope := range []*Scope{call.Scope, nil} {
+		if scope == nil && call.Stream == 0 {
+			break
+		}
+		insert(r.ids, scoped{scope, call.localID()}, call)
+		if call.token != "" {
+			insert(r.tokens, scoped{scope, call.localToken()}, call)
+		}
+	}
+}
+
+// insert puts a call into a list, in the order of the requests.
+func insert(of map[scoped]callList, named scoped, call *Call) {
+	list := of[named]
+	if slices.Contains(list, call) {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(list, call, func(a, b *Call) int { return a.number - b.number })
+	of[named] = slices.Insert(slices.Clone(list), at, call)
 }
 
 // openOn returns the open calls of an exchange.

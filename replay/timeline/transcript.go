@@ -51,8 +51,13 @@ func newEntry(step Step, inMiddle bool) Entry {
 		Size: e.Size(), Unterminated: e.Unterminated, Open: e.Open, Redacted: e.Redacted, Cut: e.Cut, Payload: e.Payload,
 	}
 	if e.Kind != store.Frame {
-		entry.Text, entry.Refused = eventText(e), step.Refused
+		entry.Text, entry.Refused, entry.Cancelled, entry.Undone = eventText(e), step.Refused, step.Cancelled, step.Undone
 		return entry
+	}
+	entry.Refused, entry.Undone = step.Refused, step.Undone
+	if step.Unended && e.Dir == transport.ServerToClient {
+		entry.Unended = true
+		entry.Text = excerpt(e.Payload)
 	}
 	if step.Noise {
 		entry.Noise, entry.Text = e.Cut == 0 && !e.Open, excerpt(e.Payload)

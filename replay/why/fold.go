@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -50,11 +49,12 @@ type Fold struct {
 	greeted   frame // the answer to initialize
 	ready     bool  // the client has said that it is initialized
 	inputs    []input
-	exchanges map[uint64]*exchange       // HTTP; kept at their end only by calls
-	unheard   []*exchange                // POSTs without a request that ended without a response
-	isSSE     bool                       // HTTP+SSE: answers come on another exchange
-	resumed   map[string]bool            // ids of events from which the client resumed a stream
-	deleted   map[*timeline.Scope]moment // where the client ended its session over HTTP
+	exchanges map[uint64]*exchange          // HTTP; kept at their end only by calls
+	unheard   []*exchange                   // POSTs without a request that ended without a response
+	isSSE     bool                          // HTTP+SSE: answers come on another exchange
+	streams   map[*timeline.Scope]*exchange // HTTP+SSE: the exchange with the answers
+	resumed   map[string]bool               // ids of events from which the client resumed a stream
+	deleted   map[*timeline.Scope]moment    // where the client ended its session over HTTP
 
 	notices       int           // notifications of the server
 	run           int           // of these, the latest without another frame of the server between them
@@ -115,6 +115,8 @@ type call struct {
 	unended      unread       // the answer, which has no newline
 	unasked      unread       // the request, which has no newline
 	late         moment       // the answer, which came behind the end of the session
+	undone       moment       // HTTP refused the answer, or the cancellation, of the client
+	undoneBy     int          // the status
 	notices      int          // notifications of the server before the request
 	answers      int          // answers to the client before the request
 	behind       [2]neighbour // what happened right before the request: a cancellation, an error
@@ -171,8 +173,9 @@ type ending struct {
 	by   string // "client", "server", "recorder"
 	text string // a clause: "the client closed its end"
 
-	before moment // the event before
-	sealed bool   // neither end had left
+	before moment    // the event before
+	sealed bool      // neither end had left
+	of     *exchange // that ended, in place of the session
 }
 
 // input is a response that asks the client for input (2026-07-28).
@@ -181,26 +184,6 @@ type input struct {
 	call   *call
 	state  mcp.Key
 	wanted []string // methods
-}
-
-// exchange is an HTTP exchange.
-type exchange struct {
-	number    uint64
-	method    string
-	path      string
-	sent      moment
-	posted    string // the message in a body without a request
-	calls     int
-	status    int
-	answered  moment // the head of the response
-	isStream  bool   // the response is a stream of events
-	heard     moment // the last event of the stream
-	comments  int    // events of the stream that are no message
-	resumable bool   // the server said how to resume
-	lastID    string
-	ended     moment
-	what      string // how it ended
-	fault     string
 }
 
 // Apply takes the next event.
@@ -270,6 +253,7 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 			f.gap = f.now
 		}
 	}
+	f.onRefusal(step)
 	return err
 }
 
@@ -337,6 +321,9 @@ func (f *Fold) onFrame(step timeline.Step) {
 	if e.Stream == 0 {
 		f.onPipeFrame(e)
 	}
+	if step.Noise && timeline.IsUnended(e) { // the exchange has it
+		return
+	}
 	if step.Noise {
 		f.noise[side(e.Dir)] = heard
 		return
@@ -403,7 +390,7 @@ func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
 	if e.Stream != 0 {
 		if c.exchange = f.exchanges[e.Stream]; c.exchange != nil {
 			c.exchange.calls++
-			c.refused = c.exchange.status >= 300 // before its body came
+			c.refused = c.exchange.Status >= 300 // before its body came
 		}
 	}
 	if f.pending == nil {
@@ -451,12 +438,15 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 	case c == nil:
 		if e.Dir == s2c {
 			f.orphan = frame{moment: f.now, text: m.Raw}
+			if x := f.exchanges[e.Stream]; x != nil {
+				x.orphan = f.orphan
+			}
 		}
 		return
 	case e.Stream == 0 && e.Unterminated:
 		c.unended = unread{moment: f.now}
 		return
-	case e.Stream == 0 && f.end.seq != 0, c.exchange != nil && c.exchange.number == e.Stream && c.exchange.what == store.HTTPAbort:
+	case e.Stream == 0 && f.end.seq != 0, c.exchange != nil && c.exchange.Number == e.Stream && c.exchange.What == store.HTTPAbort:
 		c.late = f.now
 		return
 	}
@@ -474,6 +464,8 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 	}
 	if c.Dir == c2s {
 		f.onAnswer(c, m)
+	} else if x := f.exchanges[e.Stream]; x != nil {
+		x.answers = append(x.answers, c)
 	}
 }
 
@@ -586,66 +578,4 @@ func (f *Fold) only(step timeline.Step) (only *call) {
 		}
 	}
 	return only
-}
-
-// onHTTP follows an exchange.
-func (f *Fold) onHTTP(step timeline.Step) {
-	if f.exchanges == nil {
-		f.exchanges = map[uint64]*exchange{}
-		f.resumed = map[string]bool{}
-		f.deleted = map[*timeline.Scope]moment{}
-	}
-	info := step.HTTP
-	if info == nil {
-		return
-	}
-	header := func(name string) string { return strings.Join(info.Header[name], ", ") }
-	if info.What == store.HTTPRequest {
-		f.exchanges[step.Stream] = &exchange{number: step.Stream, method: info.Method, path: info.Path, sent: f.now}
-		if id := header(mcp.HeaderLastEventID); id != "" {
-			f.resumed[id] = true
-		}
-		if info.Method == "DELETE" && step.Scope.Session != "" {
-			f.deleted[step.Scope] = f.now
-		}
-		return
-	}
-	for _, refused := range step.Refused {
-		if c := f.pending[refused]; c != nil {
-			c.refused = true
-			f.waiting--
-		}
-	}
-	x := f.exchanges[step.Stream]
-	if x == nil {
-		return
-	}
-	switch info.What {
-	case store.HTTPResponse:
-		x.status = info.Status
-		x.answered = f.now
-		x.isStream = strings.HasPrefix(header("Content-Type"), mcp.MediaEventStream)
-	case store.HTTPEvent:
-		x.heard = f.now
-		x.comments++
-		if info.SSE == nil {
-			return
-		}
-		x.resumable = x.resumable || info.SSE.ID != "" || info.SSE.Retry != ""
-		if info.SSE.ID != "" {
-			x.lastID = info.SSE.ID
-		}
-		f.isSSE = f.isSSE || info.SSE.Event == "endpoint"
-	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		x.ended = f.now
-		x.what = info.What
-		x.fault = info.Error
-		delete(f.exchanges, step.Stream)
-		for _, c := range step.Over {
-			delete(f.pending, c)
-		}
-		if x.posted != "" && x.answered.seq == 0 {
-			f.unheard = append(f.unheard, x)
-		}
-	}
 }

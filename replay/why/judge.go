@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -76,6 +75,9 @@ const (
 	Accepted         = "accepted-and-no-answer"  // a request was answered with 202, and nothing else
 	StreamSilent     = "silent-stream"           // the stream of a response is open without an event
 	StreamCut        = "stream-without-answer"   // the response ended without the answer
+	NotTaken         = "answer-not-taken"        // the answer came in a form that clients do not take
+	HalfBody         = "half-body"               // an end has sent the beginning of an HTTP body
+	SessionStreamCut = "session-stream-ended"    // the stream of HTTP+SSE ended that the answers come on
 	NotResumed       = "stream-not-resumed"      // the response ended, and the client did not resume it
 	ClientSilent     = "client-silent"           // the client says nothing behind an answer
 	NotInitialized   = "handshake-not-finished"  // the client does not say that it is initialized
@@ -133,6 +135,11 @@ type wait struct {
 	half    frame // of the client, behind the end of the session
 	dropped *dropped
 	misfit  string // what is wrong with the answer to initialize
+}
+
+// hasEnded reports whether no answer can come any more, however short the wait was.
+func (w *wait) hasEnded() bool {
+	return w.until.of != nil && w.until.by == "server" && (w.shape == StreamCut || w.shape == SessionStreamCut || w.shape == NotTaken)
 }
 
 func (w *wait) length() time.Duration { return max(0, w.until.at-w.since.at) }
@@ -223,7 +230,7 @@ func (j *judge) clientWaits(r *Report) (waits []*wait, behind map[*call]bool) {
 // serverWaits lists the requests of the server that are stuck and stand behind no call.
 func (j *judge) serverWaits(r *Report, behind map[*call]bool) (waits []*wait) {
 	for _, c := range j.calls[s2c] {
-		w := &wait{call: c, since: c.moment, sign: c.moment, until: j.endOf(c), shape: AsksClient, culprit: "client"}
+		w := &wait{call: c, since: c.moment, sign: c.moment, until: j.endOf(c), shape: AsksClient, culprit: c.owes()}
 		r.waited[c.Call] = w
 		if s := j.stalls[s2c]; s.seq != 0 {
 			w.shape = ClientNotReading
@@ -263,19 +270,6 @@ func (j *judge) inputWaits(r *Report) (waits []*wait) {
 	return waits
 }
 
-// responseWaits lists the HTTP requests that nothing answers.
-func (j *judge) responseWaits() (waits []*wait) {
-	exchanges := slices.AppendSeq(slices.Clone(j.unheard), maps.Values(j.exchanges))
-	slices.SortFunc(exchanges, func(a, b *exchange) int { return cmp.Compare(a.sent.seq, b.sent.seq) })
-	for _, x := range exchanges {
-		w := &wait{shape: NoResponse, culprit: "server", post: x, since: x.sent, until: j.endOfExchange(x)}
-		if x.posted != "" && x.answered.seq == 0 && w.length() >= j.after {
-			waits = append(waits, w)
-		}
-	}
-	return waits
-}
-
 // BrokeOff is how a session ends whose recorder died, or which was cut.
 const BrokeOff = "the recording broke off"
 
@@ -294,46 +288,25 @@ func (j *judge) endOfSession() ending {
 // end of an exchange does unless the answer may still come on another one.
 func (j *judge) endOf(c *call) ending {
 	end := j.endOfExchange(c.exchange)
-	if at := j.deleted[c.Scope]; at.seq > c.seq && (end.seq == 0 || at.seq < end.seq) {
+	earlier := func(at moment) bool { return at.seq != 0 && (end.seq == 0 || at.seq < end.seq) }
+	if stream := j.streams[c.Scope]; stream != nil && stream.What != store.HTTPLeft && earlier(momentOf(stream.Ended)) {
+		end = endingOf(stream)
+		end.at = max(end.at, c.at) // it may have ended before the call
+	}
+	if at := j.deleted[c.Scope]; at.seq > c.seq && earlier(at) {
 		end = ending{moment: at, by: "client", text: "the client ended its session with DELETE"}
 	}
-	if c.cancelled.seq != 0 && (end.seq == 0 || c.cancelled.seq < end.seq) {
+	if earlier(c.cancelled) {
 		end = ending{moment: c.cancelled, by: c.Dir.Sender(), text: "the " + c.Dir.Sender() + " gave it up"}
 	}
 	return end
-}
-
-// endOfExchange is how and when an exchange ended, or else the session. x may be nil.
-func (j *judge) endOfExchange(x *exchange) ending {
-	end := j.endOfSession()
-	if x != nil && x.ended.seq != 0 && (end.seq == 0 || x.ended.seq < end.seq) && !j.mayResume(x) {
-		end = ending{moment: x.ended, by: "server", text: "the server ended the HTTP response"}
-		switch x.what {
-		case store.HTTPAbort:
-			end.by = "client"
-			end.text = "the client hung up"
-		case store.HTTPLeft:
-			end.by = "recorder"
-			end.text = "the recorder ended"
-		case store.HTTPBroken:
-			end.text = "the connection to the server broke"
-		case store.HTTPNone:
-			end.text = "the connection to the server was closed without a response"
-		}
-	}
-	return end
-}
-
-// mayResume reports whether the answer may still come after the end of an exchange.
-func (j *judge) mayResume(x *exchange) bool {
-	return x.what == store.HTTPEnd && (x.resumable || j.isSSE || x.status == 202)
 }
 
 // firstAsk returns the request of the server that stands behind a call, over HTTP in its exchange
 // or on the stream that belongs to no call, and is not answered.
 func (j *judge) firstAsk(c *call) *call {
 	for _, asks := range j.calls[s2c] {
-		isNear := c.Stream == 0 || asks.Stream == c.Stream || j.isSSE || asks.exchange != nil && asks.exchange.method == "GET"
+		isNear := c.Stream == 0 || asks.Stream == c.Stream || j.isSSE || asks.exchange != nil && asks.exchange.Method == "GET"
 		if asks.seq > c.seq && asks.cancelled.seq == 0 && isNear {
 			return asks
 		}
@@ -348,6 +321,14 @@ func (j *judge) wasAskedToEnd() bool {
 
 // leftByItself reports whether the server's process ended with a status.
 func (j *judge) leftByItself() bool { return j.exited.seq != 0 && j.exit.Signal == "" }
+
+// owes returns the end that has to move for a request of the server to be answered.
+func (c *call) owes() string {
+	if c.undone.seq != 0 { // the client has answered, and HTTP refused that
+		return "server"
+	}
+	return "client"
+}
 
 // isPerson reports whether a person answers a request of the server, who may take any time.
 func (j *judge) isPerson(c *call) bool {
@@ -381,7 +362,14 @@ func (j *judge) blame(w *wait) {
 	x := c.exchange
 	w.culprit = "server"
 	switch {
-	case w.until.by == "server" && (x == nil || x.ended.seq != 0) && (silent < j.after || x == nil && w.asks == nil && in.seq == 0 && j.leftByItself()):
+	case c.Untaken != nil:
+		w.shape = NotTaken
+	case w.until.of != nil && w.until.of == j.streams[c.Scope] && (silent < j.after || w.until.seq < c.seq):
+		w.shape = SessionStreamCut
+		if w.until.by == "client" {
+			w.culprit = "client"
+		}
+	case w.until.by == "server" && (x == nil || x.Ended.Seq != 0) && (silent < j.after || x == nil && w.asks == nil && in.seq == 0 && j.leftByItself()):
 		w.shape = ServerEnded
 		if x != nil {
 			w.shape = StreamCut
@@ -395,15 +383,20 @@ func (j *judge) blame(w *wait) {
 	case j.setNoNewline(w):
 	case w.asks != nil:
 		w.shape = AsksClient
-		w.culprit = "client"
+		w.culprit = w.asks.owes()
 	case j.live.Server.State == "stopped":
 		w.shape = ServerStopped
 	case out.seq != 0:
 		w.shape = ServerNotReading
 	case j.openLine(w):
+	case x != nil && x.Request.Open && x.Head.Seq == 0:
+		w.shape = HalfBody
+		w.culprit = "client"
+	case x != nil && x.Response.Open:
+		w.shape = HalfBody
 	case c.late.seq != 0:
 		w.shape = LateAnswer
-	case x != nil && x.ended.seq != 0 && j.mayResume(x) && x.resumable && !j.resumed[x.lastID]:
+	case x != nil && x.Ended.Seq != 0 && j.mayResume(x) && x.resumable && !j.resumed[x.lastID]:
 		w.shape = NotResumed
 		w.culprit = "client"
 	case j.noise[s2c].seq > c.seq && (looksLikeMessage(j.noise[s2c].text) || textBefore(j.noise[s2c].text) > 0):
@@ -421,11 +414,11 @@ func (j *judge) blame(w *wait) {
 		w.shape = NotAcknowledged
 	case x == nil || j.isSSE:
 		w.shape = NoAnswer
-	case x.answered.seq == 0:
+	case x.Head.Seq == 0:
 		w.shape = NoResponse
-	case x.status == 202:
+	case x.Status == 202:
 		w.shape = Accepted
-	case x.isStream && x.heard.seq <= x.answered.seq:
+	case x.IsStream() && x.heard.seq <= x.Head.Seq:
 		w.shape = StreamSilent
 	default:
 		w.shape = NoAnswer

@@ -85,8 +85,8 @@ func (j *judge) excuse(w *wait) Open {
 		return j.givenUp(w)
 	case w.shape == ServerEnded && j.wasAskedToEnd():
 		return j.notStuck(w, Left, "%s was open when the server ended %s", c.name(), j.howExited())
-	case w.shape == StreamCut && c.exchange.what != store.HTTPEnd && j.endOfSession().at-w.until.at < j.after:
-		return j.notStuck(w, CutOff, "%s has no answer: %s after %v (#%d)%s", c.name(), w.until.text, phrase.Brief(w.length()), w.until.seq, because(c.exchange.fault))
+	case w.hasEnded() && w.until.of.What != store.HTTPEnd && j.endOfSession().at-w.until.at < j.after:
+		return j.notStuck(w, CutOff, "%s has no answer: %s after %v (#%d)%s", c.name(), w.until.text, phrase.Brief(w.length()), w.until.seq, because(w.until.of.Fault))
 	case w.asks != nil && j.isPerson(w.asks) && w.shape == AsksClient:
 		return j.notStuck(w, AsksPerson, "%s", personAsked(w.asks, w.until))
 	case w.shape == NoAnswer && j.gap.seq > c.seq:
@@ -95,8 +95,10 @@ func (j *judge) excuse(w *wait) Open {
 		return j.notStuck(w, NotRecorded, "%s has no answer in the log: the recorder no longer read the server (#%d)", c.name(), j.letGo.seq)
 	case w.shape == NoAnswer && j.isBehind(c):
 		return j.notStuck(w, Behind, "%s has been open for %v, behind a call that the server works on", c.name(), phrase.Brief(w.length()))
-	case w.shape == ServerEnded, w.shape == StreamCut:
+	case w.shape == ServerEnded, w.hasEnded():
 		isStuck = true
+	case w.shape == SessionStreamCut: // the client closed it
+		isStuck = j.endOfSession().at-w.until.at >= j.after
 	case w.shape == AsksClient:
 		isStuck = w.until.at-w.asks.at >= j.after
 	case w.shape == ClientNotReading:
@@ -158,6 +160,9 @@ func (j *judge) givenUp(w *wait) Open {
 	text := fmt.Sprintf("%s was given up after %v (#%d)", c.whose(), phrase.Brief(w.length()), c.cancelled.seq)
 	if reason := c.cancelReason(); reason != "" {
 		text += ": " + reason
+	}
+	if c.undone.seq > c.cancelled.seq {
+		text += fmt.Sprintf("; HTTP refused the cancellation with the status %d (#%d)", c.undoneBy, c.undone.seq)
 	}
 	other := c.Dir.Receiver()
 	culprit := other

@@ -22,7 +22,7 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 
 // session is a session of testdata/sessions.txt: its events, and what is known beside them.
 //
-//	> FRAME, < FRAME      with a number for HTTP: >3 FRAME; >~ and <~ have no newline
+//	> FRAME, < FRAME      with a number for HTTP: >3 FRAME; >~ and <3~ have no end
 //	KIND[/DIR[/STREAM]] PAYLOAD
 //	@ CAPABILITIES        the handshake; "@ old" that of 2024-11-05
 //	wait DURATION
@@ -85,9 +85,9 @@ func readSession(t *testing.T, text string) (s session) {
 			s.live.Now = at + duration(rest)
 			continue
 		case sign[0] == '>':
-			e.Dir, e.Stream, e.Unterminated = transport.ClientToServer, number(sign[1:]), sign[1:] == "~"
+			e.Dir, e.Stream, e.Unterminated = transport.ClientToServer, number(strings.TrimSuffix(sign[1:], "~")), strings.HasSuffix(sign, "~")
 		case sign[0] == '<':
-			e.Dir, e.Stream, e.Unterminated = transport.ServerToClient, number(sign[1:]), sign[1:] == "~"
+			e.Dir, e.Stream, e.Unterminated = transport.ServerToClient, number(strings.TrimSuffix(sign[1:], "~")), strings.HasSuffix(sign, "~")
 		default:
 			kind, where, _ := strings.Cut(sign, "/")
 			dir, stream, _ := strings.Cut(where, "/")

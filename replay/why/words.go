@@ -124,14 +124,19 @@ func (w *words) lead(group []*wait) {
 		w.say("The server %s %v for the client to supply the input that it asked for with its answer to %s: %s (#%d).",
 			w.tense("has waited", "waited"), waited, c.name(), listOf(first.input.wanted), first.input.seq)
 		w.show(first.input.moment, "the answer to #%d: input_required (%s)", c.seq, listOf(first.input.wanted))
+	case first.post != nil && first.shape == HalfBody:
+		w.say("The server %s %v for the rest of a POST of the client (exchange %d, #%d).", w.tense("has waited", "waited"), waited, first.post.Number, first.post.Asked.Seq)
 	case first.post != nil:
 		w.say("The client %s %v for the server to answer its POST of %s (exchange %d, #%d).",
-			w.tense("has waited", "waited"), waited, first.post.posted, first.post.number, first.post.sent.seq)
-		w.show(first.post.sent, "POST of %s", first.post.posted)
+			w.tense("has waited", "waited"), waited, first.post.posted, first.post.Number, first.post.Asked.Seq)
+		w.show(momentOf(first.post.Asked), "POST of %s", first.post.posted)
 	case c == nil:
 		return
-	case first.shape == ServerEnded || first.shape == StreamCut:
+	case first.shape == ServerEnded || first.shape == StreamCut || first.shape == SessionStreamCut:
 		w.say("The client asked for %s, and no answer can come any more.", c.name())
+		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
+	case first.shape == NotTaken:
+		w.say("The client asked for %s, and was answered in a form that clients do not take.", c.name())
 		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
 	case first.shape == NotAcknowledged:
 		w.say("The client %s %v for the server to acknowledge %s.", w.tense("has waited", "waited"), waited, c.name())
@@ -185,8 +190,16 @@ func (w *words) cause() {
 		w.suggests = "the server buffers its output and does not flush it (python: print(..., flush=True)), or answers only at the end of its input"
 	case ClientNotReading, ServerNotReading, NeitherReads:
 		w.notReading()
-	case ServerEnded, StreamCut:
+	case ServerEnded:
 		w.serverEnded()
+	case StreamCut:
+		w.responseEnded()
+	case SessionStreamCut:
+		w.sessionStreamEnded()
+	case NotTaken:
+		w.notTaken()
+	case HalfBody:
+		w.halfBody()
 	case ServerStopped:
 		w.say("The server's process (%s, %d) is stopped by a signal (SIGSTOP, Ctrl-Z or a debugger): it does nothing until it is continued (kill -CONT).", clip(w.live.Server.Name), w.live.Server.PID)
 		w.proves = "that no answer passed the recorder; the state of the process is that of this moment"
@@ -218,37 +231,6 @@ func (w *words) cause() {
 		if w.goesOn && w.live.Server.Asleep {
 			w.unknown = "where in the server's code it waits"
 		}
-	}
-}
-
-// response tells an HTTP response that did not come, or came without the answer.
-func (w *words) response() {
-	c := w.first.call // nil: the POST has no request
-	switch w.first.shape {
-	case NoResponse:
-		if c != nil {
-			w.say("Its POST (exchange %d) has no HTTP response.", c.Stream)
-		}
-		w.serverDid(c)
-		w.unknown = "whether the server still works on it"
-	case Accepted:
-		w.say("The server answered the POST with the status 202 (#%d), which is for messages that need no answer, and sent nothing else for it.", c.exchange.answered.seq)
-		w.show(c.exchange.answered, "HTTP status 202")
-		w.proves = "that the status closes the exchange without the answer"
-	case StreamSilent:
-		w.say("The HTTP response began %s (#%d) as a stream of events, and no event came.", w.ago(c.exchange.answered.at), c.exchange.answered.seq)
-		w.show(c.exchange.answered, "HTTP status %d, %s", c.exchange.status, mcp.MediaEventStream)
-		w.serverDid(c)
-		w.unknown = "whether the server still works on it, or something between holds the events back (a proxy that buffers)"
-	case NotResumed:
-		x := c.exchange
-		how, last := "when to come back", "" // an event with a pause and no id
-		if x.lastID != "" {
-			how, last = fmt.Sprintf("how to resume it (event id %s)", clip(x.lastID)), ", event id "+clip(x.lastID)
-		}
-		w.say("The server ended the stream %s (#%d) and had said %s; the client has not resumed it.", w.ago(x.ended.at), x.ended.seq, how)
-		w.show(x.ended, "the end of the stream%s", last)
-		w.suggests = "the answer waits for the client at the server"
 	}
 }
 
@@ -311,6 +293,12 @@ func (w *words) asksClient() {
 	}
 	if asks.Method == mcp.MethodCreateMessage {
 		w.unknown = "whether a model or a person is still at it"
+	}
+	if asks.undone.seq != 0 {
+		w.say("The client answered, and HTTP refused the answer with the status %d, %s (#%d).", asks.undoneBy, w.ago(asks.undone.at), asks.undone.seq)
+		w.show(asks.undone, "HTTP status %d for the client's answer", asks.undoneBy)
+		w.proves = "that the question passed the recorder and no answer to it was taken"
+		return
 	}
 	if last := w.last[c2s]; last.seq > asks.seq {
 		w.say("The client spoke since, last with %s, %s (#%d).", said(last), w.ago(last.at), last.seq)
@@ -412,11 +400,7 @@ func (w *words) notReading() {
 
 func (w *words) serverEnded() {
 	c := w.first.call
-	switch x := c.exchange; {
-	case x != nil:
-		w.say("%s %v after the request (#%d)%s.", upper(w.first.until.text), phrase.Brief(x.ended.at-c.at), x.ended.seq, because(x.fault))
-		w.goesOn = true // that is said
-		w.show(x.ended, "%s", w.first.until.text)
+	switch {
 	case w.exited.seq != 0:
 		w.say("The server ended %v after the request (#%d), %s.", phrase.Brief(w.exited.at-c.at), w.exited.seq, w.howExited())
 		w.show(w.exited, "the server ended %s", w.howExited())

@@ -30,6 +30,8 @@ var (
 	Stateless          = Range{Revision2026_07_28, Newest}             // each request says its revision; an HTTP abort is a cancellation
 	HTTP               = Range{Revision2025_03_26, Newest}             // Streamable HTTP
 	Resumption         = Range{Revision2025_03_26, Revision2025_11_25} // of streams, by Last-Event-ID
+	Sessions           = Range{Revision2025_03_26, Revision2025_11_25} // over HTTP, by Mcp-Session-Id
+	VersionHeader      = Range{Revision2025_06_18, Revision2025_11_25} // MCP-Protocol-Version, behind the handshake
 	NoBatches          = Range{Revision2025_06_18, Newest}             // the specification rules batches out
 	Tasks              = Range{Revision2025_11_25, Revision2025_11_25} // in the core; an extension has them later
 	BatchesUnspecified = Range{Oldest, Oldest}                         // the specification does not mention batches

@@ -98,7 +98,7 @@ func EntrySequence(s *output.Screen) EntryPrinter {
 // IsRoutineHTTP reports whether an event of HTTP says nothing but that the transport works.
 // The messages are events of their own.
 func IsRoutineHTTP(e timeline.Entry) bool {
-	if e.Kind != store.HTTP || len(e.Refused) > 0 {
+	if e.Kind != store.HTTP || len(e.Refused)+len(e.Undone) > 0 {
 		return false
 	}
 	info, err := store.DecodePayload[store.HTTPInfo](store.Event{Kind: e.Kind, Payload: e.Payload})
@@ -132,8 +132,10 @@ type Entry struct {
 	Cut          uint64          `json:"cut,omitempty"`
 	Text         string          `json:"text,omitempty"`
 	Messages     []EntryMessage  `json:"messages,omitempty"`
-	Refused      []uint64        `json:"refused,omitempty"` // the requests that this HTTP status answers
-	Frame        json.RawMessage `json:"frame,omitempty"`   // with a body
+	Refused      []uint64        `json:"refused,omitempty"`   // the requests that this HTTP status answers
+	Cancelled    []uint64        `json:"cancelled,omitempty"` // the requests that the client cancels by hanging up
+	Undone       []uint64        `json:"undone,omitempty"`    // the requests whose answer or cancellation this HTTP status refuses
+	Frame        json.RawMessage `json:"frame,omitempty"`     // with a body
 }
 
 // EntryMessage is a message of an Entry.
@@ -160,6 +162,12 @@ func EntryOf(e timeline.Entry, pairs, body bool) Entry {
 	}
 	for _, call := range e.Refused {
 		line.Refused = append(line.Refused, call.Request)
+	}
+	for _, call := range e.Cancelled {
+		line.Cancelled = append(line.Cancelled, call.Request)
+	}
+	for _, call := range e.Undone {
+		line.Undone = append(line.Undone, call.Request)
 	}
 	for _, m := range e.Messages {
 		message := EntryMessage{

@@ -44,7 +44,7 @@ func HangsIn(ctx context.Context, s *session.Session, after time.Duration) (Hang
 		messages []transport.Message
 		isJSON   bool
 	}
-	events := session.MapEvents(s.Recorded(ctx, 1, store.ReadOptions{}), func(e *store.Event, p *parsed) {
+	events := session.MapEvents(s.Recorded(ctx, 1, store.ReadOptions{Unfinished: true}), func(e *store.Event, p *parsed) {
 		if e.Kind == store.Frame {
 			messages, err := e.AsFrame().AppendMessages(p.messages[:0])
 			p.messages = messages
