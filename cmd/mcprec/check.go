@@ -223,6 +223,13 @@ func checkAll(cmd *cobra.Command, options checkOptions, told *checkReport) (err 
 	sessions, unread := (&span{}).sessions(cmd, db)
 	short := shortIDs(sessions) // which name a session among all
 	sessions = slices.DeleteFunc(sessions, func(s store.Session) bool { return !options.has(s) })
+	switch {
+	case len(sessions) > 0 || unread != nil:
+	case len(short) > 0:
+		return cli.Usagef("check --all: no session of %s fits --since and --label", db.Info().Location)
+	default:
+		return cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location})
+	}
 	told.listed = listedNames(db, sessions, short)
 	for _, s := range sessions {
 		unread = errors.Join(unread, checkSession(cmd, options, db.Session(s), told))

@@ -180,6 +180,9 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if !slices.ContainsFunc(events, func(event store.Event) bool { return event.Kind == store.Frame }) {
 		return cli.Usagef("explore %s: nothing was said in it; name another session", s.Name)
 	}
+	if r, err := closed.Load(jsonl.Each(events)); err == nil && !r.Asks() {
+		return cli.Usagef("explore %s: no request was sent in it, so nothing can hang; name another session", s.Name)
+	}
 	plan, err := explore.Modeled(events, ends.Client, ends.Server)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)

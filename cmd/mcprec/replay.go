@@ -199,11 +199,12 @@ which is safe in any order of these and may be more than is needed.
 
 --client and --server ask about one pair of models. --capacity says how much room there
 is: the slack is then what is left over in the tighter direction, and below 0 the session
-can hang, which is exit code 1.
+can hang, which is exit code 1. So is NOTHING TO REPLAY: a session in which no request was sent.
 
 --format json prints one object a line: session, needs (a list of models, safe, least,
 frontier, partial, bound, witness (capacity, category, explanation, events), slack), debt
-({"client","server"}), warnings. A capacity is a number or "unbounded".
+({"client","server"}), warnings, nothing (why no need is told). A capacity is a number or
+"unbounded".
 
 `
 
@@ -262,6 +263,9 @@ func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (er
 			break
 		}
 		out.Sections = append(out.Sections, output.Section{Value: answer, Text: answer.text})
+		if answer.Nothing != "" {
+			out.Passed = false
+		}
 		for _, n := range answer.Needs { // a model that hangs at any capacity counts if it was asked for
 			if room != nil && (n.Safe && n.slack < 0 || !n.Safe && asked) {
 				out.Passed = false
@@ -281,6 +285,7 @@ type needsLine struct {
 		Server int `json:"server"`
 	} `json:"debt"`
 	Warnings []string `json:"warnings"`
+	Nothing  string   `json:"nothing,omitempty"` // why no need is told
 }
 
 type needShown struct {
@@ -300,6 +305,11 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []closed.M
 		return line, fmt.Errorf("capacity of %s: %w", s.Name, err)
 	}
 	line = needsLine{Session: s.Name, Warnings: r.Warnings()}
+	if !r.Asks() {
+		line.Nothing = "no request was sent"
+		line.Needs = []needShown{}
+		return line, nil
+	}
 	line.Debt.Client, line.Debt.Server = r.Debt(transport.ClientToServer), r.Debt(transport.ServerToClient)
 	for _, pair := range pairs {
 		n := needShown{Need: r.Need(pair.Client, pair.Server)}
@@ -317,6 +327,10 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []closed.M
 
 func (l needsLine) text(w io.Writer) error {
 	fmt.Fprintln(w, output.Plain(l.Session))
+	if l.Nothing != "" {
+		_, err := fmt.Fprintf(w, "  NOTHING TO REPLAY: %s\n", l.Nothing)
+		return err
+	}
 	for _, n := range l.Needs {
 		pair := n.Models.Client.String()
 		if n.Models.Client != n.Models.Server {

@@ -45,6 +45,7 @@ type Fold struct {
 	tools     toolHistory
 	tallies   tallies
 	schemaErr error          // the first
+	hasSchema bool           // a message was compared with a schema
 	parts     [3]store.Event // of each direction, the last line, if it has no end and is no message
 }
 
@@ -303,13 +304,11 @@ func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, me
 	if f.gate.Schema == nil {
 		return
 	}
-	revision := scope.rules.Revision()
-	if revision == "" {
-		revision = f.exchanges.revisionOf(exchange)
-	}
+	revision := cmp.Or(scope.rules.Revision(), f.exchanges.revisionOf(exchange), metaRevision(&message.Message))
 	if err := judgeSchema(f.reporter, f.gate.Schema, event, &message.Message, revision, method); err != nil && f.schemaErr == nil {
 		f.schemaErr = err
 	}
+	f.hasSchema = f.hasSchema || f.gate.Schema.Knows(revision)
 }
 
 // onBodyRead ends an exchange whose response is one body: some recordings have no event for
@@ -393,6 +392,9 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 		if f.ending.sealed && f.exchanges.hasStatus { // a recording without any status proves nothing
 			f.exchanges.judgePost(f.exchanges.all[stream], stream, f.now, ", to the end of the recording")
 		}
+	}
+	if f.gate.Schema != nil && !f.hasSchema && f.frames > 0 {
+		f.report(schemaAsked, transport.NoDirection, "", []uint64{f.now.seq}, "no message was compared with a schema: none names a revision that has one")
 	}
 	f.reportStrays()
 	f.repeated.report(f.reporter)

@@ -25,6 +25,7 @@ var (
 	noBlankLines  = newDemand("E4", "there are no blank lines on the wire", order.Warning, pageStdio)
 	isUTF8        = newDemand("E5", "messages are UTF-8", order.Error, "basic/transports")
 	fitsSchema    = newDemand("S1", "a message fits the schema of its revision", order.Error, "schema")
+	schemaAsked   = newDemand("S1", "with --schema a session has messages of a revision with a schema", order.Error, "")
 	schemaWrong   = newDemand("S1", "a message need not fit where the published schema is wrong", order.Note, "schema")
 )
 

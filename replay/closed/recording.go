@@ -3,6 +3,7 @@ package closed
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"sort"
 	"time"
 
@@ -184,10 +185,18 @@ func (l *loader) Apply(e store.Event) error {
 	return nil
 }
 
-// whyNothing says why a replay shows nothing: the recording has no frame, or no answer to
+// Asks reports whether an end sends a request. Where none does, nobody waits, and nothing can hang.
+func (r *Recording) Asks() bool {
+	return slices.ContainsFunc(r.messages, func(m recordedMessage) bool { return m.kind == transport.Request })
+}
+
+// whyNothing says why a replay shows nothing: the recording has no request, or no answer to
 // any request of the client. It returns "" for any other recording, and for a client with a
 // subscription, which needs no answer.
 func (r *Recording) whyNothing() string {
+	if len(r.frames) > 0 && !r.Asks() {
+		return "no request was sent"
+	}
 	asked := len(r.frames) == 0
 	for _, m := range r.messages {
 		if m.kind != transport.Request || r.frames[m.frame].dir != transport.ClientToServer {

@@ -13,6 +13,9 @@ import (
 // drops the message: the other end waits on. No schema is read, and Path and Text are as of [Validator.Check].
 // isMCP says that the protocol is MCP; to another protocol of JSON-RPC a result may be any JSON.
 func Envelope(m *transport.Message, isMCP bool) (faults []Fault) {
+	if isPlain(m) {
+		return nil
+	}
 	add := func(path, text string) { faults = append(faults, Fault{Path: path, Text: text}) }
 	want := func(path string, value json.RawMessage, isOf func(json.RawMessage) bool, types string) {
 		if value != nil && !isOf(value) {
@@ -56,6 +59,23 @@ func Envelope(m *transport.Message, isMCP bool) (faults []Fault) {
 		want("/result/"+mcp.MemberMeta, memberMeta(m.Result), isObject, "object")
 	}
 	return faults
+}
+
+// isPlain reports whether a message is of the form that nearly all have, which is seen without parsing: then
+// it has no fault.
+func isPlain(m *transport.Message) bool {
+	meta := []byte(`"` + mcp.MemberMeta + `"`)
+	switch token := m.ProgressToken(); {
+	case m.ID != nil && m.ID[0] != '"' && !isNumber(m.ID), m.Error != nil:
+		return false
+	case m.Params != nil && !isObject(m.Params):
+		return false
+	case m.Params != nil && (token == nil || m.Method == mcp.NotificationProgress) && bytes.Contains(m.Params, meta): // a token of a request stands in _meta
+		return false
+	case token != nil && token[0] != '"' && !isNumber(token):
+		return false
+	}
+	return m.Result == nil || isObject(m.Result) && !bytes.Contains(m.Result, meta) && !bytes.Contains(m.Raw, []byte(`"error"`))
 }
 
 // memberMeta returns the _meta of an object. Most have none, which shows without parsing.

@@ -120,6 +120,9 @@ func (v *Validator) Check(revision string, message *transport.Message, method st
 	return slices.Compact(faults), nil
 }
 
+// Knows reports whether a message of a revision was compared with its schema.
+func (v *Validator) Knows(revision string) bool { return v.schemas[revision] != nil }
+
 // first returns the first of these definitions in the schema.
 func (s *schema) first(names ...string) string {
 	if i := slices.IndexFunc(names, func(name string) bool { return s.definitions[name] != nil }); i >= 0 {
