@@ -21,15 +21,13 @@ type Options struct {
 
 // Digest is a message and what it is paired by.
 type Digest struct {
+	message      transport.Message // zero of what is no JSON
 	kind         transport.MessageKind
-	method       string
-	target       string // the name of a tool or a prompt
-	id           uint64 // a hash; of a cancellation, of the request's id
-	token        uint64 // of a request and of progress
-	subscription uint64 // of a notification: the id of its subscription
-	key          uint64 // of a request: requests with equal keys may be paired
-	content      uint64 // a hash of everything compared
-	bytes        uint64 // a hash of the spelling without id and token; 0 without Options.Bytes
+	target       string          // the name of a tool or a prompt
+	subscription json.RawMessage // of a notification: the id of its subscription
+	key          uint64          // of a request: requests with equal keys may be paired
+	content      uint64          // a hash of everything compared
+	bytes        uint64          // a hash of the spelling without id and token; 0 without Options.Bytes
 	raw          json.RawMessage
 	tools        []tool // of a list
 }
@@ -85,7 +83,7 @@ func (d *Digester) Digest(event store.Event) []Digest {
 
 func (d *Digester) message(m transport.Message) Digest {
 	g := Digest{
-		kind: m.Kind(), method: m.Method, raw: bytes.Clone(m.Raw), id: d.id(m.ID), token: d.id(m.ProgressToken()),
+		message: m, kind: m.Kind(), raw: bytes.Clone(m.Raw),
 		content: maphash.Bytes(d.seed, d.comparer.AppendContent(nil, m)),
 	}
 	if d.spelling {
@@ -105,11 +103,8 @@ func (d *Digester) message(m transport.Message) Digest {
 			}
 		}
 	case transport.Notification:
-		if m.Method == mcp.NotificationCancelled {
-			g.id = d.id(transport.Member(m.Params, mcp.MemberRequestID))
-		}
 		if bytes.Contains(m.Params, []byte(mcp.MetaSubscriptionID)) {
-			g.subscription = d.id(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
+			g.subscription = transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
 		}
 	case transport.Response:
 		var tools []json.RawMessage
@@ -155,12 +150,4 @@ func (d *Digester) bytesOf(message transport.Message) uint64 {
 	}
 	h.Write(message.Raw[from:])
 	return h.Sum64()
-}
-
-// id hashes an id or a progress token by [mcp.Key]; 0 if missing.
-func (d *Digester) id(raw json.RawMessage) uint64 {
-	if len(raw) == 0 {
-		return 0
-	}
-	return maphash.String(d.seed, string(mcp.KeyOf(raw)))
 }

@@ -59,16 +59,18 @@ type Session struct {
 	seed     maphash.Seed
 	names    *names
 	list     []message
-	index    timeline.Index[uint64, int32] // of the requests, by hashes of ids and tokens
-	requests [3][]int32                    // of each direction
-	tools    map[string]tool               // that the server listed, by name
-	toolsSeq uint64                        // the last list of tools
-	kept     int                           // bytes of texts
-	stderr   uint64                        // lines of standard error
-	lines    map[uint64]int                // how often each line of standard error came, by hash
-	status   map[uint64]int                // of an HTTP exchange
-	legacy   bool                          // the transport is HTTP+SSE
-	selected []uint64                      // a bit for each selected event; nil: all events are
+	model    *timeline.Model
+	parsed   []transport.Message // of the present frame
+	asked    []int32             // the requests, by their numbers in the model
+	requests [3][]int32          // of each direction
+	tools    map[string]tool     // that the server listed, by name
+	toolsSeq uint64              // the last list of tools
+	kept     int                 // bytes of texts
+	stderr   uint64              // lines of standard error
+	lines    map[uint64]int      // how often each line of standard error came, by hash
+	status   map[uint64]int      // of an HTTP exchange
+	legacy   bool                // the transport is HTTP+SSE
+	selected []uint64            // a bit for each selected event; nil: all events are
 }
 
 // keptAnswered is how many answered requests progress can name that comes late.
@@ -76,7 +78,7 @@ const keptAnswered = 10_000
 
 func newSession(seed maphash.Seed, names *names) *Session {
 	return &Session{
-		seed: seed, names: names, index: timeline.NewIndex[uint64, int32](keptAnswered),
+		seed: seed, names: names, model: timeline.NewModel(keptAnswered),
 		tools: map[string]tool{}, lines: map[uint64]int{}, status: map[uint64]int{},
 	}
 }
@@ -111,9 +113,7 @@ func (s *Session) Apply(event store.Event, digests []Digest) (err error) {
 	switch event.Kind {
 	case store.Frame:
 		s.Frames++
-		for i := range digests {
-			s.message(event, &digests[i])
-		}
+		s.frame(event, digests)
 	case store.Stderr:
 		s.stderr++
 		if h := maphash.Bytes(s.seed, bytes.TrimSpace(event.Payload)); s.lines[h] > 0 || len(s.lines) < keptLines {
@@ -130,63 +130,73 @@ func (s *Session) Apply(event store.Event, digests []Digest) (err error) {
 		info, err = store.DecodePayload[store.LostInfo](event)
 		s.Lost += info.Frames
 	case store.HTTP:
-		var info store.HTTPInfo
-		info, err = store.DecodePayload[store.HTTPInfo](event)
+		info := s.model.Take(event).HTTP
+		if info == nil {
+			_, err = store.DecodePayload[store.HTTPInfo](event)
+			return err
+		}
 		if info.What == store.HTTPResponse {
 			s.status[event.Stream] = info.Status
 		}
-		s.index.Follow(event)
 		s.legacy = s.legacy || info.SSE != nil && info.SSE.Event == "endpoint"
 	}
 	return err
 }
 
+// frame appends the messages of a frame.
+func (s *Session) frame(event store.Event, digests []Digest) {
+	s.parsed = s.parsed[:0]
+	for i := range digests {
+		if digests[i].message.Raw != nil {
+			s.parsed = append(s.parsed, digests[i].message)
+		}
+	}
+	step := s.model.TakeParsed(event, s.parsed, len(s.parsed) > 0)
+	for i := range digests {
+		linked := timeline.Message{}
+		if i < len(step.Messages) {
+			linked = step.Messages[i]
+		}
+		if id := digests[i].subscription; id != nil && linked.Call == nil {
+			linked.Call = step.Find(event.Dir.Reverse(), mcp.KeyOf(id))
+		}
+		s.message(event, &digests[i], linked)
+	}
+}
+
 // message appends one message, linked to the request that it names.
-func (s *Session) message(event store.Event, digest *Digest) {
+func (s *Session) message(event store.Event, digest *Digest, linked timeline.Message) {
 	m := message{
 		seq: event.Seq, at: event.At, stream: event.Stream, kind: digest.kind, dir: event.Dir,
 		content: digest.content, key: digest.key, bytes: digest.bytes,
-		name: s.names.of(digest.method, digest.target), call: none, near: none, reply: none, pair: none,
+		name: s.names.of(digest.message.Method, digest.target), call: none, near: none, reply: none, pair: none,
 	}
 	if s.kept += len(digest.raw); s.kept <= KeptBytes {
 		m.raw = digest.raw
 	}
 	at := int32(len(s.list))
-	link := func(call int32, found bool) {
-		if found {
-			m.call = call
+	switch linked.Role {
+	case timeline.Asks:
+		s.asked = append(s.asked, at)
+	case timeline.Answers:
+		m.call = s.asked[linked.Call.Number()]
+		s.list[m.call].reply = at
+		m.name = s.list[m.call].name
+	case timeline.Cancels:
+		m.call = s.asked[linked.Call.Number()]
+		s.list[m.call].cancelled = true
+	case timeline.Reports, timeline.Unlinked:
+		if linked.Call != nil {
+			m.call = s.asked[linked.Call.Number()]
 		}
 	}
-	switch {
-	case digest.kind == transport.Request:
-		s.index.Ask(event.Dir, event.Stream, digest.id, digest.token, at)
-	case digest.kind == transport.Response:
-		link(s.index.Answer(event.Dir.Reverse(), event.Stream, digest.id))
-		if m.call != none {
-			s.list[m.call].reply = at
-			m.name = s.list[m.call].name
-		}
-		if s.names.list[m.name].method == mcp.MethodListTools {
-			s.toolsSeq = m.seq
-			for _, t := range digest.tools {
-				if _, known := s.tools[t.name]; known || len(s.tools) < keptTools {
-					if s.kept > KeptBytes {
-						t.raw = nil
-					}
-					s.tools[t.name] = t
-				}
+	if digest.kind == transport.Response && s.names.list[m.name].method == mcp.MethodListTools {
+		s.toolsSeq = m.seq
+		for _, t := range digest.tools {
+			if _, known := s.tools[t.name]; known || len(s.tools) < keptTools {
+				s.tools[t.name] = t
 			}
 		}
-	case digest.kind == transport.Invalid: // names no request
-	case digest.method == mcp.NotificationProgress:
-		link(s.index.Progress(event.Dir.Reverse(), event.Stream, digest.token))
-	case digest.method == mcp.NotificationCancelled:
-		link(s.index.Cancel(event.Dir, digest.id))
-		if m.call != none {
-			s.list[m.call].cancelled = true
-		}
-	case digest.subscription != 0: // belongs to the latest open request, as a cancellation does
-		link(s.index.Cancel(event.Dir.Reverse(), digest.subscription))
 	}
 	s.list = append(s.list, m)
 }
@@ -215,7 +225,8 @@ func (s *Session) close() {
 			sum[m.dir] += int32(i)
 		}
 	}
-	s.index = timeline.Index[uint64, int32]{}
+	s.model = nil
+	s.asked = nil
 }
 
 // latency is how long an answered call took.
