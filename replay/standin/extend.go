@@ -220,30 +220,24 @@ func (x *exchanges) enclose(added []store.Event, session string) (all []store.Ev
 
 // streamsOf returns the number of each frame's exchange, from last on.
 func streamsOf(frames []store.Event, last uint64) (streams []uint64) {
-	calls := timeline.NewIndex[mcp.Key, uint64](timeline.All)
-	latest := last // of a request
+	model := timeline.NewModel(timeline.All)
+	asked := map[*timeline.Call]uint64{} // the exchange of a request of the client
+	latest := last                       // of a request
 	for _, e := range frames {
 		stream := latest
 		if e.Dir == transport.ClientToServer {
 			last++
 			stream = last
 		}
-		for _, m := range timeline.MessagesOf(e.AsFrame()) {
-			id := mcp.KeyOf(m.ID)
-			token := mcp.KeyOf(m.ProgressToken())
-			asked := uint64(0)
-			found := false
+		e.Stream = 0 // the frames have no exchanges yet
+		for _, m := range model.Take(e).Messages {
+			on, found := asked[m.Call]
 			switch {
-			case e.Dir == transport.ClientToServer && m.Kind() == transport.Request:
-				calls.Ask(e.Dir, 0, id, token, last)
+			case m.Role == timeline.Asks && e.Dir == transport.ClientToServer:
+				asked[m.Call] = last
 				latest = last
-			case e.Dir == transport.ServerToClient && m.Kind() == transport.Response:
-				asked, found = calls.Answer(transport.ClientToServer, 0, id)
-			case e.Dir == transport.ServerToClient && m.Method == mcp.NotificationProgress:
-				asked, found = calls.Progress(transport.ClientToServer, 0, token)
-			}
-			if found {
-				stream = asked
+			case found && (m.Role == timeline.Answers || m.Role == timeline.Reports) && e.Dir == transport.ServerToClient:
+				stream = on
 			}
 		}
 		streams = append(streams, stream)

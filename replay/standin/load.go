@@ -22,8 +22,9 @@ import (
 type driverLoader struct {
 	script
 	rules       match.Rules
-	calls       timeline.Index[mcp.Key, *request]
-	questions   timeline.Index[mcp.Key, *message]
+	model       *timeline.Model
+	calls       map[*timeline.Call]*request // the client's
+	questions   map[*timeline.Call]*message // the server's
 	exchanges   *exchanges
 	on          map[uint64][]*request // the requests of an HTTP exchange
 	byID        map[mcp.Key]*request  // the latest request with the id
@@ -33,21 +34,21 @@ type driverLoader struct {
 
 func loadDriverScript(events []store.Event, rules match.Rules) *script {
 	l := driverLoader{
-		rules:     rules,
-		calls:     timeline.NewIndex[mcp.Key, *request](timeline.All),
-		questions: timeline.NewIndex[mcp.Key, *message](timeline.All),
+		rules: rules, model: timeline.NewModel(timeline.All),
+		calls: map[*timeline.Call]*request{}, questions: map[*timeline.Call]*message{},
 		exchanges: exchangesOf(events), on: map[uint64][]*request{}, byID: map[mcp.Key]*request{},
 	}
 	for _, e := range events {
 		l.clientEnded = l.clientEnded || e.Kind == store.EOF && e.Dir == transport.ClientToServer
+		step := l.model.Take(e)
 		if e.Kind != store.Frame || l.exchanges.isRawRequest(e.Stream) || e.Dir == transport.ClientToServer && l.exchanges.isUnheard(e.Stream) {
 			continue
 		}
 		switch e.Dir {
 		case transport.ClientToServer:
-			l.addClientFrame(e)
+			l.addClientFrame(step)
 		case transport.ServerToClient:
-			l.addServerFrame(e)
+			l.addServerFrame(step)
 		}
 		l.at = e.At
 	}
@@ -68,12 +69,21 @@ func loadDriverScript(events []store.Event, rules match.Rules) *script {
 		}
 		l.hangUps = append(l.hangUps, h)
 	}
-	script := l.script // a copy without the indexes
+	script := l.script // a copy without the model
 	return &script
 }
 
+// linked returns message number i of a step; the zero Message where the Model has none.
+func linked(step timeline.Step, i int) timeline.Message {
+	if i < len(step.Messages) {
+		return step.Messages[i]
+	}
+	return timeline.Message{}
+}
+
 // addClientFrame adds a frame of the recorded client.
-func (l *driverLoader) addClientFrame(e store.Event) {
+func (l *driverLoader) addClientFrame(step timeline.Step) {
+	e := step.Event
 	if isBlank(e) {
 		return
 	}
@@ -81,28 +91,26 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 	l.frames = append(l.frames, f)
 	for i, m := range l.rules.Messages(f.frame) {
 		at := within(e.Payload, i)
-		switch m.Kind() {
-		case transport.Request:
+		in := linked(step, i)
+		switch in.Role {
+		case timeline.Asks:
 			r := &request{frame: f, packed: transport.Pack(m.Raw)}
 			f.requests = append(f.requests, r)
-			id := mcp.KeyOf(m.ID)
-			l.byID[id] = r
-			l.calls.Ask(transport.ClientToServer, e.Stream, id, mcp.KeyOf(m.ProgressToken()), r)
+			l.byID[in.Call.Key()] = r
+			l.calls[in.Call] = r
 			if e.Stream != 0 {
 				l.on[e.Stream] = append(l.on[e.Stream], r)
 			}
-			if l.exchanges.isRefused(e.Stream) {
-				l.calls.Refuse(e.Stream)
-			}
-		case transport.Response:
-			if s, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
+		case timeline.Answers:
+			if s := l.questions[in.Call]; s != nil {
 				f.belongTo(s, false, below(at, idPath))
 			}
-		case transport.Notification:
-			if s, ok := l.questions.Progress(transport.ServerToClient, 0, mcp.KeyOf(m.ProgressToken())); ok && m.Method == mcp.NotificationProgress {
+		case timeline.Reports:
+			if s := l.questions[in.Call]; s != nil {
 				f.belongTo(s, true, below(at, progressPath))
 			}
-			if r, ok := l.calls.Cancel(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m))); ok {
+		case timeline.Cancels:
+			if r := l.calls[in.Call]; r != nil {
 				r.cancelled = true
 			}
 		}
@@ -114,28 +122,29 @@ func (l *driverLoader) addClientFrame(e store.Event) {
 }
 
 // addServerFrame adds a frame of the recorded server.
-func (l *driverLoader) addServerFrame(event store.Event) {
+func (l *driverLoader) addServerFrame(step timeline.Step) {
+	event := step.Event
 	messages := l.rules.Messages(event.AsFrame())
 	if isNoise(event.Payload, messages) {
 		l.noises++
 	}
 	exchange := l.exchanges.first(event.Stream)
-	for _, m := range messages {
+	for i, m := range messages {
+		in := linked(step, i)
 		s := &message{
 			index: len(l.messages), seq: event.Seq, exchange: exchange, packed: transport.Pack(m.Raw),
 			gap: event.At - l.at, optional: true, afterEnd: l.clientEnded,
 		}
 		switch m.Kind() {
 		case transport.Response:
-			id := m.ID
-			if isNull(id) { // over HTTP it answers the first open request of the exchange
-				i := slices.IndexFunc(l.on[exchange], func(request *request) bool { return request.response == nil })
-				if i >= 0 {
-					id = l.on[exchange][i].msg().ID
+			r := l.calls[in.Call]
+			if isNull(m.ID) { // over HTTP it answers the first open request of the exchange
+				r = nil
+				if i := slices.IndexFunc(l.on[exchange], func(request *request) bool { return request.response == nil }); i >= 0 {
+					r = l.on[exchange][i]
 				}
 			}
-			r, ok := l.calls.Answer(transport.ClientToServer, exchange, mcp.KeyOf(id))
-			if !ok {
+			if r == nil || r.response != nil {
 				s.afterEnd = false
 				break
 			}
@@ -143,12 +152,14 @@ func (l *driverLoader) addServerFrame(event store.Event) {
 			r.response = s
 			s.optional = r.cancelled || r.msg().Method == mcp.MethodListen
 		case transport.Request:
-			l.questions.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), s)
+			if in.Call != nil {
+				l.questions[in.Call] = s
+			}
 			fallthrough
 		case transport.Notification:
 			// The call named by the message, or the call of the stream.
 			if m.Method == mcp.NotificationProgress {
-				s.owner, _ = l.calls.Progress(transport.ClientToServer, exchange, mcp.KeyOf(m.ProgressToken()))
+				s.owner = l.calls[in.Call]
 			} else if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
 				s.owner = l.byID[mcp.KeyOf(id)]
 			}
@@ -196,8 +207,10 @@ func (l *driverLoader) assignOwners() {
 type playerLoader struct {
 	script
 	rules     match.Rules
-	calls     timeline.Index[mcp.Key, *message]
-	questions timeline.Index[mcp.Key, *request]
+	model     *timeline.Model
+	calls     map[*timeline.Call]*message // the client's
+	questions map[*timeline.Call]*request // the server's
+	byID      map[mcp.Key]*message        // the latest request of the client with the id
 	exchanges *exchanges
 	on        map[uint64][]*message // the client's messages of an exchange
 	noise     *store.Event          // the frame before, if noise of the client
@@ -207,8 +220,8 @@ type playerLoader struct {
 // exchanges unfit for a stream.
 func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *script {
 	l := playerLoader{
-		rules:     rules,
-		calls:     timeline.NewIndex[mcp.Key, *message](timeline.All),
+		rules: rules, model: timeline.NewModel(timeline.All),
+		calls: map[*timeline.Call]*message{}, questions: map[*timeline.Call]*request{}, byID: map[mcp.Key]*message{},
 		exchanges: exchangesOf(events), on: map[uint64][]*message{},
 	}
 	unstreamed := map[uint64]bool{}
@@ -217,6 +230,7 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 		unstreamed = l.exchanges.unstreamed()
 	}
 	for _, e := range events {
+		step := l.model.Take(e)
 		switch {
 		case e.Kind != store.Frame:
 		case unstreamed[e.Stream] || l.exchanges.isUnheard(e.Stream):
@@ -228,13 +242,13 @@ func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *
 				}
 			}
 		case e.Dir == transport.ClientToServer:
-			l.addClientFrame(e)
+			l.addClientFrame(step)
 		case e.Dir == transport.ServerToClient:
-			l.addServerFrame(e)
+			l.addServerFrame(step)
 		}
 	}
 	l.assignOwners()
-	script := l.script // a copy without the indexes
+	script := l.script // a copy without the model
 	return &script
 }
 
@@ -260,14 +274,15 @@ func (f failedCall) why() string {
 }
 
 // addClientFrame adds a frame of the recorded client.
-func (l *playerLoader) addClientFrame(e store.Event) {
+func (l *playerLoader) addClientFrame(step timeline.Step) {
+	e := step.Event
 	l.noise = nil
 	messages := l.rules.Messages(e.AsFrame())
 	if isNoise(e.Payload, messages) {
 		l.noise = &e
 		l.noises++
 	}
-	for _, m := range messages {
+	for i, m := range messages {
 		if m.Kind() == transport.Invalid {
 			continue // a stray or blank line: no frame depends on it
 		}
@@ -276,25 +291,24 @@ func (l *playerLoader) addClientFrame(e store.Event) {
 		if c.exchange != 0 {
 			l.on[c.exchange] = append(l.on[c.exchange], c)
 		}
-		switch m.Kind() {
-		case transport.Request:
-			l.calls.Ask(transport.ClientToServer, c.exchange, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
-			if l.exchanges.isRefused(c.exchange) {
-				l.calls.Refuse(c.exchange)
-			}
-		case transport.Response:
-			if q, ok := l.questions.Answer(transport.ServerToClient, 0, mcp.KeyOf(m.ID)); ok {
+		switch in := linked(step, i); in.Role {
+		case timeline.Asks:
+			l.calls[in.Call] = c
+			l.byID[in.Call.Key()] = c
+		case timeline.Answers:
+			if q := l.questions[in.Call]; q != nil {
 				c.request = q
 				q.response = c
 			}
-		default:
-			c.cancels = l.calls.Named(transport.ClientToServer, mcp.KeyOf(timeline.CancelledID(m)))
+		case timeline.Cancels, timeline.CancelsPast:
+			c.cancels = l.calls[in.Call]
 		}
 	}
 }
 
 // addServerFrame adds a frame of the recorded server.
-func (l *playerLoader) addServerFrame(e store.Event) {
+func (l *playerLoader) addServerFrame(step timeline.Step) {
+	e := step.Event
 	if isBlank(e) {
 		return
 	}
@@ -315,19 +329,20 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 	}
 	for i, m := range messages {
 		at := within(e.Payload, i)
+		in := linked(step, i)
 		switch m.Kind() {
 		case transport.Response:
 			on := l.exchanges.first(e.Stream)
-			id := m.ID
-			if isNull(id) { // over HTTP it answers the first open request of the exchange
+			c := l.calls[in.Call]
+			if isNull(m.ID) { // over HTTP it answers the first open request of the exchange
+				c = nil
 				isOpen := func(c *message) bool { return c.msg().Kind() == transport.Request && c.answer == nil }
 				if i := slices.IndexFunc(l.on[on], isOpen); i >= 0 {
-					id = l.on[on][i].msg().ID
+					c = l.on[on][i]
 				}
 			}
-			c, ok := l.calls.Answer(transport.ClientToServer, on, mcp.KeyOf(id))
 			switch {
-			case !ok:
+			case c == nil || c.answer != nil:
 			case isNull(m.ID):
 				c.answer = f
 				f.owners = append(f.owners, c)
@@ -337,11 +352,13 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 			}
 		case transport.Request:
 			q := &request{frame: f, packed: transport.Pack(m.Raw)}
-			l.questions.Ask(transport.ServerToClient, 0, mcp.KeyOf(m.ID), "", q)
+			if in.Call != nil {
+				l.questions[in.Call] = q
+			}
 			f.requests = append(f.requests, q)
 		}
 		if m.Method == mcp.NotificationProgress {
-			if c, ok := l.calls.Progress(transport.ClientToServer, l.exchanges.first(e.Stream), mcp.KeyOf(m.ProgressToken())); ok {
+			if c := l.calls[in.Call]; c != nil {
 				f.belongTo(c, true, below(at, progressPath))
 			}
 		}
@@ -350,7 +367,7 @@ func (l *playerLoader) addServerFrame(e store.Event) {
 		}
 		for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
 			id := transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)
-			if c := l.calls.Named(transport.ClientToServer, mcp.KeyOf(id)); c != nil {
+			if c := l.byID[mcp.KeyOf(id)]; id != nil && c != nil {
 				f.belongTo(c, false, below(at, []string{part, mcp.MemberMeta, mcp.MetaSubscriptionID}))
 			}
 		}
