@@ -408,7 +408,7 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 		f.report(expectedTool, transport.ClientToServer, "", []uint64{f.now.seq}, "the client never called the tool %s", quote(tool))
 	}
 	f.http.close(f.outcome.results > 0)
-	f.tools.close()
+	f.tools.close(f.now.seq, f.live)
 	exit := ""
 	if f.ending.exited.seq != 0 {
 		exit = f.ending.exit.String()

@@ -22,6 +22,7 @@ import (
 var (
 	toolStays     = newDemand("E8", "a tool stays what it was", order.Warning, "server/tools, Security Considerations")
 	toolAsTrusted = newDemand("G4", "the tools are those of --baseline", order.Error, "")
+	toolsListed   = newDemand("G4", "with --baseline the session lists its tools", order.Error, "")
 )
 
 // Baseline holds the tools of a trusted session, as it listed them last. It is a projection:
@@ -149,8 +150,11 @@ func (h *toolHistory) onList(e store.Event, revision string, result json.RawMess
 	h.complete = transport.Member(result, mcp.MemberNextCursor) == nil
 }
 
-// close is rule G4 of the baseline's tools missing in the session.
-func (h *toolHistory) close() {
+// close is rule G4 of the baseline's tools missing in the session, which ended with an event, or goes on.
+func (h *toolHistory) close(end uint64, live bool) {
+	if h.baseline != nil && h.lastList == 0 && !live {
+		h.report(toolsListed, transport.NoDirection, "", []uint64{end}, "no tool was compared with those of %s: no tools/list is answered in the session", clip(h.baseline.Name))
+	}
 	if h.baseline == nil || !h.complete {
 		return
 	}

@@ -58,9 +58,10 @@ type EntryMessage struct {
 	Call *Call
 	Role Role // how the message belongs to the Call
 
-	// Notice, Retyped and Equals are those of the [Message].
+	// Notice, Retyped, Strays and Equals are those of the [Message].
 	Notice  Sent
 	Retyped bool
+	Strays  bool
 	Equals  int
 
 	message *transport.Message
@@ -244,6 +245,8 @@ func (m EntryMessage) Summary() string {
 			return fmt.Sprintf("response %s id %s, to no request%s", s, id, text)
 		case m.Retyped:
 			id += " (asked with " + phrase.Name(m.Call.ID) + ")"
+		case m.Strays:
+			id += fmt.Sprintf(" (asked in exchange %d)", m.Call.Stream)
 		case m.Equals > 0:
 			id += fmt.Sprintf(" (one of %d open requests with that id)", m.Equals+1)
 		}

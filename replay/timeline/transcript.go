@@ -73,7 +73,7 @@ func newEntry(step Step, inMiddle bool) Entry {
 func newMessage(m *Message, inMiddle bool) EntryMessage {
 	em := EntryMessage{
 		Kind: m.Kind, Method: m.Method, ID: string(m.ID), Target: TargetOf(m.Message),
-		Call: m.Call, Role: m.Role, Late: m.Late, Notice: m.Notice, Retyped: m.Retyped, Equals: m.Equals, message: &m.Message,
+		Call: m.Call, Role: m.Role, Late: m.Late, Notice: m.Notice, Retyped: m.Retyped, Strays: m.Strays, Equals: m.Equals, message: &m.Message,
 	}
 	call := m.Call
 	if m.Role == Answers || m.Role == Cancels {
