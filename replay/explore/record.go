@@ -119,7 +119,7 @@ func laneFacts(l *gate.Lane, steps []gate.Step) []fact {
 	}
 	for _, f := range facts {
 		if given := f.flight.Given; given > 0 && given <= len(steps) {
-			facts = append(facts, fact{after: given, flight: f.flight, event: store.Event{Kind: store.Delivered, Dir: l.Dir}})
+			facts = append(facts, fact{after: given, flight: f.flight, event: store.Event{Kind: store.Delivered, Dir: l.Dir, Stream: f.flight.Frame.Stream}})
 		}
 	}
 	return facts
@@ -140,7 +140,7 @@ func momentFacts(x *gate.Exchange, steps int) []fact {
 		}
 		facts = append(facts, fact{after: m.Round, rank: 1, event: e, flight: m.Flight})
 		if f := m.Flight; f != nil && f.Given > 0 && f.Given <= steps {
-			facts = append(facts, fact{after: f.Given, flight: f, event: store.Event{Kind: store.Delivered, Dir: m.Dir}})
+			facts = append(facts, fact{after: f.Given, flight: f, event: store.Event{Kind: store.Delivered, Dir: m.Dir, Stream: x.Stream}})
 		}
 	}
 	return facts

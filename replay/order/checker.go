@@ -125,7 +125,7 @@ func (c *Checker) Refuse(dir transport.Direction, parsed Parsed) {
 				req.cancelReceived = 0
 			}
 		case m.Method == mcp.NotificationProgress:
-			if req := c.end(dir.Reverse()).withToken(m.token); req != nil && req.progressStream == m.stream {
+			if req := c.end(dir.Reverse()).reportedOn(m); req != nil && req.progressStream == m.stream {
 				req.progress = req.progressBefore
 			}
 		}
@@ -224,7 +224,7 @@ func (c *Checker) sent(dir transport.Direction, message *message) {
 	case transport.Notification:
 		switch message.Method {
 		case mcp.NotificationProgress:
-			if req := c.end(dir.Reverse()).withToken(message.token); req != nil {
+			if req := c.end(dir.Reverse()).reportedOn(message); req != nil {
 				req.progressBefore = req.progress
 				req.progressStream = message.stream
 				req.progress = bytes.Clone(transport.Member(message.Params, "progress"))
@@ -267,6 +267,7 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 	if before := sender.request(m.id); before != nil && !before.Answered {
 		req.before = before
 	}
+	sender.linkTokens(req)
 	sender.keep(req)
 	switch h := &c.handshake; {
 	case !fromClient || m.Method == mcp.MethodPing:
@@ -367,7 +368,7 @@ func (c *Checker) learn(dir transport.Direction, message *message) {
 	case message.kind == transport.Response:
 		req = c.end(dir.Reverse()).answeredBy(message)
 	case message.Method == mcp.NotificationProgress:
-		req = c.end(dir.Reverse()).withToken(message.token)
+		req = c.end(dir.Reverse()).reportedOn(message)
 	case message.Method == mcp.NotificationInitialized && dir == transport.ClientToServer:
 		if initialize := c.handshake.request; initialize != nil {
 			c.end(dir).certain = max(c.end(dir).certain, initialize.answerReceived)

@@ -42,8 +42,8 @@
 // # What it refuses
 //
 // It knows an ordered stream of frames each way, as on stdio and a pipe. It does not tell the
-// streams of HTTP apart, with an exception: of two open requests with the same id a response
-// answers the request of its own exchange. The caller says which requests HTTP refused: see
+// streams of HTTP apart, with an exception: of two open requests with the same id, or progress token, a
+// response and progress belong to the request of their own exchange. The caller says which requests HTTP refused: see
 // [Checker.Refuse]. It reads no schemas, and does not ask for required members. It judges
 // frame by frame; package check judges a whole recording.
 package order

@@ -3,6 +3,7 @@ package order
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/transport"
@@ -52,6 +53,15 @@ func Parse(frame transport.Frame) Parsed {
 			}
 		}
 		p.read[i] = r
+	}
+	return p
+}
+
+// On returns the frame as one of an HTTP exchange. The messages are the same ones.
+func (p Parsed) On(stream uint64) Parsed {
+	p.read = slices.Clone(p.read)
+	for i := range p.read {
+		p.read[i].stream = stream
 	}
 	return p
 }

@@ -49,6 +49,7 @@ type Request struct {
 
 	stream         uint64          // the HTTP exchange; 0 on a pipe
 	before         *Request        // with the same id, open when this was sent
+	beforeToken    *Request        // with the same progress token, likewise
 	id, token      mcp.Key         // the token is "" without progress
 	received       Mark            // when the receiver had it; 0 before
 	answerReceived Mark            // when the sender had the response
@@ -196,7 +197,7 @@ func (e *end) judgeProgress(v *violations, dir transport.Direction, m *message, 
 		v.add(progressServer, dir, "progress for token %s", token)
 		return
 	}
-	req := e.withToken(m.token)
+	req := e.reportedOn(m)
 	if other := e.withToken(m.token.Retyped()); req == nil && other != nil {
 		v.add(tokenReceived, dir, "progress of %v under the token %s: the same but for its type", other, token)
 		return
@@ -281,7 +282,37 @@ func (e *end) withToken(token mcp.Key) *Request {
 	return nil
 }
 
-// maxSameID is how many requests with the same id are told apart.
+// reportedOn returns the request that progress belongs to, or nil. A peer should not have two open requests
+// with the same progress token. If so, progress over HTTP belongs to the request of the same exchange, and any
+// other progress to the latest request.
+func (e *end) reportedOn(m *message) *Request {
+	latest := e.withToken(m.token)
+	for req := latest; req != nil; req = req.beforeToken {
+		if req.stream == m.stream {
+			return req
+		}
+	}
+	return latest
+}
+
+// linkTokens notes which requests with the progress token of a new one are open, a few of the latest.
+func (e *end) linkTokens(req *Request) {
+	req.beforeToken = e.withToken(req.token)
+	next := &req.beforeToken
+	for n := 0; *next != nil; {
+		switch {
+		case n == maxSameID:
+			*next = nil
+		case (*next).Answered || (*next).refused:
+			*next = (*next).beforeToken
+		default:
+			n++
+			next = &(*next).beforeToken
+		}
+	}
+}
+
+// maxSameID is how many requests with the same id or progress token are told apart.
 const maxSameID = 64
 
 // withID yields the latest request with an id, and the requests open when it was sent.

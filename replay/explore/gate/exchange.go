@@ -159,6 +159,7 @@ func (h *HTTP) lose(f *Flight) {
 	for _, c := range h.gate.Names.Calls {
 		if c.Response == f {
 			c.Response = nil
+			c.unread = true
 		}
 		c.Cancelled = c.Cancelled || c.Request == f
 	}
@@ -216,6 +217,9 @@ func (x *Exchange) Resumable() bool { return x.last != "" || x.resumes != "" && 
 // Over reports whether nothing can come of the exchange any more: the body has ended, or the
 // client has left.
 func (x *Exchange) Over() bool { return x.err != nil || x.left }
+
+// refused reports whether the client has a status that is no success.
+func (x *Exchange) refused() bool { return x.begun && x.status >= http.StatusMultipleChoices }
 
 // release performs a step of the exchange. The gate is locked.
 func (x *Exchange) release(kind Kind) {

@@ -2,7 +2,9 @@ package gate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,7 +46,8 @@ type Call struct {
 	// Cancellation is the frame of the first cancellation, or nil.
 	Cancellation *Flight
 
-	id json.RawMessage
+	id     json.RawMessage
+	unread bool // a response was lost with its exchange
 }
 
 // Abandoned reports whether the sender of a request over HTTP does not wait for a response any
@@ -58,9 +61,51 @@ func (c *Call) Abandoned() bool {
 func (c *Call) Open() bool { return c.Response == nil || c.Response.Given == 0 }
 
 // Owed reports whether the request was read and no response offered, or only one that was
-// withdrawn.
+// withdrawn. Over HTTP nobody owes what was refused, or what the client has left.
 func (c *Call) Owed() bool {
-	return c.Request.Given > 0 && (c.Response == nil || c.Response.Withdrawn) && !c.Cancelled
+	x := c.lastExchange()
+	return c.Request.Given > 0 && (c.Response == nil || c.Response.Withdrawn) && !c.Cancelled && (x == nil || !x.left && !x.refused())
+}
+
+// lastExchange returns the exchange of the request, or the last that resumes its stream. It is nil for a
+// request that did not make an exchange of its own.
+func (c *Call) lastExchange() *Exchange {
+	last := c.Request.Exchange
+	if last == nil || last.frame != c.Request {
+		return nil
+	}
+	for _, x := range last.gate.HTTP.Exchanges {
+		if x.resumes != "" && x.root() == c.Request.Exchange {
+			last = x
+		}
+	}
+	return last
+}
+
+// Forgone says in words how the exchange of a request over HTTP came to its end without a response that its
+// sender has read; "" if it goes on. The words go on after «the server read the request, and».
+func (c *Call) Forgone() string {
+	x := c.lastExchange()
+	if x == nil || c.Response != nil && !c.Response.Withdrawn {
+		return ""
+	}
+	answer, but := ", before the answer came", ""
+	if c.unread {
+		answer, but = ", with the answer unread in it", "answered it, but "
+	}
+	switch {
+	case x.refused():
+		return fmt.Sprintf("refused it with HTTP status %d", x.status)
+	case !x.Over():
+		return ""
+	case x.left && errors.Is(x.err, io.EOF):
+		return "its handler aborted without a response"
+	case errors.Is(x.err, io.EOF):
+		return fmt.Sprintf("ended the response at step %d without the answer", x.ended)
+	case errors.Is(x.err, io.ErrUnexpectedEOF):
+		return fmt.Sprintf("%sthe response broke off at step %d%s; the %s has not resumed it", but, x.ended, answer, c.Request.Dir.Sender())
+	}
+	return fmt.Sprintf("%sthe %s closed the response after step %d%s", but, c.Request.Dir.Sender(), x.ended, answer)
 }
 
 // Method returns the method of the request.
@@ -247,7 +292,7 @@ func Shorten(s string) string {
 // Messages returns the messages of a named frame.
 func (f *Flight) Messages() []transport.Message { return f.said.Messages }
 
-// said is a parsed frame. Runs share said values and never change them.
+// said is a parsed frame. Runs share said values and never change them, but for the HTTP exchange.
 type said struct {
 	order.Parsed
 	about []string // of each message, the method and the tool, prompt or resource
@@ -265,17 +310,26 @@ const (
 	parserBytes  = 1 << 14 // longest remembered frame
 )
 
+// parse reads a frame, which belongs to the HTTP exchange that it names.
 func (p *Parser) parse(frame transport.Frame) *said {
-	if len(frame.Bytes) > parserBytes {
+	read := p.parseBytes(frame.Bytes)
+	if frame.Stream == 0 || read.Messages == nil {
+		return read
+	}
+	return &said{Parsed: read.On(frame.Stream), about: read.about}
+}
+
+func (p *Parser) parseBytes(frame []byte) *said {
+	if len(frame) > parserBytes {
 		return parseFrame(frame)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if old := p.seen[string(frame.Bytes)]; old != nil {
+	if old := p.seen[string(frame)]; old != nil {
 		return old
 	}
-	text := string(frame.Bytes)
-	read := parseFrame(transport.Frame{Bytes: []byte(text)}) // not the peer's bytes, which may change
+	text := string(frame)
+	read := parseFrame([]byte(text)) // not the peer's bytes, which may change
 	if p.seen == nil {
 		p.seen = map[string]*said{}
 	}
@@ -285,8 +339,8 @@ func (p *Parser) parse(frame transport.Frame) *said {
 	return read
 }
 
-func parseFrame(frame transport.Frame) *said {
-	s := &said{Parsed: order.Parse(frame)}
+func parseFrame(frame []byte) *said {
+	s := &said{Parsed: order.Parse(transport.Frame{Bytes: frame})}
 	for _, m := range s.Messages {
 		about := Clip(m.Method)
 		if target, ok := timeline.Target(m); ok {

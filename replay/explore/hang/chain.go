@@ -76,6 +76,10 @@ func (k *chain) call(call *gate.Call) {
 		}
 		return
 	}
+	if how := call.Forgone(); how != "" {
+		k.link(call, fmt.Sprintf("the %s read %s, and %s", f.Dir.Receiver(), call.Name, how))
+		return
+	}
 	owes := "the " + f.Dir.Receiver() + " owes the response to " + call.Name
 	back := f.Lane.Back
 	switch inner, write := k.askedSince(back, f.Given), k.offeredSince(back, f.Given); {

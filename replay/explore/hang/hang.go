@@ -398,6 +398,9 @@ func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wa
 		return behind(l), Wait{Who: f.Name, Why: l.Where(f)}, d.behindWhy(l, who, f.Name)
 	}
 	w = d.debtWait(call)
+	if how := call.Forgone(); how != "" {
+		return closed.LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, and %s", f.Dir.Receiver(), call.Name, f.Given, how)
+	}
 	// A response may wait behind the frame in the reader's hand.
 	for _, other := range d.Gate.Names.Calls {
 		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && !a.Withdrawn && l.Readers() == 0 && l.Last != nil {
@@ -419,6 +422,10 @@ func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wa
 func (d *diagnosis) debtWait(call *gate.Call) Wait {
 	f := call.Request
 	w := Wait{Who: "response to " + call.Name}
+	if how := call.Forgone(); how != "" {
+		w.Why = fmt.Sprintf("it cannot come any more: the %s read the request at step %d, and %s", f.Dir.Receiver(), f.Given, how)
+		return w
+	}
 	w.Why = fmt.Sprintf("not sent: the %s read the request at step %d", f.Dir.Receiver(), f.Given)
 	if inner := d.askedSince(f.Lane.Back, f.Given); inner != nil {
 		w.Why += "; it has asked " + inner.Name + " since"
