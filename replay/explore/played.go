@@ -111,3 +111,11 @@ func (p *peers) unsaid() (notes []string) {
 	}
 	return notes
 }
+
+// unsent lists the notifications of recorded servers that no live server has sent.
+func (p *peers) unsent() (notices []string) {
+	for _, h := range p.recorded {
+		notices = append(notices, h.Unsent()...)
+	}
+	return notices
+}

@@ -190,3 +190,7 @@ func (r *Run) Findings() []match.StepVerdict { return r.peers.findings() }
 // The context must come from [Run.Context] or from an operation. Under any other context
 // Point returns at once, and may stay in the code. It also returns when the context ends.
 func Point(ctx context.Context, name string) { gate.Point(ctx, name) }
+
+// Unsent lists the notifications that the recorded server sent and the live one did not, for Check. A sound
+// server may leave some out in a schedule, as for a client that has not asked for a stream yet.
+func (r *Run) Unsent() []string { return r.peers.unsent() }

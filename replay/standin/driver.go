@@ -346,6 +346,19 @@ func (d *Driver) HangUps() (exchanges []uint64) {
 	return exchanges
 }
 
+// Unsent lists the notifications of the recorded server that have not come, as in #3 (notifications/progress).
+// A cancellation depends on the time, and progress of a call that was not made, or was called off, need not come.
+func (d *Driver) Unsent() (notices []string) {
+	for _, s := range d.messages {
+		call := s.owner
+		isDue := call == nil || call.frame.sent && !call.cancelled
+		if m := s.msg(); !s.arrived && isDue && m.Kind() == transport.Notification && m.Method != mcp.NotificationCancelled {
+			notices = append(notices, fmt.Sprintf("#%d (%s)", s.seq, s.what()))
+		}
+	}
+	return notices
+}
+
 // Placeholders lists the messages with placeholders of masked secrets, other than secrets
 // given before by the recorded server. Without the values the live server gets the
 // placeholders, and may answer otherwise than to the secrets.

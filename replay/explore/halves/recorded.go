@@ -57,6 +57,7 @@ func newClient(run Run, session *Session, events []store.Event) (*Recorded, *sta
 	h.without = d.Without
 	h.calls = newPlayedCalls(run, session)
 	h.said = d.Said
+	h.unsent = d.Unsent
 	return h, d
 }
 
@@ -65,6 +66,16 @@ func (h *Recorded) Findings() []match.StepVerdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.close()
+}
+
+// Unsent lists the notifications of the recorded server that the live one has not sent.
+func (h *Recorded) Unsent() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unsent == nil || !h.run.Live(transport.ServerToClient) {
+		return nil
+	}
+	return h.unsent()
 }
 
 // Unsaid says which frames the half did not send, and why; and which calls of a live client
@@ -216,6 +227,7 @@ type Recorded struct {
 	machine machine
 	close   func() []match.StepVerdict // how the live end differs from the recorded one
 	without func() []string            // the frames that the half went on without
+	unsent  func() []string            // the notifications that no live server has sent, or nil
 	model   *modelReader               // nil is free
 	queue   []transport.Frame
 	sent    int  // frames taken from the queue
