@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
@@ -46,9 +47,14 @@ func (f *Fold) scopeOfStray(step timeline.Step) (scope *scope, hasNone bool) {
 func (f *Fold) judgeAnswer(e store.Event, m *timeline.Message, revision string, isWhole bool) {
 	switch {
 	case m.Kind != transport.Response:
+	case m.Role == timeline.AnswersNotice && e.Stream != 0 && !f.exchanges.isSSE: // rule P17
 	case m.Role == timeline.AnswersNotice:
-		f.report(notAnswered, e.Dir, revision, []uint64{e.Seq, m.Notice.Seq}, "the %s answered the notification %s (#%d) with %s under %s: a notification has no answer",
-			e.Dir.Sender(), clip(m.Notice.Method), m.Notice.Seq, resultOrError(m), idOrNone(m))
+		f.repeated.add(Finding{
+			Rule: notAnswered.Rule, Title: notAnswered.Title, Severity: notAnswered.Severity, Revision: revision, Section: notAnswered.Section,
+			Dir: e.Dir, Events: []uint64{e.Seq, m.Notice.Seq},
+			Text: fmt.Sprintf("the %s answered the notification %s (#%d) with %s under %s: a notification has no answer",
+				e.Dir.Sender(), clip(m.Notice.Method), m.Notice.Seq, resultOrError(m), idOrNone(m)),
+		}, moment{e.Seq, e.At})
 	case m.Role == timeline.Unlinked && (len(m.ID) == 0 || string(m.ID) == "null") && isWhole:
 		f.report(namesRequest, e.Dir, revision, []uint64{e.Seq}, "the %s sent a response (%s) under %s, and all that the %s had sent could be read",
 			e.Dir.Sender(), resultOrError(m), idOrNone(m), e.Dir.Receiver())
@@ -77,30 +83,43 @@ func (f *Fold) reportStrays() {
 	f.strays = nil
 }
 
-// repeated is a fault that a peer has in each of its messages, as one finding for each direction, at the end.
-type repeated [3]struct {
+// repeated are faults that a peer has in each of its messages, each as one finding for a direction, at the end.
+type repeated []repeatedFault
+
+type repeatedFault struct {
 	first Finding
+	at    moment // of the latest
 	more  int
 }
 
-func (r *repeated) add(found Finding) {
-	if of := &r[found.Dir]; of.first.Rule == "" {
-		of.first = found
-	} else {
-		of.more++
+func (r *repeated) add(found Finding, at moment) {
+	i := slices.IndexFunc(*r, func(of repeatedFault) bool { return of.first.Title == found.Title && of.first.Dir == found.Dir })
+	if i < 0 {
+		*r = append(*r, repeatedFault{first: found, at: at})
+		return
 	}
+	(*r)[i].at = at
+	(*r)[i].more++
 }
 
-func (r *repeated) report(to *reporter) {
-	for _, of := range r {
+// reportRepeated gives out the repeated faults. A strict client leaves behind a response to a notification.
+func (f *Fold) reportRepeated() {
+	for _, of := range f.repeated {
 		if of.more > 0 {
-			of.first.Text += fmt.Sprintf("; so are %s of it", phrase.Plural(of.more, "other response"))
+			of.first.Text += fmt.Sprintf("; it did so %s", phrase.Plural(of.more, "more time"))
 		}
-		if of.first.Rule != "" {
-			to.give(of.first)
+		end, at := f.ending.first()
+		if end == transport.ClientToServer && of.first.Title == notAnswered.Title && of.first.Dir == transport.ServerToClient &&
+			f.last[end].seq < of.at.seq && at.seq > of.at.seq && at.at-of.at.at < leavesFor {
+			of.first.Text += fmt.Sprintf("; the client left right behind it (#%d)", at.seq)
 		}
+		f.give(of.first)
 	}
+	f.repeated = nil
 }
+
+// leavesFor is how soon behind a message a client leaves that does so because of it.
+const leavesFor = time.Second
 
 func nameCall(c *timeline.Call) string {
 	return fmt.Sprintf("%s (id %s, #%d)", clip(c.Method), clip(c.ID), c.Request)

@@ -38,7 +38,7 @@ type Fold struct {
 	ending    ending
 	waits     why.Fold // finds the hangs
 	strays    []strayAnswer
-	repeated  repeated // ids of another type
+	repeated  repeated
 	outcome   outcome
 	http      httpRules
 	retries   retries
@@ -244,7 +244,7 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 			Dir: event.Dir, Events: []uint64{event.Seq}, Text: text,
 		}
 		if v.OtherType() {
-			f.repeated.add(found)
+			f.repeated.add(found, f.now)
 			continue
 		}
 		f.give(found)
@@ -397,7 +397,7 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 		f.report(schemaAsked, transport.NoDirection, "", []uint64{f.now.seq}, "no message was compared with a schema: none names a revision that has one")
 	}
 	f.reportStrays()
-	f.repeated.report(f.reporter)
+	f.reportRepeated()
 	revision := cmp.Or(f.exchanges.current.rules.Revision(), f.exchanges.greeted, f.exchanges.named)
 	f.judgeWaits(live, revision)
 	started := f.ending.judgeServer(f.reporter, revision, f.last[transport.ServerToClient])
