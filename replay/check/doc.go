@@ -19,7 +19,7 @@
 //	P11         exchanges.go: streams of server-sent events that are resumed (to 2025-11-25)
 //	P12         retries.go: requests that are sent again with the input that the server requested (from 2026-07-28)
 //	P13, P14    frames.go, answers.go: the members that each message has
-//	P15 to P17  httpsessions.go: sessions, versions and notifications over HTTP
+//	P15 to P17  httpsessions.go, waits.go: sessions, versions and answers over HTTP
 //	U1, U2, U4  frames.go: the delivery of frames; no real session breaks U1 or U2
 //	U3          exchanges.go: the order of an HTTP exchange
 //	E1, E2      calls.go: calls without an answer

@@ -27,6 +27,7 @@ var (
 	headerKnown    = newDemand("P16", "an unknown revision is refused", order.Error, pageVersion, mcp.VersionHeader)
 	acceptedBare   = newDemand("P17", "what asks for nothing is answered with nothing", order.Error, "basic/transports, Sending Messages to the Server", mcp.HTTP)
 	acceptedStatus = newDemand("P17", "what asks for nothing is answered with 202", order.Warning, "basic/transports, Sending Messages to the Server", mcp.HTTP)
+	answeredInForm = newDemand("P17", "a request is answered as JSON or as events", order.Error, "basic/transports, Sending Messages to the Server", mcp.HTTP)
 	callRefused    = newDemand("E20", "HTTP lets a call through", order.Warning, "")
 )
 

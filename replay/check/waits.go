@@ -47,6 +47,7 @@ func (f *Fold) judgeWaits(live why.Live, revision string) {
 		}
 		return revisions[calls[i]]
 	}
+	f.judgeForms(report)
 	for _, open := range report.Open {
 		f.giveOpen(open, report.After, revisionOf(open.Call))
 	}
@@ -55,10 +56,24 @@ func (f *Fold) judgeWaits(live why.Live, revision string) {
 	}
 }
 
+// judgeForms is rule P17 for the answers whose form the client took all the same; the others are rule E1's.
+func (f *Fold) judgeForms(report why.Report) {
+	for _, c := range f.openCalls() {
+		if _, _, isWait := report.Waited(c.of); c.of.Untaken != nil && !isWait {
+			f.report(answeredInForm, c.dir.Reverse(), c.scope.rules.Revision(), []uint64{c.of.Untaken.Seq, c.seq},
+				"%v was answered %s (#%d), which its client took all the same", c, c.of.Untaken.How(), c.of.Untaken.Seq)
+		}
+	}
+}
+
+// openCalls returns the calls without an answer, in their order.
+func (f *Fold) openCalls() []*call {
+	return slices.SortedFunc(maps.Values(f.calls), func(a, b *call) int { return cmp.Compare(a.of.Number(), b.of.Number()) })
+}
+
 // countOpen adds the calls without an answer to the tallies.
 func (f *Fold) countOpen(report why.Report) {
-	calls := slices.SortedFunc(maps.Values(f.calls), func(a, b *call) int { return cmp.Compare(a.of.Number(), b.of.Number()) })
-	for _, c := range calls {
+	for _, c := range f.openCalls() {
 		waited, until, ok := report.Waited(c.of)
 		if !ok {
 			waited = f.now.at - c.at

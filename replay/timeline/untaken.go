@@ -2,11 +2,13 @@ package timeline
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Untaken is an answer that stands in the response to a call's request in a form that clients do not take.
@@ -29,6 +31,30 @@ const (
 	WrongCoding                 // in a body that says that it is coded, and is not
 	BodyUnended                 // in a body whose end has not come
 )
+
+// How says how the answer stands in the response, as a clause: "as text/plain".
+func (u *Untaken) How() string {
+	name := phrase.Shorten(u.Name, 120)
+	switch u.Form {
+	case WrongEvent:
+		return "in an event named " + strconv.Quote(name)
+	case NoBlankLine:
+		return "in an event without its blank line"
+	case NoEvent:
+		return "in no event"
+	case EventInBody:
+		return "as an event in a body of " + name
+	case WrongCoding:
+		return "not coded as " + name
+	case BodyUnended:
+		return "in a body without its end"
+	case WrongType:
+		if name == "" {
+			return "without a content type"
+		}
+	}
+	return "as " + name
+}
 
 // answerLimit is how much of the text of a response is kept while the response may be an answer.
 const answerLimit = 64 << 10

@@ -53,6 +53,7 @@ type Fold struct {
 	unheard   []*exchange                   // POSTs without a request that ended without a response
 	isSSE     bool                          // HTTP+SSE: answers come on another exchange
 	streams   map[*timeline.Scope]*exchange // HTTP+SSE: the exchange with the answers
+	tolerates map[timeline.Form]bool        // forms of answers that the client takes, though others do not
 	resumed   map[string]bool               // ids of events from which the client resumed a stream
 	deleted   map[*timeline.Scope]moment    // where the client ended its session over HTTP
 
@@ -516,6 +517,7 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		f.ready = true
+		f.onInitialized(step.Scope)
 		if f.unseen > 0 {
 			f.goOn()
 		}

@@ -80,6 +80,21 @@ func (f *Fold) onHTTP(step timeline.Step) {
 	}
 }
 
+// onInitialized notes that a client goes on behind an answer that other clients do not take.
+func (f *Fold) onInitialized(scope *timeline.Scope) {
+	for of := range f.pending {
+		if of.Method == mcp.MethodInitialize && of.Scope == scope && of.Untaken != nil && of.Untaken.Form != timeline.BodyUnended {
+			if f.tolerates == nil {
+				f.tolerates = map[timeline.Form]bool{}
+			}
+			f.tolerates[of.Untaken.Form] = true
+		}
+	}
+}
+
+// hasTaken reports whether the client takes the answer to a call in the form that it has.
+func (f *Fold) hasTaken(c *call) bool { return c.Untaken != nil && f.tolerates[c.Untaken.Form] }
+
 // onRefusal takes what an HTTP status refuses.
 func (f *Fold) onRefusal(step timeline.Step) {
 	for _, refused := range step.Refused {
@@ -273,29 +288,20 @@ func (w *words) notTaken() {
 	switch u.Form {
 	case timeline.WrongEvent:
 		w.say("The answer came in a server-sent event named %s (#%d): a client takes those without a name, or named \"message\".", quote(u.Name), u.Seq)
-		w.show(momentOf(u.Moment), "the answer, in an event named %s", quote(u.Name))
 	case timeline.NoBlankLine:
 		w.say("The answer came in a server-sent event without the blank line behind it (#%d): a client takes an event at its blank line.", u.Seq)
-		w.show(momentOf(u.Moment), "the answer, in an event without its blank line")
 	case timeline.NoEvent:
 		w.say("The answer came in a stream of server-sent events (#%d), and in no event: a client takes the data lines of events.", u.Seq)
-		w.show(momentOf(u.Moment), "the answer, in no event")
 	case timeline.EventInBody:
 		w.say("The answer came as a server-sent event in a body of %s (#%d): a client takes that body whole, as JSON.", mediaType(u.Name), u.Seq)
-		w.show(momentOf(u.Moment), "the answer, as an event in a body of %s", mediaType(u.Name))
 	case timeline.WrongCoding:
 		w.say("The answer came in a body that is said to be coded as %s and is not (#%d).", clip(u.Name), u.Seq)
-		w.show(momentOf(u.Moment), "the answer, not coded as %s", clip(u.Name))
 	case timeline.BodyUnended:
 		w.bodyUnended(c, u)
 	default:
-		how := "as " + mediaType(u.Name)
-		if u.Name == "" {
-			how = "without a content type"
-		}
-		w.say("The answer came %s (#%d): a client takes %s and %s.", how, u.Seq, mcp.MediaJSON, mcp.MediaEventStream)
-		w.show(momentOf(u.Moment), "the answer, %s", how)
+		w.say("The answer came %s (#%d): a client takes %s and %s.", u.How(), u.Seq, mcp.MediaJSON, mcp.MediaEventStream)
 	}
+	w.show(momentOf(u.Moment), "the answer, %s", u.How())
 	if w.first.until.of != nil && w.first.until.by == "server" {
 		w.goesOn = true // nothing more can come
 	}
@@ -315,7 +321,6 @@ func (w *words) bodyUnended(c *call, u *timeline.Untaken) {
 		w.say("The answer came (#%d), but the body has no end: a client takes a body at its end.", u.Seq)
 	}
 	w.unknown = ""
-	w.show(momentOf(u.Moment), "the answer, in a body without its end")
 }
 
 // halfBody tells a body of which only the beginning came.

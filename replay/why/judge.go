@@ -163,7 +163,7 @@ func (f *Fold) patience() time.Duration { return min(max(Patience, 2*f.slowest),
 func (f *Fold) Report(live Live, after time.Duration) Report {
 	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience())}
 	for _, c := range f.pending {
-		if !c.refused {
+		if !c.refused && !f.hasTaken(c) {
 			j.calls[side(c.Dir)] = append(j.calls[side(c.Dir)], c)
 		}
 	}
