@@ -213,7 +213,7 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 		t.Fatal(err)
 	}
 	for _, events := range [][]store.Event{stdio, overHTTP} {
-		if _, err := session.Save(context.Background(), db, events); err != nil {
+		if _, err := session.Save(context.Background(), db, jsonl.Each(events)); err != nil {
 			t.Fatal(err)
 		}
 	}

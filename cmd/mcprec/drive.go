@@ -285,7 +285,7 @@ func updateRecording(cmd *cobra.Command, home home, recording *session.Recording
 		return err
 	}
 	defer closeInto(&err, db)
-	id, err := session.Save(cmd.Context(), db, events)
+	id, err := session.Save(cmd.Context(), db, jsonl.Each(events))
 	if err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: what was said is session %s\n", id)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"io/fs"
 	"os"
@@ -56,7 +57,14 @@ func FuzzFile(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		sessions, err := readSessions(bytes.NewReader(data), foreign.Format{})
+		var sessions [][]store.Event
+		var err error
+		if format, ok := foreign.Detect(data); ok {
+			sessions, err = format.ReadAll(bufio.NewReader(bytes.NewReader(data)))
+		} else {
+			sessions = make([][]store.Event, 1)
+			sessions[0], err = session.Collect(jsonl.Decode(bytes.NewReader(data)))
+		}
 		if err != nil {
 			return
 		}

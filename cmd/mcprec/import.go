@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -86,59 +89,159 @@ func runImport(cmd *cobra.Command, options importOptions, files []string) (err e
 	return nil
 }
 
-// importFile reads a whole file before it stores anything: one that is cut or wrong
-// leaves nothing behind.
-func importFile(cmd *cobra.Command, db *session.Store, name string, format foreign.Format) error {
+// importFile reads a whole file before it stores anything: one that is cut or wrong leaves nothing
+// behind. A fixture is read twice, and is never in memory as a whole.
+func importFile(cmd *cobra.Command, db *session.Store, name string, format foreign.Format) (err error) {
+	in, err := openImport(cmd, db, name)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, in)
+	if format.Name == "" {
+		if format, err = in.format(); err != nil {
+			return err
+		}
+	}
+	if format.Name != "" {
+		sessions, err := format.ReadAll(bufio.NewReaderSize(in, 1<<16))
+		if err != nil {
+			return err
+		}
+		for _, events := range sessions {
+			if err := importSession(cmd, db, jsonl.Each(events), jsonl.Each(events)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return importSession(cmd, db, jsonl.Decode(in.from(0, "reads")), jsonl.Decode(in.from(0, "stores")))
+}
+
+// importSession stores the events of a session and prints its id. It takes the events twice: the first time
+// it looks through all of them.
+func importSession(cmd *cobra.Command, db *session.Store, first, second iter.Seq2[store.Event, error]) error {
+	events := 0
+	count, err := db.Masker.Find(first, func(store.Event, []mask.Finding) error { events++; return nil })
+	if err != nil {
+		return err
+	}
+	if events == 0 {
+		return fmt.Errorf("no events in it")
+	}
+	id, err := session.Save(cmd.Context(), db, second)
+	if err == nil {
+		err = retention.Keep(db.Folder, id, false) // it may be of any age
+	}
+	if err != nil {
+		return err
+	}
+	if count.Secrets > 0 {
+		says := "stored as in the file and masked when shown; mcprec redact --in-place " + string(id) + " takes them out"
+		fmt.Fprintf(output.NewWriter(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, %s\n", id, phrase.Plural(count.Secrets, "secret"), phrase.Plural(count.Events, "event"), says)
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), id)
+	return err
+}
+
+// imported is a file that is read more than once. Its progress is told on a terminal.
+type imported struct {
+	*os.File
+	name     string
+	spool    bool // a copy of what came through a pipe
+	size     int64
+	does     string // what the reading is for
+	passed   int64
+	began    time.Time
+	progress *output.Progress
+}
+
+// openImport opens a file, or copies what comes through a pipe into one beside the store.
+func openImport(cmd *cobra.Command, db *session.Store, name string) (*imported, error) {
 	in := cmd.InOrStdin()
 	if name != "-" {
 		f, err := session.OpenFile(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		defer f.Close()
 		in = f
 	}
-	sessions, err := readSessions(in, format)
+	x := &imported{name: name, does: "reads", began: time.Now(), progress: output.NewProgress(cmd.ErrOrStderr())}
+	if f, ok := in.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			x.File = f
+			x.size = info.Size()
+			return x, nil
+		}
+	}
+	f, err := os.CreateTemp(db.Folder, ".import-*")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, events := range sessions {
-		if len(events) == 0 {
-			return fmt.Errorf("no events in it")
-		}
-		id, err := session.Save(cmd.Context(), db, events)
-		if err == nil {
-			err = retention.Keep(db.Folder, id, false) // it may be of any age
-		}
-		if err != nil {
-			return err
-		}
-		count, err := db.Masker.Find(jsonl.Each(events), func(store.Event, []mask.Finding) error { return nil })
-		if err != nil {
-			return err
-		}
-		if count.Secrets > 0 {
-			says := "stored as in the file and masked when shown; mcprec redact --in-place " + string(id) + " takes them out"
-			fmt.Fprintf(output.NewWriter(cmd.ErrOrStderr()), "mcprec: session %s: %s in %s, %s\n", id, phrase.Plural(count.Secrets, "secret"), phrase.Plural(count.Events, "event"), says)
-		}
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
-			return err
-		}
+	x.File = f
+	x.spool = true
+	if x.size, err = io.Copy(f, in); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
 	}
-	return nil
+	if err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
 }
 
-// readSessions reads a file in a format, or in the one that its content shows.
-func readSessions(r io.Reader, format foreign.Format) ([][]store.Event, error) {
-	b := bufio.NewReaderSize(r, 1<<16)
-	if format.Name == "" {
-		_, _ = b.Peek(1) // the reading that follows returns its error again
-		head, _ := b.Peek(b.Buffered())
-		found := false
-		if format, found = foreign.Detect(head); !found {
-			events, err := session.Collect(jsonl.Decode(b))
-			return [][]store.Event{events}, err
-		}
+// format returns the format that the content shows; none of a fixture.
+func (x *imported) format() (foreign.Format, error) {
+	head := make([]byte, 1<<16)
+	n, err := io.ReadFull(x.File, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return foreign.Format{}, err
 	}
-	return format.ReadAll(b)
+	format, _ := foreign.Detect(head[:n])
+	_, err = x.Seek(0, io.SeekStart)
+	return format, err
+}
+
+// from returns the file from an offset on, when it is read.
+func (x *imported) from(offset int64, does string) io.Reader { return &rewound{x, offset, does} }
+
+// rewound is a file whose reading begins at an offset.
+type rewound struct {
+	*imported
+	at   int64 // below 0: it has begun
+	does string
+}
+
+func (r *rewound) Read(b []byte) (int, error) {
+	if r.at >= 0 {
+		if _, err := r.Seek(r.at, io.SeekStart); err != nil {
+			return 0, err
+		}
+		r.passed, r.at, r.imported.does = r.at, -1, r.does
+	}
+	return r.imported.Read(b)
+}
+
+func (x *imported) Read(b []byte) (int, error) {
+	n, err := x.File.Read(b)
+	x.passed += int64(n)
+	if err != nil { // the line goes before the answer comes
+		x.progress.Erase()
+		return n, err
+	}
+	x.progress.Draw(time.Since(x.began), func() string {
+		return fmt.Sprintf("mcprec: import %s %s %d of %d MB", x.name, x.does, x.passed>>20, x.size>>20)
+	})
+	return n, err
+}
+
+// Close also takes the copy away.
+func (x *imported) Close() error {
+	x.progress.Erase()
+	if x.File == os.Stdin {
+		return nil
+	}
+	err := x.File.Close()
+	if x.spool {
+		err = errors.Join(err, os.Remove(x.Name()))
+	}
+	return err
 }

@@ -43,7 +43,7 @@ func manySessions(b *testing.B, home string, n int) {
 			}
 			events = append(events, e)
 		}
-		if _, err := session.Save(context.Background(), db, events); err != nil {
+		if _, err := session.Save(context.Background(), db, jsonl.Each(events)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -124,7 +124,7 @@ func storeRedacted(cmd *cobra.Command, s *session.Session, events []store.Event,
 	}
 	id := store.DeriveSessionID(text.Bytes())
 	events[0].Payload = bytes.Replace(events[0].Payload, []byte(s.ID), []byte(id), 1)
-	if _, err := session.Save(ctx, s.Store, events); err != nil {
+	if _, err := session.Save(ctx, s.Store, jsonl.Each(events)); err != nil {
 		return fmt.Errorf("redact session %s: %w", s.ID, err)
 	}
 	if !inPlace { // a copy that somebody made, of a session that may be of any age

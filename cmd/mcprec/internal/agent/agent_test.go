@@ -54,7 +54,7 @@ func (l *library) add(t *testing.T, events []store.Event) store.SessionID {
 	header.ID = store.DeriveSessionID(fmt.Append(nil, len(l.ids)))
 	events = slices.Clone(events)
 	events[0].Payload = header.Encode()
-	id, err := session.Save(t.Context(), l.db, events)
+	id, err := session.Save(t.Context(), l.db, jsonl.Each(events))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -42,7 +43,7 @@ func TestSummaries(t *testing.T) {
 	defer db.Close()
 	const ended, dead, live = 0, 1, 2
 	for n, sealed := range []bool{ended: true, dead: false} {
-		if _, err := Save(ctx, db, oneCall(n, sealed)); err != nil {
+		if _, err := Save(ctx, db, jsonl.Each(oneCall(n, sealed))); err != nil {
 			t.Fatal(err)
 		}
 	}

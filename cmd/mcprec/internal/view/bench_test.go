@@ -13,6 +13,7 @@ import (
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -47,7 +48,7 @@ func manyStored(b *testing.B) (home session.Home, id string) {
 	}
 	closed := store.EncodePayload(store.ClosedInfo{})
 	events = append(events, store.Event{Seq: uint64(len(events) + 1), At: time.Hour, Kind: store.Closed, Payload: closed})
-	if _, err := session.Save(b.Context(), db, events); err != nil {
+	if _, err := session.Save(b.Context(), db, jsonl.Each(events)); err != nil {
 		b.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

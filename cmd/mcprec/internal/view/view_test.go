@@ -20,6 +20,7 @@ import (
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -506,7 +507,7 @@ func TestSpreadSecret(t *testing.T) {
 	}
 	say("-----END PRIVATE KEY-----")
 	last := uint64(len(events))
-	if _, err := session.Save(t.Context(), db, events); err != nil {
+	if _, err := session.Save(t.Context(), db, jsonl.Each(events)); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
