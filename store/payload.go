@@ -173,6 +173,17 @@ func ExitInfoOf(status transport.ExitStatus) ExitInfo {
 	return info
 }
 
+// AskedToEnd reports whether the process ended by SIGHUP, SIGINT or SIGTERM, with which other programs ask
+// one to end, or with a shell's status for these.
+func (x ExitInfo) AskedToEnd() bool {
+	return slices.Contains([]string{"hangup", "interrupt", "terminated"}, x.Signal) ||
+		x.Signal == "" && slices.Contains([]int{128 + 1, 128 + 2, 128 + 15}, x.Code)
+}
+
+// Killed reports whether the process ended by SIGKILL, which no process can catch, or with a shell's status
+// for it.
+func (x ExitInfo) Killed() bool { return x.Signal == "killed" || x.Signal == "" && x.Code == 128+9 }
+
 // String returns "0", "7", or "signal: killed".
 func (x ExitInfo) String() string {
 	if x.Signal != "" {

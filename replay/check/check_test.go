@@ -583,6 +583,9 @@ func TestEnding(t *testing.T) {
 		"it was asked to end":               {append(slices.Clone(healthy), out, `exit {"code":-1,"signal":"terminated"}`, closed), "", ""},
 		"and a shell says so":               {append(slices.Clone(healthy), out, `exit {"code":143}`, closed), "", ""},
 		"it failed behind the client's end": {append(slices.Clone(healthy), bye, fails, out, closed), "E15 note", "1s after the client had closed its end (#7), with exit status 1"},
+		"it outlived its client":            {append(slices.Clone(healthy), bye, `stderr a`, `stderr b`, `stderr c`, `stderr d`, fails, out, closed), "E15 warning", "after the client had closed its end (#7), with exit status 1; meanwhile it sent nothing"},
+		"a launcher failed, and it goes on": {slices.Concat([]string{fails}, healthy, []string{bye, out, closed}), "", ""},
+		"the same, and it leaves a request": {slices.Concat([]string{fails}, shaken, []string{call, out, closed}), "E1 error", "The server closed its output 1s after the request (#7)"},
 	} {
 		found, s := findings(t, check.Gate{}, lines(test.lines...))
 		got, said := "", ""

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -24,40 +26,39 @@ var (
 
 // ending is how a session on a pipe ended so far.
 type ending struct {
-	closed [3]moment // of each direction, by the sender
-	exit   store.ExitInfo
-	exited moment // of the server's process
-	sealed bool   // the recording is complete
+	closed  [3]moment // of each direction, by the sender
+	exit    store.ExitInfo
+	exited  moment         // of the server's process
+	process *timeline.Exit // the same: it tells whether another process went on
+	now     time.Duration  // of a session that goes on
+	pid     int            // of the server's process; 0: not known
+	sealed  bool           // the recording is complete
 }
+
+// hasExited reports whether the server's process has ended, and no other one had its output and went on.
+func (n *ending) hasExited() bool { return n.exited.seq != 0 && !n.process.Outlived(n.now) }
 
 // isOpen reports whether no event ends the session.
 func (n *ending) isOpen() bool {
-	return !n.sealed && n.exited.seq == 0 && n.closed == [3]moment{}
+	return !n.sealed && !n.hasExited() && n.closed == [3]moment{}
 }
 
 // first returns the end to leave first and where, the client as ClientToServer; no direction
 // if neither left. A client may also end the server by a signal.
 func (n *ending) first() (end transport.Direction, at moment) {
 	client, server := n.closed[transport.ClientToServer], n.closed[transport.ServerToClient]
-	if exited := n.exited; server.seq == 0 || exited.seq != 0 && exited.seq < server.seq {
-		server = exited
+	if n.hasExited() && (server.seq == 0 || n.exited.seq < server.seq) {
+		server = n.exited
 	}
 	switch {
 	case server.seq == 0 && client.seq == 0:
 		return transport.NoDirection, moment{}
 	case client.seq != 0 && (server.seq == 0 || client.seq < server.seq):
 		return transport.ClientToServer, client
-	case n.exited.seq != 0 && n.askedToEnd():
+	case n.hasExited() && n.exit.AskedToEnd():
 		return transport.ClientToServer, server
 	}
 	return transport.ServerToClient, server
-}
-
-// askedToEnd reports whether the server ended by SIGHUP, SIGINT or SIGTERM, or with a
-// shell's status for these.
-func (n *ending) askedToEnd() bool {
-	return slices.Contains([]string{"hangup", "interrupt", "terminated"}, n.exit.Signal) ||
-		n.exit.Signal == "" && slices.Contains([]int{128 + 1, 128 + 2, 128 + 15}, n.exit.Code)
 }
 
 // outlivesFor is how long a server may go on without a word after the end of the input.
@@ -67,7 +68,7 @@ const outlivesFor = time.Second
 // session. lastWord is the last frame of the server. judgeServer reports whether the server
 // started.
 func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (started bool) {
-	if n.exited.seq == 0 {
+	if !n.hasExited() {
 		return true
 	}
 	how := fmt.Sprintf("with exit status %d", n.exit.Code)
@@ -78,7 +79,7 @@ func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (sta
 	first, _ := n.first()
 	failed := n.exit.Code != 0 || n.exit.Signal != ""
 	switch {
-	case failed && !n.askedToEnd() && lastWord.seq == 0:
+	case failed && !n.exit.AskedToEnd() && lastWord.seq == 0:
 		r.report(serverStarts, transport.ServerToClient, "", []uint64{n.exited.seq}, "the server ended %s and had sent nothing", how)
 		started = false
 	case failed && first == transport.ServerToClient:
@@ -87,8 +88,16 @@ func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (sta
 	eof := n.closed[transport.ClientToServer]
 	took := n.exited.at - max(eof.at, lastWord.at)
 	if eof.seq != 0 && n.exited.seq > eof.seq && lastWord.seq != 0 && took >= outlivesFor {
-		r.report(endsWithInput, transport.ServerToClient, revision, []uint64{n.exited.seq, eof.seq},
-			"the server ended %v after the client had closed its end (#%d), %s; meanwhile it sent nothing", phrase.Brief(took), eof.seq, how)
+		d := endsWithInput
+		if took >= why.Patience {
+			d.Severity = order.Warning
+		}
+		process := ""
+		if n.pid != 0 {
+			process = fmt.Sprintf(" (process %d)", n.pid)
+		}
+		r.report(d, transport.ServerToClient, revision, []uint64{n.exited.seq, eof.seq},
+			"the server%s ended %v after the client had closed its end (#%d), %s; meanwhile it sent nothing", process, phrase.Brief(took), eof.seq, how)
 	}
 	return started
 }

@@ -78,6 +78,7 @@ func (f *Fold) Apply(event store.Event) error {
 	f.now = moment{event.Seq, event.At}
 	dir := index(event.Dir)
 	step := f.model.Take(event)
+	f.ending.process = step.Exit
 	if err := f.waits.Take(step); err != nil {
 		return err
 	}
@@ -86,6 +87,9 @@ func (f *Fold) Apply(event store.Event) error {
 		header, err := store.ParseHeader(event.Payload)
 		if err == nil && header.Transport == "memory" {
 			f.inFlight = &inFlight{} // all deliveries are recorded
+		}
+		if header.Processes != nil {
+			f.ending.pid = header.Processes.Server.PID
 		}
 		return err
 	case store.Frame:
@@ -378,6 +382,7 @@ func (f *Fold) Close(now time.Duration) Summary { return f.CloseLive(why.Live{No
 func (f *Fold) CloseLive(live why.Live) Summary {
 	if f.live = live.Now > 0 && !f.ending.sealed; f.live {
 		f.now.at = max(f.now.at, live.Now)
+		f.ending.now = f.now.at
 	}
 	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 		f.onPartEnd(store.Event{Dir: dir}, store.EOFInfo{})

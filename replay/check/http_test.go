@@ -97,7 +97,7 @@ func TestExchanges(t *testing.T) {
 		"a stream to be taken up behind an event": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
 			`http/s2c/3 {"what":"event","sse":{"id":"e1"}}`, `http/s2c/3 {"what":"end"}`}), "E2 note", "was open for 4s when the recording ended", 4 * time.Second},
 		"a stream to be taken up, and an event without an id behind it": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
-			`http/s2c/3 {"what":"event","sse":{"id":"e1"}}`, `http/s2c/3 {"what":"event","sse":{}}`, `http/s2c/3 {"what":"end"}`}), "E1 error", "had said how to resume it", 5 * time.Second},
+			`http/s2c/3 {"what":"event","sse":{"id":"e1"}}`, `http/s2c/3 {"what":"event","sse":{}}`, `http/s2c/3 {"what":"end"}`}), "E2 note", "and the client may resume the stream", 5 * time.Second},
 		"a stream not to be taken up": {join(ask(3), []string{`http/s2c/3 {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`,
 			`http/s2c/3 {"what":"event","sse":{}}`, `http/s2c/3 {"what":"end"}`}), "E1 error", "The server ended the HTTP response 3s after the request", 3 * time.Second},
 		"one without a session":              {post(3, "", `{"id":5,"method":"tools/call","params":{"name":"count"}}`), "E2 note", "was open for 1s when the recording ended", time.Second},

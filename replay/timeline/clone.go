@@ -26,7 +26,7 @@ func (m *Model) Clone() (clone *Model, copies map[*Call]*Call) {
 		}
 		r.on[stream] = copied
 	}
-	clone = &Model{requests: r, asked: m.asked, exchanges: map[uint64]*Exchange{}, scopes: m.scopes}
+	clone = &Model{requests: r, asked: m.asked, exchanges: map[uint64]*Exchange{}, scopes: m.scopes, exit: m.exit, last: m.last}
 	for stream, exchange := range m.exchanges {
 		clone.exchanges[stream] = c.exchange(exchange)
 	}

@@ -18,6 +18,8 @@ type Model struct {
 	asked     int // requests so far
 	exchanges map[uint64]*Exchange
 	scopes    scopes
+	exit      Exit
+	last      Moment // the latest event
 
 	onPipe     [2]unanswerable // of each direction
 	onEndpoint map[*Scope]*unanswerable
@@ -67,6 +69,8 @@ type Step struct {
 	// Undone are the calls that a frame of the client had answered or cancelled, and which are as they were
 	// before: HTTP refused the frame.
 	Undone []*Call
+	// Exit is the end of the server's process so far. It is good until the next Take.
+	Exit *Exit
 
 	model *Model
 }
@@ -98,7 +102,9 @@ func (m *Model) Take(e store.Event) Step {
 // TakeParsed is Take of an event whose frame the caller has parsed. isJSON is false for a frame that is
 // not JSON.
 func (m *Model) TakeParsed(e store.Event, messages []transport.Message, isJSON bool) Step {
-	step := Step{Event: e, model: m}
+	m.exit.take(e, m.last, isJSON)
+	m.last = Moment{e.Seq, e.At}
+	step := Step{Event: e, Exit: &m.exit, model: m}
 	switch e.Kind {
 	case store.Frame:
 		m.takeFrame(&step, messages, isJSON)

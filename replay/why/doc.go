@@ -16,8 +16,10 @@
 // fold.go keeps the calls without an answer, by direction, with their latest progress; HTTP
 // exchanges that are open, or ended without an answer; the last frame of each direction, the
 // last line of standard error, the write that blocks; the first event that ended the session.
-// What comes after that event changes no call: a server that writes its answers when its input
-// closes has kept its client waiting all the same. judge.go finds the cause of each wait, and
+// ends.go says which end makes an answer worthless. An answer counts that the client can still take:
+// behind the end of the server's process, which may have been a launcher, behind a signal, and behind
+// the end of the client's output. One counts not that came when the client no longer read, or that only
+// the end brought forth, of a server that kept its client waiting until then. judge.go finds the cause of each wait, and
 // makes one finding of the waits with one cause. words.go writes the finding down. newline.go opens
 // calls again whose answers lack their newlines, which the log tells only later. dropped.go looks at the
 // answer behind which a client is silent: whether a strict client takes it. stderr.go finds the line of

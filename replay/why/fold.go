@@ -31,18 +31,19 @@ type Fold struct {
 	model   *timeline.Model          // of [Fold.Apply]; nil before the first event
 	pending map[*timeline.Call]*call // without an answer that its end has seen
 
-	last   [3]frame // the last frame of each direction
-	noise  [3]frame // the last frame that is no JSON
-	orphan frame    // the last response of the server to no request
-	stderr stderrLines
-	lost   uint64   // events that could not be recorded
-	gap    moment   // the last place where messages of the server are missing
-	stalls [3]stall // what the receiver of a direction does not take
-	took   [3]taken // the last write to the receiver of a direction that had blocked
-	exit   store.ExitInfo
-	exited moment
-	letGo  moment // where the recorder no longer read the server
-	end    ending // the first event that ended the session
+	last    [3]frame // the last frame of each direction
+	final   [3]frame // the same, also after the session ended
+	noise   [3]frame // the last frame that is no JSON
+	orphan  frame    // the last response of the server to no request
+	stderr  stderrLines
+	lost    uint64   // events that could not be recorded
+	gap     moment   // the last place where messages of the server are missing
+	stalls  [3]stall // what the receiver of a direction does not take
+	took    [3]taken // the last write to the receiver of a direction that had blocked
+	exit    *timeline.Exit
+	letGo   moment // where the recorder no longer read the server
+	end     ending // the first event that ended the session, but for the end of the server's process
+	untaken uint64 // the first event that a client which no longer reads has not taken
 
 	client    json.RawMessage // the params of initialize
 	revision  string
@@ -54,7 +55,6 @@ type Fold struct {
 	isSSE     bool                          // HTTP+SSE: answers come on another exchange
 	streams   map[*timeline.Scope]*exchange // HTTP+SSE: the exchange with the answers
 	tolerates map[timeline.Form]bool        // forms of answers that the client takes, though others do not
-	resumed   map[string]bool               // ids of events from which the client resumed a stream
 	deleted   map[*timeline.Scope]moment    // where the client ended its session over HTTP
 
 	notices       int           // notifications of the server
@@ -168,17 +168,6 @@ type answer struct {
 	notices int
 }
 
-// ending is the first event that ended a session.
-type ending struct {
-	moment
-	by   string // "client", "server", "recorder"
-	text string // a clause: "the client closed its end"
-
-	before moment    // the event before
-	sealed bool      // neither end had left
-	of     *exchange // that ended, in place of the session
-}
-
 // input is a response that asks the client for input (2026-07-28).
 type input struct {
 	moment
@@ -213,6 +202,7 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 	f.before = f.now
 	f.now = moment{e.Seq, max(e.At, f.now.at)}
 	f.offsets.Apply(e)
+	f.exit = step.Exit
 	switch e.Kind {
 	case store.Opened:
 		f.header, err = store.ParseHeader(e.Payload)
@@ -233,13 +223,6 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 		f.onStalled(e)
 	case store.EOF:
 		f.onEOF(e)
-	case store.Exited:
-		f.exit, err = store.DecodePayload[store.ExitInfo](e)
-		if err == nil {
-			f.exited = f.now
-			f.endAt("server", "the server ended")
-		}
-		err = nil
 	case store.Signal:
 		if info, err := store.DecodePayload[store.SignalInfo](e); err == nil {
 			f.endAt("recorder", "the recorder got the signal "+clip(info.Signal))
@@ -266,37 +249,10 @@ func side(dir transport.Direction) int {
 	return int(dir)
 }
 
-// endAt notes the end of the session, unless it has ended.
-func (f *Fold) endAt(by, text string) {
-	if f.end.seq == 0 {
-		f.end = ending{moment: f.now, by: by, text: text, before: f.before}
-	}
-}
-
-func (f *Fold) onEOF(e store.Event) {
-	info, err := store.DecodePayload[store.EOFInfo](e)
-	switch {
-	case err != nil:
-	case info.By == "sender" && e.Dir == c2s:
-		f.endAt("client", "the client closed its end")
-	case info.By == "sender":
-		f.endAt("server", "the server closed its output")
-	case info.By == "receiver" && e.Dir == s2c:
-		f.endAt("client", "the client closed its end")
-	case info.By == "recorder":
-		f.letGo = f.now
-	case info.By == "receiver" && f.end.seq == 0:
-		if f.stalls[c2s].seq == 0 {
-			f.stalls[c2s] = stall{moment: f.now, since: e.At}
-		}
-		f.stalls[c2s].closed = true
-	}
-}
-
 // onStalled notes that a receiver takes nothing; see [store.StalledInfo].
 func (f *Fold) onStalled(e store.Event) {
 	info, err := store.DecodePayload[store.StalledInfo](e)
-	if err != nil || f.end.seq != 0 {
+	if err != nil || f.end.seq != 0 || f.exit.Seq != 0 && e.Dir == c2s && f.stalls[c2s].seq != 0 {
 		return
 	}
 	f.stalls[side(e.Dir)] = stall{}
@@ -351,6 +307,7 @@ func (f *Fold) onFrame(step timeline.Step) {
 	if last := &f.newest[side(e.Dir)]; e.Stream == 0 && last.joinedTo != 0 {
 		f.reopen(last)
 	}
+	f.final[side(e.Dir)] = heard
 	if f.end.seq != 0 && e.Stream == 0 {
 		return
 	}

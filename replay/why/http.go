@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -24,6 +25,8 @@ type exchange struct {
 	orphan    frame   // a response to no request
 	resumable bool    // the server said how to resume
 	lastID    string
+	resumes   bool      // its request resumes a stream
+	next      *exchange // that resumes this one
 }
 
 func momentOf(m timeline.Moment) moment { return moment{m.Seq, m.At} }
@@ -32,7 +35,6 @@ func momentOf(m timeline.Moment) moment { return moment{m.Seq, m.At} }
 func (f *Fold) onHTTP(step timeline.Step) {
 	if f.exchanges == nil {
 		f.exchanges = map[uint64]*exchange{}
-		f.resumed = map[string]bool{}
 		f.deleted = map[*timeline.Scope]moment{}
 		f.streams = map[*timeline.Scope]*exchange{}
 	}
@@ -41,9 +43,10 @@ func (f *Fold) onHTTP(step timeline.Step) {
 		return
 	}
 	if info.What == store.HTTPRequest {
-		f.exchanges[step.Stream] = &exchange{Exchange: step.Exchange}
-		if id := strings.Join(info.Header[mcp.HeaderLastEventID], ", "); id != "" {
-			f.resumed[id] = true
+		x := &exchange{Exchange: step.Exchange}
+		f.exchanges[step.Stream] = x
+		if id := strings.Join(info.Header[mcp.HeaderLastEventID], ", "); id != "" && info.Method == http.MethodGet {
+			f.resume(x, id)
 		}
 		return
 	}
@@ -138,36 +141,72 @@ func (j *judge) responseWaits() (waits []*wait) {
 	return waits
 }
 
-// endOfExchange is how and when an exchange ended, or else the session. x may be nil.
+// endOfExchange is how and when an exchange, or the last that resumed it, ended, or else the session. x may
+// be nil.
 func (j *judge) endOfExchange(x *exchange) ending {
 	end := j.endOfSession()
+	x = x.latest()
 	if x != nil && x.Ended.Seq != 0 && (end.seq == 0 || x.Ended.Seq < end.seq) && !j.mayResume(x) {
 		return endingOf(x)
 	}
 	return end
 }
 
+// resume notes that an exchange takes up the streams of others behind an event.
+func (f *Fold) resume(x *exchange, event string) {
+	x.resumes = true
+	x.resumable = true
+	x.lastID = event
+	for _, c := range f.pending {
+		if last := c.exchange.latest(); last != nil && last != x && last.lastID == event {
+			last.next = x
+		}
+	}
+}
+
+// latest returns the exchange on which the stream of x goes on. x may be nil.
+func (x *exchange) latest() *exchange {
+	for x != nil && x.next != nil {
+		x = x.next
+	}
+	return x
+}
+
 // endingOf is how an exchange ended that has ended.
 func endingOf(x *exchange) ending {
 	end := ending{moment: momentOf(x.Ended), by: "server", text: "the server ended the HTTP response", of: x}
-	switch x.What {
-	case store.HTTPAbort:
+	switch {
+	case x.What == store.HTTPAbort:
 		end.by = "client"
 		end.text = "the client hung up"
-	case store.HTTPLeft:
+	case x.What == store.HTTPLeft:
 		end.by = "recorder"
 		end.text = "the recorder ended"
-	case store.HTTPBroken:
+	case x.resumes && x.IsRefused():
+		end.text = fmt.Sprintf("the server refused to resume the stream (HTTP status %d)", x.Status)
+	case x.What == store.HTTPBroken:
 		end.text = "the connection to the server broke"
-	case store.HTTPNone:
+	case x.What == store.HTTPNone:
 		end.text = "the connection to the server was closed without a response"
 	}
 	return end
 }
 
-// mayResume reports whether the answer may still come after the end of an exchange.
+// mayResume reports whether the answer may still come after the end of an exchange: a client takes up a stream
+// again whether the server has ended it or the connection broke.
 func (j *judge) mayResume(x *exchange) bool {
-	return x.What == store.HTTPEnd && (x.resumable || j.isSSE || x.Status == 202)
+	switch x.What {
+	case store.HTTPEnd:
+		return j.isSSE || x.Status == 202 || x.canResume()
+	case store.HTTPBroken:
+		return x.canResume()
+	}
+	return false
+}
+
+// canResume reports whether the server has said how to take up the stream again.
+func (x *exchange) canResume() bool {
+	return x.resumable && !mcp.Stateless.Has(x.Revision) && !(x.resumes && x.IsRefused())
 }
 
 // response tells an HTTP response that did not come, or came without the answer.
@@ -190,15 +229,32 @@ func (w *words) response() {
 		w.serverDid(c)
 		w.unknown = "whether the server still works on it, or something between holds the events back (a proxy that buffers)"
 	case NotResumed:
-		x := c.exchange
-		how, last := "when to come back", "" // an event with a pause and no id
-		if x.lastID != "" {
-			how, last = fmt.Sprintf("how to resume it (event id %s)", clip(x.lastID)), ", event id "+clip(x.lastID)
-		}
+		w.notResumed(c.exchange.latest())
+	}
+}
+
+// notResumed tells the end of a stream that the client could take up again.
+func (w *words) notResumed(x *exchange) {
+	how, last := "when to come back", "" // an event with a pause and no id
+	if x.lastID != "" {
+		how, last = fmt.Sprintf("how to resume it (event id %s)", clip(x.lastID)), ", event id "+clip(x.lastID)
+	}
+	if x.What == store.HTTPBroken {
+		w.say("The connection to the server broke %s (#%d)%s. The server had said %s; the client has not resumed the stream.", w.ago(x.Ended.At), x.Ended.Seq, because(x.Fault), how)
+		w.show(momentOf(x.Ended), "the connection broke%s", last)
+	} else {
 		w.say("The server ended the stream %s (#%d) and had said %s; the client has not resumed it.", w.ago(x.Ended.At), x.Ended.Seq, how)
 		w.show(momentOf(x.Ended), "the end of the stream%s", last)
-		w.suggests = "the answer waits for the client at the server"
 	}
+	w.suggests = "the answer waits for the client at the server"
+}
+
+// howEnded says how an exchange ended whose stream can be resumed.
+func (x *exchange) howEnded() string {
+	if x.What == store.HTTPBroken {
+		return "the connection to the server broke"
+	}
+	return "the server ended the HTTP response"
 }
 
 // responseEnded tells an HTTP exchange that ended without the answer, and what came in its place.

@@ -151,6 +151,12 @@ type judge struct {
 	after time.Duration
 	calls [3][]*call   // without an answer, by direction, in order
 	open  [3]pipeFrame // the frames of the pipes whose newlines have not come
+
+	end      ending // how the session ended
+	exit     store.ExitInfo
+	exited   moment        // the end of the server's process, if it ended what the server says
+	launcher timeline.Exit // the end of the server's process, if another one had its output and went on
+	stalls   [3]stall      // those of the Fold, but for what is no stall
 }
 
 // patience is how long something waits in this session before it counts as stuck: [Patience], and in one
@@ -162,18 +168,15 @@ func (f *Fold) patience() time.Duration { return min(max(Patience, 2*f.slowest),
 // events may follow.
 func (f *Fold) Report(live Live, after time.Duration) Report {
 	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience())}
-	for _, c := range f.pending {
-		if !c.refused && !f.hasTaken(c) {
-			j.calls[side(c.Dir)] = append(j.calls[side(c.Dir)], c)
-		}
-	}
+	j.setEnd()
+	r := Report{Now: max(live.Now, f.now.at), After: j.after, Findings: []Finding{}, waited: map[*timeline.Call]*wait{}}
+	j.openCalls(&r)
 	j.withoutNewline()
 	for _, list := range j.calls {
 		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.Number(), b.Number()) })
 	}
-	r := Report{Now: max(live.Now, f.now.at), After: j.after, Findings: []Finding{}, waited: map[*timeline.Call]*wait{}}
-	if live.Now == 0 || f.end.seq != 0 {
-		r.Ended = cmp.Or(f.end.text, "the recording broke off")
+	if live.Now == 0 || j.end.seq != 0 {
+		r.Ended = cmp.Or(j.end.text, BrokeOff)
 	}
 	waits := j.waits(&r)
 	r.Findings = append(r.Findings, j.findings(waits)...)
@@ -273,35 +276,6 @@ func (j *judge) inputWaits(r *Report) (waits []*wait) {
 // BrokeOff is how a session ends whose recorder died, or which was cut.
 const BrokeOff = "the recording broke off"
 
-// endOfSession is now, or how the session ended.
-func (j *judge) endOfSession() ending {
-	switch {
-	case j.end.seq != 0:
-		return j.end
-	case j.live.Now > 0:
-		return ending{moment: moment{0, max(j.live.Now, j.now.at)}}
-	}
-	return ending{moment: j.now, by: "recorder", text: BrokeOff}
-}
-
-// endOf is how and when a call was no longer waited for. A cancellation ends a wait, and the
-// end of an exchange does unless the answer may still come on another one.
-func (j *judge) endOf(c *call) ending {
-	end := j.endOfExchange(c.exchange)
-	earlier := func(at moment) bool { return at.seq != 0 && (end.seq == 0 || at.seq < end.seq) }
-	if stream := j.streams[c.Scope]; stream != nil && stream.What != store.HTTPLeft && earlier(momentOf(stream.Ended)) {
-		end = endingOf(stream)
-		end.at = max(end.at, c.at) // it may have ended before the call
-	}
-	if at := j.deleted[c.Scope]; at.seq > c.seq && earlier(at) {
-		end = ending{moment: at, by: "client", text: "the client ended its session with DELETE"}
-	}
-	if earlier(c.cancelled) {
-		end = ending{moment: c.cancelled, by: c.Dir.Sender(), text: "the " + c.Dir.Sender() + " gave it up"}
-	}
-	return end
-}
-
 // firstAsk returns the request of the server that stands behind a call, over HTTP in its exchange
 // or on the stream that belongs to no call, and is not answered.
 func (j *judge) firstAsk(c *call) *call {
@@ -313,14 +287,6 @@ func (j *judge) firstAsk(c *call) *call {
 	}
 	return nil
 }
-
-// wasAskedToEnd reports whether a signal of the kind that other programs send ended the server.
-func (j *judge) wasAskedToEnd() bool {
-	return slices.Contains([]string{"hangup", "interrupt", "terminated", "killed"}, j.exit.Signal)
-}
-
-// leftByItself reports whether the server's process ended with a status.
-func (j *judge) leftByItself() bool { return j.exited.seq != 0 && j.exit.Signal == "" }
 
 // owes returns the end that has to move for a request of the server to be answered.
 func (c *call) owes() string {
@@ -359,7 +325,7 @@ func (j *judge) blame(w *wait) {
 	c := w.call
 	silent := w.until.at - w.sign.at
 	in, out := j.stalls[s2c], j.stalls[c2s]
-	x := c.exchange
+	x := c.exchange.latest()
 	w.culprit = "server"
 	switch {
 	case c.Untaken != nil:
@@ -396,7 +362,7 @@ func (j *judge) blame(w *wait) {
 		w.shape = HalfBody
 	case c.late.seq != 0:
 		w.shape = LateAnswer
-	case x != nil && x.Ended.Seq != 0 && j.mayResume(x) && x.resumable && !j.resumed[x.lastID]:
+	case x != nil && x.Ended.Seq != 0 && j.mayResume(x) && x.canResume():
 		w.shape = NotResumed
 		w.culprit = "client"
 	case j.noise[s2c].seq > c.seq && (looksLikeMessage(j.noise[s2c].text) || textBefore(j.noise[s2c].text) > 0):
@@ -412,7 +378,7 @@ func (j *judge) blame(w *wait) {
 		w.shape = ProgressStopped
 	case c.Method == mcp.MethodListen:
 		w.shape = NotAcknowledged
-	case x == nil || j.isSSE:
+	case x == nil || j.isSSE || x.resumes:
 		w.shape = NoAnswer
 	case x.Head.Seq == 0:
 		w.shape = NoResponse
@@ -490,7 +456,7 @@ func (j *judge) silence() *wait {
 	if w := j.silentClient(until); w != nil {
 		return w
 	}
-	if j.end.by == "client" && j.live.Now > 0 && j.exited.seq == 0 && j.live.Now-j.end.at >= j.after && j.header.Transport == "stdio" {
+	if j.end.by == "client" && j.live.Now > 0 && j.Fold.exit.Seq == 0 && j.live.Now-j.end.at >= j.after && j.header.Transport == "stdio" {
 		return &wait{shape: NotEnding, culprit: "server", since: j.end.moment, until: ending{moment: moment{0, j.live.Now}}}
 	}
 	return nil

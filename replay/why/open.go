@@ -87,6 +87,12 @@ func (j *judge) excuse(w *wait) Open {
 		return j.notStuck(w, Left, "%s was open when the server ended %s", c.name(), j.howExited())
 	case w.hasEnded() && w.until.of.What != store.HTTPEnd && j.endOfSession().at-w.until.at < j.after:
 		return j.notStuck(w, CutOff, "%s has no answer: %s after %v (#%d)%s", c.name(), w.until.text, phrase.Brief(w.length()), w.until.seq, because(w.until.of.Fault))
+	case w.shape == NotResumed && w.length() >= j.after && w.until.at-c.exchange.latest().Ended.At < j.after:
+		why := Recent
+		if w.until.seq != 0 {
+			why = Left
+		}
+		return j.notStuck(w, why, "%s was open when %s (#%d), and the client may resume the stream", c.name(), c.exchange.latest().howEnded(), c.exchange.latest().Ended.Seq)
 	case w.asks != nil && j.isPerson(w.asks) && w.shape == AsksClient:
 		return j.notStuck(w, AsksPerson, "%s", personAsked(w.asks, w.until))
 	case w.shape == NoAnswer && j.gap.seq > c.seq:

@@ -85,6 +85,9 @@ func (j *judge) describe(group []*wait) Finding {
 	w.lead(group)
 	w.cause()
 	process := map[string]Process{"server": j.live.Server, "client": j.live.Client}[first.culprit]
+	if w.launcher.Seq != 0 { // it is not the process that goes on
+		process = Process{}
+	}
 	if w.goesOn && process.State != "" && first.shape != ServerStopped && first.dropped == nil { // that server has answered
 		w.say("Its process %v.", process)
 		if process.Needs != "" {
@@ -185,8 +188,12 @@ func (w *words) cause() {
 		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.orphan.message().ID)))
 		w.suggests = "it was meant as the answer"
 	case LateAnswer:
-		w.say("The answer came when the session was over (#%d).", c.late.seq)
 		w.show(c.late, "the answer")
+		if w.untaken != 0 && c.late.seq >= w.untaken {
+			w.say("The answer came when the client no longer read (#%d).", c.late.seq)
+			break
+		}
+		w.say("The answer came when the session was over (#%d).", c.late.seq)
 		w.suggests = "the server buffers its output and does not flush it (python: print(..., flush=True)), or answers only at the end of its input"
 	case ClientNotReading, ServerNotReading, NeitherReads:
 		w.notReading()
@@ -226,6 +233,7 @@ func (w *words) cause() {
 		w.show(w.end.moment, "%s", w.end.text)
 		w.unknown = "what holds the server: a timer, a thread, another process"
 	default:
+		w.sayResumed(c)
 		w.serverDid(c)
 		w.unknown = "whether the server still works on it, as a slow tool without progress does"
 		if w.goesOn && w.live.Server.Asleep {
@@ -254,6 +262,7 @@ func (w *words) serverDid(c *call) {
 	} else if c != nil && w.answersOut > c.answers {
 		w.say("It answered %s meanwhile: the server is there, this call is not.", phrase.Plural(w.answersOut-c.answers, "other request"))
 	}
+	w.sayLauncher()
 	w.sayNeighbours(c)
 	w.sayStderr(w.stderr.between(since.seq, w.end.seq))
 }
@@ -400,31 +409,31 @@ func (w *words) notReading() {
 
 func (w *words) serverEnded() {
 	c := w.first.call
+	w.goesOn = true // how it ended is said here
+	w.proves = "that the server ended before it answered"
 	switch {
 	case w.exited.seq != 0:
 		w.say("The server ended %v after the request (#%d), %s.", phrase.Brief(w.exited.at-c.at), w.exited.seq, w.howExited())
 		w.show(w.exited, "the server ended %s", w.howExited())
-		w.goesOn = true
+		if w.exit.Killed() {
+			w.suggests = "the system killed it because memory was short, or somebody did (kill -9): no process can catch that"
+		}
 	default:
 		w.say("The server closed its output %v after the request (#%d).", phrase.Brief(w.end.at-c.at), w.end.seq)
 		w.show(w.end.moment, "%s", w.end.text)
-		w.goesOn = true
+	}
+	if part := w.noise[s2c]; c.exchange == nil && part.half && part.seq > c.seq && looksLikeMessage(part.text) {
+		w.say("It had written %s of a message, without its end (#%d): %s.", phrase.Plural(len(part.text), "byte"), part.seq, w.text(part.text))
+		w.show(part.moment, "the beginning of a message, %s", phrase.Plural(len(part.text), "byte"))
+		w.proves = "that the server ended before the whole answer was written"
+		w.suggests = strings.TrimPrefix(w.suggests+"; the work was done, and the process ended before its output was written (node: process.exit() right after a large write)", "; ")
 	}
 	w.sayNeighbours(c)
 	w.sayStderr(w.stderr.between(0, 0))
-	w.proves = "that the server ended before it answered"
 	if lacks := w.lacks(w.first); lacks.seq != 0 {
 		w.sayLacking(lacks)
 		w.proves = "that the server ended and the newline did not come"
 	}
-}
-
-// howExited says how the server's process ended.
-func (j *judge) howExited() string {
-	if j.exit.Signal != "" {
-		return "by the signal " + clip(j.exit.Signal)
-	}
-	return fmt.Sprintf("with exit status %d", j.exit.Code)
 }
 
 // brokenAnswer tells bytes of the server that are no message, in the place of an answer.
@@ -479,7 +488,7 @@ func (w *words) lastOf(dir transport.Direction) {
 func (j *judge) lastWords() string {
 	var parts []string
 	for _, dir := range []transport.Direction{c2s, s2c} {
-		if last := j.last[dir]; last.seq != 0 {
+		if last := j.final[dir]; last.seq != 0 {
 			parts = append(parts, fmt.Sprintf("the %s's last message is %s (#%d)", dir.Sender(), said(last), last.seq))
 		}
 	}
