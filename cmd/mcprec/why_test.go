@@ -849,7 +849,7 @@ var (
 	anyProcess  = regexp.MustCompile(`\(stuckserver, \d+\)`)
 	anyCount    = regexp.MustCompile(`since the request: \d+`)
 	// Only Linux tells these, and some only after a while.
-	onLinux = regexp.MustCompile(` Its process \([^)]*\)[^.]*\.( (All its \d+ threads sleep|Its only thread sleeps)[^.]*\.)?| It has read all that was sent to it\.| It stopped in the middle of [^.]*\.| The first that it has not read is #N\.`)
+	onLinux = regexp.MustCompile(` Its process \([^)]*\)[^.]*\.( (All its \d+ threads sleep|Its only thread sleeps)[^.]*\.)?| All that was sent to it has been read\.| It stopped in the middle of [^.]*\.| The first that it has not read is #N\.`)
 )
 
 // saidOf returns the findings of an answer without durations and numbers.

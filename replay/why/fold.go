@@ -31,6 +31,7 @@ type Fold struct {
 	model   *timeline.Model          // of [Fold.Apply]; nil before the first event
 	pending map[*timeline.Call]*call // without an answer that its end has seen
 
+	spoke   moment   // the first frame of the server
 	last    [3]frame // the last frame of each direction
 	final   [3]frame // the same, also after the session ended
 	noise   [3]frame // the last frame that is no JSON
@@ -275,6 +276,9 @@ func (f *Fold) onFrame(step timeline.Step) {
 	e := step.Event
 	messages := step.Messages
 	heard := frame{f.now, e.Payload, e.Unterminated}
+	if e.Dir == s2c && f.spoke.seq == 0 {
+		f.spoke = f.now
+	}
 	if e.Stream == 0 {
 		f.onPipeFrame(e)
 	}

@@ -269,6 +269,9 @@ func (w *words) responseEnded() {
 	}
 	status := fmt.Sprintf("The server answered with the HTTP status %d", x.Status)
 	switch {
+	case x.resumes && x.IsRefused():
+		w.say("%s %v after the request (#%d).", upper(w.first.until.text), after, x.Ended.Seq)
+		w.show(momentOf(x.Ended), "%s", w.first.until.text)
 	case x.orphan.seq != 0:
 		what, evidence := orphanWords(x.orphan.message())
 		w.say("The server ended the HTTP response %v after the request (#%d), with %s (#%d).", after, x.Ended.Seq, what, x.orphan.seq)

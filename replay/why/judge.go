@@ -26,9 +26,13 @@ const (
 type Live struct {
 	Now    time.Duration    // since the start of the session
 	Lines  []store.OpenLine // lines of the pipes without an end so far
-	Server Process
+	Server Process          // that was started
+	Below  []Process        // that it has started, and that have its input; each behind its parent
 	Client Process
-	Mask   func(string) string // masks a text of a peer; nil: it stays as it is
+	// Muted is a process of the server's that waits in a write to standard error, while the recorder waits in
+	// a write of that to the client.
+	Muted Process
+	Mask  func(string) string // masks a text of a peer; nil: it stays as it is
 }
 
 // Process is how a process stands now. The zero Process is not known.
@@ -39,7 +43,10 @@ type Process struct {
 	Doing string // where it waits: "in a read of its input"; "": not known
 	// Asleep is set if all its threads sleep, and no timer wakes them.
 	Asleep bool
-	Needs  string // a sentence: all its threads sleep, and what can wake them; "": not known
+	Needs  string        // a sentence: all its threads sleep, and what can wake them; "": not known
+	Age    time.Duration // since it was started; 0: not known
+	Reads  bool          // it waits in a read of the server's input
+	Writes bool          // it has the server's output
 }
 
 // String describes the process for a sentence.
@@ -71,6 +78,7 @@ const (
 	NeitherReads     = "neither-reads"           // both ends write, and neither reads
 	ServerEnded      = "server-ended"            // the server has ended
 	ServerStopped    = "server-process-stopped"  // the server's process is stopped by a signal
+	StderrNotRead    = "stderr-not-read"         // the server writes to standard error, and the client does not read that
 	NoResponse       = "no-http-response"        // a POST has no response
 	Accepted         = "accepted-and-no-answer"  // a request was answered with 202, and nothing else
 	StreamSilent     = "silent-stream"           // the stream of a response is open without an event
@@ -156,6 +164,8 @@ type judge struct {
 	exit     store.ExitInfo
 	exited   moment        // the end of the server's process, if it ended what the server says
 	launcher timeline.Exit // the end of the server's process, if another one had its output and went on
+	reader   Process       // another process than the server that waits in a read of its input
+	sharer   Process       // another process than the server that has its input
 	stalls   [3]stall      // those of the Fold, but for what is no stall
 }
 
@@ -169,6 +179,7 @@ func (f *Fold) patience() time.Duration { return min(max(Patience, 2*f.slowest),
 func (f *Fold) Report(live Live, after time.Duration) Report {
 	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience())}
 	j.setEnd()
+	j.setProcesses()
 	r := Report{Now: max(live.Now, f.now.at), After: j.after, Findings: []Finding{}, waited: map[*timeline.Call]*wait{}}
 	j.openCalls(&r)
 	j.withoutNewline()
@@ -352,6 +363,9 @@ func (j *judge) blame(w *wait) {
 		w.culprit = w.asks.owes()
 	case j.live.Server.State == "stopped":
 		w.shape = ServerStopped
+	case j.live.Muted.PID != 0 && j.live.Now-max(j.stderr.last().at, w.since.at) >= surelyRead:
+		w.shape = StderrNotRead
+		w.culprit = "client"
 	case out.seq != 0:
 		w.shape = ServerNotReading
 	case j.openLine(w):

@@ -31,6 +31,14 @@ func (s *stderrLines) add(at moment, e store.Event) {
 	s.count++
 }
 
+// last returns the latest line; its seq is 0 if there is none.
+func (s *stderrLines) last() (line frame) {
+	if s.count > 0 {
+		line = s.ring[(s.count-1)%len(s.ring)]
+	}
+	return line
+}
+
 // between returns the lines behind an event and before another one, in order; before 0: all behind.
 func (s *stderrLines) between(after, before uint64) (lines []frame) {
 	for i := range s.ring {

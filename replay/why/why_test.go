@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,6 +30,10 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 //	open PIPE TEXT        a line without an end
 //	newline PIPE SEQ      a message whose newline has not come yet
 //	process STATE
+//	below NAME AGE [reads] [writes]  a process below it that has its input
+//	server reads          it waits in a read of its input
+//	asleep                all its threads sleep
+//	muted                 it waits in a write to standard error
 //	live DURATION         the session goes on, and that long after the last event is now
 //
 // Each event is a millisecond after the one before.
@@ -80,6 +85,23 @@ func readSession(t *testing.T, text string) (s session) {
 			continue
 		case sign == "process":
 			s.live.Server = why.Process{Name: "node", PID: 4711, State: rest}
+			continue
+		case sign == "below":
+			words := strings.Fields(rest)
+			s.live.Below = append(s.live.Below, why.Process{
+				Name: words[0], PID: 4712 + len(s.live.Below), State: "sleeping", Age: duration(words[1]),
+				Reads: slices.Contains(words, "reads"), Writes: slices.Contains(words, "writes"),
+			})
+			continue
+		case sign == "server": // reads
+			s.live.Server.Reads = true
+			continue
+		case sign == "asleep":
+			s.live.Server.Asleep = true
+			continue
+		case sign == "muted":
+			s.live.Muted = s.live.Server
+			s.live.Client = why.Process{Name: "app", PID: 4700, State: "running"}
 			continue
 		case sign == "live":
 			s.live.Now = at + duration(rest)

@@ -85,11 +85,15 @@ func (j *judge) describe(group []*wait) Finding {
 	w.lead(group)
 	w.cause()
 	process := map[string]Process{"server": j.live.Server, "client": j.live.Client}[first.culprit]
-	if w.launcher.Seq != 0 { // it is not the process that goes on
+	if w.launcher.Seq != 0 || first.shape == StderrNotRead { // another one goes on, or both are named
 		process = Process{}
 	}
 	if w.goesOn && process.State != "" && first.shape != ServerStopped && first.dropped == nil { // that server has answered
-		w.say("Its process %v.", process)
+		whose := "Its"
+		if first.culprit == "server" && w.reader.PID != 0 {
+			whose = "The server's"
+		}
+		w.say("%s process %v.", whose, process)
 		if process.Needs != "" {
 			w.say("%s", process.Needs)
 		}
@@ -210,6 +214,8 @@ func (w *words) cause() {
 	case ServerStopped:
 		w.say("The server's process (%s, %d) is stopped by a signal (SIGSTOP, Ctrl-Z or a debugger): it does nothing until it is continued (kill -CONT).", clip(w.live.Server.Name), w.live.Server.PID)
 		w.proves = "that no answer passed the recorder; the state of the process is that of this moment"
+	case StderrNotRead:
+		w.stderrNotRead()
 	case NoResponse, Accepted, StreamSilent, NotResumed:
 		w.response()
 	case ClientSilent:
@@ -229,14 +235,20 @@ func (w *words) cause() {
 		w.lastOf(c2s)
 		w.proves = "that no request with the requestState or with inputResponses came"
 	case NotEnding:
-		w.say("The client closed its end %s (#%d), and the server goes on.", w.ago(w.end.at), w.end.seq)
+		w.say("The client closed its end %s (#%d), and the server goes on%s.", w.ago(w.end.at), w.end.seq, w.aged())
 		w.show(w.end.moment, "%s", w.end.text)
 		w.unknown = "what holds the server: a timer, a thread, another process"
 	default:
 		w.sayResumed(c)
 		w.serverDid(c)
 		w.unknown = "whether the server still works on it, as a slow tool without progress does"
-		if w.goesOn && w.live.Server.Asleep {
+		switch {
+		case !w.goesOn || !w.live.Server.Asleep:
+		case w.reader.PID != 0:
+			w.unknown = ""
+		case w.sharer.PID != 0:
+			w.unknown = fmt.Sprintf("whether %v, which has the server's input too, has read what was sent to the server", w.sharer.called())
+		default:
 			w.unknown = "where in the server's code it waits"
 		}
 	}
@@ -325,8 +337,11 @@ func (w *words) asksClient() {
 // hasRead says that an end has read the last frame to it, where the recorder can see that.
 func (w *words) hasRead(dir transport.Direction) {
 	p := w.header.Processes
-	if p != nil && slices.Contains(p.Watched, dir.String()) && w.stalls[dir].seq == 0 && w.first.until.at-w.last[dir].at >= surelyRead {
-		w.say("It has read all that was sent to it.")
+	if p == nil || !slices.Contains(p.Watched, dir.String()) || w.stalls[dir].seq != 0 || w.first.until.at-w.last[dir].at < surelyRead {
+		return
+	}
+	if dir != c2s || !w.sayReader() {
+		w.say("All that was sent to it has been read.")
 	}
 }
 

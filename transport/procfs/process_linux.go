@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const maxThreads = 64 // of a process that are looked at
@@ -83,6 +84,26 @@ func parseStat(text string) (s stat, ok bool) {
 	return stat{text[open+1 : end], fields[0][0], parent, fields[startField]}, err == nil
 }
 
+// ticks are the clock ticks a second in which /proc tells times, on every machine.
+const ticks = 100
+
+// ageSince returns how long ago a process was started, in ticks since the boot; 0 if that is not known.
+func ageSince(start string) time.Duration {
+	n, err := strconv.ParseInt(start, 10, 32+16) // as many years as any machine runs
+	if err != nil {
+		return 0
+	}
+	return max(uptime()-time.Duration(n)*(time.Second/ticks), 0) // a container may have an uptime of its own
+}
+
+// uptime is the monotonic clock, as far as /proc tells it.
+func uptime() time.Duration {
+	data, _ := os.ReadFile("/proc/uptime")
+	text, _, _ := strings.Cut(string(data), " ")
+	seconds, _ := strconv.ParseFloat(text, 64)
+	return time.Duration(seconds * float64(time.Second))
+}
+
 // parent returns the parent of a process; 0: there is none, or it is in another namespace.
 func parent(pid int) int {
 	s, _ := readStat(pid)
@@ -115,6 +136,7 @@ func describe(pid int, stat stat, depth int) Process {
 	for fd := range p.Files {
 		p.Files[fd] = nameOf(pid, fd)
 	}
+	p.Age = ageSince(stat.start)
 	threads := tasks(pid)
 	main := fmt.Sprintf("/proc/%d/task/%d", pid, pid)
 	if i := slices.Index(threads, main); i > 0 {
@@ -164,6 +186,15 @@ func nameOf(pid, fd int) string {
 		}
 	}
 	return name
+}
+
+func has(pid int, file string) bool {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		name, _ := os.Readlink(dir + "/" + e.Name())
+		return name == file
+	})
 }
 
 // callOf returns the system call in which a thread waits; ok is false if it waits in none, or

@@ -43,6 +43,8 @@
 // left the tree because its parent has ended.
 package procfs
 
+import "time"
+
 const maxDepth = 8 // of a tree of processes
 
 // ID identifies one process for good. The system may give its number to another process; the ID still
@@ -78,7 +80,8 @@ type Process struct {
 	// Files are what its descriptors 0, 1 and 2 are, such as "pipe:[4711]"; two processes with
 	// the same text have the same pipe. "": closed, or not shown.
 	Files    [3]string
-	Children []Process // of a [Tree]
+	Age      time.Duration // since it was started, to some hundredths of a second; 0: not known
+	Children []Process     // of a [Tree]
 }
 
 // Call is a system call in which a thread waits.
@@ -97,6 +100,18 @@ func Of(id ID) Process { return of(id, 0) }
 // Tree returns the state of a process and of its descendants. It costs a millisecond for each ten of
 // them: ask it of a server, and not of a client, which may be the parent of everything.
 func Tree(id ID) Process { return of(id, maxDepth) }
+
+// Below returns all the processes of a Tree below its root, each behind its parent.
+func (p Process) Below() (list []Process) {
+	for _, child := range p.Children {
+		list = append(append(list, child), child.Below()...)
+	}
+	return list
+}
+
+// Has reports whether a process has a file open, such as "pipe:[4711]". It is false also where the
+// system does not tell.
+func Has(pid int, file string) bool { return file != "" && has(pid, file) }
 
 // Identify returns the ID of a process that lives now. Its Birth is "" where the system tells none.
 func Identify(pid int) ID { return ID{PID: pid, Birth: birth(pid)} }

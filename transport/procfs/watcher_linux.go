@@ -381,11 +381,3 @@ func timeout(pid int, address uint64, isAbsolute bool) time.Duration {
 	}
 	return max(0, left-uptime())
 }
-
-// uptime is the monotonic clock, as far as /proc tells it.
-func uptime() time.Duration {
-	data, _ := os.ReadFile("/proc/uptime")
-	text, _, _ := strings.Cut(string(data), " ")
-	seconds, _ := strconv.ParseFloat(text, 64)
-	return time.Duration(seconds * float64(time.Second))
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,24 +40,65 @@ func Live(ctx context.Context, s *session.Session, header store.Header) (live wh
 		return live, nil
 	}
 	if header.Processes != nil {
-		server := serverOf(procfs.Tree(header.Processes.Server))
-		live.Server = standOf(server)
-		live.Server.Asleep, live.Server.Needs = needs(server)
-		live.Client = standOf(procfs.Of(header.Processes.Client))
+		addProcesses(&live, *header.Processes)
 	}
 	live.Lines, err = s.Store.OpenLines(ctx, s.ID)
 	return live, err
 }
 
-// serverOf returns the process that reads the input of a server: a launcher, such as npx, has it
-// as a child.
-func serverOf(p procfs.Process) procfs.Process {
-	for _, child := range p.Children {
-		if child.Files[0] == p.Files[0] && child.Files[0] != "" {
-			return serverOf(child)
+// addProcesses adds how the processes of a session stand.
+func addProcesses(live *why.Live, of store.Processes) {
+	started := procfs.Tree(of.Server)
+	live.Server = serverStand(started)
+	live.Server.Writes = true
+	live.Server.Reads = reads(started, started.Files[0])
+	below := started.Below()
+	for _, p := range below {
+		if p.Files[0] != started.Files[0] || p.Files[0] == "" {
+			continue
+		}
+		stand := serverStand(p)
+		stand.Writes = leads(below, p.Files[1], started.Files[1], 4) || procfs.Has(p.PID, started.Files[1])
+		stand.Reads = reads(p, started.Files[0])
+		live.Below = append(live.Below, stand)
+	}
+	live.Client = standOf(procfs.Of(of.Client))
+	if recorder := procfs.Of(of.Recorder); waitsIn(recorder, "write", recorder.Files[2]) && procfs.Has(of.Recorder.PID, started.Files[2]) {
+		for _, p := range append(below, started) {
+			if waitsIn(p, "write", started.Files[2]) {
+				live.Muted = standOf(p)
+			}
 		}
 	}
-	return p
+}
+
+// leads reports whether what is written to a file comes out at another: it is the same, or a process reads
+// it and writes on, at most so many.
+func leads(processes []procfs.Process, from, to string, most int) bool {
+	if from == to {
+		return from != ""
+	}
+	for _, p := range processes {
+		if most > 0 && from != "" && p.Files[0] == from && leads(processes, p.Files[1], to, most-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitsIn reports whether a thread of a process waits in a call of a file.
+func waitsIn(p procfs.Process, call, file string) bool {
+	return file != "" && slices.ContainsFunc(p.Calls, func(c procfs.Call) bool { return c.Name == call && c.File == file })
+}
+
+// reads reports whether a process waits in a read of a file.
+func reads(p procfs.Process, file string) bool { return waitsIn(p, "read", file) }
+
+// serverStand returns how a process stands, with what can wake it.
+func serverStand(p procfs.Process) why.Process {
+	known := standOf(p)
+	known.Asleep, known.Needs = needs(p)
+	return known
 }
 
 // needs says in a sentence what can wake a server whose threads all sleep, and whether no timer can;
@@ -91,7 +133,7 @@ func standOf(p procfs.Process) why.Process {
 	if p.State == procfs.Unknown {
 		return why.Process{}
 	}
-	known := why.Process{Name: p.Name, PID: p.PID, State: string(p.State)}
+	known := why.Process{Name: p.Name, PID: p.PID, State: string(p.State), Age: p.Age}
 	if len(p.Calls) == 0 || p.State != procfs.Sleeping {
 		return known
 	}
