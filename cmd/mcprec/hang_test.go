@@ -122,7 +122,7 @@ func TestHangsAreNamed(t *testing.T) {
 		want []string
 	}{
 		"a server that never answers": {"mute", everything, "c2s", []string{"when the client closed its end (#"}},
-		"a killed server":             {"die", everything, "c2s", []string{"the server ended", "by the signal killed"}},
+		"a killed server":             {"die", everything, "s2c", []string{"The server ended", "by the signal killed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := hang(t, c.mode, c.loop)

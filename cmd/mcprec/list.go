@@ -29,6 +29,7 @@ type listOptions struct {
 	limit  int
 	wide   bool
 	stuck  bool // only live sessions that are stuck
+	hung   bool // only sessions that have ended, and hung
 }
 
 func newList() *cobra.Command {
@@ -39,13 +40,15 @@ func newList() *cobra.Command {
 		Long: `list shows the sessions in the store, newest first; with a word, only those whose id
 begins with it or whose label it is. --filter keeps the sessions with an event that it selects,
 as it does in mcprec show: --filter 'tool:search status:error' --since 7d. --stuck keeps
-the live sessions in which something is stuck; mcprec why says what.
+the live sessions in which something is stuck, --hung those that have ended and in which
+something was; mcprec why says what.
 
 The first column is the shortest prefix, of 8 characters or more, that names the session.
 START is local time. STATE is live while a recorder holds the session; closed when the
 recording came to its end; crashed when its recorder died, and what is there is an unbroken
 beginning. A live session says «stuck», and for how long, where mcprec why finds it stuck
-now, and «stuck?» where an idle client would look the same.
+now, and «stuck?» where an idle client would look the same; one that ended within the last
+hour, or with --hung any, says «hung».
 
 Below the list, on stderr, are the budget of the store and what was last deleted for it; see
 mcprec help storage.
@@ -55,8 +58,8 @@ list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
 null when unknown), labels, an object, if record was given --label NAME=VALUE,
 doubtful, the first event that a failing disk may not have kept, if there is one, and
 masked, true, if record was given --mask; stuck_ns, how long a live session has been stuck,
-if it is; with --wide also server, client and revision.`,
-		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --stuck\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --format json nightly",
+if it is; hung_ns, how long one that has ended was, where that was looked at; with --wide also server, client and revision.`,
+		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --stuck\n  mcprec list --hung --since 1d\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --format json nightly",
 		Args:    atMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}
@@ -67,6 +70,7 @@ if it is; with --wide also server, client and revision.`,
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server and client it was, and their revision")
 	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "only live sessions in which something is stuck, as mcprec why finds it")
+	cmd.Flags().BoolVar(&o.hung, "hung", false, "only sessions that have ended, and in which something was stuck until then")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
 	return cmd
 }
@@ -95,13 +99,16 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		sessions = fitting
 		err = errors.Join(err, fault)
 	}
-	if !options.stuck {
+	if !options.stuck && !options.hung {
 		sessions = newest(sessions, options.limit) // the older sessions are not read
 	}
-	stuck, fault := stuckNow(cmd, db, sessions)
+	stuck, fault := options.hangs(cmd, db, sessions)
 	err = errors.Join(err, fault)
-	if options.stuck {
-		sessions = slices.DeleteFunc(sessions, func(s store.Session) bool { return !stuck[s.ID].Stuck() })
+	if options.stuck || options.hung {
+		sessions = slices.DeleteFunc(sessions, func(s store.Session) bool {
+			isLive := s.State == store.Live
+			return !stuck[s.ID].Stuck() || isLive && !options.stuck || !isLive && !options.hung
+		})
 		sessions = newest(sessions, options.limit)
 	}
 	db.Masker.Headers(sessions)
@@ -153,8 +160,12 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, loc
 	switch {
 	case fits.String() != "":
 		_, err = fmt.Fprintf(w, "mcprec: no such session in %s: none has an event that fits --filter %s\n", location, phrase.ShellWord(fits.String()))
+	case o.stuck && o.hung:
+		_, err = fmt.Fprintf(w, "mcprec: no session in %s is stuck, and none that has ended hung\n", location)
 	case o.stuck:
 		_, err = fmt.Fprintf(w, "mcprec: no live session in %s is stuck\n", location)
+	case o.hung:
+		_, err = fmt.Fprintf(w, "mcprec: no session in %s that has ended hung\n", location)
 	case o.since != nil || o.labels.String() != "":
 		_, err = fmt.Fprintf(w, "mcprec: no such session in %s\n", location)
 	case o.format == output.JSON:
@@ -166,11 +177,23 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, loc
 	return err
 }
 
-// stuckNow returns what mcprec why says of the live sessions of a list. The others are not read.
-func stuckNow(cmd *cobra.Command, db *session.Store, sessions []store.Session) (_ map[store.SessionID]report.Hangs, err error) {
+// Limits of what a list reads to say that a session hung: it must have ended within the last hour.
+const (
+	mostHung      = 20      // sessions
+	mostHungBytes = 4 << 20 // of one
+)
+
+// hangs returns what mcprec why says of the live sessions of a list, and of those that ended not long ago,
+// with --hung of all. The others are not read.
+func (o *listOptions) hangs(cmd *cobra.Command, db *session.Store, sessions []store.Session) (_ map[store.SessionID]report.Hangs, err error) {
 	found := map[store.SessionID]report.Hangs{}
+	over := 0
 	for _, s := range sessions {
-		if s.State != store.Live {
+		switch isRecent := report.EndedWithin(s, time.Hour) && s.Bytes <= mostHungBytes && over < mostHung; {
+		case s.State == store.Live, o.hung:
+		case isRecent && !o.stuck:
+			over++
+		default:
 			continue
 		}
 		a, fault := report.HangsIn(cmd.Context(), db.Session(s), 0)
@@ -193,7 +216,7 @@ func newest(sessions []store.Session, limit int) []store.Session {
 type listing struct {
 	sessions []store.Session
 	short    map[store.SessionID]string               // the short ids
-	stuck    map[store.SessionID]report.Hangs         // what mcprec why says of the live sessions
+	stuck    map[store.SessionID]report.Hangs         // what mcprec why says of the live sessions, and of some that have ended
 	ends     map[store.SessionID]session.Introduction // what client and server said of themselves; nil without --wide
 }
 

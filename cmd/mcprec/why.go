@@ -37,8 +37,9 @@ func newWhy() *cobra.Command {
 side did last, whether it asks something itself, whether it takes what is sent, whether
 a process has exited. Without SESSION it tells of each live session in which something
 has been open for longer than --after, or else of the newest session in which something
-was said; sessions of the last hour that hung are named on stderr. A label means each
-live session that has it and is stuck, or else the newest. It also tells how a session
+was asked; sessions of the last hour that hung are named on stderr. A label means all
+sessions that have it: each live one that is stuck, or else the newest, and likewise on
+stderr those that hung. It also tells how a session
 stood when it ended, however it was put to an end.
 
 For each hang it prints a paragraph, the events that show it (as mcprec show numbers
@@ -133,8 +134,8 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 	}
 	defer closeInto(&err, db)
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what is read is garbage at once
-	var newest *store.Session
-	var over []store.Session // the sessions that ended within the last hour
+	var newest []store.Session                        // in which something was said, or else the newest
+	var over []store.Session                          // the sessions that ended within the last hour
 	for found, ferr := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
 		if ferr != nil {
 			err = errors.Join(err, ferr)
@@ -143,13 +144,14 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 		if !o.labels.of(found.Header) {
 			continue
 		}
-		if newest == nil || newest.Frames == 0 && found.Frames > 0 { // one in which nothing was said is nobody's question
-			newest = &found
+		if len(newest) == 1 && newest[0].Frames == 0 && found.Frames > 0 { // one in which nothing was said is nobody's question
+			newest = nil
+		}
+		if len(newest) == 0 || found.Frames > 0 && len(newest) < mostOver {
+			newest = append(newest, found)
 		}
 		if found.State != store.Live {
-			if ended := found.Start.Add(found.Head.At); time.Since(ended) < time.Hour && len(over) < mostOver {
-				over = append(over, found)
-			}
+			over = addOver(over, found)
 			continue
 		}
 		a, aerr := report.HangsIn(cmd.Context(), db.Session(found), o.after)
@@ -161,18 +163,41 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 	if len(answers) > 0 || err != nil {
 		return answers, err
 	}
-	if newest == nil {
+	if len(newest) == 0 {
 		return nil, cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: o.labels.String()})
 	}
-	a, err := report.HangsIn(cmd.Context(), db.Session(*newest), o.after)
+	a, err := o.lastAsked(cmd, db, newest)
 	if err == nil && !a.Stuck() && !o.watch {
 		o.tellOver(cmd, db, over)
 	}
 	return []report.Hangs{a}, err
 }
 
+// lastAsked returns the answer about the first session that is live, or in which something hung or was asked;
+// if there is none, about the first.
+func (o whyOptions) lastAsked(cmd *cobra.Command, db *session.Store, newest []store.Session) (first report.Hangs, err error) {
+	for i, s := range newest {
+		a, err := report.HangsIn(cmd.Context(), db.Session(s), o.after)
+		if err != nil || s.State == store.Live || a.Stuck() || a.Asked {
+			return a, err
+		}
+		if i == 0 {
+			first = a
+		}
+	}
+	return first, nil
+}
+
 // mostOver is how many sessions of the last hour are looked at, which takes a moment each.
 const mostOver = 20
+
+// addOver adds a session to those that ended within the last hour.
+func addOver(over []store.Session, s store.Session) []store.Session {
+	if len(over) < mostOver && report.EndedWithin(s, time.Hour) {
+		over = append(over, s)
+	}
+	return over
+}
 
 // tellOver names the latest of some sessions that are over and hung: a user may ask only after the end.
 func (o whyOptions) tellOver(cmd *cobra.Command, db *session.Store, over []store.Session) {
@@ -189,7 +214,7 @@ func (o whyOptions) tellOver(cmd *cobra.Command, db *session.Store, over []store
 
 // askNamed returns the answer about the session that an argument names. Of a file with several, and of a
 // label that several live sessions have, it is those about the ones that are stuck, or else about the
-// last.
+// last. Of the sessions with a label that are over it names those that hung.
 func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.Hangs, err error) {
 	all, err := session.OpenAll(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
@@ -200,10 +225,17 @@ func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.H
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if last := all[len(all)-1]; last.Store != nil && !strings.HasPrefix(string(last.ID), strings.ToLower(arg)) {
+	var over []store.Session
+	last := all[len(all)-1]
+	if last.Store != nil && !strings.HasPrefix(string(last.ID), strings.ToLower(arg)) {
 		labelled, err := last.Store.Labelled(cmd.Context(), arg)
 		if err != nil {
 			return nil, err
+		}
+		for _, s := range labelled {
+			if s.ID != last.ID && s.State != store.Live {
+				over = addOver(over, s)
+			}
 		}
 		for _, s := range slices.Backward(labelled) { // the newest, which is the last, is there already
 			if s.ID == last.ID || s.State != store.Live {
@@ -226,6 +258,9 @@ func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.H
 		if a.Stuck() || i == len(all)-1 && len(answers) == 0 {
 			answers = append(answers, a)
 		}
+	}
+	if len(over) > 0 && !answers[len(answers)-1].Stuck() && !o.watch {
+		o.tellOver(cmd, last.Store, over)
 	}
 	return answers, nil
 }

@@ -70,6 +70,7 @@ type Fold struct {
 	pause         time.Duration // the longest time that the client took to go on
 	slowest       time.Duration // the longest wait of the client for an answer, but for the handshake's
 	asked         moment        // the client's last frame but for cancellations and responses
+	hasAsked      bool          // the client has asked for more than the handshake
 	abandoned     moment        // the client's cancellation of a call that had been answered
 
 	abandonedCalls []*call // given up after long, and answered then
@@ -369,6 +370,7 @@ func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
 	f.cancelling = neighbour{}
 	f.asksOn()
 	f.waiting++
+	f.hasAsked = f.hasAsked || m.Method != mcp.MethodInitialize && m.Method != mcp.MethodPing
 	if m.Method == mcp.MethodInitialize {
 		f.client = m.Params
 		f.ready = false

@@ -102,6 +102,7 @@ type Report struct {
 	Findings []Finding     `json:"findings"`       // what is stuck, the oldest first
 	Open     []Open        `json:"open,omitempty"` // what else has no answer: no call is in both lists
 	Last     string        `json:"last"`           // what each side said last
+	Asked    bool          `json:"-"`              // the client has asked for more than the handshake
 
 	waited map[*timeline.Call]*wait
 }
@@ -180,7 +181,7 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience())}
 	j.setEnd()
 	j.setProcesses()
-	r := Report{Now: max(live.Now, f.now.at), After: j.after, Findings: []Finding{}, waited: map[*timeline.Call]*wait{}}
+	r := Report{Now: max(live.Now, f.now.at), After: j.after, Findings: []Finding{}, Asked: f.hasAsked, waited: map[*timeline.Call]*wait{}}
 	j.openCalls(&r)
 	j.withoutNewline()
 	for _, list := range j.calls {

@@ -28,16 +28,22 @@ type ListedSession struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Masked    bool              `json:"masked,omitempty"`
 	Stuck     time.Duration     `json:"stuck_ns,omitempty"`
+	Hung      time.Duration     `json:"hung_ns,omitempty"`
 	session.Introduction
 }
 
-// ListSession returns the form of a session, whose header is masked. found is what hangs in a live one,
+// ListSession returns the form of a session, whose header is masked. found is what hangs, or hung, in it,
 // and ends is what its ends said of themselves, where that is wanted.
 func ListSession(s store.Session, found Hangs, ends session.Introduction) ListedSession {
 	line := ListedSession{
 		ID: s.ID, Label: s.Label, Start: s.Start, Command: s.Command, Transport: s.Transport,
 		Frames: s.Frames, Bytes: s.Bytes, Lost: s.Lost, Doubtful: s.Doubtful, State: s.State,
-		Labels: s.Labels, Masked: s.Masked != nil, Stuck: found.Longest(), Introduction: ends,
+		Labels: s.Labels, Masked: s.Masked != nil, Introduction: ends,
+	}
+	if s.State == store.Live {
+		line.Stuck = found.Longest()
+	} else {
+		line.Hung = found.Longest()
 	}
 	if line.Command == nil {
 		line.Command = []string{}
@@ -59,16 +65,27 @@ func (a Hangs) Longest() (longest time.Duration) {
 	return longest
 }
 
-// StateText returns the state of a session for people: live, stuck 5m0s.
+// StateText returns the state of a session for people: "live, stuck 5m0s", "closed, hung 14s".
 func (a Hangs) StateText(state store.State) string {
 	if !a.Stuck() {
 		return string(state)
 	}
 	word := "stuck"
-	if a.Verdict() != word {
-		word = "stuck?"
+	if state != store.Live {
+		word = "hung"
 	}
-	return fmt.Sprintf("%s, %s %v", state, word, a.Longest().Truncate(time.Second))
+	if a.Verdict() != "stuck" {
+		word += "?"
+	}
+	if lasted := a.Longest().Truncate(time.Second); lasted > 0 {
+		word += " " + lasted.String()
+	}
+	return fmt.Sprintf("%s, %s", state, word)
+}
+
+// EndedWithin reports whether a session has ended, and not longer ago.
+func EndedWithin(s store.Session, last time.Duration) bool {
+	return s.State != store.Live && time.Since(s.Start.Add(s.Head.At)) < last
 }
 
 // Introductions returns what the ends of sessions said of themselves, masked, from their summaries.

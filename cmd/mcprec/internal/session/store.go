@@ -84,15 +84,14 @@ func (db *Store) Unmasked(id store.SessionID) *Session {
 // chance, and a search reads every header.
 const surelyID = 12
 
-// Find returns the newest session for "", else the only one whose id begins with name, else the
+// Find returns for "" the newest session in which something was said, else the only one whose id begins with name, else the
 // newest with that label. If name is both, it prints which session it took.
 func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ error) {
-	limit := 11
 	if name == "" {
-		limit = 1
+		return db.newest(ctx)
 	}
-	found, faults := db.sessions(ctx, store.Query{Prefix: strings.ToLower(name), Newest: true, Limit: limit})
-	if len(found) == 1 && (name == "" || len(name) > surelyID) {
+	found, faults := db.sessions(ctx, store.Query{Prefix: strings.ToLower(name), Newest: true, Limit: 11})
+	if len(found) == 1 && len(name) > surelyID {
 		return found[0], nil
 	}
 	labelled, labelFaults := db.Labelled(ctx, name)
@@ -117,10 +116,26 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 		return none, cli.Usagef("session %s is ambiguous; it begins%s", name, &list)
 	case faults != nil:
 		return none, faults
-	case name == "":
-		return none, cli.Usagef("%w", &NotFoundError{db.Info().Location, ""})
 	}
 	return none, cli.Usagef("%w", &NotFoundError{db.Info().Location, name})
+}
+
+// newest returns the newest session, but not one that ended before anything was said, if another one is among
+// the newest.
+func (db *Store) newest(ctx context.Context) (none store.Session, _ error) {
+	found, faults := db.sessions(ctx, store.Query{Newest: true, Limit: 20})
+	for _, s := range found {
+		if s.State == store.Live || s.Frames > 0 {
+			return s, nil
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return found[0], nil
+	case faults != nil:
+		return none, faults
+	}
+	return none, cli.Usagef("%w", &NotFoundError{db.Info().Location, ""})
 }
 
 // NotFoundError says that the store has no such session. One may still come.
