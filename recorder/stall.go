@@ -41,6 +41,8 @@ type flow struct {
 
 	stalled bool // the log says that the receiver does not read
 	blocked bool // and that a write blocks
+
+	isStderr bool // the queue is that of the server's pipe, from which the recorder reads
 }
 
 // look is what a flow looked like at a time.
@@ -86,6 +88,9 @@ func (l look) info(now, since time.Time) *store.StalledInfo {
 func (f *flow) next(now time.Time, look look) *store.StalledInfo {
 	before := f.last
 	f.last = look
+	if f.isStderr {
+		return f.nextStderr(now, before, look)
+	}
 	if f.since.IsZero() || !look.waits() || look.movedSince(before) {
 		var info *store.StalledInfo
 		if f.stalled && !f.blocked { // else a Delivered event says it
@@ -121,6 +126,33 @@ func (f *flow) next(now time.Time, look look) *store.StalledInfo {
 	return info
 }
 
+// fullStderr is how many bytes a full pipe of standard error holds at least: half of its room, because a
+// write may not fit in the rest of a page.
+const fullStderr = 32 << 10
+
+// nextStderr is next of standard error. That nobody reads it stops the server only when the server's own
+// pipe is full too; before that it is nothing to note.
+func (f *flow) nextStderr(now time.Time, before, look look) *store.StalledInfo {
+	stands := look.read > look.passed && look.read == before.read && look.passed == before.passed
+	if !stands || look.queued.bytes < fullStderr || look.queued.bytes != before.queued.bytes {
+		var info *store.StalledInfo
+		if f.stalled {
+			info = &store.StalledInfo{Read: look.read, Passed: look.passed, For: now.Sub(f.since).Round(time.Millisecond), Over: true}
+		}
+		f.since = time.Time{}
+		f.stalled = false
+		return info
+	}
+	if f.since.IsZero() {
+		f.since = now
+	}
+	if f.stalled || now.Sub(f.since) < StallThreshold {
+		return nil
+	}
+	f.stalled = true
+	return look.info(now, f.since)
+}
+
 // Watched returns the directions in which a recorder sees whether the receiver reads, from the
 // pipes to the server and to the client.
 func Watched(toServer, toClient *os.File) (names []string) {
@@ -136,14 +168,16 @@ func Watched(toServer, toClient *os.File) (names []string) {
 }
 
 // watchStalls watches the pipes of a session until the watch is closed.
-func watchStalls(l *log, end *ending, toServer, toClient *os.File) *stallWatch {
+func watchStalls(l *log, end *ending, toServer, toClient, serverErrors *os.File) *stallWatch {
 	w := &stallWatch{log: l, wakes: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		flows: []*flow{
 			{dir: transport.ClientToServer, state: &end.c2s, queue: newPipeQueue(toServer)},
-			{dir: transport.ServerToClient, state: &end.s2c, queue: newPipeQueue(toClient)}}}
+			{dir: transport.ServerToClient, state: &end.s2c, queue: newPipeQueue(toClient)},
+			{isStderr: true, state: &end.stderr, queue: newPipeQueue(serverErrors)}}}
 	w.asleep.Store(true)
 	end.c2s.watch = w
 	end.s2c.watch = w
+	end.stderr.watch = w
 	go w.run()
 	return w
 }

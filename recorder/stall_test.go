@@ -64,3 +64,35 @@ func stalledWords(info store.StalledInfo) string {
 	}
 	return text
 }
+
+// TestStderrFlow: that nobody reads standard error is noted once the server can write no more.
+func TestStderrFlow(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		looks string
+		want  string
+	}{
+		{"nothing", "0/0/0 0/0/0 0/0/0 0/0/0 0/0/0 0/0/0 0/0/0", ""},
+		{"a write that blocks, and a server that can write on", "9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/5/0 9/5/0", ""},
+		{"a pipe that fills", "9/5/100 9/5/20000 9/5/60000 9/5/65536 9/5/65536 9/5/65536 9/5/65536 9/5/65536 9/5/65536 9/5/65536", "9: 500ms 9/5/65536 blocked"},
+		{"a full pipe that the recorder reads", "9/9/65536 19/19/65536 29/29/65536 39/39/65536 49/49/65536 59/59/65536 69/69/65536", ""},
+		{"a slow reader", "90/50/65536 90/60/65536 90/70/65536 90/80/65536 190/85/65536 190/90/65536 190/95/65536 190/99/65536", ""},
+		{"one that reads again", "9/5/65536 9/5/65536 9/5/65536 9/5/65536 9/5/65536 9/5/65536 9/5/65536 9/5/65536 9/9/0 9/9/0", "6: 500ms 9/5/65536 blocked, 8: 700ms 9/9/0 over"},
+	} {
+		var said []string
+		f := flow{isStderr: true}
+		start := time.Now()
+		for i, text := range strings.Fields(tt.looks) {
+			l := look{queued: queued{exact: true}}
+			if _, err := fmt.Sscanf(text, "%d/%d/%d", &l.read, &l.passed, &l.queued.bytes); err != nil {
+				t.Fatal(err)
+			}
+			if info := f.next(start.Add(time.Duration(i)*lookEvery), l); info != nil {
+				said = append(said, fmt.Sprintf("%d: %s", i, stalledWords(*info)))
+			}
+		}
+		if got := strings.Join(said, ", "); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

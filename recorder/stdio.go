@@ -41,7 +41,7 @@ type Stdio struct {
 // cannot be interrupted. Its bytes are not passed on.
 //
 // A receiver that reads nothing for [StallThreshold] while bytes wait for it leaves a Stalled
-// event.
+// event, and so does standard error that nobody reads, once the server can write no more to it.
 func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 	exitRead, exitWrite, err := os.Pipe()
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 	s.onSignal = func(sig os.Signal) {
 		r.Record(store.Signal, transport.NoDirection, store.SignalInfo{Signal: sig.String()})
 	}
-	watch := watchStalls(r.log, s, std.Process.Stdin, std.Reply)
+	watch := watchStalls(r.log, s, std.Process.Stdin, std.Reply, std.Process.Stderr)
 	defer watch.close()
 	requests := r.Tap(transport.ClientToServer)
 	passedOn := make(chan struct{})

@@ -129,6 +129,9 @@ type DeliveredInfo struct {
 //
 // Read, Passed and Unread count bytes of a pipe with their newlines; [FrameOffsets] find
 // the frames. The receiver has read Passed-Unread bytes.
+//
+// An event without a direction is about the server's standard error: the recorder waits in a write
+// of it to the client, and the server's own pipe, with Unread bytes, is full.
 type StalledInfo struct {
 	Read   int64 `json:"read,omitempty"`   // from the sender, since the session began
 	Passed int64 `json:"passed,omitempty"` // of these, handed to the receiver's pipe, or more

@@ -385,9 +385,14 @@ func eventText(e store.Event) string {
 	return excerpt(e.Payload)
 }
 
-// stalledText describes a receiver that does not read.
+// stalledText describes a receiver that does not read; "": of standard error.
 func stalledText(receiver string, info store.StalledInfo) string {
-	if info.Over {
+	switch {
+	case receiver == "" && info.Over:
+		return fmt.Sprintf("standard error is read again, after %v", info.For)
+	case receiver == "":
+		return fmt.Sprintf("standard error is full: nobody has read it for %v; %d B wait at the recorder, %d B in the server's pipe", info.For, info.Read-info.Passed, info.Unread)
+	case info.Over:
 		return fmt.Sprintf("the %s reads again, after %v", receiver, info.For)
 	}
 	parts := []string{fmt.Sprintf("the %s has read nothing for %v", receiver, info.For)}

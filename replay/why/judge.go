@@ -364,7 +364,7 @@ func (j *judge) blame(w *wait) {
 		w.culprit = w.asks.owes()
 	case j.live.Server.State == "stopped":
 		w.shape = ServerStopped
-	case j.live.Muted.PID != 0 && j.live.Now-max(j.stderr.last().at, w.since.at) >= surelyRead:
+	case j.stderrFull(w):
 		w.shape = StderrNotRead
 		w.culprit = "client"
 	case out.seq != 0:

@@ -49,18 +49,38 @@ func (w *words) sayReader() bool {
 	return true
 }
 
+// stderrFull reports whether the server can write no more to its standard error: it is seen to wait there, or
+// the log has that its pipe is full.
+func (j *judge) stderrFull(w *wait) bool {
+	muted := j.live.Muted.PID != 0 && j.live.Now-max(j.stderr.last().at, w.since.at) >= surelyRead
+	full := j.stalls[0]
+	return muted || full.seq != 0 && w.until.at-full.since >= surelyRead
+}
+
 // stderrNotRead tells a server that waits for its standard error to be read.
 func (w *words) stderrNotRead() {
 	client := "the client"
-	if w.live.Client.Name != "" {
+	if w.goesOn && w.live.Client.Name != "" {
 		client = "the client's process " + w.live.Client.called()
 	}
-	w.say("The server's process %s waits in a write to its standard error, which is full: %s does not read what the recorder passes on to it.", w.live.Muted.called(), client)
+	w.proves = "that no answer passed the recorder"
+	full := w.stalls[0]
+	if full.seq != 0 {
+		w.show(full.moment, "standard error is full")
+		w.proves += ", and that nobody took what the recorder passed on of standard error"
+	}
+	if muted := w.live.Muted; w.goesOn && muted.PID != 0 {
+		w.say("The server's process %s waits in a write to its standard error, which is full: %s does not read what the recorder passes on to it.", muted.called(), client)
+		w.proves += "; where the processes wait is seen at this moment"
+	} else {
+		w.say("The server's standard error %s full for %v (#%d): %d bytes %s in its pipe, because %s %s not read what the recorder passed on to it.",
+			w.tense("has been", "was"), phrase.Brief(w.first.until.at-full.since), full.seq, full.info.Unread, w.tense("lie", "lay"), client, w.tense("does", "did"))
+		w.unknown = "whether the server waits in a write to it"
+	}
 	if e := w.stderr.last(); e.seq != 0 {
 		w.say("The last line that got through is %s, %s (#%d).", w.text(e.text), w.ago(e.at), e.seq)
 		w.show(e.moment, "the last line of standard error: %s", w.text(e.text))
 	}
-	w.proves = "that no answer passed the recorder; where the processes wait is seen at this moment"
 	w.suggests = "the program that started the server asked for its standard error, and reads it no more"
 	w.next = "show SESSION --filter kind:stderr"
 }
