@@ -193,7 +193,7 @@ func (w *words) cause() {
 		w.suggests = "it was meant as the answer"
 	case LateAnswer:
 		w.show(c.late, "the answer")
-		if w.untaken != 0 && c.late.seq >= w.untaken {
+		if w.untaken != 0 && c.late.seq >= w.untaken && c.late.at-w.end.at >= flushes {
 			w.say("The answer came when the client no longer read (#%d).", c.late.seq)
 			break
 		}
