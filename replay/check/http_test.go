@@ -308,7 +308,7 @@ func TestLatePost(t *testing.T) {
 	stream := func(exchange int) []string {
 		return []string{fmt.Sprintf(`http/c2s/%d {"what":"request","method":"GET","path":"/sse"}`, exchange),
 			fmt.Sprintf(`http/s2c/%d {"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}`, exchange),
-			fmt.Sprintf(`http/s2c/%d {"what":"event","sse":{"event":"endpoint"}}`, exchange)}
+			fmt.Sprintf(`http/s2c/%d {"what":"event","sse":{"event":"endpoint"},"body":"/mcp"}`, exchange)}
 	}
 	shake := join(stream(1), post(2, "", `{"id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}`), reply(2, 202, ""), []string{`<1 {"id":0,"result":{"protocolVersion":"2024-11-05"}}`})
 	initialized := join(post(3, "", `{"method":"notifications/initialized"}`), reply(3, 202, ""))
@@ -320,16 +320,16 @@ func TestLatePost(t *testing.T) {
 		want   string
 		client bool
 	}{
-		"the client had hung up":     {join(shake, initialized, gone, late, wait), "E1 error", false},
-		"it has another stream":      {join(shake, initialized, gone, stream(6), late, wait), "E1 error", false},
-		"another stream is open too": {join(shake, initialized, stream(6), []string{`http/c2s/6 {"what":"abort"}`}, late, wait), "E1 error", false},
-		"the server had ended it":    {join(shake, initialized, []string{`http/s2c/1 {"what":"end"}`}, late, wait), "E1 error", false},
+		"the client had hung up":      {join(shake, initialized, gone, late, wait), "E1 error", true},
+		"it has another stream":       {join(shake, initialized, gone, stream(6), late, wait), "E1 error", false},
+		"its latest stream is closed": {join(shake, initialized, stream(6), []string{`http/c2s/6 {"what":"abort"}`}, late, wait), "E1 error", true},
+		"the server had ended it":     {join(shake, initialized, []string{`http/s2c/1 {"what":"end"}`}, late, wait), "E1 error", false},
 	} {
 		found, _ := findings(t, check.Gate{}, lines(join(test.lines, []string{closed})...))
 		if got := rulesOf(found); got != test.want || (found[0].Dir == transport.ClientToServer) != test.client {
 			t.Errorf("%s: found %v, want %s", name, found, test.want)
 		}
-		if test.client && !strings.Contains(found[0].Text, "the client had closed the stream") {
+		if test.client && !strings.Contains(found[0].Text, "and the client closed it") {
 			t.Errorf("%s: %v does not say why", name, found)
 		}
 	}
