@@ -155,7 +155,7 @@ func Explain(rule string) (string, bool) {
 		return b.String(), true
 	}
 	b.WriteString("\nThis breaks it (each message has \"jsonrpc\":\"2.0\" too):\n\n")
-	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+mcp.Newest+`…}`, "$FF", "\uFFFD").Replace(example)
+	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+mcp.Newest+`…}`, "$TASKS", `"_meta":{…`+mcp.ExtensionTasks+`…}`, "$FF", "\uFFFD").Replace(example)
 	for line := range strings.Lines(shown) {
 		b.WriteString("  " + line)
 	}
@@ -174,19 +174,22 @@ func Explain(rule string) (string, bool) {
 // client, < for one of the server, or with a kind and a direction for another event; then may
 // come the number of the HTTP exchange. A frame without jsonrpc gets that member.
 // The first line @ is a handshake, $META the _meta of a request of 2026-07-28, and $FF a byte
-// outside UTF-8.
+// outside UTF-8; $TASKS is $META of a client that can do tasks. The lines from "times 12" to "done" come
+// so many times, and have the number of the round for $N.
 const (
 	exampleHandshake = `> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25"}}
 > {"method":"notifications/initialized"}
 `
 	exampleMeta = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + mcp.Newest + `","` + mcp.MetaClientInfo + `":{"name":"a","version":"1"},"` + mcp.MetaClientCapabilities + `":{}}`
+	exampleTasks = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + mcp.Newest + `","` + mcp.MetaClientInfo + `":{"name":"a","version":"1"},"` + mcp.MetaClientCapabilities + `":{"extensions":{"` + mcp.ExtensionTasks + `":{}}}}`
 )
 
 // parseExample reads an example. Each event is a millisecond after the one before, and
 // later by the duration of a line "wait".
 func parseExample(example string) (events []store.Event) {
-	example = strings.NewReplacer("@\n", exampleHandshake, "$META", exampleMeta, "$FF", "\xff").Replace(example)
+	example = strings.NewReplacer("@\n", exampleHandshake, "$META", exampleMeta, "$TASKS", exampleTasks, "$FF", "\xff").Replace(example)
+	example = expand(example)
 	at := time.Duration(0)
 	for line := range strings.SplitSeq(example, "\n") {
 		sign, text, _ := strings.Cut(line, " ")
@@ -218,6 +221,23 @@ func parseExample(example string) (events []store.Event) {
 		events = append(events, e)
 	}
 	return events
+}
+
+// expand writes out the lines of an example that come several times.
+func expand(example string) string {
+	before, rest, ok := strings.Cut(example, "times ")
+	if !ok {
+		return example
+	}
+	count, rest, _ := strings.Cut(rest, "\n")
+	lines, after, _ := strings.Cut(rest, "done")
+	var b strings.Builder
+	b.WriteString(before)
+	for i := range number(count) {
+		b.WriteString(strings.ReplaceAll(lines, "$N", strconv.FormatUint(100+i, 10)))
+	}
+	b.WriteString(expand(strings.TrimPrefix(after, "\n")))
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // number reads a number, 0 if there is none.

@@ -52,9 +52,14 @@ func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revis
 		}
 	}
 	target, _ := timeline.Target(*m)
+	isOfTask := slices.Contains([]string{mcp.MethodGetTask, mcp.MethodUpdateTask, mcp.MethodCancelTask}, m.Method)
+	name := target
+	if isOfTask { // the extension has the task's id there
+		name = transport.MemberText(m.Params, mcp.MemberTaskID)
+	}
 	compare("MCP-Protocol-Version", named, true)
 	compare(mcp.HeaderMethod, m.Method, true)
-	compare(mcp.HeaderName, target, slices.Contains([]string{mcp.MethodCallTool, mcp.MethodReadResource, mcp.MethodGetPrompt}, m.Method))
+	compare(mcp.HeaderName, name, isOfTask || slices.Contains([]string{mcp.MethodCallTool, mcp.MethodReadResource, mcp.MethodGetPrompt}, m.Method))
 	if m.Method == mcp.MethodCallTool {
 		for _, p := range tools.seen[target].params {
 			value, given := p.argument(m.Params)

@@ -191,7 +191,7 @@ func (c *Checker) judge(dir transport.Direction, message *message, known Mark, b
 			sender.judgeCancellation(&c.violations, receiver, dir, message, known)
 		case mcp.NotificationMessage:
 			c.logging.judge(&c.violations, dir, message, known)
-		case mcp.NotificationTaskStatus:
+		case mcp.NotificationTaskStatus, mcp.NotificationTasks:
 			c.tasks.judgeStatus(&c.violations, dir, message, message.Params)
 		default:
 			if dir == transport.ServerToClient {
@@ -241,7 +241,7 @@ func (c *Checker) sent(dir transport.Direction, message *message) {
 			if req := c.end(transport.ClientToServer).subscription(message); req != nil {
 				req.acknowledged = true
 			}
-		case mcp.NotificationTaskStatus:
+		case mcp.NotificationTaskStatus, mcp.NotificationTasks:
 			c.tasks.keepStatus(dir, message.Params)
 		}
 	}
@@ -261,7 +261,8 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 	}
 	req := &Request{
 		Dir: dir, ID: bytes.Clone(m.ID), Method: m.Method, stream: m.stream, id: m.id, token: m.token, session: c.handshake.count,
-		task: c.hasTasks() && bytes.Contains(m.Params, []byte(`"task"`)) && transport.Member(m.Params, "task") != nil,
+		task:          c.hasTasks() && bytes.Contains(m.Params, []byte(`"task"`)) && transport.Member(m.Params, "task") != nil,
+		declaresTasks: declaresTasks(m),
 	}
 	sender := c.end(dir)
 	if before := sender.request(m.id); before != nil && !before.Answered {
@@ -308,7 +309,7 @@ func (c *Checker) sentResponse(dir transport.Direction, message *message) {
 	req.refused = false
 	req.failed = message.Result == nil
 	req.answerStream = message.stream
-	req.asksInput = transport.MemberText(message.Result, mcp.MemberResultType) == "input_required"
+	req.asksInput = transport.MemberText(message.Result, mcp.MemberResultType) == mcp.ResultInputRequired
 	switch { // the agreed revision
 	case req.Dir != transport.ClientToServer || req.failed:
 	case req.Method == mcp.MethodInitialize:

@@ -66,7 +66,8 @@ func TestSections(t *testing.T) {
 		{pageProgress, mcp.Revision2025_11_25, "basic/utilities/progress"},
 		{pageProgress, mcp.Revision2026_07_28, "basic/patterns/progress"},
 		{pageCancel, "", "basic/utilities/cancellation"},
-		{pageTasks, mcp.Revision2026_07_28, "basic/utilities/tasks"},
+		{pageTasks, mcp.Revision2026_07_28, "extensions/tasks"},
+		{pageTasks, mcp.Revision2025_11_25, "basic/utilities/tasks"},
 	} {
 		if got := test.page.at(test.revision); got != test.want {
 			t.Errorf("at %q: %s, want %s", test.revision, got, test.want)

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/mcprec/mcprec/transport"
@@ -24,6 +25,10 @@ var (
 	taskResult      = newLaw(law{"P10", "tasks/result is answered when the status is terminal", Error, pageTasks, "Result Retrieval", mcp.Tasks})
 	taskCancels     = newLaw(law{"P10", "tasks/cancel is answered when the status is cancelled", Error, pageTasks, "Task Cancellation", mcp.Tasks})
 	taskTerminal    = newLaw(law{"P10", "a terminal status is final", Error, pageTasks, "Task Status Lifecycle", mcp.Tasks})
+
+	taskDeclared = newLaw(law{"P10", "a task is made only for a request that declares the extension", Error, pageTasks, "Capability Negotiation", mcp.TaskExtension})
+	taskOfCall   = newLaw(law{"P10", "only a call to a tool becomes a task", Error, pageTasks, "Supported Methods", mcp.TaskExtension})
+	taskStays    = newLaw(law{"P10", "a task that is over stays so", Error, pageTasks, "Task Status", mcp.TaskExtension})
 )
 
 // handshake is how far a session's handshake has come.
@@ -91,6 +96,20 @@ func (v *violations) hasTasks() bool {
 	return v.revision == "" || mcp.Tasks.Has(v.revision)
 }
 
+// hasTaskExtension reports whether the revision has tasks as an extension.
+func (v *violations) hasTaskExtension() bool { return mcp.TaskExtension.Has(v.revision) }
+
+// makesTask reports whether a response says that its request goes on as a task of the extension.
+func makesTask(response *message) bool {
+	return bytes.Contains(response.Result, []byte(mcp.MemberTaskID)) && transport.MemberText(response.Result, mcp.MemberResultType) == mcp.ResultTask
+}
+
+// declaresTasks reports whether a request says that its client can do tasks of the extension.
+func declaresTasks(request *message) bool {
+	return bytes.Contains(request.Params, []byte(mcp.ExtensionTasks)) &&
+		transport.Member(request.Params, mcp.MemberMeta, mcp.MetaClientCapabilities, "extensions", mcp.ExtensionTasks) != nil
+}
+
 // hasTaskResult is the status of a task with a result: terminal, but not yet named.
 const hasTaskResult = "\xff" // no JSON has this string
 
@@ -100,10 +119,18 @@ func (t *tasks) judgeResponse(v *violations, dir transport.Direction, message *m
 		if key := keyOfTask(dir, task); t.askedSoon.has(key) && t.status[key] == "" {
 			v.add(madeBeforeAsked, dir, "the response to %v with task %s, which it had been asked about before", req, taskID(task))
 		}
-		if s := taskStatus(task); s != "" && s != "working" {
+		if s := taskStatus(task); s != "" && s != mcp.TaskWorking {
 			v.add(taskBegins, dir, "the response to %v with a new task that is %s", req, s)
 		}
 		return
+	}
+	if v.hasTaskExtension() && makesTask(message) {
+		if !req.declaresTasks {
+			v.add(taskDeclared, dir, "the response to %v with task %s, and the request does not declare %s", req, taskID(message.Result), mcp.ExtensionTasks)
+		}
+		if req.Method != mcp.MethodCallTool {
+			v.add(taskOfCall, dir, "the response to %v with task %s", req, taskID(message.Result))
+		}
 	}
 	if !answeredWithStatus(req) {
 		return
@@ -116,7 +143,7 @@ func (t *tasks) judgeResponse(v *violations, dir transport.Direction, message *m
 
 // judgeStatus is rule P10 for a task's status.
 func (t *tasks) judgeStatus(v *violations, dir transport.Direction, message *message, task json.RawMessage) {
-	if !v.hasTasks() {
+	if !v.hasTasks() && !v.hasTaskExtension() {
 		return
 	}
 	before := t.status[keyOfTask(dir, task)]
@@ -130,6 +157,8 @@ func (t *tasks) judgeStatus(v *violations, dir transport.Direction, message *mes
 	case before == hasTaskResult && isTerminal(now):
 	case before == hasTaskResult:
 		v.add(taskResult, dir, "%s that says task %s is %s, after the response to tasks/result", what, taskID(task), now)
+	case v.hasTaskExtension():
+		v.add(taskStays, dir, "%s that says task %s is %s, after it was %s", what, taskID(task), now, before)
 	default:
 		v.add(taskTerminal, dir, "%s that says task %s is %s, after it was %s", what, taskID(task), now, before)
 	}
@@ -147,7 +176,7 @@ func (t *tasks) sentResponse(dir transport.Direction, m *message, req *Request) 
 			t.makers[key] = append(t.makers[key], req)
 			t.keepStatus(dir, task)
 		}
-	case answeredWithStatus(req):
+	case answeredWithStatus(req), makesTask(m):
 		t.keepStatus(dir, m.Result)
 	case req.Method == mcp.MethodTaskResult && m.Result != nil && t.status[req.about] != "" && !isTerminal(t.status[req.about]):
 		t.setStatus(req.about, hasTaskResult)
@@ -184,7 +213,7 @@ func answeredWithStatus(req *Request) bool {
 }
 
 func isTerminal(status string) bool {
-	return status == hasTaskResult || status == "completed" || status == "failed" || status == "cancelled"
+	return status == hasTaskResult || mcp.TaskIsOver(status)
 }
 
 func taskStatus(task json.RawMessage) string { return transport.MemberText(task, "status") }

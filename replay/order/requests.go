@@ -59,6 +59,7 @@ type Request struct {
 	asksInput      bool            // the response is an InputRequiredResult
 	task           bool            // it asked to run as a task
 	ended          bool            // the task has a terminal status
+	declaresTasks  bool            // its client can do tasks of the extension
 	about          taskKey         // the task asked about
 	session        int             // the number of the handshake
 	progress       json.RawMessage // the last value; nil before

@@ -123,6 +123,9 @@ func (p page) at(revision string) string {
 	if mcp.Stateless.Has(revision) {
 		utilities = "basic/patterns/"
 	}
+	if p == pageTasks && mcp.TaskExtension.Has(revision) {
+		return "extensions/tasks"
+	}
 	if p == pageBase && revision == mcp.Oldest {
 		return "basic/messages"
 	}

@@ -16,7 +16,8 @@
 // # Data layout
 //
 // The folder mcp has the published schemas, one for each revision, compressed and otherwise
-// unchanged, and their licence. Every message is checked against the definition of the kind of
+// unchanged, and their licence. The folder extensions has the forms of the official extensions, such as the
+// tasks of 2026-07-28, written after their specifications; they use definitions of their revision. Every message is checked against the definition of the kind of
 // JSON-RPC message; a request and a notification also against the definition with the method,
 // a result against the result of the request.
 //

@@ -33,6 +33,9 @@ type Validator struct {
 //go:embed mcp
 var published embed.FS
 
+//go:embed extensions
+var extensions embed.FS
+
 // schema is the schema of one revision.
 type schema struct {
 	definitions map[string]*node
@@ -61,6 +64,9 @@ func read(revision string) (*schema, error) {
 	if s.definitions == nil {
 		s.definitions = doc.Definitions
 	}
+	if err := s.extend(revision); err != nil {
+		return nil, fmt.Errorf("read schema of the extensions of %s: %w", revision, err)
+	}
 	for name, d := range s.definitions {
 		if err := d.link(s.definitions, strings.Contains(doc.Draft, "draft-07")); err != nil {
 			return nil, fmt.Errorf("read schema of %s: %s: %w", revision, name, err)
@@ -72,6 +78,22 @@ func read(revision string) (*schema, error) {
 		}
 	}
 	return s, nil
+}
+
+// extend adds the definitions of a revision's extensions, if it has any.
+func (s *schema) extend(revision string) error {
+	text, err := extensions.ReadFile("extensions/" + revision + ".json")
+	if err != nil {
+		return nil
+	}
+	var doc struct {
+		Defs map[string]*node `json:"$defs"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return err
+	}
+	maps.Copy(s.definitions, doc.Defs)
+	return nil
 }
 
 // Check returns the faults of a message, nil for a revision without a schema here. method is
@@ -134,10 +156,11 @@ func (s *schema) first(names ...string) string {
 // resultOf returns the definition for the result of a request.
 func (s *schema) resultOf(method string, result any) string {
 	fields, _ := result.(map[string]any)
-	if _, task := fields["task"].(map[string]any); task && s.definitions["CreateTaskResult"] != nil {
+	_, hasTask := fields["task"].(map[string]any)
+	if isTask := hasTask && s.methods[mcp.MethodTaskResult] != "" || fields[mcp.MemberResultType] == mcp.ResultTask; isTask && s.definitions["CreateTaskResult"] != nil {
 		return "CreateTaskResult"
 	}
-	if fields[mcp.MemberResultType] == "input_required" && s.definitions["InputRequiredResult"] != nil {
+	if fields[mcp.MemberResultType] == mcp.ResultInputRequired && s.definitions["InputRequiredResult"] != nil {
 		return "InputRequiredResult"
 	}
 	request := s.methods[method]

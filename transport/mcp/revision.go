@@ -33,7 +33,8 @@ var (
 	Sessions           = Range{Revision2025_03_26, Revision2025_11_25} // over HTTP, by Mcp-Session-Id
 	VersionHeader      = Range{Revision2025_06_18, Revision2025_11_25} // MCP-Protocol-Version, behind the handshake
 	NoBatches          = Range{Revision2025_06_18, Newest}             // the specification rules batches out
-	Tasks              = Range{Revision2025_11_25, Revision2025_11_25} // in the core; an extension has them later
+	Tasks              = Range{Revision2025_11_25, Revision2025_11_25} // in the core
+	TaskExtension      = Range{Revision2026_07_28, Newest}             // tasks are an extension, and the server says which calls become one
 	BatchesUnspecified = Range{Oldest, Oldest}                         // the specification does not mention batches
 )
 

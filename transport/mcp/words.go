@@ -23,6 +23,7 @@ const (
 	MethodGetTask               = "tasks/get"
 	MethodTaskResult            = "tasks/result"
 	MethodCancelTask            = "tasks/cancel"
+	MethodUpdateTask            = "tasks/update" // of the extension of 2026-07-28
 	// MethodListen opens a stream of notifications (2026-07-28); its response, if any,
 	// only ends the stream.
 	MethodListen = "subscriptions/listen"
@@ -51,7 +52,7 @@ func Methods() []string {
 		MethodInitialize, MethodPing, MethodDiscover, MethodListTools, MethodCallTool, MethodListPrompts,
 		MethodGetPrompt, MethodListResources, MethodListResourceTemplates, MethodReadResource, MethodSubscribe,
 		MethodUnsubscribe, MethodSetLogLevel, MethodComplete, MethodCreateMessage, MethodElicit, MethodListRoots,
-		MethodListTasks, MethodGetTask, MethodTaskResult, MethodCancelTask, MethodListen,
+		MethodListTasks, MethodGetTask, MethodTaskResult, MethodCancelTask, MethodUpdateTask, MethodListen,
 		NotificationInitialized, NotificationCancelled, NotificationProgress, NotificationMessage,
 		NotificationToolListChanged, NotificationPromptListChanged, NotificationResourceListChanged,
 		NotificationResourceUpdated, NotificationRootsListChanged, NotificationElicitationComplete,
@@ -76,6 +77,26 @@ const (
 	MemberInputResponses  = "inputResponses"
 	MemberRequestState    = "requestState"
 )
+
+// What a result's resultType says (2026-07-28) where the result is not the whole answer.
+const (
+	ResultInputRequired = "input_required" // the client is to ask again with the input
+	ResultTask          = "task"           // the answer comes later, by the task that the result names
+)
+
+// ExtensionTasks is the name under which both ends declare that they can do tasks, from 2026-07-28.
+const ExtensionTasks = "io.modelcontextprotocol/tasks"
+
+// The statuses of a task that goes on. Those of one that is over are three: see TaskIsOver.
+const (
+	TaskWorking       = "working"
+	TaskInputRequired = "input_required"
+)
+
+// TaskIsOver reports whether a task with this status never has another one.
+func TaskIsOver(status string) bool {
+	return status == "completed" || status == "failed" || status == "cancelled"
+}
 
 // resultMembers has members by which the result of a method is known: each result of the method has one of
 // them.
