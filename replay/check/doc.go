@@ -31,6 +31,7 @@
 //	E12 to E15  ending.go, exchanges.go: how the session ended
 //	E16         exchanges.go: recordings that begin in the middle
 //	E10, E17    waits.go: a client that falls silent, and hangs with every request answered
+//	E18         waits.go: what comes again and again
 //	E20         httpsessions.go: calls that HTTP refuses
 //	S1          frames.go: the schema of the revision
 //	G1 to G5    gate.go, tools.go: the user's own rules

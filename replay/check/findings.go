@@ -181,7 +181,7 @@ const (
 < {"id":0,"result":{"protocolVersion":"2025-11-25"}}
 > {"method":"notifications/initialized"}
 `
-	exampleMeta = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + mcp.Newest + `","` + mcp.MetaClientInfo + `":{"name":"a","version":"1"},"` + mcp.MetaClientCapabilities + `":{}}`
+	exampleMeta  = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + mcp.Newest + `","` + mcp.MetaClientInfo + `":{"name":"a","version":"1"},"` + mcp.MetaClientCapabilities + `":{}}`
 	exampleTasks = `"_meta":{"` + mcp.MetaProtocolVersion + `":"` + mcp.Newest + `","` + mcp.MetaClientInfo + `":{"name":"a","version":"1"},"` + mcp.MetaClientCapabilities + `":{"extensions":{"` + mcp.ExtensionTasks + `":{}}}}`
 )
 

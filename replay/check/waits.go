@@ -12,7 +12,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Rules E1, E2, E10, E11 and E17: what package why says of each wait.
+// Rules E1, E2, E10, E11, E17 and E18: what package why says of each wait.
 var (
 	unanswered    = newDemand("E1", "every request is answered", order.Error, "basic, Responses")
 	mayStayOpen   = newDemand("E2", "a request may stay without an answer", order.Note, "basic, Responses")
@@ -21,6 +21,8 @@ var (
 	clientIsIdle  = newDemand("E10", "a client that is silent behind an answer may be idle", order.Note, "", mcp.Range{First: mcp.Revision2025_03_26, Last: mcp.Newest})
 	gaveUp        = newDemand("E11", "an answer comes before its caller gives up", order.Warning, "basic/lifecycle, Timeouts")
 	nobodyWaits   = newDemand("E17", "no end waits in vain", order.Error, "")
+	taskPolled    = newDemand("E17", "a task that is not over is polled", order.Warning, "extensions/tasks, Task Polling", mcp.Range{First: mcp.Tasks.First, Last: mcp.Newest})
+	bringsNew     = newDemand("E18", "what is asked again brings something new", order.Warning, "")
 )
 
 // Waits returns the report of package why on the events so far, from the fold that this one has: a caller
@@ -29,7 +31,7 @@ func (f *Fold) Waits(live why.Live, after time.Duration) why.Report {
 	return f.waits.Report(live, after)
 }
 
-// judgeWaits is rules E1, E2, E10, E11 and E17, and counts the calls without an answer.
+// judgeWaits is rules E1, E2, E10, E11, E17 and E18, and counts the calls without an answer.
 func (f *Fold) judgeWaits(live why.Live, revision string) {
 	if !f.live {
 		live = why.Live{}
@@ -88,14 +90,19 @@ func (f *Fold) countOpen(report why.Report) {
 	}
 }
 
-// giveOpen is rules E2 and E11, and E10 for a client that may be idle.
+// giveOpen is rules E2, E11 and E18, and E10 for a client that may be idle.
 func (f *Fold) giveOpen(open why.Open, after time.Duration, revision string) {
 	var events []uint64
 	d := mayStayOpen
 	switch {
-	case open.Of == nil:
+	case open.Why == why.Repeats:
+		d = bringsNew
+		events = open.Events
+	case open.Why == why.Idle:
 		d = clientIsIdle
 		events = []uint64{f.now.seq}
+	case open.Of == nil: // a task
+		return
 	case open.Why == why.GivenUp && open.Of.Method != mcp.MethodListen && (open.TimedOut || open.Waited >= after):
 		d = gaveUp
 		if open.TimedOut && f.gate.FailOnTimeout {
@@ -129,6 +136,8 @@ func (f *Fold) giveHang(hang why.Finding, revision string) {
 		if hang.Unknown != "" {
 			d = clientMayStop
 		}
+	case hang.Shape == why.TaskNotPolled:
+		d = taskPolled
 	case hang.Shape == why.NoResponse && len(hang.Calls) == 0: // rule E14
 		return
 	case len(hang.Calls) == 0 || hang.Shape == why.InputMissing:

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ type Call struct {
 	Progress  []uint64      // Seqs of the progress notifications, late ones too; only [Calls] fills the list
 	Cancelled uint64        // Seq of the latest cancellation; 0: none
 	Untaken   *Untaken      // the latest answer that no client takes as it stands; nil: none, or answered
+	Task      *Task         // that the request asks about, or that its answer made; nil: none
 	Late      bool          // a message came after the end of the call
 	Either    uint64        // Seq of an answer under its id that another open call has, and that may as well be its own; 0: none
 
@@ -36,6 +38,7 @@ type Call struct {
 	token   mcp.Key // "" for no progress
 	over    bool    // answered, or the refused exchange has ended
 	hungUp  bool    // its client cancelled it by hanging up
+	hasTask bool    // it asks to be done as a task (2025-11-25)
 	refused bool    // by an HTTP status; only a message of the same exchange can be the answer
 }
 
@@ -45,6 +48,7 @@ func NewCall(frame store.Event, request *transport.Message) *Call {
 	return &Call{
 		Dir: frame.Dir, ID: string(request.ID), Method: strings.Clone(request.Method), Target: strings.Clone(TargetOf(*request)), Token: string(token),
 		Request: frame.Seq, At: frame.At, Stream: frame.Stream, id: mcp.KeyOf(request.ID), token: mcp.KeyOf(token),
+		hasTask: bytes.Contains(request.Params, []byte(`"task"`)) && transport.Member(request.Params, "task") != nil,
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // Clone returns a model that takes later events apart from m. copies maps each call that m still remembers
 // to the clone's copy. A clone costs as much as what is open.
 func (m *Model) Clone() (clone *Model, copies map[*Call]*Call) {
-	c := &cloner{calls: map[*Call]*Call{}, exchanges: map[*Exchange]*Exchange{}}
+	c := &cloner{calls: map[*Call]*Call{}, exchanges: map[*Exchange]*Exchange{}, tasks: map[*Task]*Task{}}
 	r := m.requests
 	r.ids = c.lists(r.ids)
 	r.tokens = c.lists(r.tokens)
@@ -40,15 +40,20 @@ func (m *Model) Clone() (clone *Model, copies map[*Call]*Call) {
 	for i := range clone.misplaced {
 		clone.misplaced[i].call = c.call(clone.misplaced[i].call)
 	}
+	clone.tasks = make(map[taskKey]*Task, len(m.tasks))
+	for key, task := range m.tasks {
+		clone.tasks[key] = c.task(task)
+	}
 	clone.scopes.sessions = maps.Clone(m.scopes.sessions)
 	clone.scopes.endpoints = maps.Clone(m.scopes.endpoints)
 	return clone, c.calls
 }
 
-// cloner copies each call and each exchange once. Scopes never change, so clones share them.
+// cloner copies each call, each exchange and each task once. Scopes never change, so clones share them.
 type cloner struct {
 	calls     map[*Call]*Call
 	exchanges map[*Exchange]*Exchange
+	tasks     map[*Task]*Task
 }
 
 func (c *cloner) call(call *Call) *Call {
@@ -58,6 +63,7 @@ func (c *cloner) call(call *Call) *Call {
 	copied := *call
 	c.calls[call] = &copied
 	copied.Exchange = c.exchange(call.Exchange)
+	copied.Task = c.task(call.Task)
 	return &copied
 }
 
@@ -74,6 +80,18 @@ func (c *cloner) exchange(exchange *Exchange) *Exchange {
 	}
 	copied.text = slices.Clone(exchange.text)
 	copied.Response.Text = slices.Clone(exchange.Response.Text)
+	return &copied
+}
+
+func (c *cloner) task(task *Task) *Task {
+	if task == nil || c.tasks[task] != nil {
+		return c.tasks[task]
+	}
+	copied := *task
+	c.tasks[task] = &copied
+	copied.Maker = c.call(task.Maker)
+	copied.Result = c.call(task.Result)
+	copied.Listener = c.call(task.Listener)
 	return &copied
 }
 

@@ -17,6 +17,7 @@
 //	answers.go     which of several calls an answer belongs to, answers that are exchanged, answers to no request
 //	exchange.go    HTTP exchanges, and whose ids are whose
 //	exit.go        Exit: the end of the server's process, which another process may outlive
+//	tasks.go       tasks that are not over: their status, who asked for it last, what they ask for
 //	call.go        Call, and Calls, which keeps every call
 //	clone.go       a copy of a Model, to go on from the middle
 //	endings.go     Endings: a few bytes of each call, so that a Transcript can name the answer at the request

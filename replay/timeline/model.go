@@ -24,6 +24,7 @@ type Model struct {
 	onPipe     [2]unanswerable // of each direction
 	onEndpoint map[*Scope]*unanswerable
 	misplaced  []misplaced
+	tasks      map[taskKey]*Task // that are not over; nil: none yet
 
 	parsed   []transport.Message // of the present frame
 	messages []Message
@@ -88,6 +89,7 @@ type Message struct {
 	Equals    int   // of an answer: how many open calls with its id it may belong to as well as to the Call
 	Exchanged *Call // of an answer: the call whose answer was exchanged with it, and came before
 	Notice    Sent  // the notification that a response without an id answers
+	Task      *Task // that the message makes, asks about or tells of; nil: none, or one that was over before
 }
 
 // Take takes the next event and says what it means.
@@ -165,6 +167,7 @@ func (m *Model) link(step *Step, message *transport.Message) (linked Message) {
 	if linked.Late {
 		linked.Call.Late = true
 	}
+	m.linkTask(step, &linked)
 	return linked
 }
 

@@ -3,6 +3,7 @@ package why
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -51,6 +52,8 @@ type Fold struct {
 	greeted   frame // the answer to initialize
 	ready     bool  // the client has said that it is initialized
 	inputs    []input
+	tasks     map[*timeline.Task]*call      // that are not over, each with a call of the end that waits for it; nil: none yet
+	repeats   repeats                       // what comes again and again
 	exchanges map[uint64]*exchange          // HTTP; kept at their end only by calls
 	unheard   []*exchange                   // POSTs without a request that ended without a response
 	isSSE     bool                          // HTTP+SSE: answers come on another exchange
@@ -131,7 +134,11 @@ func (c *call) message() transport.Message { return transport.Pack(c.raw).Messag
 // sign returns the last sign that the receiver works on the call, at least the request itself.
 func (c *call) sign() moment {
 	sign := c.moment
-	for _, at := range []moment{c.progress.moment, c.logged.moment} {
+	signs := []moment{c.progress.moment, c.logged.moment}
+	if c.Method == mcp.MethodTaskResult && c.Task != nil { // it is answered when the task is over
+		signs = append(signs, moment{c.Task.Told.Seq, c.Task.Told.At})
+	}
+	for _, at := range signs {
 		if at.seq > sign.seq {
 			sign = at
 		}
@@ -308,6 +315,9 @@ func (f *Fold) onFrame(step timeline.Step) {
 		case transport.Notification:
 			f.onNotification(step, m)
 		}
+		if m.Kind != transport.Response {
+			f.onTask(m.Task, f.pending[m.Call])
+		}
 	}
 	if last := &f.newest[side(e.Dir)]; e.Stream == 0 && last.joinedTo != 0 {
 		f.reopen(last)
@@ -354,6 +364,9 @@ func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
 		if c.exchange = f.exchanges[e.Stream]; c.exchange != nil {
 			c.exchange.calls++
 			c.refused = c.exchange.Status >= 300 // before its body came
+			if c.refused {
+				f.repeats.onFailure(c, refusedByStatus, fmt.Sprintf("HTTP %d", c.exchange.Status), f.now)
+			}
 		}
 	}
 	if f.pending == nil {
@@ -363,6 +376,7 @@ func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
 	if e.Stream == 0 {
 		f.newest[side(e.Dir)].asks = append(f.newest[side(e.Dir)].asks, c)
 	}
+	f.repeats.onRequest(c, &m.Message)
 	if e.Dir != c2s {
 		return
 	}
@@ -398,6 +412,7 @@ func (f *Fold) supplyInput(m *transport.Message) {
 
 func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 	c := f.pending[m.Call]
+	f.onTask(m.Task, c)
 	switch {
 	case c == nil:
 		if e.Dir == s2c {
@@ -426,6 +441,7 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 	if e.Stream == 0 {
 		f.newest[side(e.Dir)].answers = append(f.newest[side(e.Dir)].answers, c)
 	}
+	f.repeats.onAnswer(c, &m.Message)
 	if c.Dir == c2s {
 		f.onAnswer(c, m)
 	} else if x := f.exchanges[e.Stream]; x != nil {
@@ -461,22 +477,21 @@ func (f *Fold) onAnswer(c *call, m *timeline.Message) {
 		f.greeted = frame{moment: f.now, text: m.Raw}
 		f.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
 	}
-	if bytes.Contains(m.Result, []byte("input_required")) && transport.MemberText(m.Result, mcp.MemberResultType) == "input_required" {
-		in := input{moment: f.now, call: c, state: mcp.KeyOf(transport.Member(m.Result, mcp.MemberRequestState))}
-		var wanted map[string]struct {
-			Method string `json:"method"`
-		}
-		_ = json.Unmarshal(transport.Member(m.Result, mcp.MemberInputRequests), &wanted) // other JSON names no method
-		for _, w := range wanted {
-			in.wanted = append(in.wanted, w.Method)
-		}
-		slices.Sort(in.wanted)
-		f.inputs = append(f.inputs, in)
+	if isInputRequired(&m.Message) {
+		f.inputs = append(f.inputs, input{
+			moment: f.now, call: c, state: mcp.KeyOf(transport.Member(m.Result, mcp.MemberRequestState)), wanted: timeline.InputsWanted(m.Result),
+		})
 	}
+}
+
+// isInputRequired reports whether a response asks the client for input.
+func isInputRequired(m *transport.Message) bool {
+	return bytes.Contains(m.Result, []byte(mcp.ResultInputRequired)) && transport.MemberText(m.Result, mcp.MemberResultType) == mcp.ResultInputRequired
 }
 
 func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 	e := step.Event
+	f.repeats.onNotice(m.Method)
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		f.ready = true
@@ -502,6 +517,7 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 			f.dropped.gaveUp = f.now
 		}
 		if c != nil {
+			f.repeats.onFailure(c, gaveUp, "", f.now)
 			c.cancelled = f.now
 			c.reason = transport.MemberText(m.Params, "reason")
 			c.heard = f.last[side(e.Dir.Reverse())].moment

@@ -74,6 +74,11 @@ func (f *Fold) onHTTP(step timeline.Step) {
 		}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		delete(f.exchanges, step.Stream)
+		for _, left := range step.Left {
+			if c := f.pending[left]; c != nil && info.What == store.HTTPAbort {
+				f.repeats.onFailure(c, hungUp, "", f.now)
+			}
+		}
 		for _, c := range step.Over {
 			delete(f.pending, c)
 		}
@@ -103,6 +108,7 @@ func (f *Fold) onRefusal(step timeline.Step) {
 	for _, refused := range step.Refused {
 		if c := f.pending[refused]; c != nil {
 			c.refused = true
+			f.repeats.onFailure(c, refusedByStatus, refused.Failure, f.now)
 			f.waiting--
 		}
 	}

@@ -91,6 +91,7 @@ const (
 	NotInitialized   = "handshake-not-finished"  // the client does not say that it is initialized
 	InputMissing     = "input-not-supplied"      // the client does not supply the input that was asked for
 	NotAcknowledged  = "listen-not-acknowledged" // the server does not acknowledge a subscription
+	TaskNotPolled    = "task-not-polled"         // the client does not ask for a task that is not over
 	NotEnding        = "server-does-not-end"     // the client has closed its end, and the server goes on
 )
 
@@ -135,6 +136,7 @@ type wait struct {
 	culprit string
 	call    *call // nil: it waits for something else than an answer
 	input   *input
+	task    *timeline.Task
 	post    *exchange
 	since   moment // the beginning
 	sign    moment // the latest sign of life
@@ -191,6 +193,7 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 		r.Ended = cmp.Or(j.end.text, BrokeOff)
 	}
 	waits := j.waits(&r)
+	r.Open = append(r.Open, j.goesRound()...)
 	r.Findings = append(r.Findings, j.findings(waits)...)
 	r.Last = j.lastWords()
 	return r
@@ -202,7 +205,7 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 		r.Open = append(r.Open, j.givenUp(&wait{call: c, since: c.moment, until: ending{moment: c.cancelled, by: c.Dir.Sender()}}))
 	}
 	waits, behind := j.clientWaits(r)
-	waits = slices.Concat(waits, j.serverWaits(r, behind), j.inputWaits(r), j.responseWaits(), j.droppedWaits(r))
+	waits = slices.Concat(waits, j.serverWaits(r, behind), j.inputWaits(r), j.taskWaits(r), j.responseWaits(), j.droppedWaits(r))
 	if len(waits) > 0 {
 		return waits
 	}
@@ -507,6 +510,7 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 	type cause struct {
 		shape  string
 		asks   *call
+		task   *timeline.Task
 		stream uint64
 	}
 	isQuiet := func(w *wait) bool { // the server has answered nothing since
@@ -520,7 +524,7 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 	var causes []cause
 	groups := map[cause][]*wait{}
 	for _, w := range waits {
-		key := cause{shape: w.shape, asks: w.asks}
+		key := cause{shape: w.shape, asks: w.asks, task: w.task}
 		switch {
 		case isQuiet(w) && len(causes) > 0 && waitsForClient(groups[causes[0]][0], w):
 			key = causes[0] // the server waits for the client, and does nothing else

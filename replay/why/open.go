@@ -23,6 +23,7 @@ const (
 	AsksPerson  = "asks-person"  // a person has the question
 	Behind      = "behind"       // the server works on an earlier call
 	NotRecorded = "not-recorded" // the log does not tell
+	Repeats     = "repeats"      // no call: the same comes again and again, and nothing comes of it
 	Idle        = "idle"         // no call: a client that is silent as an idle one is
 )
 
@@ -35,6 +36,7 @@ type Open struct {
 	Culprit  string        `json:"culprit,omitempty"` // of what was given up, the end that kept the other waiting; of what was left, the end that left
 	TimedOut bool          `json:"timed_out,omitempty"`
 	Text     string        `json:"text"`
+	Events   []uint64      `json:"events,omitempty"` // of what repeats, the first and the last request
 
 	Of *timeline.Call `json:"-"` // nil: no call
 }
@@ -45,6 +47,11 @@ func (r Report) Notes() []string {
 	return r.texts(func(o *Open) bool {
 		return o.Why != Recent && o.Why != Lasts && (o.Why != GivenUp || o.TimedOut || o.Waited >= r.After)
 	})
+}
+
+// GoesRound reports whether the same comes again and again in the session.
+func (r Report) GoesRound() bool {
+	return slices.ContainsFunc(r.Open, func(o Open) bool { return o.Why == Repeats })
 }
 
 // Recent returns the sentences about calls that have not been open for long enough to be stuck.

@@ -36,6 +36,8 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 //	muted                 it waits in a write to standard error
 //	live DURATION         the session goes on, and that long after the last event is now
 //
+//	times N               the lines until "done" come N times, with the number of the round, from 100 on, for $N
+//
 // Each event is a millisecond after the one before.
 type session struct {
 	events []store.Event
@@ -43,6 +45,23 @@ type session struct {
 }
 
 func readSession(t *testing.T, text string) (s session) {
+	for text = "\n" + text; ; {
+		before, rest, ok := strings.Cut(text, "\ntimes ")
+		if !ok {
+			break
+		}
+		count, rest, _ := strings.Cut(rest, "\n")
+		round, after, _ := strings.Cut(rest, "\ndone")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			before += "\n" + strings.ReplaceAll(round, "$N", strconv.Itoa(100+i))
+		}
+		text = before + after
+	}
+	text = strings.TrimSpace(text)
 	at := time.Duration(0)
 	duration := func(text string) time.Duration {
 		d, err := time.ParseDuration(text)

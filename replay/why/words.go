@@ -127,6 +127,8 @@ func (w *words) lead(group []*wait) {
 	first, c := w.first, w.first.call
 	waited := phrase.Brief(first.length())
 	switch {
+	case first.task != nil:
+		w.leadTask()
 	case first.shape == InputMissing:
 		w.say("The server %s %v for the client to supply the input that it asked for with its answer to %s: %s (#%d).",
 			w.tense("has waited", "waited"), waited, c.name(), listOf(first.input.wanted), first.input.seq)
@@ -230,7 +232,13 @@ func (w *words) cause() {
 			w.suggests = "the client refuses the answer for that"
 			w.unknown = "whether the client has read the answer"
 		}
+	case TaskNotPolled:
+		w.causeOfTask()
 	case InputMissing:
+		if first.task != nil {
+			w.causeOfTask()
+			break
+		}
 		w.say("The client has not sent the request again since.")
 		w.lastOf(c2s)
 		w.proves = "that no request with the requestState or with inputResponses came"

@@ -1,0 +1,192 @@
+package timeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Task is work that goes on behind the answer to a call, as the end that does it has told it. The Model
+// writes into it as events come, until the task is over.
+type Task struct {
+	ID     string
+	Dir    transport.Direction // of the messages that tell of it
+	Maker  *Call               // the call that it does; nil: not recorded
+	Status string              // as it was told last
+	Over   bool                // its status is terminal, its result was fetched, or its end knows it no more
+
+	Made     Moment        // where it was told first
+	Told     Moment        // where it was told last
+	Since    Moment        // where the status was told first, or an input was supplied
+	Interval time.Duration // between two polls, as its end suggests; 0: not said
+	Wanted   []string      // methods of the inputs that it asks for (2026-07-28), sorted
+
+	Polls     int    // tasks/get since the status is so
+	FirstPoll Moment // of these
+	Polled    Moment // the latest tasks/get or tasks/result
+	Supplied  Moment // the latest tasks/update
+	Cancelled Moment // the latest tasks/cancel
+	Result    *Call  // the latest tasks/result; nil: none
+	Listener  *Call  // the latest subscription to it; nil: none
+}
+
+type taskKey struct {
+	dir transport.Direction
+	id  string
+}
+
+// linkTask finds the task that a message makes, asks about or tells of.
+func (m *Model) linkTask(step *Step, message *Message) {
+	switch {
+	case message.Role == Asks:
+		m.askTask(step, message)
+	case message.Role == Answers:
+		m.answerTask(step, message)
+	case message.Method == mcp.NotificationTaskStatus || message.Method == mcp.NotificationTasks:
+		message.Task = m.tellTask(step, message.Params, nil)
+	}
+}
+
+// askTask notes what a request has to do with a task.
+func (m *Model) askTask(step *Step, request *Message) {
+	now := Moment{step.Seq, step.At}
+	find := func(id string) *Task { return m.tasks[taskKey{step.Dir.Reverse(), id}] }
+	switch request.Method {
+	case mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodUpdateTask, mcp.MethodCancelTask:
+		request.Task = find(transport.MemberText(request.Params, mcp.MemberTaskID))
+	case mcp.MethodListen:
+		if !bytes.Contains(request.Params, []byte("taskIds")) {
+			return
+		}
+		var ids []string
+		_ = json.Unmarshal(transport.Member(request.Params, "notifications", "taskIds"), &ids) // other JSON names none
+		for _, id := range ids {
+			if task := find(id); task != nil {
+				task.Listener = request.Call
+			}
+		}
+		return
+	}
+	task := request.Task
+	if task == nil {
+		return
+	}
+	request.Call.Task = task
+	switch request.Method {
+	case mcp.MethodGetTask:
+		task.Polls++
+		task.Polled = now
+		if task.Polls == 1 {
+			task.FirstPoll = now
+		}
+	case mcp.MethodTaskResult:
+		task.Polled = now
+		task.Result = request.Call
+	case mcp.MethodUpdateTask:
+		task.Supplied = now
+		task.begin(now)
+	case mcp.MethodCancelTask:
+		task.Cancelled = now
+	}
+}
+
+// begin notes that a status begins.
+func (t *Task) begin(now Moment) {
+	t.Since = now
+	t.Polls = 0
+}
+
+// answerTask notes what an answer says of tasks.
+func (m *Model) answerTask(step *Step, answer *Message) {
+	c := answer.Call
+	switch c.Method {
+	case mcp.MethodGetTask:
+		if answer.Error != nil {
+			answer.Task = c.Task
+			m.endTask(c.Task) // its end does not know it any more
+			return
+		}
+		answer.Task = m.tellTask(step, answer.Result, nil)
+	case mcp.MethodCancelTask:
+		answer.Task = m.tellTask(step, answer.Result, nil)
+	case mcp.MethodTaskResult:
+		answer.Task = c.Task
+		if answer.Result != nil {
+			m.endTask(c.Task)
+		}
+	case mcp.MethodCallTool, mcp.MethodCreateMessage, mcp.MethodElicit, mcp.MethodGetPrompt, mcp.MethodReadResource:
+		if !bytes.Contains(answer.Result, []byte(mcp.MemberTaskID)) {
+			return
+		}
+		if task := transport.Member(answer.Result, "task"); task != nil && c.hasTask {
+			answer.Task = m.tellTask(step, task, c)
+		} else if transport.MemberText(answer.Result, mcp.MemberResultType) == mcp.ResultTask {
+			answer.Task = m.tellTask(step, answer.Result, c)
+		}
+		c.Task = answer.Task
+	}
+}
+
+// tellTask takes what an end says of a task that it does, and returns the task; nil: it says nothing of
+// one, or of one that is over.
+func (m *Model) tellTask(step *Step, said json.RawMessage, maker *Call) *Task {
+	id := transport.MemberText(said, mcp.MemberTaskID)
+	status := transport.MemberText(said, "status")
+	if id == "" || status == "" {
+		return nil
+	}
+	now := Moment{step.Seq, step.At}
+	key := taskKey{step.Dir, id}
+	task := m.tasks[key]
+	if task == nil {
+		if mcp.TaskIsOver(status) {
+			return nil
+		}
+		task = &Task{ID: strings.Clone(id), Dir: step.Dir, Maker: maker, Made: now}
+		if m.tasks == nil {
+			m.tasks = map[taskKey]*Task{}
+		}
+		m.tasks[key] = task
+	}
+	task.Told = now
+	if task.Status != status {
+		task.Status = strings.Clone(status)
+		task.begin(now)
+	}
+	task.Wanted = InputsWanted(said)
+	for _, name := range []string{"pollIntervalMs", "pollInterval"} { // of the extension, and of 2025-11-25
+		var ms float64
+		if json.Unmarshal(transport.Member(said, name), &ms) == nil && ms > 0 && ms < 1e9 {
+			task.Interval = time.Duration(ms * float64(time.Millisecond))
+		}
+	}
+	if mcp.TaskIsOver(status) {
+		m.endTask(task)
+	}
+	return task
+}
+
+func (m *Model) endTask(task *Task) {
+	if task != nil {
+		task.Over = true
+		delete(m.tasks, taskKey{task.Dir, task.ID})
+	}
+}
+
+// InputsWanted returns the methods of the inputs that a result or a task asks for, sorted.
+func InputsWanted(said json.RawMessage) (methods []string) {
+	var wanted map[string]struct {
+		Method string `json:"method"`
+	}
+	_ = json.Unmarshal(transport.Member(said, mcp.MemberInputRequests), &wanted) // other JSON names no method
+	for _, w := range wanted {
+		methods = append(methods, w.Method)
+	}
+	slices.Sort(methods)
+	return methods
+}
