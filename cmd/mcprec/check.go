@@ -86,7 +86,7 @@ without a live peer:
   P1 to P14  the rules of the specification's revision that the session settled on
   U1 to U4   the steps of a frame: written before it is taken, in order, in the room
              that there is
-  E1 to E18  evidence: calls without an answer and who had them, calls that timed out,
+  E1 to E20  evidence: calls without an answer and who had them, calls that timed out,
              late answers, stray lines that are not JSON-RPC, frames behind the end, events
              that were lost, tools that were redefined, headers that contradict their body, a
              client gone silent, a server that did not start, crashed or would not end,

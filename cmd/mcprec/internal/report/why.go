@@ -130,6 +130,9 @@ func (a Hangs) Text(w io.Writer) error {
 	}
 	if !a.Stuck() {
 		word := "nothing is stuck"
+		if a.GoesRound() {
+			word = "nothing is stuck, but the same comes again and again"
+		}
 		if strings.Contains(strings.Join(a.Notes(), ""), why.BrokeOff) {
 			word = "nothing is known to be stuck"
 		}
