@@ -96,7 +96,7 @@ func (r *retries) onRequest(c *call, message *transport.Message) {
 func (r *retries) onResponse(e store.Event, c *call, m *transport.Message) {
 	revision := c.scope.rules.Revision()
 	if c.dir != transport.ClientToServer || !mcp.Stateless.Has(revision) ||
-		!bytes.Contains(m.Result, []byte("input_required")) || string(transport.Member(m.Result, mcp.MemberResultType)) != `"input_required"` {
+		!bytes.Contains(m.Result, []byte(mcp.InputRequired)) || transport.MemberText(m.Result, mcp.MemberResultType) != mcp.InputRequired {
 		return
 	}
 	report := func(d order.Demand, format string, args ...any) {

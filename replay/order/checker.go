@@ -309,7 +309,7 @@ func (c *Checker) sentResponse(dir transport.Direction, message *message) {
 	req.refused = false
 	req.failed = message.Result == nil
 	req.answerStream = message.stream
-	req.asksInput = transport.MemberText(message.Result, mcp.MemberResultType) == mcp.ResultInputRequired
+	req.asksInput = transport.MemberText(message.Result, mcp.MemberResultType) == mcp.InputRequired
 	switch { // the agreed revision
 	case req.Dir != transport.ClientToServer || req.failed:
 	case req.Method == mcp.MethodInitialize:

@@ -101,7 +101,7 @@ func (v *violations) hasTaskExtension() bool { return mcp.TaskExtension.Has(v.re
 
 // makesTask reports whether a response says that its request goes on as a task of the extension.
 func makesTask(response *message) bool {
-	return bytes.Contains(response.Result, []byte(mcp.MemberTaskID)) && transport.MemberText(response.Result, mcp.MemberResultType) == mcp.ResultTask
+	return bytes.Contains(response.Result, []byte(mcp.MemberTaskID)) && mcp.IsTask(transport.MemberText(response.Result, mcp.MemberResultType))
 }
 
 // declaresTasks reports whether a request says that its client can do tasks of the extension.

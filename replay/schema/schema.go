@@ -156,11 +156,12 @@ func (s *schema) first(names ...string) string {
 // resultOf returns the definition for the result of a request.
 func (s *schema) resultOf(method string, result any) string {
 	fields, _ := result.(map[string]any)
+	resultType, _ := fields[mcp.MemberResultType].(string)
 	_, hasTask := fields["task"].(map[string]any)
-	if isTask := hasTask && s.methods[mcp.MethodTaskResult] != "" || fields[mcp.MemberResultType] == mcp.ResultTask; isTask && s.definitions["CreateTaskResult"] != nil {
+	if isTask := hasTask && s.methods[mcp.MethodTaskResult] != "" || mcp.IsTask(resultType); isTask && s.definitions["CreateTaskResult"] != nil {
 		return "CreateTaskResult"
 	}
-	if fields[mcp.MemberResultType] == mcp.ResultInputRequired && s.definitions["InputRequiredResult"] != nil {
+	if resultType == mcp.InputRequired && s.definitions["InputRequiredResult"] != nil {
 		return "InputRequiredResult"
 	}
 	request := s.methods[method]

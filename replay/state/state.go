@@ -252,7 +252,7 @@ func (s *State) onTaskResult(event store.Event, method string, result json.RawMe
 	default:
 		if task := transport.Member(result, "task"); task != nil {
 			s.setTask(event, task)
-		} else if transport.MemberText(result, mcp.MemberResultType) == "task" {
+		} else if mcp.IsTask(transport.MemberText(result, mcp.MemberResultType)) {
 			s.setTask(event, result)
 		}
 	}

@@ -125,7 +125,7 @@ func (m *Model) answerTask(step *Step, answer *Message) {
 		}
 		if task := transport.Member(answer.Result, "task"); task != nil && c.hasTask {
 			answer.Task = m.tellTask(step, task, c)
-		} else if transport.MemberText(answer.Result, mcp.MemberResultType) == mcp.ResultTask {
+		} else if mcp.IsTask(transport.MemberText(answer.Result, mcp.MemberResultType)) {
 			answer.Task = m.tellTask(step, answer.Result, c)
 		}
 		c.Task = answer.Task

@@ -486,7 +486,7 @@ func (f *Fold) onAnswer(c *call, m *timeline.Message) {
 
 // isInputRequired reports whether a response asks the client for input.
 func isInputRequired(m *transport.Message) bool {
-	return bytes.Contains(m.Result, []byte(mcp.ResultInputRequired)) && transport.MemberText(m.Result, mcp.MemberResultType) == mcp.ResultInputRequired
+	return bytes.Contains(m.Result, []byte(mcp.InputRequired)) && transport.MemberText(m.Result, mcp.MemberResultType) == mcp.InputRequired
 }
 
 func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {

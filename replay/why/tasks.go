@@ -36,7 +36,7 @@ func (j *judge) taskWaits(r *Report) (waits []*wait) {
 		w := &wait{task: t, culprit: t.Dir.Receiver(), since: momentOf(t.Since), until: j.endOfSession()}
 		switch {
 		case t.Cancelled.Seq != 0 || j.isAskedFor(t): // its call tells
-		case t.Status == mcp.TaskInputRequired:
+		case t.Status == mcp.InputRequired:
 			waits = append(waits, j.inputOfTask(r, w)...)
 		case j.isForgotten(w):
 			w.shape = TaskNotPolled

@@ -78,20 +78,18 @@ const (
 	MemberRequestState    = "requestState"
 )
 
-// What a result's resultType says (2026-07-28) where the result is not the whole answer.
-const (
-	ResultInputRequired = "input_required" // the client is to ask again with the input
-	ResultTask          = "task"           // the answer comes later, by the task that the result names
-)
+// InputRequired is the resultType of a result that asks the client to send the request again with an input
+// (2026-07-28), and the status of a task that waits for one.
+const InputRequired = "input_required"
+
+// TaskWorking is the status of a task that waits for nothing.
+const TaskWorking = "working"
+
+// IsTask reports whether a result with this resultType is a task, by which the answer comes later (2026-07-28).
+func IsTask(resultType string) bool { return resultType == "task" }
 
 // ExtensionTasks is the name under which both ends declare that they can do tasks, from 2026-07-28.
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
-
-// The statuses of a task that goes on. Those of one that is over are three: see TaskIsOver.
-const (
-	TaskWorking       = "working"
-	TaskInputRequired = "input_required"
-)
 
 // TaskIsOver reports whether a task with this status never has another one.
 func TaskIsOver(status string) bool {
