@@ -356,10 +356,23 @@ func plainEnd(data []byte, i int) int {
 	return i
 }
 
+// TrimBlanks returns JSON without the white space around it. JSON knows four such characters; [bytes.TrimSpace]
+// takes away a form feed, U+0085 and U+00A0 too, at which every JSON parser stops.
+func TrimBlanks(data []byte) []byte {
+	from, to := skipBlank(data, 0), len(data)
+	for to > from && isBlank(data[to-1]) {
+		to--
+	}
+	return data[from:to]
+}
+
 // skipBlank returns the index of the first byte from i on that is not white space.
 func skipBlank(data []byte, i int) int {
-	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
+	for i < len(data) && isBlank(data[i]) {
 		i++
 	}
 	return i
 }
+
+// isBlank reports whether a byte is white space to JSON.
+func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }

@@ -54,7 +54,7 @@ func (f Frame) Messages() ([]Message, error) { return f.AppendMessages([]Message
 
 // IsBatch reports whether the bytes begin as a batch does, in brackets.
 func (f Frame) IsBatch() bool {
-	return bytes.HasPrefix(bytes.TrimLeft(f.text(), " \t\r\n"), []byte("["))
+	return bytes.HasPrefix(TrimBlanks(f.text()), []byte("["))
 }
 
 // ByteOrderMark may stand before the JSON of an HTTP body: it should not, and clients read on behind it.
@@ -71,7 +71,7 @@ func (f Frame) text() []byte {
 // AppendMessages is Messages, and appends the messages to a slice. A reader of many frames can
 // give the same slice again.
 func (f Frame) AppendMessages(messages []Message) ([]Message, error) {
-	b := bytes.TrimSpace(f.text())
+	b := TrimBlanks(f.text())
 	if len(b) == 0 || uint64(len(b)) > maxMessage {
 		return nil, ErrNotJSON
 	}

@@ -96,7 +96,7 @@ func FuzzMessages(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		messages, err := Frame{Bytes: b}.Messages()
-		if (err == nil) != json.Valid(bytes.TrimSpace(b)) {
+		if (err == nil) != json.Valid(b) {
 			t.Fatalf("%q: %v", b, err)
 		}
 		for _, m := range messages {
@@ -217,6 +217,7 @@ var texts = []string{
 	`true`, `tru`, `trues`, `false`, `null`, `nul`, `nulll`, `True`,
 	`"`, `""`, `"a`, `"\"`, `"\\"`, `"\n"`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\u12aF"`, `"\u00GG"`, `"\u`, `"\`, "\"\t\"", "\"\x1f\"", "\"\x7f\"", "\"\xff\xfe\"", "\"\u2028\"",
 	`"12345678"`, `"1234567\"`, `"12345678\""`, "\"1234567\x00\"", "\"\xa2\xdc\x80\x9f12345678\"", `{"a":[{"b":[[]]},null]}`, `{} {}`, `{}x`, "\ufeff{}", "\v{}",
+	"\f{}", "{}\f", "\u0085{}", "\u00a0{}", "{}\u00a0", "\u2028{}", "\u3000{}", "\u200b{}", "\x1e{}", "\x85{}", "\xa0{}", "\f", "\u00a0",
 }
 
 // TestValid: what is JSON to encoding/json is to us, however deep.
@@ -239,7 +240,7 @@ func TestValid(t *testing.T) {
 	}
 	for _, text := range all { // Messages checks an object while it reads it
 		for _, frame := range []string{text, `{"params":` + text + `}`, `{"id":1,` + text + `:2}`, text + `{"id":1}`, `{"id":1}` + text} {
-			want := json.Valid(bytes.TrimSpace([]byte(frame)))
+			want := json.Valid([]byte(frame))
 			if _, err := (Frame{Bytes: []byte(frame)}).Messages(); (err == nil) != want {
 				t.Errorf("Messages of %.80q: %v, want JSON: %t", frame, err, want)
 			}

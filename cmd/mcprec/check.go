@@ -86,12 +86,14 @@ without a live peer:
   P1 to P14  the rules of the specification's revision that the session settled on
   U1 to U4   the steps of a frame: written before it is taken, in order, in the room
              that there is
-  E1 to E20  evidence: calls without an answer and who had them, calls that timed out,
-             late answers, stray lines that are not JSON-RPC, frames behind the end, events
+  E1 to E21  evidence: calls without an answer and who had them, calls that timed out,
+             late answers, stray lines that are not JSON-RPC, messages that are not a line
+             each (pretty-printed, in UTF-16, ...), frames behind the end, events
              that were lost, tools that were redefined, headers that contradict their body, a
              client gone silent, a server that did not start, crashed or would not end,
              a session in which nothing was answered, a recording that begins in
-             the middle, an end that waits in vain for something else than an answer
+             the middle, an end that waits in vain for something else than an answer, a
+             session of another protocol
   S1         with --schema: messages that do not fit the schema of their revision
   G1 to G5   what --max-duration, --expect-tool, --forbid-tool, --baseline and
              --fail-on-tool-error ask for

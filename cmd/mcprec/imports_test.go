@@ -28,7 +28,7 @@ const goSDK = "github.com/modelcontextprotocol/go-sdk"
 var floors = []string{
 	"transport/mcp transport/procfs transport/phrase store/varint",
 	"transport replay/explore/stacks cmd/mcprec/internal/output",
-	"store transport/streamable replay/order replay/schema examples/hang examples/progress",
+	"store transport/framing transport/streamable replay/order replay/schema examples/hang examples/progress",
 	"store/chunk store/httpevent store/mask store/memstore store/storetest recorder/outage replay/timeline replay/internal/replaytest cmd/mcprec/internal/cli",
 	"store/boltstore store/foreign recorder replay/closed replay/filter replay/match replay/otlp replay/sequence replay/surface replay/why replay/explore/gate cmd/mcprec/internal/clientconfig cmd/mcprec/internal/retention",
 	"store/jsonl recorder/httptap transport/gosdk replay/diff replay/fault replay/probe replay/state replay/summary replay/explore/hang replay/explore/schedule",

@@ -11,7 +11,6 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
@@ -140,12 +139,12 @@ func idOrNone(m *timeline.Message) string {
 }
 
 // judgeForm is rule P13 of the members that every reader parses before it looks at the method.
-func judgeForm(r *reporter, e store.Event, m *timeline.Message, revision string) {
+func judgeForm(r *reporter, e store.Event, m *timeline.Message, revision string, protocol transport.Protocol) {
 	method := m.Method
 	if m.Call != nil && m.Kind == transport.Response {
 		method = m.Call.Method
 	}
-	isMCP := revision != "" || method != mcp.MethodInitialize && slices.Contains(mcp.Methods(), method)
+	isMCP := revision != "" || protocol == transport.MCP
 	var texts []string
 	for _, fault := range schema.Envelope(&m.Message, isMCP) {
 		if fault.Path == "/id" && m.Role == timeline.Answers { // the request has that fault

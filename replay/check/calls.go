@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"time"
@@ -92,7 +91,7 @@ func (f *Fold) close(c *call) bool {
 // recordedSize returns the length of a message before masking. For a message of a masked
 // batch only the masked length is known.
 func recordedSize(event store.Event, message *transport.Message) int {
-	if len(bytes.TrimSpace(event.Payload)) != len(message.Raw) {
+	if len(transport.TrimBlanks(event.Payload)) != len(message.Raw) {
 		return len(message.Raw)
 	}
 	return len(message.Raw) + event.Size() - len(event.Payload)

@@ -24,14 +24,15 @@
 //	U3          exchanges.go: the order of an HTTP exchange
 //	E1, E2      calls.go: calls without an answer
 //	E3, E11     calls.go: calls that were cancelled
-//	E4, E5      frames.go: bytes that are no message
+//	E4, E5      frames.go, framing.go: bytes that are no message, and messages in another form than a line each
 //	E6, E7      fold.go: frames after the end, and gaps
 //	E8          tools.go: tools that change
 //	E9          headers.go: routing headers
 //	E12 to E15  ending.go, exchanges.go: how the session ended
 //	E16         exchanges.go: recordings that begin in the middle
-//	E10, E17    waits.go: a client that falls silent, and hangs with every request answered
+//	E10, E17    waits.go, ending.go: a client that falls silent or leaves, and hangs with every request answered
 //	E18         waits.go: what comes again and again
+//	E21         framing.go: a session of another protocol
 //	E20         httpsessions.go: calls that HTTP refuses
 //	S1          frames.go: the schema of the revision
 //	G1 to G5    gate.go, tools.go: the user's own rules

@@ -16,11 +16,12 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// Rules E12, E13 and E15.
+// Rules E12, E13 and E15, and E10 of a client that leaves behind the handshake.
 var (
 	runsToEnd     = newDemand("E12", "a server runs until its client ends the session", order.Warning, "basic/lifecycle, Shutdown")
 	serverStarts  = newDemand("E13", "a server starts", order.Error, "")
 	someResult    = newDemand("E13", "a request is answered in the session", order.Warning, "")
+	goesOn        = newDemand("E10", "a client goes on behind the handshake", order.Note, "basic/lifecycle, Initialization")
 	endsWithInput = newDemand("E15", "a server ends when its input does", order.Note, "basic/lifecycle, Shutdown")
 )
 
@@ -33,6 +34,31 @@ type ending struct {
 	now     time.Duration  // of a session that goes on
 	pid     int            // of the server's process; 0: not known
 	sealed  bool           // the recording is complete
+
+	greeted moment // the answer to initialize, until the client goes on
+}
+
+// onMessage notes the answer to initialize, and that the client goes on.
+func (n *ending) onMessage(e store.Event, m *timeline.Message) {
+	switch {
+	case e.Stream != 0:
+	case e.Dir == transport.ClientToServer:
+		n.greeted = moment{}
+	case m.Role == timeline.Answers && m.Call.Method == mcp.MethodInitialize && m.Result != nil:
+		n.greeted = moment{e.Seq, e.At}
+	}
+}
+
+// judgeGreeting is rule E10 for a client that closed its end soon behind the answer to initialize. One that
+// waited for longer is found by package why.
+func (n *ending) judgeGreeting(r *reporter, revision string) {
+	left := n.closed[transport.ClientToServer]
+	if who, _ := n.first(); n.greeted.seq == 0 || left.seq < n.greeted.seq || who != transport.ClientToServer || left.at-n.greeted.at >= why.Patience {
+		return
+	}
+	r.report(goesOn, transport.ClientToServer, revision, []uint64{n.greeted.seq, left.seq},
+		"the client closed its end (#%d) %v behind the answer to initialize (#%d), without %s: it did not take that answer, or wanted no more",
+		left.seq, phrase.Brief(left.at-n.greeted.at), n.greeted.seq, mcp.NotificationInitialized)
 }
 
 // hasExited reports whether the server's process has ended, and no other one had its output and went on.

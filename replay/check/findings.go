@@ -155,7 +155,7 @@ func Explain(rule string) (string, bool) {
 		return b.String(), true
 	}
 	b.WriteString("\nThis breaks it (each message has \"jsonrpc\":\"2.0\" too):\n\n")
-	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+mcp.Newest+`…}`, "$TASKS", `"_meta":{…`+mcp.ExtensionTasks+`…}`, "$FF", "\uFFFD").Replace(example)
+	shown := strings.NewReplacer("@\n", exampleHandshake, "$META", `"_meta":{…`+mcp.Newest+`…}`, "$TASKS", `"_meta":{…`+mcp.ExtensionTasks+`…}`, "$FF", "\uFFFD", "$CR", "\\r").Replace(example)
 	for line := range strings.Lines(shown) {
 		b.WriteString("  " + line)
 	}
@@ -173,8 +173,8 @@ func Explain(rule string) (string, bool) {
 // The language of examples: a line for each event. A line begins with > for a frame of the
 // client, < for one of the server, or with a kind and a direction for another event; then may
 // come the number of the HTTP exchange. A frame without jsonrpc gets that member.
-// The first line @ is a handshake, $META the _meta of a request of 2026-07-28, and $FF a byte
-// outside UTF-8; $TASKS is $META of a client that can do tasks. The lines from "times 12" to "done" come
+// The first line @ is a handshake, $META the _meta of a request of 2026-07-28, $FF a byte
+// outside UTF-8, and $CR a carriage return; $TASKS is $META of a client that can do tasks. The lines from "times 12" to "done" come
 // so many times, and have the number of the round for $N.
 const (
 	exampleHandshake = `> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
@@ -188,7 +188,7 @@ const (
 // parseExample reads an example. Each event is a millisecond after the one before, and
 // later by the duration of a line "wait".
 func parseExample(example string) (events []store.Event) {
-	example = strings.NewReplacer("@\n", exampleHandshake, "$META", exampleMeta, "$TASKS", exampleTasks, "$FF", "\xff").Replace(example)
+	example = strings.NewReplacer("@\n", exampleHandshake, "$META", exampleMeta, "$TASKS", exampleTasks, "$FF", "\xff", "$CR", "\r").Replace(example)
 	example = expand(example)
 	at := time.Duration(0)
 	for line := range strings.SplitSeq(example, "\n") {

@@ -42,6 +42,7 @@ type Fold struct {
 	outcome   outcome
 	http      httpRules
 	retries   retries
+	framings  framings
 	tools     toolHistory
 	tallies   tallies
 	schemaErr error          // the first
@@ -173,6 +174,11 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	case x.spoken != 0 && x.ended == 0 && !x.refused():
 		f.report(requestFirst, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
 	}
+	isForm := f.onForm(step)
+	if isForm = isForm && !step.Noise; isForm { // the messages are there all the same
+		parsed = order.Parse(transport.Frame{Bytes: step.MessageBytes(), Stream: e.Stream})
+		parsed.Batch = step.Batch
+	}
 	f.inFlight.onFrame(e, parsed)
 	switch {
 	case step.Unended && !fromClient: // no message so far
@@ -186,7 +192,9 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 	case e.Stream == 0 && e.Unterminated && parsed.Messages == nil && f.parts[e.Dir].Seq == 0: // the end of the direction tells whose doing it is
 		f.parts[e.Dir] = e
 		return nil
-	case !judgeEncoding(f.reporter, e, parsed):
+	case step.Part || step.Noise && step.Misframed != nil:
+		return nil
+	case !isForm && !judgeEncoding(f.reporter, e, parsed):
 		return nil
 	}
 	if e.Stream != 0 && fromClient {
@@ -290,8 +298,11 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 
 // onMessage judges a message and keeps the effect on the calls.
 func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, message *timeline.Message) {
-	judgeMembers(f.reporter, event, &message.Message, scope.rules.Revision(), f.exchanges.revisionOf(exchange))
-	judgeForm(f.reporter, event, message, cmp.Or(scope.rules.Revision(), f.exchanges.revisionOf(exchange)))
+	if !f.model.Protocol().IsForeign() {
+		judgeMembers(f.reporter, event, &message.Message, scope.rules.Revision(), f.exchanges.revisionOf(exchange))
+	}
+	judgeForm(f.reporter, event, message, cmp.Or(scope.rules.Revision(), f.exchanges.revisionOf(exchange)), f.model.Protocol())
+	f.ending.onMessage(event, message)
 	method := ""
 	switch message.Kind {
 	case transport.Invalid:
@@ -403,8 +414,12 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 	}
 	f.reportStrays()
 	f.reportRepeated()
+	f.reportForms(f.model.Protocol())
 	revision := cmp.Or(f.exchanges.current.rules.Revision(), f.exchanges.greeted, f.exchanges.named)
 	f.judgeWaits(live, revision)
+	if protocol := f.model.Protocol(); !protocol.IsForeign() {
+		f.ending.judgeGreeting(f.reporter, revision)
+	}
 	started := f.ending.judgeServer(f.reporter, revision, f.last[transport.ServerToClient])
 	if f.outcome.results == 0 && started && !f.ending.isOpen() && f.gap == 0 {
 		f.outcome.judge(f.reporter, f.frames, f.now.seq)

@@ -32,11 +32,17 @@ var (
 // judgeEncoding is rules E4 and E5 of a frame. It reports whether the frame is JSON.
 func judgeEncoding(reporter *reporter, event store.Event, parsed order.Parsed) bool {
 	switch sender := event.Dir.Sender(); {
-	case parsed.Messages == nil && len(bytes.TrimSpace(event.Payload)) == 0:
+	case parsed.Messages == nil && len(transport.TrimBlanks(event.Payload)) == 0:
 		reporter.report(noBlankLines, event.Dir, "", []uint64{event.Seq}, "the %s sent a blank line", sender)
 	case parsed.Messages == nil:
 		advice := ""
-		if isStray := !strings.ContainsAny(string(bytes.TrimSpace(event.Payload)[:1]), `{[`); isStray && event.Dir == transport.ServerToClient && event.Stream == 0 {
+		text := transport.TrimBlanks(event.Payload)
+		isRest := text[len(text)-1] == '}' && bytes.Count(text, []byte("{")) < bytes.Count(text, []byte("}"))
+		isJSON := (text[0] == '{' || text[0] == '[') && (len(text) == 1 || strings.IndexByte("\"{[]} \t", text[1]) >= 0)
+		switch isStray := !isJSON; {
+		case isRest:
+			advice = "; it looks like the rest of a message"
+		case isStray && event.Dir == transport.ServerToClient && event.Stream == 0:
 			advice = "; a stray line on stdout (console.log?): log to stderr"
 		}
 		reporter.report(onlyMessages, event.Dir, "", []uint64{event.Seq}, "the %s sent %s that %s not JSON-RPC: %s%s", sender,
@@ -57,7 +63,7 @@ func (f *Fold) onPartEnd(e store.Event, end store.EOFInfo) {
 		return
 	}
 	f.parts[index(e.Dir)] = store.Event{}
-	text := bytes.TrimSpace(part.Payload)
+	text := transport.TrimBlanks(part.Payload)
 	unpassed := end.Read - end.Passed
 	if unpassed <= 0 || unpassed > int64(part.Size()) || !bytes.HasPrefix(text, []byte("{")) && !bytes.HasPrefix(text, []byte("[")) {
 		judgeEncoding(f.reporter, part, order.Parsed{})

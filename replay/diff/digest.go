@@ -68,7 +68,7 @@ func (d *Digester) Digest(event store.Event) []Digest {
 	}
 	messages, err := event.AsFrame().Messages()
 	if err != nil {
-		text := bytes.TrimSpace(event.Payload)
+		text := transport.TrimBlanks(event.Payload)
 		if len(text) == 0 {
 			return nil
 		}

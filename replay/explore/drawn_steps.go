@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -167,7 +166,7 @@ func kindOf(frame transport.Frame) string {
 	switch {
 	case len(messages) == 0:
 		return "noise"
-	case bytes.HasPrefix(bytes.TrimSpace(frame.Bytes), []byte("[")):
+	case frame.IsBatch():
 		return "batch"
 	}
 	return messages[0].Kind().String()

@@ -19,7 +19,8 @@ var (
 // Checker judges the frames of a session. [New] makes it.
 type Checker struct {
 	violations
-	ends          [2]end // by the direction of sending
+	protocol      transport.Protocol // of the session; P4 is for MCP alone
+	ends          [2]end             // by the direction of sending
 	handshake     handshake
 	tasks         tasks
 	subscriptions subscriptions
@@ -177,13 +178,13 @@ func (c *Checker) judge(dir transport.Direction, message *message, known Mark, b
 	switch message.kind {
 	case transport.Request:
 		c.judgeRequest(dir, message, known)
-		c.handshake.judge(&c.violations, dir, message, known, batch)
+		c.judgeHandshake(dir, message, known, batch)
 	case transport.Response:
 		if req := c.judgeResponse(dir, message, known); req != nil {
 			c.tasks.judgeResponse(&c.violations, dir, message, req)
 		}
 	case transport.Notification:
-		c.handshake.judge(&c.violations, dir, message, known, batch)
+		c.judgeHandshake(dir, message, known, batch)
 		switch message.Method {
 		case mcp.NotificationProgress:
 			receiver.judgeProgress(&c.violations, dir, message, known)
@@ -198,6 +199,17 @@ func (c *Checker) judge(dir transport.Direction, message *message, known Mark, b
 				c.subscriptions.judge(&c.violations, receiver, message, known)
 			}
 		}
+	}
+}
+
+// judgeHandshake is rule P4. Other protocols of JSON-RPC have an initialize with rules of its own.
+func (c *Checker) judgeHandshake(dir transport.Direction, message *message, known Mark, batch bool) {
+	protocol := c.protocol
+	if protocol == "" {
+		protocol = transport.ProtocolOf(message.Message)
+	}
+	if !protocol.IsForeign() {
+		c.handshake.judge(&c.violations, dir, message, known, batch)
 	}
 }
 
@@ -249,6 +261,9 @@ func (c *Checker) sent(dir transport.Direction, message *message) {
 
 func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 	fromClient := dir == transport.ClientToServer
+	if c.protocol == "" {
+		c.protocol = transport.ProtocolOf(m.Message)
+	}
 	switch { // the revision; server/discover settles no revision before the answer
 	case !fromClient:
 	case m.Method == mcp.MethodInitialize:

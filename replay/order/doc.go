@@ -41,6 +41,9 @@
 //
 // # What it refuses
 //
+// Of a session that is JSON-RPC and not MCP, as [transport.ProtocolOf] tells, it judges what is JSON-RPC's: a
+// response answers a request, and open requests differ in their ids.
+//
 // It knows an ordered stream of frames each way, as on stdio and a pipe. It does not tell the
 // streams of HTTP apart, with an exception: of two open requests with the same id, or progress token, a
 // response and progress belong to the request of their own exchange. The caller says which requests HTTP refused: see

@@ -9,6 +9,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/framing"
 )
 
 // Range makes the rows of some events of a session, from these events and from the requests
@@ -103,6 +104,10 @@ func (r *Range) readFrame(step *timeline.Step, links []rangeLink) error {
 		return nil
 	}
 	messages, err := step.AsFrame().Messages()
+	if found := framing.InLine(step.Payload); err != nil && len(links) > 0 && len(found.Messages) > 0 {
+		step.Misframed = &timeline.Misframed{Found: found, From: step.Seq}
+		messages, err = found.Messages, nil
+	}
 	step.Noise = err != nil
 	step.Batch = err == nil && step.AsFrame().IsBatch()
 	for place := range messages {

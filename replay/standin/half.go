@@ -431,7 +431,7 @@ var (
 
 // within returns the path to message i of a frame: an index in a batch, or nothing.
 func within(frame []byte, i int) []string {
-	if bytes.HasPrefix(bytes.TrimSpace(frame), []byte("[")) {
+	if (transport.Frame{Bytes: frame}).IsBatch() {
 		return []string{strconv.Itoa(i)}
 	}
 	return nil
@@ -464,12 +464,12 @@ const noiseMethod = "a stray line, not JSON-RPC"
 // isNoise reports whether a frame is not blank and has no message.
 func isNoise(frame []byte, messages []transport.Message) bool {
 	isMessage := func(message transport.Message) bool { return message.Kind() != transport.Invalid }
-	return !slices.ContainsFunc(messages, isMessage) && len(bytes.TrimSpace(frame)) > 0
+	return !slices.ContainsFunc(messages, isMessage) && len(transport.TrimBlanks(frame)) > 0
 }
 
 // isBlank reports whether a frame is an empty line. Most peers skip the line on stdio, because
 // they read JSON and not lines: a blank line is never played.
-func isBlank(event store.Event) bool { return len(bytes.TrimSpace(event.Payload)) == 0 }
+func isBlank(event store.Event) bool { return len(transport.TrimBlanks(event.Payload)) == 0 }
 
 // onOneLine returns a frame for a transport of lines: over HTTP a message may have newlines
 // between tokens.

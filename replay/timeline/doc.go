@@ -13,6 +13,7 @@
 // and rebuild it at any time, and [Project] feeds several in one pass.
 //
 //	model.go       the Model and its Steps
+//	framing.go     messages that are not a line each: which lines hold one, by package framing
 //	requests.go    which call a message belongs to: the rules
 //	answers.go     which of several calls an answer belongs to, answers that are exchanged, answers to no request
 //	exchange.go    HTTP exchanges, and whose ids are whose

@@ -30,7 +30,8 @@ type Entry struct {
 	Redacted     uint64         // number of secrets behind placeholders
 	Messages     []EntryMessage // of a frame
 	Batch        bool           // a frame of any number of messages in brackets
-	Noise        bool           // a frame that is not JSON, such as a stray log line or a blank line
+	Noise        bool           // a frame without a message, such as a stray log line or a blank line
+	Form         string         // of a frame whose messages are not a line of JSON each
 	Text         string         // of noise and of other events
 	Unended      bool           // a body of HTTP, or an event in it, that has no end
 	Refused      []*Call        // the calls that the event's HTTP status answers
@@ -94,6 +95,9 @@ func (e Entry) Summary() string {
 	}
 	if e.Text != "" {
 		parts = append(parts, e.Text)
+	}
+	if e.Form != "" {
+		parts = append(parts, "("+e.Form+")")
 	}
 	if e.Unterminated && !e.Open && e.Stream == 0 {
 		parts = append(parts, "(no newline at its end)")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/framing"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
@@ -25,6 +26,8 @@ type Model struct {
 	onEndpoint map[*Scope]*unanswerable
 	misplaced  []misplaced
 	tasks      map[taskKey]*Task // that are not over; nil: none yet
+	pipes      pipes
+	protocol   transport.Protocol
 
 	parsed   []transport.Message // of the present frame
 	messages []Message
@@ -45,8 +48,12 @@ type Step struct {
 	store.Event
 	// Messages are those of a frame. The slice is good until the next Take.
 	Messages []Message
-	// Noise is set for a frame that is not JSON, such as a stray log line.
+	// Noise is set for a frame without a message, such as a stray log line.
 	Noise bool
+	// Part is set for Noise that may be a part of messages in another form than a line each.
+	Part bool
+	// Misframed is set for a frame that ends messages in another form than a line each.
+	Misframed *Misframed
 	// Batch is set for a frame of any number of messages in brackets.
 	Batch bool
 	// Unended is set for the beginning of a body of HTTP, or of a server-sent event, whose end has not come: its
@@ -109,17 +116,18 @@ func (m *Model) TakeParsed(e store.Event, messages []transport.Message, isJSON b
 	step := Step{Event: e, Exit: &m.exit, model: m}
 	switch e.Kind {
 	case store.Frame:
-		m.takeFrame(&step, messages, isJSON)
+		messages = m.readFrame(&step, messages, isJSON)
+		m.takeFrame(&step, messages)
 	case store.HTTP:
 		m.takeHTTP(&step)
 	}
 	return step
 }
 
-func (m *Model) takeFrame(step *Step, messages []transport.Message, isJSON bool) {
+func (m *Model) takeFrame(step *Step, messages []transport.Message) {
 	step.Exchange = m.exchanges[step.Stream]
 	step.Scope = m.scopes.of(step.Stream, step.Exchange)
-	if step.Noise = !isJSON; step.Noise {
+	if step.Noise {
 		messages = nil
 	}
 	if step.Stream != 0 && m.takeBody(step, messages) {
@@ -131,7 +139,11 @@ func (m *Model) takeFrame(step *Step, messages []transport.Message, isJSON bool)
 		m.noteSent(step, nil)
 		return
 	}
-	step.Batch = step.AsFrame().IsBatch()
+	step.Batch = transport.Frame{Bytes: step.MessageBytes(), Stream: step.Stream}.IsBatch()
+	if step.Misframed != nil { // a reader of lines cannot read it
+		step.Batch = step.Batch && step.Misframed.Form != framing.SeveralInLine
+		m.noteSent(step, nil)
+	}
 	m.messages = m.messages[:0]
 	if step.Batch && len(messages) == 0 {
 		m.noteSent(step, nil)
@@ -171,7 +183,13 @@ func (m *Model) link(step *Step, message *transport.Message) (linked Message) {
 	return linked
 }
 
+// Protocol returns the protocol of the session, as far as its messages have told.
+func (m *Model) Protocol() transport.Protocol { return m.protocol }
+
 func (m *Model) request(step *Step, message *transport.Message) *Call {
+	if m.protocol == "" {
+		m.protocol = transport.ProtocolOf(*message)
+	}
 	call := NewCall(step.Event, message)
 	call.Scope = step.Scope
 	call.Exchange = step.Exchange
@@ -270,6 +288,9 @@ func (m *Model) cancellation(step *Step, notice *Message, id mcp.Key) {
 		}
 	}
 }
+
+// Protocol returns the protocol of the session, as far as its messages have told.
+func (s Step) Protocol() transport.Protocol { return s.model.protocol }
 
 // Find returns the call, sent in direction dir, that a response with this id in this step would answer.
 func (s Step) Find(dir transport.Direction, id mcp.Key) *Call {

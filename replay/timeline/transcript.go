@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"fmt"
+
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -61,6 +63,11 @@ func newEntry(step Step, inMiddle bool) Entry {
 	}
 	if step.Noise {
 		entry.Noise, entry.Text = e.Cut == 0 && !e.Open, excerpt(e.Payload)
+	}
+	if form := step.Misframed; form != nil && !step.Noise {
+		if entry.Form = string(form.Form); form.From != e.Seq {
+			entry.Form += fmt.Sprintf(" from #%d on", form.From)
+		}
 	}
 	entry.Batch = step.Batch
 	for i := range step.Messages {

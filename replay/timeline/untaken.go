@@ -178,7 +178,7 @@ func (m *Model) takeBody(step *Step, messages []transport.Message) (isUnended bo
 
 // noteUntaken notes an answer that stands in some bytes, if one does.
 func (m *Model) noteUntaken(step *Step, text []byte, untaken Untaken) {
-	text = bytes.TrimSpace(text)
+	text = transport.TrimBlanks(text)
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
 		return
 	}

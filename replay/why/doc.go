@@ -21,7 +21,8 @@
 // the end of the client's output. One counts not that came when the client no longer read, or that only
 // the end brought forth, of a server that kept its client waiting until then. judge.go finds the cause of each wait, and
 // makes one finding of the waits with one cause. words.go writes the finding down. newline.go opens
-// calls again whose answers lack their newlines, which the log tells only later. dropped.go looks at the
+// calls again whose answers lack their newlines, which the log tells only later, or are in another form than a
+// line of JSON, which few ends can read; an end that goes on has read them. dropped.go looks at the
 // answer behind which a client is silent: whether a strict client takes it. tasks.go
 // judges the tasks that are not over. repeats.go finds what comes again and again. stderr.go finds the line of
 // standard error that says what went wrong.

@@ -24,9 +24,7 @@ type dropped struct {
 
 // onDropped notes whether an answer to the client is one that a strict client does not take.
 func (f *Fold) onDropped(c *call, m *timeline.Message) {
-	isMCP := f.revision != "" || transport.MemberText(f.client, mcp.MemberProtocolVersion) != "" ||
-		c.Method != mcp.MethodInitialize && slices.Contains(mcp.Methods(), c.Method)
-	is := dropped{moment: f.now, call: c, faults: textOf(schema.Envelope(&m.Message, isMCP))}
+	is := dropped{moment: f.now, call: c, faults: textOf(schema.Envelope(&m.Message, f.protocol == transport.MCP))}
 	if m.Retyped {
 		is.id = clip(string(m.ID))
 	}

@@ -136,7 +136,7 @@ func (j *judge) endOf(c *call) ending {
 	if at := j.deleted[c.Scope]; at.seq > c.seq && earlier(at) {
 		end = ending{moment: at, by: "client", text: "the client ended its session with DELETE"}
 	}
-	if earlier(c.cancelled) {
+	if earlier(c.cancelled) || c.cancelled.seq != 0 && c.cancelled.seq == end.seq { // it may be the last event
 		end = ending{moment: c.cancelled, by: c.Dir.Sender(), text: "the " + c.Dir.Sender() + " gave it up"}
 	}
 	return end

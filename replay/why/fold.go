@@ -47,6 +47,7 @@ type Fold struct {
 	end     ending // the first event that ended the session, but for the end of the server's process
 	untaken uint64 // the first event that a client which no longer reads has not taken
 
+	protocol  transport.Protocol
 	client    json.RawMessage // the params of initialize
 	revision  string
 	greeted   frame // the answer to initialize
@@ -81,11 +82,14 @@ type Fold struct {
 	answersOut     int     // answers to the client
 	offsets        store.FrameOffsets
 
-	newest     [3]pipeFrame // the latest frame of each pipe
-	joined     [3]uint64    // the frame without a newline on whose line the next frame of the pipe begins
-	unseen     int          // calls whose answers have no newline, and which are open again
-	readsOn    bool         // an end goes on behind an answer without a newline
-	isParallel bool         // the client has had two calls open at a time
+	misframed  *timeline.Misframed // the present frame, if it is in another form than a line of JSON
+	parts      [3]frame            // the first line of messages over several lines that have begun
+	headed     [3]bool             // the direction has messages behind Content-Length headers
+	newest     [3]pipeFrame        // the latest frame of each pipe
+	joined     [3]uint64           // the frame without a newline on whose line the next frame of the pipe begins
+	unseen     int                 // calls whose answers have no newline, and which are open again
+	readsOn    bool                // an end goes on behind an answer without a newline
+	isParallel bool                // the client has had two calls open at a time
 }
 
 // frame is an event that is kept with its text.
@@ -283,7 +287,8 @@ func (f *Fold) onStalled(e store.Event) {
 func (f *Fold) onFrame(step timeline.Step) {
 	e := step.Event
 	messages := step.Messages
-	heard := frame{f.now, e.Payload, e.Unterminated}
+	f.protocol = step.Protocol()
+	heard := frame{f.now, step.MessageBytes(), e.Unterminated}
 	if e.Dir == s2c && f.spoke.seq == 0 {
 		f.spoke = f.now
 	}
@@ -293,8 +298,7 @@ func (f *Fold) onFrame(step timeline.Step) {
 	if step.Noise && timeline.IsUnended(e) { // the exchange has it
 		return
 	}
-	if step.Noise {
-		f.noise[side(e.Dir)] = heard
+	if f.onForm(step, heard); step.Noise {
 		return
 	}
 	if len(messages) == 0 {
@@ -319,7 +323,7 @@ func (f *Fold) onFrame(step timeline.Step) {
 			f.onTask(m.Task, f.pending[m.Call])
 		}
 	}
-	if last := &f.newest[side(e.Dir)]; e.Stream == 0 && last.joinedTo != 0 {
+	if last := &f.newest[side(e.Dir)]; e.Stream == 0 && (last.joinedTo != 0 || last.form != nil) {
 		f.reopen(last)
 	}
 	f.final[side(e.Dir)] = heard
@@ -423,7 +427,7 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 		}
 		return
 	case e.Stream == 0 && e.Unterminated:
-		c.unended = unread{moment: f.now}
+		c.unended = unread{moment: f.now, form: f.misframed}
 		return
 	case e.Stream == 0 && f.end.seq != 0, c.exchange != nil && c.exchange.Number == e.Stream && c.exchange.What == store.HTTPAbort:
 		c.late = f.now
@@ -532,6 +536,12 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
 		if c := f.pending[step.Find(c2s, id)]; c != nil {
 			c.acknowledged = true
+		}
+	default:
+		if step.Protocol().IsForeign() { // whatever it tells, the server is at work
+			if c := f.only(step); c != nil && f.end.seq == 0 {
+				c.logged = frame{moment: f.now, text: m.Raw}
+			}
 		}
 	}
 }

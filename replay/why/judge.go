@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/framing"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -69,7 +70,9 @@ const (
 	HalfFrame        = "half-frame"              // an end has written the beginning of a message
 	StrayText        = "stray-text"              // the server's output stands in a line that is no message
 	NoNewline        = "no-newline"              // a whole message lacks its newline
+	OtherFraming     = "other-framing"           // a whole message is not a line of JSON: pretty-printed, in UTF-16, …
 	BrokenAnswer     = "broken-answer"           // the server sent bytes that are no message
+	BrokenRequest    = "broken-request"          // the client sent a request that is not JSON
 	WrongID          = "wrong-id"                // the server answered under an id that nobody asked with
 	MalformedAnswer  = "malformed-answer"        // the answer has a form that strict clients drop
 	LateAnswer       = "late-answer"             // the answer came only when the session ended
@@ -162,6 +165,7 @@ type judge struct {
 	after time.Duration
 	calls [3][]*call   // without an answer, by direction, in order
 	open  [3]pipeFrame // the frames of the pipes whose newlines have not come
+	noise [3]frame     // the last bytes of each direction that are no message; half of one that has begun
 
 	end      ending // how the session ended
 	exit     store.ExitInfo
@@ -180,7 +184,13 @@ func (f *Fold) patience() time.Duration { return min(max(Patience, 2*f.slowest),
 // one, now. An after of 0 is the patience that fits the session. Report leaves the Fold as it is: more
 // events may follow.
 func (f *Fold) Report(live Live, after time.Duration) Report {
-	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience())}
+	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience()), noise: f.noise}
+	for dir, begun := range f.parts {
+		if begun.seq > f.noise[dir].seq {
+			begun.half = true
+			j.noise[dir] = begun
+		}
+	}
 	j.setEnd()
 	j.setProcesses()
 	r := Report{Now: max(live.Now, f.now.at), After: j.after, Findings: []Finding{}, Asked: f.hasAsked, waited: map[*timeline.Call]*wait{}}
@@ -313,7 +323,10 @@ func (c *call) owes() string {
 
 // isPerson reports whether a person answers a request of the server, who may take any time.
 func (j *judge) isPerson(c *call) bool {
-	return c.Method == mcp.MethodElicit && j.stalls[s2c].seq == 0 && j.declares(c, "elicitation")
+	if j.stalls[s2c].seq != 0 {
+		return false
+	}
+	return c.Method == mcp.MethodElicit && j.declares(c, "elicitation") || j.protocol.AsksPerson(c.Method)
 }
 
 // declares reports whether the client has declared a capability, with a call or in the handshake.
@@ -380,6 +393,8 @@ func (j *judge) blame(w *wait) {
 		w.shape = HalfBody
 	case c.late.seq != 0:
 		w.shape = LateAnswer
+	case j.parts[s2c].seq > c.seq:
+		w.shape = HalfFrame
 	case x != nil && x.Ended.Seq != 0 && j.mayResume(x) && x.canResume():
 		w.shape = NotResumed
 		w.culprit = "client"
@@ -446,7 +461,10 @@ func (j *judge) silence() *wait {
 		}
 		return w
 	}
-	if n := j.noise[c2s]; n.half && looksLikeMessage(n.text) {
+	if n := j.noise[c2s]; n.seq > j.last[c2s].seq && isBrokenRequest(n.text) && until.at-n.at >= j.after {
+		return &wait{shape: BrokenRequest, culprit: "client", since: n.moment, until: until}
+	}
+	if n := j.noise[c2s]; n.half && (looksLikeMessage(n.text) || j.parts[c2s].seq != 0) {
 		if until.seq != 0 && n.seq > until.seq { // a line without an end has its event behind the end
 			n.at = until.before.at
 		}
@@ -464,7 +482,7 @@ func (j *judge) silence() *wait {
 			return w
 		}
 	}
-	if j.greeted.seq != 0 && !j.ready && j.asked.seq < j.greeted.seq && until.at-j.greeted.at >= j.after {
+	if j.greeted.seq != 0 && !j.protocol.IsForeign() && !j.ready && j.asked.seq < j.greeted.seq && until.at-j.greeted.at >= j.after {
 		w := &wait{shape: NotInitialized, culprit: "client", since: j.greeted.moment, until: until, misfit: j.misfitOf(j.greeted)}
 		if w.misfit != "" {
 			w.culprit = "server"
@@ -546,6 +564,11 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 		list = append(list, j.describe(groups[key]))
 	}
 	return list
+}
+
+// isBrokenRequest reports whether a line was meant as a request, and is not JSON.
+func isBrokenRequest(line []byte) bool {
+	return framing.InLine(line).Form == framing.NotJSON && bytes.Contains(line, []byte("method")) && bytes.Contains(line, []byte(`id`))
 }
 
 // looksLikeMessage reports whether bytes begin as JSON does.

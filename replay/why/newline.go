@@ -1,12 +1,13 @@
 package why
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/framing"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -17,13 +18,15 @@ type pipeFrame struct {
 	asks     []*call // the requests in it
 	answers  []*call // the calls that it answered
 	joinedTo uint64  // the frame without a newline before it on the same line
+	form     *timeline.Misframed
 }
 
 // unread is a message that an end which reads lines has not seen: it has no newline, or stands
 // behind such a message. The zero unread is none.
 type unread struct {
 	moment
-	joinedTo uint64 // the frame without a newline before it on the same line; 0: none
+	joinedTo uint64              // the frame without a newline before it on the same line; 0: none
+	form     *timeline.Misframed // it is in another form than a line of JSON
 }
 
 // onNote learns that the latest frame of a pipe has no newline.
@@ -42,9 +45,36 @@ func (f *Fold) onPipeFrame(e store.Event) {
 	dir := side(e.Dir)
 	f.newest[dir] = pipeFrame{moment: f.now, joinedTo: f.joined[dir]}
 	f.joined[dir] = 0
-	if joinedTo := f.newest[dir].joinedTo; joinedTo != 0 && len(bytes.TrimSpace(e.Payload)) == 0 { // "\r", and the newline
+	if joinedTo := f.newest[dir].joinedTo; joinedTo != 0 && len(transport.TrimBlanks(e.Payload)) == 0 { // "\r", and the newline
 		f.see(func(c *call) bool { return c.unended.seq == joinedTo })
 	}
+}
+
+// onForm notes a frame of a pipe that is noise, and the form of one that is no line of JSON.
+func (f *Fold) onForm(step timeline.Step, heard frame) {
+	dir := side(step.Dir)
+	f.misframed = step.Misframed
+	switch begun := f.parts[dir]; {
+	case step.Part && begun.seq == 0:
+		f.parts[dir] = heard
+	case step.Part:
+	case step.Noise:
+		f.parts[dir] = frame{}
+		f.noise[dir] = heard
+	default:
+		f.parts[dir] = frame{}
+	}
+	if f.misframed == nil || step.Stream != 0 || step.Noise {
+		return
+	}
+	if f.misframed.Form == framing.ContentLength {
+		f.headed[dir] = true
+		if f.headed[c2s] && f.headed[s2c] { // it is what both ends read, and no newline is missing
+			f.misframed = nil
+			f.goOn()
+		}
+	}
+	f.newest[dir].form = f.misframed
 }
 
 // reopen takes back the answers in a frame without a newline, and notes the requests in it.
@@ -53,7 +83,7 @@ func (f *Fold) reopen(last *pipeFrame) {
 		return
 	}
 	for _, c := range last.asks {
-		c.unasked = unread{last.moment, last.joinedTo}
+		c.unasked = unread{last.moment, last.joinedTo, last.form}
 	}
 	for _, c := range last.answers {
 		if f.hasSeen(c) {
@@ -62,7 +92,7 @@ func (f *Fold) reopen(last *pipeFrame) {
 		}
 	}
 	for _, c := range last.answers {
-		c.unended = unread{last.moment, last.joinedTo}
+		c.unended = unread{last.moment, last.joinedTo, last.form}
 		f.unseen++
 		if c.Dir == c2s {
 			f.waiting++
@@ -155,7 +185,7 @@ func (j *judge) answerLacksNewline(c *call) unread {
 		return c.unended
 	}
 	if last := j.open[side(c.Dir.Reverse())]; slices.Contains(last.answers, c) {
-		return unread{last.moment, last.joinedTo}
+		return unread{last.moment, last.joinedTo, last.form}
 	}
 	return unread{}
 }
@@ -169,7 +199,7 @@ func (j *judge) requestLacksNewline(c *call) unread {
 		return c.unasked
 	}
 	if last := j.open[side(c.Dir)]; slices.Contains(last.asks, c) {
-		return unread{last.moment, last.joinedTo}
+		return unread{last.moment, last.joinedTo, last.form}
 	}
 	return unread{}
 }
@@ -205,6 +235,9 @@ func (j *judge) setNoNewline(w *wait) bool {
 		return false
 	}
 	w.shape = NoNewline
+	if lacks.form != nil {
+		w.shape = OtherFraming
+	}
 	w.culprit = lacks.dir.Sender()
 	return true
 }
@@ -220,11 +253,26 @@ func (w *words) sayNoNewline() {
 	}
 	lacks := w.lacks(w.first)
 	w.sayLacking(lacks)
+	if lacks.form != nil {
+		w.proves = "in which form the message left the " + lacks.dir.Sender()
+		w.unknown = fmt.Sprintf("whether the %s can read this form", lacks.dir.Receiver())
+		return
+	}
 	w.unknown = fmt.Sprintf("whether the %s needs the newline, as one does that reads lines", lacks.dir.Receiver())
 }
 
 // sayLacking says that a message has no newline.
 func (w *words) sayLacking(lacks lacking) {
+	if lacks.form != nil {
+		at := fmt.Sprintf("#%d", lacks.form.From)
+		if lacks.form.From != lacks.seq {
+			at += fmt.Sprintf(" to #%d", lacks.seq)
+		}
+		w.say("The %s wrote its %s %s (%s): %s.", lacks.dir.Sender(), lacks.what, lacks.form.Says(), at, lacks.form.Wants())
+		w.say("A %s that reads lines sees no message there.", lacks.dir.Receiver())
+		w.show(lacks.moment, "the %s's %s, %s", lacks.dir.Sender(), lacks.what, lacks.form.Says())
+		return
+	}
 	seen := lacks.dir.Receiver() + " " + w.tense("has", "had") + " not seen"
 	if lacks.joinedTo != 0 {
 		w.say("The %s's %s (#%d) stands on one line with #%d, which has no newline, so the %s it.", lacks.dir.Sender(), lacks.what, lacks.seq, lacks.joinedTo, seen)

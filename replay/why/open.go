@@ -142,6 +142,8 @@ func (j *judge) short(w *wait) Open {
 		return j.notStuck(w, NotRecorded, "%s was open when %s: how long it waited is not recorded", c.whose(), BrokeOff)
 	case w.until.seq != 0 && w.until.seq < c.seq:
 		return j.notStuck(w, Left, "%s was asked for when the session was over: %s before (#%d)", c.whose(), w.until.text, w.until.seq)
+	case w.until.seq != 0 && j.now.at == 0 && j.header.Start.IsZero() && j.header.Transport != "memory": // as of a foreign file
+		return j.notStuck(w, NotRecorded, "%s was open when %s (#%d): the recording has no times", c.whose(), w.until.text, w.until.seq)
 	case w.until.seq != 0:
 		open := j.notStuck(w, Left, "%s was open for %v when %s (#%d)", c.whose(), waited, w.until.text, w.until.seq)
 		took := j.took[side(c.Dir.Reverse())]

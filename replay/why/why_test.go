@@ -23,7 +23,8 @@ const handshake = `> {"id":1,"method":"initialize","params":{"protocolVersion":"
 
 // session is a session of testdata/sessions.txt: its events, and what is known beside them.
 //
-//	> FRAME, < FRAME      with a number for HTTP: >3 FRAME; >~ and <3~ have no end
+//	> FRAME, < FRAME      with a number for HTTP: >3 FRAME; >~ and <3~ have no end,
+//	                      >q and <q are in quotes, as Go has them
 //	KIND[/DIR[/STREAM]] PAYLOAD
 //	@ CAPABILITIES        the handshake; "@ old" that of 2024-11-05
 //	wait DURATION
@@ -135,7 +136,13 @@ func readSession(t *testing.T, text string) (s session) {
 			e.Kind, e.Stream = store.Kind(kind), number(stream)
 			e.Dir, _ = transport.ParseDirection(dir)
 		}
-		if strings.HasPrefix(rest, "{") && e.Kind == store.Frame && !strings.HasPrefix(rest, `{"jsonrpc"`) {
+		if strings.HasSuffix(sign, "q") && e.Kind == store.Frame {
+			text, err := strconv.Unquote(rest)
+			if err != nil {
+				t.Fatal(rest, err)
+			}
+			e.Payload = []byte(text)
+		} else if strings.HasPrefix(rest, "{") && e.Kind == store.Frame && !strings.HasPrefix(rest, `{"jsonrpc"`) {
 			e.Payload = []byte(`{"jsonrpc":"2.0",` + rest[1:])
 		}
 		s.events = append(s.events, e)

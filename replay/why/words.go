@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/framing"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
@@ -174,17 +175,24 @@ func (w *words) cause() {
 	case HalfFrame:
 		w.halfFrame()
 	case StrayText:
-		text, at := w.lineOf()
-		w.say("The server's output stands in a line that is no message and has no end: %s, written %s.", text, w.ago(at.at))
+		text, at, when := w.lineOf()
+		w.say("The server's output stands in a line that is no message and has no end: %s%s.", text, when)
 		w.show(at, "a line without an end: %s", text)
 		w.serverDid(c)
 		w.suggests = "the server prints to its standard output, which belongs to the protocol; logs go to standard error"
-	case NoNewline:
+	case NoNewline, OtherFraming:
 		w.sayNoNewline()
 	case BrokenAnswer:
 		w.brokenAnswer()
 	case MalformedAnswer:
 		w.sayDropped()
+	case BrokenRequest:
+		n := w.noise[c2s]
+		form := framing.InLine(n.text)
+		w.say("The client wrote a request %s (#%d) %s: %s. No server can read it.", w.ago(n.at), n.seq, form.Says(), w.text(n.text[max(0, form.At-1-before):]))
+		w.show(n.moment, "a request that is not JSON: %s", w.text(n.text))
+		w.proves = "that the request left the client like this"
+		w.unknown = "whether the client waits for an answer"
 	case WrongID:
 		if first.dropped != nil {
 			w.sayDropped()
@@ -358,27 +366,31 @@ func (w *words) hasRead(dir transport.Direction) {
 const surelyRead = time.Second
 
 func (w *words) halfFrame() {
-	text, at := w.lineOf()
+	text, at, when := w.lineOf()
 	who := "server"
 	if w.first.half.seq != 0 || w.first.line != nil && w.first.line.Pipe == c2s.String() {
 		who = "client"
-		w.say("The client has written the beginning of a message and not its end: %s, %s.", text, w.ago(at.at))
-	} else {
-		w.say("The server has written the beginning of a message and not its end: %s, written %s.", text, w.ago(at.at))
 	}
+	w.say("The %s %s the beginning of a message and not its end: %s%s.", who, w.tense("has written", "had written"), text, when)
 	w.show(at, "half a message: %s", text)
 	w.proves = "that the rest did not leave the " + who
 }
 
-// lineOf quotes the text of the open line, or of the last bytes that are no message.
-func (w *words) lineOf() (string, moment) {
-	if h := w.first.half; h.seq != 0 {
-		return w.text(h.text), h.moment
-	}
+// lineOf quotes the text of the open line, or of the last bytes that are no message, and says when it was
+// written. A line that has no end when its pipe ends stands in the log at that end: then only its place is
+// known.
+func (w *words) lineOf() (text string, at moment, when string) {
 	if l := w.first.line; l != nil {
-		return w.text(l.Text), moment{0, l.At}
+		return w.text(l.Text), moment{0, l.At}, ", written " + w.ago(l.At)
 	}
-	return w.text(w.noise[s2c].text), w.noise[s2c].moment
+	n := w.noise[s2c]
+	if w.first.half.seq != 0 {
+		n = w.first.half
+	}
+	if w.goesOn {
+		return w.text(n.text), n.moment, fmt.Sprintf(", written %s (#%d)", w.ago(n.at), n.seq)
+	}
+	return w.text(n.text), n.moment, fmt.Sprintf(" (#%d)", n.seq)
 }
 
 func (w *words) notReading() {
@@ -459,10 +471,17 @@ func (w *words) serverEnded() {
 	}
 }
 
+// before is how many bytes stand before the place where JSON breaks, when that is quoted.
+const before = 40
+
 // brokenAnswer tells bytes of the server that are no message, in the place of an answer.
 func (w *words) brokenAnswer() {
 	n := w.noise[s2c]
-	w.say("The server sent %s that are no message %s (#%d): %s.", phrase.Plural(len(n.text), "byte"), w.ago(n.at), n.seq, w.text(n.text))
+	if form := framing.InLine(n.text); form.Form == framing.NotJSON {
+		w.say("The server wrote a message %s (#%d) %s: %s.", w.ago(n.at), n.seq, form.Says(), w.text(n.text[max(0, form.At-1-before):]))
+	} else {
+		w.say("The server sent %s that are no message %s (#%d): %s.", phrase.Plural(len(n.text), "byte"), w.ago(n.at), n.seq, w.text(n.text))
+	}
 	w.show(n.moment, "bytes that are no message: %s", w.text(n.text))
 	w.suggests = "they were meant as the answer"
 	if textBefore(n.text) > 0 {

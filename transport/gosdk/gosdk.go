@@ -1,7 +1,6 @@
 package gosdk
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,7 +54,7 @@ func (c connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case err != nil:
 			return nil, fmt.Errorf("read frame: %w", err)
 		}
-		if b := bytes.TrimSpace(f.Bytes); len(b) > 0 {
+		if b := transport.TrimBlanks(f.Bytes); len(b) > 0 {
 			return decode(b)
 		}
 	}

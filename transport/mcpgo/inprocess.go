@@ -1,7 +1,6 @@
 package mcpgo
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,7 +119,7 @@ func (p *inProcess) read(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("serve in process: %w", err)
 		}
-		if len(bytes.TrimSpace(f.Bytes)) > 0 {
+		if len(transport.TrimBlanks(f.Bytes)) > 0 {
 			p.take(ctx, f)
 		}
 	}

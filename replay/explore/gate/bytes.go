@@ -114,7 +114,7 @@ func (b *Bytes) put(data []byte, from part) (flights []*Flight, err error) {
 			return flights, nil
 		}
 		data = rest
-		if len(bytes.TrimSpace(b.text)) > 0 {
+		if len(transport.TrimBlanks(b.text)) > 0 {
 			f, err := b.end.put(context.Background(), transport.Frame{Bytes: bytes.Clone(b.text)}, "", false)
 			if err != nil {
 				return flights, err

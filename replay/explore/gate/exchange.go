@@ -422,7 +422,7 @@ func (x *Exchange) commitWhole() {
 		p.kind = EOF
 	}
 	if _, err := (transport.Frame{Bytes: body}).Messages(); err == nil && len(body) > 0 {
-		p = x.offer(bytes.TrimSpace(body))
+		p = x.offer(transport.TrimBlanks(body))
 	}
 	p.bytes = body
 	p.ends = true
