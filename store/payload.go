@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/phrase"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -83,7 +84,7 @@ func ParseHeader(payload []byte) (Header, error) {
 			Version int `json:"mcprec"`
 		}
 		if json.Unmarshal(payload, &v) != nil {
-			return Header{}, fmt.Errorf("read session header: %v", err)
+			return Header{}, fmt.Errorf("read session header: %v", phrase.JSONFault(err))
 		}
 		h.Version = v.Version
 	}
@@ -91,7 +92,7 @@ func ParseHeader(payload []byte) (Header, error) {
 	case h.Version > FormatVersion:
 		return Header{}, fmt.Errorf("read session header: format %d: %w (this mcprec reads up to %d; install a newer one)", h.Version, ErrNewer, FormatVersion)
 	case err != nil:
-		return Header{}, fmt.Errorf("read session header: %v", err)
+		return Header{}, fmt.Errorf("read session header: %v", phrase.JSONFault(err))
 	case h.Version < 1:
 		return Header{}, errors.New("read session header: no \"mcprec\" version in it")
 	}

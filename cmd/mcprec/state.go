@@ -99,7 +99,7 @@ func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) 
 	defer closeInto(&err, s)
 	states, err := s.States(cmd.Context(), points)
 	if err != nil {
-		return fmt.Errorf("state of %s: %w", s.Name, err)
+		return s.Fault("state of", err)
 	}
 	for i, p := range points {
 		if p.Beyond {
@@ -245,7 +245,7 @@ func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error
 			err = errors.Join(at.Apply(e), transcript.Apply(e))
 		}
 		if err != nil {
-			return fmt.Errorf("bisect %s: %w", s.Name, err)
+			return s.Fault("bisect", err)
 		}
 		if found = holds.Holds(at); found {
 			break

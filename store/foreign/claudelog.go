@@ -68,6 +68,10 @@ func parseClaudeLine(line []byte) (hostLine, bool) {
 			text = claudeMessage(after)
 		}
 	}
+	if quoted, ok := notJSON(claudeWithoutObject(text)); ok && l.what == hostWords && level != nil {
+		l.what = hostNotJSON
+		l.quoted = quoted
+	}
 	l.stamp = at
 	l.server = string(server)
 	l.level = string(level)
@@ -79,6 +83,9 @@ func parseClaudeLine(line []byte) (hostLine, bool) {
 	}
 	return l, true
 }
+
+// claudeWithoutObject returns words without the beginning of metadata behind them.
+func claudeWithoutObject(text []byte) []byte { return bytes.TrimSuffix(text, claudeOpenBrace) }
 
 // claudeMessage returns a message without the metadata behind it.
 func claudeMessage(text []byte) []byte {

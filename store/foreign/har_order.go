@@ -45,6 +45,7 @@ func (e *harExchange) order(items []harItem) (bool, error) {
 			}
 			it.At = at
 			it.seq = rest[n].Seq
+			it.Unterminated = rest[n].Unterminated
 			rest = rest[n+1:]
 		case it.what == "":
 			return false, nil

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash"
 	"regexp"
@@ -24,12 +23,16 @@ import (
 // host starts the server, where the client says initialize again, or where it speaks after both
 // ends have closed. The events are
 //
-//	frame   a message, with the bytes of the file
+//	frame   a message, with the bytes of the file; a line of the server that the host could not read, as far as
+//	        the host quotes it
 //	lost    a message that the host wrote in part; a note has the text
 //	stderr  a line of the server's standard error
 //	eof     the host says that an end has closed
 //	exit    the host says that the server has exited
 //	note    every other line, without its time
+//
+// A host may start a server twice, and both processes then write into one log. If a second start stands before
+// the first one's handshake, each message is of the process in which it fits: see [processes].
 //
 // A session's id follows from its own lines, so that the earlier sessions of a log that has
 // grown are known again. A time that goes back stays in a note.
@@ -42,6 +45,7 @@ type hostLine struct {
 	what      hostFact
 	dir       transport.Direction // of a message, or of an end
 	code      int                 // of an exit
+	quoted    []byte              // of a line of the server that the host could not read, as far as the host quotes it
 	text      []byte              // without the time, the server and the level; of a message the message
 	more      hostRest
 }
@@ -57,6 +61,7 @@ const (
 	hostEOF                     // an end has closed
 	hostStop                    // the session is over
 	hostExit                    // the server has exited
+	hostNotJSON                 // the host could not read a line of the server's output
 )
 
 // hostRest is what lines without a time are that follow a line.
@@ -118,7 +123,7 @@ func (d hostDialect) decode(data []byte) ([]store.Event, error) {
 		if len(servers) > 0 {
 			of = " of " + strings.Join(servers[:min(len(servers), 4)], ", ")
 		}
-		return nil, damaged(sessions[1].line, fmt.Errorf("%d sessions%s: want one session in a file; mcprec import makes a session of each", len(sessions), of))
+		return nil, fmt.Errorf("line %d: %d sessions%s: want one session in a file; mcprec import makes a session of each", sessions[1].line, len(sessions), of)
 	}
 	return sessions[0].close(d), nil
 }
@@ -131,6 +136,7 @@ type hostSession struct {
 	start       time.Time
 	hash        hash.Hash // of its lines
 	initialized bool      // the client has sent initialize
+	starts      int       // how often the host has started the server
 	hasRun      bool      // there was a message, or an end
 	hasEnded    bool
 	closed      map[transport.Direction]bool
@@ -143,6 +149,7 @@ type hostSession struct {
 // read sorts the lines of a log into sessions.
 func (d hostDialect) read(data []byte) (sessions []*hostSession, err error) {
 	current := map[string]*hostSession{} // by server
+	twice := map[string]*processes{}     // servers of which two processes write at once
 	var last *hostSession                // of the last line
 	var before []byte                    // lines in front of the first with a time
 	label := ""                          // the last that a line has told
@@ -166,7 +173,19 @@ func (d hostDialect) read(data []byte) (sessions []*hostSession, err error) {
 			s = last // the host's own words stay where they stand
 		}
 		label = cmp.Or(l.label, label)
-		if s == nil || s.isOver(l) {
+		switch both := twice[l.server]; {
+		case both != nil && l.what == hostStart && both.haveEnded():
+			delete(twice, l.server)
+		case both != nil:
+			s = both.of(l, last)
+		case s != nil && s.isSecondProcess(l):
+			both = s.second(d, l, number)
+			twice[l.server] = both
+			s = both.runs[1]
+			sessions = append(sessions, s)
+			both.saw(1, l)
+		}
+		if s == nil || twice[l.server] == nil && s.isOver(l) {
 			parallel := s != nil && !s.hasEnded
 			s = &hostSession{label: cmp.Or(l.server, label), line: number, start: l.stamp, hash: sha256.New(), closed: map[transport.Direction]bool{}}
 			s.add(store.Event{Kind: store.Opened}) // close has the header
@@ -192,9 +211,9 @@ func (d hostDialect) read(data []byte) (sessions []*hostSession, err error) {
 	}
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, damaged(1, errEmpty)
+		return nil, Unknown(data)
 	case frames == 0:
-		return nil, damaged(1, errors.New("no message between a client and a server is in it; "+d.wants))
+		return nil, unreadable("no message between a client and a server is in it; " + d.wants)
 	}
 	return sessions, nil
 }
@@ -225,7 +244,10 @@ func (s *hostSession) take(d hostDialect, line hostLine) {
 	}
 	s.more = line.more
 	s.transport = cmp.Or(s.transport, line.transport)
-	s.hasRun = s.hasRun || line.what != hostWords && line.what != hostStart && line.what != hostStderr
+	s.hasRun = s.hasRun || !slices.Contains([]hostFact{hostWords, hostStart, hostStderr, hostNotJSON}, line.what)
+	if line.what == hostStart {
+		s.starts++
+	}
 	words := line.text
 	switch line.what {
 	case hostMessage:
@@ -238,6 +260,10 @@ func (s *hostSession) take(d hostDialect, line hostLine) {
 	case hostStderr:
 		s.add(store.Event{At: at, Kind: store.Stderr, Payload: line.text})
 		return
+	case hostNotJSON:
+		if len(line.quoted) > 0 {
+			s.add(store.Event{At: at, Kind: store.Frame, Dir: transport.ServerToClient, Payload: line.quoted})
+		}
 	case hostEOF:
 		s.hasEnded = true
 		if !s.closed[line.dir] {
@@ -260,6 +286,10 @@ func (s *hostSession) take(d hostDialect, line hostLine) {
 
 // addRest adds a line without a time.
 func (s *hostSession) addRest(line []byte) {
+	if bytes.HasPrefix(line, []byte("```")) { // the log stands in a text, which goes on
+		s.flush()
+		s.more = restWords
+	}
 	switch {
 	case s.more == restStderr:
 		s.flush()

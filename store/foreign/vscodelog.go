@@ -82,6 +82,10 @@ func parseVSCodeLine(line []byte) (hostLine, bool) {
 		l.transport = "stdio"
 		l.code, _ = strconv.Atoi(string(exit[1])) // digits
 	}
+	if quoted, ok := notJSON(text); ok && l.what == hostWords {
+		l.what = hostNotJSON
+		l.quoted = quoted
+	}
 	l.stamp = at
 	l.level = string(m[2])
 	l.text = text

@@ -144,7 +144,7 @@ func stateAt(ctx context.Context, r *recordings, args arguments) (a answer, err 
 	points := []session.Point{point}
 	states, err := s.States(ctx, points)
 	if err != nil {
-		return a, fmt.Errorf("state of %s: %w", s.Name, err)
+		return a, s.Fault("state of", err)
 	}
 	if points[0].Beyond {
 		a.add("the session ends at event #%d, at %v", states[0].Seq(), points[0].Last)

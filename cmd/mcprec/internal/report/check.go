@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
@@ -43,12 +42,12 @@ func Check(ctx context.Context, s *session.Session, gate check.Gate, found func(
 			err = fold.Apply(e.Event)
 		}
 		if err != nil {
-			return sum, fmt.Errorf("check %s: %w", s.Name, err)
+			return sum, s.Fault("check", err)
 		}
 	}
 	live, err := LiveNow(ctx, s)
 	if err != nil {
-		return sum, fmt.Errorf("check %s: %w", s.Name, err)
+		return sum, s.Fault("check", err)
 	}
 	return fold.CloseLive(live), nil
 }

@@ -56,7 +56,7 @@ func foldSession(ctx context.Context, s *session.Session, digester *diff.Digeste
 			err = side.Apply(e.Event, e.Made)
 		}
 		if err != nil {
-			return fmt.Errorf("diff %s: %w", s.Name, err)
+			return s.Fault("diff", err)
 		}
 	}
 	return s.Rewind()

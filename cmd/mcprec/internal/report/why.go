@@ -58,7 +58,7 @@ func HangsIn(ctx context.Context, s *session.Session, after time.Duration) (Hang
 			err = fold.ApplyParsed(e.Event, e.Made.messages, e.Made.isJSON)
 		}
 		if err != nil {
-			return a, fmt.Errorf("explain %s: %w", s.Name, err)
+			return a, s.Fault("why", err)
 		}
 		if e.Kind == store.Opened {
 			header, _ = store.ParseHeader(e.Payload) // the fold reports a fault
@@ -66,7 +66,7 @@ func HangsIn(ctx context.Context, s *session.Session, after time.Duration) (Hang
 	}
 	live, err := Live(ctx, s, header)
 	if err != nil {
-		return a, fmt.Errorf("explain %s: %w", s.Name, err)
+		return a, s.Fault("why", err)
 	}
 	return HangsOf(s, header, fold.Report(live, after), live.Now > 0), nil
 }

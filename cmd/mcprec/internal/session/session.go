@@ -190,6 +190,14 @@ func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadO
 	}
 }
 
+// Fault returns the error of a command that reads the session. An error about a file names the file already.
+func (s *Session) Fault(command string, err error) error {
+	if strings.HasPrefix(err.Error(), s.Name+": ") {
+		return fmt.Errorf("%s %w", command, err)
+	}
+	return fmt.Errorf("%s %s: %w", command, s.Name, err)
+}
+
 // decode yields the events of a fixture.
 func (s *Session) decode() iter.Seq2[store.Event, error] {
 	if s.decoded != nil {
