@@ -495,7 +495,7 @@ func isInputRequired(m *transport.Message) bool {
 
 func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 	e := step.Event
-	f.repeats.onNotice(m.Method)
+	f.repeats.onNotice(&m.Message)
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		f.ready = true

@@ -107,7 +107,10 @@ func (r *repeat) isTold() bool {
 	case sameList:
 		return r.count >= manyLists && r.same >= r.count-2 && r.mean() <= quickChanges
 	}
-	if r.call.Method == mcp.MethodPing {
+	switch r.call.Method {
+	case mcp.MethodReadResource: // a client may poll one
+		return false
+	case mcp.MethodPing:
 		return r.count >= manyPings && r.mean() <= quickPings
 	}
 	return r.count >= manyLists && r.same >= r.count-2 && r.mean() <= quickLists
@@ -124,10 +127,19 @@ func (r *repeats) keep(one *repeat) {
 	}
 }
 
-// lister is what one end asks for with a method.
+// lister is what one end asks for with a method, and of which resource.
 type lister struct {
 	dir    transport.Direction
 	method string
+	uri    string
+}
+
+func listerOf(c *call) lister {
+	key := lister{dir: c.Dir, method: c.Method}
+	if c.Method == mcp.MethodReadResource {
+		key.uri = c.Target
+	}
+	return key
 }
 
 // walk is a list that is asked for page by page.
@@ -143,15 +155,23 @@ var changes = map[string][]string{
 	mcp.NotificationPromptListChanged:   {mcp.MethodListPrompts},
 	mcp.NotificationResourceListChanged: {mcp.MethodListResources, mcp.MethodListResourceTemplates},
 	mcp.NotificationRootsListChanged:    {mcp.MethodListRoots},
+	mcp.NotificationResourceUpdated:     {mcp.MethodReadResource},
 }
 
 // isList reports whether a method lists something.
-func isList(method string) bool { return strings.HasSuffix(method, "/list") }
+func isList(method string) bool {
+	switch method {
+	case mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates, mcp.MethodListRoots, mcp.MethodListTasks:
+		return true
+	}
+	return false
+}
 
-// isIdle reports whether a request asks for nothing that a session is for: what an end can do, and whether it
-// is there.
+// isIdle reports whether a request asks for nothing that a session is for: what an end can do, whether it is
+// there, what changes.
 func isIdle(method string) bool {
-	return isList(method) && method != mcp.MethodListTasks || method == mcp.MethodPing || method == mcp.MethodDiscover || method == mcp.MethodInitialize
+	return isList(method) && method != mcp.MethodListTasks ||
+		slices.Contains([]string{mcp.MethodPing, mcp.MethodDiscover, mcp.MethodInitialize, mcp.MethodListen}, method)
 }
 
 // mostPages is how many pages of one list are remembered.
@@ -159,12 +179,14 @@ const mostPages = 4096
 
 // onRequest takes a request.
 func (r *repeats) onRequest(c *call, m *transport.Message) {
-	key := lister{c.Dir, c.Method}
+	key := listerOf(c)
 	if !isIdle(c.Method) {
 		if len(r.asked) > 0 && c.Dir == c2s {
-			r.endAsked()
+			r.endAsked(key)
 		}
-		return
+		if c.Method != mcp.MethodReadResource {
+			return
+		}
 	}
 	if isList(c.Method) {
 		if cursor := transport.Member(m.Params, "cursor"); cursor != nil && string(cursor) != "null" {
@@ -194,11 +216,13 @@ func (r *repeats) onRequest(c *call, m *transport.Message) {
 }
 
 // endAsked ends what was asked again and again, for the client asks for something else.
-func (r *repeats) endAsked() {
-	for _, one := range r.asked {
-		r.keep(one.byChanges())
+func (r *repeats) endAsked(but lister) {
+	for key, one := range r.asked {
+		if key != but {
+			r.keep(one.byChanges())
+			delete(r.asked, key)
+		}
 	}
-	clear(r.asked)
 }
 
 // byChanges returns the repeat with its kind, which is known at its end.
@@ -251,10 +275,10 @@ func (w *walk) end(r *repeats) {
 }
 
 // onNotice takes a notification.
-func (r *repeats) onNotice(method string) {
-	for _, list := range changes[method] {
+func (r *repeats) onNotice(m *transport.Message) {
+	for _, list := range changes[m.Method] {
 		for key, one := range r.asked {
-			if key.method == list {
+			if key.method == list && (key.uri == "" || key.uri == timeline.TargetOf(*m)) {
 				one.isNew = true
 			}
 		}
@@ -269,7 +293,7 @@ func (r *repeats) onAnswer(c *call, m *transport.Message) {
 		r.onFailure(c, answeredByError, strings.TrimPrefix(c.Failure, "error "), moment{c.Response, c.At + c.Latency})
 		return
 	}
-	if failed := r.failures[lister{c.Dir, c.Method}]; len(failed) > 0 {
+	if failed := r.failures[lister{dir: c.Dir, method: c.Method}]; len(failed) > 0 {
 		key := subject(c)
 		r.keep(failed[key])
 		delete(failed, key)
@@ -282,7 +306,7 @@ func (r *repeats) onAnswer(c *call, m *transport.Message) {
 		r.keep(r.rounds[key])
 		delete(r.rounds, key)
 	}
-	key := lister{c.Dir, c.Method}
+	key := listerOf(c)
 	if isList(c.Method) {
 		if next := transport.Member(m.Result, mcp.MemberNextCursor); next != nil {
 			if r.walks == nil {
@@ -328,28 +352,27 @@ func subject(c *call) uint64 {
 	return h.Sum64()
 }
 
-// mostFailures is how many requests that failed are remembered.
+// mostFailures is how many requests that failed, or have to be sent again with an input, are remembered.
 const mostFailures = 1024
 
 // onFailure takes a request that failed. A subscription that its client ends is none, nor a call that was given
 // up soon.
 func (r *repeats) onFailure(c *call, how failure, words string, now moment) {
-	if c.Method == mcp.MethodListen || (how == hungUp || how == gaveUp) && now.at-c.at < givenUpAfter {
+	if (how == hungUp || how == gaveUp) && (c.Method == mcp.MethodListen || now.at-c.at < givenUpAfter) {
 		return
 	}
-	failed := r.failures[lister{c.Dir, c.Method}]
+	failed := r.failures[lister{dir: c.Dir, method: c.Method}]
 	if failed == nil {
-		if r.failures == nil {
+		if len(r.failures) == 0 || len(r.failures) >= mostFailures {
+			r.endFailures()
 			r.failures = map[lister]map[uint64]*repeat{}
 		}
 		failed = map[uint64]*repeat{}
-		r.failures[lister{c.Dir, c.Method}] = failed
+		r.failures[lister{dir: c.Dir, method: c.Method}] = failed
 	}
 	if len(failed) >= mostFailures {
-		maps.DeleteFunc(failed, func(_ uint64, one *repeat) bool {
-			r.keep(one)
-			return true
-		})
+		r.endFailures()
+		clear(failed)
 	}
 	key := subject(c)
 	one := failed[key]
@@ -359,6 +382,15 @@ func (r *repeats) onFailure(c *call, how failure, words string, now moment) {
 	}
 	one.call, one.last, one.how, one.failure = c.Call, c.moment, how, words
 	one.count++
+}
+
+// endFailures keeps what has failed most often so far.
+func (r *repeats) endFailures() {
+	for _, failed := range r.failures {
+		for _, one := range failed {
+			r.keep(one)
+		}
+	}
 }
 
 // onInput takes an answer that asks for input, which repeats what the request before supplied an input for.
@@ -375,7 +407,10 @@ func (r *repeats) onInput(c *call, m *transport.Message) {
 	isSame := isRetry && (state != nil && bytes.Equal(state, given) || inputs != nil && one.answer == answer)
 	if !isSame {
 		r.keep(one)
-		if r.rounds == nil {
+		if len(r.rounds) == 0 || len(r.rounds) >= mostFailures {
+			for _, other := range r.rounds {
+				r.keep(other)
+			}
 			r.rounds = map[uint64]*repeat{}
 		}
 		one = &repeat{kind: sameInput, first: c.moment}
@@ -396,7 +431,7 @@ func (r *repeats) onPoll(t *timeline.Task) {
 
 // goesRound tells what comes again and again, each kind once.
 func (j *judge) goesRound() (list []Open) {
-	all := repeats{worst: j.repeats.worst}
+	all := repeats{worst: j.repeats.worst, failures: j.repeats.failures}
 	for _, w := range j.repeats.walks {
 		w.end(&all)
 	}
@@ -404,11 +439,7 @@ func (j *judge) goesRound() (list []Open) {
 		copied := *one
 		all.keep(copied.byChanges())
 	}
-	for _, failed := range j.repeats.failures {
-		for _, one := range failed {
-			all.keep(one)
-		}
-	}
+	all.endFailures()
 	for _, one := range j.repeats.rounds {
 		all.keep(one)
 	}
@@ -440,7 +471,11 @@ func (j *judge) tellRepeat(r *repeat) Open {
 		text = fmt.Sprintf("the %s %s %s with the cursor %s %s, %s %s", asker, verb, clip(r.call.Method), clip(r.cursor), often, again, where)
 	case sameList:
 		culprit = other
-		text = fmt.Sprintf("the %s %s %s %s, for the %s says each time that the list has changed, and each answer is the same %s", asker, verb, clip(r.call.Method), often, other, where)
+		what := "the list"
+		if r.call.Method == mcp.MethodReadResource {
+			what = "it"
+		}
+		text = fmt.Sprintf("the %s %s %s %s, for the %s says each time that %s has changed, and each answer is the same %s", asker, verb, labelOf(r.call), often, other, what, where)
 	case sameAnswer:
 		text = fmt.Sprintf("the %s %s %s %s and nothing else %s", asker, verb, clip(r.call.Method), often, where)
 	case sameFailure:
