@@ -20,6 +20,7 @@ type Exit struct {
 	over    bool          // it has ended
 	left    bool          // the client has closed its output
 	blocked time.Duration // how long the client did not take it since
+	waits   bool          // the client does not take it now
 }
 
 // Outlives is how long behind the end of its process the output of a server is open that another
@@ -31,7 +32,7 @@ const Outlives = 2 * time.Second
 // process ended nothing. now is the present of a live session, or 0.
 func (x *Exit) Outlived(now time.Duration) bool {
 	open := x.open
-	if !x.over {
+	if !x.over && !x.waits {
 		open = max(open, now)
 	}
 	return x.Seq != 0 && open-x.At-x.blocked >= Outlives
@@ -40,7 +41,7 @@ func (x *Exit) Outlived(now time.Duration) bool {
 // IsFinal reports whether the end of the process was the end of what the server says. now is the present of
 // a live session, in which others may have the output of the process as long as it is open, or 0.
 func (x *Exit) IsFinal(now time.Duration) bool {
-	return x.Seq != 0 && (x.over || now == 0) && !x.Outlived(0)
+	return x.Seq != 0 && (x.over || x.waits || now == 0) && !x.Outlived(0)
 }
 
 // take notes an event; before is the one before it. isJSON is false for a frame that is no message.
@@ -48,7 +49,7 @@ func (x *Exit) take(e store.Event, before Moment, isJSON bool) {
 	switch {
 	case e.Kind == store.Exited:
 		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
-			*x = Exit{Seq: e.Seq, At: e.At, Info: info, Before: before, over: x.over, left: x.left}
+			*x = Exit{Seq: e.Seq, At: e.At, Info: info, Before: before, over: x.over, left: x.left, waits: x.waits}
 		}
 	case e.Kind == store.EOF:
 		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
@@ -57,8 +58,13 @@ func (x *Exit) take(e store.Event, before Moment, isJSON bool) {
 	case e.Dir != transport.ServerToClient || e.Stream != 0:
 	case e.Kind == store.Frame && isJSON:
 		x.open = e.At
-	case e.Kind == store.Delivered && x.Seq != 0:
-		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil {
+	case e.Kind == store.Stalled:
+		if info, err := store.DecodePayload[store.StalledInfo](e); err == nil {
+			x.waits = info.Blocked && !info.Over
+		}
+	case e.Kind == store.Delivered:
+		x.waits = false
+		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil && x.Seq != 0 {
 			x.blocked += info.Blocked
 		}
 	}
