@@ -53,7 +53,7 @@ func takeApart(events []store.Event, fragment bool) *cut {
 			c.extras = append(c.extras, e)
 		}
 	}
-	c.link()
+	c.link(events)
 	if c.handshake >= 0 && !fragment {
 		for i := range c.parts {
 			if i != c.handshake {
@@ -129,39 +129,48 @@ type request struct {
 // linker reads a session and finds the parts.
 type linker struct {
 	*cut
-	index    timeline.Index[mcp.Key, *request]
+	model    *timeline.Model
+	of       map[*timeline.Call]*request
 	requests []*request
-	open     []*request       // of the client, not answered
-	values   map[string][]int // a cursor, task or state → the parts of the responses with that value
-	watched  map[string][]int // a resource → its subscriptions
+	open     []*request           // of the client, not answered
+	listens  map[mcp.Key]*request // the latest listen with an id
+	values   map[string][]int     // a cursor, task or state → the parts of the responses with that value
+	watched  map[string][]int     // a resource → its subscriptions
 }
 
 // link makes the parts. A request and its response are one part. Progress and cancellations
 // are inside their request, and so are the requests of a server that handles a request. A
 // request with a cursor, a task or a state needs the response that brought the value.
-func (c *cut) link() {
+func (c *cut) link(events []store.Event) {
 	l := &linker{
-		cut: c, index: timeline.NewIndex[mcp.Key, *request](timeline.All),
-		values: map[string][]int{}, watched: map[string][]int{},
+		cut: c, model: timeline.NewModel(timeline.All), of: map[*timeline.Call]*request{},
+		listens: map[mcp.Key]*request{}, values: map[string][]int{}, watched: map[string][]int{},
 	}
 	var batches [][]int
-	for i, e := range c.frames {
-		messages, _ := e.AsFrame().Messages()
-		if len(messages) == 0 {
-			messages = make([]transport.Message, 1)
+	for _, e := range events {
+		step := l.model.Take(e)
+		for _, refused := range step.Refused {
+			l.close(l.of[refused])
 		}
+		if e.Kind != store.Frame {
+			continue
+		}
+		frame := len(batches)
 		var touched []int
-		for _, m := range messages {
-			switch m.Kind() {
+		for i := range step.Messages {
+			switch m := &step.Messages[i]; m.Kind {
 			case transport.Request:
-				touched = append(touched, l.request(i, e, m))
+				touched = append(touched, l.request(frame, m))
 			case transport.Response:
-				touched = append(touched, l.response(i, e, m))
+				touched = append(touched, l.response(frame, m))
 			case transport.Notification:
-				touched = append(touched, l.notification(i, e, m))
+				touched = append(touched, l.notification(frame, step, m))
 			default:
-				touched = append(touched, l.add(i))
+				touched = append(touched, l.add(frame))
 			}
+		}
+		if len(touched) == 0 {
+			touched = append(touched, l.add(frame))
 		}
 		batches = append(batches, touched)
 	}
@@ -240,11 +249,13 @@ func (l *linker) addInside(frame int, request *request) int {
 	return l.add(frame, need{any: []int{request.part}, inside: true})
 }
 
-func (l *linker) request(frame int, event store.Event, message transport.Message) int {
+func (l *linker) request(frame int, message *timeline.Message) int {
+	call := message.Call
 	r := &request{logs: transport.Member(message.Params, mcp.MemberMeta, mcp.MetaLogLevel) != nil}
 	r.part = l.add(frame, l.uses(message)...)
+	l.of[call] = r
 	l.requests = append(l.requests, r)
-	if event.Dir == transport.ClientToServer {
+	if call.Dir == transport.ClientToServer {
 		l.open = append(l.open, r)
 	} else if strings.HasPrefix(message.Method, "sampling/") || strings.HasPrefix(message.Method, "elicitation/") {
 		l.nest(r.part, l.open) // a server asks that for a client's request; the rest by itself
@@ -257,10 +268,16 @@ func (l *linker) request(frame int, event store.Event, message transport.Message
 	case mcp.MethodSubscribe:
 		uri := string(transport.Member(message.Params, "uri"))
 		l.watched[uri] = append(l.watched[uri], r.part)
+	case mcp.MethodListen:
+		l.listens[call.Key()] = r
 	}
-	l.index.Ask(event.Dir, event.Stream, mcp.KeyOf(message.ID), mcp.KeyOf(message.ProgressToken()), r)
 	l.bring("elicitation", transport.Member(message.Params, mcp.MemberElicitationID), r.part)
 	return r.part
+}
+
+// close takes a request out of the open ones.
+func (l *linker) close(r *request) {
+	l.open = slices.DeleteFunc(l.open, func(open *request) bool { return open == r })
 }
 
 // nest puts a part into one of several open requests.
@@ -276,15 +293,13 @@ func (l *linker) nest(part int, requests []*request) {
 }
 
 // response adds a response to the part of its request.
-func (l *linker) response(frame int, event store.Event, message transport.Message) int {
-	id := mcp.KeyOf(message.ID)
-	r, ok := l.index.Answer(event.Dir.Reverse(), event.Stream, id)
-	if !ok { // a second response may go alone
-		second, _ := l.index.Past(event.Dir.Reverse(), event.Stream, id)
-		return l.addInside(frame, second)
+func (l *linker) response(frame int, message *timeline.Message) int {
+	r := l.of[message.Call]
+	if message.Role != timeline.Answers { // a second response may go alone
+		return l.addInside(frame, r)
 	}
 	r.answered = true
-	l.open = slices.DeleteFunc(l.open, func(request *request) bool { return request == r })
+	l.close(r)
 	l.bring("cursor", transport.Member(message.Result, mcp.MemberNextCursor), r.part)
 	l.bring("task", transport.Member(message.Result, "task", mcp.MemberTaskID), r.part)
 	l.bring("task", transport.Member(message.Result, mcp.MemberTaskID), r.part)
@@ -292,22 +307,20 @@ func (l *linker) response(frame int, event store.Event, message transport.Messag
 	return l.extend(r.part, frame)
 }
 
-func (l *linker) notification(frame int, event store.Event, m transport.Message) int {
+func (l *linker) notification(frame int, step timeline.Step, m *timeline.Message) int {
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		if l.handshake >= 0 {
 			return l.extend(l.handshake, frame)
 		}
 	case mcp.NotificationProgress:
-		r, _ := l.index.Progress(event.Dir.Reverse(), event.Stream, mcp.KeyOf(m.ProgressToken()))
-		return l.addInside(frame, r)
+		return l.addInside(frame, l.of[m.Call])
 	case mcp.NotificationCancelled:
-		// The request may be either side's: a server ends a subscription like that.
-		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestID))
-		r := l.index.Named(event.Dir, id)
-		other := l.index.Named(event.Dir.Reverse(), id)
-		if (r == nil || r.answered) && other != nil && !other.answered {
-			r = other
+		r := l.of[m.Call]
+		if r == nil || r.answered { // the request may be the other side's: a server ends a subscription like that
+			if other := step.Find(step.Dir.Reverse(), mcp.KeyOf(timeline.CancelledID(m.Message))); other != nil {
+				r = l.of[other]
+			}
 		}
 		part := l.addInside(frame, r)
 		if r != nil && !r.answered {
@@ -315,8 +328,12 @@ func (l *linker) notification(frame int, event store.Event, m transport.Message)
 		}
 		return part
 	}
-	if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
-		r := l.index.Named(event.Dir.Reverse(), mcp.KeyOf(id))
+	if raw := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); raw != nil {
+		id := mcp.KeyOf(raw)
+		r := l.listens[id]
+		if open := step.Find(step.Dir.Reverse(), id); open != nil {
+			r = l.of[open]
+		}
 		if r != nil && m.Method == mcp.NotificationAcknowledged { // comes first, and goes with the request
 			return l.extend(r.part, frame)
 		}
@@ -342,7 +359,7 @@ func (l *linker) bring(what string, raw []byte, part int) {
 }
 
 // uses returns the needs of a message that has a value of an earlier response.
-func (l *linker) uses(message transport.Message) []need {
+func (l *linker) uses(message *timeline.Message) []need {
 	var needs []need
 	for _, v := range [...]struct {
 		what string

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Each case is a session; the want lists its parts as the frames in them (from 1)
@@ -110,6 +114,45 @@ var partsTests = []struct{ name, session, want string }{
 func TestParts(t *testing.T) {
 	for _, test := range partsTests {
 		if got := partsText(takeApart(script(frames(test.session)...), false)); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// Over HTTP a message is in the part of the call that the Model says: of its exchange, or of its session.
+func TestPartsOverHTTP(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":1}}}`
+	const progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`
+	const answer, cancel = `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
+	type line struct {
+		stream uint64
+		text   string // a frame; or the method of a request and its session
+	}
+	for _, test := range []struct {
+		name  string
+		lines []line
+		want  string
+	}{
+		{"each in its exchange", []line{{1, "POST a"}, {1, call}, {2, "POST a"}, {2, call}, {2, answer}, {1, answer}}, "1,4; 2,3"},
+		{"on resumed streams of two sessions", []line{
+			{1, "POST a"}, {1, call}, {2, "POST b"}, {2, call}, {3, "GET b"}, {3, progress}, {3, answer}, {4, "GET a"}, {4, answer},
+		}, "1,5; 2,4; 3 <2"},
+		{"a cancellation of another session", []line{
+			{1, "POST a"}, {1, call}, {2, "POST b"}, {2, call}, {3, "POST a"}, {3, cancel}, {2, answer},
+		}, "1,3; 2,4"},
+	} {
+		events := script()[:1]
+		for _, l := range test.lines {
+			e := store.Event{Seq: uint64(len(events) + 1), Kind: store.Frame, Stream: l.stream, Dir: transport.ClientToServer, Payload: []byte(l.text)}
+			if method, session, isRequest := strings.Cut(l.text, " "); isRequest {
+				e.Kind = store.HTTP
+				e.Payload = store.EncodePayload(store.HTTPInfo{What: store.HTTPRequest, Method: method, Header: map[string][]string{mcp.HeaderSessionID: {session}}})
+			} else if l.text == progress || l.text == answer {
+				e.Dir = transport.ServerToClient
+			}
+			events = append(events, e)
+		}
+		if got := partsText(takeApart(events, false)); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}
