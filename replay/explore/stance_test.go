@@ -113,7 +113,8 @@ func TestClaims(t *testing.T) {
 		"the reader has ended": {silenced, Swallowed,
 			[]string{"the goroutine that read notifications/message#1 for the client, at step 4, has ended, and nobody reads on", "the goroutine that was given notifications/message#1 at step 4 has ended"},
 			[]string{"has not come back", "client reader (s2c)                    holds"}},
-		"another id": {renamed, LostAnswer, []string{`the server sent a response with the id "1", which no request of the client had, at step 4: rule P1 is broken`}, []string{"has sent no response"}},
+		"another id": {renamed, LostAnswer, []string{`the server sent the response to tools/call (id 1) under the id "1": the same but for its type, and a strict client does not know it, at step 4: rule P1 is broken. ` +
+			`So the client read the response to tools/call "x" by call#1 at step 4, but operation call did not get it`}, []string{"has sent no response"}},
 		"head-on":    {alone, HeadOn, []string{"it is operation main  <- cycle"}, nil},
 		"in the reader": {callback, Swallowed, []string{
 			"the client's reader holds notifications/message#1, and has asked tools/list#1 since",

@@ -149,7 +149,7 @@ func (b *Bytes) name(data []byte, writer int) (verb, name string) {
 	case said.Messages != nil:
 		var names []string
 		for i := range said.Messages {
-			names = append(names, b.end.gate.Names.describe(b.end.Out.Dir, said, i))
+			names = append(names, b.end.gate.Names.describe(b.end.Out, said, i))
 		}
 		name = strings.Join(names, ", ")
 	default:
@@ -170,14 +170,22 @@ func (b *Bytes) name(data []byte, writer int) (verb, name string) {
 
 // describe names message number i of parsed bytes, without an occurrence number: they are not a
 // frame yet. The gate is locked.
-func (n *Namer) describe(dir transport.Direction, said *said, i int) string {
+func (n *Namer) describe(lane *Lane, said *said, i int) string {
 	m := &said.Messages[i]
 	switch m.Kind() {
 	case transport.Response:
-		if c := n.index.Named(dir.Reverse(), mcp.KeyOf(m.ID)); c != nil {
-			return "response to " + c.Name
+		name := "response to nothing"
+		for _, c := range slices.Backward(n.Calls) { // the latest that is open, else the latest
+			if c.Request.Lane == lane.Back && mcp.Same(c.id, m.ID) {
+				if c.Response == nil {
+					return "response to " + c.Name
+				}
+				if name == "response to nothing" {
+					name = "response to " + c.Name
+				}
+			}
 		}
-		return "response to nothing"
+		return name
 	case transport.Request, transport.Notification:
 		return said.about[i]
 	}

@@ -125,8 +125,11 @@ func (h *HTTP) admitRest() {
 	}
 }
 
-// number numbers an exchange.
-func (h *HTTP) number(x *Exchange) { x.Stream = uint64(len(h.Exchanges) + 1) }
+// number numbers an exchange, which begins.
+func (h *HTTP) number(x *Exchange) {
+	x.Stream = uint64(len(h.Exchanges) + 1)
+	h.gate.Names.begin(x)
+}
 
 // place puts a named exchange among the exchanges: by round of the offer, then by name. Which
 // goroutine ran first must not show.

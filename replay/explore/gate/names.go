@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -22,13 +23,25 @@ import (
 type Namer struct {
 	Calls  []*Call // all requests, by offer
 	seen   map[occurrence]int
-	pairs  map[*Pair]*callIndex // each pair has ids of its own
-	index  *callIndex           // of the frame that is being named
-	of     string               // the pair of the frame, in words
+	pairs  map[*Pair]*session // each pair has ids of its own
+	now    *session           // of the frame that is being named
+	of     string             // the pair of the frame, in words
 	parser *Parser
 }
 
-type callIndex = timeline.Index[mcp.Key, *Call]
+// session is what a pair has said so far, in the order of the offers.
+type session struct {
+	model *timeline.Model
+	calls map[*timeline.Call]*Call
+	seq   uint64 // of the last event
+}
+
+// take reads the next event. messages are those of a frame.
+func (s *session) take(e store.Event, messages []transport.Message) timeline.Step {
+	s.seq++
+	e.Seq = s.seq
+	return s.model.TakeParsed(e, messages, messages != nil)
+}
 
 // occurrence is a name in a direction.
 type occurrence struct {
@@ -128,7 +141,7 @@ func (c *Call) Messages() (request, response transport.Message) {
 		}
 	}
 	for _, m := range c.Response.Messages() {
-		if m.Kind() == transport.Response && mcp.Same(m.ID, c.id) {
+		if m.Kind() == transport.Response && c.isNamed(m.ID) {
 			response = m
 			break
 		}
@@ -136,12 +149,18 @@ func (c *Call) Messages() (request, response transport.Message) {
 	return request, response
 }
 
+// isNamed reports whether an id is that of the request, perhaps but for its type.
+func (c *Call) isNamed(id json.RawMessage) bool {
+	key := mcp.KeyOf(id)
+	return key == mcp.KeyOf(c.id) || key == mcp.KeyOf(c.id).Retyped()
+}
+
 // NewNamer returns a namer. The parser may be nil.
 func NewNamer(parser *Parser) *Namer {
 	if parser == nil {
 		parser = &Parser{}
 	}
-	return &Namer{parser: parser, seen: map[occurrence]int{}, pairs: map[*Pair]*callIndex{}}
+	return &Namer{parser: parser, seen: map[occurrence]int{}, pairs: map[*Pair]*session{}}
 }
 
 // Name returns the content name of the next frame.
@@ -156,17 +175,18 @@ func (n *Namer) name(flight *Flight) {
 	flight.said = n.parser.parse(flight.Frame)
 	n.choose(flight.Lane)
 	messages := flight.said.Messages
+	step := n.now.take(store.Event{Kind: store.Frame, Dir: flight.Dir, Stream: flight.Frame.Stream, Payload: flight.Frame.Bytes}, messages)
 	switch {
 	case messages == nil && flight.line.shared():
 		flight.Name = n.count(flight.Dir, flight.line.name())
 	case messages == nil:
 		flight.Name = n.count(flight.Dir, fmt.Sprintf("not JSON %08x", uint32(hashOf(string(flight.Frame.Bytes)))))
 	case len(messages) == 1:
-		flight.Name = n.message(flight, 0)
+		flight.Name = n.message(flight, step, 0)
 	default:
 		parts := make([]string, len(messages))
 		for i := range messages {
-			parts[i] = n.message(flight, i)
+			parts[i] = n.message(flight, step, i)
 		}
 		flight.Name = n.count(flight.Dir, "batch ["+strings.Join(parts, ", ")+"]")
 	}
@@ -180,27 +200,35 @@ func (n *Namer) choose(lane *Lane) {
 		pair = lane.pair
 	}
 	n.of = pair.of()
-	n.index = n.pairs[pair]
-	if n.index == nil {
-		index := timeline.NewIndex[mcp.Key, *Call](timeline.All)
-		n.index = &index
-		n.pairs[pair] = n.index
+	n.now = n.pairs[pair]
+	if n.now == nil {
+		n.now = &session{model: timeline.NewModel(timeline.All), calls: map[*timeline.Call]*Call{}}
+		n.pairs[pair] = n.now
 	}
 }
 
+// begin takes the request of an exchange, which belongs to the session of its pair, whether its header names
+// one or not: a pair has one client.
+func (n *Namer) begin(x *Exchange) {
+	n.choose(x.Lane)
+	n.now.take(store.Event{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: x.Stream, Payload: requestOfPair}, nil)
+}
+
+var requestOfPair = store.EncodePayload(store.HTTPInfo{What: store.HTTPRequest, Header: map[string][]string{mcp.HeaderSessionID: {"pair"}}})
+
 // message names message number i of the frame.
-func (n *Namer) message(f *Flight, i int) string {
-	m := &f.said.Messages[i]
+func (n *Namer) message(f *Flight, step timeline.Step, i int) string {
+	m := &step.Messages[i]
 	about := f.said.about[i]
 	operation := f.Op
 	if f.quiet {
 		operation = ""
 	}
-	switch m.Kind() {
+	switch m.Kind {
 	case transport.Request:
 		c := &Call{Name: n.count(f.Dir, by(about, operation)), id: m.ID, Request: f, Listen: m.Method == mcp.MethodListen}
 		n.Calls = append(n.Calls, c)
-		n.index.Ask(f.Dir, f.Frame.Stream, mcp.KeyOf(m.ID), mcp.KeyOf(m.ProgressToken()), c)
+		n.now.calls[m.Call] = c
 		f.Ping = f.Ping || m.Method == mcp.MethodPing
 		return c.Name
 	case transport.Response:
@@ -213,11 +241,8 @@ func (n *Namer) message(f *Flight, i int) string {
 
 // response names a response after its request. A response to no request is named by its
 // occurrence alone: the id must not show.
-func (n *Namer) response(flight *Flight, message *transport.Message) string {
-	c, first := n.index.Answer(flight.Dir.Reverse(), flight.Frame.Stream, mcp.KeyOf(message.ID))
-	if !first {
-		c, _ = n.index.Past(flight.Dir.Reverse(), flight.Frame.Stream, mcp.KeyOf(message.ID))
-	}
+func (n *Namer) response(flight *Flight, message *timeline.Message) string {
+	c := n.now.calls[message.Call]
 	if c == nil {
 		return n.count(flight.Dir, "response to nothing")
 	}
@@ -226,6 +251,7 @@ func (n *Namer) response(flight *Flight, message *transport.Message) string {
 		flight.Answers = c
 	}
 	name := "response to " + c.Name
+	first := message.Role == timeline.Answers
 	if !first {
 		name = n.count(flight.Dir, "another "+name)
 	}
@@ -237,24 +263,19 @@ func (n *Namer) response(flight *Flight, message *transport.Message) string {
 
 // notification names progress and cancellation after the request, and other notifications
 // by their subject.
-func (n *Namer) notification(flight *Flight, message *transport.Message, about string) string {
-	var c *Call
-	switch message.Method {
-	case mcp.NotificationProgress:
-		c, _ = n.index.Progress(flight.Dir.Reverse(), flight.Frame.Stream, mcp.KeyOf(message.ProgressToken()))
-	case mcp.NotificationCancelled:
-		c = n.index.Named(flight.Dir, mcp.KeyOf(transport.Member(message.Params, mcp.MemberRequestID)))
-		if c != nil {
-			c.Cancelled = true
-			if c.Cancellation == nil {
-				c.Cancellation = flight
-			}
-		}
-	default:
+func (n *Namer) notification(flight *Flight, message *timeline.Message, about string) string {
+	if message.Method != mcp.NotificationProgress && message.Method != mcp.NotificationCancelled {
 		return about
 	}
+	c := n.now.calls[message.Call]
 	if c == nil {
 		return message.Method
+	}
+	if message.Method == mcp.NotificationCancelled {
+		c.Cancelled = true
+		if c.Cancellation == nil {
+			c.Cancellation = flight
+		}
 	}
 	return message.Method + " (" + c.Name + ")"
 }

@@ -217,7 +217,7 @@ func (d *diagnosis) lostWhy(why string) string {
 		why += fmt.Sprintf("; nor does the %s answer %s, which it read at step %d", c.Request.Dir.Receiver(), c.Name, c.Request.Given)
 	}
 	for _, b := range d.Breaches {
-		if b.Severity == order.Error && strings.HasPrefix(b.Frame, b.Dir.String()+" response to nothing") {
+		if b.Severity == order.Error && (b.OtherType() || strings.HasPrefix(b.Frame, b.Dir.String()+" response to nothing")) {
 			return fmt.Sprintf("%s, at step %d: rule %s is broken. So %s", b.Text, b.Step, b.Rule, why)
 		}
 	}
