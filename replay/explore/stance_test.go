@@ -115,7 +115,7 @@ func TestClaims(t *testing.T) {
 			[]string{"has not come back", "client reader (s2c)                    holds"}},
 		"another id": {renamed, LostAnswer, []string{`the server sent the response to tools/call (id 1) under the id "1": the same but for its type, and a strict client does not know it, at step 4: rule P1 is broken. ` +
 			`So the client read the response to tools/call "x" by call#1 at step 4, but operation call did not get it`}, []string{"has sent no response"}},
-		"head-on":    {alone, HeadOn, []string{"it is operation main  <- cycle"}, nil},
+		"head-on": {alone, HeadOn, []string{"it is operation main  <- cycle"}, nil},
 		"in the reader": {callback, Swallowed, []string{
 			"the client's reader holds notifications/message#1, and has asked tools/list#1 since",
 			"which only the client's reader can read  <- cycle"}, nil},

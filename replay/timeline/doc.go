@@ -24,7 +24,6 @@
 //	endings.go     Endings: a few bytes of each call, so that a Transcript can name the answer at the request
 //	transcript.go  Transcript: an Entry for each event as it passes
 //	entry.go, text.go  an Entry as a line
-//	index.go       Index: the same rules without scopes, for packages with a kind of request of their own
 //
 // # What it refuses
 //

@@ -37,6 +37,9 @@ type Model struct {
 // late progress and a late cancellation.
 const Remembered = 64
 
+// All makes [NewModel] remember every call.
+const All = -1
+
 // NewModel returns the model of a session without events. It remembers a number of past calls, the latest.
 func NewModel(remember int) *Model {
 	scopes := newScopes()
