@@ -23,6 +23,7 @@ type Task struct {
 	Made     Moment        // where it was told first
 	Told     Moment        // where it was told last
 	Since    Moment        // where the status was told first, or an input was supplied
+	Changed  Moment        // where its status, its message or its lastUpdatedAt was told first as it is
 	Interval time.Duration // between two polls, as its end suggests; 0: not said
 	Wanted   []string      // methods of the inputs that it asks for (2026-07-28), sorted
 
@@ -33,6 +34,8 @@ type Task struct {
 	Cancelled Moment // the latest tasks/cancel
 	Result    *Call  // the latest tasks/result; nil: none
 	Listener  *Call  // the latest subscription to it; nil: none
+
+	message, updated string // its statusMessage and lastUpdatedAt
 }
 
 type taskKey struct {
@@ -157,6 +160,11 @@ func (m *Model) tellTask(step *Step, said json.RawMessage, maker *Call) *Task {
 	if task.Status != status {
 		task.Status = strings.Clone(status)
 		task.begin(now)
+	}
+	message, updated := transport.MemberText(said, "statusMessage"), transport.MemberText(said, "lastUpdatedAt")
+	if task.Since == now || task.message != message || task.updated != updated {
+		task.Changed = now
+		task.message, task.updated = strings.Clone(message), strings.Clone(updated)
 	}
 	task.Wanted = InputsWanted(said)
 	for _, name := range []string{"pollIntervalMs", "pollInterval"} { // of the extension, and of 2025-11-25

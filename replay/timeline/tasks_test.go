@@ -28,9 +28,9 @@ func TestTasks(t *testing.T) {
 		t.Fatalf("made: %+v", task)
 	}
 	take(c2s, `{"id":2,"method":"tasks/get","params":{"taskId":"a"}}`)
-	take(s2c, `{"id":2,"result":{"resultType":"complete","taskId":"a","status":"working","pollIntervalMs":1000}}`)
+	take(s2c, `{"id":2,"result":{"resultType":"complete","taskId":"a","status":"working","pollIntervalMs":1000,"statusMessage":"half"}}`)
 	task = take(c2s, `{"id":3,"method":"tasks/get","params":{"taskId":"a"}}`)
-	if task.Polls != 2 || task.FirstPoll.Seq != 3 || task.Polled.Seq != 5 || task.Told.Seq != 4 || task.Since.Seq != 2 || task.Interval != time.Second {
+	if task.Polls != 2 || task.FirstPoll.Seq != 3 || task.Polled.Seq != 5 || task.Told.Seq != 4 || task.Since.Seq != 2 || task.Changed.Seq != 4 || task.Interval != time.Second {
 		t.Fatalf("polled: %+v", task)
 	}
 	task = take(s2c, `{"method":"notifications/tasks","params":{"taskId":"a","status":"input_required","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"elicitation/create"}}}}`)

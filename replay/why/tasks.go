@@ -77,6 +77,9 @@ func (j *judge) inputOfTask(r *Report, w *wait) []*wait {
 	switch {
 	case isPerson:
 		text := fmt.Sprintf("a person is asked for input (%s) by %s, since %v", listOf(t.Wanted), nameOf(t), phrase.Brief(w.length()))
+		if t.Polls > 0 {
+			text += fmt.Sprintf("; the %s asked for the task %s, last #%d, and sent no %s since", t.Dir.Receiver(), times(t.Polls), t.Polled.Seq, mcp.MethodUpdateTask)
+		}
 		r.Open = append(r.Open, j.openTask(w, AsksPerson, text))
 	case w.length() < j.after:
 	case t.Supplied.Seq != 0 && t.Supplied.Seq == t.Since.Seq:
@@ -104,6 +107,9 @@ func (j *judge) taskWorks(w *wait) Open {
 			ago = "before"
 		}
 		text += fmt.Sprintf("; the %s asked %s, last %v %s (#%d)", t.Dir.Receiver(), times(t.Polls), phrase.Brief(w.until.at-t.Polled.At), ago, t.Polled.Seq)
+		if still := t.Told.At - t.Changed.At; still >= j.after {
+			text += fmt.Sprintf(", and was told for %v that nothing has changed", phrase.Brief(still))
+		}
 	}
 	return j.openTask(w, why, text)
 }
@@ -143,8 +149,11 @@ func labelOf(c *timeline.Call) string {
 
 // times counts how often something happened.
 func times(n int) string {
-	if n == 1 {
+	switch n {
+	case 1:
 		return "once"
+	case 2:
+		return "twice"
 	}
 	return fmt.Sprintf("%d times", n)
 }
