@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -147,4 +148,27 @@ func TestL1Eager(t *testing.T) {
 func messages(f transport.Frame) []transport.Message {
 	list, _ := f.Messages()
 	return list
+}
+
+// A session whose server answers under ids of another type, which its client took, plays at L1 as at L0.
+func TestModeledIDsOfAnotherType(t *testing.T) {
+	t.Parallel()
+	session := recording(`
+		> 1:initialize
+		< {"jsonrpc":"2.0","id":"1","result":{"text":"hello"}}
+		> ~initialized
+		> 2:one
+		< {"jsonrpc":"2.0","id":"2","result":{"text":"a"}}
+		> {"jsonrpc":"2.0","id":"3","method":"ping"}
+		< {"jsonrpc":"2.0","id":3,"result":{}}`)
+	for _, level := range []Level{L0, L1} {
+		plan, err := Modeled(session, closed.Free, closed.Free)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Level, plan.Schedules, plan.Shrink = level, 60, -1
+		if r := Search(t, plan); r.Verdict != Pass {
+			t.Errorf("%v:\n%s", level, r.Text())
+		}
+	}
 }

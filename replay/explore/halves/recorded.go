@@ -106,6 +106,7 @@ func (h *Recorded) Unsaid() (notes []string) {
 type playedCalls struct {
 	byID  map[mcp.Key][]*playedCall // in recorded order
 	whole Operation                 // the rest of the half
+	live  func(transport.Direction) bool
 }
 
 // playedCall is a recorded request in a run.
@@ -124,7 +125,7 @@ func newPlayedCalls(run Run, session *Session) *playedCalls {
 	if err != nil {
 		panic("explore: Plan.Session: " + err.Error())
 	}
-	c := &playedCalls{byID: map[mcp.Key][]*playedCall{}}
+	c := &playedCalls{byID: map[mcp.Key][]*playedCall{}, live: run.Live}
 	for _, call := range list {
 		if call.dir != transport.ClientToServer {
 			continue
@@ -180,7 +181,11 @@ func (c *playedCalls) each(messages []transport.Message, kind transport.MessageK
 		if m.Kind() != kind {
 			continue
 		}
-		list := c.byID[mcp.KeyOf(m.ID)]
+		id := mcp.KeyOf(m.ID)
+		list := c.byID[id]
+		if len(list) == 0 && !c.live(transport.ServerToClient) { // the recorded client took it for the id
+			list = c.byID[id.Retyped()]
+		}
 		if kind == transport.Response {
 			list = slices.Clone(list)
 			slices.Reverse(list)
