@@ -320,7 +320,8 @@ there. Each frame of the client is a request on a connection of its own. Frames 
 place of a write that they share, an end is the DELETE of the session, and there is more: the
 client hangs up on a call, or cuts the stream of its answer behind an event with an id and comes
 back for the rest. Bytes that are on their way in a connection count: the server is at rest only
-if there are none. After the session another one must be answered. LOST is then an answer whose
+if there are none. After the session another one must be answered; a response that stays open
+behind the DELETE is a note. LOST is then an answer whose
 response has ended without it, LINGERS does not exist, and a server may end by itself, with
 status 0, only behind the end of the session.
 
@@ -347,8 +348,9 @@ is for processes that share nothing else. --token plays one schedule again.
 false of a SUSPECT, requests (event, what: requests to a server, frames sent to a client),
 stand, detail, choices, token, held, of), played, planned, ended, frames, requests, not_held,
 unstable (the requests whose answers differ by themselves), dropped (the requests
-without an answer whose client ended right behind them), unjudged (schedules in which a
-client asked for what the recording does not have), took_ns.
+without an answer whose client ended right behind them), open (the requests whose
+responses a server over HTTP left open behind the DELETE of their session), unjudged
+(schedules in which a client asked for what the recording does not have), took_ns.
 
 --budget ends the search after a time, and so does an interrupt (^C): the report then has
 what was found so far, and how many schedules were run. If none was run, it is undecided.

@@ -284,6 +284,7 @@ func (x *explorer) count(played play) {
 	}
 	x.report.Unheeded = played.addTo(x.report.Unheeded, played.unheeded)
 	x.report.Dropped = played.addTo(x.report.Dropped, played.dropped)
+	x.report.Open = played.addTo(x.report.Open, played.open)
 	if x.Progress != nil {
 		x.Progress(x.report.Played, x.report.Planned, time.Since(x.began))
 	}

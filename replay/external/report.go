@@ -20,6 +20,7 @@ type Report struct {
 	Unstable []uint64  `json:"unstable,omitempty"` // requests whose answers differ by themselves
 	Unheeded []Request `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
 	Dropped  []Request `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
+	Open     []Request `json:"open,omitempty"`     // requests whose responses a server left open behind the DELETE of their session
 	// Failed is set if nothing could be compared: in the recorded order the server answered with errors alone,
 	// and the recorded one had results. It lists the errors.
 	Failed   []string      `json:"failed,omitempty"`
@@ -68,6 +69,9 @@ func (r Report) Text() string {
 	}
 	if len(r.Dropped) > 0 {
 		fmt.Fprintf(&b, "note: the client ended its output right behind a request, and the server ended without an answer: %s\n", names(r.Dropped))
+	}
+	if len(r.Open) > 0 {
+		fmt.Fprintf(&b, "note: the client deleted its session, and the server came to rest with a response still open, and without an answer: %s\n", names(r.Open))
 	}
 	found := "nothing was found"
 	if len(r.Failed) > 0 {

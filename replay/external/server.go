@@ -107,6 +107,9 @@ type exchanges interface {
 	outcome(seq uint64) outcome
 	// owed returns the frames, without requests of MCP, to which the server owes a response; 0: another request.
 	owed() []uint64
+	// open returns the frames with a request whose response goes on without the answer, though the session was
+	// deleted.
+	open() []uint64
 	// again hangs up on everything and sends the first frame, as a client of a new session. It reports whether
 	// that begins one.
 	again() bool

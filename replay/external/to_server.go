@@ -510,6 +510,7 @@ func (p *player) leave() {
 	if isAnswered := p.awaitOwed("the end of the session has no response"); !isAnswered || p.process.gone {
 		return
 	}
+	p.play.open = p.http.open()
 	if p.http.again() {
 		p.awaitOwed("after the session the beginning of another one has no response")
 	}

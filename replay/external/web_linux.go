@@ -559,6 +559,16 @@ func (w *web) owed() (seqs []uint64) {
 	return seqs
 }
 
+// open implements exchanges. A session without an id is not deleted.
+func (w *web) open() (seqs []uint64) {
+	for _, x := range w.exchanges {
+		if w.session != "" && x.fd >= 0 && !x.isDropped && len(x.unanswered) > 0 {
+			seqs = append(seqs, x.seq)
+		}
+	}
+	return seqs
+}
+
 // again implements exchanges.
 func (w *web) again() bool {
 	for _, x := range w.exchanges {

@@ -33,6 +33,7 @@ type webCounter struct {
 	fresh    map[net.Conn]bool // connections without a request so far
 	beside   map[net.Conn]bool // connections that were fresh beside others
 	sessions int
+	deleted  chan struct{}       // is closed when the session is
 	streams  map[string][]string // the events behind the first one, by the id of that one
 }
 
@@ -44,7 +45,7 @@ func runWebCounter(fault, address string) (status int) {
 		fmt.Fprintln(os.Stderr, "no")
 		return 4
 	}
-	s := &webCounter{fault: fault, fresh: map[net.Conn]bool{}, beside: map[net.Conn]bool{}, streams: map[string][]string{}}
+	s := &webCounter{fault: fault, fresh: map[net.Conn]bool{}, beside: map[net.Conn]bool{}, streams: map[string][]string{}, deleted: make(chan struct{})}
 	server := &http.Server{
 		Addr: address, Handler: s, ConnState: s.note,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -76,6 +77,7 @@ func (s *webCounter) note(conn net.Conn, state http.ConnState) {
 func (s *webCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodDelete:
+		close(s.deleted)
 		if s.fault == "does not end" {
 			<-r.Context().Done()
 		}
@@ -148,6 +150,16 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 			http.Error(w, "boom", http.StatusInternalServerError)
 			return
 		}
+		if s.fault == "keeps calls open" || s.fault == "ends calls with their session" {
+			s.mu.Unlock()
+			w.Header().Set("Content-Type", mcp.MediaEventStream)
+			_ = http.NewResponseController(w).Flush()
+			if s.fault == "keeps calls open" {
+				sleepForEver()
+			}
+			<-s.deleted
+			return
+		}
 		if timeline.TargetOf(m) == "add" {
 			s.count++
 		}
@@ -218,6 +230,23 @@ func TestWebHealthy(t *testing.T) {
 				t.Errorf("%v, found:\n%s", err, report.Text())
 			}
 		})
+	}
+}
+
+// TestWebOpenBehindDelete holds that a response is told that stays open though its session was deleted, and one
+// that ends with its session is not.
+func TestWebOpenBehindDelete(t *testing.T) {
+	for fault, isOpen := range map[string]bool{"keeps calls open": true, "ends calls with their session": false, "healthy": false} {
+		for _, end := range []Kind{End, LateEnd} {
+			played, err := serverPeer{webServer(fault), session()[:6]}.play(Schedule{{Kind: end, First: 5, Last: 5}}, searching)
+			if err != nil || played.found != nil || slices.Equal(played.open, []uint64{5}) != isOpen {
+				t.Errorf("%s, %s: %v, found %+v, open %v", fault, end, err, played.found, played.open)
+			}
+		}
+	}
+	const note = "note: the client deleted its session, and the server came to rest with a response still open, and without an answer: tools/call add (#5)\n"
+	if text := (Report{Open: []Request{{5, "tools/call add"}}}).Text(); !strings.HasPrefix(text, note) {
+		t.Error(text)
 	}
 }
 
