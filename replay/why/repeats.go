@@ -97,6 +97,9 @@ const (
 func (r *repeat) isTold() bool {
 	switch r.kind {
 	case samePage:
+		if r.leads { // several clients may ask for it by turns
+			return r.count >= manyLists
+		}
 		return r.count >= manyPages
 	case sameFailure:
 		return r.count >= map[failure]int{answeredByError: manyErrors, refusedByStatus: manyRefusals, hungUp: manyGivenUp, gaveUp: manyGivenUp}[r.how]
@@ -127,15 +130,16 @@ func (r *repeats) keep(one *repeat) {
 	}
 }
 
-// lister is what one end asks for with a method, and of which resource.
+// lister is what one end asks for with a method, and of which resource; over HTTP each session has its own.
 type lister struct {
+	scope  *timeline.Scope
 	dir    transport.Direction
 	method string
 	uri    string
 }
 
 func listerOf(c *call) lister {
-	key := lister{dir: c.Dir, method: c.Method}
+	key := lister{scope: c.Scope, dir: c.Dir, method: c.Method}
 	if c.Method == mcp.MethodReadResource {
 		key.uri = c.Target
 	}
@@ -200,7 +204,10 @@ func (r *repeats) onRequest(c *call, m *transport.Message) {
 	}
 	one := r.asked[key]
 	if one == nil {
-		if r.asked == nil {
+		if len(r.asked) == 0 || len(r.asked) >= mostRemembered {
+			for _, other := range r.asked {
+				r.keep(other.byChanges())
+			}
 			r.asked = map[lister]*repeat{}
 		}
 		one = &repeat{kind: sameAnswer, first: c.moment}
@@ -218,7 +225,7 @@ func (r *repeats) onRequest(c *call, m *transport.Message) {
 // endAsked ends what was asked again and again, for the client asks for something else.
 func (r *repeats) endAsked(but lister) {
 	for key, one := range r.asked {
-		if key != but {
+		if key != but && key.scope == but.scope {
 			r.keep(one.byChanges())
 			delete(r.asked, key)
 		}
@@ -238,14 +245,7 @@ func (r *repeat) byChanges() *repeat {
 // onPage takes a request for a page. A page that a list of this walk had before, and that the latest answer
 // names, comes again.
 func (r *repeats) onPage(key lister, c *call, cursor string) {
-	w := r.walks[key]
-	if w == nil {
-		if r.walks == nil {
-			r.walks = map[lister]*walk{}
-		}
-		w = &walk{pages: map[string]*repeat{}}
-		r.walks[key] = w
-	}
+	w := r.walkOf(key)
 	page := w.pages[cursor]
 	switch {
 	case page == nil: // the list goes on
@@ -265,6 +265,22 @@ func (r *repeats) onPage(key lister, c *call, cursor string) {
 		page.count++
 		page.last = c.moment
 	}
+}
+
+// walkOf returns the list that goes from page to page.
+func (r *repeats) walkOf(key lister) *walk {
+	w := r.walks[key]
+	if w == nil {
+		if len(r.walks) == 0 || len(r.walks) >= mostRemembered {
+			for _, other := range r.walks {
+				other.end(r)
+			}
+			r.walks = map[lister]*walk{}
+		}
+		w = &walk{pages: map[string]*repeat{}}
+		r.walks[key] = w
+	}
+	return w
 }
 
 // end keeps the page that came most often.
@@ -309,13 +325,7 @@ func (r *repeats) onAnswer(c *call, m *transport.Message) {
 	key := listerOf(c)
 	if isList(c.Method) {
 		if next := transport.Member(m.Result, mcp.MemberNextCursor); next != nil {
-			if r.walks == nil {
-				r.walks = map[lister]*walk{}
-			}
-			if r.walks[key] == nil {
-				r.walks[key] = &walk{pages: map[string]*repeat{}}
-			}
-			w := r.walks[key]
+			w := r.walkOf(key)
 			w.given = string(next)
 			if cursor := transport.Member(c.message().Params, "cursor"); cursor != nil && w.pages[string(cursor)] != nil {
 				w.pages[string(cursor)].leads = string(cursor) != w.given
@@ -352,8 +362,9 @@ func subject(c *call) uint64 {
 	return h.Sum64()
 }
 
-// mostFailures is how many requests that failed, or have to be sent again with an input, are remembered.
-const mostFailures = 1024
+// mostRemembered is how many requests of a kind are remembered: those that failed, those that have to be sent again
+// with an input, those for a list.
+const mostRemembered = 1024
 
 // onFailure takes a request that failed. A subscription that its client ends is none, nor a call that was given
 // up soon.
@@ -363,14 +374,14 @@ func (r *repeats) onFailure(c *call, how failure, words string, now moment) {
 	}
 	failed := r.failures[lister{dir: c.Dir, method: c.Method}]
 	if failed == nil {
-		if len(r.failures) == 0 || len(r.failures) >= mostFailures {
+		if len(r.failures) == 0 || len(r.failures) >= mostRemembered {
 			r.endFailures()
 			r.failures = map[lister]map[uint64]*repeat{}
 		}
 		failed = map[uint64]*repeat{}
 		r.failures[lister{dir: c.Dir, method: c.Method}] = failed
 	}
-	if len(failed) >= mostFailures {
+	if len(failed) >= mostRemembered {
 		r.endFailures()
 		clear(failed)
 	}
@@ -407,7 +418,7 @@ func (r *repeats) onInput(c *call, m *transport.Message) {
 	isSame := isRetry && (state != nil && bytes.Equal(state, given) || inputs != nil && one.answer == answer)
 	if !isSame {
 		r.keep(one)
-		if len(r.rounds) == 0 || len(r.rounds) >= mostFailures {
+		if len(r.rounds) == 0 || len(r.rounds) >= mostRemembered {
 			for _, other := range r.rounds {
 				r.keep(other)
 			}
@@ -477,7 +488,10 @@ func (j *judge) tellRepeat(r *repeat) Open {
 		}
 		text = fmt.Sprintf("the %s %s %s %s, for the %s says each time that %s has changed, and each answer is the same %s", asker, verb, labelOf(r.call), often, other, what, where)
 	case sameAnswer:
-		text = fmt.Sprintf("the %s %s %s %s and nothing else %s", asker, verb, clip(r.call.Method), often, where)
+		text = fmt.Sprintf("the %s %s %s %s, and each answer is the same %s", asker, verb, clip(r.call.Method), often, where)
+		if r.call.Method == mcp.MethodPing {
+			text = fmt.Sprintf("the %s %s %s %s %s", asker, verb, clip(r.call.Method), often, where)
+		}
 	case sameFailure:
 		text = fmt.Sprintf("the %s %s %s %s, %s %s", asker, verb, j.sameRequest(r), often, r.outcome(), where)
 	case sameInput:
