@@ -150,6 +150,30 @@ func messages(f transport.Frame) []transport.Message {
 	return list
 }
 
+// A session in which several calls have one id at once plays at L1 as at L0.
+func TestModeledSameIDs(t *testing.T) {
+	t.Parallel()
+	session := recording(`
+		> 1:initialize
+		< 1=hello
+		> ~initialized
+		> 2:a
+		> 2:b
+		> {"jsonrpc":"2.0","id":2,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":2,"result":{"tools":[]}}
+		< {"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
+	for _, level := range []Level{L0, L1} {
+		plan, err := Modeled(session, closed.Free, closed.Free)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Level, plan.Schedules, plan.Shrink = level, 400, -1
+		if r := Search(t, plan); r.Verdict != Pass {
+			t.Errorf("%v:\n%s", level, r.Text())
+		}
+	}
+}
+
 // A session whose server answers under ids of another type, which its client took, plays at L1 as at L0.
 func TestModeledIDsOfAnotherType(t *testing.T) {
 	t.Parallel()

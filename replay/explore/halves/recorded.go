@@ -171,8 +171,8 @@ func (c *playedCalls) abandon() {
 	}
 }
 
-// each calls do for the first fitting call of each of the messages of a kind. A response belongs
-// to the latest open call.
+// each calls do for the first fitting call of each of the messages of a kind. A response belongs to the first
+// open call that had one in the recording, else to the latest open call.
 func (c *playedCalls) each(messages []transport.Message, kind transport.MessageKind, fits func(*playedCall) bool, do func(*playedCall)) {
 	if c == nil {
 		return
@@ -189,6 +189,9 @@ func (c *playedCalls) each(messages []transport.Message, kind transport.MessageK
 		if kind == transport.Response {
 			list = slices.Clone(list)
 			slices.Reverse(list)
+			if i := slices.IndexFunc(c.byID[id], func(p *playedCall) bool { return p.waits && fits(p) }); i >= 0 {
+				list = c.byID[id][i : i+1]
+			}
 		}
 		if i := slices.IndexFunc(list, fits); i >= 0 {
 			do(list[i])
