@@ -107,7 +107,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	if options.stuck || options.hung {
 		sessions = slices.DeleteFunc(sessions, func(s store.Session) bool {
 			isLive := s.State == store.Live
-			return !stuck[s.ID].Stuck() || isLive && !options.stuck || !isLive && !options.hung
+			return isLive && !(options.stuck && stuck[s.ID].Stuck()) || !isLive && !(options.hung && stuck[s.ID].HasHung())
 		})
 		sessions = newest(sessions, options.limit)
 	}

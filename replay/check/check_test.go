@@ -215,7 +215,7 @@ func TestWhoHasIt(t *testing.T) {
 		{"killed", []string{call, `eof/s2c {"by":"sender"}`, `exit {"code":-1,"signal":"killed"}`, closed}, []string{"E1 error until the server ended, by the signal killed (#3)"}},
 		{"no longer read by the server", []string{call, `eof/c2s {"by":"receiver"}`, closed}, []string{"E1 error The server has closed its input (#3)"}},
 		{"no longer read by the client", []string{call, `< {"method":"x"}`, `eof/s2c {"by":"receiver"}`, closed}, []string{"E1 error until the client closed its end (#4)"}},
-		{"slow", []string{call, `delivered/c2s {"upto":2,"blocked_ns":3000000000}`, closed}, []string{"E1 error The server took #2 after a write had blocked for 3s (#3)"}},
+		{"slow", []string{call, `delivered/c2s {"upto":2,"blocked_ns":6000000000}`, closed}, []string{"E1 error The server took #2 after a write had blocked for 6s (#3)"}},
 		{"the client owes", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, bye, closed},
 			[]string{`E1 error The server itself waits for the client, which has not answered sampling/createMessage (id 1, #3), asked 10s before`}},
 		{"the client owes, and nobody left", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, closed},
@@ -616,8 +616,8 @@ func TestDamagedEvents(t *testing.T) {
 // TestWhatBlockedIsTold: the last write that blocked is told of a call behind it, in its
 // direction, with what it took.
 func TestWhatBlockedIsTold(t *testing.T) {
-	found, _ := findings(t, check.Gate{}, lines(append(slices.Clone(shaken), call, `delivered/c2s {"upto":5,"blocked_ns":3000000000}`, "stderr a", "stderr b", "stderr c", closed)...))
-	if len(found) != 1 || found[0].Rule != "E1" || !strings.Contains(found[0].Text, "The server took #5 after a write had blocked for 3s (#6)") {
+	found, _ := findings(t, check.Gate{}, lines(append(slices.Clone(shaken), call, `delivered/c2s {"upto":5,"blocked_ns":6000000000}`, "stderr a", "stderr b", "stderr c", closed)...))
+	if len(found) != 1 || found[0].Rule != "E1" || !strings.Contains(found[0].Text, "The server took #5 after a write had blocked for 6s (#6)") {
 		t.Errorf("found %v", found)
 	}
 }

@@ -229,7 +229,7 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 		f.onNote(e)
 	case store.Delivered:
 		f.stalls[side(e.Dir)] = stall{}
-		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil && info.Blocked > 0 {
+		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil && info.Blocked >= Patience {
 			f.took[side(e.Dir)] = taken{f.now, info}
 		}
 	case store.Stalled:

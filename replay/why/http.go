@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func (f *Fold) onHTTP(step timeline.Step) {
 	if info.What == store.HTTPRequest {
 		x := &exchange{Exchange: step.Exchange}
 		f.exchanges[step.Stream] = x
-		if id := strings.Join(info.Header[mcp.HeaderLastEventID], ", "); id != "" && info.Method == http.MethodGet {
+		if id := strings.Join(info.Header[mcp.HeaderLastEventID], ", "); id != "" && info.Method == "GET" {
 			f.resume(x, id)
 		}
 		return

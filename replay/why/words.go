@@ -100,7 +100,7 @@ func (j *judge) describe(group []*wait) Finding {
 		}
 	}
 	for _, dir := range []transport.Direction{c2s, s2c} {
-		if took := j.took[dir]; first.call != nil && took.seq > first.call.seq && took.info.Blocked >= longBlocked {
+		if took := j.took[dir]; first.call != nil && took.seq > first.call.seq {
 			w.say("The %s took #%d after a write had blocked for %v (#%d).", dir.Receiver(), took.info.Upto, phrase.Brief(took.info.Blocked), took.seq)
 		}
 	}
@@ -119,9 +119,6 @@ func (j *judge) describe(group []*wait) Finding {
 	f.Proves, f.Suggests, f.Unknown, f.Next = w.proves, w.suggests, w.unknown, w.next
 	return f
 }
-
-// longBlocked is how long a write has blocked that is told beside a wait.
-const longBlocked = time.Second
 
 // lead says who waits for whom, for what and since when.
 func (w *words) lead(group []*wait) {

@@ -42,7 +42,7 @@ func ListSession(s store.Session, found Hangs, ends session.Introduction) Listed
 	}
 	if s.State == store.Live {
 		line.Stuck = found.Longest()
-	} else {
+	} else if found.HasHung() {
 		line.Hung = found.Longest()
 	}
 	if line.Command == nil {
@@ -65,9 +65,13 @@ func (a Hangs) Longest() (longest time.Duration) {
 	return longest
 }
 
+// HasHung reports whether a session that is over had been stuck for long. One whose server ended in a call
+// had not.
+func (a Hangs) HasHung() bool { return a.Stuck() && a.Longest() >= a.After }
+
 // StateText returns the state of a session for people: "live, stuck 5m0s", "closed, hung 14s".
 func (a Hangs) StateText(state store.State) string {
-	if !a.Stuck() {
+	if !a.Stuck() || state != store.Live && !a.HasHung() {
 		return string(state)
 	}
 	word := "stuck"
