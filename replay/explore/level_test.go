@@ -196,3 +196,30 @@ func TestModeledIDsOfAnotherType(t *testing.T) {
 		}
 	}
 }
+
+// What no transport reads as a message is nothing that a recorded half asks, or awaits: two messages in a line, a
+// form feed before one.
+func TestModeledMisframed(t *testing.T) {
+	t.Parallel()
+	session := recording(`
+		> 1:initialize
+		< 1=hello
+		> ~initialized
+		> {"jsonrpc":"2.0","id":2,"method":"ping"}{"jsonrpc":"2.0","id":3,"method":"ping"}
+		> 4:one
+		< 4=a
+		> 5:ping
+		< {"jsonrpc":"2.0","id":5,"result":{}}`)
+	last := &session[len(session)-1]
+	last.Payload = append([]byte("\f"), last.Payload...)
+	for _, level := range []Level{L0, L1} {
+		plan, err := Modeled(session, closed.Free, closed.Free)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Level, plan.Schedules, plan.Shrink = level, 60, -1
+		if r := Search(t, plan); r.Verdict != Pass {
+			t.Errorf("%v:\n%s", level, r.Text())
+		}
+	}
+}

@@ -99,15 +99,18 @@ type recordedCall struct {
 	listen    bool // the response only ends a stream
 }
 
-// recordedCalls lists the requests of both ends in recorded order.
+// recordedCalls lists the requests of both ends in recorded order. A half plays frames as its transport reads
+// them: what only the Model reads, as two messages in a line, is no request of it, and no answer that it awaits.
 func recordedCalls(events []store.Event) ([]recordedCall, error) {
 	numbers := make(map[uint64]int, len(events)) // by Seq
+	played := map[uint64]bool{}                  // by Seq
 	var count [3]int
 	pairs := timeline.NewCalls()
 	for _, e := range events {
 		if e.Kind == store.Frame {
 			count[e.Dir]++
 			numbers[e.Seq] = count[e.Dir]
+			played[e.Seq] = len(timeline.MessagesOf(e.AsFrame())) > 0
 		}
 		if err := pairs.Apply(e); err != nil {
 			return nil, err
@@ -116,6 +119,14 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 	seen := map[string]int{}
 	var calls []recordedCall
 	for _, c := range pairs.All() {
+		response := numbers[c.Response]
+		isRefused := c.Response > 0 && response == 0
+		if !played[c.Response] {
+			response = 0
+		}
+		if !played[c.Request] {
+			continue
+		}
 		name := gate.Clip(c.Method)
 		if c.Target != "" {
 			name += fmt.Sprintf(" %q", gate.Shorten(c.Target))
@@ -126,8 +137,8 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 		seen[name]++
 		calls = append(calls, recordedCall{
 			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
-			request: numbers[c.Request], response: numbers[c.Response],
-			id: mcp.KeyOf([]byte(c.ID)), refused: c.Response > 0 && numbers[c.Response] == 0, cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
+			request: numbers[c.Request], response: response,
+			id: mcp.KeyOf([]byte(c.ID)), refused: isRefused, cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
 		})
 	}
 	return calls, nil
