@@ -22,8 +22,8 @@
 //	P15 to P17  httpsessions.go, waits.go: sessions, versions and answers over HTTP
 //	U1, U2, U4  frames.go: the delivery of frames; no real session breaks U1 or U2
 //	U3          exchanges.go: the order of an HTTP exchange
-//	E1, E2      calls.go: calls without an answer
-//	E3, E11     calls.go: calls that were cancelled
+//	E1, E2, E11 waits.go: calls without an answer, in the words of package why
+//	E3          calls.go: answers behind a cancellation
 //	E4, E5      frames.go, framing.go: bytes that are no message, and messages in another form than a line each
 //	E6, E7      fold.go: frames after the end, and gaps
 //	E8          tools.go: tools that change
@@ -32,8 +32,8 @@
 //	E16         exchanges.go: recordings that begin in the middle
 //	E10, E17    waits.go, ending.go: a client that falls silent or leaves, and hangs with every request answered
 //	E18         waits.go: what comes again and again
-//	E21         framing.go: a session of another protocol
 //	E20         httpsessions.go: calls that HTTP refuses
+//	E21         framing.go: a session of another protocol
 //	S1          frames.go: the schema of the revision
 //	G1 to G5    gate.go, tools.go: the user's own rules
 //
@@ -42,17 +42,15 @@
 //
 // # Data layout
 //
-// A scope is a space of ids: the session, and over HTTP also each exchange outside a
-// session. It has a checker of package order and the calls without an
-// answer. The answered calls to a tool make a [Tally]: a count, bytes, and how many calls took
-// how long, in steps of less than one hundredth. An exchange is the state of one HTTP exchange; its position is its place in
-// a stream of server-sent events, which several exchanges may carry. The latest events with
-// an id, and the latest responses that asked for input, are remembered.
+// A scope is a space of ids: the session, and over HTTP also each exchange outside a session. It has a checker
+// of package order. The answered calls to a tool make a [Tally]: a count, bytes, and how many calls took how
+// long, in steps of less than one hundredth. An exchange is the state of one HTTP exchange; its position is its
+// place in a stream of server-sent events, which several exchanges may carry. The latest events with an id, and
+// the latest responses that asked for input, are remembered.
 //
 // # What it refuses
 //
 // It needs no payload twice and keeps none. No duration makes an answered call an error,
-// except the limit that the user sets with [Gate]. How long the client waited before it
-// disconnected tells whether it gave a call up or was left waiting. A message must fit its
-// schema only if [Gate] asks for it.
+// except the limit that the user sets with [Gate]. Whether a call without an answer is stuck, and who is to
+// blame, package why says. A message must fit its schema only if [Gate] asks for it.
 package check

@@ -13,19 +13,26 @@
 //
 // # Data layout
 //
-// fold.go keeps the calls without an answer, by direction, with their latest progress; HTTP
-// exchanges that are open, or ended without an answer; the last frame of each direction, the
-// last line of standard error, the write that blocks; the first event that ended the session.
-// ends.go says which end makes an answer worthless. An answer counts that the client can still take:
-// behind the end of the server's process, which may have been a launcher, behind a signal, and behind
-// the end of the client's output. One counts not that came when the client no longer read, or that only
-// the end brought forth, of a server that kept its client waiting until then. judge.go finds the cause of each wait, and
-// makes one finding of the waits with one cause. words.go writes the finding down. newline.go opens
-// calls again whose answers lack their newlines, which the log tells only later, or are in another form than a
-// line of JSON, which few ends can read; an end that goes on has read them. dropped.go looks at the
-// answer behind which a client is silent: whether a strict client takes it. tasks.go
-// judges the tasks that are not over. repeats.go finds what comes again and again. stderr.go finds the line of
-// standard error that says what went wrong.
+// The Fold keeps the calls without an answer, by direction, with their latest progress; the HTTP exchanges
+// that are open, or ended without an answer; the last frame of each direction; the first event that ended the
+// session. A Report puts each call without an answer into one Finding, or into one [Open], which says why it is
+// not stuck.
+//
+//	fold.go     takes Steps of the Model
+//	ends.go     which end makes an answer worthless
+//	http.go     exchanges, and the streams on which answers come
+//	newline.go  calls whose answers lack their newlines or have another form: an end that goes on has read them
+//	dropped.go  the answer behind which a client is silent: would a strict client take it?
+//	tasks.go    tasks that are not over
+//	repeats.go  what comes again and again
+//	stderr.go   the line of standard error that says what went wrong
+//	judge.go    the cause of each wait; one finding of the waits with one cause
+//	open.go     what is open and not stuck
+//	words.go    the sentences
+//
+// An answer counts if the client can still take it: behind the end of the server's process, which may have been
+// a launcher, behind a signal, and behind the end of the client's output. It does not count if the client no
+// longer read, or if a server that had kept its client waiting gave it only at the end.
 //
 // # What it refuses
 //
