@@ -61,7 +61,7 @@ type Session struct {
 	list     []message
 	model    *timeline.Model
 	parsed   []transport.Message // of the present frame
-	asked    []int32             // the requests, by their numbers in the model
+	asked    []int32             // the requests, by their numbers in the model; none of one that is no message
 	requests [3][]int32          // of each direction
 	tools    map[string]tool     // that the server listed, by name
 	toolsSeq uint64              // the last list of tools
@@ -177,18 +177,22 @@ func (s *Session) message(event store.Event, digest *Digest, linked timeline.Mes
 	at := int32(len(s.list))
 	switch linked.Role {
 	case timeline.Asks:
+		for len(s.asked) < linked.Call.Number() { // requests in a form that is no message here
+			s.asked = append(s.asked, none)
+		}
 		s.asked = append(s.asked, at)
-	case timeline.Answers:
-		m.call = s.asked[linked.Call.Number()]
-		s.list[m.call].reply = at
-		m.name = s.list[m.call].name
-	case timeline.Cancels:
-		m.call = s.asked[linked.Call.Number()]
-		s.list[m.call].cancelled = true
-	case timeline.Reports, timeline.Unlinked:
-		if linked.Call != nil {
+	case timeline.Answers, timeline.Cancels, timeline.Reports, timeline.Unlinked:
+		if linked.Call != nil && linked.Call.Number() < len(s.asked) {
 			m.call = s.asked[linked.Call.Number()]
 		}
+	}
+	switch {
+	case m.call == none:
+	case linked.Role == timeline.Answers:
+		s.list[m.call].reply = at
+		m.name = s.list[m.call].name
+	case linked.Role == timeline.Cancels:
+		s.list[m.call].cancelled = true
 	}
 	if digest.kind == transport.Response && s.names.list[m.name].method == mcp.MethodListTools {
 		s.toolsSeq = m.seq

@@ -211,10 +211,12 @@ func (n *Namer) choose(lane *Lane) {
 // one or not: a pair has one client.
 func (n *Namer) begin(x *Exchange) {
 	n.choose(x.Lane)
-	n.now.take(store.Event{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: x.Stream, Payload: requestOfPair}, nil)
+	n.now.take(store.Event{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: x.Stream, Payload: requestOfPair()}, nil)
 }
 
-var requestOfPair = store.EncodePayload(store.HTTPInfo{What: store.HTTPRequest, Header: map[string][]string{mcp.HeaderSessionID: {"pair"}}})
+var requestOfPair = sync.OnceValue(func() []byte {
+	return store.EncodePayload(store.HTTPInfo{What: store.HTTPRequest, Header: map[string][]string{mcp.HeaderSessionID: {"pair"}}})
+})
 
 // message names message number i of the frame.
 func (n *Namer) message(f *Flight, step timeline.Step, i int) string {
