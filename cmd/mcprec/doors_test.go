@@ -112,7 +112,7 @@ var doors = map[string][]string{
 	"ci": {"ci F", "ci F -- mcprec serve G", "ci --format json --baseline F G", "ci --junit O F -- mcprec serve G", "ci --sarif O F -- mcprec serve G",
 		"ci --accept F -- mcprec serve G", "ci F -- fakeserver stderr password=live-pw-9z8y7x", "ci --timeout 1s --target {URL}?api_key=query-key-6b5a4c --header X-Api-Key:x-api-key-5e4d3c F"},
 	"check":    {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S", "check --all", "check --all --format json"},
-	"why":      {"why S", "why H", "why F", "why --format json S", "why --format json H", "why --after 1ns F", "why --after 1ns --format json H"},
+	"why":      {"why S", "why H", "why F", "why --format json S", "why --format json H", "why --after 0s F", "why --after 0s --format json H"},
 	"probe":    {"probe -- fakeserver stderr password=live-pw-9z8y7x", "probe --format json -- mcprec serve F"},
 	"capacity": {"capacity S", "capacity --format json H", "capacity F"},
 	"diff":     {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},

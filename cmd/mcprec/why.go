@@ -77,8 +77,11 @@ It exits with 1 if something is stuck.
 const watchPause = 500 * time.Millisecond
 
 func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
-	if o.after < 0 || o.after == 0 && cmd.Flags().Changed("after") {
-		return cli.Usagef("--after %v: want more than 0", o.after)
+	if o.after == 0 && cmd.Flags().Changed("after") {
+		o.after = 1 // 0 is the patience that fits the session
+	}
+	if o.after < 0 {
+		return cli.Usagef("--after %v: want 0 or more", o.after)
 	}
 	told := ""
 	for isWaiting := false; ; {
