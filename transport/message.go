@@ -57,7 +57,8 @@ func (f Frame) IsBatch() bool {
 	return bytes.HasPrefix(TrimBlanks(f.text()), []byte("["))
 }
 
-// ByteOrderMark may stand before the JSON of an HTTP body: it should not, and clients read on behind it.
+// ByteOrderMark is at the beginning of some HTTP bodies, before the JSON. It should not be there, but clients
+// pass over it.
 const ByteOrderMark = "\xef\xbb\xbf"
 
 // text returns the bytes in which the messages are.
@@ -104,7 +105,7 @@ func (m Message) Kind() MessageKind {
 		return Notification
 	case m.ID != nil && (m.Result != nil || m.Error != nil):
 		return Response
-	case len(m.Error) > 0 && m.Error[0] == '{': // of a request whose id could not be read; {"error":"invalid_token"} is of a login
+	case len(m.Error) > 0 && m.Error[0] == '{': // the id of its request could not be read; a login's {"error":"invalid_token"} is no message
 		return Response
 	}
 	return Invalid

@@ -114,7 +114,7 @@ func importFile(cmd *cobra.Command, db *session.Store, name string, format forei
 		}
 		return nil
 	}
-	return importSession(cmd, db, jsonl.Decode(in.from(0, "reads")), jsonl.Decode(in.from(0, "stores")))
+	return importSession(cmd, db, jsonl.Decode(in.again("reads")), jsonl.Decode(in.again("stores")))
 }
 
 // importSession stores the events of a session and prints its id. It takes the events twice: the first time
@@ -200,22 +200,23 @@ func (x *imported) format() (foreign.Format, error) {
 	return format, err
 }
 
-// from returns the file from an offset on, when it is read.
-func (x *imported) from(offset int64, does string) io.Reader { return &rewound{x, offset, does} }
+// again returns a reader of the whole file, which goes back to its beginning at the first Read.
+func (x *imported) again(does string) io.Reader { return &reread{imported: x, does: does} }
 
-// rewound is a file whose reading begins at an offset.
-type rewound struct {
+type reread struct {
 	*imported
-	at   int64 // below 0: it has begun
-	does string
+	does  string
+	begun bool
 }
 
-func (r *rewound) Read(b []byte) (int, error) {
-	if r.at >= 0 {
-		if _, err := r.Seek(r.at, io.SeekStart); err != nil {
+func (r *reread) Read(b []byte) (int, error) {
+	if !r.begun {
+		if _, err := r.Seek(0, io.SeekStart); err != nil {
 			return 0, err
 		}
-		r.passed, r.at, r.imported.does = r.at, -1, r.does
+		r.begun = true
+		r.passed = 0
+		r.imported.does = r.does
 	}
 	return r.imported.Read(b)
 }

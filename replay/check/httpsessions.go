@@ -338,7 +338,7 @@ func (h *httpRules) forget(name callName, which func(*refusedCall) bool) {
 }
 
 // close gives out the findings about sessions and refused calls. hasResults: some call of the recording has a
-// result; of one without rule E13 speaks.
+// result; if none has, rule E13 tells of the refused calls.
 func (h *httpRules) close(hasResults bool) {
 	told := false
 	for _, s := range h.order {

@@ -153,10 +153,7 @@ func (s *Session) frame(event store.Event, digests []Digest) {
 	}
 	step := s.model.TakeParsed(event, s.parsed, len(s.parsed) > 0)
 	for i := range digests {
-		linked := timeline.Message{}
-		if i < len(step.Messages) {
-			linked = step.Messages[i]
-		}
+		linked := step.Message(i)
 		if id := digests[i].subscription; id != nil && linked.Call == nil {
 			linked.Call = step.Find(event.Dir.Reverse(), mcp.KeyOf(id))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -162,12 +163,18 @@ func TestModeledSameIDs(t *testing.T) {
 		> {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 		< {"jsonrpc":"2.0","id":2,"result":{"tools":[]}}
 		< {"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
+	passesAtBothLevels(t, session, 400)
+}
+
+// passesAtBothLevels explores a session, played by its recorded halves, at L0 and at L1.
+func passesAtBothLevels(t *testing.T, session []store.Event, schedules int) {
+	t.Helper()
 	for _, level := range []Level{L0, L1} {
 		plan, err := Modeled(session, closed.Free, closed.Free)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Level, plan.Schedules, plan.Shrink = level, 400, -1
+		plan.Level, plan.Schedules, plan.Shrink = level, schedules, -1
 		if r := Search(t, plan); r.Verdict != Pass {
 			t.Errorf("%v:\n%s", level, r.Text())
 		}
@@ -185,16 +192,7 @@ func TestModeledIDsOfAnotherType(t *testing.T) {
 		< {"jsonrpc":"2.0","id":"2","result":{"text":"a"}}
 		> {"jsonrpc":"2.0","id":"3","method":"ping"}
 		< {"jsonrpc":"2.0","id":3,"result":{}}`)
-	for _, level := range []Level{L0, L1} {
-		plan, err := Modeled(session, closed.Free, closed.Free)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan.Level, plan.Schedules, plan.Shrink = level, 60, -1
-		if r := Search(t, plan); r.Verdict != Pass {
-			t.Errorf("%v:\n%s", level, r.Text())
-		}
-	}
+	passesAtBothLevels(t, session, 60)
 }
 
 // What no transport reads as a message is nothing that a recorded half asks, or awaits: two messages in a line, a
@@ -212,14 +210,5 @@ func TestModeledMisframed(t *testing.T) {
 		< {"jsonrpc":"2.0","id":5,"result":{}}`)
 	last := &session[len(session)-1]
 	last.Payload = append([]byte("\f"), last.Payload...)
-	for _, level := range []Level{L0, L1} {
-		plan, err := Modeled(session, closed.Free, closed.Free)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan.Level, plan.Schedules, plan.Shrink = level, 60, -1
-		if r := Search(t, plan); r.Verdict != Pass {
-			t.Errorf("%v:\n%s", level, r.Text())
-		}
-	}
+	passesAtBothLevels(t, session, 60)
 }

@@ -61,8 +61,8 @@ func Envelope(m *transport.Message, isMCP bool) (faults []Fault) {
 	return faults
 }
 
-// isPlain reports whether a message is of the form that nearly all have, which is seen without parsing: then
-// it has no fault.
+// isPlain reports, without parsing a message, that it has the usual form and so no fault. It is false for a
+// message that must be parsed to tell.
 func isPlain(m *transport.Message) bool {
 	meta := []byte(`"` + mcp.MemberMeta + `"`)
 	switch token := m.ProgressToken(); {

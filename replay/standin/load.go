@@ -73,14 +73,6 @@ func loadDriverScript(events []store.Event, rules match.Rules) *script {
 	return &script
 }
 
-// linked returns message number i of a step; the zero Message where the Model has none.
-func linked(step timeline.Step, i int) timeline.Message {
-	if i < len(step.Messages) {
-		return step.Messages[i]
-	}
-	return timeline.Message{}
-}
-
 // addClientFrame adds a frame of the recorded client.
 func (l *driverLoader) addClientFrame(step timeline.Step) {
 	e := step.Event
@@ -91,7 +83,7 @@ func (l *driverLoader) addClientFrame(step timeline.Step) {
 	l.frames = append(l.frames, f)
 	for i, m := range l.rules.Messages(f.frame) {
 		at := within(e.Payload, i)
-		in := linked(step, i)
+		in := step.Message(i)
 		switch in.Role {
 		case timeline.Asks:
 			r := &request{frame: f, packed: transport.Pack(m.Raw)}
@@ -130,7 +122,7 @@ func (l *driverLoader) addServerFrame(step timeline.Step) {
 	}
 	exchange := l.exchanges.first(event.Stream)
 	for i, m := range messages {
-		in := linked(step, i)
+		in := step.Message(i)
 		s := &message{
 			index: len(l.messages), seq: event.Seq, exchange: exchange, packed: transport.Pack(m.Raw),
 			gap: event.At - l.at, optional: true, afterEnd: l.clientEnded,
@@ -291,7 +283,7 @@ func (l *playerLoader) addClientFrame(step timeline.Step) {
 		if c.exchange != 0 {
 			l.on[c.exchange] = append(l.on[c.exchange], c)
 		}
-		switch in := linked(step, i); in.Role {
+		switch in := step.Message(i); in.Role {
 		case timeline.Asks:
 			l.calls[in.Call] = c
 			l.byID[in.Call.Key()] = c
@@ -329,7 +321,7 @@ func (l *playerLoader) addServerFrame(step timeline.Step) {
 	}
 	for i, m := range messages {
 		at := within(e.Payload, i)
-		in := linked(step, i)
+		in := step.Message(i)
 		switch m.Kind() {
 		case transport.Response:
 			on := l.exchanges.first(e.Stream)

@@ -164,7 +164,7 @@ const (
 )
 
 // reply finds what a response without an id, or with the id null, answers: an error may be about a message
-// that could not be read; any other stands behind a notification.
+// that could not be read; any other response comes after the notification that it answers.
 func (m *Model) reply(step *Step, answer *Message) {
 	sent := m.unanswerableOf(step, step.Dir.Reverse())
 	if sent == nil {

@@ -60,7 +60,7 @@ type Step struct {
 	// Batch is set for a frame of any number of messages in brackets.
 	Batch bool
 	// Unended is set for the beginning of a body of HTTP, or of a server-sent event, whose end has not come: its
-	// receiver has no message. Messages has those of a request all the same.
+	// receiver has no message. If it is a request, Messages has its messages all the same.
 	Unended bool
 	// HTTP is the payload of an HTTP event that can be read.
 	HTTP *store.HTTPInfo
@@ -294,6 +294,14 @@ func (m *Model) cancellation(step *Step, notice *Message, id mcp.Key) {
 
 // Protocol returns the protocol of the session, as far as its messages have told.
 func (s Step) Protocol() transport.Protocol { return s.model.protocol }
+
+// Message returns message number i of the frame; the zero Message if the Model read fewer.
+func (s Step) Message(i int) Message {
+	if i < len(s.Messages) {
+		return s.Messages[i]
+	}
+	return Message{}
+}
 
 // Find returns the call, sent in direction dir, that a response with this id in this step would answer.
 func (s Step) Find(dir transport.Direction, id mcp.Key) *Call {

@@ -135,8 +135,8 @@ func (m *Model) answerTask(step *Step, answer *Message) {
 	}
 }
 
-// tellTask takes what an end says of a task that it does, and returns the task; nil: it says nothing of
-// one, or of one that is over.
+// tellTask takes what an end says of a task that it works on, and returns the task; nil if it names none, or
+// one that is over.
 func (m *Model) tellTask(step *Step, said json.RawMessage, maker *Call) *Task {
 	id := transport.MemberText(said, mcp.MemberTaskID)
 	status := transport.MemberText(said, "status")

@@ -80,8 +80,8 @@ func (j *judge) setEnd() {
 	}
 }
 
-// flushes is how soon behind its end a session has the answers that only the end brought forth, as of a
-// server that flushes its output when its input closes.
+// flushes is how soon after the end of a session an answer comes that the end itself has caused, as when a
+// server flushes its output because its input closes.
 const flushes = time.Second
 
 // isLate reports whether the answer to a call, which came behind the end of the session, came too late: the

@@ -77,10 +77,10 @@ type Fold struct {
 	hasAsked      bool          // the client has asked for more than the handshake
 	abandoned     moment        // the client's cancellation of a call that had been answered
 
-	abandonedCalls []*call // given up after long, and answered then
-	answered       moment  // the last answer to the client
-	answersOut     int     // answers to the client
-	offsets        store.FrameOffsets
+	givenUpCalls []*call // after long, and answered then
+	answered     moment  // the last answer to the client
+	answersOut   int     // answers to the client
+	offsets      store.FrameOffsets
 
 	misframed  *timeline.Misframed // the present frame, if it is in another form than a line of JSON
 	parts      [3]frame            // the first line of messages over several lines that have begun
@@ -435,7 +435,7 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 	}
 	if c.cancelled.seq != 0 {
 		c.late = f.now
-		f.abandon(c)
+		f.keepGivenUp(c)
 	}
 	delete(f.pending, m.Call)
 	if c.unended.seq != 0 { // it is answered again
@@ -453,10 +453,10 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 	}
 }
 
-// abandon keeps a call that was given up and is answered all the same, unless that was soon.
-func (f *Fold) abandon(c *call) {
+// keepGivenUp keeps a call that was given up, and was then answered all the same, if it had waited for long.
+func (f *Fold) keepGivenUp(c *call) {
 	if c.timedOut() || c.cancelled.at-c.at >= Patience {
-		f.abandonedCalls = append(f.abandonedCalls, c)
+		f.givenUpCalls = append(f.givenUpCalls, c)
 	}
 }
 

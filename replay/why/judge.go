@@ -211,7 +211,7 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 
 // waits lists what is stuck, and adds to the report what is open and is not.
 func (j *judge) waits(r *Report) (waits []*wait) {
-	for _, c := range j.abandonedCalls {
+	for _, c := range j.givenUpCalls {
 		r.Open = append(r.Open, j.givenUp(&wait{call: c, since: c.moment, until: ending{moment: c.cancelled, by: c.Dir.Sender()}}))
 	}
 	waits, behind := j.clientWaits(r)

@@ -50,7 +50,7 @@ func (f *Fold) onPipeFrame(e store.Event) {
 	}
 }
 
-// onForm notes a frame of a pipe that is noise, and the form of one that is no line of JSON.
+// onForm notes a frame of a pipe that is no message, and the form of a message that is no line of JSON.
 func (f *Fold) onForm(step timeline.Step, heard frame) {
 	dir := side(step.Dir)
 	f.misframed = step.Misframed

@@ -78,7 +78,7 @@ func (j *judge) notStuck(w *wait, why, format string, args ...any) Open {
 	return open
 }
 
-// excuse says why a call of the client is not stuck; Why is "" of one that is.
+// excuse says why a call of the client is not stuck. Its Why is "" if the call is stuck.
 func (j *judge) excuse(w *wait) Open {
 	c := w.call
 	silent := w.until.at - w.sign.at
@@ -149,9 +149,9 @@ func (j *judge) short(w *wait) Open {
 		took := j.took[side(c.Dir.Reverse())]
 		switch {
 		case took.seq > max(c.seq, c.progress.seq) && took.seq < w.until.seq:
-			open.Text += fmt.Sprintf(", %v after it had taken what was sent (#%d)", phrase.Brief(w.until.at-took.at), took.seq)
+			open.Text += fmt.Sprintf(", %v after the %s had taken what was sent (#%d)", phrase.Brief(w.until.at-took.at), c.Dir.Sender(), took.seq)
 		case c.progress.seq != 0 && c.progress.seq < w.until.seq:
-			open.Text += fmt.Sprintf(", %v after progress of it (#%d)", phrase.Brief(w.until.at-c.progress.at), c.progress.seq)
+			open.Text += fmt.Sprintf(", %v after its latest progress (#%d)", phrase.Brief(w.until.at-c.progress.at), c.progress.seq)
 		}
 		return open
 	}

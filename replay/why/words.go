@@ -282,7 +282,7 @@ func (w *words) serverDid(c *call) {
 	}
 	w.hasRead(c2s)
 	if c != nil && c.Either != 0 {
-		w.say("One of the open requests under this id was answered (#%d), and which one the answer does not say.", c.Either)
+		w.say("Several open requests have this id, and one of them was answered (#%d): the answer does not say which.", c.Either)
 		w.show(moment{seq: c.Either}, "the answer to one of the requests under this id")
 	} else if c != nil && w.answersOut > c.answers {
 		w.say("It answered %s meanwhile: the server is there, this call is not.", phrase.Plural(w.answersOut-c.answers, "other request"))
@@ -468,7 +468,7 @@ func (w *words) serverEnded() {
 	}
 }
 
-// before is how many bytes stand before the place where JSON breaks, when that is quoted.
+// before is how many bytes are quoted before the place where JSON breaks.
 const before = 40
 
 // brokenAnswer tells bytes of the server that are no message, in the place of an answer.

@@ -31,8 +31,8 @@ import (
 //	exit    the host says that the server has exited
 //	note    every other line, without its time
 //
-// A host may start a server twice, and both processes then write into one log. If a second start stands before
-// the first one's handshake, each message is of the process in which it fits: see [processes].
+// A host may start a server twice, and both processes then write into one log. If the second starts
+// before the first has done its handshake, each message goes to the process that it fits: see [processes].
 //
 // A session's id follows from its own lines, so that the earlier sessions of a log that has
 // grown are known again. A time that goes back stays in a note.

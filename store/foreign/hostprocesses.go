@@ -10,10 +10,10 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// processes are two runs of a server that write into a log at once. Nothing in a line says whose it is, so a
-// message is of the run in which it fits: an answer of one with the request open, a request of one in which its
-// id was not used. Of two runs in which it fits it is of the one that has had this very line less often, for
-// both often say the same.
+// processes are two runs of a server that write into one log at the same time. No line says which run wrote it,
+// so each message goes to the run that it fits: an answer to the run whose request is open, a request to the run
+// that has not used its id. If it fits both, it goes to the run that has had the same line less often, because
+// both often say the same things.
 type processes struct {
 	runs [2]*hostSession
 	said [2]map[string]int // of each run: how often it has had a line, by direction and text
@@ -63,7 +63,7 @@ func (s *hostSession) second(d hostDialect, line hostLine, number int) *processe
 // haveEnded reports whether both runs have ended.
 func (p *processes) haveEnded() bool { return p.runs[0].hasEnded && p.runs[1].hasEnded }
 
-// of returns the run that a line is of, and notes the line. last is the session of the line before.
+// of returns the run that wrote a line, and notes the line. last is the session of the line before.
 func (p *processes) of(line hostLine, last *hostSession) *hostSession {
 	var fits []int
 	for i := range p.runs {
@@ -101,7 +101,8 @@ func (p *processes) saw(i int, line hostLine) {
 	}
 }
 
-// fits reports whether a line may be of run i. One that is no message and no end stands behind the line before.
+// fits reports whether run i may have written a line. What is neither a message nor an end belongs to the line
+// before it.
 func (p *processes) fits(i int, line hostLine) bool {
 	s := p.runs[i]
 	switch {

@@ -182,7 +182,7 @@ func decodeGoSDKLogs(data []byte) ([][]store.Event, error) {
 	return decodeLines(data, "LoggingTransport of go-sdk", goSDKRemark, goSDKMark)
 }
 
-// decodeLines reads a file in which a mark stands before each message.
+// decodeLines reads a file with a mark before each message.
 func decodeLines(data []byte, recorder, remark string, split func([]byte) (string, []byte, bool)) ([][]store.Event, error) {
 	var list []marked
 	number := 0
@@ -366,10 +366,10 @@ func one(decodeAll func([]byte) ([][]store.Event, error)) func([]byte) ([]store.
 
 // sides tells which end wrote the messages of a file.
 //
-// A mark that only messages of one end have is that end's, and the other mark is the other's. Without marks a
-// request or a notification is of the end that has such a method, a response goes against the latest open
-// request with its id, progress against the request with its token, and a cancellation with its request. What
-// is left is a request of the client, or a notification of the server.
+// A mark that only messages of one end have is that end's, and the other mark is the other's. Without marks, the
+// end whose method it is has sent a request or a notification. A response goes the other way than the latest
+// open request with its id, progress the other way than the request with its token, and a cancellation the same
+// way as its request. Any other request is the client's, and any other notification the server's.
 type sides struct {
 	list   []marked
 	marks  map[string]transport.Direction

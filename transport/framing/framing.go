@@ -342,7 +342,7 @@ const (
 	broken
 )
 
-// take follows a line, and says how the brackets stand behind it.
+// take reads a line, and says whether the brackets are open, closed or broken after it.
 func (b *brackets) take(line []byte) standing {
 	for i, c := range line {
 		switch {
