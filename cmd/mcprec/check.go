@@ -285,6 +285,7 @@ func checkNamed(cmd *cobra.Command, options checkOptions, arg string, told *chec
 // checkSession checks one session and adds it to the report.
 func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, told *checkReport) error {
 	told.start()
+	s.Watch(cmd.ErrOrStderr())
 	fits, err := o.parse()
 	if err != nil {
 		return err
@@ -303,7 +304,7 @@ func checkSession(cmd *cobra.Command, o checkOptions, s *session.Session, told *
 			others[finding.Severity]++
 			return
 		}
-		told.finding(s, finding)
+		s.Beside(func() { told.finding(s, finding) })
 	})
 	if err != nil {
 		return err

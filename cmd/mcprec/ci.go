@@ -321,13 +321,7 @@ func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
 	driver.OneByOne()
 	warnDrive(ci.cmd.ErrOrStderr(), f.recorded, driver, ci.target.URL == "")
 	how := recording.DriveOptions{DriveOptions: standin.DriveOptions{Timeout: ci.timeout, Stop: ci.stop.Done()}, Record: true, Recorder: "mcprec " + version()}
-	var run *recording.Drive
-	var err error
-	if ci.target.URL != "" {
-		run, err = ci.target.Drive(ci.cmd.Context(), f.recorded, driver, how)
-	} else {
-		run, err = recording.DriveCommand(ci.cmd.Context(), f.recorded, driver, ci.command, how)
-	}
+	run, err := driveServer(ci.cmd, ci.target, f.recorded, driver, ci.command, how)
 	if err != nil {
 		return f.recorded.Masker.Fault(err)
 	}

@@ -71,8 +71,18 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 	return ids, cobra.ShellCompDirectiveDefault
 }
 
-// openSession opens the session that an argument names. It must be closed.
+// openSession opens the session that an argument names, for a command that prints nothing before it has
+// read: on a terminal a line says how far the reading is. The session must be closed.
 func openSession(cmd *cobra.Command, home home, arg string) (*session.Session, error) {
+	s, err := openPrinted(cmd, home, arg)
+	if err == nil {
+		s.Watch(cmd.ErrOrStderr())
+	}
+	return s, err
+}
+
+// openPrinted is openSession for a command that prints while it reads.
+func openPrinted(cmd *cobra.Command, home home, arg string) (*session.Session, error) {
 	return session.Open(cmd.Context(), home.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
 }
 

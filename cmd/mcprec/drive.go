@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -153,12 +154,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	how := recording.DriveOptions{
 		DriveOptions: standin.DriveOptions{Timeout: o.timeout, Pacer: pacer, Stop: stop.Done()}, Record: o.update, Recorder: "mcprec " + version(),
 	}
-	var run *recording.Drive
-	if o.target.URL != "" {
-		run, err = o.target.Drive(cmd.Context(), recorded, driver, how)
-	} else {
-		run, err = recording.DriveCommand(cmd.Context(), recorded, driver, command, how)
-	}
+	run, err := driveServer(cmd, o.target, recorded, driver, command, how)
 	sig := wanted()
 	if err != nil {
 		return recorded.Masker.Fault(err)
@@ -246,6 +242,25 @@ func suggestion(recording *session.Recording, arg string) string {
 		line += phrase.ShellWord(arg) + " "
 	}
 	return "it was recorded from\n  " + line + "-- " + phrase.ShellLine(header.Command...)
+}
+
+// driveServer plays the driver to the command or, with an URL, to the target. On a terminal a line says how
+// far it is.
+func driveServer(cmd *cobra.Command, target recording.DriveTarget, recorded *session.Recording, driver *standin.Driver, command []string, how recording.DriveOptions) (*recording.Drive, error) {
+	var sent, received atomic.Int64
+	how.Moved = func(s, r int) {
+		sent.Store(int64(s))
+		received.Store(int64(r))
+	}
+	began := time.Now()
+	end := output.NewProgress(cmd.ErrOrStderr()).During(func() string {
+		return fmt.Sprintf("mcprec: drives %s: %v, %d messages sent, %d received", output.Plain(recorded.Name), time.Since(began).Round(time.Second), sent.Load(), received.Load())
+	})
+	defer end()
+	if target.URL != "" {
+		return target.Drive(cmd.Context(), recorded, driver, how)
+	}
+	return recording.DriveCommand(cmd.Context(), recorded, driver, command, how)
 }
 
 // warnDrive prints why a drive cannot do all that the recorded client did.

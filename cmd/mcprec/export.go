@@ -99,6 +99,9 @@ func runExport(cmd *cobra.Command, options exportOptions, arg string) (err error
 		return err
 	}
 	defer closeInto(&err, s)
+	if options.out.Name != "" && options.out.Name != "-" { // else the events stand where the line would
+		s.Watch(cmd.ErrOrStderr())
+	}
 	if options.fits.Ahead() {
 		options.endings, err = s.Endings(cmd.Context())
 		if err != nil {

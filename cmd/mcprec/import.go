@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,7 +102,7 @@ func importFile(cmd *cobra.Command, db *session.Store, name string, format forei
 		}
 	}
 	if format.Name != "" {
-		sessions, err := format.ReadAll(bufio.NewReaderSize(in, 1<<16))
+		sessions, err := format.ReadAll(bufio.NewReaderSize(in.from("reads"), 1<<16))
 		if err != nil {
 			return err
 		}
@@ -114,7 +113,7 @@ func importFile(cmd *cobra.Command, db *session.Store, name string, format forei
 		}
 		return nil
 	}
-	return importSession(cmd, db, jsonl.Decode(in.again("reads")), jsonl.Decode(in.again("stores")))
+	return importSession(cmd, db, jsonl.Decode(in.from("reads")), jsonl.Decode(in.from("stores")))
 }
 
 // importSession stores the events of a session and prints its id. It takes the events twice: the first time
@@ -149,9 +148,6 @@ type imported struct {
 	name     string
 	spool    bool // a copy of what came through a pipe
 	size     int64
-	does     string // what the reading is for
-	passed   int64
-	began    time.Time
 	progress *output.Progress
 }
 
@@ -165,7 +161,7 @@ func openImport(cmd *cobra.Command, db *session.Store, name string) (*imported, 
 		}
 		in = f
 	}
-	x := &imported{name: name, does: "reads", began: time.Now(), progress: output.NewProgress(cmd.ErrOrStderr())}
+	x := &imported{name: name, progress: output.NewProgress(cmd.ErrOrStderr())}
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			x.File = f
@@ -200,38 +196,29 @@ func (x *imported) format() (foreign.Format, error) {
 	return format, err
 }
 
-// again returns a reader of the whole file, which goes back to its beginning at the first Read.
-func (x *imported) again(does string) io.Reader { return &reread{imported: x, does: does} }
+// from returns a reader of the whole file, which goes back to its beginning at the first Read. does
+// says what the reading is for.
+func (x *imported) from(does string) io.Reader {
+	return x.progress.Reader(&fromStart{file: x.File}, func(passed int64) string {
+		return fmt.Sprintf("mcprec: import %s %s: %d of %d MB", does, output.Plain(x.name), passed>>20, x.size>>20)
+	})
+}
 
-type reread struct {
-	*imported
-	does  string
+// fromStart reads a file from its beginning.
+type fromStart struct {
+	file  *os.File
 	begun bool
 }
 
-func (r *reread) Read(b []byte) (int, error) {
-	if !r.begun {
-		if _, err := r.Seek(0, io.SeekStart); err != nil {
+// Read implements [io.Reader].
+func (f *fromStart) Read(b []byte) (int, error) {
+	if !f.begun {
+		if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 			return 0, err
 		}
-		r.begun = true
-		r.passed = 0
-		r.imported.does = r.does
+		f.begun = true
 	}
-	return r.imported.Read(b)
-}
-
-func (x *imported) Read(b []byte) (int, error) {
-	n, err := x.File.Read(b)
-	x.passed += int64(n)
-	if err != nil { // the line goes before the answer comes
-		x.progress.Erase()
-		return n, err
-	}
-	x.progress.Draw(time.Since(x.began), func() string {
-		return fmt.Sprintf("mcprec: import %s %s %d of %d MB", x.name, x.does, x.passed>>20, x.size>>20)
-	})
-	return n, err
+	return f.file.Read(b)
 }
 
 // Close also takes the copy away.

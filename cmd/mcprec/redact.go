@@ -187,7 +187,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 		}
 	}
 	for _, arg := range args {
-		s, err := openSession(cmd, x.home.unmasked(), arg)
+		s, err := openPrinted(cmd, x.home.unmasked(), arg)
 		if err != nil {
 			return errors.Join(x.faults, err)
 		}

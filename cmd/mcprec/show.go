@@ -114,7 +114,7 @@ func runShow(cmd *cobra.Command, options showOptions, args []string) (err error)
 	if err != nil {
 		return err
 	}
-	s, err := openSession(cmd, options.home, arg)
+	s, err := openPrinted(cmd, options.home, arg)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func runTail(cmd *cobra.Command, o tailOptions, arg string) (err error) {
 			return err
 		}
 	}
-	s, err := openSession(cmd, o.home, arg)
+	s, err := openPrinted(cmd, o.home, arg)
 	if err != nil {
 		return err
 	}

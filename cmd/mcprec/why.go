@@ -228,6 +228,9 @@ func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.H
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	for _, s := range all {
+		s.Watch(cmd.ErrOrStderr())
+	}
 	var over []store.Session
 	last := all[len(all)-1]
 	if last.Store != nil && !strings.HasPrefix(string(last.ID), strings.ToLower(arg)) {

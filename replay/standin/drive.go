@@ -72,6 +72,9 @@ type DriveOptions struct {
 	// HangUp ends an HTTP exchange where the recorded client did, as
 	// [transport.ClientConn.HangUp]; nil where there are none.
 	HangUp func(exchange uint64)
+	// Moved is called with each frame that the server's transport took or gave; it may be nil. sent and
+	// received count the frames.
+	Moved func(sent, received int)
 	// Stop ends the drive at once when closed; it may be nil.
 	Stop <-chan struct{}
 }
@@ -148,6 +151,7 @@ type driving struct {
 
 	queue    []outgoing
 	returned int         // frames returned by the driver
+	received int         // frames of the server
 	busy     bool        // the writer has a frame
 	pacing   bool        // and waits for the frame's time, unknown to the server
 	failed   chan error  // is ended; nil once the writer has ended
@@ -253,6 +257,17 @@ func (s *driving) run(ctx context.Context) (DriveEnd, error) {
 	}
 }
 
+// moved counts the frames for the caller.
+func (s *driving) moved() {
+	if s.Moved != nil {
+		sent := s.returned - len(s.queue)
+		if s.busy {
+			sent--
+		}
+		s.Moved(sent, s.received)
+	}
+}
+
 // step waits for the next event. It reports whether the session moved on, and how the drive
 // ends, if at the end.
 func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error) {
@@ -265,6 +280,8 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 	case got := <-s.in:
 		switch {
 		case got.err == nil:
+			s.received++
+			s.moved()
 			heard := s.driver.heard
 			s.add(s.driver.Receive(got.frame))
 			return s.driver.heard > heard, "", nil // unrecorded messages may have no end
@@ -286,6 +303,7 @@ func (s *driving) step(ctx context.Context) (moved bool, end DriveEnd, err error
 	case <-s.taken:
 		s.busy = false
 		s.pacing = false
+		s.moved()
 		select {
 		case <-s.begun: // of this frame, and not of the next
 		default:

@@ -27,12 +27,13 @@ type Recording struct {
 }
 
 // OpenRecording reads a whole session, named as in [Open]. The command or the URL belongs to the live
-// peer to which the session is played.
+// peer to which the session is played. If errs is a terminal, a long reading draws a line there.
 func OpenRecording(ctx context.Context, h Home, arg string, in io.Reader, errs io.Writer, command []string, url string) (*Recording, error) {
 	s, err := Open(ctx, h, arg, in, errs)
 	if err != nil {
 		return nil, err
 	}
+	s.Watch(errs)
 	r := &Recording{Name: s.Name, Lines: s.Lines}
 	if s.Store == nil && s.decoded == nil {
 		r.File = arg

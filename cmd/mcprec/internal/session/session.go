@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -21,18 +22,19 @@ import (
 
 // Session is an open log. The caller closes it.
 type Session struct {
-	Name    string          // for messages
-	ID      store.SessionID // "" for a fixture
-	Start   time.Time       // of a session in the store
-	Head    uint64          // of a session in the store: the last event when it was opened
-	live    bool            // a recorder held the session when it was opened
-	Store   *Store          // nil for a fixture
-	File    io.ReadCloser   // of a fixture
-	Masker  Masker          // masks the events
-	Path    string          // of a fixture in a file
-	Lines   bool            // of a fixture: event N is line N
-	decoded []store.Event   // of a fixture in a format that may have several sessions in a file
-	salvage bool            // of a damaged store: yield every event with a good checksum
+	Name     string           // for messages
+	ID       store.SessionID  // "" for a fixture
+	Start    time.Time        // of a session in the store
+	Head     uint64           // of a session in the store: the last event when it was opened
+	live     bool             // a recorder held the session when it was opened
+	Store    *Store           // nil for a fixture
+	File     io.ReadCloser    // of a fixture
+	Masker   Masker           // masks the events
+	Path     string           // of a fixture in a file
+	Lines    bool             // of a fixture: event N is line N
+	decoded  []store.Event    // of a fixture in a format that may have several sessions in a file
+	salvage  bool             // of a damaged store: yield every event with a good checksum
+	progress *output.Progress // nil: readings draw nothing
 }
 
 // Open finds what the argument names. Standard input is in, and what goes wrong when a store
@@ -63,7 +65,7 @@ func OpenAll(ctx context.Context, home Home, arg string, in io.Reader, errs io.W
 		return nil, err
 	}
 	if arg == "-" {
-		return openFixture(&Session{Name: "standard input", File: io.NopCloser(in), Masker: d}, anyNumber)
+		return openFixture(&Session{Name: "standard input", File: io.NopCloser(in), Masker: d}, anyNumber, errs)
 	}
 	path, number := arg, anyNumber
 	f, err := OpenFile(arg)
@@ -88,7 +90,7 @@ func OpenAll(ctx context.Context, home Home, arg string, in io.Reader, errs io.W
 	if err != nil {
 		return nil, err
 	}
-	return openFixture(&Session{Name: path, Path: path, File: f, Masker: d}, number)
+	return openFixture(&Session{Name: path, Path: path, File: f, Masker: d}, number, errs)
 }
 
 func oneOf(s *Session, err error) ([]*Session, error) { return []*Session{s}, err }
@@ -172,13 +174,15 @@ func (s *Session) Events(ctx context.Context, from uint64, options store.ReadOpt
 // Recorded yields the events as they were recorded, for commands that play or copy them. Of a
 // fixture it yields all.
 func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {
-	if s.salvage {
-		return s.Store.Salvage(ctx, s.ID)
-	}
-	if s.Store != nil {
+	switch {
+	case s.salvage:
+		return s.watched(s.Store.Salvage(ctx, s.ID))
+	case s.Store != nil && options.Follow: // which may last for days
 		return s.Store.Read(ctx, s.ID, from, options)
+	case s.Store != nil:
+		return s.watched(s.Store.Read(ctx, s.ID, from, options))
 	}
-	return func(yield func(store.Event, error) bool) {
+	return s.watched(func(yield func(store.Event, error) bool) {
 		for e, err := range s.decode() {
 			if err != nil {
 				err = fmt.Errorf("%s: %w", s.Name, err)
@@ -187,7 +191,7 @@ func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadO
 				return
 			}
 		}
-	}
+	})
 }
 
 // Fault returns the error of a command that reads the session. An error about a file names the file already.

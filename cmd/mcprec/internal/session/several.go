@@ -51,8 +51,9 @@ func FileOf(arg string) string {
 const headBytes = 1 << 16
 
 // openFixture returns the session in a fixture that is open, or its sessions. It closes the
-// fixture if it fails.
-func openFixture(s *Session, number int) (all []*Session, err error) {
+// fixture if it fails. If errs is a terminal, a line there says how far the reading of a file with several
+// sessions is.
+func openFixture(s *Session, number int, errs io.Writer) (all []*Session, err error) {
 	file := s.File
 	defer func() {
 		if err != nil {
@@ -83,7 +84,7 @@ func openFixture(s *Session, number int) (all []*Session, err error) {
 		}
 		return []*Session{s}, nil
 	}
-	decoded, err := format.ReadAll(s.File)
+	decoded, err := format.ReadAll(s.toldTo(errs))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
