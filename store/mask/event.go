@@ -147,7 +147,7 @@ func (m *Masker) Of(header store.Header) *Masker {
 	look.report = nil
 	look.found = &found
 	look.masked(store.Header{Command: header.Command, URL: header.URL}.Encode(), m.rules.fields["opened"])
-	of.patterns = slices.Clone(m.patterns)
+	of.values = slices.Clone(m.values)
 	of.isOf = true
 	of.addValues(found)
 	return &of

@@ -3,12 +3,10 @@ package mask
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // zone is a set of rules for a value.
@@ -28,12 +26,13 @@ type place struct {
 
 // walker looks at every value of a valid JSON text.
 type walker struct {
-	m      *Masker
-	raw    []byte
-	fields map[string]zone // by their paths
-	depth  int             // number of strings around this JSON
-	path   []byte          // the JSON pointer of the current value, with '*' for elements
-	edits  []edit
+	m       *Masker
+	raw     []byte
+	field   *field   // the place of the current value
+	depth   int      // number of strings around this JSON
+	path    []byte   // the JSON pointer of the current value, with '*' for elements
+	members []member // of the objects around the current value
+	edits   []edit
 }
 
 const (
@@ -53,7 +52,7 @@ func (w *walker) value(i int, place place) (end int) {
 		w.str(i, end, place)
 		return end
 	}
-	end = i + run(w.raw, i, alnum+"+.-") // a number, true, false or null
+	end = i + run(w.raw, i, inNumber) // a number, true, false or null
 	v := w.raw[i:end]
 	isWhole := bytes.IndexByte(v, '.') < 0
 	isLong := isWhole && (place.level == credential && len(v) >= 6 || place.level == ifDigits && len(v) >= 4)
@@ -66,10 +65,7 @@ func (w *walker) value(i int, place place) (end int) {
 
 // next returns the beginning of the next token, behind blanks and marks.
 func (w *walker) next(i int) int {
-	for i < len(w.raw) && strings.IndexByte(" \t\r\n,:", w.raw[i]) >= 0 {
-		i++
-	}
-	return i
+	return i + run(w.raw, i, betweenTokens)
 }
 
 func (w *walker) stringEnd(i int) int {
@@ -101,98 +97,102 @@ func (w *walker) object(i int, p place) (end int) {
 	default:
 		p.level = harmless
 	}
-	var members []part
-	above := len(w.path)
+	outside := len(w.members)
+	above, object := len(w.path), w.field
+	isInput := string(w.path) == "/result/inputRequests" // whose members the server names
 	for i = w.next(i + 1); w.raw[i] != '}'; i = w.next(i) {
 		nameEnd := w.stringEnd(i)
-		name := string(w.decode(i, nameEnd))
-		step := name
-		if strings.ContainsAny(name, "~/") {
-			step = pointerEscaper.Replace(name)
-		}
-		isInput := string(w.path) == "/result/inputRequests" // whose members the server names
+		name := w.m.rules.nameOf(w.decode(i, nameEnd))
+		step := name.step
 		if isInput {
 			step = "*"
 		}
 		w.path = append(append(w.path, '/'), step...)
-		c := place{zone: max(p.zone, w.fields[string(w.path)])}
+		w.field = object.below(step)
+		c := place{zone: max(p.zone, w.field.zone)}
 		switch {
-		case p.level == everything, w.m.isUsersKey(name), w.m.pointers != nil && w.depth == 0 && w.m.pointers.Match(w.path):
+		case p.level == everything, w.m.isUsersKey(name.text), w.m.pointers != nil && w.depth == 0 && w.m.pointers.Match(w.path):
 			c.level = everything
-		case strings.HasPrefix(name, mcp.MetaPrefix): // the protocol's own metadata
+		case name.isMeta:
 			c.zone = immuneZone
-		case strings.HasSuffix(name, "Schema"):
+		case name.isSchema:
 			c.zone = max(c.zone, namelessZone)
 		case c.zone == anyZone && !isInput:
-			c.level = w.m.rules.levelOf(name)
+			c.level = name.level
 		}
-		if c.zone == anyZone && (len(name) >= 12 || len(w.m.patterns) > 0) { // a key as a name
-			w.text(i, nameEnd, w.m.anyText([]byte(name)))
+		if c.zone == anyZone && (name.isSecret || w.m.hasOwn) {
+			w.text(i, nameEnd, w.m.anyText([]byte(name.text)))
 		}
 		from := w.next(nameEnd)
 		i = w.value(from, c)
 		if p.zone == anyZone && p.level == harmless {
-			members = append(members, part{strings.ToLower(name), from, i})
+			w.members = append(w.members, member{name.relation, from, i})
 		}
 		w.path = w.path[:above]
+		w.field = object
 	}
-	w.relatives(members)
+	w.relatives(w.members[outside:])
+	w.members = w.members[:outside]
 	return i + 1
 }
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// part is a member of an object, with its name in small letters, or a string of a list.
-type part struct {
-	text     string
+// member is a member of an object.
+type member struct {
+	relation relation
 	from, to int // where the value stands
 }
 
 // relatives hides members that are secret because of others in their object: a "pass" beside a
 // "user", the "value" of a "name", the data of a Kubernetes Secret.
-func (w *walker) relatives(members []part) {
-	var secret map[string]level // by the names of members; nil: none is
-	hide := func(name string, l level) {
-		if secret == nil {
-			secret = map[string]level{}
-		}
-		secret[name] = l
-	}
+func (w *walker) relatives(members []member) {
+	var levels [isValue + 1]level // by the relations of members
+	isAny := false
 	for _, m := range members {
 		v := w.raw[m.from:m.to]
 		switch {
-		case w.m.rules.words["user"][m.text]:
-			hide("pass", password)
-			hide("pw", password)
-		case m.text == "grant_type":
-			hide("code", password)
-		case m.text == "kind" && string(v) == `"Secret"`:
-			hide("data", everything)
-			hide("stringdata", everything)
-		case slices.Contains([]string{"name", "key", "header", "variable"}, m.text) && v[0] == '"':
-			hide("value", w.m.rules.levelOf(string(w.decode(m.from, m.to))))
+		case m.relation == namesUser:
+			levels[isPass] = password
+		case m.relation == namesGrant:
+			levels[isCode] = password
+		case m.relation == namesKind && string(v) == `"Secret"`:
+			levels[isData] = everything
+		case m.relation == namesValue && v[0] == '"':
+			levels[isValue] = w.m.rules.nameOf(w.decode(m.from, m.to)).level
+		default:
+			continue
 		}
+		isAny = true
 	}
-	if secret == nil {
+	if !isAny {
 		return
 	}
 	for _, m := range members {
-		if l := secret[m.text]; l > harmless {
+		if l := levels[m.relation]; l > harmless {
 			w.value(m.from, place{level: l})
 		}
 	}
 }
 
+// argument is a string of a list.
+type argument struct {
+	text     string
+	from, to int // where it stands
+}
+
 func (w *walker) array(i int, p place) (end int) {
 	above := len(w.path)
+	list := w.field
 	if above > 0 { // else it is a batch: each element is a message
 		w.path = append(w.path, "/*"...)
+		w.field = list.below("*")
 	}
-	var args []part
+	var args []argument
 	for i = w.next(i + 1); w.raw[i] != ']'; i = w.next(i) {
 		end := w.value(i, p)
 		if w.raw[i] == '"' && p.zone == anyZone {
-			args = append(args, part{string(w.decode(i, end)), i, end})
+			args = append(args, argument{string(w.decode(i, end)), i, end})
 		}
 		i = end
 	}
@@ -200,6 +200,7 @@ func (w *walker) array(i int, p place) (end int) {
 		w.str(args[1].from, args[1].to, place{level: password})
 	}
 	w.path = w.path[:above]
+	w.field = list
 	var line []byte // as a command, in which an option may precede a password
 	isSecret := false
 	for k, a := range args {
@@ -234,9 +235,9 @@ func (w *walker) str(i, end int, p place) {
 		w.text(i, end, w.m.hide(text, from, to, "name"))
 		return
 	}
-	first := bytes.TrimLeft(text, " \t\r\n")
-	if len(first) > 1 && strings.IndexByte(`{["`, first[0]) >= 0 && w.depth < deepest && transport.Valid(text) {
-		inner := walker{m: w.m, raw: text, depth: w.depth + 1}
+	first := text[run(text, 0, inBlanks):]
+	if len(first) > 1 && (first[0] == '{' || first[0] == '[' || first[0] == '"') && w.depth < deepest && transport.Valid(text) {
+		inner := walker{m: w.m, raw: text, field: unknown, depth: w.depth + 1}
 		inner.value(inner.next(0), place{zone: p.zone})
 		w.text(i, end, inner.edits)
 		return

@@ -39,6 +39,8 @@ type Masker struct {
 	keys     *regexp.Regexp // of the user; may be nil
 	patterns []*regexp.Regexp
 	pointers *regexp.Regexp
+	values   [][]byte // secrets by themselves
+	hasOwn   bool     // it has keys, patterns or values
 	report   func(Finding)
 	found    *[]string // not nil: Placeholder adds every secret
 	isOf     bool      // it knows the secrets of a session's header
@@ -84,9 +86,10 @@ func New(key []byte, extra Rules) (*Masker, error) {
 func (m *Masker) addValues(values []string) {
 	for _, v := range values {
 		if len(v) >= 4 {
-			m.patterns = append(m.patterns, regexp.MustCompile(regexp.QuoteMeta(v)))
+			m.values = append(m.values, []byte(v))
 		}
 	}
+	m.hasOwn = m.keys != nil || len(m.patterns) > 0 || len(m.values) > 0
 }
 
 // isUsersKey reports whether the user's Keys contain a name.
@@ -106,11 +109,13 @@ func (m *Masker) Reporting(fn func(Finding)) *Masker {
 func (m *Masker) Frame(data []byte) ([]byte, int) { return m.masked(data, m.rules.fields["message"]) }
 
 // masked masks JSON with known fields, or a text.
-func (m *Masker) masked(data []byte, fields map[string]zone) ([]byte, int) {
+func (m *Masker) masked(data []byte, fields *field) ([]byte, int) {
 	if !transport.Valid(data) {
 		return m.Text(data)
 	}
-	w := walker{m: m, raw: data, fields: fields}
+	var path [128]byte // room enough for most messages
+	var members [16]member
+	w := walker{m: m, raw: data, field: fields, path: path[:0], members: members[:0]}
 	w.value(w.next(0), place{})
 	return m.finish(data, w.edits)
 }

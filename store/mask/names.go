@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // level is how secret a name makes its value: the least secret value that is masked.
@@ -50,28 +52,71 @@ func (t *ruleTable) cut(name string) []string {
 	return words
 }
 
-// levelOf returns the level of a name. The few names of a session come again and again, so the levels
-// of short ones are kept.
-func (t *ruleTable) levelOf(name string) level {
-	if len(name) > 64 {
-		return t.findLevel(name)
+// name is what the table says of a name.
+type name struct {
+	text     string
+	step     string // of a JSON pointer
+	level    level  // of its value
+	isSecret bool   // the name itself has a secret, as where a key is a member's name
+	isMeta   bool   // it is the protocol's own metadata
+	isSchema bool   // it names a schema
+	relation relation
+}
+
+// relation says how a member makes others of its object secret, or by which it becomes secret itself.
+type relation uint8
+
+const (
+	unrelated  relation = iota
+	namesUser           // makes isPass secret
+	namesGrant          // makes isCode secret
+	namesKind           // makes isData secret, if it is the kind of a Kubernetes Secret
+	namesValue          // says how secret isValue is
+	isPass
+	isCode
+	isData
+	isValue
+)
+
+// relations are those of names in small letters. The words of a user are in the table.
+var relations = map[string]relation{
+	"grant_type": namesGrant, "kind": namesKind, "name": namesValue, "key": namesValue, "header": namesValue, "variable": namesValue,
+	"pass": isPass, "pw": isPass, "code": isCode, "data": isData, "stringdata": isData, "value": isValue,
+}
+
+// nameOf returns what the table says of a name. The few names of a session come again and again, so what is
+// said of short ones is kept.
+func (t *ruleTable) nameOf(text []byte) *name {
+	if len(text) > 64 {
+		return t.findName(string(text))
 	}
-	at := &t.levelsOf[maphash.String(nameSeed, name)%uint64(len(t.levelsOf))]
-	if known := at.Load(); known != nil && known.name == name {
-		return known.level
+	at := &t.names[maphash.Bytes(nameSeed, text)%uint64(len(t.names))]
+	known := at.Load()
+	if known == nil || known.text != string(text) {
+		known = t.findName(string(text))
+		at.Store(known)
 	}
-	found := t.findLevel(name)
-	at.Store(&namedLevel{strings.Clone(name), found})
-	return found
+	return known
 }
 
 var nameSeed = maphash.MakeSeed()
 
-// namedLevel is the level of a name.
-type namedLevel struct {
-	name  string
-	level level
+func (t *ruleTable) findName(text string) *name {
+	n := name{
+		text: text, step: pointerEscaper.Replace(text), level: t.findLevel(text),
+		isMeta: strings.HasPrefix(text, mcp.MetaPrefix), isSchema: strings.HasSuffix(text, "Schema"),
+	}
+	lower := strings.ToLower(text)
+	if n.relation = relations[lower]; t.words["user"][lower] {
+		n.relation = namesUser
+	}
+	bare := Masker{rules: t}
+	n.isSecret = len(text) >= 12 && len(bare.anyText([]byte(text))) > 0
+	return &n
 }
+
+// levelOf returns the level of a name.
+func (t *ruleTable) levelOf(text string) level { return t.nameOf([]byte(text)).level }
 
 func (t *ruleTable) findLevel(name string) level {
 	w := t.cut(name[max(0, len(name)-96):])
@@ -192,12 +237,11 @@ func isWord(data []byte) bool {
 // looksGenerated reports whether v looks like a key from a program: random letters and digits,
 // perhaps in groups; not joined words, an address or a time.
 func looksGenerated(v []byte, least int) bool {
-	if len(v) < least || len(v) > 400 || v[0] == '/' || v[0] == '.' || run(v, 0, keyBytes) < len(v) {
+	if len(v) < least || len(v) > 400 || v[0] == '/' || v[0] == '.' || run(v, 0, inKey) < len(v) {
 		return false
 	}
 	if n := bytes.IndexByte(v, ':'); n >= 0 { // an id in front of the key, or two halves
-		const hex = "0123456789abcdefABCDEF"
-		return n >= 6 && run(v, 0, hex) >= n && (len(v) == 2*n+1 && run(v, n+1, hex) == n || looksGenerated(v[n+1:], least))
+		return n >= 6 && run(v, 0, inHex) >= n && (len(v) == 2*n+1 && run(v, n+1, inHex) == n || looksGenerated(v[n+1:], least))
 	}
 	for part := range bytes.FieldsFuncSeq(v, func(r rune) bool { return !isAlnum(r) }) {
 		if lower, upper, digits := makeup(part); len(part) >= 8 && lower+upper >= 2 && digits >= 2 {

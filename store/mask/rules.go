@@ -21,17 +21,17 @@ type ruleTable struct {
 	levels   map[string]level           // by the last words of a name
 	words    map[string]map[string]bool // sets of words, by their names
 	patterns map[string]func() *regexp.Regexp
-	keywords [1 << 15][]keyword         // by hash3: words to find in a text
-	hashes   [1 << 15 / 64]uint64       // a bit for each hash3 that has keywords
-	fields   map[string]map[string]zone // by the kind of payload and JSON pointer
+	keywords [1 << 15][]keyword   // by hash3: words to find in a text
+	hashes   [1 << 15 / 64]uint64 // a bit for each hash3 that has keywords
+	fields   map[string]*field    // by the kind of payload
 
-	levelsOf [1024]atomic.Pointer[namedLevel] // by a hash: see levelOf
+	names [1024]atomic.Pointer[name] // by a hash: see nameOf
 }
 
 // readRules returns the table. The first call parses it.
 var readRules = sync.OnceValue(func() *ruleTable {
 	t := &ruleTable{levels: map[string]level{}, words: map[string]map[string]bool{}, patterns: map[string]func() *regexp.Regexp{}}
-	t.fields = map[string]map[string]zone{"message": {}, "opened": {}, "http": {}}
+	t.fields = map[string]*field{"message": {}, "opened": {}, "http": {}}
 	for line := range strings.Lines(strings.ReplaceAll(rulesText, "\n    ", " ")) {
 		line = strings.TrimSpace(line)
 		if line != "" && line[0] != '#' {
@@ -98,7 +98,7 @@ func (t *ruleTable) add(line string) {
 		}
 	case "field":
 		for _, pointer := range list {
-			t.fields[args[1]][pointer] = map[string]zone{"immune": immuneZone, "nameless": namelessZone}[args[2]]
+			t.fields[args[1]].add(pointer).zone = map[string]zone{"immune": immuneZone, "nameless": namelessZone}[args[2]]
 		}
 	default:
 		panic("mask: rules.txt: " + line)
@@ -119,6 +119,40 @@ func (t *ruleTable) keyword(rule, word string, phrase *phrase) {
 // begins reports whether words have this hash3. It looks at 4 KiB, which stay in the processor's first
 // cache, where the table of the words does not.
 func (t *ruleTable) begins(hash int) bool { return t.hashes[hash/64]&(1<<(hash%64)) != 0 }
+
+// field is a place in a payload that the table knows, or that has such places below.
+type field struct {
+	zone    zone
+	members map[string]*field // by their names; "*" is any element of a list
+}
+
+// add returns the field at a JSON pointer below f.
+func (f *field) add(pointer string) *field {
+	for _, step := range strings.Split(pointer, "/")[1:] {
+		if f.members[step] == nil {
+			if f.members == nil {
+				f.members = map[string]*field{}
+			}
+			f.members[step] = &field{}
+		}
+		f = f.members[step]
+	}
+	return f
+}
+
+// unknown is where the table knows no field.
+var unknown = &field{}
+
+// below returns the field of a member, or of the elements for "*".
+func (f *field) below(step string) *field {
+	if f.members == nil {
+		return unknown
+	}
+	if member := f.members[step]; member != nil {
+		return member
+	}
+	return unknown
+}
 
 // accepting are the functions that rules.txt names with accept=.
 var accepting = map[string]func(t *ruleTable, secret string) bool{
@@ -148,17 +182,39 @@ var accepting = map[string]func(t *ruleTable, secret string) bool{
 	},
 }
 
-const (
-	alnum     = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	nameBytes = alnum + "_.-"
-	keyBytes  = alnum + "_.~+/=%|:-"
+const alnum = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// byteSet is a set of bytes.
+type byteSet [256]bool
+
+func setOf(bytes string) *byteSet {
+	var set byteSet
+	for i := range len(bytes) {
+		set[bytes[i]] = true
+	}
+	return &set
+}
+
+var (
+	inAlnum  = setOf(alnum)
+	inNumber = setOf(alnum + "+.-") // of JSON, or in one of its words
+	inName   = setOf(alnum + "_.-")
+	inKey    = setOf(alnum + "_.~+/=%|:-")
+	inHex    = setOf("0123456789abcdefABCDEF")
+
+	inBlanks      = setOf(" \t\r\n")
+	betweenTokens = setOf(" \t\r\n,:")
 )
 
-func isAlnum(r rune) bool { return strings.ContainsRune(alnum, r) }
+func isAlnum(r rune) bool { return r < 0x80 && inAlnum[r] }
 
 // run returns how many bytes of data from i on belong to a set.
-func run(data []byte, i int, set string) int {
-	return len(data) - i - len(bytes.TrimLeft(data[i:], set))
+func run(data []byte, i int, set *byteSet) int {
+	n := i
+	for n < len(data) && set[data[n]] {
+		n++
+	}
+	return n - i
 }
 
 // lazily returns a regular expression that its first use compiles: every command initialises a

@@ -49,6 +49,16 @@ func (m *Masker) text(data []byte) (edits []edit) {
 // anyText returns the edits of a text by all rules, also the user's.
 func (m *Masker) anyText(data []byte) []edit {
 	edits := append(m.text(data), m.table(data)...)
+	for _, value := range m.values {
+		for from := 0; ; {
+			at := bytes.Index(data[from:], value)
+			if at < 0 {
+				break
+			}
+			from += at + len(value)
+			edits = append(edits, m.hide(data, from-len(value), from, "pattern")...)
+		}
+	}
 	for _, p := range m.patterns {
 		for _, found := range p.FindAllSubmatchIndex(data, -1) {
 			if len(found) > 2 {
@@ -156,10 +166,12 @@ type assignment struct {
 func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
 	const longest = 64 // of a name, on both sides of the word
 	start, end := at, at+len(word)
-	for low := max(0, at-longest); start > low && strings.IndexByte(nameBytes, b[start-1]) >= 0 && !afterEscape(b, start); start-- {
+	for low := max(0, at-longest); start > low && inName[b[start-1]] && !afterEscape(b, start); start-- {
 	}
-	end = at + len(bytes.TrimRightFunc(b[at:end], func(r rune) bool { return !strings.ContainsRune(nameBytes, r) }))
-	end += run(b[:min(len(b), end+longest)], end, nameBytes)
+	for end > at && !inName[b[end-1]] {
+		end--
+	}
+	end += run(b[:min(len(b), end+longest)], end, inName)
 	end = at + len(bytes.TrimRight(b[at:end], ".-"))
 	a := assignment{name: string(b[start:end])}
 	a.query = start > 0 && strings.IndexByte("?&#", b[start-1]) >= 0
@@ -258,6 +270,9 @@ func (a *assignment) accepts(masker *Masker, v []byte, lineEnds bool) bool {
 
 // table returns the edits of the secret columns of tables: CSV, tabs and Markdown.
 func (m *Masker) table(data []byte) (edits []edit) {
+	if end := bytes.IndexByte(data, '\n'); end < 0 || end == len(data)-1 { // only a heading, if so much
+		return nil
+	}
 	columns := map[int]level(nil)
 	cut := byte(0)
 	at := 0
