@@ -180,8 +180,16 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	if !slices.ContainsFunc(events, func(event store.Event) bool { return event.Kind == store.Frame }) {
 		return cli.Usagef("explore %s: nothing was said in it; name another session", s.Name)
 	}
-	if r, err := closed.Load(jsonl.Each(events)); err == nil && !r.Asks() {
-		return cli.Usagef("explore %s: no request was sent in it, so nothing can hang; name another session", s.Name)
+	var fold why.Fold
+	for _, e := range events {
+		_ = fold.Apply(e) // what cannot be read shows no hang
+	}
+	hung, err := report.RecordedHangIn(cmd.Context(), s, arg, &fold)
+	if err != nil {
+		return err
+	}
+	if r, err := closed.Load(jsonl.Each(events)); err == nil && r.WhyNothing() != "" && len(hung.Hung) == 0 {
+		return cli.Usagef("explore %s: %s, so nothing can hang; name another session", s.Name, r.WhyNothing())
 	}
 	plan, err := explore.Modeled(events, ends.Client, ends.Server)
 	if err != nil {
@@ -213,14 +221,6 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		if err := writeSmallest(cmd, o.out, events, ends, found); err != nil {
 			return err
 		}
-	}
-	var fold why.Fold
-	for _, e := range events {
-		_ = fold.Apply(e) // what cannot be read shows no hang
-	}
-	hung, err := report.RecordedHangIn(cmd.Context(), s, arg, &fold)
-	if err != nil {
-		return err
 	}
 	told := judgedExplore{found, hung, ends}
 	if err := printVerdict(cmd, o.format, told, found.Verdict == explore.Pass && len(hung.Hung) == 0); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {

@@ -305,8 +305,7 @@ func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []closed.M
 		return line, fmt.Errorf("capacity of %s: %w", s.Name, err)
 	}
 	line = needsLine{Session: s.Name, Warnings: r.Warnings()}
-	if !r.Asks() {
-		line.Nothing = "no request was sent"
+	if line.Nothing = r.WhyNothing(); line.Nothing != "" {
 		line.Needs = []needShown{}
 		return line, nil
 	}

@@ -185,16 +185,16 @@ func (l *loader) Apply(e store.Event) error {
 	return nil
 }
 
-// Asks reports whether an end sends a request. Where none does, nobody waits, and nothing can hang.
-func (r *Recording) Asks() bool {
+// asks reports whether an end sends a request. Where none does, nobody waits, and nothing can hang.
+func (r *Recording) asks() bool {
 	return slices.ContainsFunc(r.messages, func(m recordedMessage) bool { return m.kind == transport.Request })
 }
 
-// whyNothing says why a replay shows nothing: the recording has no request, or no answer to
+// WhyNothing says why a replay shows nothing: the recording has no request, or no answer to
 // any request of the client. It returns "" for any other recording, and for a client with a
 // subscription, which needs no answer.
-func (r *Recording) whyNothing() string {
-	if len(r.frames) > 0 && !r.Asks() {
+func (r *Recording) WhyNothing() string {
+	if len(r.frames) > 0 && !r.asks() {
 		return "no request was sent"
 	}
 	asked := len(r.frames) == 0
@@ -211,6 +211,9 @@ func (r *Recording) whyNothing() string {
 		return ""
 	}
 	said := "no request was answered"
+	if len(r.frames) == 0 {
+		said = "nothing was said"
+	}
 	if gap := r.gaps[transport.ServerToClient]; gap != 0 {
 		said = fmt.Sprintf("no request has an answer in the log, which lacks a message of the server (#%d)", gap)
 	}

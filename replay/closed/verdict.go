@@ -125,7 +125,7 @@ func Replay(recording *Recording, setup Setup) Verdict {
 	v := Verdict{
 		Verdict: Pass, Capacity: setup.Capacity, Models: Models{setup.Client, setup.Server},
 		Frames:     Played{C2S: p.way(transport.ClientToServer), S2C: p.way(transport.ServerToClient)},
-		Unanswered: recording.unanswered(), Warnings: recording.Warnings(), whyNothing: recording.whyNothing(),
+		Unanswered: recording.unanswered(), Warnings: recording.Warnings(), whyNothing: recording.WhyNothing(),
 		Waits: []Wait{}, Cycle: []string{}, Assumptions: []string{}, Changes: []string{}, Sequence: []string{},
 	}
 	if p.done() {

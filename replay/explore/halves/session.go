@@ -102,14 +102,12 @@ type recordedCall struct {
 // recordedCalls lists the requests of both ends in recorded order. A half plays frames as its transport reads
 // them: what only the Model reads, as two messages in a line, is no request of it, and no answer that it awaits.
 func recordedCalls(events []store.Event) ([]recordedCall, error) {
-	numbers := make(map[uint64]int, len(events)) // by Seq
-	played := map[uint64]bool{}                  // by Seq
-	var count [3]int
+	numbers := [3]map[uint64]int{transport.ClientToServer: {}, transport.ServerToClient: {}} // of each direction's frames, by Seq
+	played := map[uint64]bool{}                                                              // by Seq
 	pairs := timeline.NewCalls()
 	for _, e := range events {
 		if e.Kind == store.Frame {
-			count[e.Dir]++
-			numbers[e.Seq] = count[e.Dir]
+			numbers[e.Dir][e.Seq] = len(numbers[e.Dir]) + 1
 			played[e.Seq] = len(timeline.MessagesOf(e.AsFrame())) > 0
 		}
 		if err := pairs.Apply(e); err != nil {
@@ -119,8 +117,8 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 	seen := map[string]int{}
 	var calls []recordedCall
 	for _, c := range pairs.All() {
-		response := numbers[c.Response]
-		isRefused := c.Response > 0 && response == 0
+		response := numbers[c.Dir.Reverse()][c.Response]
+		isRefused := c.Response > 0 && response == 0 // by a status, which may even come before the request's frame
 		if !played[c.Response] {
 			response = 0
 		}
@@ -137,7 +135,7 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 		seen[name]++
 		calls = append(calls, recordedCall{
 			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
-			request: numbers[c.Request], response: response,
+			request: numbers[c.Dir][c.Request], response: response,
 			id: mcp.KeyOf([]byte(c.ID)), refused: isRefused, cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
 		})
 	}
