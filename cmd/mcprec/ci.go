@@ -317,9 +317,8 @@ func (ci *ciRun) check(f *ciFixture) error {
 func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
 	rules := ci.rules
 	rules.Mask = f.recorded.Masker.Value
-	driver := standin.NewDriver(f.recorded.Events, rules)
+	driver := newDriver(ci.cmd.ErrOrStderr(), f.recorded, rules, ci.target)
 	driver.OneByOne()
-	warnDrive(ci.cmd.ErrOrStderr(), f.recorded, driver, ci.target.URL == "")
 	how := recording.DriveOptions{DriveOptions: standin.DriveOptions{Timeout: ci.timeout, Stop: ci.stop.Done()}, Record: true, Recorder: "mcprec " + version()}
 	run, err := driveServer(ci.cmd, ci.target, f.recorded, driver, ci.command, how)
 	if err != nil {

@@ -64,6 +64,27 @@ func corpusFiles(t *testing.T) []string {
 	return files
 }
 
+// Sessions over HTTP match themselves on a pipe: what HTTP refused is left out there.
+func TestSelfPlayOnPipe(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "replay", "standin", "testdata", "http", "*.jsonl"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d sessions, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			out, errs, code := inProcess(t, nil, "drive", path, "--", "mcprec", "serve", path)
+			want := 0
+			if strings.Contains(path, "unauthorized") { // HTTP refused all of it
+				want = 2
+			}
+			if code != want {
+				t.Errorf("exit %d, want %d\n%s%s", code, want, out, errs)
+			}
+		})
+	}
+}
+
 // renumbered returns the session as a client has it that numbers otherwise.
 func renumbered(events []store.Event) []store.Event {
 	var client []store.Event

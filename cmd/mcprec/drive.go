@@ -143,11 +143,10 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if !recorded.HasRequests() {
 		return cli.Usagef("drive %s: its client asked for nothing; name another session", recorded.Name)
 	}
-	driver := standin.NewDriver(recorded.Events, rules)
+	driver := newDriver(cmd.ErrOrStderr(), recorded, rules, o.target)
 	if !o.parallel {
 		driver.OneByOne()
 	}
-	warnDrive(cmd.ErrOrStderr(), recorded, driver, o.target.URL == "")
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	wanted := cli.UntilSignal(cancel)
@@ -263,14 +262,24 @@ func driveServer(cmd *cobra.Command, target recording.DriveTarget, recorded *ses
 	return recording.DriveCommand(cmd.Context(), recorded, driver, command, how)
 }
 
-// warnDrive prints why a drive cannot do all that the recorded client did.
-func warnDrive(w io.Writer, r *session.Recording, driver *standin.Driver, stdio bool) {
+// newDriver returns the driver of a recording, and prints why it cannot do all that the recorded client
+// did. Without the URL of a target it is for a pipe.
+func newDriver(w io.Writer, r *session.Recording, rules match.Rules, target recording.DriveTarget) *standin.Driver {
+	events := r.Events
+	if target.URL == "" {
+		events = standin.WithoutRefused(events)
+	}
+	driver := standin.NewDriver(events, rules)
 	if masked := driver.Placeholders(); len(masked) > 0 {
 		fmt.Fprintf(w, "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n",
 			r.Name, strings.Join(masked, "\n  "))
 	}
-	if stdio && slices.ContainsFunc(r.Events, func(e store.Event) bool { return e.Kind == store.Frame && e.Stream > 0 }) {
-		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; its streams are driven as one\n", r.Name)
+	if target.URL == "" && slices.ContainsFunc(r.Events, func(e store.Event) bool { return e.Kind == store.Frame && e.Stream > 0 }) {
+		text := "its streams are driven as one"
+		if len(events) < len(r.Events) {
+			text += ", and what HTTP refused is left out, because a pipe has no status"
+		}
+		fmt.Fprintf(w, "mcprec: %s was recorded over HTTP; %s\n", r.Name, text)
 	}
 	if lost := r.Lost(); lost > 0 {
 		fmt.Fprintf(w, "mcprec: %s lacks %s that could not be recorded; what follows from %s may not match\n",
@@ -279,6 +288,7 @@ func warnDrive(w io.Writer, r *session.Recording, driver *standin.Driver, stdio 
 	if what := session.Unanswered(r.Events); what != "" {
 		fmt.Fprintf(w, "mcprec: %s has no answer to %s, and none is waited for\n", r.Name, r.Masker.Text(what))
 	}
+	return driver
 }
 
 // updateRecording replaces the recording: in its file, or as a new session of the store.
