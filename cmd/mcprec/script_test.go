@@ -157,9 +157,9 @@ func looking() {
 	browser := &http.Client{Jar: jar}
 	page := os.Args[1]
 	base, _, _ := strings.Cut(page, "?")
-	paths := append([]string{page}, os.Args[2:]...)
+	paths := append([]string{page, base}, os.Args[2:]...) // what the address shows leads to the page
 	for i, path := range paths {
-		if i > 0 {
+		if i > 1 {
 			path = base + "api/" + path
 		}
 		answer, err := browser.Get(path)

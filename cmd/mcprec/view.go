@@ -7,8 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/url"
-	"os/exec"
-	"runtime"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -74,7 +72,9 @@ under the models of mcprec help models, step by step. A session that is being re
 grows on the page. Two sessions are compared, as by mcprec diff.
 
 The address lets in one browser, the first that opens it, and nobody else; start view again
-for another browser. It listens on this machine alone. Secrets are masked, as everywhere.
+for another browser. It listens on this machine alone. With --open the browser gets the name
+of a file that leads there, so that no other user reads the address in its arguments. Secrets
+are masked, as everywhere.
 
 -o FILE.html writes one file with the page and the session in it, for an issue or a mail. It
 asks for nothing when it is opened, has the replays of the usual models, and says on
@@ -131,8 +131,11 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: the page is at the address above; ^C ends it")
 	}
 	if o.open {
-		if err := browse(ctx, at); err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: open a browser: %v; open the address above\n", err)
+		end, fault := view.Browse(ctx, at)
+		if fault != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: open a browser: %v; open the address above\n", fault)
+		} else {
+			defer func() { err = errors.Join(err, end()) }()
 		}
 	}
 	err = server.Serve(ctx)
@@ -240,23 +243,6 @@ func exportView(cmd *cobra.Command, o viewOptions, args []string) error {
 	for i, s := range opened {
 		printCount(cmd.ErrOrStderr(), s, file.Secrets[i])
 	}
-	return nil
-}
-
-// browse opens an address in the browser of the desktop.
-func browse(ctx context.Context, address string) error {
-	command := []string{"xdg-open"}
-	switch runtime.GOOS {
-	case "darwin":
-		command = []string{"open"}
-	case "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
-	}
-	opener := exec.CommandContext(ctx, command[0], append(command[1:], address)...)
-	if err := opener.Start(); err != nil {
-		return err
-	}
-	go func() { _ = opener.Wait() }() // it ends when the browser has the address, or with view
 	return nil
 }
 

@@ -4,22 +4,39 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // MayAsk returns why an HTTP request must be refused, or "". The specification has servers
 // check the origin, against pages of other sites that
 // reach a server of this machine by DNS rebinding (basic transports, security
-// warning). One that is asked on loopback is not asked by another name either, but
+// warning). A request that a browser makes for an image, a link or a frame has no origin, and
+// is told by [IsFromOtherSite]. One that is asked on loopback is not asked by another name either, but
 // for those of the origins: a tunnel or a proxy of this machine may keep the name.
 func MayAsk(r *http.Request, origins []string) (refusal string) {
-	if origin := r.Header.Get("Origin"); origin != "" && !isOrigin(origin, origins) {
+	origin := r.Header.Get("Origin")
+	switch {
+	case origin != "" && !isOrigin(origin, origins):
 		return "web pages of " + origin + " may not use this server"
+	case origin == "" && IsFromOtherSite(r) && !slices.Contains(origins, "*"):
+		return "web pages of other sites may not use this server, as by a link or an image"
 	}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() && !isHost(r.Host, origins) {
 		return "this server is not " + r.Host
 	}
 	return ""
+}
+
+// IsFromOtherSite reports whether a browser makes a request for a page of another origin, also of
+// another port of the same host. Browsers say so to every server of this machine, and to others over
+// TLS (Fetch Metadata, W3C); no other client does.
+func IsFromOtherSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none": // none: the user typed the address
+		return false
+	}
+	return true
 }
 
 // isOrigin reports whether an origin is allowed, or of this machine.

@@ -3,7 +3,8 @@
 // # What it promises
 //
 // A [Server] answers one browser on this machine: the first that opens the address of [Server.URL].
-// That address works once; its key is spent, and a cookie that no script reads takes its place. The
+// That address works once; its key is spent, and a cookie that no script reads takes its place. No other
+// port of the machine gets the cookie, and no argument of a process has the address ([Browse]). The
 // server refuses a request of another site, and one for another host name. What a peer sent leaves
 // the package masked, in JSON, and the policy of the page lets it neither run nor load anything.
 //
@@ -14,6 +15,7 @@
 // # Layout
 //
 //	guard.go            which requests are answered
+//	browse.go           how the desktop's browser is led to the page
 //	server.go           the server: what it shows, where it listens
 //	routes.go           the paths, and which function answers each
 //	sessions.go         the sessions that are open, also those that are chosen from a list

@@ -23,13 +23,14 @@ var dist embed.FS
 const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
 	`<title>mcprec</title>%s</head><body><div id="app"></div>%s</body></html>`
 
-// routes are what the page asks for. The guard stands before them.
+// routes are what the page asks for. The guard stands before them, and takes off its path: the page
+// asks by relative addresses.
 func (x *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintf(w, page, `<link rel="stylesheet" href="/dist/view.css"><link rel="icon" href="data:,">`,
-			`<script type="module" src="/dist/view.js"></script>`)
+		fmt.Fprintf(w, page, `<link rel="stylesheet" href="dist/view.css"><link rel="icon" href="data:,">`,
+			`<script type="module" src="dist/view.js"></script>`)
 	})
 	mux.HandleFunc("GET /dist/{name}", func(w http.ResponseWriter, r *http.Request) {
 		name := "dist/" + r.PathValue("name")

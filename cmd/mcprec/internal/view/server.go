@@ -92,7 +92,7 @@ func listenHere(address string) (net.Listener, error) {
 
 // URL returns the address that opens the page once.
 func (x *Server) URL() *url.URL {
-	return &url.URL{Scheme: "http", Host: x.guard.host, Path: "/", RawQuery: url.Values{"key": {x.guard.key}}.Encode()}
+	return &url.URL{Scheme: "http", Host: x.guard.host, Path: x.guard.path, RawQuery: url.Values{"key": {x.guard.key}}.Encode()}
 }
 
 // Serve answers until ctx is done.

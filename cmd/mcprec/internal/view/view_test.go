@@ -105,43 +105,57 @@ func TestAnswers(t *testing.T) {
 // TestGuard is the table of who may ask.
 func TestGuard(t *testing.T) {
 	const host = "127.0.0.1:4000"
-	passed := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	const cookie = "mcprec-view-4000=SECRET"
+	passed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/ROOM") { // the routes do not know it
+			w.WriteHeader(http.StatusTeapot)
+		}
+	})
+	const cookie = "mcprec-view=SECRET"
+	linked := func(site, mode, destination string) map[string]string {
+		return map[string]string{"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination}
+	}
 	for _, row := range []struct {
 		what, method, path string
 		header             map[string]string
 		used               bool // the key
 		want               int
-		leads              string
 	}{
-		{"the printed address", "GET", "/?key=KEY", nil, false, 303, "/"},
-		{"the printed address of a listed session", "GET", "/?session=abc&key=KEY", nil, false, 303, "/?session=abc"},
-		{"a second browser", "GET", "/?key=KEY", nil, true, 403, ""},
-		{"the same browser again", "GET", "/?key=KEY", map[string]string{"Cookie": cookie}, true, 303, "/"},
-		{"the key of an earlier start", "GET", "/?key=OLD", map[string]string{"Cookie": cookie}, true, 303, "/"},
-		{"a look without opening", "HEAD", "/?key=KEY", nil, false, 403, ""},
-		{"a wrong key", "GET", "/?key=KEYS", nil, false, 403, ""},
-		{"an empty key", "GET", "/?key=", nil, false, 403, ""},
-		{"the key elsewhere", "GET", "/api/rows?key=KEY", nil, false, 403, ""},
-		{"no key", "GET", "/", nil, false, 403, ""},
-		{"the cookie", "GET", "/api/rows", map[string]string{"Cookie": cookie}, true, 418, ""},
-		{"a wrong cookie", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4000=SECRE"}, true, 403, ""},
-		{"the key as the cookie", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4000=KEY"}, true, 403, ""},
-		{"the cookie of another port", "GET", "/api/rows", map[string]string{"Cookie": "mcprec-view-4001=SECRET"}, true, 403, ""},
-		{"a name bound to this address", "GET", "/?key=KEY", map[string]string{"Host": "evil.example:4000"}, false, 421, ""},
-		{"localhost", "GET", "/api/rows", map[string]string{"Host": "localhost:4000", "Cookie": cookie}, true, 421, ""},
-		{"another port", "GET", "/api/rows", map[string]string{"Host": "127.0.0.1:4001", "Cookie": cookie}, true, 421, ""},
-		{"the page", "GET", "/api/rows", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, true, 418, ""},
-		{"the address bar", "GET", "/", map[string]string{"Sec-Fetch-Site": "none", "Cookie": cookie}, true, 418, ""},
-		{"another site", "GET", "/api/rows", map[string]string{"Sec-Fetch-Site": "cross-site", "Cookie": cookie}, true, 403, ""},
-		{"another port of this host", "GET", "/", map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, true, 403, ""},
-		{"a link with the key on another site", "GET", "/?key=KEY", map[string]string{"Sec-Fetch-Site": "cross-site"}, false, 403, ""},
-		{"a POST of the page", "POST", "/api/explore", map[string]string{"Origin": "http://" + host, "Cookie": cookie}, true, 418, ""},
-		{"a POST without origin", "POST", "/api/explore", map[string]string{"Cookie": cookie}, true, 403, ""},
-		{"a POST of another origin", "POST", "/api/explore", map[string]string{"Origin": "http://evil.example", "Cookie": cookie}, true, 403, ""},
-		{"a POST of no origin", "POST", "/api/explore", map[string]string{"Origin": "null", "Cookie": cookie}, true, 403, ""},
+		{"the printed address", "GET", "/ROOM/?key=KEY", nil, false, 200},
+		{"the printed address of a listed session", "GET", "/ROOM/?session=abc&key=KEY", nil, false, 200},
+		{"a second browser", "GET", "/ROOM/?key=KEY", nil, true, 403},
+		{"the same browser again", "GET", "/ROOM/?key=KEY", map[string]string{"Cookie": cookie}, true, 200},
+		{"the key of an earlier start", "GET", "/ROOM/?key=OLD", map[string]string{"Cookie": cookie}, true, 200},
+		{"a look without opening", "HEAD", "/ROOM/?key=KEY", nil, false, 403},
+		{"a wrong key", "GET", "/ROOM/?key=KEYS", nil, false, 403},
+		{"an empty key", "GET", "/ROOM/?key=", nil, false, 403},
+		{"the key elsewhere", "GET", "/ROOM/api/rows?key=KEY", nil, false, 403},
+		{"no key", "GET", "/", nil, false, 403},
+		{"the cookie", "GET", "/ROOM/api/rows", map[string]string{"Cookie": cookie}, true, 418},
+		{"a wrong cookie", "GET", "/ROOM/api/rows", map[string]string{"Cookie": "mcprec-view=SECRE"}, true, 403},
+		{"the key as the cookie", "GET", "/ROOM/api/rows", map[string]string{"Cookie": "mcprec-view=KEY"}, true, 403},
+		{"the cookie under another path", "GET", "/api/rows", map[string]string{"Cookie": cookie}, true, 403},
+		{"the cookie under a path that begins like it", "GET", "/ROOMS/api/rows", map[string]string{"Cookie": cookie}, true, 403},
+		{"the cookie at the root", "GET", "/", map[string]string{"Cookie": cookie}, true, 403},
+		{"the path without the cookie", "GET", "/ROOM/api/rows", nil, true, 403},
+		{"the key at the root", "GET", "/?key=KEY", nil, false, 403},
+		{"a name bound to this address", "GET", "/ROOM/?key=KEY", map[string]string{"Host": "evil.example:4000"}, false, 421},
+		{"localhost", "GET", "/ROOM/api/rows", map[string]string{"Host": "localhost:4000", "Cookie": cookie}, true, 421},
+		{"another port", "GET", "/ROOM/api/rows", map[string]string{"Host": "127.0.0.1:4001", "Cookie": cookie}, true, 421},
+		{"the page", "GET", "/ROOM/api/rows", map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": cookie}, true, 418},
+		{"the address bar", "GET", "/ROOM/", map[string]string{"Sec-Fetch-Site": "none", "Cookie": cookie}, true, 418},
+		{"another site", "GET", "/ROOM/api/rows", map[string]string{"Sec-Fetch-Site": "cross-site", "Cookie": cookie}, true, 403},
+		{"another port of this host", "GET", "/ROOM/", map[string]string{"Sec-Fetch-Site": "same-site", "Cookie": cookie}, true, 403},
+		{"the file of --open", "GET", "/ROOM/?key=KEY", linked("cross-site", "navigate", "document"), false, 200},
+		{"the file of --open, a second time", "GET", "/ROOM/?key=KEY", linked("cross-site", "navigate", "document"), true, 403},
+		{"a link to the page on another site", "GET", "/ROOM/", linked("cross-site", "navigate", "document"), true, 403},
+		{"a frame with the key on another site", "GET", "/ROOM/?key=KEY", linked("cross-site", "navigate", "iframe"), false, 403},
+		{"an image with the key on another port", "GET", "/ROOM/?key=KEY", linked("same-site", "no-cors", "image"), false, 403},
+		{"a POST of the page", "POST", "/ROOM/api/explore", map[string]string{"Origin": "http://" + host, "Cookie": cookie}, true, 418},
+		{"a POST without origin", "POST", "/ROOM/api/explore", map[string]string{"Cookie": cookie}, true, 403},
+		{"a POST of another origin", "POST", "/ROOM/api/explore", map[string]string{"Origin": "http://evil.example", "Cookie": cookie}, true, 403},
+		{"a POST of no origin", "POST", "/ROOM/api/explore", map[string]string{"Origin": "null", "Cookie": cookie}, true, 403},
 	} {
-		x := &guard{host: host, key: "KEY", secret: "SECRET", next: passed}
+		x := &guard{host: host, path: "/ROOM/", key: "KEY", secret: "SECRET", next: passed}
 		x.used.Store(row.used)
 		r := httptest.NewRequestWithContext(t.Context(), row.method, row.path, nil)
 		r.Host = host
@@ -152,11 +166,15 @@ func TestGuard(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		x.ServeHTTP(w, r)
-		if w.Code != row.want || w.Header().Get("Location") != row.leads {
-			t.Errorf("%s: %d to %q, want %d to %q", row.what, w.Code, w.Header().Get("Location"), row.want, row.leads)
+		if w.Code != row.want || strings.Contains(w.Body.String(), leading) != (row.want == 200) {
+			t.Errorf("%s: %d %s, want %d", row.what, w.Code, w.Body, row.want)
+		}
+		rules := policy
+		if row.want == 200 {
+			rules = leadingPolicy
 		}
 		for name, want := range map[string]string{
-			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": rules, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
 		} {
 			if got := w.Header().Get(name); got != want {
@@ -164,8 +182,8 @@ func TestGuard(t *testing.T) {
 			}
 		}
 		wanted := ""
-		if row.want == 303 && !row.used {
-			wanted = cookie + "; Path=/; HttpOnly; SameSite=Strict"
+		if row.want == 200 && !row.used {
+			wanted = cookie + "; Path=/ROOM/; HttpOnly; SameSite=Strict"
 		}
 		if set := w.Header().Get("Set-Cookie"); set != wanted {
 			t.Errorf("%s: sets the cookie %q", row.what, set)
@@ -174,7 +192,7 @@ func TestGuard(t *testing.T) {
 			t.Errorf("%s: the key is used: %t, want %t", row.what, x.used.Load(), isUsed)
 		}
 		says := strings.Contains(w.Body.String(), "This address was used already")
-		if says != (row.what == "a second browser") {
+		if says != (row.used && row.want == 403 && strings.HasSuffix(row.path, "?key=KEY")) {
 			t.Errorf("%s: %s", row.what, w.Body)
 		}
 	}

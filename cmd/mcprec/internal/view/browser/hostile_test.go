@@ -91,7 +91,7 @@ func harmless(p *tab, where string) {
 		const name = element.localName;
 		const strange = ["img", "iframe", "object", "embed", "base", "math", "form"];
 		if (strange.includes(name) && element.method !== "dialog") found.push("<" + name + ">");
-		if (name === "script" && element.src && !element.src.startsWith(location.origin + "/dist/")) found.push("script " + element.src);
+		if (name === "script" && element.src && !element.src.startsWith(new URL("dist/", location))) found.push("script " + element.src);
 		for (const attribute of element.attributes) {
 			if (/^on/i.test(attribute.name)) found.push(name + " " + attribute.name);
 			if (/^\s*javascript:/i.test(attribute.value) && /href|src|action/i.test(attribute.name)) found.push(attribute.value);

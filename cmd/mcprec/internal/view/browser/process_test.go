@@ -63,7 +63,14 @@ func view(t testing.TB, args ...string) *server {
 // viewStore starts mcprec view on a store.
 func viewStore(t testing.TB, store string, args ...string) *server {
 	t.Helper()
+	return viewWith(t, store, nil, args...)
+}
+
+// viewWith starts mcprec view on a store, with more of an environment.
+func viewWith(t testing.TB, store string, environment []string, args ...string) *server {
+	t.Helper()
 	cmd := command(store, append([]string{"view"}, args...)...)
+	cmd.Env = append(cmd.Env, environment...)
 	var stderr locked
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()

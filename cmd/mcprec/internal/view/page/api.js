@@ -24,7 +24,7 @@ function busy(promise) {
 }
 
 async function ask(path, params, options) {
-  const answer = await fetch("/api/" + path + "?" + new URLSearchParams(params), options);
+  const answer = await fetch("api/" + path + "?" + new URLSearchParams(params), options);
   if (answer.ok) return answer;
   const text = await answer.text();
   let fault = text;
@@ -71,7 +71,7 @@ export function find(s, filter, signal) {
 // a function that ends this.
 export function live(s, on) {
   if (carried) return () => {};
-  const source = new EventSource("/api/live?" + new URLSearchParams(named(s)));
+  const source = new EventSource("api/live?" + new URLSearchParams(named(s)));
   for (const name of ["head", "index", "why"]) {
     source.addEventListener(name, (event) => on[name]?.(JSON.parse(event.data)));
   }

@@ -50,7 +50,7 @@ export function Sessions({ filter, step, setStep, setMost }) {
 }
 
 // open loads the page of a session.
-export const open = (id) => location.assign("/?" + new URLSearchParams({ session: id }));
+export const open = (id) => location.assign("?" + new URLSearchParams({ session: id }));
 
 const took = (time) => (typeof time === "number" ? duration(time) : plain(time));
 
