@@ -20,6 +20,7 @@ import (
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -201,13 +202,8 @@ func readBaseline(cmd *cobra.Command, options checkOptions) (_ *check.Baseline, 
 	}
 	defer closeInto(&err, s)
 	b := check.NewBaseline(s.Name)
-	for e, err := range s.Events(cmd.Context(), 1, store.ReadOptions{}) {
-		if err == nil {
-			err = b.Apply(e)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read baseline %s: %w", s.Name, err)
-		}
+	if err := timeline.Project(timeline.Steps(s.Events(cmd.Context(), 1, store.ReadOptions{})), b); err != nil {
+		return nil, fmt.Errorf("read baseline %s: %w", s.Name, err)
 	}
 	if _, lists := b.Tools(); lists == 0 {
 		return nil, cli.Usagef("--baseline %s: nothing to compare with: no tools/list is answered in it", options.base)

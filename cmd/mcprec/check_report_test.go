@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
@@ -38,10 +39,8 @@ func reportOf(t *testing.T, format string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range events {
-			if err := fold.Apply(e); err != nil {
-				t.Fatal(err)
-			}
+		if err := timeline.Project(timeline.Steps(jsonl.Each(events)), fold); err != nil {
+			t.Fatal(err)
 		}
 		r.session(path, fold.Close(0))
 	}

@@ -301,13 +301,8 @@ func (ci *ciRun) check(f *ciFixture) error {
 		}
 		f.add(finding)
 	})
-	for e, err := range f.recorded.Masker.Events(jsonl.Each(f.recorded.Events)) {
-		if err == nil {
-			err = fold.Apply(e)
-		}
-		if err != nil {
-			return fmt.Errorf("check %s: %w", f.File, err)
-		}
+	if err := timeline.Project(timeline.Steps(f.recorded.Masker.Events(jsonl.Each(f.recorded.Events))), fold); err != nil {
+		return fmt.Errorf("check %s: %w", f.File, err)
 	}
 	f.Frames = fold.Close(0).Frames
 	return nil
@@ -327,7 +322,7 @@ func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
 	for _, what := range driver.Without() {
 		fmt.Fprintf(ci.cmd.ErrOrStderr(), "mcprec: waited, and went on without %s\n", f.recorded.Masker.Text(what))
 	}
-	if err := timeline.Project(jsonl.Each(run.Events), is); err != nil {
+	if err := timeline.Project(timeline.Steps(jsonl.Each(run.Events)), is); err != nil {
 		return err
 	}
 	f.drive = newDriveReport(f.recorded, ci.command, driver, run, ci.timeout)

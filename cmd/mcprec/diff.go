@@ -134,7 +134,7 @@ func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	}
 	err = o.warnUnused(cmd.ErrOrStderr(), rules, func(p timeline.Projection) error {
 		for _, s := range sessions {
-			if err := errors.Join(timeline.Project(s.Events(cmd.Context(), 1, store.ReadOptions{}), p), s.Rewind()); err != nil {
+			if err := errors.Join(timeline.Project(timeline.Steps(s.Events(cmd.Context(), 1, store.ReadOptions{})), p), s.Rewind()); err != nil {
 				return err
 			}
 		}

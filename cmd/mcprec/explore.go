@@ -24,6 +24,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -181,9 +182,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 		return cli.Usagef("explore %s: nothing was said in it; name another session", s.Name)
 	}
 	var fold why.Fold
-	for _, e := range events {
-		_ = fold.Apply(e) // what cannot be read shows no hang
-	}
+	_ = timeline.Project(timeline.Steps(jsonl.Each(events)), &fold) // what cannot be read shows no hang
 	hung, err := report.RecordedHangIn(cmd.Context(), s, arg, &fold)
 	if err != nil {
 		return err

@@ -239,7 +239,7 @@ func (o exportOptions) project(events iter.Seq2[store.Event, error], f func(time
 		return f(entry)
 	})
 	t.Foresee(o.endings)
-	return timeline.Project(events, t)
+	return timeline.Project(timeline.Steps(events), t)
 }
 
 // filterEvents yields the events that fit as a session of its own, which every command can
@@ -254,15 +254,15 @@ func filterEvents(events iter.Seq2[store.Event, error], options exportOptions) i
 			return nil
 		})
 		t.Foresee(options.endings)
-		for e, err := range events {
+		for step, err := range timeline.Steps(events) {
 			if err == nil {
-				err = t.Apply(e)
+				err = t.Take(step)
 			}
 			if err != nil {
-				yield(e, err)
+				yield(step.Event, err)
 				return
 			}
-			for _, kept := range n.take(e, fits) {
+			for _, kept := range n.take(step.Event, fits) {
 				if !yield(kept, nil) {
 					return
 				}

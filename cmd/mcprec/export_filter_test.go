@@ -46,9 +46,7 @@ func narrowedFault(t *testing.T, events []store.Event, expr string) string {
 		t.Fatal(err)
 	}
 	o.endings = timeline.NewEndings()
-	for _, e := range events {
-		_ = o.endings.Apply(e)
-	}
+	_ = timeline.Project(timeline.Steps(jsonl.Each(events)), o.endings)
 	var want, got []string
 	whole := func(yield func(store.Event, error) bool) {
 		for _, e := range events {

@@ -237,12 +237,12 @@ func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error
 	at := state.New()
 	found := false
 	var valid store.Validator
-	for e, err := range s.Events(cmd.Context(), 1, store.ReadOptions{}) {
+	for step, err := range timeline.Steps(s.Events(cmd.Context(), 1, store.ReadOptions{})) {
 		if err == nil {
-			err = valid.Check(e)
+			err = valid.Check(step.Event)
 		}
 		if err == nil {
-			err = errors.Join(at.Apply(e), transcript.Apply(e))
+			err = errors.Join(at.Take(step), transcript.Take(step))
 		}
 		if err != nil {
 			return s.Fault("bisect", err)

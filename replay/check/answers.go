@@ -43,20 +43,20 @@ func (f *Fold) scopeOfStray(step timeline.Step) (scope *scope, hasNone bool) {
 
 // judgeAnswer is rule P1 of a response, by what the model says that it belongs to. isWhole: the recording
 // has the beginning of the session.
-func (f *Fold) judgeAnswer(e store.Event, m *timeline.Message, revision string, isWhole bool) {
+func (f *Fold) judgeAnswer(step timeline.Step, m *timeline.Message, revision string, isWhole bool) {
 	switch {
 	case m.Kind != transport.Response:
-	case m.Role == timeline.AnswersNotice && e.Stream != 0 && !f.exchanges.isSSE: // rule P17
+	case m.Role == timeline.AnswersNotice && step.Stream != 0 && !f.exchanges.isSSE: // rule P17
 	case m.Role == timeline.AnswersNotice:
 		f.repeated.add(Finding{
 			Rule: notAnswered.Rule, Title: notAnswered.Title, Severity: notAnswered.Severity, Revision: revision, Section: notAnswered.Section,
-			Dir: e.Dir, Events: []uint64{e.Seq, m.Notice.Seq},
+			Dir: step.Dir, Events: []uint64{step.Seq, m.Notice.Seq},
 			Text: fmt.Sprintf("the %s answered the notification %s (#%d) with %s under %s: a notification has no answer",
-				e.Dir.Sender(), clip(m.Notice.Method), m.Notice.Seq, resultOrError(m), idOrNone(m)),
-		}, moment{e.Seq, e.At})
+				step.Dir.Sender(), clip(m.Notice.Method), m.Notice.Seq, resultOrError(m), idOrNone(m)),
+		}, moment{step.Seq, step.At})
 	case m.Role == timeline.Unlinked && (len(m.ID) == 0 || string(m.ID) == "null") && isWhole:
-		f.report(namesRequest, e.Dir, revision, []uint64{e.Seq}, "the %s sent a response (%s) under %s, and all that the %s had sent could be read",
-			e.Dir.Sender(), resultOrError(m), idOrNone(m), e.Dir.Receiver())
+		f.report(namesRequest, step.Dir, revision, []uint64{step.Seq}, "the %s sent a response (%s) under %s, and all that the %s had sent could be read",
+			step.Dir.Sender(), resultOrError(m), idOrNone(m), step.Dir.Receiver())
 	case m.Exchanged != nil:
 		f.strays = slices.DeleteFunc(f.strays, func(stray strayAnswer) bool { return stray.call == m.Exchanged })
 		a, b := m.Exchanged, m.Call
@@ -64,12 +64,12 @@ func (f *Fold) judgeAnswer(e store.Event, m *timeline.Message, revision string, 
 		if m.Strays {
 			how = fmt.Sprintf("#%d, the response to %s, came in the exchange of %s, and #%d, the response to that, in the other's", a.Response, nameCall(a), nameCall(b), b.Response)
 		}
-		f.report(ownAnswer, e.Dir, revision, []uint64{e.Seq, a.Response, a.Request, b.Request}, "the answers of id %s and id %s are exchanged: %s", clip(a.ID), clip(b.ID), how)
+		f.report(ownAnswer, step.Dir, revision, []uint64{step.Seq, a.Response, a.Request, b.Request}, "the answers of id %s and id %s are exchanged: %s", clip(a.ID), clip(b.ID), how)
 	case m.Strays:
 		f.strays = append(f.strays, strayAnswer{m.Call, Finding{
 			Rule: ownAnswer.Rule, Title: ownAnswer.Title, Severity: ownAnswer.Severity, Revision: revision, Section: ownAnswer.Section,
-			Dir: e.Dir, Events: []uint64{e.Seq, m.Call.Request},
-			Text: fmt.Sprintf("the response to %s came in the exchange of another request (exchange %d)", nameCall(m.Call), e.Stream),
+			Dir: step.Dir, Events: []uint64{step.Seq, m.Call.Request},
+			Text: fmt.Sprintf("the response to %s came in the exchange of another request (exchange %d)", nameCall(m.Call), step.Stream),
 		}})
 	}
 }

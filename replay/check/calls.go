@@ -50,11 +50,11 @@ func (c *call) String() string {
 }
 
 // onRequest opens a call.
-func (f *Fold) onRequest(e store.Event, scope *scope, message *timeline.Message) {
+func (f *Fold) onRequest(step timeline.Step, scope *scope, message *timeline.Message) {
 	of := message.Call
 	c := &call{
-		of: of, scope: scope, dir: e.Dir, id: of.Key(), method: of.Method, target: of.Target,
-		stream: e.Stream, seq: e.Seq, at: e.At, bytes: recordedSize(e, &message.Message),
+		of: of, scope: scope, dir: step.Dir, id: of.Key(), method: of.Method, target: of.Target,
+		stream: step.Stream, seq: step.Seq, at: step.At, bytes: recordedSize(step.Event, &message.Message),
 	}
 	if c.dir == transport.ClientToServer {
 		if c.method == mcp.MethodListen {
@@ -65,8 +65,8 @@ func (f *Fold) onRequest(e store.Event, scope *scope, message *timeline.Message)
 	}
 	f.open(c)
 	f.retries.onRequest(c, &message.Message)
-	if e.Stream != 0 {
-		x := f.exchanges.get(e.Stream)
+	if step.Stream != 0 {
+		x := f.exchanges.get(step.Stream)
 		x.calls = append(x.calls, c)
 	}
 	f.gate.onRequest(f.reporter, c)
@@ -98,46 +98,46 @@ func recordedSize(event store.Event, message *transport.Message) int {
 }
 
 // onResponse closes the answered call and returns the call's method.
-func (f *Fold) onResponse(e store.Event, m *timeline.Message) (method string) {
+func (f *Fold) onResponse(step timeline.Step, m *timeline.Message) (method string) {
 	c := f.calls[m.Call]
 	if c == nil {
 		return ""
 	}
 	f.close(c)
-	took := e.At - c.at
+	took := step.At - c.at
 	failed := m.Error != nil || c.method == mcp.MethodCallTool && string(transport.Member(m.Result, mcp.MemberIsError)) == "true"
-	size := recordedSize(e, &m.Message)
+	size := recordedSize(step.Event, &m.Message)
 	tally := f.tallies.addAnswered(c, took, size, failed)
-	if c.dir == transport.ServerToClient && e.Stream != 0 {
-		x := f.exchanges.get(e.Stream)
+	if c.dir == transport.ServerToClient && step.Stream != 0 {
+		x := f.exchanges.get(step.Stream)
 		x.taken = append(x.taken, takenAnswer{c, tally, took, size, failed})
 	}
-	f.gate.judgeDuration(f.reporter, c, e.Seq, took, true)
+	f.gate.judgeDuration(f.reporter, c, step.Seq, took, true)
 	switch {
 	case m.Error != nil:
-		f.gate.judgeToolAnswer(f.reporter, c, e.Seq, errorText(m.Error))
+		f.gate.judgeToolAnswer(f.reporter, c, step.Seq, errorText(m.Error))
 	case failed:
-		f.gate.judgeToolAnswer(f.reporter, c, e.Seq, "its result has "+mcp.MemberIsError)
+		f.gate.judgeToolAnswer(f.reporter, c, step.Seq, "its result has "+mcp.MemberIsError)
 	}
 	if c.dir == transport.ClientToServer {
 		f.outcome.onResponse(c, &m.Message)
 	}
 	revision := c.scope.rules.Revision()
 	if c.cancelled.seq != 0 {
-		f.report(lateAnswer, e.Dir, revision, []uint64{e.Seq, c.cancelled.seq, c.seq},
-			"the %s answered %v after %v, when its cancellation (#%d) had passed", e.Dir.Sender(), c, phrase.Brief(took), c.cancelled.seq)
+		f.report(lateAnswer, step.Dir, revision, []uint64{step.Seq, c.cancelled.seq, c.seq},
+			"the %s answered %v after %v, when its cancellation (#%d) had passed", step.Dir.Sender(), c, phrase.Brief(took), c.cancelled.seq)
 	}
-	f.retries.onResponse(e, c, &m.Message)
+	f.retries.onResponse(step, c, &m.Message)
 	if c.method == mcp.MethodListTools && m.Result != nil {
-		f.tools.onList(e, revision, m.Result)
+		f.tools.onList(step, revision, m.Result)
 	}
 	return c.method
 }
 
 // onCancellation notes the cancellation of a call.
-func (f *Fold) onCancellation(event store.Event, call *call) {
-	call.cancelled = moment{event.Seq, event.At}
-	f.gate.judgeDuration(f.reporter, call, event.Seq, event.At-call.at, false)
+func (f *Fold) onCancellation(step timeline.Step, call *call) {
+	call.cancelled = moment{step.Seq, step.At}
+	f.gate.judgeDuration(f.reporter, call, step.Seq, step.At-call.at, false)
 }
 
 // takenAnswer is an answer of the client that HTTP may still refuse.
@@ -165,16 +165,16 @@ func (f *Fold) onUndone(step timeline.Step, x *exchange) {
 }
 
 // onRefusal drops the calls of an exchange that HTTP answered with its status alone.
-func (f *Fold) onRefusal(event store.Event, exchange *exchange, status int) {
+func (f *Fold) onRefusal(step timeline.Step, exchange *exchange, status int) {
 	exchange.undo()
 	for _, c := range exchange.calls {
 		if f.close(c) {
-			f.tallies.addAnswered(c, event.At-c.at, 0, true)
+			f.tallies.addAnswered(c, step.At-c.at, 0, true)
 			isUnknownMethod := status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 			said := fmt.Sprintf("HTTP status %d", status)
 			f.outcome.onFailure(c, said, isUnknownMethod)
 			if !mayBeSentAgain(status) {
-				f.gate.judgeToolAnswer(f.reporter, c, event.Seq, said)
+				f.gate.judgeToolAnswer(f.reporter, c, step.Seq, said)
 			}
 		}
 	}

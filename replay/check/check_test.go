@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -43,10 +44,8 @@ func golden(t *testing.T, name, got string) {
 func findings(t *testing.T, gate check.Gate, events []store.Event) (found []check.Finding, s check.Summary) {
 	t.Helper()
 	f := check.New(gate, func(one check.Finding) { found = append(found, one) })
-	for _, e := range events {
-		if err := f.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+	if err := timeline.Project(timeline.Steps(jsonl.Each(events)), f); err != nil {
+		t.Fatal(err)
 	}
 	return found, f.Close(0)
 }
@@ -119,10 +118,8 @@ func TestLive(t *testing.T) {
 	} {
 		found := ""
 		f := check.New(check.Gate{}, func(one check.Finding) { found += one.String() + "\n" })
-		for _, e := range events {
-			if err := f.Apply(e); err != nil {
-				t.Fatal(err)
-			}
+		if err := timeline.Project(timeline.Steps(jsonl.Each(events)), f); err != nil {
+			t.Fatal(err)
 		}
 		f.Close(now)
 		if !strings.Contains(found, want) {
@@ -358,12 +355,11 @@ func TestTally(t *testing.T) {
 // TestBaseline: the tools of a trusted session are those that its server listed last.
 func TestBaseline(t *testing.T) {
 	b := check.NewBaseline("trusted")
-	for _, e := range lines(`> {"id":1,"method":"tools/list"}`, `< {"id":1,"method":"ping"}`, `> {"id":1,"result":{"tools":[{"name":"no"}]}}`, `< not JSON`,
+	events := lines(`> {"id":1,"method":"tools/list"}`, `< {"id":1,"method":"ping"}`, `> {"id":1,"result":{"tools":[{"name":"no"}]}}`, `< not JSON`,
 		`< {"id":1,"result":{"tools":[{"name":"x"},{"name":"y"}]}}`, `> {"id":2,"method":"prompts/list"}`, `< {"id":2,"result":{"tools":[{"name":"z"}]}}`,
-		`> {"id":3,"method":"tools/list"}`, `< {"id":3,"error":{"code":1,"message":"x"}}`) {
-		if err := b.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+		`> {"id":3,"method":"tools/list"}`, `< {"id":3,"error":{"code":1,"message":"x"}}`)
+	if err := timeline.Project(timeline.Steps(jsonl.Each(events)), b); err != nil {
+		t.Fatal(err)
 	}
 	if tools, lists := b.Tools(); tools != 2 || lists != 1 {
 		t.Errorf("%d tools in %d lists, want 2 in 1", tools, lists)
@@ -511,10 +507,8 @@ func TestLeftBehind(t *testing.T) {
 		text := strings.TrimSuffix(shakesWith(test.lines), "\n")
 		var found []check.Finding
 		f := check.New(check.Gate{}, func(one check.Finding) { found = append(found, one) })
-		for _, e := range check.ParseExample(text) {
-			if err := f.Apply(e); err != nil {
-				t.Fatal(err)
-			}
+		if err := timeline.Project(timeline.Steps(jsonl.Each(check.ParseExample(text))), f); err != nil {
+			t.Fatal(err)
 		}
 		f.Close(0)
 		got, said := "", ""
@@ -606,7 +600,7 @@ func TestEnding(t *testing.T) {
 func TestDamagedEvents(t *testing.T) {
 	for _, kind := range []store.Kind{store.Delivered, store.Exited, store.EOF, store.Lost, store.HTTP, store.Opened} {
 		f := check.New(check.Gate{}, func(check.Finding) {})
-		err := f.Apply(store.Event{Seq: 1, Kind: kind, Dir: transport.ServerToClient, Stream: 1, Payload: []byte("{")})
+		err := f.Take(timeline.NewModel(0).Take(store.Event{Seq: 1, Kind: kind, Dir: transport.ServerToClient, Stream: 1, Payload: []byte("{")}))
 		if err == nil {
 			t.Errorf("a damaged %s event is passed over", kind)
 		}

@@ -39,13 +39,13 @@ type ending struct {
 }
 
 // onMessage notes the answer to initialize, and that the client goes on.
-func (n *ending) onMessage(e store.Event, m *timeline.Message) {
+func (n *ending) onMessage(step timeline.Step, m *timeline.Message) {
 	switch {
-	case e.Stream != 0:
-	case e.Dir == transport.ClientToServer:
+	case step.Stream != 0:
+	case step.Dir == transport.ClientToServer:
 		n.greeted = moment{}
 	case m.Role == timeline.Answers && m.Call.Method == mcp.MethodInitialize && m.Result != nil:
-		n.greeted = moment{e.Seq, e.At}
+		n.greeted = moment{step.Seq, step.At}
 	}
 }
 

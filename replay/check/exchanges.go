@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -51,18 +52,18 @@ const (
 
 // onMessage decides whether a session may begin with a message: with a handshake, a probe,
 // or a request that needs no handshake. Pings and logs may come before these.
-func (s *scope) onMessage(event store.Event, message *transport.Message) {
-	fromClient := event.Dir == transport.ClientToServer
-	isRequest := fromClient && message.Kind() == transport.Request
+func (s *scope) onMessage(step timeline.Step, message *timeline.Message) {
+	fromClient := step.Dir == transport.ClientToServer
+	isRequest := fromClient && message.Kind == transport.Request
 	switch {
 	case isRequest && message.Method == mcp.MethodInitialize:
 		s.beginning = whole
-	case s.beginning != undecided || message.Method == mcp.MethodPing || message.Kind() == transport.Invalid:
-	case isRequest && (message.Method == mcp.MethodDiscover || mcp.Stateless.Has(metaRevision(message))):
+	case s.beginning != undecided || message.Method == mcp.MethodPing || message.Kind == transport.Invalid:
+	case isRequest && (message.Method == mcp.MethodDiscover || mcp.Stateless.Has(metaRevision(&message.Message))):
 		s.beginning = whole
-	case fromClient, message.Kind() == transport.Response, message.Method == mcp.NotificationProgress:
+	case fromClient, message.Kind == transport.Response, message.Method == mcp.NotificationProgress:
 		s.beginning = middle
-		s.since = event.Seq
+		s.since = step.Seq
 	}
 }
 
@@ -124,12 +125,12 @@ func (x *exchange) refused() bool { return x.status >= 300 }
 
 // isAnswer reports whether the body of a refusal is the response to a request. A JSON-RPC
 // error without an id answers no request.
-func (x *exchange) isAnswer(parsed order.Parsed) bool {
-	if mayBeSentAgain(x.status) || len(parsed.Messages) != 1 {
+func (x *exchange) isAnswer(messages []timeline.Message) bool {
+	if mayBeSentAgain(x.status) || len(messages) != 1 {
 		return false
 	}
-	m := &parsed.Messages[0]
-	return m.Kind() == transport.Response && hasJSONRPC(m.Raw) && m.ID != nil && string(m.ID) != "null"
+	m := &messages[0]
+	return m.Kind == transport.Response && hasJSONRPC(m.Raw) && m.ID != nil && string(m.ID) != "null"
 }
 
 // mayBeSentAgain reports whether a status is about the exchange and not about the message, as
@@ -145,14 +146,14 @@ func mayBeSentAgain(status int) bool {
 
 // onBody notes the body of a POST that has no request, such as a notification: a status is
 // its answer.
-func (x *exchange) onBody(p order.Parsed) {
-	isRequest := func(message transport.Message) bool { return message.Kind() == transport.Request }
-	if x.requested.seq == 0 || x.method != http.MethodPost || x.answered != 0 || len(p.Messages) == 0 || slices.ContainsFunc(p.Messages, isRequest) {
+func (x *exchange) onBody(messages []timeline.Message) {
+	isRequest := func(m timeline.Message) bool { return m.Kind == transport.Request }
+	if x.requested.seq == 0 || x.method != http.MethodPost || x.answered != 0 || len(messages) == 0 || slices.ContainsFunc(messages, isRequest) {
 		return
 	}
-	x.posted = clip(p.Messages[0].Method)
-	if p.Messages[0].Kind() == transport.Response {
-		x.posted = "the response to id " + clip(string(p.Messages[0].ID))
+	x.posted = clip(messages[0].Method)
+	if messages[0].Kind == transport.Response {
+		x.posted = "the response to id " + clip(string(messages[0].ID))
 	}
 }
 
@@ -212,23 +213,23 @@ func (h *exchanges) sweep() {
 }
 
 // scopeOf returns a frame's scope; nil if the scope is not certain.
-func (h *exchanges) scopeOf(event store.Event, exchange *exchange, parsed order.Parsed) *scope {
+func (h *exchanges) scopeOf(step timeline.Step, exchange *exchange) *scope {
 	switch {
-	case event.Stream == 0 || h.isSSE:
+	case step.Stream == 0 || h.isSSE:
 		return h.current
 	case exchange.session != nil:
 		return exchange.session
-	case exchange.own != nil || event.Dir != transport.ClientToServer:
+	case exchange.own != nil || step.Dir != transport.ClientToServer:
 		return exchange.own
 	}
-	isRequest := func(message transport.Message) bool { return message.Kind() == transport.Request }
-	isGreeting := func(message transport.Message) bool { return message.Method == mcp.MethodInitialize }
-	if !slices.ContainsFunc(parsed.Messages, isRequest) {
+	isRequest := func(m timeline.Message) bool { return m.Kind == transport.Request }
+	isGreeting := func(m timeline.Message) bool { return m.Method == mcp.MethodInitialize }
+	if !slices.ContainsFunc(step.Messages, isRequest) {
 		return nil
 	}
 	exchange.own = newScope()
 	revision := cmp.Or(exchange.revision, h.negotiated(exchange))
-	if !slices.ContainsFunc(parsed.Messages, isGreeting) && !mcp.Stateless.Has(revision) { // such a request names it itself
+	if !slices.ContainsFunc(step.Messages, isGreeting) && !mcp.Stateless.Has(revision) { // such a request names it itself
 		exchange.own.isPart = true
 		exchange.own.rules = order.New(revision)
 	}
@@ -277,15 +278,15 @@ func (h *exchanges) negotiated(exchange *exchange) string {
 }
 
 // onRequest begins an exchange.
-func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) {
-	x := h.get(e.Stream)
+func (h *exchanges) onRequest(step timeline.Step, info store.HTTPInfo) {
+	x := h.get(step.Stream)
 	if x.ended != 0 { // a new exchange has the number
 		*x = exchange{own: x.own, calls: x.calls}
 	}
 	if x.answered != 0 {
-		h.report(requestFirst, transport.ServerToClient, "", []uint64{e.Seq, x.answered}, "the request of exchange %d stands behind its response (#%d)", e.Stream, x.answered)
+		h.report(requestFirst, transport.ServerToClient, "", []uint64{step.Seq, x.answered}, "the request of exchange %d stands behind its response (#%d)", step.Stream, x.answered)
 	}
-	x.requested = moment{e.Seq, e.At}
+	x.requested = moment{step.Seq, step.At}
 	x.method = info.Method
 	x.headers = info.Header
 	x.revision = firstHeader(info.Header, mcp.HeaderProtocolVersion)
@@ -302,25 +303,25 @@ func (h *exchanges) onRequest(e store.Event, info store.HTTPInfo) {
 		x.session = h.byID[id]
 	}
 	if id := firstHeader(x.headers, mcp.HeaderLastEventID); id != "" {
-		h.judgeResumption(e, x, id)
+		h.judgeResumption(step, x, id)
 	}
 }
 
 // onResponsePart notes an event of an exchange's response.
-func (h *exchanges) onResponsePart(e store.Event, what string) *exchange {
-	x := h.get(e.Stream)
+func (h *exchanges) onResponsePart(step timeline.Step, what string) *exchange {
+	x := h.get(step.Stream)
 	if x.answered == 0 {
-		x.answered = e.Seq
+		x.answered = step.Seq
 	}
 	if x.ended != 0 && !x.cut {
-		h.report(nothingBehind, transport.ServerToClient, "", []uint64{e.Seq, x.ended}, "the server sent %s of exchange %d after its end (#%d)", what, e.Stream, x.ended)
+		h.report(nothingBehind, transport.ServerToClient, "", []uint64{step.Seq, x.ended}, "the server sent %s of exchange %d after its end (#%d)", what, step.Stream, x.ended)
 	}
 	return x
 }
 
 // onHead notes the head of a response, which may begin a session.
-func (h *exchanges) onHead(event store.Event, info store.HTTPInfo) *exchange {
-	exchange := h.onResponsePart(event, "the head")
+func (h *exchanges) onHead(step timeline.Step, info store.HTTPInfo) *exchange {
+	exchange := h.onResponsePart(step, "the head")
 	h.hasStatus = true
 	exchange.status = info.Status
 	id := firstHeader(info.Header, mcp.HeaderSessionID)
@@ -351,9 +352,9 @@ func (h *exchanges) onHead(event store.Event, info store.HTTPInfo) *exchange {
 const hangsUpIn = time.Second
 
 // onEnd ends an exchange.
-func (h *exchanges) onEnd(event store.Event, info store.HTTPInfo) {
-	x := h.get(event.Stream)
-	at := moment{event.Seq, event.At}
+func (h *exchanges) onEnd(step timeline.Step, info store.HTTPInfo) {
+	x := h.get(step.Stream)
+	at := moment{step.Seq, step.At}
 	isAbort := info.What == store.HTTPAbort
 	for _, c := range x.calls {
 		c.hungUp = c.hungUp || isAbort && !h.isSSE
@@ -362,10 +363,10 @@ func (h *exchanges) onEnd(event store.Event, info store.HTTPInfo) {
 		x.undo()
 	}
 	// A client may hang up at once; after an end of the recorder the answer is unknown.
-	if info.What != store.HTTPLeft && !(isAbort && event.At-x.requested.at < hangsUpIn) {
-		h.judgePost(x, event.Stream, at, ": "+httpEnding(info, event.Seq))
+	if info.What != store.HTTPLeft && !(isAbort && step.At-x.requested.at < hangsUpIn) {
+		h.judgePost(x, step.Stream, at, ": "+httpEnding(info, step.Seq))
 	}
-	x.ended = event.Seq
+	x.ended = step.Seq
 	x.hungUp = isAbort
 	x.cut = isAbort || info.What == store.HTTPLeft
 	x.redelivered = false
@@ -447,11 +448,11 @@ func eventKey(sessionID, id string) uint64 {
 }
 
 // judgeResumption judges a request to resume a stream behind an event.
-func (h *exchanges) judgeResumption(e store.Event, exchange *exchange, id string) {
+func (h *exchanges) judgeResumption(step timeline.Step, exchange *exchange, id string) {
 	exchange.resumes = true
 	revision := h.revisionOf(exchange)
 	if mcp.Stateless.Has(revision) {
-		h.report(notResumed, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s of a stream", clip(id))
+		h.report(notResumed, transport.ClientToServer, revision, []uint64{step.Seq}, "the client asked for what comes after event %s of a stream", clip(id))
 		return
 	}
 	last, known := h.events.get(eventKey(exchange.sessionID, id))
@@ -462,12 +463,12 @@ func (h *exchanges) judgeResumption(e store.Event, exchange *exchange, id string
 	if own := h.byID[exchange.sessionID]; own != nil && own.beginning == middle {
 		own.reportMiddle(h.reporter)
 	} else if mcp.Resumption.Has(revision) {
-		h.report(eventKnown, transport.ClientToServer, revision, []uint64{e.Seq}, "the client asked for what comes after event %s, which was never sent in its session", clip(id))
+		h.report(eventKnown, transport.ClientToServer, revision, []uint64{step.Seq}, "the client asked for what comes after event %s, which was never sent in its session", clip(id))
 	}
 }
 
 // judgeEvent judges an event with an id. It reports whether a resumed stream has it again.
-func (h *exchanges) judgeEvent(event store.Event, exchange *exchange, id string) bool {
+func (h *exchanges) judgeEvent(step timeline.Step, exchange *exchange, id string) bool {
 	key := eventKey(exchange.sessionID, id)
 	before, known := h.events.get(key)
 	if !known {
@@ -476,13 +477,13 @@ func (h *exchanges) judgeEvent(event store.Event, exchange *exchange, id string)
 		}
 		exchange.position.events++
 		exchange.position.n = exchange.position.events
-		h.events.put(key, position{exchange.position.eventStream, exchange.position.n, event.Seq})
+		h.events.put(key, position{exchange.position.eventStream, exchange.position.n, step.Seq})
 		return false
 	}
 	// A recording without sessions may have several clients, each with ids of its own.
 	if revision := h.revisionOf(exchange); mcp.Resumption.Has(revision) && (exchange.sessionID != "" || exchange.resumes) {
 		report := func(demand order.Demand, format string) {
-			h.report(demand, transport.ServerToClient, revision, []uint64{event.Seq, before.seq}, format, clip(id), before.seq)
+			h.report(demand, transport.ServerToClient, revision, []uint64{step.Seq, before.seq}, format, clip(id), before.seq)
 		}
 		switch own := exchange.position.eventStream; {
 		case !exchange.resumes:

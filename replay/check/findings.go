@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -161,11 +163,7 @@ func Explain(rule string) (string, bool) {
 	}
 	b.WriteString("\n\nand is found as\n\n")
 	f := New(Gate{}, func(found Finding) { fmt.Fprintf(&b, "  %s\n", found) })
-	for _, e := range parseExample(example) {
-		if f.Apply(e) != nil {
-			break
-		}
-	}
+	_ = timeline.Project(timeline.Steps(jsonl.Each(parseExample(example))), f) // the tests hold that it has no fault
 	f.Close(0)
 	return b.String(), true
 }

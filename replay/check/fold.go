@@ -28,7 +28,7 @@ type Fold struct {
 	*reporter
 	gate      Gate
 	now       moment // the latest event
-	model     *timeline.Model
+	protocol  transport.Protocol
 	calls     map[*timeline.Call]*call // without an answer
 	live      bool                     // the session goes on, and now.at is the present
 	frames    uint64
@@ -47,6 +47,7 @@ type Fold struct {
 	tallies   tallies
 	schemaErr error          // the first
 	hasSchema bool           // a message was compared with a schema
+	read      order.Parsed   // the present frame
 	parts     [3]store.Event // of each direction, the last line, if it has no end and is no message
 }
 
@@ -57,7 +58,7 @@ func New(gate Gate, emit func(Finding)) *Fold {
 	pipe := newScope()
 	pipe.isSession = true
 	return &Fold{
-		reporter: r, gate: gate, tallies: tallies{}, model: timeline.NewModel(timeline.Remembered), calls: map[*timeline.Call]*call{},
+		reporter: r, gate: gate, tallies: tallies{}, calls: map[*timeline.Call]*call{},
 		exchanges: &exchanges{
 			reporter: r, all: map[uint64]*exchange{0: {}}, current: pipe, byID: map[string]*scope{}, sessions: []*scope{pipe},
 			events: newRecent[uint64, position](1 << 17),
@@ -71,21 +72,21 @@ func New(gate Gate, emit func(Finding)) *Fold {
 	}
 }
 
-// Apply takes the next event.
-func (f *Fold) Apply(event store.Event) error {
-	if event.Kind == store.Frame && event.Cut == 0 {
-		return f.ApplyParsed(event, order.Parse(event.AsFrame()))
-	}
-	f.now = moment{event.Seq, event.At}
-	dir := index(event.Dir)
-	step := f.model.Take(event)
+// Take takes the next step.
+func (f *Fold) Take(step timeline.Step) error {
+	f.protocol = step.Protocol()
 	f.ending.process = step.Exit
 	if err := f.waits.Take(step); err != nil {
 		return err
 	}
-	switch event.Kind {
+	if step.Kind == store.Frame {
+		return f.onFrame(step)
+	}
+	f.now = moment{step.Seq, step.At}
+	dir := index(step.Dir)
+	switch step.Kind {
 	case store.Opened:
-		header, err := store.ParseHeader(event.Payload)
+		header, err := store.ParseHeader(step.Payload)
 		if err == nil && header.Transport == "memory" {
 			f.inFlight = &inFlight{} // all deliveries are recorded
 		}
@@ -93,114 +94,104 @@ func (f *Fold) Apply(event store.Event) error {
 			f.ending.pid = header.Processes.Server.PID
 		}
 		return err
-	case store.Frame:
-		f.onCutFrame(event)
 	case store.Note:
-		f.inFlight.onNote(f.reporter, event)
+		f.inFlight.onNote(f.reporter, step)
 	case store.HTTP:
 		if step.HTTP == nil {
-			_, err := store.DecodePayload[store.HTTPInfo](event)
+			_, err := store.DecodePayload[store.HTTPInfo](step.Event)
 			return err
 		}
 		if len(step.Undone) > 0 {
-			f.onUndone(step, f.exchanges.get(event.Stream))
+			f.onUndone(step, f.exchanges.get(step.Stream))
 		}
-		f.onHTTP(event, *step.HTTP)
+		f.onHTTP(step, *step.HTTP)
 		f.http.take(step, f.exchanges)
 	case store.Closed:
 		f.ending.sealed = true
 	case store.EOF:
-		info, err := store.DecodePayload[store.EOFInfo](event)
+		info, err := store.DecodePayload[store.EOFInfo](step.Event)
 		if err != nil {
 			return err
 		}
-		f.onPartEnd(event, info)
+		f.onPartEnd(step.Dir, step.Seq, info)
 		switch info.By {
 		case "sender":
 			f.ending.closed[dir] = f.now
 		}
 	case store.Exited:
-		info, err := store.DecodePayload[store.ExitInfo](event)
+		info, err := store.DecodePayload[store.ExitInfo](step.Event)
 		f.ending.exit = info
 		f.ending.exited = f.now
 		return err
 	case store.Delivered:
-		info, err := store.DecodePayload[store.DeliveredInfo](event)
+		info, err := store.DecodePayload[store.DeliveredInfo](step.Event)
 		if err == nil {
-			f.onDelivered(event, info.Upto)
+			f.onDelivered(step, info.Upto)
 		}
 		return err
 	case store.Lost:
-		info, err := store.DecodePayload[store.LostInfo](event)
-		f.onLost(event, info)
+		info, err := store.DecodePayload[store.LostInfo](step.Event)
+		f.onLost(step, info)
 		return err
 	}
 	return nil
 }
 
-// ApplyParsed is Apply of a parsed frame.
-func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
-	if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
-		return fmt.Errorf("frame event %d: no direction", e.Seq)
-	}
-	if e.Cut > 0 {
-		f.onCutFrame(e)
-		return f.waits.Take(f.model.Take(e))
-	}
-	f.now = moment{e.Seq, e.At}
-	if e.Open && parsed.Messages == nil { // its rest may make it a message
+// onFrame takes a frame.
+func (f *Fold) onFrame(step timeline.Step) error {
+	fromClient := step.Dir == transport.ClientToServer
+	switch {
+	case !fromClient && step.Dir != transport.ServerToClient:
+		return fmt.Errorf("frame event %d: no direction", step.Seq)
+	case step.Cut > 0:
+		f.onCutFrame(step)
 		return nil
 	}
-	step := f.model.TakeParsed(e, parsed.Messages, parsed.Messages != nil)
-	if err := f.waits.Take(step); err != nil {
-		return err
+	f.now = moment{step.Seq, step.At}
+	if step.Open && (step.Noise || step.Unended) { // its rest may make it a message
+		return nil
 	}
 	f.http.take(step, f.exchanges)
 	f.frames++
-	fromClient := e.Dir == transport.ClientToServer
-	f.last[e.Dir] = f.now
-	if end := f.ending.closed[e.Dir].seq; end != 0 && e.Stream == 0 {
-		f.report(nothingAfter, e.Dir, "", []uint64{e.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", e.Dir.Sender(), end)
+	f.last[step.Dir] = f.now
+	if end := f.ending.closed[step.Dir].seq; end != 0 && step.Stream == 0 {
+		f.report(nothingAfter, step.Dir, "", []uint64{step.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", step.Dir.Sender(), end)
 	}
-	x := f.exchanges.get(e.Stream)
-	x.lanes[e.Dir].sent = e.Seq
+	x := f.exchanges.get(step.Stream)
+	x.lanes[step.Dir].sent = step.Seq
 	switch {
-	case e.Stream == 0:
+	case step.Stream == 0:
 	case !fromClient:
-		f.exchanges.onResponsePart(e, "a frame")
+		f.exchanges.onResponsePart(step, "a frame")
 		if x.spoken == 0 {
-			x.spoken = e.Seq
+			x.spoken = step.Seq
 		}
 	case x.spoken != 0 && x.ended == 0 && !x.refused():
-		f.report(requestFirst, transport.ServerToClient, "", []uint64{e.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", e.Stream, x.spoken)
+		f.report(requestFirst, transport.ServerToClient, "", []uint64{step.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", step.Stream, x.spoken)
 	}
-	isForm := f.onForm(step)
-	if isForm = isForm && !step.Noise; isForm { // the messages are there all the same
-		parsed = order.Parse(transport.Frame{Bytes: step.MessageBytes(), Stream: e.Stream})
-		parsed.Batch = step.Batch
-	}
-	f.inFlight.onFrame(e, parsed)
+	isForm := f.onForm(step) && !step.Noise // the messages are there all the same
+	f.inFlight.onFrame(step)
 	switch {
 	case step.Unended && !fromClient: // no message so far
 		return nil
 	case x.redelivered:
 		x.redelivered = false
 		return nil
-	case !fromClient && x.refused() && !x.isAnswer(parsed):
-		f.onBodyRead(e, x)
+	case !fromClient && x.refused() && !x.isAnswer(step.Messages):
+		f.onBodyRead(step, x)
 		return nil
-	case e.Stream == 0 && e.Unterminated && parsed.Messages == nil && f.parts[e.Dir].Seq == 0: // the end of the direction tells whose doing it is
-		f.parts[e.Dir] = e
+	case step.Stream == 0 && step.Unterminated && step.Noise && f.parts[step.Dir].Seq == 0: // the end of the direction tells whose doing it is
+		f.parts[step.Dir] = step.Event
 		return nil
 	case step.Part || step.Noise && step.Misframed != nil:
 		return nil
-	case !isForm && !judgeEncoding(f.reporter, e, parsed):
+	case !isForm && !judgeEncoding(f.reporter, step.Event, !step.Noise):
 		return nil
 	}
-	if e.Stream != 0 && fromClient {
-		x.onBody(parsed)
+	if step.Stream != 0 && fromClient {
+		x.onBody(step.Messages)
 	}
-	s := f.exchanges.scopeOf(e, x, parsed)
+	s := f.exchanges.scopeOf(step, x)
 	own, hasNone := f.scopeOfStray(step)
 	if own != nil {
 		s = own
@@ -209,7 +200,7 @@ func (f *Fold) ApplyParsed(e store.Event, parsed order.Parsed) error {
 		f.onSessionless(step)
 		return nil
 	}
-	f.onMessages(step, x, s, parsed)
+	f.onMessages(step, x, s)
 	return f.schemaErr
 }
 
@@ -219,20 +210,20 @@ func (f *Fold) onSessionless(step timeline.Step) {
 	for i := range step.Messages {
 		m := &step.Messages[i]
 		if c := f.calls[m.Call]; c != nil && m.Role == timeline.Cancels {
-			f.onCancellation(step.Event, c)
+			f.onCancellation(step, c)
 		}
-		f.judgeAnswer(step.Event, m, "", true)
+		f.judgeAnswer(step, m, "", true)
 	}
 }
 
 // onMessages judges the messages of a frame.
-func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed order.Parsed) {
-	event := step.Event
-	fromClient := event.Dir == transport.ClientToServer
-	for i := range parsed.Messages {
-		scope.onMessage(event, &parsed.Messages[i])
+func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope) {
+	fromClient := step.Dir == transport.ClientToServer
+	for i := range step.Messages {
+		scope.onMessage(step, &step.Messages[i])
 	}
-	for _, v := range scope.rules.Observe(event.Dir, parsed) {
+	f.read.Set(step)
+	for _, v := range scope.rules.Observe(step.Dir, f.read) {
 		if scope.isPart && (v.NeedsBeginning() || v.Rule == "P4") { // what it needs stands in another exchange
 			continue
 		}
@@ -245,7 +236,7 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 		switch {
 		case v.Race:
 			text += "; it may have crossed it, which a recording cannot tell"
-		case event.Stream != 0 && v.OneSender() && (fromClient || !f.exchanges.isSSE && len(x.calls) == 0):
+		case step.Stream != 0 && v.OneSender() && (fromClient || !f.exchanges.isSSE && len(x.calls) == 0):
 			// Each frame of a client goes on a stream of its own. A response goes on the stream of
 			// the request, and other messages about the request may go elsewhere.
 			severity = order.Note
@@ -253,7 +244,7 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 		}
 		found := Finding{
 			Rule: v.Rule, Title: v.Title, Severity: severity, Revision: v.Revision, Section: v.Section,
-			Dir: event.Dir, Events: []uint64{event.Seq}, Text: text,
+			Dir: step.Dir, Events: []uint64{step.Seq}, Text: text,
 		}
 		if v.OtherType() {
 			f.repeated.add(found, f.now)
@@ -264,63 +255,63 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope, parsed 
 	if !scope.isSession && !scope.isPart && !fromClient {
 		f.exchanges.onGreeting(scope.rules.Revision())
 	}
-	if event.Stream != 0 && fromClient {
-		keys := parsed.Keys()
+	if step.Stream != 0 && fromClient {
+		keys := f.read.Keys()
 		x.onRefusal(func() { scope.rules.Refuse(transport.ClientToServer, keys) })
 	}
-	for i := range parsed.Messages {
-		m := &parsed.Messages[i]
-		f.judgeAnswer(event, &step.Messages[i], scope.rules.Revision(), !scope.isSession || scope.beginning != middle)
-		f.onMessage(event, x, scope, &step.Messages[i])
-		if x.method != http.MethodGet || fromClient || m.Kind() != transport.Response || x.resumes || x.refused() || f.exchanges.isSSE {
+	for i := range step.Messages {
+		m := &step.Messages[i]
+		f.judgeAnswer(step, m, scope.rules.Revision(), !scope.isSession || scope.beginning != middle)
+		f.onMessage(step, x, scope, m)
+		if x.method != http.MethodGet || fromClient || m.Kind != transport.Response || x.resumes || x.refused() || f.exchanges.isSSE {
 			continue
 		}
 		if revision := f.exchanges.revisionOf(x); string(m.ID) != "null" && mcp.Resumption.Has(revision) {
-			f.report(responseStream, event.Dir, revision, []uint64{event.Seq, x.requested.seq},
+			f.report(responseStream, step.Dir, revision, []uint64{step.Seq, x.requested.seq},
 				"the server sent the response to id %s on a stream that the client opened with GET (#%d)", clip(string(m.ID)), x.requested.seq)
 		}
 	}
 	if fromClient && x.refused() { // before the body came
 		f.onUndone(step, x)
-		f.onRefusal(event, x, x.status)
+		f.onRefusal(step, x, x.status)
 	}
 	switch {
-	case event.Stream == 0:
+	case step.Stream == 0:
 	case !fromClient:
-		f.onBodyRead(event, x)
-	case len(parsed.Messages) == 1:
+		f.onBodyRead(step, x)
+	case len(step.Messages) == 1:
 		if !f.exchanges.isSSE { // HTTP+SSE has no such headers
-			judgeHeaders(f.reporter, event, x.headers, scope.rules.Revision(), &parsed.Messages[0], &f.tools)
+			judgeHeaders(f.reporter, step.Event, x.headers, scope.rules.Revision(), &step.Messages[0].Message, &f.tools)
 		}
 		x.headers = nil
 	}
 }
 
 // onMessage judges a message and keeps the effect on the calls.
-func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, message *timeline.Message) {
-	if !f.model.Protocol().IsForeign() {
-		judgeMembers(f.reporter, event, &message.Message, scope.rules.Revision(), f.exchanges.revisionOf(exchange))
+func (f *Fold) onMessage(step timeline.Step, exchange *exchange, scope *scope, message *timeline.Message) {
+	if !f.protocol.IsForeign() {
+		judgeMembers(f.reporter, step.Event, &message.Message, scope.rules.Revision(), f.exchanges.revisionOf(exchange))
 	}
-	judgeForm(f.reporter, event, message, cmp.Or(scope.rules.Revision(), f.exchanges.revisionOf(exchange)), f.model.Protocol())
-	f.ending.onMessage(event, message)
+	judgeForm(f.reporter, step.Event, message, cmp.Or(scope.rules.Revision(), f.exchanges.revisionOf(exchange)), f.protocol)
+	f.ending.onMessage(step, message)
 	method := ""
 	switch message.Kind {
 	case transport.Invalid:
 		return
 	case transport.Request:
-		f.onRequest(event, scope, message)
+		f.onRequest(step, scope, message)
 	case transport.Response:
-		method = f.onResponse(event, message)
+		method = f.onResponse(step, message)
 	case transport.Notification:
 		if c := f.calls[message.Call]; c != nil && message.Method == mcp.NotificationCancelled {
-			f.onCancellation(event, c)
+			f.onCancellation(step, c)
 		}
 	}
 	if f.gate.Schema == nil {
 		return
 	}
 	revision := cmp.Or(scope.rules.Revision(), f.exchanges.revisionOf(exchange), metaRevision(&message.Message))
-	if err := judgeSchema(f.reporter, f.gate.Schema, event, &message.Message, revision, method); err != nil && f.schemaErr == nil {
+	if err := judgeSchema(f.reporter, f.gate.Schema, step.Event, &message.Message, revision, method); err != nil && f.schemaErr == nil {
 		f.schemaErr = err
 	}
 	f.hasSchema = f.hasSchema || f.gate.Schema.Knows(revision)
@@ -328,60 +319,60 @@ func (f *Fold) onMessage(event store.Event, exchange *exchange, scope *scope, me
 
 // onBodyRead ends an exchange whose response is one body: some recordings have no event for
 // its end.
-func (f *Fold) onBodyRead(event store.Event, exchange *exchange) {
+func (f *Fold) onBodyRead(step timeline.Step, exchange *exchange) {
 	if exchange.single && exchange.ended == 0 {
-		f.exchanges.onEnd(event, store.HTTPInfo{What: store.HTTPEnd})
+		f.exchanges.onEnd(step, store.HTTPInfo{What: store.HTTPEnd})
 	}
 }
 
 // onHTTP follows an exchange around the frames.
-func (f *Fold) onHTTP(event store.Event, info store.HTTPInfo) {
+func (f *Fold) onHTTP(step timeline.Step, info store.HTTPInfo) {
 	switch info.What {
 	case store.HTTPRequest:
-		f.exchanges.onRequest(event, info)
+		f.exchanges.onRequest(step, info)
 	case store.HTTPResponse:
-		x := f.exchanges.onHead(event, info)
+		x := f.exchanges.onHead(step, info)
 		switch {
 		case x.refused():
-			f.onRefusal(event, x, info.Status)
+			f.onRefusal(step, x, info.Status)
 		case info.Status == http.StatusAccepted || info.Status == http.StatusNoContent: // no body follows, and no end
 			x.session = nil
 		}
 	case store.HTTPEvent:
-		x := f.exchanges.onResponsePart(event, "an event")
+		x := f.exchanges.onResponsePart(step, "an event")
 		sse := info.SSE
 		if sse == nil {
 			return
 		}
 		if sse.Event == "endpoint" {
 			f.exchanges.isSSE = true
-			f.exchanges.answersOn = event.Stream
+			f.exchanges.answersOn = step.Stream
 			x.sseAnswers = true
 		}
-		isRepeated := sse.ID != "" && f.exchanges.judgeEvent(event, x, sse.ID)
+		isRepeated := sse.ID != "" && f.exchanges.judgeEvent(step, x, sse.ID)
 		x.redelivered = isRepeated && sse.Frame == 0
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
-		f.exchanges.onEnd(event, info)
+		f.exchanges.onEnd(step, info)
 	}
 }
 
-func (f *Fold) onLost(event store.Event, info store.LostInfo) {
-	f.report(isWhole, event.Dir, "", []uint64{event.Seq}, "%s with %s %s not recorded (%s): from here on nothing is certain",
+func (f *Fold) onLost(step timeline.Step, info store.LostInfo) {
+	f.report(isWhole, step.Dir, "", []uint64{step.Seq}, "%s with %s %s not recorded (%s): from here on nothing is certain",
 		phrase.Plural(info.Frames, "event"), phrase.Plural(info.Bytes, "byte"), phrase.Agree(info.Frames, "is", "are"), clip(info.Reason))
 	if f.gap == 0 {
-		f.gap = event.Seq
+		f.gap = step.Seq
 	}
 }
 
 // onCutFrame takes a frame without a recorded end: the message is not certain.
-func (f *Fold) onCutFrame(e store.Event) {
-	f.now = moment{e.Seq, e.At}
+func (f *Fold) onCutFrame(step timeline.Step) {
+	f.now = moment{step.Seq, step.At}
 	f.frames++
-	f.last[index(e.Dir)] = f.now
-	if e.Stream != 0 {
-		f.onLost(e, store.LostInfo{Frames: 1, Bytes: e.Cut, Reason: "it is longer than was to be recorded of a frame"})
+	f.last[index(step.Dir)] = f.now
+	if step.Stream != 0 {
+		f.onLost(step, store.LostInfo{Frames: 1, Bytes: step.Cut, Reason: "it is longer than was to be recorded of a frame"})
 	} else if f.gap == 0 { // the next event, lost, reports the gap
-		f.gap = e.Seq
+		f.gap = step.Seq
 	}
 }
 
@@ -396,7 +387,7 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 		f.ending.now = f.now.at
 	}
 	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
-		f.onPartEnd(store.Event{Dir: dir}, store.EOFInfo{})
+		f.onPartEnd(dir, 0, store.EOFInfo{})
 	}
 	streams := slices.Sorted(maps.Keys(f.exchanges.all))
 	for _, s := range f.exchanges.sessions {
@@ -414,10 +405,10 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 	}
 	f.reportStrays()
 	f.reportRepeated()
-	f.reportForms(f.model.Protocol())
+	f.reportForms(f.protocol)
 	revision := cmp.Or(f.exchanges.current.rules.Revision(), f.exchanges.greeted, f.exchanges.named)
 	f.judgeWaits(live, revision)
-	if protocol := f.model.Protocol(); !protocol.IsForeign() {
+	if protocol := f.protocol; !protocol.IsForeign() {
 		f.ending.judgeGreeting(f.reporter, revision)
 	}
 	started := f.ending.judgeServer(f.reporter, revision, f.last[transport.ServerToClient])

@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -30,11 +31,11 @@ var (
 )
 
 // judgeEncoding is rules E4 and E5 of a frame. It reports whether the frame is JSON.
-func judgeEncoding(reporter *reporter, event store.Event, parsed order.Parsed) bool {
+func judgeEncoding(reporter *reporter, event store.Event, isJSON bool) bool {
 	switch sender := event.Dir.Sender(); {
-	case parsed.Messages == nil && len(transport.TrimBlanks(event.Payload)) == 0:
+	case !isJSON && len(transport.TrimBlanks(event.Payload)) == 0:
 		reporter.report(noBlankLines, event.Dir, "", []uint64{event.Seq}, "the %s sent a blank line", sender)
-	case parsed.Messages == nil:
+	case !isJSON:
 		advice := ""
 		text := transport.TrimBlanks(event.Payload)
 		isRest := text[len(text)-1] == '}' && bytes.Count(text, []byte("{")) < bytes.Count(text, []byte("}"))
@@ -52,25 +53,25 @@ func judgeEncoding(reporter *reporter, event store.Event, parsed order.Parsed) b
 	case !utf8.Valid(event.Payload):
 		reporter.report(isUTF8, event.Dir, "", []uint64{event.Seq}, "the %s sent a message that is not UTF-8", sender)
 	}
-	return parsed.Messages != nil
+	return isJSON
 }
 
 // onPartEnd judges the last line of a direction if it has no end and is no message, at the end
 // of the direction. A receiver that took no more is at fault for a line that may begin a message.
-func (f *Fold) onPartEnd(e store.Event, end store.EOFInfo) {
-	part := f.parts[index(e.Dir)]
+func (f *Fold) onPartEnd(dir transport.Direction, seq uint64, end store.EOFInfo) {
+	part := f.parts[index(dir)]
 	if part.Seq == 0 {
 		return
 	}
-	f.parts[index(e.Dir)] = store.Event{}
+	f.parts[index(dir)] = store.Event{}
 	text := transport.TrimBlanks(part.Payload)
 	unpassed := end.Read - end.Passed
 	if unpassed <= 0 || unpassed > int64(part.Size()) || !bytes.HasPrefix(text, []byte("{")) && !bytes.HasPrefix(text, []byte("[")) {
-		judgeEncoding(f.reporter, part, order.Parsed{})
+		judgeEncoding(f.reporter, part, false)
 		return
 	}
-	f.report(unanswered, e.Dir.Reverse(), "", []uint64{part.Seq, e.Seq}, "the %s stopped reading in the middle of a frame of the %s, of which %d bytes had come and %d were passed on: %s",
-		e.Dir.Receiver(), e.Dir.Sender(), part.Size(), int64(part.Size())-unpassed, excerpt(part.Payload))
+	f.report(unanswered, dir.Reverse(), "", []uint64{part.Seq, seq}, "the %s stopped reading in the middle of a frame of the %s, of which %d bytes had come and %d were passed on: %s",
+		dir.Receiver(), dir.Sender(), part.Size(), int64(part.Size())-unpassed, excerpt(part.Payload))
 }
 
 // judgeMembers is rules P13 and P14: a message names the JSON-RPC version, and from
@@ -191,56 +192,56 @@ type progressFrame struct {
 }
 
 // onFrame notes a frame, up to 4096 of a direction: a lane may have no bound.
-func (w *inFlight) onFrame(e store.Event, p order.Parsed) {
-	if w == nil || e.Stream != 0 || len(p.Messages) != 1 || p.Messages[0].Method != mcp.NotificationProgress || len(w.frames[e.Dir]) >= 4096 {
+func (w *inFlight) onFrame(step timeline.Step) {
+	if w == nil || step.Stream != 0 || len(step.Messages) != 1 || step.Messages[0].Method != mcp.NotificationProgress || len(w.frames[step.Dir]) >= 4096 {
 		return
 	}
-	token := mcp.KeyOf(p.Messages[0].ProgressToken())
-	w.frames[e.Dir] = append(w.frames[e.Dir], progressFrame{e.Seq, token})
+	token := mcp.KeyOf(step.Messages[0].ProgressToken())
+	w.frames[step.Dir] = append(w.frames[step.Dir], progressFrame{step.Seq, token})
 	n := 0
-	for _, frame := range w.frames[e.Dir] {
+	for _, frame := range w.frames[step.Dir] {
 		if frame.token == token {
 			n++
 		}
 	}
-	if n > w.most[e.Dir] {
-		w.most[e.Dir] = n
-		w.at[e.Dir] = e.Seq
+	if n > w.most[step.Dir] {
+		w.most[step.Dir] = n
+		w.at[step.Dir] = step.Seq
 	}
 }
 
 // onDelivered is rules U1 and U2: the receiver has read up to a frame. Rule U4 counts the
 // frames behind.
-func (f *Fold) onDelivered(e store.Event, upto uint64) {
-	dir := index(e.Dir)
-	if w := f.inFlight; w != nil && e.Stream == 0 {
+func (f *Fold) onDelivered(step timeline.Step, upto uint64) {
+	dir := index(step.Dir)
+	if w := f.inFlight; w != nil && step.Stream == 0 {
 		for len(w.frames[dir]) > 0 && w.frames[dir][0].seq <= upto {
 			w.frames[dir] = w.frames[dir][1:]
 		}
 	}
-	if upto >= e.Seq {
-		f.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, which stands behind it", e.Dir.Receiver(), upto)
+	if upto >= step.Seq {
+		f.report(takenWritten, step.Dir, "", []uint64{step.Seq}, "the %s took #%d, which stands behind it", step.Dir.Receiver(), upto)
 		return
 	}
-	x := f.exchanges.all[e.Stream]
+	x := f.exchanges.all[step.Stream]
 	if x == nil {
 		return
 	}
 	switch l := &x.lanes[dir]; {
 	case upto > l.sent:
-		f.report(takenWritten, e.Dir, "", []uint64{e.Seq}, "the %s took #%d, and the %s had written no frame behind #%d", e.Dir.Receiver(), upto, e.Dir.Sender(), l.sent)
+		f.report(takenWritten, step.Dir, "", []uint64{step.Seq}, "the %s took #%d, and the %s had written no frame behind #%d", step.Dir.Receiver(), upto, step.Dir.Sender(), l.sent)
 	case upto < l.taken:
-		f.report(takenForward, e.Dir, "", []uint64{e.Seq, l.takenBy}, "the %s took #%d after it had taken #%d (#%d)", e.Dir.Receiver(), upto, l.taken, l.takenBy)
+		f.report(takenForward, step.Dir, "", []uint64{step.Seq, l.takenBy}, "the %s took #%d after it had taken #%d (#%d)", step.Dir.Receiver(), upto, l.taken, l.takenBy)
 	default:
 		l.taken = upto
-		l.takenBy = e.Seq
+		l.takenBy = step.Seq
 	}
 }
 
 // onNote is rule U4, if an exploration notes a token with the capacity. A frame's event marks
 // the beginning of a Write: a frame beyond the capacity may wait in the writer's hand.
-func (w *inFlight) onNote(r *reporter, e store.Event) {
-	_, rest, found := bytes.Cut(e.Payload, []byte("token mcprec1."))
+func (w *inFlight) onNote(r *reporter, step timeline.Step) {
+	_, rest, found := bytes.Cut(step.Payload, []byte("token mcprec1."))
 	text, _, _ := strings.Cut(string(rest[:min(len(rest), 64)]), ".")
 	c2s, s2c, both := strings.Cut(text, "-")
 	if w == nil || !found || !both {
@@ -259,7 +260,7 @@ func (w *inFlight) onNote(r *reporter, e store.Event) {
 	}
 	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 		if room := capacity[dir]; room >= 0 && w.most[dir] > int(room)+1 {
-			r.report(capacityKept, dir, "", []uint64{w.at[dir], e.Seq}, "%d frames of progress of one call of the %s were on their way at once, at a capacity of %v (#%d)", w.most[dir], dir.Receiver(), room, e.Seq)
+			r.report(capacityKept, dir, "", []uint64{w.at[dir], step.Seq}, "%d frames of progress of one call of the %s were on their way at once, at a capacity of %v (#%d)", w.most[dir], dir.Receiver(), room, step.Seq)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/framing"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -38,31 +37,31 @@ type form struct {
 }
 
 // add counts a message in a form.
-func (s *framings) add(e store.Event, found *timeline.Misframed, name string) {
+func (s *framings) add(step timeline.Step, found *timeline.Misframed, name string) {
 	detail := found.What
-	i := slices.IndexFunc(s.forms, func(f *form) bool { return f.Form == found.Form && f.dir == e.Dir && f.detail == detail })
+	i := slices.IndexFunc(s.forms, func(f *form) bool { return f.Form == found.Form && f.dir == step.Dir && f.detail == detail })
 	if i >= 0 {
 		s.forms[i].count++
-		s.forms[i].last = e.Seq
+		s.forms[i].last = step.Seq
 		return
 	}
-	events := []uint64{e.Seq}
-	where := fmt.Sprintf("#%d", e.Seq)
-	if found.From != e.Seq {
-		events = []uint64{found.From, e.Seq}
-		where = fmt.Sprintf("#%d to #%d", found.From, e.Seq)
+	events := []uint64{step.Seq}
+	where := fmt.Sprintf("#%d", step.Seq)
+	if found.From != step.Seq {
+		events = []uint64{found.From, step.Seq}
+		where = fmt.Sprintf("#%d to #%d", found.From, step.Seq)
 	}
-	text := fmt.Sprintf("the %s wrote %s %s (%s)", e.Dir.Sender(), name, found.Says(), where)
+	text := fmt.Sprintf("the %s wrote %s %s (%s)", step.Dir.Sender(), name, found.Says(), where)
 	if found.Form == framing.NotJSON {
 		const before = 30
-		text += ": " + excerpt(e.Payload[max(0, len(e.Payload)-len(bytes.TrimLeft(e.Payload, " \t\r"))+found.At-1-before):])
+		text += ": " + excerpt(step.Payload[max(0, len(step.Payload)-len(bytes.TrimLeft(step.Payload, " \t\r"))+found.At-1-before):])
 	}
 	if wants := found.Wants(); wants != "" {
 		text += ": " + wants
 	}
 	s.forms = append(s.forms, &form{
-		finding: Finding{Rule: onlyMessages.Rule, Title: onlyMessages.Title, Severity: onlyMessages.Severity, Section: onlyMessages.Section, Dir: e.Dir, Events: events, Text: text},
-		Form:    found.Form, detail: detail, dir: e.Dir, count: 1, last: e.Seq,
+		finding: Finding{Rule: onlyMessages.Rule, Title: onlyMessages.Title, Severity: onlyMessages.Severity, Section: onlyMessages.Section, Dir: step.Dir, Events: events, Text: text},
+		Form:    found.Form, detail: detail, dir: step.Dir, count: 1, last: step.Seq,
 	})
 }
 
@@ -80,7 +79,7 @@ func (f *Fold) onForm(step timeline.Step) bool {
 	}
 	if step.Part {
 		r := reporter{emit: func(found Finding) { s.parts[dir] = append(s.parts[dir], found) }, counts: map[order.Severity]int{}}
-		judgeEncoding(&r, step.Event, order.Parsed{})
+		judgeEncoding(&r, step.Event, false)
 		return true
 	}
 	if step.Misframed == nil {
@@ -95,7 +94,7 @@ func (f *Fold) onForm(step timeline.Step) bool {
 			name = nameOf(&step.Messages[0].Message, call.Method)
 		}
 	}
-	s.add(step.Event, step.Misframed, name)
+	s.add(step, step.Misframed, name)
 	return true
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/schema"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -71,6 +72,7 @@ func TestLong(t *testing.T) {
 	} {
 		n := 0
 		f := check.New(check.Gate{}, func(check.Finding) { n++ })
+		model := timeline.NewModel(timeline.Remembered)
 		seq := uint64(0)
 		for i := range many {
 			for line := range strings.SplitSeq(fmt.Sprintf(sequence.line, i), "\n") {
@@ -79,7 +81,7 @@ func TestLong(t *testing.T) {
 				if line[0] == '<' {
 					e.Dir = transport.ServerToClient
 				}
-				if err := f.Apply(e); err != nil {
+				if err := f.Take(model.Take(e)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -117,8 +119,8 @@ func FuzzFold(f *testing.F) {
 			}
 		})
 		var valid store.Validator
-		for e, err := range jsonl.Decode(bytes.NewReader(data)) {
-			if err != nil || valid.Check(e) != nil || trusted.Apply(e) != nil || fold.Apply(e) != nil {
+		for step, err := range timeline.Steps(jsonl.Decode(bytes.NewReader(data))) {
+			if err != nil || valid.Check(step.Event) != nil || trusted.Take(step) != nil || fold.Take(step) != nil {
 				return
 			}
 		}

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -40,10 +42,8 @@ func TestPart(t *testing.T) {
 		if tt.end != nil {
 			events = append(events, store.Event{Seq: 3, Kind: store.EOF, Dir: transport.ClientToServer, Payload: store.EncodePayload(tt.end)})
 		}
-		for _, e := range events {
-			if err := fold.Apply(e); err != nil {
-				t.Fatal(err)
-			}
+		if err := timeline.Project(timeline.Steps(jsonl.Each(events)), fold); err != nil {
+			t.Fatal(err)
 		}
 		fold.Close(0)
 		if len(found) != 1 || found[0].Rule != tt.rule || found[0].Dir != tt.fault || !strings.Contains(found[0].Text, tt.words) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/order"
-	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -93,14 +93,14 @@ func (r *retries) onRequest(c *call, message *transport.Message) {
 }
 
 // onResponse judges and remembers a response with a demand for input.
-func (r *retries) onResponse(e store.Event, c *call, m *transport.Message) {
+func (r *retries) onResponse(step timeline.Step, c *call, m *transport.Message) {
 	revision := c.scope.rules.Revision()
 	if c.dir != transport.ClientToServer || !mcp.Stateless.Has(revision) ||
 		!bytes.Contains(m.Result, []byte(mcp.InputRequired)) || transport.MemberText(m.Result, mcp.MemberResultType) != mcp.InputRequired {
 		return
 	}
 	report := func(d order.Demand, format string, args ...any) {
-		r.report(d, e.Dir, revision, []uint64{e.Seq, c.seq}, "the server answered %v by asking for "+format, append([]any{c}, args...)...)
+		r.report(d, step.Dir, revision, []uint64{step.Seq, c.seq}, "the server answered %v by asking for "+format, append([]any{c}, args...)...)
 	}
 	if !slices.Contains([]string{mcp.MethodGetPrompt, mcp.MethodReadResource, mcp.MethodCallTool}, c.method) {
 		report(inputMethod, "input")
@@ -127,7 +127,7 @@ func (r *retries) onResponse(e store.Event, c *call, m *transport.Message) {
 			}
 		}
 	}
-	asked := inputRequired{request{c.method, c.target}, c.id, e.Seq, mcp.Key(strings.Clone(string(mcp.KeyOf(state))))}
+	asked := inputRequired{request{c.method, c.target}, c.id, step.Seq, mcp.Key(strings.Clone(string(mcp.KeyOf(state))))}
 	r.byRequestState.put(requestState{asked.request, asked.state}, asked)
 	r.byRequest.put(asked.request, asked)
 	if asked.state != "" {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/schema"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -76,10 +78,9 @@ func breaks(t *testing.T, d order.Demand, text, revision string) (worst order.Se
 	}
 	if trusted != "" {
 		gate.Baseline = NewBaseline("trusted")
-		for _, e := range parseExample("> {\"id\":1,\"method\":\"tools/list\"}\n< {\"id\":1,\"result\":{\"tools\":" + trusted + "}}") {
-			if err := gate.Baseline.Apply(e); err != nil {
-				t.Fatal(err)
-			}
+		lists := parseExample("> {\"id\":1,\"method\":\"tools/list\"}\n< {\"id\":1,\"result\":{\"tools\":" + trusted + "}}")
+		if err := timeline.Project(timeline.Steps(jsonl.Each(lists)), gate.Baseline); err != nil {
+			t.Fatal(err)
 		}
 	}
 	f := New(gate, func(one Finding) {
@@ -87,10 +88,8 @@ func breaks(t *testing.T, d order.Demand, text, revision string) (worst order.Se
 			worst = max(worst, one.Severity)
 		}
 	})
-	for _, e := range parseExample(begins(text, revision)) {
-		if err := f.Apply(e); err != nil {
-			t.Fatalf("%s: %v", d.Title, err)
-		}
+	if err := timeline.Project(timeline.Steps(jsonl.Each(parseExample(begins(text, revision)))), f); err != nil {
+		t.Fatalf("%s: %v", d.Title, err)
 	}
 	f.Close(0)
 	return worst

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -26,22 +25,20 @@ var (
 )
 
 // Baseline holds the tools of a trusted session, as it listed them last. It is a projection:
-// [Baseline.Apply] takes the events of the session.
+// [Baseline.Take] takes the steps of the session.
 type Baseline struct {
 	Name  string // of the session, for findings
 	tools map[string]any
-	model *timeline.Model
 	lists int
 }
 
 // NewBaseline returns a baseline without tools.
 func NewBaseline(name string) *Baseline {
-	return &Baseline{Name: name, tools: map[string]any{}, model: timeline.NewModel(timeline.Remembered)}
+	return &Baseline{Name: name, tools: map[string]any{}}
 }
 
-// Apply takes the next event.
-func (b *Baseline) Apply(event store.Event) error {
-	step := b.model.Take(event)
+// Take takes the next step.
+func (b *Baseline) Take(step timeline.Step) error {
 	for i := range step.Messages {
 		m := &step.Messages[i]
 		if m.Role == timeline.Answers && m.Call.Dir == transport.ClientToServer && m.Call.Method == mcp.MethodListTools && m.Result != nil {
@@ -103,7 +100,7 @@ func toolsOf(result json.RawMessage) map[string]json.RawMessage {
 }
 
 // onList compares the tools of a list with the earlier lists, and with the baseline's.
-func (h *toolHistory) onList(e store.Event, revision string, result json.RawMessage) {
+func (h *toolHistory) onList(step timeline.Step, revision string, result json.RawMessage) {
 	tools := toolsOf(result)
 	for _, name := range sortedKeys(tools) {
 		var members map[string]json.RawMessage
@@ -114,7 +111,7 @@ func (h *toolHistory) onList(e store.Event, revision string, result json.RawMess
 		if !known && len(h.seen) >= maxTools {
 			break
 		}
-		now := toolDefinition{seq: e.Seq, members: make(map[string]uint64, len(members))}
+		now := toolDefinition{seq: step.Seq, members: make(map[string]uint64, len(members))}
 		for member, raw := range members {
 			var b bytes.Buffer
 			if json.Compact(&b, raw) == nil {
@@ -126,7 +123,7 @@ func (h *toolHistory) onList(e store.Event, revision string, result json.RawMess
 		}
 		h.seen[name] = now
 		if changed := now.changes(before); known && len(changed) > 0 {
-			h.report(toolStays, e.Dir, revision, []uint64{e.Seq, before.seq},
+			h.report(toolStays, step.Dir, revision, []uint64{step.Seq, before.seq},
 				"tool %s has another %s than in #%d", quote(name), strings.Join(changed, ", "), before.seq)
 		}
 	}
@@ -140,13 +137,13 @@ func (h *toolHistory) onList(e store.Event, revision string, result json.RawMess
 			said = strings.Join(appendDifferences(nil, "", trusted, plainValue(tools[name])), ", ")
 		}
 		if said != "" && said != h.compared[name] {
-			h.report(toolAsTrusted, e.Dir, revision, []uint64{e.Seq}, "tool %s is otherwise than in %s: %s", quote(name), clip(h.baseline.Name), said)
+			h.report(toolAsTrusted, step.Dir, revision, []uint64{step.Seq}, "tool %s is otherwise than in %s: %s", quote(name), clip(h.baseline.Name), said)
 		}
 		if len(h.compared) < maxTools {
 			h.compared[name] = said
 		}
 	}
-	h.lastList = e.Seq
+	h.lastList = step.Seq
 	h.complete = transport.Member(result, mcp.MemberNextCursor) == nil
 }
 

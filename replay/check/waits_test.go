@@ -2,11 +2,13 @@ package check_test
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
@@ -25,11 +27,8 @@ func TestWaits(t *testing.T) {
 		}
 		var waits why.Fold
 		judge := check.New(check.Gate{}, func(check.Finding) {})
-		for _, e := range events {
-			if err := waits.Apply(e); err != nil {
-				t.Fatal(err)
-			}
-			if err := judge.Apply(e); err != nil {
+		for e, err := range timeline.Steps(jsonl.Each(events)) {
+			if err = errors.Join(err, waits.Take(e), judge.Take(e)); err != nil {
 				t.Fatal(err)
 			}
 			live := why.Live{Now: e.At + time.Minute}

@@ -196,7 +196,7 @@ func FuzzClosed(f *testing.F) {
 			t.Fatal(v.Text())
 		}
 		transcript := timeline.NewTranscript(func(e timeline.Entry) error { _ = e.String(); return nil })
-		if err := timeline.Project(replaytest.SequenceOf(replaytest.FuzzEvents(b[1:])), transcript, timeline.NewCalls()); err != nil {
+		if err := timeline.Project(timeline.Steps(replaytest.SequenceOf(replaytest.FuzzEvents(b[1:]))), transcript, &timeline.Calls{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, dir := range directions {

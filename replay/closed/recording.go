@@ -66,12 +66,17 @@ type delivery struct {
 // Load reads a session: the header, frames, delivered and lost events for the closed replay;
 // HTTP statuses, the exit of the server's process, the end of the client's output and the
 // time of the last event for the report.
-func Load(seq iter.Seq2[store.Event, error]) (*Recording, error) {
+func Load(events iter.Seq2[store.Event, error]) (*Recording, error) {
+	return LoadSteps(timeline.Steps(events))
+}
+
+// LoadSteps is Load of the steps of a session.
+func LoadSteps(steps iter.Seq2[timeline.Step, error]) (*Recording, error) {
 	l := loader{
 		Recording: Recording{reasons: map[int32]string{}},
-		model:     timeline.NewModel(timeline.Remembered), requests: map[*timeline.Call]int32{},
+		requests:  map[*timeline.Call]int32{},
 	}
-	if err := timeline.Project(seq, &l); err != nil {
+	if err := timeline.Project(steps, &l); err != nil {
 		return nil, fmt.Errorf("load recording: %w", err)
 	}
 	return &l.Recording, nil
@@ -107,14 +112,13 @@ func (r *Recording) messagesOf(f recordedFrame) []recordedMessage { return r.mes
 // loader is the projection behind [Load].
 type loader struct {
 	Recording
-	model    *timeline.Model
 	requests map[*timeline.Call]int32 // the message of each call
 }
 
-// Apply takes the next event.
-func (l *loader) Apply(e store.Event) error {
+// Take takes the next step.
+func (l *loader) Take(step timeline.Step) error {
+	e := step.Event
 	l.lastAt = e.At
-	step := l.model.Take(e)
 	switch e.Kind {
 	case store.Opened:
 		h, err := store.ParseHeader(e.Payload)

@@ -116,12 +116,7 @@ func pick(random *rand.Rand, events []store.Event, wanted func(i int, m transpor
 
 // plantField adds a member to the params of a call or to a result that answers one.
 func plantField(random *rand.Rand, events []store.Event) (p planted, ok bool) {
-	calls := timeline.NewCalls()
-	for _, e := range events {
-		if err := calls.Apply(e); err != nil {
-			return p, false
-		}
-	}
+	calls := timeline.CallsOf(events)
 	answers := map[uint64]string{}
 	for _, c := range calls.All() {
 		answers[c.Response] = c.Method
@@ -191,12 +186,7 @@ func plantCall(random *rand.Rand, events []store.Event) (p planted, ok bool) {
 
 // plantSwap puts progress behind the answer of its call.
 func plantSwap(random *rand.Rand, events []store.Event) (p planted, ok bool) {
-	calls := timeline.NewCalls()
-	for _, e := range events {
-		if err := calls.Apply(e); err != nil {
-			return p, false
-		}
-	}
+	calls := timeline.CallsOf(events)
 	var list []int
 	for _, c := range calls.All() {
 		if n := len(c.Progress); n > 0 && c.Cancelled == 0 && c.Response == c.Progress[n-1]+1 {
@@ -217,12 +207,7 @@ func plantSwap(random *rand.Rand, events []store.Event) (p planted, ok bool) {
 
 // plantSilence leaves out the last answer to the client.
 func plantSilence(_ *rand.Rand, events []store.Event) (p planted, ok bool) {
-	calls := timeline.NewCalls()
-	for _, e := range events {
-		if err := calls.Apply(e); err != nil {
-			return p, false
-		}
-	}
+	calls := timeline.CallsOf(events)
 	last := uint64(0)
 	for _, c := range calls.All() {
 		if c.Dir == transport.ClientToServer && c.Cancelled == 0 {

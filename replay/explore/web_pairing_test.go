@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -77,9 +79,9 @@ func TestKeptHTTPRunIsSound(t *testing.T) {
 				if e.Kind == store.Delivered && e.Stream != 0 {
 					delivered++
 				}
-				if err := fold.Apply(e); err != nil {
-					return err
-				}
+			}
+			if err := timeline.Project(timeline.Steps(jsonl.Each(r.outcome.recording)), fold); err != nil {
+				return err
 			}
 			fold.Close(0)
 			if delivered == 0 {

@@ -141,14 +141,10 @@ func isOverHTTP(events []store.Event) bool {
 
 // hadResults reports whether the recorded server answered a request with a result.
 func (s serverPeer) hadResults() bool {
-	calls := timeline.NewCalls()
-	for _, e := range s.events {
-		_ = calls.Apply(e) // it takes any event
-	}
 	isResult := func(c *timeline.Call) bool {
 		return c.Dir == transport.ClientToServer && c.Answered() && (c.Failure == "" || c.Failure == timeline.ToolError)
 	}
-	return slices.ContainsFunc(calls.All(), isResult)
+	return slices.ContainsFunc(timeline.CallsOf(s.events).All(), isResult)
 }
 
 // play starts a process, plays the schedule and ends the process.

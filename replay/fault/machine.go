@@ -15,16 +15,15 @@ import (
 // Machine decides the faults of one session. It is not safe for concurrent use. Times count
 // from the session's start, and do not go back.
 type Machine struct {
-	rules      []Rule
-	seed       uint64
-	taken      []int // calls that each rule took
-	transcript *timeline.Transcript
-	entry      timeline.Entry // the last that the transcript emitted
-	seq        uint64
-	fates      map[*timeline.Call]*fate
-	named      map[string]int // calls and messages so far, by name
-	held       []held         // in the order in which they were to be sent
-	silent     bool           // nothing is sent any more
+	rules  []Rule
+	seed   uint64
+	taken  []int // calls that each rule took
+	model  *timeline.Model
+	seq    uint64
+	fates  map[*timeline.Call]*fate
+	named  map[string]int // calls and messages so far, by name
+	held   []held         // in the order in which they were to be sent
+	silent bool           // nothing is sent any more
 }
 
 // fate is what happens to the messages of a call, or to one message.
@@ -77,12 +76,10 @@ type Step struct {
 
 // New returns the Machine of a session.
 func New(rules []Rule, seed uint64) *Machine {
-	m := &Machine{rules: rules, seed: seed, taken: make([]int, len(rules)), fates: map[*timeline.Call]*fate{}, named: map[string]int{}}
-	m.transcript = timeline.NewTranscript(func(entry timeline.Entry) error {
-		m.entry = entry
-		return nil
-	})
-	return m
+	return &Machine{
+		rules: rules, seed: seed, taken: make([]int, len(rules)), model: timeline.NewModel(timeline.Remembered),
+		fates: map[*timeline.Call]*fate{}, named: map[string]int{},
+	}
 }
 
 // Unused lists the rules that took nothing.
@@ -238,8 +235,8 @@ func (m *Machine) End() []Step {
 // follow makes the entry of a frame.
 func (m *Machine) follow(now time.Duration, dir transport.Direction, frame transport.Frame) *timeline.Entry {
 	m.seq++
-	_ = m.transcript.Apply(store.Event{Seq: m.seq, At: now, Kind: store.Frame, Dir: dir, Stream: frame.Stream, Payload: frame.Bytes}) // emit never fails
-	entry := m.entry
+	e := store.Event{Seq: m.seq, At: now, Kind: store.Frame, Dir: dir, Stream: frame.Stream, Payload: frame.Bytes}
+	entry := timeline.NewEntry(m.model.Take(e))
 	return &entry
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -50,10 +51,8 @@ func events(t *testing.T) []store.Event {
 
 func project(t *testing.T, p timeline.Projection, list []store.Event) {
 	t.Helper()
-	for _, e := range list {
-		if err := p.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+	if err := timeline.Project(timeline.Steps(jsonl.Each(list)), p); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -266,6 +265,6 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q and its negation are both %t", expr, got)
 			}
 			return nil
-		}).Apply(store.Event{Seq: 2, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(payload)})
+		}).Take(timeline.NewModel(timeline.Remembered).Take(store.Event{Seq: 2, Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(payload)}))
 	})
 }

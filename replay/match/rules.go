@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -307,12 +306,12 @@ func (r Rules) UnusedPlaces() *Places {
 	return &Places{slices.DeleteFunc(slices.Clone(r.Ignore), func(p Pointer) bool { return p.used == nil || p.used.Load() })}
 }
 
-// Apply takes the next event.
-func (p *Places) Apply(event store.Event) error {
-	if event.Kind != store.Frame || len(p.left) == 0 {
+// Take takes the next step.
+func (p *Places) Take(step timeline.Step) error {
+	if len(p.left) == 0 {
 		return nil
 	}
-	for _, m := range timeline.MessagesOf(event.AsFrame()) {
+	for _, m := range step.Messages {
 		parts := map[string][]byte{"params": m.Params, "result": m.Result, "error": m.Error}
 		p.left = slices.DeleteFunc(p.left, func(p Pointer) bool {
 			for name, raw := range parts {

@@ -217,12 +217,12 @@ func (c *Checker) judgeHandshake(dir transport.Direction, message *message, know
 func (c *Checker) judgeBatch(dir transport.Direction, parsed Parsed) {
 	switch {
 	case !parsed.Batch:
-	case len(parsed.Messages) == 0:
+	case len(parsed.read) == 0:
 		c.add(emptyBatch, dir, "a batch of no messages")
 	case mcp.NoBatches.Has(c.revision):
-		c.add(noBatches, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
+		c.add(noBatches, dir, "a batch of %s", phrase.Plural(len(parsed.read), "message"))
 	case mcp.BatchesUnspecified.Has(c.revision):
-		c.add(unspecifiedBatch, dir, "a batch of %s", phrase.Plural(len(parsed.Messages), "message"))
+		c.add(unspecifiedBatch, dir, "a batch of %s", phrase.Plural(len(parsed.read), "message"))
 	}
 }
 

@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Parsed is a frame, parsed once by [Parse] for every user, and never changed. Messages is
-// nil for a frame of other bytes than JSON.
+// Parsed is a frame as the rules read it: one that [Parse] reads, or one of a recorded session, whose
+// messages [Parsed.Set] takes from its step.
 type Parsed struct {
-	Messages []transport.Message
+	Messages []transport.Message // of Parse; nil for a frame of other bytes than JSON
 	Batch    bool
 	read     []message
 }
@@ -40,21 +41,42 @@ func Parse(frame transport.Frame) Parsed {
 	p := Parsed{Messages: messages, Batch: frame.IsBatch()}
 	p.read = make([]message, len(messages))
 	for i, m := range messages {
-		r := message{Message: m, kind: m.Kind(), stream: frame.Stream, id: mcp.KeyOf(m.ID)}
-		if r.kind == transport.Request || r.kind == transport.Notification {
-			r.progressToken = m.ProgressToken()
-			r.token = mcp.KeyOf(r.progressToken)
-			if m.Method == mcp.NotificationCancelled {
-				r.cancelled = transport.Member(m.Params, mcp.MemberRequestID)
-				r.cancels = mcp.KeyOf(r.cancelled)
-			}
-			if bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
-				r.version = transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)
-			}
-		}
-		p.read[i] = r
+		p.read[i] = message{Message: m, kind: m.Kind(), stream: frame.Stream, id: mcp.KeyOf(m.ID)}
+		p.read[i].readParams()
 	}
 	return p
+}
+
+// Set makes p the frame of a step, in the memory of the frame before. It is good until the next Set.
+func (p *Parsed) Set(step timeline.Step) {
+	p.Batch = step.Batch
+	p.read = p.read[:0]
+	for i := range step.Messages {
+		m := message{Message: step.Messages[i].Message, kind: step.Messages[i].Kind, stream: step.Stream}
+		if call := step.Messages[i].Call; m.kind == transport.Request && call != nil {
+			m.id = call.Key()
+		} else {
+			m.id = mcp.KeyOf(m.ID)
+		}
+		m.readParams()
+		p.read = append(p.read, m)
+	}
+}
+
+// readParams reads the params of a request, or of a notification.
+func (m *message) readParams() {
+	if m.kind != transport.Request && m.kind != transport.Notification {
+		return
+	}
+	m.progressToken = m.ProgressToken()
+	m.token = mcp.KeyOf(m.progressToken)
+	if m.Method == mcp.NotificationCancelled {
+		m.cancelled = transport.Member(m.Params, mcp.MemberRequestID)
+		m.cancels = mcp.KeyOf(m.cancelled)
+	}
+	if bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
+		m.version = transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)
+	}
 }
 
 // On returns the frame as one of an HTTP exchange. The messages are the same ones.

@@ -27,8 +27,7 @@
 // the rest; a text of a notification is cut after 2 KiB.
 //
 // The JSON form has a batch a line, as the collector's file exporter writes it; a session of
-// less than 8192 calls is one line. A [Builder] makes the same spans of a session that goes on,
-// one by one.
+// less than 8192 calls is one line.
 //
 // # What it refuses
 //

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -137,11 +138,11 @@ func WriteJSON(w io.Writer, events iter.Seq2[store.Event, error], version string
 		s.ended = []*span{}
 		return nil
 	}
-	for e, err := range events {
+	for step, err := range timeline.Steps(events) {
 		if err != nil {
 			return err
 		}
-		s.apply(e)
+		s.take(step)
 		if len(s.ended) < batchSpans {
 			continue
 		}

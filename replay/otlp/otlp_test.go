@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,35 +110,12 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// builtLive returns the spans that a Builder makes, in requests of a few spans.
-func builtLive(t *testing.T, events []store.Event) (spans []readSpan) {
-	builder := otlp.NewBuilder("0")
-	var ended []otlp.Span
-	for _, e := range events {
-		ended = append(ended, builder.Apply(e)...)
-	}
-	for list := range slices.Chunk(append(ended, builder.End()...), 3) {
-		body, err := otlp.Request("0", list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		spans = append(spans, spansOf(t, body)...)
-	}
-	return spans
-}
-
 func checkSession(t *testing.T, name string, events []store.Event) {
 	text := written(t, events)
 	if !bytes.Equal(text, written(t, events)) {
 		t.Errorf("%s: the same session gives two traces", name)
 	}
-	if live := builtLive(t, events); !reflect.DeepEqual(live, spansOf(t, text)) {
-		t.Errorf("%s: the spans of the live session are %v", name, live)
-	}
-	calls := timeline.NewCalls()
-	if err := timeline.Project(jsonl.Each(events), calls); err != nil {
-		t.Fatal(err)
-	}
+	calls := timeline.CallsOf(events)
 	spans := spansOf(t, text)
 	ids := map[string]bool{}
 	failed := 0

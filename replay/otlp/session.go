@@ -33,7 +33,6 @@ type session struct {
 	mcp      string // the id of MCP's own session
 	server   string // the server's name
 	count    uint64 // of the spans so far
-	model    *timeline.Model
 	open     map[*timeline.Call]*call
 	streams  map[uint64]*stream
 }
@@ -45,18 +44,17 @@ type stream struct {
 }
 
 func newSession(version string) *session {
-	return &session{version: version, ended: []*span{}, root: &span{}, model: timeline.NewModel(timeline.Remembered), open: map[*timeline.Call]*call{}, streams: map[uint64]*stream{}}
+	return &session{version: version, ended: []*span{}, root: &span{}, open: map[*timeline.Call]*call{}, streams: map[uint64]*stream{}}
 }
 
 // service returns the name of the service that the spans are of.
 func (s *session) service() string { return cmp.Or(s.header.Label, s.server, "mcp") }
 
-func (s *session) apply(event store.Event) {
-	s.last = event.At
-	step := s.model.Take(event)
-	switch event.Kind {
+func (s *session) take(step timeline.Step) {
+	s.last = step.At
+	switch step.Kind {
 	case store.Opened:
-		h, err := store.ParseHeader(event.Payload)
+		h, err := store.ParseHeader(step.Payload)
 		if err != nil {
 			return // a store takes no such event
 		}
@@ -72,11 +70,11 @@ func (s *session) apply(event store.Event) {
 		for i := range step.Messages { // noise has none
 			switch m := &step.Messages[i]; m.Kind {
 			case transport.Request:
-				s.request(event, m)
+				s.request(step, m)
 			case transport.Response:
-				s.response(event, m)
+				s.response(step, m)
 			case transport.Notification:
-				s.notification(event, m)
+				s.notification(step, m)
 			}
 		}
 		for _, refused := range step.Refused { // before the body came
@@ -84,8 +82,8 @@ func (s *session) apply(event store.Event) {
 			s.open[refused].refused = step.At
 		}
 	case store.Lost:
-		if info, err := store.DecodePayload[store.LostInfo](event); err == nil {
-			if a := s.note(s.root, event.At, "lost"); a != nil {
+		if info, err := store.DecodePayload[store.LostInfo](step.Event); err == nil {
+			if a := s.note(s.root, step.At, "lost"); a != nil {
 				a.set("mcprec.lost", intOf(info.Frames))
 				a.set("mcprec.reason", stringOf(info.Reason))
 			}
@@ -186,21 +184,21 @@ type call struct {
 	refused time.Duration
 }
 
-func (s *session) request(event store.Event, message *timeline.Message) {
+func (s *session) request(step timeline.Step, message *timeline.Message) {
 	s.count++
 	c := &call{Call: message.Call, number: s.count}
 	c.span = &span{
-		TraceID: s.trace, ParentSpanID: &s.root.SpanID, Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(event.At),
+		TraceID: s.trace, ParentSpanID: &s.root.SpanID, Kind: kindClient, SpanID: s.spanID(s.count), Start: s.time(step.At),
 	}
 	s.open[c.Call] = c
 	meta := transport.Member(message.Params, mcp.MemberMeta)
 	parent := parseRemote(transport.MemberText(meta, "traceparent"), transport.MemberText(meta, "tracestate"))
-	if on := s.streams[event.Stream]; on != nil {
-		if on.call != nil && event.Dir == transport.ServerToClient {
+	if on := s.streams[step.Stream]; on != nil {
+		if on.call != nil && step.Dir == transport.ServerToClient {
 			c.span.TraceID = on.call.span.TraceID
 			c.span.ParentSpanID = &on.call.span.SpanID
 		}
-		if event.Dir == transport.ClientToServer {
+		if step.Dir == transport.ClientToServer {
 			on.call = c
 			if parent == nil {
 				parent = on.parent
@@ -237,7 +235,7 @@ func (s *session) request(event store.Event, message *timeline.Message) {
 		}
 		a.set("jsonrpc.request.id", stringOf(id))
 	}
-	a.set("mcprec.request", intOf(event.Seq))
+	a.set("mcprec.request", intOf(step.Seq))
 	if v := transport.MemberText(meta, mcp.MetaProtocolVersion); v != "" {
 		s.revision = v
 	}
@@ -246,10 +244,10 @@ func (s *session) request(event store.Event, message *timeline.Message) {
 // remoteParent is two flags of a span: has_is_remote and is_remote, of the parent.
 const remoteParent = 0x300
 
-func (s *session) response(event store.Event, message *timeline.Message) {
+func (s *session) response(step timeline.Step, message *timeline.Message) {
 	c := s.open[message.Call]
 	if c == nil {
-		s.note(s.root, event.At, "response to no request")
+		s.note(s.root, step.At, "response to no request")
 		return
 	}
 	if c.Method == mcp.MethodInitialize {
@@ -259,7 +257,7 @@ func (s *session) response(event store.Event, message *timeline.Message) {
 		s.server = transport.MemberText(message.Result, mcp.MemberServerInfo, "name")
 	}
 	a := &c.span.Attributes
-	a.set("mcprec.response", intOf(event.Seq))
+	a.set("mcprec.response", intOf(step.Seq))
 	switch {
 	case message.Error != nil:
 		code := string(transport.Member(message.Error, "code"))
@@ -273,7 +271,7 @@ func (s *session) response(event store.Event, message *timeline.Message) {
 		a.set("error.type", stringOf("tool_error"))
 		c.span.Status.Code = statusError
 	}
-	c.span.End = s.time(event.At)
+	c.span.End = s.time(step.At)
 	s.finish(c)
 }
 
@@ -327,20 +325,20 @@ func (s *session) common(attributes *attributes) {
 }
 
 // notification adds an event to the span of the call that it concerns, else to the session's.
-func (s *session) notification(event store.Event, message *timeline.Message) {
+func (s *session) notification(step timeline.Step, message *timeline.Message) {
 	c := s.open[message.Call]
-	if on := s.streams[event.Stream]; on != nil && event.Dir == transport.ServerToClient && message.Method == mcp.NotificationMessage {
+	if on := s.streams[step.Stream]; on != nil && step.Dir == transport.ServerToClient && message.Method == mcp.NotificationMessage {
 		c = on.call
 	}
 	span := s.root
 	if c != nil {
 		span = c.span
 	}
-	a := s.note(span, event.At, message.Method)
+	a := s.note(span, step.At, message.Method)
 	if a == nil {
 		return
 	}
-	a.set("mcprec.event", intOf(event.Seq))
+	a.set("mcprec.event", intOf(step.Seq))
 	for _, key := range eventParams[message.Method] {
 		raw := transport.Member(message.Params, key)
 		name := strings.TrimPrefix(message.Method, "notifications/") + "." + key
@@ -356,8 +354,8 @@ func (s *session) notification(event store.Event, message *timeline.Message) {
 	}
 }
 
-// maxText is how many bytes of a text of a notification an event of a span has. A span that is built
-// beside a live session stays in memory until its call has ended.
+// maxText is how many bytes of a text of a notification an event of a span has: a span
+// stays in memory until its call has ended.
 const maxText = 2048
 
 func clip(text string) string {

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/check"
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/picture"
-	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -65,7 +65,7 @@ func long(count int) (events []store.Event) {
 }
 
 // BenchmarkIndex folds a session of 100,000 events into check alone, then also into the index
-// from the same parsed frames, then also into the kept states, and into why.
+// from the same steps, then also into the kept states, and into why.
 func BenchmarkIndex(b *testing.B) {
 	events := long(100_000)
 	for parts, name := range []string{"check", "check,index", "check,index,states", "check,index,states,why"} {
@@ -73,26 +73,20 @@ func BenchmarkIndex(b *testing.B) {
 			for b.Loop() {
 				judge := check.New(check.Gate{}, func(check.Finding) {})
 				index := picture.NewIndex()
-				now := state.New()
+				now := picture.NewPoint()
 				var states picture.States
 				var waits why.Fold
-				for _, e := range events {
-					var parsed order.Parsed
-					apply := func() error { return judge.Apply(e) }
-					if e.Kind == store.Frame {
-						parsed = order.Parse(e.AsFrame())
-						apply = func() error { return judge.ApplyParsed(e, parsed) }
-					}
-					err := apply()
+				for step, err := range now.Model.Steps(jsonl.Each(events)) {
+					err = errors.Join(err, judge.Take(step))
 					if parts > 0 {
-						err = errors.Join(err, index.ApplyParsed(e, parsed.Messages, parsed.Messages != nil))
+						err = errors.Join(err, index.Take(step))
 					}
 					if parts > 1 {
-						err = errors.Join(err, now.ApplyParsed(e, parsed.Messages, parsed.Messages != nil))
+						err = errors.Join(err, now.State.Take(step))
 						states.Add(now)
 					}
 					if parts > 2 {
-						err = errors.Join(err, waits.ApplyParsed(e, parsed.Messages, parsed.Messages != nil))
+						err = errors.Join(err, waits.Take(step))
 					}
 					if err != nil {
 						b.Fatal(err)
@@ -107,10 +101,8 @@ func BenchmarkIndex(b *testing.B) {
 func BenchmarkRange(b *testing.B) {
 	events := long(1_000_000)
 	index := picture.NewIndex()
-	for _, e := range events {
-		if err := index.Apply(e); err != nil {
-			b.Fatal(err)
-		}
+	if err := timeline.Project(timeline.Steps(jsonl.Each(events)), index); err != nil {
+		b.Fatal(err)
 	}
 	for b.Loop() {
 		rowsFrom(b, index, events, 700_001, 256)

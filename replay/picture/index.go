@@ -16,7 +16,6 @@ import (
 // Index is the projection of the parts of a session's picture. [NewIndex] makes it. One
 // goroutine at a time may use it.
 type Index struct {
-	model   *timeline.Model
 	endings *timeline.Endings
 	at      time.Duration
 	flags   []uint8  // of each event
@@ -77,7 +76,7 @@ const railColumns = 64
 // NewIndex returns the index of a session before its first event.
 func NewIndex() *Index {
 	x := &Index{
-		model: timeline.NewModel(timeline.Remembered), endings: timeline.NewEndings(),
+		endings: timeline.NewEndings(),
 		batches: map[uint64][]partLink{}, late: map[uint32][]uint32{},
 	}
 	for dir := range x.rails {
@@ -86,19 +85,10 @@ func NewIndex() *Index {
 	return x
 }
 
-// Apply takes the next event.
-func (x *Index) Apply(event store.Event) error {
-	if event.Kind != store.Frame {
-		return x.ApplyParsed(event, nil, false)
-	}
-	messages, err := event.AsFrame().Messages()
-	return x.ApplyParsed(event, messages, err == nil)
-}
-
-// ApplyParsed is Apply for an event whose frame the caller has parsed. isJSON is false for a
-// frame that is not JSON. ApplyParsed returns an error for an event out of order, and for one
-// whose rest has not come.
-func (x *Index) ApplyParsed(event store.Event, messages []transport.Message, isJSON bool) error {
+// Take takes the next step. It returns an error for an event out of order, and for one whose rest has
+// not come.
+func (x *Index) Take(step timeline.Step) error {
+	event := step.Event
 	switch {
 	case event.Seq != x.Len()+1 || event.Seq >= never:
 		return fmt.Errorf("index event %d: it does not come after event %d", event.Seq, x.Len())
@@ -113,8 +103,7 @@ func (x *Index) ApplyParsed(event store.Event, messages []transport.Message, isJ
 		flags = uint8(event.Dir)
 	}
 	x.flags = append(x.flags, flags)
-	step := x.model.TakeParsed(event, messages, isJSON)
-	x.endings.Take(step)
+	_ = x.endings.Take(step) // it never fails
 	switch event.Kind {
 	case store.Frame:
 		x.onFrame(step)

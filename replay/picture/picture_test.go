@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/replay/picture"
-	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -42,7 +41,7 @@ func fold(t testing.TB, events []store.Event) (*picture.Index, []picture.Row) {
 		rows = append(rows, picture.RowOf(entry))
 		return nil
 	})
-	if err := timeline.Project(jsonl.Each(events), index, transcript); err != nil {
+	if err := timeline.Project(timeline.Steps(jsonl.Each(events)), index, transcript); err != nil {
 		t.Fatal(err)
 	}
 	return index, rows
@@ -117,7 +116,7 @@ func checkAnyStart(t *testing.T, events []store.Event) {
 func checkEndings(t *testing.T, index *picture.Index, events []store.Event) {
 	t.Helper()
 	ahead := timeline.NewEndings()
-	if err := timeline.Project(jsonl.Each(events), ahead); err != nil {
+	if err := timeline.Project(timeline.Steps(jsonl.Each(events)), ahead); err != nil {
 		t.Fatal(err)
 	}
 	foreseen := func(endings *timeline.Endings) (calls []string) {
@@ -132,7 +131,7 @@ func checkEndings(t *testing.T, index *picture.Index, events []store.Event) {
 			return nil
 		})
 		transcript.Foresee(endings)
-		if err := timeline.Project(jsonl.Each(events), transcript); err != nil {
+		if err := timeline.Project(timeline.Steps(jsonl.Each(events)), transcript); err != nil {
 			t.Fatal(err)
 		}
 		return calls
@@ -291,23 +290,23 @@ func TestPicture(t *testing.T) {
 // leave it alone.
 func TestStates(t *testing.T) {
 	var states picture.States
-	now := state.New()
-	if got := states.Nearest(7).Seq(); got != 0 {
+	now := picture.NewPoint()
+	if got := states.Nearest(7).State.Seq(); got != 0 {
 		t.Errorf("of nothing the nearest state is that of %d", got)
 	}
 	const events = 3_000
 	for seq := uint64(1); seq <= events; seq++ {
 		e := store.Event{Seq: seq, Kind: store.Frame, Dir: transport.ServerToClient, Payload: []byte(`{"method":"notifications/message"}`)}
-		if err := now.Apply(e); err != nil {
+		if err := now.State.Take(now.Model.Take(e)); err != nil {
 			t.Fatal(err)
 		}
 		states.Add(now)
-		if nearest := states.Nearest(seq).Seq(); nearest > seq || seq-nearest > max(seq/64, 1) {
+		if nearest := states.Nearest(seq).State.Seq(); nearest > seq || seq-nearest > max(seq/64, 1) {
 			t.Fatalf("nearest to %d is %d", seq, nearest)
 		}
 	}
 	for _, seq := range []uint64{1, 99, 100, 1500, events} {
-		nearest := states.Nearest(seq)
+		nearest := states.Nearest(seq).State
 		if nearest.Seq() > seq || seq-nearest.Seq() > events/64 || nearest.View(0).Frames.S2C != nearest.Seq() {
 			t.Errorf("nearest to %d is %d, with %d frames", seq, nearest.Seq(), nearest.View(0).Frames.S2C)
 		}
@@ -317,10 +316,10 @@ func TestStates(t *testing.T) {
 // TestStatesOfManyCalls: the more calls are open, the fewer states are kept, and never none.
 func TestStatesOfManyCalls(t *testing.T) {
 	var states picture.States
-	now := state.New()
+	now := picture.NewPoint()
 	for seq := uint64(1); seq <= 20_000; seq++ {
 		text := fmt.Appendf(nil, `{"id":%d,"method":"a"}`, seq)
-		if err := now.Apply(store.Event{Seq: seq, Kind: store.Frame, Dir: transport.ClientToServer, Payload: text}); err != nil {
+		if err := now.State.Take(now.Model.Take(store.Event{Seq: seq, Kind: store.Frame, Dir: transport.ClientToServer, Payload: text})); err != nil {
 			t.Fatal(err)
 		}
 		states.Add(now)
@@ -328,7 +327,7 @@ func TestStatesOfManyCalls(t *testing.T) {
 	open := 0
 	last := uint64(0)
 	for seq := uint64(500); seq <= 20_000; seq += 500 {
-		if nearest := states.Nearest(seq); nearest.Seq() != last {
+		if nearest := states.Nearest(seq).State; nearest.Seq() != last {
 			last = nearest.Seq()
 			open += nearest.Open()
 		}
@@ -342,7 +341,7 @@ func TestStatesOfManyCalls(t *testing.T) {
 func TestIndexRefuses(t *testing.T) {
 	index := picture.NewIndex()
 	for _, e := range []store.Event{{Seq: 0}, {Seq: 2}, {Seq: 1, Open: true, Kind: store.Frame}} {
-		if err := index.Apply(e); err == nil || index.Len() != 0 {
+		if err := index.Take(timeline.Step{Event: e}); err == nil || index.Len() != 0 {
 			t.Errorf("%+v: %v, %d events", e, err, index.Len())
 		}
 	}

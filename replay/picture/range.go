@@ -136,7 +136,7 @@ func (r *Range) link(step *timeline.Step, message *timeline.Message, l rangeLink
 		call = &timeline.Call{Request: uint64(l.request)}
 	}
 	if l.role == timeline.Answers {
-		call.AnswerWith(step.Event, &message.Message)
+		call.AnswerWith(step.Moment(), &message.Message)
 	}
 	message.Call = call
 	message.Role = l.role

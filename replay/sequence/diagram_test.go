@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -88,10 +89,8 @@ func draw(t *testing.T, width int, list []store.Event) string {
 		t.Fatal(err)
 	}
 	transcript := timeline.NewTranscript(d.Add)
-	for _, e := range list {
-		if err := transcript.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+	if err := timeline.Project(timeline.Steps(jsonl.Each(list)), transcript); err != nil {
+		t.Fatal(err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -144,11 +143,10 @@ func TestDiagramForgets(t *testing.T) {
 	d := sequence.New(100, func(sequence.Line) error { lines++; return nil })
 	transcript := timeline.NewTranscript(d.Add)
 	pair := events("> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}")
+	model := timeline.NewModel(timeline.Remembered)
 	for range 1000 {
-		for _, e := range pair {
-			if err := transcript.Apply(e); err != nil {
-				t.Fatal(err)
-			}
+		if err := timeline.Project(model.Steps(jsonl.Each(pair)), transcript); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if err := d.Close(); err != nil || lines != 2000 {
@@ -164,10 +162,8 @@ func mermaid(t *testing.T, limit int, list []store.Event) (text string, left int
 		return nil
 	})
 	transcript := timeline.NewTranscript(d.Add)
-	for _, e := range list {
-		if err := transcript.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+	if err := timeline.Project(timeline.Steps(jsonl.Each(list)), transcript); err != nil {
+		t.Fatal(err)
 	}
 	left, err := d.Close()
 	if err != nil {

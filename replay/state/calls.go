@@ -101,6 +101,16 @@ func (t *callTable) all() []*call {
 	return slices.SortedFunc(maps.Values(t.pending), func(a, b *call) int { return a.Number() - b.Number() })
 }
 
+// withToken returns the latest open call of a direction with a progress token, or nil.
+func (t *callTable) withToken(dir transport.Direction, token mcp.Key) (latest *call) {
+	for _, c := range t.pending {
+		if c.Dir == dir && c.TokenKey() == token && (latest == nil || c.Number() > latest.Number()) {
+			latest = c
+		}
+	}
+	return latest
+}
+
 // watch returns the watch of a filter, kept up to date from the first question on.
 func (t *callTable) watch(f *filter.Filter) *watch {
 	if w := t.watches[f]; w != nil {

@@ -169,7 +169,7 @@ func ofProgress(of string) (func(*State) value, error) {
 	return func(state *State) value {
 		for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 			for _, token := range tokens {
-				if c := state.calls.pending[state.model.WithToken(dir, token)]; c != nil {
+				if c := state.calls.withToken(dir, token); c != nil {
 					n, _ := strconv.ParseFloat(c.progress, 64) // 0 if it is no number, infinite if it is too large
 					return value{number: n}
 				}

@@ -1,10 +1,14 @@
 package state
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // The sessions of the playbook, in their order.
@@ -82,12 +86,12 @@ func TestCondition(t *testing.T) {
 		}
 		_, body, _ := strings.Cut(sessions[c.session], "\n")
 		s, first := New(), uint64(0)
-		for _, e := range lines(body) {
-			if err := s.Apply(e); err != nil {
+		for step, err := range timeline.Steps(jsonl.Each(lines(body))) {
+			if err = errors.Join(err, s.Take(step)); err != nil {
 				t.Fatal(err)
 			}
 			if holds.Holds(s) {
-				first = e.Seq
+				first = step.Seq
 				break
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// BenchmarkApply folds calls and their answers, some 330 bytes each.
-func BenchmarkApply(b *testing.B) {
+// BenchmarkTake folds calls and their answers, some 330 bytes each.
+func BenchmarkTake(b *testing.B) {
 	const calls = 1000
 	var events []store.Event
 	add := func(dir transport.Direction, text string) {
@@ -26,9 +26,9 @@ func BenchmarkApply(b *testing.B) {
 	}
 	b.SetBytes(int64(size / len(events)))
 	b.ReportAllocs()
-	s := New()
+	s := newSession()
 	for i := range b.N {
-		if err := s.Apply(events[i%len(events)]); err != nil {
+		if err := s.take(events[i%len(events)]); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -36,12 +36,12 @@ func BenchmarkApply(b *testing.B) {
 
 // BenchmarkClone copies the state of a session with few open calls.
 func BenchmarkClone(b *testing.B) {
-	s := New()
+	s := newSession()
 	for i := range uint64(20) {
-		s.Apply(store.Event{Seq: i, Kind: store.Frame, Dir: 1, Payload: fmt.Appendf(nil, `{"id":%d,"method":"ping"}`, i)})
+		s.take(store.Event{Seq: i, Kind: store.Frame, Dir: 1, Payload: fmt.Appendf(nil, `{"id":%d,"method":"ping"}`, i)})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Clone()
+		s.clone()
 	}
 }

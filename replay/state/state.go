@@ -16,7 +16,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// State is the state of a session after the applied events. [New] makes it.
+// State is the state of a session after some of its events. [New] makes it.
 type State struct {
 	seq      uint64
 	at       time.Duration
@@ -29,7 +29,6 @@ type State struct {
 	logLevel string
 	greeted  uint64 // Seq of the response to initialize
 
-	model         *timeline.Model
 	calls         callTable
 	queues        queues
 	subscriptions map[string]Subscription // of resources, by URI
@@ -51,17 +50,16 @@ type stall struct {
 // New returns the state before a session's first event.
 func New() *State {
 	return &State{
-		model: timeline.NewModel(timeline.Remembered), calls: callTable{pending: map[*timeline.Call]*call{}},
+		calls:  callTable{pending: map[*timeline.Call]*call{}},
 		queues: queues{lanes: map[lane]seqList{}}, subscriptions: map[string]Subscription{},
 		tasks: map[taskKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{},
 	}
 }
 
-// Clone returns an independent copy of the state, without watches.
-func (s *State) Clone() *State {
+// Clone returns an independent copy of the state, without watches. copies are the calls of the model
+// that the copy goes on with: see [timeline.Model.Clone].
+func (s *State) Clone(copies map[*timeline.Call]*timeline.Call) *State {
 	c := *s
-	var copies map[*timeline.Call]*timeline.Call
-	c.model, copies = s.model.Clone()
 	c.calls = callTable{pending: map[*timeline.Call]*call{}}
 	for _, open := range s.calls.all() {
 		copied := *open
@@ -85,22 +83,12 @@ func (s *State) Open() int {
 	return s.calls.open + s.calls.listening + len(s.subscriptions) + len(s.tasks) + len(s.streams) + len(s.queues.lanes)
 }
 
-// Seq returns the last applied event, 0 before the first.
+// Seq returns the last event, 0 before the first.
 func (s *State) Seq() uint64 { return s.seq }
 
-// Apply takes the next event. Except in the header, an unreadable payload is skipped: other
+// Take takes the next step. Except in the header, an unreadable payload is skipped: other
 // commands show it.
-func (s *State) Apply(event store.Event) (err error) {
-	return s.take(s.model.Take(event))
-}
-
-// ApplyParsed is Apply of an event with the messages of its frame. isJSON is false for a frame that is not
-// JSON.
-func (s *State) ApplyParsed(event store.Event, messages []transport.Message, isJSON bool) (err error) {
-	return s.take(s.model.TakeParsed(event, messages, isJSON))
-}
-
-func (s *State) take(step timeline.Step) (err error) {
+func (s *State) Take(step timeline.Step) (err error) {
 	event := step.Event
 	s.seq = event.Seq
 	s.at = event.At
@@ -166,7 +154,7 @@ func (s *State) onFrame(step timeline.Step) {
 		case transport.Request:
 			s.onRequest(m)
 		case transport.Response:
-			s.onResponse(event, m)
+			s.onResponse(step, m)
 		case transport.Notification:
 			s.onNotification(step, m)
 		}
@@ -197,7 +185,7 @@ func (s *State) onRequest(m *timeline.Message) {
 }
 
 // onResponse closes a call, and keeps the effects of the result.
-func (s *State) onResponse(event store.Event, m *timeline.Message) {
+func (s *State) onResponse(step timeline.Step, m *timeline.Message) {
 	if m.Error != nil || string(transport.Member(m.Result, mcp.MemberIsError)) == "true" {
 		s.failures++
 	}
@@ -217,7 +205,7 @@ func (s *State) onResponse(event store.Event, m *timeline.Message) {
 		}
 		switch { // the revision: from 2026-07-28 any result settles it
 		case c.Method == mcp.MethodInitialize:
-			s.greeted = event.Seq
+			s.greeted = step.Seq
 			s.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
 		case mcp.Stateless.Has(c.revision):
 			s.revision = c.revision
@@ -225,12 +213,12 @@ func (s *State) onResponse(event store.Event, m *timeline.Message) {
 		}
 	}
 	if bytes.Contains(m.Result, []byte(mcp.MemberTaskID)) { // most have none, and looking is cheap
-		s.onTaskResult(event, c.Method, m.Result)
+		s.onTaskResult(step, c.Method, m.Result)
 	}
 	switch c.Method {
 	case mcp.MethodSubscribe:
 		if _, ok := s.subscriptions[c.Target]; !ok {
-			s.subscriptions[c.Target] = Subscription{URI: c.Target, Since: event.Seq}
+			s.subscriptions[c.Target] = Subscription{URI: c.Target, Since: step.Seq}
 		}
 	case mcp.MethodUnsubscribe:
 		delete(s.subscriptions, c.Target)
@@ -238,37 +226,37 @@ func (s *State) onResponse(event store.Event, m *timeline.Message) {
 }
 
 // onTaskResult keeps the tasks in a result.
-func (s *State) onTaskResult(event store.Event, method string, result json.RawMessage) {
+func (s *State) onTaskResult(step timeline.Step, method string, result json.RawMessage) {
 	switch method {
 	case mcp.MethodGetTask, mcp.MethodCancelTask:
-		s.setTask(event, result)
+		s.setTask(step, result)
 	case mcp.MethodListTasks:
 		var list []json.RawMessage
 		if json.Unmarshal(transport.Member(result, "tasks"), &list) == nil {
 			for _, task := range list {
-				s.setTask(event, task)
+				s.setTask(step, task)
 			}
 		}
 	default:
 		if task := transport.Member(result, "task"); task != nil {
-			s.setTask(event, task)
+			s.setTask(step, task)
 		} else if mcp.IsTask(transport.MemberText(result, mcp.MemberResultType)) {
-			s.setTask(event, result)
+			s.setTask(step, result)
 		}
 	}
 }
 
 // setTask keeps the status of a task.
-func (s *State) setTask(event store.Event, raw json.RawMessage) {
+func (s *State) setTask(step timeline.Step, raw json.RawMessage) {
 	id := transport.MemberText(raw, mcp.MemberTaskID)
 	status := transport.MemberText(raw, "status")
 	if id == "" || status == "" {
 		return
 	}
-	key := taskKey{event.Dir, mcp.Key(id)}
+	key := taskKey{step.Dir, mcp.Key(id)}
 	task, ok := s.tasks[key]
 	if !ok {
-		task = Task{ID: id, Dir: event.Dir, By: event.Dir.Sender(), Since: event.Seq}
+		task = Task{ID: id, Dir: step.Dir, By: step.Dir.Sender(), Since: step.Seq}
 	}
 	s.statuses[task.Status]--
 	if s.statuses[task.Status] <= 0 {
@@ -277,7 +265,7 @@ func (s *State) setTask(event store.Event, raw json.RawMessage) {
 	s.statuses[status]++
 	task.Status = status
 	task.Message = transport.MemberText(raw, "statusMessage")
-	task.Told = event.Seq
+	task.Told = step.Seq
 	s.tasks[key] = task
 }
 
@@ -304,7 +292,7 @@ func (s *State) onNotification(step timeline.Step, m *timeline.Message) {
 	case mcp.NotificationInitialized:
 		s.queues.take(e.Dir.Reverse(), 0, s.greeted)
 	case mcp.NotificationTaskStatus, mcp.NotificationTasks:
-		s.setTask(e, m.Params)
+		s.setTask(step, m.Params)
 	default:
 		if e.Dir == transport.ServerToClient {
 			s.onSubscriptionNotification(step, m)

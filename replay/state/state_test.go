@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -59,12 +60,27 @@ func lines(text string) []store.Event {
 	return events
 }
 
-// fold returns the state after the events.
-func fold(t testing.TB, events []store.Event) *State {
+// session is a state with the model of its session.
+type session struct {
+	*State
+	model *timeline.Model
+}
+
+func newSession() session { return session{New(), timeline.NewModel(timeline.Remembered)} }
+
+func (s session) take(e store.Event) error { return s.Take(s.model.Take(e)) }
+
+func (s session) clone() session {
+	model, copies := s.model.Clone()
+	return session{s.Clone(copies), model}
+}
+
+// fold returns the session after the events.
+func fold(t testing.TB, events []store.Event) session {
 	t.Helper()
-	s := New()
+	s := newSession()
 	for _, e := range events {
-		if err := s.Apply(e); err != nil {
+		if err := s.take(e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,10 +116,10 @@ func TestPlaybook(t *testing.T) {
 	for session := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
 		title, body, _ := strings.Cut(session, "\n")
 		fmt.Fprintln(&b, title)
-		s := New()
+		s := newSession()
 		for _, e := range lines(body) {
-			before := s.Clone()
-			if err := s.Apply(e); err != nil {
+			before := s.clone()
+			if err := s.take(e); err != nil {
 				t.Fatal(err)
 			}
 			fmt.Fprintf(&b, "  #%d %s %s %s\n", e.Seq, e.Kind, e.Dir, e.Payload)
@@ -136,13 +152,13 @@ func TestSessions(t *testing.T) {
 		}
 		half := fold(t, events[:len(events)/2])
 		was := half.facts()
-		whole := half.Clone()
+		whole := half.clone()
 		var of filter.Filter
 		for _, e := range events[len(events)/2:] {
-			if err := whole.Apply(e); err != nil {
+			if err := whole.take(e); err != nil {
 				t.Fatal(err)
 			}
-			agrees(t, whole)
+			agrees(t, whole.State)
 			if w := whole.calls.watch(&of); w.open != whole.calls.open {
 				t.Errorf("%s: #%d: %d calls watched, %d open", path, e.Seq, w.open, whole.calls.open)
 			}
@@ -150,7 +166,7 @@ func TestSessions(t *testing.T) {
 		if got := half.facts(); got != was {
 			t.Errorf("%s: a clone went on and changed its origin:\n%s\nwas\n%s", path, got, was)
 		}
-		if got, want := form(t, whole), form(t, fold(t, events)); got != want {
+		if got, want := form(t, whole.State), form(t, fold(t, events).State); got != want {
 			t.Errorf("%s: from a clone in the middle\n%s\nfrom the start\n%s", path, got, want)
 		}
 		fmt.Fprintf(&b, "%s\n  after #%d\n%s  after #%d\n%s", filepath.Base(path), half.Seq(), was, whole.Seq(), whole.facts())
@@ -220,8 +236,8 @@ func FuzzState(f *testing.F) {
 		f.Add(session)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s := New()
-		var clone *State
+		s := newSession()
+		var clone session
 		for i, line := range strings.Split(text, "\n") {
 			if strings.TrimSpace(line) == "" {
 				continue
@@ -231,18 +247,18 @@ func FuzzState(f *testing.F) {
 				if e.Kind == store.Opened {
 					continue // a header that cannot be read is an error
 				}
-				s.Apply(e)
-				if clone != nil {
-					clone.Apply(e)
+				s.take(e)
+				if clone.State != nil {
+					clone.take(e)
 				}
 			}
-			if clone == nil {
-				clone = s.Clone()
+			if clone.State == nil {
+				clone = s.clone()
 			}
-			agrees(t, s)
+			agrees(t, s.State)
 		}
-		if clone != nil && form(t, clone) != form(t, s) {
-			t.Errorf("the clone\n%s\nits origin\n%s", form(t, clone), form(t, s))
+		if clone.State != nil && form(t, clone.State) != form(t, s.State) {
+			t.Errorf("the clone\n%s\nits origin\n%s", form(t, clone.State), form(t, s.State))
 		}
 	})
 }
@@ -255,11 +271,11 @@ func TestManyOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, seq := New(), uint64(0)
+	s, seq := newSession(), uint64(0)
 	apply := func(dir transport.Direction, stream uint64, text string) {
 		seq++
-		s.Apply(store.Event{Seq: seq, At: time.Duration(seq), Kind: store.Frame, Dir: dir, Stream: stream, Payload: []byte(text)})
-		if holds.Holds(s) {
+		s.take(store.Event{Seq: seq, At: time.Duration(seq), Kind: store.Frame, Dir: dir, Stream: stream, Payload: []byte(text)})
+		if holds.Holds(s.State) {
 			t.Fatalf("#%d: %v", seq, holds)
 		}
 	}
@@ -272,7 +288,7 @@ func TestManyOpen(t *testing.T) {
 	for i := range uint64(n) {
 		apply(transport.ServerToClient, i+1, `{"id":1,"result":{}}`)
 	}
-	if agrees(t, s); s.calls.open != 0 || len(s.calls.all()) != 0 {
+	if agrees(t, s.State); s.calls.open != 0 || len(s.calls.all()) != 0 {
 		t.Errorf("%d open, %d in the index", s.calls.open, len(s.calls.all()))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -16,22 +15,20 @@ import (
 // Fold makes the summary of a session. Use NewFold.
 type Fold struct {
 	summary Summary
-	model   *timeline.Model
 	why     why.Fold
 	open    map[*timeline.Call]bool // requests of the client without an answer
 }
 
 // NewFold returns the fold of a session without events.
 func NewFold() *Fold {
-	return &Fold{model: timeline.NewModel(timeline.Remembered), open: map[*timeline.Call]bool{}}
+	return &Fold{open: map[*timeline.Call]bool{}}
 }
 
-// Apply takes the next event.
-func (f *Fold) Apply(e store.Event) error {
-	step := f.model.Take(e)
+// Take takes the next step.
+func (f *Fold) Take(step timeline.Step) error {
 	for i := range step.Messages {
 		m := &step.Messages[i]
-		size := uint64(e.Size() / len(step.Messages)) // of a batch, its share
+		size := uint64(step.Size() / len(step.Messages)) // of a batch, its share
 		switch {
 		case m.Call == nil || m.Call.Dir != transport.ClientToServer:
 		case m.Role == timeline.Asks:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/filter"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store/jsonl"
 )
 
@@ -20,13 +21,8 @@ const header = `{"mcprec":1,"transport":"stdio"}
 func summarize(t *testing.T, text string, now time.Duration) Summary {
 	t.Helper()
 	f := NewFold()
-	for e, err := range jsonl.Decode(strings.NewReader(header + text)) {
-		if err == nil {
-			err = f.Apply(e)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := timeline.Project(timeline.Steps(jsonl.Decode(strings.NewReader(header+text))), f); err != nil {
+		t.Fatal(err)
 	}
 	return f.Close(now)
 }

@@ -21,17 +21,15 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Surface is what a server offers. The zero value takes the events of a session by [Surface.Apply].
+// Surface is what a server offers. The zero value takes the steps of a session by [Surface.Take].
 type Surface struct {
 	greeting item // the result of initialize or server/discover
 	wanted   any  // the revision that the client asked for
 	lists    map[string]*list
-	model    *timeline.Model
 	asked    map[*timeline.Call]question
 	answers  map[string][]uint64 // by the method that they answer
 }
@@ -67,15 +65,13 @@ var listings = []listing{
 	{mcp.MethodListResourceTemplates, "resourceTemplates", "resource template", "uriTemplate"},
 }
 
-// Apply takes the next event.
-func (s *Surface) Apply(event store.Event) error {
-	if s.model == nil {
-		s.model = timeline.NewModel(timeline.Remembered)
-		s.asked = map[*timeline.Call]question{}
-	}
-	step := s.model.Take(event)
-	if event.Cut > 0 {
+// Take takes the next step.
+func (s *Surface) Take(step timeline.Step) error {
+	if step.Cut > 0 {
 		return nil
+	}
+	if s.asked == nil {
+		s.asked = map[*timeline.Call]question{}
 	}
 	for i := range step.Messages {
 		m := &step.Messages[i]
@@ -87,15 +83,15 @@ func (s *Surface) Apply(event store.Event) error {
 		case m.Role == timeline.Answers:
 			if asked, isAsked := s.asked[m.Call]; isAsked {
 				delete(s.asked, m.Call)
-				s.take(event.Seq, asked, m.Result)
+				s.onAnswer(step.Seq, asked, m.Result)
 			}
 		}
 	}
 	return nil
 }
 
-// take takes the answer to a question.
-func (s *Surface) take(seq uint64, asked question, result json.RawMessage) {
+// onAnswer takes the answer to a question.
+func (s *Surface) onAnswer(seq uint64, asked question, result json.RawMessage) {
 	members, isObject := decode(result).(map[string]any)
 	if !isObject {
 		return

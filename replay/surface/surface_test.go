@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -16,6 +17,7 @@ import (
 func session(t *testing.T, lines ...string) *Surface {
 	t.Helper()
 	s := &Surface{}
+	model := timeline.NewModel(timeline.Remembered)
 	for i := 0; i+1 < len(lines); i += 2 {
 		method, params, _ := strings.Cut(lines[i], " ")
 		if params == "" {
@@ -26,7 +28,7 @@ func session(t *testing.T, lines ...string) *Surface {
 			fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, i, lines[i+1]),
 		} {
 			dir := []transport.Direction{transport.ClientToServer, transport.ServerToClient}[n]
-			if err := s.Apply(store.Event{Seq: uint64(i + n + 1), Kind: store.Frame, Dir: dir, Payload: []byte(frame)}); err != nil {
+			if err := s.Take(model.Take(store.Event{Seq: uint64(i + n + 1), Kind: store.Frame, Dir: dir, Payload: []byte(frame)})); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -240,6 +242,7 @@ func TestMany(t *testing.T) {
 // request of the client, and what is no message stands between.
 func TestCrossing(t *testing.T) {
 	s := &Surface{}
+	model := timeline.NewModel(timeline.Remembered)
 	for i, e := range []store.Event{
 		{Kind: store.Frame, Dir: transport.ClientToServer, Payload: []byte(`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`)},
 		{Kind: store.Frame, Dir: transport.ServerToClient, Payload: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)},
@@ -249,7 +252,7 @@ func TestCrossing(t *testing.T) {
 		{Kind: store.Frame, Dir: transport.ServerToClient, Payload: []byte(`{"jsonrpc":"2.0","id":1,"result":{"capabilities":{}}}`)},
 	} {
 		e.Seq = uint64(i + 1)
-		if err := s.Apply(e); err != nil {
+		if err := s.Take(model.Take(e)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -52,10 +52,10 @@ func NewCall(frame store.Event, request *transport.Message) *Call {
 	}
 }
 
-// AnswerWith notes the response in a frame.
-func (c *Call) AnswerWith(frame store.Event, response *transport.Message) {
-	c.Response = frame.Seq
-	c.Latency = frame.At - c.At
+// AnswerWith notes the response.
+func (c *Call) AnswerWith(at Moment, response *transport.Message) {
+	c.Response = at.Seq
+	c.Latency = at.At - c.At
 	c.Failure = FailureOf(response, c.Method == mcp.MethodCallTool)
 }
 
@@ -65,27 +65,33 @@ func (c *Call) Number() int { return c.number }
 // Key returns the value of the id.
 func (c *Call) Key() mcp.Key { return c.id }
 
+// TokenKey returns the value of the progress token; "" if the request asks for no progress.
+func (c *Call) TokenKey() mcp.Key { return c.token }
+
 // Answered reports whether the recording has a response.
 func (c *Call) Answered() bool { return c.Response != 0 }
 
-// Calls keeps every call of a session.
-type Calls struct {
-	model *Model
-	calls []*Call
+// Calls keeps every call of a session. The zero Calls is ready.
+type Calls struct{ calls []*Call }
+
+// CallsOf reads the calls of a session. It knows late messages about any call.
+func CallsOf(events []store.Event) *Calls {
+	calls := &Calls{}
+	model := NewModel(All)
+	for _, e := range events {
+		_ = calls.Take(model.Take(e)) // it never fails
+	}
+	return calls
 }
 
-// NewCalls returns the calls of a session without events.
-func NewCalls() *Calls { return &Calls{model: NewModel(All)} }
-
-// Apply takes the next event; only frames and HTTP events matter.
-func (c *Calls) Apply(event store.Event) error {
-	step := c.model.Take(event)
+// Take takes the next step.
+func (c *Calls) Take(step Step) error {
 	for i := range step.Messages {
 		switch m := &step.Messages[i]; m.Role {
 		case Asks:
 			c.calls = append(c.calls, m.Call)
 		case Reports:
-			m.Call.Progress = append(m.Call.Progress, event.Seq)
+			m.Call.Progress = append(m.Call.Progress, step.Seq)
 		}
 	}
 	return nil

@@ -4,15 +4,12 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/mcprec/mcprec/store"
 )
 
 // Endings is the projection of how each call ends, for a Transcript of the same log that
 // shows the answer beside the request. It holds 24 bytes a call, however large the frames
 // are. [NewEndings] makes it.
 type Endings struct {
-	model     *Model
 	list      []callEnd         // by the number of the request
 	cancelled map[int]uint64    // Seq of the cancellation, by the number of the request
 	failures  []string          // each once
@@ -31,17 +28,11 @@ type callEnd struct {
 
 // NewEndings returns an empty projection.
 func NewEndings() *Endings {
-	return &Endings{model: NewModel(Remembered), cancelled: map[int]uint64{}, failures: []string{""}, failure: map[string]uint32{"": 0}}
+	return &Endings{cancelled: map[int]uint64{}, failures: []string{""}, failure: map[string]uint32{"": 0}}
 }
 
-// Apply takes the next event.
-func (e *Endings) Apply(event store.Event) error {
-	e.Take(e.model.Take(event))
-	return nil
-}
-
-// Take takes the next step of a model that the caller has; it stands in for Apply.
-func (e *Endings) Take(step Step) {
+// Take takes the next step.
+func (e *Endings) Take(step Step) error {
 	e.now = step.At
 	for i := range step.Messages {
 		switch m := &step.Messages[i]; {
@@ -56,6 +47,7 @@ func (e *Endings) Take(step Step) {
 			e.note(call)
 		}
 	}
+	return nil
 }
 
 // Clone returns a copy for a Transcript; later events leave it alone.

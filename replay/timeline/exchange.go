@@ -146,7 +146,7 @@ func (m *Model) takeHTTP(step *Step) {
 	exchange := m.exchanges[step.Stream]
 	if info.What == store.HTTPRequest {
 		exchange = &Exchange{
-			Scope: m.scopes.asked(&info), Number: step.Stream, Method: info.Method, Path: info.Path, Asked: step.moment(),
+			Scope: m.scopes.asked(&info), Number: step.Stream, Method: info.Method, Path: info.Path, Asked: step.Moment(),
 			SessionID: first(info.Header[mcp.HeaderSessionID]), Revision: first(info.Header[mcp.HeaderProtocolVersion]),
 			Request: Body{Length: info.Length},
 		}
@@ -177,14 +177,15 @@ func (m *Model) takeHTTP(step *Step) {
 	step.Scope = m.scopes.of(step.Stream, exchange)
 }
 
-func (s *Step) moment() Moment { return Moment{s.Seq, s.At} }
+// Moment returns the event of the step and its time.
+func (s *Step) Moment() Moment { return Moment{s.Seq, s.At} }
 
 // takeEnd takes the end of an exchange.
 func (m *Model) takeEnd(step *Step, exchange *Exchange, info *store.HTTPInfo) {
 	step.Left, step.Over = m.requests.end(step.Stream)
 	delete(m.exchanges, step.Stream)
 	if exchange != nil {
-		exchange.Ended = step.moment()
+		exchange.Ended = step.Moment()
 		exchange.What = info.What
 		exchange.Fault = info.Error
 		exchange.text = nil
@@ -208,7 +209,7 @@ func (m *Model) takeHead(step *Step, exchange *Exchange, info *store.HTTPInfo) {
 		return
 	}
 	exchange.Status = info.Status
-	exchange.Head = step.moment()
+	exchange.Head = step.Moment()
 	if exchange.IsRefused() {
 		m.undo(step, exchange)
 	}

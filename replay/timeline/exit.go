@@ -45,15 +45,15 @@ func (x *Exit) IsFinal(now time.Duration) bool {
 }
 
 // take notes an event; before is the one before it. isJSON is false for a frame that is no message.
-func (x *Exit) take(e store.Event, before Moment, isJSON bool) {
-	switch {
+func (x *Exit) take(step *Step, before Moment, isJSON bool) {
+	switch e := step.Event; {
 	case e.Kind == store.Exited:
 		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
 			*x = Exit{Seq: e.Seq, At: e.At, Info: info, Before: before, over: x.over, left: x.left, waits: x.waits}
 		}
 	case e.Kind == store.EOF:
 		if info, err := store.DecodePayload[store.EOFInfo](e); err == nil {
-			x.onEOF(e, info.By)
+			x.onEOF(step, info.By)
 		}
 	case e.Dir != transport.ServerToClient || e.Stream != 0:
 	case e.Kind == store.Frame && isJSON:
@@ -72,15 +72,15 @@ func (x *Exit) take(e store.Event, before Moment, isJSON bool) {
 
 // onEOF notes the end of a direction. A recorder gives up an output that others hold, if none of them can read
 // what the client sends, or when the client has left: only that tells that there was another server.
-func (x *Exit) onEOF(e store.Event, by string) {
+func (x *Exit) onEOF(step *Step, by string) {
 	switch {
-	case e.Dir == transport.ClientToServer:
+	case step.Dir == transport.ClientToServer:
 		x.left = x.left || by == "sender"
 	case by == "receiver":
 	default:
 		x.over = true
 		if by == "sender" || x.left {
-			x.open = e.At
+			x.open = step.At
 		}
 	}
 }

@@ -114,9 +114,9 @@ func (m *Model) Take(e store.Event) Step {
 // TakeParsed is Take of an event whose frame the caller has parsed. isJSON is false for a frame that is
 // not JSON.
 func (m *Model) TakeParsed(e store.Event, messages []transport.Message, isJSON bool) Step {
-	m.exit.take(e, m.last, isJSON)
-	m.last = Moment{e.Seq, e.At}
 	step := Step{Event: e, Exit: &m.exit, model: m}
+	m.exit.take(&step, m.last, isJSON)
+	m.last = step.Moment()
 	switch e.Kind {
 	case store.Frame:
 		messages = m.readFrame(&step, messages, isJSON)
@@ -236,7 +236,7 @@ func (m *Model) answer(step *Step, answer *Message, call *Call, equals callList)
 	}
 	answer.Equals = len(equals) - 1
 	m.requests.over(call)
-	call.AnswerWith(step.Event, &answer.Message)
+	call.AnswerWith(step.Moment(), &answer.Message)
 	call.Untaken = nil
 	step.note(effect{call: call, answered: true})
 	answer.Call = call
@@ -310,15 +310,6 @@ func (s Step) Find(dir transport.Direction, id mcp.Key) *Call {
 
 // OpenCalls returns the open calls of the step's HTTP exchange, in no order.
 func (s Step) OpenCalls() []*Call { return s.model.requests.openOn(s.Stream) }
-
-// WithToken returns the latest open call of a direction with a progress token, in whatever scope, or nil.
-func (m *Model) WithToken(dir transport.Direction, token mcp.Key) *Call {
-	named := local{dir, token}
-	if call := m.requests.tokens[scoped{m.scopes.pipe, named}].latestOpen(); call != nil {
-		return call
-	}
-	return m.requests.tokens[scoped{nil, named}].latestOpen()
-}
 
 // ToolError is the failure of a tool's result with isError.
 const ToolError = "tool error"

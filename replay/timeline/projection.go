@@ -12,27 +12,50 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-// Projection is a read model folded from a session's events. A program can throw one away
+// Projection is a read model folded from a session's steps. A program can throw one away
 // and rebuild it at any time.
 type Projection interface {
-	// Apply takes the next event, in Seq order. An error ends the fold.
-	Apply(store.Event) error
+	// Take takes the next step, in Seq order. An error ends the fold.
+	Take(Step) error
 }
 
-// Project feeds the events to every projection, in one pass, and stops at the first error
+// Project feeds the steps to every projection, in one pass, and stops at the first error
 // of the sequence or of a projection.
-func Project(seq iter.Seq2[store.Event, error], ps ...Projection) error {
-	for e, err := range seq {
+func Project(steps iter.Seq2[Step, error], ps ...Projection) error {
+	for step, err := range steps {
 		if err != nil {
 			return err
 		}
 		for _, p := range ps {
-			if err := p.Apply(e); err != nil {
+			if err := p.Take(step); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// Steps yields the steps of a session from its events, as a model that remembers the usual number of
+// past calls takes them. A step is good until the next.
+func Steps(events iter.Seq2[store.Event, error]) iter.Seq2[Step, error] {
+	return func(yield func(Step, error) bool) {
+		NewModel(Remembered).Steps(events)(yield)
+	}
+}
+
+// Steps takes the events, and yields their steps. An error of the sequence comes with the zero Step.
+func (m *Model) Steps(events iter.Seq2[store.Event, error]) iter.Seq2[Step, error] {
+	return func(yield func(Step, error) bool) {
+		for e, err := range events {
+			var step Step
+			if err == nil {
+				step = m.Take(e)
+			}
+			if !yield(step, err) {
+				return
+			}
+		}
+	}
 }
 
 // Target returns the subject of a request or notification: a tool's or prompt's name, a

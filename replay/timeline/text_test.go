@@ -18,7 +18,7 @@ func lastLine(t *testing.T, events []store.Event) string {
 		line = line[:max(strings.LastIndex(line, " ("), 0)]
 		return nil
 	})
-	if err := Project(replaytest.SequenceOf(events), transcript); err != nil {
+	if err := Project(Steps(replaytest.SequenceOf(events)), transcript); err != nil {
 		t.Fatal(err)
 	}
 	return line

@@ -9,31 +9,30 @@ import (
 )
 
 // Transcript is the projection of a session as a timeline. For each event it emits an entry
-// at once. It remembers only the open calls and the latest calls that are over.
+// at once, and remembers nothing.
 type Transcript struct {
 	emit    func(Entry) error
-	first   uint64 // Seq of the first event; 0: none yet
-	model   *Model
+	first   uint64   // Seq of the first event; 0: none yet
 	endings *Endings // how the calls end; nil: unknown
 }
 
 // NewTranscript returns a transcript that passes entries to emit. An error of emit ends the
 // fold.
 func NewTranscript(emit func(Entry) error) *Transcript {
-	return &Transcript{emit: emit, model: NewModel(Remembered)}
+	return &Transcript{emit: emit}
 }
 
 // Foresee gives the transcript the ends of its calls, so that the entry of a request names
-// the answer. Call Foresee before the first event.
+// the answer. Call Foresee before the first event. The transcript then writes
+// into the calls of its steps, which other projections see.
 func (t *Transcript) Foresee(endings *Endings) { t.endings = endings }
 
-// Apply emits the event's entry. A transcript may begin with any event of a session. Then it
-// does not know the requests before, and says so of a response without a request.
-func (t *Transcript) Apply(e store.Event) error {
+// Take emits the entry of the next step. A model may begin with any event of a session. Then it
+// does not know the requests before, and the transcript says so of a response without a request.
+func (t *Transcript) Take(step Step) error {
 	if t.first == 0 {
-		t.first = e.Seq
+		t.first = step.Seq
 	}
-	step := t.model.Take(e)
 	for i := range step.Messages {
 		if m := &step.Messages[i]; m.Role == Asks {
 			t.endings.predict(m.Call)

@@ -64,7 +64,7 @@ func TestTranscript(t *testing.T) {
 		return nil
 	})
 	events := everyKind(t)
-	if err := Project(replaytest.SequenceOf(events), transcript); err != nil {
+	if err := Project(Steps(replaytest.SequenceOf(events)), transcript); err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Count(b.String(), "\n"); lines != len(events) {
@@ -84,7 +84,7 @@ func TestTranscriptStreams(t *testing.T) {
 		return nil
 	})
 	read := 0
-	err := Project(func(yield func(store.Event, error) bool) {
+	err := Project(Steps(func(yield func(store.Event, error) bool) {
 		for i := range 1_000_000 {
 			read++
 			e := store.Event{Seq: uint64(i + 1), Kind: store.Frame, Dir: 1, Payload: []byte(`{"id":1,"method":"ping"}`)}
@@ -92,33 +92,23 @@ func TestTranscriptStreams(t *testing.T) {
 				return
 			}
 		}
-	}, transcript)
+	}), transcript)
 	if !errors.Is(err, enough) || read != 20 {
 		t.Errorf("read %d events, %v", read, err)
 	}
 }
 
-func TestTranscriptForgets(t *testing.T) {
-	transcript := NewTranscript(func(Entry) error { return nil })
-	if err := Project(replaytest.SequenceOf(replaytest.Session(t, strings.Repeat(replaytest.Plain+"\n", 100))), transcript); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(transcript.model.requests.ids); n != 0 {
-		t.Errorf("remembers %d calls, none is in flight", n)
-	}
-}
-
 func TestProjectStops(t *testing.T) {
 	torn := errors.New("torn")
-	err := Project(func(yield func(store.Event, error) bool) { yield(store.Event{}, torn) }, NewCalls())
+	err := Project(Steps(func(yield func(store.Event, error) bool) { yield(store.Event{}, torn) }), &Calls{})
 	if !errors.Is(err, torn) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestCalls(t *testing.T) {
-	c := NewCalls()
-	if err := Project(replaytest.SequenceOf(everyKind(t)), c); err != nil {
+	c := &Calls{}
+	if err := Project(Steps(replaytest.SequenceOf(everyKind(t))), c); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
@@ -135,8 +125,8 @@ func TestCalls(t *testing.T) {
 // TestCallsFirstOpen: ids are a direction's own, and may come again; a response belongs
 // to the first open request.
 func TestCallsFirstOpen(t *testing.T) {
-	c := NewCalls()
-	if err := Project(replaytest.SequenceOf(replaytest.Session(t, "> 1:a\n< 1:b\n> 1=\n< 1=\n> 1:c\n> 1:d\n< 1=\n< 1=\n< 1=")), c); err != nil {
+	c := &Calls{}
+	if err := Project(Steps(replaytest.SequenceOf(replaytest.Session(t, "> 1:a\n< 1:b\n> 1=\n< 1=\n> 1:c\n> 1:d\n< 1=\n< 1=\n< 1="))), c); err != nil {
 		t.Fatal(err)
 	}
 	got := ""
@@ -157,7 +147,7 @@ func TestTranscriptExchanges(t *testing.T) {
 		events[i].Stream = stream
 	}
 	endings := NewEndings()
-	if err := Project(replaytest.SequenceOf(events), endings); err != nil {
+	if err := Project(Steps(replaytest.SequenceOf(events)), endings); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -166,7 +156,7 @@ func TestTranscriptExchanges(t *testing.T) {
 		return nil
 	})
 	transcript.Foresee(endings)
-	if err := Project(replaytest.SequenceOf(events), transcript); err != nil {
+	if err := Project(Steps(replaytest.SequenceOf(events)), transcript); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"", "answered by #5 after 3ms", "answered by #6 after 3ms", "not answered for 4ms", "to #2", "to #3", "to #3", "to #2"}
@@ -179,7 +169,7 @@ func BenchmarkTranscriptPage(b *testing.B) {
 	events := replaytest.Session(b, strings.Repeat(replaytest.Plain+"\n", 10))[:50]
 	for b.Loop() {
 		transcript := NewTranscript(func(e Entry) error { _ = e.String(); return nil })
-		if err := Project(replaytest.SequenceOf(events), transcript); err != nil {
+		if err := Project(Steps(replaytest.SequenceOf(events)), transcript); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -191,10 +181,8 @@ func TestLatencyUntilNow(t *testing.T) {
 	events := replaytest.Session(t, "> 1:ping\n> 2:ping\n> ~cancelled:2")
 	for now, want := range map[time.Duration]string{0: "not answered for 2ms", 5 * time.Second: "not answered for 5s"} {
 		endings := NewEndings()
-		for _, e := range events {
-			if err := endings.Apply(e); err != nil {
-				t.Fatal(err)
-			}
+		if err := Project(Steps(replaytest.SequenceOf(events)), endings); err != nil {
+			t.Fatal(err)
 		}
 		if now > 0 {
 			now += events[1].At
@@ -203,10 +191,8 @@ func TestLatencyUntilNow(t *testing.T) {
 		var pairs []string
 		transcript := NewTranscript(func(e Entry) error { pairs = append(pairs, e.Pairs()); return nil })
 		transcript.Foresee(endings)
-		for _, e := range events {
-			if err := transcript.Apply(e); err != nil {
-				t.Fatal(err)
-			}
+		if err := Project(Steps(replaytest.SequenceOf(events)), transcript); err != nil {
+			t.Fatal(err)
 		}
 		if pairs[1] != want || pairs[2] != "cancelled by #4, not answered" {
 			t.Errorf("at %v: %q", now, pairs)

@@ -88,9 +88,9 @@ func (m *Model) takeEvent(step *Step, x *Exchange, info *store.HTTPInfo) {
 	switch {
 	case !m.mayAnswer(step, x) || info.SSE == nil:
 	case len(text) == 0:
-		m.noteUntaken(step, []byte(strings.Join(info.SSE.Lines, "\n")), Untaken{Moment: step.moment(), Form: NoEvent})
+		m.noteUntaken(step, []byte(strings.Join(info.SSE.Lines, "\n")), Untaken{Moment: step.Moment(), Form: NoEvent})
 	default:
-		m.noteUntaken(step, text, Untaken{Moment: step.moment(), Form: WrongEvent, Name: info.SSE.Event})
+		m.noteUntaken(step, text, Untaken{Moment: step.Moment(), Form: WrongEvent, Name: info.SSE.Event})
 	}
 }
 
@@ -104,7 +104,7 @@ func (m *Model) takeRest(step *Step, x *Exchange, info *store.HTTPInfo) {
 	if !m.mayAnswer(step, x) {
 		return
 	}
-	untaken := Untaken{Moment: step.moment(), Form: NoBlankLine}
+	untaken := Untaken{Moment: step.Moment(), Form: NoBlankLine}
 	if _, data := readEvent(text); data != nil {
 		text = data
 	} else {
@@ -166,11 +166,11 @@ func (m *Model) takeBody(step *Step, messages []transport.Message) (isUnended bo
 	}
 	switch {
 	case isOpen:
-		m.findAnswer(step, messages, Untaken{Moment: step.moment(), Form: BodyUnended})
+		m.findAnswer(step, messages, Untaken{Moment: step.Moment(), Form: BodyUnended})
 	case step.Noise && x != nil && !x.IsStream() && !x.IsRefused():
 		x.Response.Text = append(x.Response.Text[:0], step.Payload[:min(excerptLimit, len(step.Payload))]...)
 		if _, data := readEvent(step.Payload); data != nil {
-			m.noteUntaken(step, data, Untaken{Moment: step.moment(), Form: EventInBody, Name: x.MediaType})
+			m.noteUntaken(step, data, Untaken{Moment: step.Moment(), Form: EventInBody, Name: x.MediaType})
 		}
 	}
 	return isOpen

@@ -29,7 +29,6 @@ type Fold struct {
 	header  store.Header
 	now     moment                   // the latest event
 	before  moment                   // the one before
-	model   *timeline.Model          // of [Fold.Apply]; nil before the first event
 	pending map[*timeline.Call]*call // without an answer that its end has seen
 
 	spoke   moment   // the first frame of the server
@@ -189,27 +188,7 @@ type input struct {
 	wanted []string // methods
 }
 
-// Apply takes the next event.
-func (f *Fold) Apply(e store.Event) error {
-	f.begin()
-	return f.Take(f.model.Take(e))
-}
-
-// ApplyParsed is Apply of an event with the messages of its frame. isJSON is false for a frame that is not
-// JSON.
-func (f *Fold) ApplyParsed(e store.Event, messages []transport.Message, isJSON bool) error {
-	f.begin()
-	return f.Take(f.model.TakeParsed(e, messages, isJSON))
-}
-
-func (f *Fold) begin() {
-	if f.model == nil {
-		f.model = timeline.NewModel(timeline.Remembered)
-	}
-}
-
-// Take takes the next step of a model that the caller has; it stands in for Apply. An unreadable payload
-// is skipped, except in the header.
+// Take takes the next step. An unreadable payload is skipped, except in the header.
 func (f *Fold) Take(step timeline.Step) (err error) {
 	e := step.Event
 	f.before = f.now

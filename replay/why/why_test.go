@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -176,10 +178,8 @@ func TestSessions(t *testing.T) {
 
 func explain(t *testing.T, s session) string {
 	var fold why.Fold
-	for _, e := range s.events {
-		if err := fold.Apply(e); err != nil {
-			t.Fatal(err)
-		}
+	if err := timeline.Project(timeline.Steps(jsonl.Each(s.events)), &fold); err != nil {
+		t.Fatal(err)
 	}
 	r := fold.Report(s.live, 0)
 	var b strings.Builder

@@ -26,11 +26,10 @@ type Models struct {
 func NewModels(events []store.Event, client, server closed.Model) (*Models, error) {
 	recording, err := closed.Load(jsonl.Each(events))
 	if err != nil {
-		return nil, err
-	}
-	calls, err := recordedCalls(events)
-	if err != nil {
 		return nil, fmt.Errorf("load recording: %w", err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	m := &Models{Warnings: recording.Warnings()}
 	for i, model := range [...]closed.Model{client, server} {
@@ -41,7 +40,7 @@ func NewModels(events []store.Event, client, server closed.Model) (*Models, erro
 				end.frames = append(end.frames, e.AsFrame())
 			}
 		}
-		for _, c := range calls {
+		for _, c := range recordedCalls(events) {
 			if c.dir == own && c.response > 0 {
 				end.calls = append(end.calls, c)
 			}

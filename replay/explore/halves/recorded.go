@@ -86,12 +86,11 @@ func (h *Recorded) Unsaid() (notes []string) {
 			notes = append(notes, "the "+h.Name+" has not said all: "+f.Text)
 		}
 	}
-	calls, err := h.session.calls()
-	if err != nil || h.Dir() != transport.ServerToClient {
+	if h.Dir() != transport.ServerToClient {
 		return notes
 	}
 	var names []string
-	for _, c := range calls {
+	for _, c := range h.session.calls() {
 		if c.dir == transport.ClientToServer && c.response == 0 && !c.refused && !c.cancelled && !c.listen {
 			names = append(names, c.name)
 		}
@@ -121,12 +120,8 @@ type playedCall struct {
 // newPlayedCalls adds an operation for each request of the recorded client, and for the rest
 // of the half.
 func newPlayedCalls(run Run, session *Session) *playedCalls {
-	list, err := session.calls()
-	if err != nil {
-		panic("explore: Plan.Session: " + err.Error())
-	}
 	c := &playedCalls{byID: map[mcp.Key][]*playedCall{}, live: run.Live}
-	for _, call := range list {
+	for _, call := range session.calls() {
 		if call.dir != transport.ClientToServer {
 			continue
 		}

@@ -44,7 +44,7 @@ type Session struct {
 	events []store.Event
 	frames map[string][]transport.Message // the messages of the recorded frames
 	keys   sync.Map                       // method and raw params → match.Key
-	calls  func() ([]recordedCall, error) // lists the session's requests
+	calls  func() []recordedCall          // lists the session's requests
 	web    func() *webSession
 }
 
@@ -53,7 +53,7 @@ func NewSession(events []store.Event) *Session {
 	s := &Session{
 		events: events,
 		frames: make(map[string][]transport.Message, len(events)),
-		calls:  sync.OnceValues(func() ([]recordedCall, error) { return recordedCalls(events) }),
+		calls:  sync.OnceValue(func() []recordedCall { return recordedCalls(events) }),
 		web:    sync.OnceValue(func() *webSession { return newWebSession(events) }),
 	}
 	for _, e := range events {
@@ -101,17 +101,17 @@ type recordedCall struct {
 
 // recordedCalls lists the requests of both ends in recorded order. A half plays frames as its transport reads
 // them: what only the Model reads, as two messages in a line, is no request of it, and no answer that it awaits.
-func recordedCalls(events []store.Event) ([]recordedCall, error) {
+func recordedCalls(events []store.Event) []recordedCall {
 	numbers := [3]map[uint64]int{transport.ClientToServer: {}, transport.ServerToClient: {}} // of each direction's frames, by Seq
-	played := map[uint64]bool{}                                                              // by Seq
-	pairs := timeline.NewCalls()
+	misframed := map[uint64]bool{}                                                           // by Seq
+	var pairs timeline.Calls
+	model := timeline.NewModel(timeline.All)
 	for _, e := range events {
+		step := model.Take(e)
+		_ = pairs.Take(step) // it never fails
 		if e.Kind == store.Frame {
 			numbers[e.Dir][e.Seq] = len(numbers[e.Dir]) + 1
-			played[e.Seq] = len(timeline.MessagesOf(e.AsFrame())) > 0
-		}
-		if err := pairs.Apply(e); err != nil {
-			return nil, err
+			misframed[e.Seq] = step.Misframed != nil
 		}
 	}
 	seen := map[string]int{}
@@ -119,10 +119,10 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 	for _, c := range pairs.All() {
 		response := numbers[c.Dir.Reverse()][c.Response]
 		isRefused := c.Response > 0 && response == 0 // by a status, which may even come before the request's frame
-		if !played[c.Response] {
+		if misframed[c.Response] {
 			response = 0
 		}
-		if !played[c.Request] {
+		if misframed[c.Request] {
 			continue
 		}
 		name := gate.Clip(c.Method)
@@ -139,7 +139,7 @@ func recordedCalls(events []store.Event) ([]recordedCall, error) {
 			id: mcp.KeyOf([]byte(c.ID)), refused: isRefused, cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
 		})
 	}
-	return calls, nil
+	return calls
 }
 
 // pause waits to be woken; false when the run is over.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
@@ -95,7 +96,7 @@ func runPush(cmd *cobra.Command, args []string, folder, machine string, until pu
 		Mask: func(header store.Header) (func(store.Event) store.Event, error) {
 			return m.masker(key, machine, header)
 		},
-		Judge: func() push.Judge { return &judge{} },
+		Judge: func() push.Judge { return &judge{model: timeline.NewModel(timeline.Remembered)} },
 		Trouble: func(err error) {
 			failed = failed || errors.As(err, new(*push.StoppedError))
 			say("%v", err)
@@ -120,7 +121,12 @@ func runPush(cmd *cobra.Command, args []string, folder, machine string, until pu
 }
 
 // judge finds what is stuck in a session as mcprec why does.
-type judge struct{ why.Fold }
+type judge struct {
+	why.Fold
+	model *timeline.Model
+}
+
+func (j *judge) Apply(e store.Event) error { return j.Take(j.model.Take(e)) }
 
 // Stuck returns for how long something has been stuck.
 func (j *judge) Stuck(now time.Duration) (longest time.Duration) {

@@ -30,16 +30,12 @@ func FindingIn(s *session.Session, found check.Finding) CheckFinding {
 func Check(ctx context.Context, s *session.Session, gate check.Gate, found func(check.Finding)) (sum check.Summary, err error) {
 	fold := check.New(gate, found)
 	var valid store.Validator
-	for e, err := range session.ParseEvents(s.Events(ctx, 1, store.ReadOptions{Unfinished: true})) {
+	for step, err := range session.Steps(s.Events(ctx, 1, store.ReadOptions{Unfinished: true})) {
 		if err == nil {
-			err = valid.Check(e.Event)
+			err = valid.Check(step.Event)
 		}
-		switch {
-		case err != nil:
-		case e.Kind == store.Frame:
-			err = fold.ApplyParsed(e.Event, e.Made)
-		default:
-			err = fold.Apply(e.Event)
+		if err == nil {
+			err = fold.Take(step)
 		}
 		if err != nil {
 			return sum, s.Fault("check", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/closed"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -59,12 +60,12 @@ func (h RecordedHang) Line() string {
 // LoadReplay reads a session for a closed replay, and folds it for what hung in it.
 func LoadReplay(ctx context.Context, s *session.Session) (*closed.Recording, *why.Fold, error) {
 	fold := &why.Fold{}
-	recording, err := closed.Load(func(yield func(store.Event, error) bool) {
-		for e, err := range s.Events(ctx, 1, store.ReadOptions{}) {
+	recording, err := closed.LoadSteps(func(yield func(timeline.Step, error) bool) {
+		for step, err := range timeline.Steps(s.Events(ctx, 1, store.ReadOptions{})) {
 			if err == nil {
-				_ = fold.Apply(e) // its only fault is the header's, which LoadReplay returns
+				_ = fold.Take(step) // its only fault is the header's, which LoadReplay returns
 			}
-			if !yield(e, err) {
+			if !yield(step, err) {
 				return
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
@@ -40,28 +39,17 @@ func (a Hangs) Key() string {
 // each event takes longer than the rest.
 func HangsIn(ctx context.Context, s *session.Session, after time.Duration) (Hangs, error) {
 	a := Hangs{Session: s.ID, name: s.Name}
-	type parsed struct {
-		messages []transport.Message
-		isJSON   bool
-	}
-	events := session.MapEvents(s.Recorded(ctx, 1, store.ReadOptions{Unfinished: true}), func(e *store.Event, p *parsed) {
-		if e.Kind == store.Frame {
-			messages, err := e.AsFrame().AppendMessages(p.messages[:0])
-			p.messages = messages
-			p.isJSON = err == nil
-		}
-	})
 	var fold why.Fold
 	var header store.Header
-	for e, err := range events {
+	for step, err := range session.Steps(s.Recorded(ctx, 1, store.ReadOptions{Unfinished: true})) {
 		if err == nil {
-			err = fold.ApplyParsed(e.Event, e.Made.messages, e.Made.isJSON)
+			err = fold.Take(step)
 		}
 		if err != nil {
 			return a, s.Fault("why", err)
 		}
-		if e.Kind == store.Opened {
-			header, _ = store.ParseHeader(e.Payload) // the fold reports a fault
+		if step.Kind == store.Opened {
+			header, _ = store.ParseHeader(step.Payload) // the fold reports a fault
 		}
 	}
 	live, err := Live(ctx, s, header)

@@ -43,7 +43,7 @@ func (r Reading) project(ctx context.Context, events func(context.Context, uint6
 	if !r.Ahead && !r.Whole && r.First > pairingReach {
 		from = r.First - pairingReach
 	}
-	return timeline.Project(events(ctx, from, r.ReadOptions), t)
+	return timeline.Project(timeline.Steps(events(ctx, from, r.ReadOptions)), t)
 }
 
 // Entry returns the entry of one event. It reads on to the answers of the event's requests. A call
@@ -94,14 +94,14 @@ func (s *Session) Introduction(ctx context.Context) (in Introduction, err error)
 		return in, err
 	}
 	at := state.New()
-	for e, err := range s.Events(ctx, 1, store.ReadOptions{}) {
+	for step, err := range timeline.Steps(s.Events(ctx, 1, store.ReadOptions{})) {
 		if err == nil {
-			err = at.Apply(e)
+			err = at.Take(step)
 		}
-		if err != nil || e.Seq > introducedWithin {
+		if err != nil || step.Seq > introducedWithin {
 			break
 		}
-		if e.Kind != store.Frame {
+		if step.Kind != store.Frame {
 			continue
 		}
 		view := at.View(0)

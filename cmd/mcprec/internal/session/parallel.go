@@ -4,8 +4,9 @@ import (
 	"iter"
 	"runtime"
 
-	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 )
 
 // Worked is an event, and what was made of it.
@@ -14,15 +15,42 @@ type Worked[T any] struct {
 	Made T
 }
 
-// ParseEvents yields the events of a log in their order, with their frames parsed on the other
-// cores: parsing takes longer than the rest of a check.
-func ParseEvents(events iter.Seq2[store.Event, error]) iter.Seq2[Worked[order.Parsed], error] {
-	return MapEvents(events, func(event *store.Event, parsed *order.Parsed) {
-		*parsed = order.Parsed{}
-		if event.Kind == store.Frame {
-			*parsed = order.Parse(event.AsFrame())
+// Parsed are the messages of a frame that was parsed on another core.
+type Parsed struct {
+	messages []transport.Message
+	isJSON   bool
+}
+
+// Parse parses an event, if it is a frame, in the memory of the event that p was before.
+func (p *Parsed) Parse(event *store.Event) {
+	p.isJSON = false
+	p.messages = p.messages[:0]
+	if event.Kind == store.Frame {
+		messages, err := event.AsFrame().AppendMessages(p.messages)
+		p.messages = messages
+		p.isJSON = err == nil
+	}
+}
+
+// Take returns the step of the event.
+func (p *Parsed) Take(event store.Event, model *timeline.Model) timeline.Step {
+	return model.TakeParsed(event, p.messages, p.isJSON)
+}
+
+// Steps is [timeline.Steps] with the frames parsed on the other cores, which takes as long as a reader of the steps.
+func Steps(events iter.Seq2[store.Event, error]) iter.Seq2[timeline.Step, error] {
+	return func(yield func(timeline.Step, error) bool) {
+		model := timeline.NewModel(timeline.Remembered)
+		for e, err := range MapEvents(events, func(event *store.Event, parsed *Parsed) { parsed.Parse(event) }) {
+			var step timeline.Step
+			if err == nil {
+				step = e.Made.Take(e.Event, model)
+			}
+			if !yield(step, err) {
+				return
+			}
 		}
-	})
+	}
 }
 
 // A batch has at most so many events, and few more bytes than these.

@@ -8,9 +8,9 @@ import (
 	"github.com/mcprec/mcprec/store"
 )
 
-// TestParseAhead: the events come in their order, with an error at its place, and the
+// TestStepsAhead: the events come in their order, with an error at its place, and the
 // log is left when its reader has had enough.
-func TestParseAhead(t *testing.T) {
+func TestStepsAhead(t *testing.T) {
 	broken := errors.New("broken")
 	const events = 5 * batchEvents
 	for _, enough := range []int{1, batchEvents, 3*batchEvents + 1, events + 1} {
@@ -25,8 +25,8 @@ func TestParseAhead(t *testing.T) {
 			yield(store.Event{}, broken)
 		}
 		n := 0
-		for e, err := range ParseEvents(log) {
-			if n == events && err != broken || n < events && (err != nil || e.Seq != uint64(n) || string(e.Made.Messages[0].ID) != fmt.Sprint(n)) {
+		for e, err := range Steps(log) {
+			if n == events && err != broken || n < events && (err != nil || e.Seq != uint64(n) || string(e.Messages[0].ID) != fmt.Sprint(n)) {
 				t.Fatalf("event %d: %+v, %v", n, e, err)
 			}
 			if n++; n == enough {

@@ -52,7 +52,7 @@ func OpenRecording(ctx context.Context, h Home, arg string, in io.Reader, errs i
 
 // Project passes the recorded events through a projection.
 func (r *Recording) Project(projection timeline.Projection) error {
-	return timeline.Project(jsonl.Each(r.Events), projection)
+	return timeline.Project(timeline.Steps(jsonl.Each(r.Events)), projection)
 }
 
 // Lost counts the unrecorded events.
@@ -89,15 +89,11 @@ func (r *Recording) HasRequests() bool {
 // subscription has none while it lasts. Of a session over HTTP it is "": there the answer may
 // be a status.
 func Unanswered(events []store.Event) string {
-	calls := timeline.NewCalls()
-	for _, e := range events {
-		if e.Stream > 0 {
-			return ""
-		}
-		_ = calls.Apply(e) // never fails
+	if slices.ContainsFunc(events, func(e store.Event) bool { return e.Stream > 0 }) {
+		return ""
 	}
 	first, more := "", 0
-	for _, c := range calls.Unanswered() {
+	for _, c := range timeline.CallsOf(events).Unanswered() {
 		switch {
 		case c.Dir != transport.ClientToServer || c.Cancelled != 0 || c.Method == mcp.MethodListen:
 		case first == "":

@@ -252,14 +252,7 @@ func (s *Session) Endings(ctx context.Context) (*timeline.Endings, error) {
 		return nil, err
 	}
 	endings := timeline.NewEndings()
-	for e, err := range s.Events(ctx, 1, store.ReadOptions{}) {
-		if err == nil {
-			err = endings.Apply(e)
-		}
-		if err != nil {
-			break // the next reading reports it
-		}
-	}
+	_ = timeline.Project(timeline.Steps(s.Events(ctx, 1, store.ReadOptions{})), endings) // the next reading reports an error
 	endings.Close(s.Now())
 	return endings, s.Rewind()
 }
@@ -328,7 +321,7 @@ func (s *Session) Select(ctx context.Context, fits *filter.Filter, f func(seq ui
 	if err != nil {
 		return err
 	}
-	_ = timeline.Project(s.Events(ctx, 1, store.ReadOptions{}), t)
+	_ = timeline.Project(timeline.Steps(s.Events(ctx, 1, store.ReadOptions{})), t)
 	return s.Rewind()
 }
 
@@ -344,7 +337,7 @@ func (s *Session) Has(ctx context.Context, fits *filter.Filter) (bool, error) {
 		return nil
 	})
 	if err == nil {
-		err = timeline.Project(s.Events(ctx, 1, store.ReadOptions{}), t)
+		err = timeline.Project(timeline.Steps(s.Events(ctx, 1, store.ReadOptions{})), t)
 	}
 	if errors.Is(err, errFound) {
 		return true, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -91,6 +92,7 @@ func (s *Session) States(ctx context.Context, points []Point) ([]*state.State, e
 	}
 	states := make([]*state.State, len(points))
 	now := state.New()
+	model := timeline.NewModel(timeline.Remembered)
 	var last time.Duration // of the latest event
 	for e, err := range events {
 		if err != nil {
@@ -98,13 +100,14 @@ func (s *Session) States(ctx context.Context, points []Point) ([]*state.State, e
 		}
 		for i, p := range points {
 			if states[i] == nil && p.isPast(e.Seq, e.At) {
-				states[i] = now.Clone()
+				_, copies := model.Clone()
+				states[i] = now.Clone(copies)
 			}
 		}
 		if !slices.Contains(states, nil) {
 			break
 		}
-		if err := now.Apply(e); err != nil {
+		if err := now.Take(model.Take(e)); err != nil {
 			return nil, err
 		}
 		last = e.At

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/summary"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -48,13 +49,8 @@ func (db *Store) summary(ctx context.Context, s store.Session) (summary.Summary,
 		return x.summary, nil
 	}
 	fold := summary.NewFold()
-	for e, err := range db.Read(ctx, s.ID, 1, store.ReadOptions{}) {
-		if err == nil {
-			err = fold.Apply(e)
-		}
-		if err != nil {
-			return summary.Summary{}, fmt.Errorf("summary of session %s: %w", s.ID, err)
-		}
+	if err := timeline.Project(timeline.Steps(db.Read(ctx, s.ID, 1, store.ReadOptions{})), fold); err != nil {
+		return summary.Summary{}, fmt.Errorf("summary of session %s: %w", s.ID, err)
 	}
 	if s.State == store.Live {
 		return fold.Close(s.Lasts(db.now())), nil

@@ -205,19 +205,20 @@ func (x *index) waitFor(ctx context.Context, seq uint64) (isThere bool, err erro
 // stateAt returns the state after an event, folded on from a state that is kept.
 func (x *index) stateAt(ctx context.Context, seq uint64) (*state.State, error) {
 	x.mu.Lock()
-	at := x.states.Nearest(seq)
+	kept := x.states.Nearest(seq)
 	x.mu.Unlock()
+	at := kept.State
 	if at.Seq() >= seq {
 		return at, nil
 	}
-	for e, err := range x.source.read(ctx, at.Seq()+1) {
+	for step, err := range kept.Model.Steps(x.source.read(ctx, at.Seq()+1)) {
 		if err == nil {
-			err = at.Apply(e)
+			err = at.Take(step)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if e.Seq >= seq {
+		if step.Seq >= seq {
 			break
 		}
 	}
@@ -349,7 +350,7 @@ func find(w http.ResponseWriter, r *http.Request, x *index) error {
 		return nil
 	})
 	if err == nil {
-		err = timeline.Project(x.source.readAll(r.Context()), t)
+		err = timeline.Project(timeline.Steps(x.source.readAll(r.Context())), t)
 	}
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -85,15 +86,8 @@ func BenchmarkIndex(b *testing.B) {
 		began = time.Now()
 		s := openMany(b, home, id)
 		fold := check.New(check.Gate{}, func(check.Finding) {})
-		for e, err := range session.ParseEvents(s.Events(b.Context(), 1, store.ReadOptions{})) {
-			if err == nil && e.Kind == store.Frame {
-				err = fold.ApplyParsed(e.Event, e.Made)
-			} else if err == nil {
-				err = fold.Apply(e.Event)
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
+		if err := timeline.Project(session.Steps(s.Events(b.Context(), 1, store.ReadOptions{})), fold); err != nil {
+			b.Fatal(err)
 		}
 		fold.Close(0)
 		checked += time.Since(began)

@@ -64,7 +64,7 @@ func diagram(i *index, r *http.Request) (any, error) {
 			}
 		}
 	}
-	if err := timeline.Project(until, t); err != nil {
+	if err := timeline.Project(timeline.Steps(until), t); err != nil {
 		return nil, err
 	}
 	more, err := end()

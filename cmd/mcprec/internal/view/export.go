@@ -14,7 +14,9 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/store/mask"
 )
 
@@ -176,11 +178,14 @@ func stateChanges(events []store.Event) (changes []stateChange, err error) {
 	changes = []stateChange{}
 	at := state.New()
 	before := map[string]string{}
-	for _, e := range events {
-		if err := at.Apply(e); err != nil {
+	for step, err := range timeline.Steps(jsonl.Each(events)) {
+		if err == nil {
+			err = at.Take(step)
+		}
+		if err != nil {
 			return nil, err
 		}
-		change := stateChange{Seq: e.Seq}
+		change := stateChange{Seq: step.Seq}
 		now := map[string]string{}
 		for _, f := range factsOf(at.View(0)) {
 			now[f.Key] = f.Text

@@ -8,9 +8,9 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/check"
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -30,6 +30,7 @@ type index struct {
 	drawn     *picture.Index
 	isHTTP    bool // an event belongs to an HTTP exchange
 	delivered int  // events that tell of a delivery
+	model     *timeline.Model
 	check     *check.Fold
 	findings  []check.Finding // the first maxFindings
 	found     int             // how many findings there are
@@ -38,7 +39,7 @@ type index struct {
 }
 
 func newIndex(of *source) *index {
-	x := &index{source: of, ended: make(chan struct{}), drawn: picture.NewIndex(), latest: state.New()}
+	x := &index{source: of, ended: make(chan struct{}), drawn: picture.NewIndex(), model: timeline.NewModel(timeline.Remembered), latest: state.New()}
 	x.check = check.New(check.Gate{}, func(f check.Finding) {
 		x.found++
 		if len(x.findings) < maxFindings {
@@ -87,12 +88,10 @@ func (x *index) grow(ctx context.Context) {
 		inOrder := x.source.inOrder
 		err = session.Each(x.source.recorded(ctx, x.length()+1, true), func(e store.Event) error {
 			e = x.source.maskNext(e, inOrder)
-			var parsed order.Parsed
-			if e.Kind == store.Frame {
-				parsed = order.Parse(e.AsFrame())
-			}
+			var parsed session.Parsed
+			parsed.Parse(&e)
 			defer x.growth.tell()
-			return x.apply(e, parsed)
+			return x.apply(e, &parsed)
 		})
 	}
 	x.mu.Lock()
@@ -109,24 +108,23 @@ func (x *index) grow(ctx context.Context) {
 func (x *index) growRecorded(ctx context.Context) error {
 	type made struct {
 		alone  bool // it is masked: see maskAlone
-		parsed order.Parsed
+		parsed session.Parsed
 	}
 	events := session.MapEvents(x.source.recorded(ctx, 1, false), func(e *store.Event, m *made) {
 		x.source.maskAlone(e, &m.alone)
-		m.parsed = order.Parsed{}
-		if e.Kind == store.Frame && (m.alone || x.source.events != nil) {
-			m.parsed = order.Parse(e.AsFrame())
+		if m.alone || x.source.events != nil {
+			m.parsed.Parse(e)
 		}
 	})
 	for e, err := range events {
 		if err == nil && !e.Made.alone {
 			e.Event = x.source.maskNext(e.Event, x.source.inOrder)
-			if e.Kind == store.Frame && x.source.events == nil {
-				e.Made.parsed = order.Parse(e.AsFrame())
+			if x.source.events == nil {
+				e.Made.parsed.Parse(&e.Event)
 			}
 		}
 		if err == nil {
-			err = x.apply(e.Event, e.Made.parsed)
+			err = x.apply(e.Event, &e.Made.parsed)
 		}
 		if err != nil {
 			return err
@@ -140,29 +138,25 @@ func (x *index) growRecorded(ctx context.Context) error {
 }
 
 // apply takes the next event.
-func (x *index) apply(e store.Event, parsed order.Parsed) error {
+func (x *index) apply(e store.Event, parsed *session.Parsed) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err := x.drawn.ApplyParsed(e, parsed.Messages, parsed.Messages != nil); err != nil {
+	step := parsed.Take(e, x.model)
+	if err := x.drawn.Take(step); err != nil {
 		return err
 	}
 	x.isHTTP = x.isHTTP || e.Stream > 0
 	if e.Kind == store.Delivered {
 		x.delivered++
 	}
-	var err error
-	if e.Kind == store.Frame {
-		err = x.check.ApplyParsed(e, parsed)
-	} else {
-		err = x.check.Apply(e)
-	}
+	err := x.check.Take(step)
 	if err == nil {
-		err = x.latest.ApplyParsed(e, parsed.Messages, parsed.Messages != nil)
+		err = x.latest.Take(step)
 	}
 	if err != nil {
 		return fmt.Errorf("index %s: %w", x.source.session.Name, err)
 	}
-	x.states.Add(x.latest)
+	x.states.Add(picture.Point{Model: x.model, State: x.latest})
 	return nil
 }
 

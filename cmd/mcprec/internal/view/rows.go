@@ -78,15 +78,15 @@ func (x *index) rowsBefore(ctx context.Context, from, n, begin uint64) (rowsAnsw
 			answer.Rows = append(answer.Rows, row)
 		}
 	})
-	for e, err := range x.source.read(ctx, begin) {
-		if err == nil && e.Seq >= from+n {
+	for step, err := range timeline.Steps(x.source.read(ctx, begin)) {
+		if err == nil && step.Seq >= from+n {
 			break
 		}
 		if err == nil {
-			err = t.Apply(e)
+			err = t.Take(step)
 		}
 		if err == nil && begin == 1 {
-			err = near.Apply(e)
+			err = near.Take(step)
 		}
 		if err != nil {
 			return answer, err
@@ -168,7 +168,7 @@ func (x *index) endings(ctx context.Context) (endings *timeline.Endings, err err
 	x.mu.Unlock()
 	if endings == nil {
 		endings = timeline.NewEndings()
-		err = timeline.Project(x.source.readAll(ctx), endings)
+		err = timeline.Project(timeline.Steps(x.source.readAll(ctx)), endings)
 	}
 	endings.Close(x.now())
 	return endings, err

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/jsonl"
@@ -313,7 +312,9 @@ func TestStateAhead(t *testing.T) {
 	i := newIndex(opened)
 	grow := func(from, to int) {
 		for _, e := range opened.events[from:to] {
-			if err := i.apply(e, order.Parse(e.AsFrame())); err != nil {
+			var parsed session.Parsed
+			parsed.Parse(&e)
+			if err := i.apply(e, &parsed); err != nil {
 				t.Error(err)
 			}
 		}
@@ -367,7 +368,9 @@ func TestRowsAhead(t *testing.T) {
 		ahead = append(ahead, answer)
 	}
 	for _, e := range opened.events {
-		if err := i.apply(e, order.Parse(e.AsFrame())); err != nil {
+		var parsed session.Parsed
+		parsed.Parse(&e)
+		if err := i.apply(e, &parsed); err != nil {
 			t.Fatal(err)
 		}
 	}
