@@ -24,7 +24,7 @@ func (x sides) both() [2]*Session { return [2]*Session{x.a, x.b} }
 // New returns a comparison of two empty sessions.
 func New(d *Digester, options Options) *Comparison {
 	n := &names{known: map[name]int32{}}
-	return &Comparison{options: options, digest: d, names: n, sides: sides{newSession(d.seed, n), newSession(d.seed, n)}}
+	return &Comparison{options: options, digest: d, names: n, sides: sides{newSession(d, n), newSession(d, n)}}
 }
 
 // Sides returns the sessions A and B.

@@ -1,6 +1,7 @@
 package diff_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
@@ -25,8 +27,8 @@ func compared(t testing.TB, o diff.Options, a, b []store.Event) *diff.Report {
 	x, y := c.Sides()
 	both := [2][]store.Event{a, b}
 	for side, s := range [...]*diff.Session{x, y} {
-		for _, e := range both[side] {
-			if err := s.Apply(e, d.Digest(e)); err != nil {
+		for step, err := range timeline.NewModel(diff.Remembered).Steps(jsonl.Each(both[side])) {
+			if err = errors.Join(err, s.Take(step, d.Digest(timeline.MessagesOf(step.AsFrame())))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -239,6 +241,10 @@ func TestFindings(t *testing.T) {
 		{"standard error", diff.Options{}, []string{ask, "stderr one", "stderr one"}, []string{ask, "stderr one", "stderr two"}, `note stderr changed [] [] standard error: 2 lines in A, 2 in B; 1 only in A, 1 only in B`},
 		{"noise", diff.Options{}, []string{ask, "< loading", answer}, []string{ask, "< starting", answer}, "noise only in A [3] [] a stray line of the server, not JSON-RPC: \"loading\"\nnoise only in B [] [3] a stray line of the server, not JSON-RPC: \"starting\""},
 		{"noise in one alone", diff.Options{}, []string{ask, "< loading", answer}, []string{ask, answer}, `noise only in A [3] [] a stray line of the server, not JSON-RPC: "loading"`},
+		{"two messages in a line", diff.Options{}, []string{ask, step, answer}, []string{ask, step + answer[2:]}, ""},
+		{"a message over several lines", diff.Options{}, []string{ask, answer}, []string{ask, "< {", `< "id": 1,`, `< "result": {}`, "< }"}, ""},
+		{"Content-Length", diff.Options{}, []string{ask, answer}, []string{ask, "< Content-Length: 22", "< ", "< " + `{"id":1,"result":{}}`}, ""},
+		{"a part of no message", diff.Options{}, []string{ask, "< {", `< "id": 1,`, answer}, []string{ask, answer}, "noise only in A [3] [] a stray line of the server, not JSON-RPC: \"{\"\nnoise only in A [4] [] a stray line of the server, not JSON-RPC: \"\\\"id\\\": 1,\""},
 		{"values to be normalized", diff.Options{Rules: match.Rules{Normalize: match.Normalizers()}},
 			[]string{`> {"id":1,"method":"tools/call","params":{"name":"x","at":"2020-01-01"}}`, answer}, []string{`> {"id":1,"method":"tools/call","params":{"name":"x","at":"2021-01-01"}}`, answer}, ""},
 		{"values that are not", diff.Options{},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -21,7 +20,7 @@ type Options struct {
 
 // Digest is a message and what it is paired by.
 type Digest struct {
-	message      transport.Message // zero of what is no JSON
+	method       string
 	kind         transport.MessageKind
 	target       string          // the name of a tool or a prompt
 	subscription json.RawMessage // of a notification: the id of its subscription
@@ -60,20 +59,8 @@ func NewDigester(options Options) *Digester {
 	}
 }
 
-// Digest returns the digests of a frame's messages; nil of other events. A frame without a
-// message has a digest of kind Invalid.
-func (d *Digester) Digest(event store.Event) []Digest {
-	if event.Kind != store.Frame {
-		return nil
-	}
-	messages, err := event.AsFrame().Messages()
-	if err != nil {
-		text := transport.TrimBlanks(event.Payload)
-		if len(text) == 0 {
-			return nil
-		}
-		return []Digest{{content: maphash.Bytes(d.seed, text), bytes: maphash.Bytes(d.seed, event.Payload), raw: bytes.Clone(text)}}
-	}
+// Digest returns the digests of a frame's messages.
+func (d *Digester) Digest(messages []transport.Message) []Digest {
 	list := make([]Digest, len(messages))
 	for i, m := range messages {
 		list[i] = d.message(m)
@@ -81,9 +68,18 @@ func (d *Digester) Digest(event store.Event) []Digest {
 	return list
 }
 
+// noise returns the digest of a frame without a message, which has the kind Invalid; none of a blank one.
+func (d *Digester) noise(payload []byte) []Digest {
+	text := transport.TrimBlanks(payload)
+	if len(text) == 0 {
+		return nil
+	}
+	return []Digest{{content: maphash.Bytes(d.seed, text), bytes: maphash.Bytes(d.seed, payload), raw: bytes.Clone(text)}}
+}
+
 func (d *Digester) message(m transport.Message) Digest {
 	g := Digest{
-		message: m, kind: m.Kind(), raw: bytes.Clone(m.Raw),
+		method: m.Method, kind: m.Kind(), raw: bytes.Clone(m.Raw),
 		content: maphash.Bytes(d.seed, d.comparer.AppendContent(nil, m)),
 	}
 	if d.spelling {

@@ -10,8 +10,8 @@
 // # Data layout
 //
 // [Digester.Digest] makes a [Digest] of each message: its kind, name and text, and hashes of the
-// compared parts in a canonical spelling. It needs only the event, so that several goroutines may
-// make digests. [Session.Apply] folds the digests of one session, in order, into a list of
+// compared parts in a canonical spelling. It needs only the message, so that several goroutines may
+// make digests. [Session.Take] folds the steps of one session, with their digests, into a list of
 // messages: which request an answer belongs to, which call a notification.
 //
 // [New] makes a [Comparison], and [Comparison.Report] pairs the messages of the two lists. Requests

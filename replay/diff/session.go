@@ -56,29 +56,29 @@ type Session struct {
 	Exit   string
 
 	took     time.Duration
-	seed     maphash.Seed
+	digester *Digester
 	names    *names
 	list     []message
-	model    *timeline.Model
-	parsed   []transport.Message // of the present frame
-	asked    []int32             // the requests, by their numbers in the model; none of one that is no message
-	requests [3][]int32          // of each direction
-	tools    map[string]tool     // that the server listed, by name
-	toolsSeq uint64              // the last list of tools
-	kept     int                 // bytes of texts
-	stderr   uint64              // lines of standard error
-	lines    map[uint64]int      // how often each line of standard error came, by hash
-	status   map[uint64]int      // of an HTTP exchange
-	legacy   bool                // the transport is HTTP+SSE
-	selected []uint64            // a bit for each selected event; nil: all events are
+	parts    [3][]message    // of each direction, the latest lines if they may be parts of a message
+	asked    []int32         // the requests, by their numbers in the model
+	requests [3][]int32      // of each direction
+	tools    map[string]tool // that the server listed, by name
+	toolsSeq uint64          // the last list of tools
+	kept     int             // bytes of texts
+	stderr   uint64          // lines of standard error
+	lines    map[uint64]int  // how often each line of standard error came, by hash
+	status   map[uint64]int  // of an HTTP exchange
+	legacy   bool            // the transport is HTTP+SSE
+	selected []uint64        // a bit for each selected event; nil: all events are
 }
 
-// keptAnswered is how many answered requests progress can name that comes late.
-const keptAnswered = 10_000
+// Remembered is how many past calls the Model of a compared session remembers, so that progress that comes
+// late names one of them.
+const Remembered = 10_000
 
-func newSession(seed maphash.Seed, names *names) *Session {
+func newSession(digester *Digester, names *names) *Session {
 	return &Session{
-		seed: seed, names: names, model: timeline.NewModel(keptAnswered),
+		digester: digester, names: names,
 		tools: map[string]tool{}, lines: map[uint64]int{}, status: map[uint64]int{},
 	}
 }
@@ -106,17 +106,19 @@ func (s *Session) isSelected(seqs ...uint64) bool {
 // keptLines is how many different lines of standard error a session distinguishes.
 const keptLines = 100_000
 
-// Apply takes the next event, with the digests of its messages.
-func (s *Session) Apply(event store.Event, digests []Digest) (err error) {
+// Take takes the next step. digests are those of the messages of its line, which are made elsewhere because
+// they take the most time.
+func (s *Session) Take(step timeline.Step, digests []Digest) (err error) {
+	event := step.Event
 	s.Events = event.Seq
 	s.took = max(s.took, event.At)
 	switch event.Kind {
 	case store.Frame:
 		s.Frames++
-		s.frame(event, digests)
+		s.frame(step, digests)
 	case store.Stderr:
 		s.stderr++
-		if h := maphash.Bytes(s.seed, bytes.TrimSpace(event.Payload)); s.lines[h] > 0 || len(s.lines) < keptLines {
+		if h := maphash.Bytes(s.digester.seed, bytes.TrimSpace(event.Payload)); s.lines[h] > 0 || len(s.lines) < keptLines {
 			s.lines[h]++
 		}
 	case store.Opened:
@@ -130,7 +132,7 @@ func (s *Session) Apply(event store.Event, digests []Digest) (err error) {
 		info, err = store.DecodePayload[store.LostInfo](event)
 		s.Lost += info.Frames
 	case store.HTTP:
-		info := s.model.Take(event).HTTP
+		info := step.HTTP
 		if info == nil {
 			_, err = store.DecodePayload[store.HTTPInfo](event)
 			return err
@@ -144,42 +146,71 @@ func (s *Session) Apply(event store.Event, digests []Digest) (err error) {
 }
 
 // frame appends the messages of a frame.
-func (s *Session) frame(event store.Event, digests []Digest) {
-	s.parsed = s.parsed[:0]
-	for i := range digests {
-		if digests[i].message.Raw != nil {
-			s.parsed = append(s.parsed, digests[i].message)
+func (s *Session) frame(step timeline.Step, digests []Digest) {
+	dir := side(step.Dir)
+	switch {
+	case step.Part: // the step that ends the message has it
+		for _, d := range s.digester.noise(step.Payload) {
+			s.parts[dir] = append(s.parts[dir], s.messageOf(step, &d))
 		}
+		return
+	case step.Misframed != nil:
+		s.parts[dir] = nil
+		var messages []transport.Message
+		for i := range step.Messages {
+			messages = append(messages, step.Messages[i].Message)
+		}
+		digests = s.digester.Digest(messages)
 	}
-	step := s.model.TakeParsed(event, s.parsed, len(s.parsed) > 0)
+	s.keepParts(dir)
+	if step.Noise {
+		digests = s.digester.noise(step.Payload)
+	}
 	for i := range digests {
 		linked := step.Message(i)
 		if id := digests[i].subscription; id != nil && linked.Call == nil {
-			linked.Call = step.Find(event.Dir.Reverse(), mcp.KeyOf(id))
+			linked.Call = step.Find(step.Dir.Reverse(), mcp.KeyOf(id))
 		}
-		s.message(event, &digests[i], linked)
+		s.message(step, &digests[i], linked)
 	}
 }
 
-// message appends one message, linked to the request that it names.
-func (s *Session) message(event store.Event, digest *Digest, linked timeline.Message) {
+// keepParts appends the lines that are parts of no message after all.
+func (s *Session) keepParts(dir int) {
+	s.list = append(s.list, s.parts[dir]...)
+	s.parts[dir] = nil
+}
+
+// side returns a direction as an index, whatever a damaged event says.
+func side(dir transport.Direction) int {
+	if dir != transport.ClientToServer && dir != transport.ServerToClient {
+		return 0
+	}
+	return int(dir)
+}
+
+// messageOf returns the record of a message that belongs to no call so far.
+func (s *Session) messageOf(step timeline.Step, digest *Digest) message {
 	m := message{
-		seq: event.Seq, at: event.At, stream: event.Stream, kind: digest.kind, dir: event.Dir,
+		seq: step.Seq, at: step.At, stream: step.Stream, kind: digest.kind, dir: step.Dir,
 		content: digest.content, key: digest.key, bytes: digest.bytes,
-		name: s.names.of(digest.message.Method, digest.target), call: none, near: none, reply: none, pair: none,
+		name: s.names.of(digest.method, digest.target), call: none, near: none, reply: none, pair: none,
 	}
 	if s.kept += len(digest.raw); s.kept <= KeptBytes {
 		m.raw = digest.raw
 	}
+	return m
+}
+
+// message appends one message, linked to the request that it names.
+func (s *Session) message(step timeline.Step, digest *Digest, linked timeline.Message) {
+	m := s.messageOf(step, digest)
 	at := int32(len(s.list))
 	switch linked.Role {
 	case timeline.Asks:
-		for len(s.asked) < linked.Call.Number() { // requests in a form that is no message here
-			s.asked = append(s.asked, none)
-		}
 		s.asked = append(s.asked, at)
 	case timeline.Answers, timeline.Cancels, timeline.Reports, timeline.Unlinked:
-		if linked.Call != nil && linked.Call.Number() < len(s.asked) {
+		if linked.Call != nil {
 			m.call = s.asked[linked.Call.Number()]
 		}
 	}
@@ -205,6 +236,9 @@ func (s *Session) message(event store.Event, digest *Digest, linked timeline.Mes
 // close ends the fold. It gives each notification and request that names no call the only
 // call that was open then, counting only calls that were answered.
 func (s *Session) close() {
+	for dir := range s.parts {
+		s.keepParts(dir)
+	}
 	var open, sum [3]int32 // of each direction's calls: how many, and the sum of their indices
 	for i := range s.list {
 		m := &s.list[i]
@@ -226,7 +260,6 @@ func (s *Session) close() {
 			sum[m.dir] += int32(i)
 		}
 	}
-	s.model = nil
 	s.asked = nil
 }
 

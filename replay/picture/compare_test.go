@@ -1,13 +1,16 @@
 package picture_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/picture"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 func compared(t *testing.T, a, b []store.Event) picture.Comparison {
@@ -21,7 +24,9 @@ func compared(t *testing.T, a, b []store.Event) picture.Comparison {
 		_, rows := fold(t, events)
 		for i, e := range events {
 			labels[side][e.Seq] = rows[i].Label
-			if err := []*diff.Session{inA, inB}[side].Apply(e, digester.Digest(e)); err != nil {
+		}
+		for step, err := range timeline.NewModel(diff.Remembered).Steps(jsonl.Each(events)) {
+			if err = errors.Join(err, []*diff.Session{inA, inB}[side].Take(step, digester.Digest(timeline.MessagesOf(step.AsFrame())))); err != nil {
 				t.Fatal(err)
 			}
 		}

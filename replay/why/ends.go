@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
@@ -30,25 +31,25 @@ func (f *Fold) endAt(by, text string) {
 	}
 }
 
-func (f *Fold) onEOF(e store.Event) {
-	info, err := store.DecodePayload[store.EOFInfo](e)
+func (f *Fold) onEOF(step timeline.Step) {
+	info, err := store.DecodePayload[store.EOFInfo](step.Event)
 	switch {
 	case err != nil:
-	case info.By == "sender" && e.Dir == c2s:
+	case info.By == "sender" && step.Dir == c2s:
 		f.endAt("client", "the client closed its end")
 	case info.By == "sender":
 		f.endAt("server", "the server closed its output")
 	case info.By == "recorder":
 		f.letGo = f.now
-	case info.By == "receiver" && e.Dir == s2c:
+	case info.By == "receiver" && step.Dir == s2c:
 		f.endAt("client", "the client closed its end")
-		f.untaken = e.Seq
-		if first, _, _ := f.offsets.At(e.Dir, info.Passed); info.Read > info.Passed && first != 0 {
+		f.untaken = step.Seq
+		if first, _, _ := f.offsets.At(step.Dir, info.Passed); info.Read > info.Passed && first != 0 {
 			f.untaken = first
 		}
 	case info.By == "receiver" && f.end.seq == 0:
 		if f.stalls[c2s].seq == 0 {
-			f.stalls[c2s] = stall{moment: f.now, since: e.At}
+			f.stalls[c2s] = stall{moment: f.now, since: step.At}
 		}
 		f.stalls[c2s].closed = true
 	}

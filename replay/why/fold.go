@@ -201,20 +201,20 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 	case store.Frame:
 		f.onFrame(step)
 	case store.Stderr:
-		f.stderr.add(f.now, e)
+		f.stderr.add(f.now, step.Payload)
 	case store.HTTP:
 		f.onHTTP(step)
 	case store.Note:
-		f.onNote(e)
+		f.onNote(step)
 	case store.Delivered:
 		f.stalls[side(e.Dir)] = stall{}
 		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil && info.Blocked >= Patience {
 			f.took[side(e.Dir)] = taken{f.now, info}
 		}
 	case store.Stalled:
-		f.onStalled(e)
+		f.onStalled(step)
 	case store.EOF:
-		f.onEOF(e)
+		f.onEOF(step)
 	case store.Signal:
 		if info, err := store.DecodePayload[store.SignalInfo](e); err == nil {
 			f.endAt("recorder", "the recorder got the signal "+clip(info.Signal))
@@ -242,24 +242,24 @@ func side(dir transport.Direction) int {
 }
 
 // onStalled notes that a receiver takes nothing; see [store.StalledInfo].
-func (f *Fold) onStalled(e store.Event) {
-	info, err := store.DecodePayload[store.StalledInfo](e)
-	if err != nil || f.end.seq != 0 || f.exit.Seq != 0 && e.Dir == c2s && f.stalls[c2s].seq != 0 {
+func (f *Fold) onStalled(step timeline.Step) {
+	info, err := store.DecodePayload[store.StalledInfo](step.Event)
+	if err != nil || f.end.seq != 0 || f.exit.Seq != 0 && step.Dir == c2s && f.stalls[c2s].seq != 0 {
 		return
 	}
-	f.stalls[side(e.Dir)] = stall{}
+	f.stalls[side(step.Dir)] = stall{}
 	if info.Over {
 		return
 	}
-	s := stall{moment: f.now, since: e.At - info.For, info: info, first: info.Frame}
+	s := stall{moment: f.now, since: step.At - info.For, info: info, first: info.Frame}
 	if info.Passed > 0 {
 		if info.Unread < 0 { // of a socket it is only known that its last bytes are not read
-			s.first, _, _ = f.offsets.At(e.Dir, info.Passed-1)
+			s.first, _, _ = f.offsets.At(step.Dir, info.Passed-1)
 		} else {
-			s.first, s.before, s.size = f.offsets.At(e.Dir, info.Passed-info.Unread)
+			s.first, s.before, s.size = f.offsets.At(step.Dir, info.Passed-info.Unread)
 		}
 	}
-	f.stalls[side(e.Dir)] = s
+	f.stalls[side(step.Dir)] = s
 }
 
 // onFrame takes a frame and its messages.
@@ -272,7 +272,7 @@ func (f *Fold) onFrame(step timeline.Step) {
 		f.spoke = f.now
 	}
 	if e.Stream == 0 {
-		f.onPipeFrame(e)
+		f.onPipeFrame(step)
 	}
 	if step.Noise && timeline.IsUnended(e) { // the exchange has it
 		return
@@ -292,9 +292,9 @@ func (f *Fold) onFrame(step timeline.Step) {
 		isNotice = isNotice && m.Kind == transport.Notification
 		switch m.Kind {
 		case transport.Request:
-			f.onRequest(e, m)
+			f.onRequest(step, m)
 		case transport.Response:
-			f.onResponse(e, m)
+			f.onResponse(step, m)
 		case transport.Notification:
 			f.onNotification(step, m)
 		}
@@ -341,10 +341,10 @@ func (f *Fold) onClientFrame(m *transport.Message) {
 	}
 }
 
-func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
+func (f *Fold) onRequest(step timeline.Step, m *timeline.Message) {
 	c := &call{Call: m.Call, moment: f.now, raw: m.Raw, notices: f.notices, answers: f.answersOut}
-	if e.Stream != 0 {
-		if c.exchange = f.exchanges[e.Stream]; c.exchange != nil {
+	if step.Stream != 0 {
+		if c.exchange = f.exchanges[step.Stream]; c.exchange != nil {
 			c.exchange.calls++
 			c.refused = c.exchange.Status >= 300 // before its body came
 			if c.refused {
@@ -356,11 +356,11 @@ func (f *Fold) onRequest(e store.Event, m *timeline.Message) {
 		f.pending = map[*timeline.Call]*call{}
 	}
 	f.pending[c.Call] = c
-	if e.Stream == 0 {
-		f.newest[side(e.Dir)].asks = append(f.newest[side(e.Dir)].asks, c)
+	if step.Stream == 0 {
+		f.newest[side(step.Dir)].asks = append(f.newest[side(step.Dir)].asks, c)
 	}
 	f.repeats.onRequest(c, &m.Message)
-	if e.Dir != c2s {
+	if step.Dir != c2s {
 		return
 	}
 	c.behind = [2]neighbour{f.cancelling, f.failing}
@@ -393,22 +393,22 @@ func (f *Fold) supplyInput(m *transport.Message) {
 	}
 }
 
-func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
+func (f *Fold) onResponse(step timeline.Step, m *timeline.Message) {
 	c := f.pending[m.Call]
 	f.onTask(m.Task, c)
 	switch {
 	case c == nil:
-		if e.Dir == s2c {
+		if step.Dir == s2c {
 			f.orphan = frame{moment: f.now, text: m.Raw}
-			if x := f.exchanges[e.Stream]; x != nil {
+			if x := f.exchanges[step.Stream]; x != nil {
 				x.orphan = f.orphan
 			}
 		}
 		return
-	case e.Stream == 0 && e.Unterminated:
+	case step.Stream == 0 && step.Unterminated:
 		c.unended = unread{moment: f.now, form: f.misframed}
 		return
-	case e.Stream == 0 && f.end.seq != 0, c.exchange != nil && c.exchange.Number == e.Stream && c.exchange.What == store.HTTPAbort:
+	case step.Stream == 0 && f.end.seq != 0, c.exchange != nil && c.exchange.Number == step.Stream && c.exchange.What == store.HTTPAbort:
 		c.late = f.now
 		return
 	}
@@ -421,13 +421,13 @@ func (f *Fold) onResponse(e store.Event, m *timeline.Message) {
 		c.unended = unread{}
 		f.unseen--
 	}
-	if e.Stream == 0 {
-		f.newest[side(e.Dir)].answers = append(f.newest[side(e.Dir)].answers, c)
+	if step.Stream == 0 {
+		f.newest[side(step.Dir)].answers = append(f.newest[side(step.Dir)].answers, c)
 	}
 	f.repeats.onAnswer(c, &m.Message)
 	if c.Dir == c2s {
 		f.onAnswer(c, m)
-	} else if x := f.exchanges[e.Stream]; x != nil {
+	} else if x := f.exchanges[step.Stream]; x != nil {
 		x.answers = append(x.answers, c)
 	}
 }
@@ -507,7 +507,7 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 			return
 		}
 		id := mcp.KeyOf(timeline.CancelledID(m.Message))
-		f.cancelAnswered(e, id)
+		f.cancelAnswered(step, id)
 		if e.Dir == c2s && f.stalledAnswer.seq != 0 && f.stalledAnswer.call.Key() == id {
 			f.abandoned = f.now
 		}

@@ -30,22 +30,22 @@ type unread struct {
 }
 
 // onNote learns that the latest frame of a pipe has no newline.
-func (f *Fold) onNote(e store.Event) {
-	frame, ok := store.EndsWithoutNewline(e)
-	last := &f.newest[side(e.Dir)]
+func (f *Fold) onNote(step timeline.Step) {
+	frame, ok := store.EndsWithoutNewline(step.Event)
+	last := &f.newest[side(step.Dir)]
 	if !ok || last.seq != frame {
 		return
 	}
-	f.joined[side(e.Dir)] = frame
+	f.joined[side(step.Dir)] = frame
 	f.reopen(last)
 }
 
 // onPipeFrame begins a frame of a pipe.
-func (f *Fold) onPipeFrame(e store.Event) {
-	dir := side(e.Dir)
+func (f *Fold) onPipeFrame(step timeline.Step) {
+	dir := side(step.Dir)
 	f.newest[dir] = pipeFrame{moment: f.now, joinedTo: f.joined[dir]}
 	f.joined[dir] = 0
-	if joinedTo := f.newest[dir].joinedTo; joinedTo != 0 && len(transport.TrimBlanks(e.Payload)) == 0 { // "\r", and the newline
+	if joinedTo := f.newest[dir].joinedTo; joinedTo != 0 && len(transport.TrimBlanks(step.Payload)) == 0 { // "\r", and the newline
 		f.see(func(c *call) bool { return c.unended.seq == joinedTo })
 	}
 }
@@ -154,9 +154,9 @@ func (f *Fold) asksOn() {
 }
 
 // cancelAnswered notes the cancellation of a call whose answer may have no newline.
-func (f *Fold) cancelAnswered(e store.Event, id mcp.Key) {
-	for _, c := range f.newest[side(e.Dir.Reverse())].answers {
-		if c.Dir == e.Dir && c.Key() == id {
+func (f *Fold) cancelAnswered(step timeline.Step, id mcp.Key) {
+	for _, c := range f.newest[side(step.Dir.Reverse())].answers {
+		if c.Dir == step.Dir && c.Key() == id {
 			c.cancelled = f.now
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
@@ -21,8 +20,8 @@ type stderrLines struct {
 	count int
 }
 
-func (s *stderrLines) add(at moment, e store.Event) {
-	line := frame{moment: at, text: bytes.Clone(e.Payload[:min(len(e.Payload), keptStderrLine)])}
+func (s *stderrLines) add(at moment, text []byte) {
+	line := frame{moment: at, text: bytes.Clone(text[:min(len(text), keptStderrLine)])}
 	if len(s.ring) < keptStderr {
 		s.ring = append(s.ring, line)
 	} else {

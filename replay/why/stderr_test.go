@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/mcprec/mcprec/store"
 )
 
 // TestLastWords: of what runtimes write when they crash, the line that says why. testdata/stderr.txt has the
@@ -28,7 +26,7 @@ func TestLastWords(t *testing.T) {
 					line, wantLast = rest, rest
 				}
 				seq := uint64(lines.count + 1)
-				lines.add(moment{seq: seq}, store.Event{Seq: seq, Payload: []byte(line)})
+				lines.add(moment{seq: seq}, []byte(line))
 			}
 			headline, last := lastWords(lines.between(0, 0))
 			if string(headline.text) != wantHeadline || string(last.text) != wantLast {
@@ -42,7 +40,7 @@ func TestLastWords(t *testing.T) {
 func TestStderrKept(t *testing.T) {
 	var lines stderrLines
 	for seq := uint64(1); seq <= 3*keptStderr+7; seq++ {
-		lines.add(moment{seq: seq}, store.Event{Seq: seq, Payload: make([]byte, 2*keptStderrLine)})
+		lines.add(moment{seq: seq}, make([]byte, 2*keptStderrLine))
 	}
 	kept := lines.between(2*keptStderr+7, 0)
 	if len(kept) != keptStderr || kept[0].seq != 2*keptStderr+8 || kept[keptStderr-1].seq != 3*keptStderr+7 || len(kept[0].text) != keptStderrLine {

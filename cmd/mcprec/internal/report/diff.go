@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
@@ -45,21 +47,36 @@ func Compare(ctx context.Context, sessions [2]*session.Session, fits *filter.Fil
 
 // foldSession reads a session into its side of a comparison.
 func foldSession(ctx context.Context, s *session.Session, digester *diff.Digester, side *diff.Session) error {
+	if err := ReadSide(s.Events(ctx, 1, store.ReadOptions{}), digester, side); err != nil {
+		return s.Fault("diff", err)
+	}
+	return s.Rewind()
+}
+
+// ReadSide reads events into a side of a comparison. It makes the digests on the other cores.
+func ReadSide(events iter.Seq2[store.Event, error], digester *diff.Digester, side *diff.Session) error {
+	type made struct {
+		session.Parsed
+		digests []diff.Digest
+	}
 	var valid store.Validator
-	events := s.Events(ctx, 1, store.ReadOptions{})
-	digest := func(event *store.Event, digests *[]diff.Digest) { *digests = digester.Digest(*event) }
-	for e, err := range session.MapEvents(events, digest) {
+	model := timeline.NewModel(diff.Remembered)
+	worked := session.MapEvents(events, func(event *store.Event, m *made) {
+		m.Parse(event)
+		m.digests = digester.Digest(m.Messages)
+	})
+	for e, err := range worked {
 		if err == nil {
 			err = valid.Check(e.Event)
 		}
 		if err == nil {
-			err = side.Apply(e.Event, e.Made)
+			err = side.Take(e.Made.Take(e.Event, model), e.Made.digests)
 		}
 		if err != nil {
-			return s.Fault("diff", err)
+			return err
 		}
 	}
-	return s.Rewind()
+	return nil
 }
 
 // Comparison is the result for two sessions, and which of its sections are printed.
@@ -312,7 +329,7 @@ type DiffForm struct {
 	Slower   []diff.Slower  `json:"slower"`
 }
 
-// DiffSide is one of the sessions.
+// ReadSide is one of the sessions.
 type DiffSide struct {
 	Session string `json:"session"`
 	diff.Side

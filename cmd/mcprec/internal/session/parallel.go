@@ -17,24 +17,24 @@ type Worked[T any] struct {
 
 // Parsed are the messages of a frame that was parsed on another core.
 type Parsed struct {
-	messages []transport.Message
+	Messages []transport.Message // good until the next Parse
 	isJSON   bool
 }
 
 // Parse parses an event, if it is a frame, in the memory of the event that p was before.
 func (p *Parsed) Parse(event *store.Event) {
 	p.isJSON = false
-	p.messages = p.messages[:0]
+	p.Messages = p.Messages[:0]
 	if event.Kind == store.Frame {
-		messages, err := event.AsFrame().AppendMessages(p.messages)
-		p.messages = messages
+		messages, err := event.AsFrame().AppendMessages(p.Messages)
+		p.Messages = messages
 		p.isJSON = err == nil
 	}
 }
 
 // Take returns the step of the event.
 func (p *Parsed) Take(event store.Event, model *timeline.Model) timeline.Step {
-	return model.TakeParsed(event, p.messages, p.isJSON)
+	return model.TakeParsed(event, p.Messages, p.isJSON)
 }
 
 // Steps is [timeline.Steps] with the frames parsed on the other cores, which takes as long as a reader of the steps.

@@ -6,10 +6,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/replay/picture"
-	"github.com/mcprec/mcprec/store"
 )
 
 // answerDiff answers with the two sessions of the page side by side.
@@ -32,19 +31,13 @@ func compare(ctx context.Context, of [2]*index) (picture.Comparison, error) {
 	c := diff.New(digester, diff.Options{})
 	a, b := c.Sides()
 	for i, side := range []*diff.Session{a, b} {
-		digest := func(e *store.Event, digests *[]diff.Digest) { *digests = digester.Digest(*e) }
-		for e, err := range session.MapEvents(of[i].source.readAll(ctx), digest) {
-			if err == nil {
-				err = side.Apply(e.Event, e.Made)
-			}
-			if err != nil {
-				return picture.Comparison{}, fmt.Errorf("compare %s: %w", of[i].source.session.Name, err)
-			}
+		if err := report.ReadSide(of[i].source.readAll(ctx), digester, side); err != nil {
+			return picture.Comparison{}, fmt.Errorf("compare %s: %w", of[i].source.session.Name, err)
 		}
 	}
-	report, pairs := c.Report(), c.Aligned()
+	compared, pairs := c.Report(), c.Aligned()
 	var shown [2][]uint64
-	picture.Compare(report, pairs, func(side int, seq uint64) string {
+	picture.Compare(compared, pairs, func(side int, seq uint64) string {
 		shown[side] = append(shown[side], seq)
 		return ""
 	})
@@ -57,5 +50,5 @@ func compare(ctx context.Context, of [2]*index) (picture.Comparison, error) {
 		}
 		rows[i] = found
 	}
-	return picture.Compare(report, pairs, func(side int, seq uint64) string { return rows[side][seq].Label }), nil
+	return picture.Compare(compared, pairs, func(side int, seq uint64) string { return rows[side][seq].Label }), nil
 }
