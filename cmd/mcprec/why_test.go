@@ -558,7 +558,7 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 		case "server killed":
 			_ = syscall.Kill(s.pid, syscall.SIGKILL)
 		}
-		got.WriteString(end + ": " + s.askEnded(ts, counts["all"], wants(end)))
+		got.WriteString(end + ": " + s.askEnded(ts, counts[exchangeEnds], wants(end)))
 		_ = s.recorder.Process.Kill()
 		_ = syscall.Kill(s.pid, syscall.SIGKILL)
 		_ = s.recorder.Wait()
@@ -661,7 +661,9 @@ func (s *hungSession) recorded() (counts map[string]int, err error) {
 				return nil, err
 			}
 			counts[fmt.Sprint(e.Dir, " ", e.Kind)]++
-			counts["all"]++
+			if endsExchange(e) {
+				counts[exchangeEnds]++
+			}
 		}
 		open, err := db.OpenLines(ctx, found.ID)
 		if err != nil {
@@ -674,6 +676,14 @@ func (s *hungSession) recorded() (counts map[string]int, err error) {
 		}
 	}
 	return counts, nil
+}
+
+// exchangeEnds counts the ends of exchanges among what a log has.
+const exchangeEnds = "ends of exchanges"
+
+func endsExchange(e store.Event) bool {
+	info, err := store.DecodePayload[store.HTTPInfo](e)
+	return e.Kind == store.HTTP && err == nil && slices.Contains([]string{store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft}, info.What)
 }
 
 // await waits until the log has what the lines say.
@@ -790,7 +800,7 @@ func (s *hungSession) askStanding(ts *testscript.TestScript, want string) string
 
 // askEnded asks why until it says what is wanted, or for long, and returns what it says: on pipes
 // once the log has the end, unless the recorder cannot come to it. Over HTTP the session may go on:
-// once the log has more than the events before the end, time passes, for an exchange that breaks
+// once the log has more ends of exchanges than before, time passes, for an exchange that breaks
 // off counts as stuck only after a while.
 func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want string) string {
 	return s.ask(ts, want, func(a report.Hangs) (settled bool) {
@@ -800,7 +810,7 @@ func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want strin
 		if a.State == store.Live && (*update || saidOf(a) != want) {
 			counts, err := s.recorded()
 			ts.Check(err)
-			if counts["all"] > before {
+			if counts[exchangeEnds] > before {
 				before = math.MaxInt
 				s.clock.move(2 * why.Patience)
 				return false

@@ -42,9 +42,9 @@ func golden(t *testing.T, version string, r explore.Report) {
 	}
 }
 
-// changing matches what depends on the schedule that was found first, and on the lines of the
-// tests.
-var changing = regexp.MustCompile(`step [0-9]+|, level L[01], capacity .*|\ntoken .*|the token mcprec\S+|(_test\.go):[0-9]+|\n  this very order: .*`)
+// changing matches what depends on the schedule that was found first, on the lines of the
+// tests, and on what the compiler inlines, after which it names a function without a name.
+var changing = regexp.MustCompile(`step [0-9]+|\.(\w+\.)*func[0-9]+(\.[0-9]+)*|, level L[01], capacity .*|\ntoken .*|the token mcprec\S+|(_test\.go):[0-9]+|\n  this very order: .*`)
 
 // otherParts begin the paragraphs of a report that are not about the cause.
 var otherParts = []string{"the order that it takes", "capacities:", "the run:", "the session shrinks", "stacks:", "leak:", "level L"}
@@ -57,6 +57,8 @@ func cause(r explore.Report) string {
 			return "step N"
 		case strings.HasPrefix(s, "_test.go"):
 			return "_test.go"
+		case strings.Contains(s, ".func"):
+			return ".func"
 		}
 		return ""
 	})
