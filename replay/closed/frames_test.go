@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcprec/mcprec/replay/internal/replaytest"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 func load(t testing.TB, lines string) *Recording {
@@ -47,3 +48,20 @@ const (
 		> ~a
 		< ~b`
 )
+
+// TestRefusedAnswer: an answer that HTTP refuses is not the answer of its request.
+func TestRefusedAnswer(t *testing.T) {
+	r, err := Load(jsonl.Decode(strings.NewReader(replaytest.RefusedAnswer)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for i, m := range r.messages {
+		if m.pair >= 0 {
+			got += fmt.Sprintf("%d-%d ", r.frameOf(int32(i)).seq, r.frameOf(m.pair).seq)
+		}
+	}
+	if want := "3-13 5-11 11-5 13-3 "; got != want {
+		t.Errorf("the pairs are %s, want %s", got, want)
+	}
+}

@@ -165,6 +165,9 @@ func (l *loader) Take(step timeline.Step) error {
 			l.refusal = step.Exchange.Status
 		}
 	case store.HTTP:
+		for _, call := range step.Undone {
+			l.undo(call)
+		}
 		for _, call := range step.Refused {
 			l.messages[l.requests[call]].refused = true
 			l.refusal = step.HTTP.Status
@@ -250,6 +253,24 @@ func (l *loader) message(frame int32, m *timeline.Message) {
 		}
 	}
 	l.messages = append(l.messages, pm)
+}
+
+// undo takes back the client's answer, or cancellation, of a call, which HTTP has refused.
+func (l *loader) undo(call *timeline.Call) {
+	for i := len(l.messages) - 1; i >= 0; i-- {
+		m := &l.messages[i]
+		if m.kind == transport.Request || m.pair < 0 || l.frames[m.frame].dir != transport.ClientToServer {
+			continue
+		}
+		if request := &l.messages[m.pair]; l.frames[request.frame].seq == call.Request && request.id == call.ID {
+			if m.kind == transport.Response {
+				request.pair = -1
+				l.requests[call] = m.pair
+			}
+			m.pair = -1
+			return
+		}
+	}
 }
 
 // answers returns the number of the last request frame that frame responds to, 0 for none, and

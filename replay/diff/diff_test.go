@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/diff"
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -281,5 +282,23 @@ func TestFindings(t *testing.T) {
 		if got = strings.TrimSuffix(got, "\n"); got != c.want {
 			t.Errorf("%s:\n\t%q", c.name, got)
 		}
+	}
+}
+
+// TestRefusedAnswer: an answer that HTTP refuses is not the answer of its request.
+func TestRefusedAnswer(t *testing.T) {
+	var refused, taken []store.Event
+	for e, err := range jsonl.Decode(strings.NewReader(replaytest.RefusedAnswer)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused = append(refused, e)
+		if e.Stream != 2 { // the exchange of the refused answer
+			taken = append(taken, e)
+		}
+	}
+	const want = `calls only in A [7] [] an answer of the client to no request`
+	if got := strings.TrimSpace(told(compared(t, diff.Options{}, refused, taken))); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }

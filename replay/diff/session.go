@@ -140,6 +140,7 @@ func (s *Session) Take(step timeline.Step, digests []Digest) (err error) {
 		if info.What == store.HTTPResponse {
 			s.status[event.Stream] = info.Status
 		}
+		s.undo(step.Undone)
 		s.legacy = s.legacy || info.SSE != nil && info.SSE.Event == "endpoint"
 	}
 	return err
@@ -172,6 +173,18 @@ func (s *Session) frame(step timeline.Step, digests []Digest) {
 			linked.Call = step.Find(step.Dir.Reverse(), mcp.KeyOf(id))
 		}
 		s.message(step, &digests[i], linked)
+	}
+}
+
+// undo takes back the client's answers and cancellations, of calls that are as before: HTTP has refused them.
+func (s *Session) undo(calls []*timeline.Call) {
+	for _, c := range calls {
+		request := &s.list[s.asked[c.Number()]]
+		if reply := request.reply; c.Response == 0 && reply != none {
+			s.list[reply].call = none
+			request.reply = none
+		}
+		request.cancelled = c.Cancelled != 0
 	}
 }
 

@@ -23,7 +23,8 @@
 // A call whose request has a traceparent (in params._meta, else in the HTTP header) belongs to
 // that trace, below that span, with a link to the session's. A server's call on the HTTP
 // stream of a client's call stands below the client's. Other notifications, such as a server's
-// log, and lost events are events of the session's span. A span keeps 1000 events and counts
+// log, and lost events are events of the session's span. An answer of the client that HTTP refuses ends no
+// span. A span keeps 1000 events and counts
 // the rest; a text of a notification is cut after 2 KiB.
 //
 // The JSON form has a batch a line, as the collector's file exporter writes it; a session of

@@ -3,7 +3,6 @@ package otlp_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/replay/otlp"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -19,7 +19,7 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var update = replaytest.Update
 
 // readSpan is a span as a reader of the format has it.
 type readSpan struct {
@@ -204,5 +204,29 @@ func TestBatches(t *testing.T) {
 	root := spans[len(spans)-1]
 	if lines := bytes.Count(text, []byte("\n")); lines != 3 || len(spans) != calls+1 || len(root.Events) != 1000 || root.DroppedEventsCount != calls-1000 {
 		t.Errorf("%d lines, %d spans, %d events and %d more", lines, len(spans), len(root.Events), root.DroppedEventsCount)
+	}
+}
+
+// TestRefusedAnswer: an answer that HTTP refuses ends no span.
+func TestRefusedAnswer(t *testing.T) {
+	for lines, want := range map[int]string{
+		13: "elicitation/create 6ms status 0", // answered again
+		9:  "elicitation/create 4ms status 2 no answer",
+		7:  "elicitation/create 2ms status 0", // nothing says that HTTP refused it
+	} {
+		text := strings.Join(strings.SplitAfter(replaytest.RefusedAnswer, "\n")[:lines], "")
+		var b bytes.Buffer
+		if err := otlp.WriteJSON(&b, jsonl.Decode(strings.NewReader(text)), "0"); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range spansOf(t, b.Bytes()) {
+			if s.Name == "elicitation/create" {
+				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %v status %d %s", s.Name, time.Duration(s.EndTimeUnixNano-s.StartTimeUnixNano), s.Status.Code, s.Status.Message)))
+			}
+		}
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("of %d events: %q, want %q", lines, got, want)
+		}
 	}
 }

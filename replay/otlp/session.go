@@ -39,8 +39,17 @@ type session struct {
 
 // stream is an HTTP exchange.
 type stream struct {
-	parent *remote // of its request's header
-	call   *call   // of the client, while it is open
+	parent  *remote  // of its request's header
+	call    *call    // of the client, while it is open
+	answers []answer // of the client, which HTTP may still refuse
+}
+
+// answer is a response, and the call that it answers.
+type answer struct {
+	call    *call
+	message transport.Message
+	seq     uint64
+	at      time.Duration
 }
 
 func newSession(version string) *session {
@@ -126,16 +135,22 @@ func (s *session) exchange(step timeline.Step) {
 		s.endRefused(s.open[refused])
 	}
 	switch info.What {
+	case store.HTTPResponse:
+		s.endTaken(s.streams[step.Stream], step.Undone)
 	case store.HTTPRequest:
 		parent := parseRemote(h.Get("Traceparent"), strings.Join(h.Values("Tracestate"), ","))
 		s.streams[step.Stream] = &stream{parent: parent}
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
+		s.endTaken(s.streams[step.Stream], nil)
 		delete(s.streams, step.Stream)
 	}
 }
 
 // end ends the session's span, and the spans of calls without an answer.
 func (s *session) end() {
+	for _, number := range slices.Sorted(maps.Keys(s.streams)) {
+		s.endTaken(s.streams[number], nil)
+	}
 	for _, c := range slices.SortedFunc(maps.Values(s.open), func(a, b *call) int { return cmp.Compare(a.number, b.number) }) {
 		if c.status != 0 {
 			s.endRefused(c)
@@ -246,33 +261,59 @@ const remoteParent = 0x300
 
 func (s *session) response(step timeline.Step, message *timeline.Message) {
 	c := s.open[message.Call]
-	if c == nil {
+	if c == nil || message.Role != timeline.Answers {
 		s.note(s.root, step.At, "response to no request")
 		return
 	}
+	said := answer{c, message.Message, step.Seq, step.At}
+	if x := step.Exchange; x != nil && x.Head.Seq == 0 && step.Dir == transport.ClientToServer {
+		if on := s.streams[step.Stream]; on != nil {
+			on.answers = append(on.answers, said)
+			return
+		}
+	}
+	s.endAnswered(said)
+}
+
+// endAnswered ends a call with its answer.
+func (s *session) endAnswered(said answer) {
+	c := said.call
 	if c.Method == mcp.MethodInitialize {
-		if v := transport.MemberText(message.Result, mcp.MemberProtocolVersion); v != "" {
+		if v := transport.MemberText(said.message.Result, mcp.MemberProtocolVersion); v != "" {
 			s.revision = v
 		}
-		s.server = transport.MemberText(message.Result, mcp.MemberServerInfo, "name")
+		s.server = transport.MemberText(said.message.Result, mcp.MemberServerInfo, "name")
 	}
 	a := &c.span.Attributes
-	a.set("mcprec.response", intOf(step.Seq))
+	a.set("mcprec.response", intOf(said.seq))
 	switch {
-	case message.Error != nil:
-		code := string(transport.Member(message.Error, "code"))
+	case said.message.Error != nil:
+		code := string(transport.Member(said.message.Error, "code"))
 		if code == "" {
 			code = "_OTHER"
 		}
 		a.set("error.type", stringOf(code))
 		a.set("rpc.response.status_code", stringOf(code))
-		c.span.Status = status{transport.MemberText(message.Error, "message"), statusError}
-	case string(transport.Member(message.Result, mcp.MemberIsError)) == "true":
+		c.span.Status = status{transport.MemberText(said.message.Error, "message"), statusError}
+	case string(transport.Member(said.message.Result, mcp.MemberIsError)) == "true":
 		a.set("error.type", stringOf("tool_error"))
 		c.span.Status.Code = statusError
 	}
-	c.span.End = s.time(step.At)
+	c.span.End = s.time(said.at)
 	s.finish(c)
+}
+
+// endTaken ends the calls whose answers in an exchange HTTP has not refused.
+func (s *session) endTaken(on *stream, refused []*timeline.Call) {
+	if on == nil {
+		return
+	}
+	for _, said := range on.answers {
+		if !slices.Contains(refused, said.call.Call) {
+			s.endAnswered(said)
+		}
+	}
+	on.answers = nil
 }
 
 // endRefused ends a call whose only answer is an HTTP status.

@@ -110,6 +110,11 @@ func (x *Index) Take(step timeline.Step) error {
 	case store.Lost:
 		x.flag(event.Seq, flagFault)
 	case store.HTTP:
+		for _, c := range step.Undone {
+			if c.Response == 0 && c.Cancelled == 0 {
+				x.reopen(uint32(c.Number()))
+			}
+		}
 		for i, c := range step.Refused {
 			number := uint32(c.Number())
 			if i == 0 {
@@ -189,6 +194,18 @@ func (x *Index) end(number, seq uint32, role timeline.Role, outcome outcome) {
 	c.end = seq
 	c.outcome = outcome
 	x.rails[c.dir].Follow(number+1, role)
+	x.ends.set(x.calls, int(number))
+}
+
+// reopen opens a call again whose answer, or cancellation, HTTP has refused.
+func (x *Index) reopen(number uint32) {
+	c := &x.calls[number]
+	c.end = never
+	c.outcome = open
+	if !x.rails[c.dir].Reopen(number+1, int(c.column)) {
+		c.column = railColumns
+		x.widest[c.dir] = railColumns + 1
+	}
 	x.ends.set(x.calls, int(number))
 }
 

@@ -387,3 +387,28 @@ func TestManyCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedAnswer: an answer that HTTP refuses ends no call.
+func TestRefusedAnswer(t *testing.T) {
+	var events []store.Event
+	for e, err := range jsonl.Decode(strings.NewReader(replaytest.RefusedAnswer)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	for last, want := range map[int]string{
+		7:  "open #3 0, answered #5 7",
+		8:  "open #3 0, open #5 0",
+		13: "answered #3 13, answered #5 11",
+	} {
+		index, _ := fold(t, events[:last])
+		var got []string
+		for _, c := range index.Calls(1, uint64(last)) {
+			got = append(got, fmt.Sprintf("%s #%d %d", c.How, c.Request, c.End))
+		}
+		if said := strings.Join(got, ", "); said != want {
+			t.Errorf("after #%d: %s, want %s", last, said, want)
+		}
+	}
+}

@@ -65,14 +65,20 @@ func (d *Diagram) Heading() error {
 func (d *Diagram) Add(entry timeline.Entry) error {
 	head := fmt.Sprintf("%6d %11.6f ", entry.Seq, entry.At.Seconds())
 	if len(entry.Messages) == 0 {
-		var refused []timeline.EntryMessage // calls that the HTTP status of the entry answers
+		var judged []timeline.EntryMessage // calls that the HTTP status of the entry answers, or opens again
 		for _, c := range entry.Refused {
-			refused = append(refused, timeline.EntryMessage{
+			judged = append(judged, timeline.EntryMessage{
 				Kind: transport.Response, Failure: c.Failure, Request: c.Request, Call: c, Role: timeline.Answers,
 			})
 			delete(d.open, c)
 		}
-		return d.line(head, entry, refused, d.event(entry))
+		for _, c := range entry.Undone { // they are as before the client's frame
+			if c.Cancelled == 0 || c.Cancelled > entry.Seq {
+				judged = append(judged, timeline.EntryMessage{Kind: transport.Request, Request: c.Request, Call: c, Role: timeline.Asks})
+				d.open[c] = true
+			}
+		}
+		return d.line(head, entry, judged, d.event(entry))
 	}
 	for _, c := range entry.Refused { // before the body came
 		defer delete(d.open, c)
@@ -95,7 +101,7 @@ func (d *Diagram) Add(entry timeline.Entry) error {
 
 func (d *Diagram) line(head string, entry timeline.Entry, messages []timeline.EntryMessage, lane string) error {
 	var tone timeline.Tone
-	if len(messages) == 1 {
+	if len(messages) == 1 && len(entry.Undone) == 0 {
 		tone = messages[0].Tone()
 	} else {
 		tone = entry.Tone()

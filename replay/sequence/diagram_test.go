@@ -1,7 +1,6 @@
 package sequence_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/mcprec/mcprec/replay/internal/replaytest"
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -20,7 +20,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var update = replaytest.Update
 
 // events reads lines: a kind or > or <, and the payload; event N is at (N-1)*10ms.
 func events(text string) (list []store.Event) {
@@ -257,4 +257,27 @@ func FuzzDiagram(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRefusedAnswer: an answer that HTTP refuses ends no rail.
+func TestRefusedAnswer(t *testing.T) {
+	for lines, want := range map[int]string{13: "", 9: "no answer to #3 tools/call \"a\" (id 1), no answer to #5 elicitation/create (id 7)"} {
+		var list []store.Event
+		for e, err := range jsonl.Decode(strings.NewReader(strings.Join(strings.SplitAfter(replaytest.RefusedAnswer, "\n")[:lines], ""))) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, e)
+		}
+		drawn := draw(t, 120, list)
+		var open []string
+		for line := range strings.Lines(drawn) {
+			if _, text, found := strings.Cut(line, "no answer"); found {
+				open = append(open, strings.TrimSpace("no answer"+strings.Split(text, "  ")[0]))
+			}
+		}
+		if got := strings.Join(open, ", "); got != want {
+			t.Errorf("%q, want %q, in\n%s", got, want, drawn)
+		}
+	}
 }

@@ -51,6 +51,16 @@ func (r *Rails[C]) Follow(call C, role timeline.Role) (column int, change Change
 	return column, change
 }
 
+// Reopen gives a call its column back. It reports whether the column is free.
+func (r *Rails[C]) Reopen(call C, column int) bool {
+	var none C
+	if column >= len(r.columns) || r.columns[column] != none {
+		return false
+	}
+	r.columns[column] = call
+	return true
+}
+
 // Columns returns the call of each column; the zero C of a free one. The caller does not
 // change the slice.
 func (r *Rails[C]) Columns() []C { return r.columns }

@@ -127,3 +127,20 @@ const Plain = `> 1:initialize
 	< 3=
 	> 4:tools/list
 	< 4=`
+
+// RefusedAnswer is a session over HTTP in the text form. The client answers the request #5 of the server, HTTP
+// refuses that (#7, #8), and the client answers again (#11).
+const RefusedAnswer = `{"mcprec":1,"transport":"http"}
+{"at":"1ms","kind":"http","dir":"c2s","stream":1,"data":{"what":"request","method":"POST","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}}
+{"at":"2ms","dir":"c2s","stream":1,"frame":{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}}
+{"at":"3ms","kind":"http","dir":"s2c","stream":1,"data":{"what":"response","status":200,"header":{"Content-Type":["text/event-stream"]}}}
+{"at":"4ms","dir":"s2c","stream":1,"frame":{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"?"}}}
+{"at":"5ms","kind":"http","dir":"c2s","stream":2,"data":{"what":"request","method":"POST","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}}
+{"at":"6ms","dir":"c2s","stream":2,"frame":{"jsonrpc":"2.0","id":7,"result":{"action":"decline"}}}
+{"at":"7ms","kind":"http","dir":"s2c","stream":2,"data":{"what":"response","status":503}}
+{"at":"8ms","kind":"http","dir":"s2c","stream":2,"data":{"what":"end"}}
+{"at":"9ms","kind":"http","dir":"c2s","stream":3,"data":{"what":"request","method":"POST","path":"/mcp","header":{"Mcp-Session-Id":["s"]}}}
+{"at":"10ms","dir":"c2s","stream":3,"frame":{"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}}
+{"at":"11ms","kind":"http","dir":"s2c","stream":3,"data":{"what":"response","status":202}}
+{"at":"12ms","dir":"s2c","stream":1,"frame":{"jsonrpc":"2.0","id":1,"result":{}}}
+`
