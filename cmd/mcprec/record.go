@@ -122,7 +122,8 @@ or does not answer for 5 s.
 
 const targetHelp = `With --target it records a server of Streamable HTTP or HTTP+SSE: it listens on
 --listen, prints the URL that clients are to use instead, and passes everything on to
-URL. Where URL cannot be reached or breaks off, the client's connection is closed too, and
+URL, and to the paths below it, to those of metadata and logins, and to those that the
+server names; with a URL that ends in / after the host, to every path. Where URL cannot be reached or breaks off, the client's connection is closed too, and
 stderr says why. Each MCP session becomes a recording of its own, which ends a few seconds
 after the session, so that it has what comes late; requests without a session id share one
 recording. Headers with credentials pass, and are not recorded. An interrupt ends it.

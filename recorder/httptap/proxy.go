@@ -16,8 +16,10 @@ import (
 
 // ProxyOptions configure [Tap.Proxy]. Target must be set.
 type ProxyOptions struct {
-	// Target is the MCP endpoint's URL. A request for "/" goes there; any other goes to
-	// the same path on the target's host.
+	// Target is the MCP endpoint's URL. A request for "/" goes there. One for a path below
+	// the target's goes to the same path on its host, as does one for metadata (/.well-known/)
+	// or a login (/authorize, /token, /register), or for a path that the target has named to
+	// its client. Any other path is refused, unless the target's is "/".
 	Target *url.URL
 	// Origins are web origins that may use the proxy besides those of this machine:
 	// "https://app.example".
@@ -25,9 +27,8 @@ type ProxyOptions struct {
 	// Transport reaches the target. If it is nil, the environment's proxies are used, and
 	// each client has connections of its own where the server has [OwnConnections].
 	Transport http.RoundTripper
-	// Refused, if not nil, is called once for each reason why a web page may not use the
-	// proxy.
-	Refused func(why string)
+	// Refused, if not nil, is called once for each reason why a request was not passed on.
+	Refused func(Refusal)
 	// Failed, if not nil, is called with the reason when the target gave no response, or only
 	// a part of one; once for the same reason until the target has responded. As without the
 	// proxy, the client's connection is closed.
@@ -58,14 +59,9 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // ServeHTTP implements [http.Handler].
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if refusal := streamable.MayAsk(r, p.o.Origins); refusal != "" {
-		p.mu.Lock()
-		if len(p.refused) < maxReports && !slices.Contains(p.refused, refusal) { // a page may make up ever new names
-			p.refused = append(p.refused, refusal)
-			p.o.Refused(refusal)
-		}
-		p.mu.Unlock()
-		http.Error(w, "mcprec: "+refusal, http.StatusForbidden)
+	if refusal := p.refusal(r); refusal != nil {
+		p.reportRefusal(*refusal)
+		http.Error(w, "mcprec: "+refusal.Why, refusal.Status)
 		return
 	}
 	if to := upgradeOf(r); to != "" {
@@ -137,6 +133,7 @@ func (p *proxy) pass(w http.ResponseWriter, r, out *http.Request, exchange *exch
 	length := lengthOf(resp)
 	together := length > 0 && formOf(resp.Header.Get("Content-Type")) != formEvents
 	exchange.respond(resp.StatusCode, resp.Header, length, together)
+	p.follow(out.URL, resp.Header.Get("Location"))
 	tapped := &downloadBody{ReadCloser: resp.Body, x: exchange, ctx: r.Context()}
 	defer tapped.Close()
 	defer func() { // relay panics when the response breaks off
@@ -210,6 +207,19 @@ func relay(w http.ResponseWriter, resp *http.Response, body io.Reader, together 
 			name = http.TrailerPrefix + name
 		}
 		w.Header()[name] = values
+	}
+}
+
+// reportRefusal calls Refused with a new reason.
+func (p *proxy) reportRefusal(refusal Refusal) {
+	p.mu.Lock()
+	isNew := len(p.refused) < maxReports && !slices.Contains(p.refused, refusal.Why) // a page may make up ever new names
+	if isNew {
+		p.refused = append(p.refused, refusal.Why)
+	}
+	p.mu.Unlock()
+	if isNew {
+		p.o.Refused(refusal)
 	}
 }
 

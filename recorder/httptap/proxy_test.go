@@ -333,6 +333,9 @@ func TestProxyEndpointUnasked(t *testing.T) {
 				<-answered[n]
 				sse(w, "event: message\ndata: "+<-said[n]+"\n\n")
 			}, Options{})
+			if path != "/mcp" { // all paths are the target's
+				tt.proxy.Config.Handler = tt.tap.Proxy(ProxyOptions{Target: parsed(t, tt.server.URL)})
+			}
 			var streams [2]*http.Response
 			for i := range streams {
 				resp, err := http.Get(tt.proxy.URL + path)
@@ -423,7 +426,7 @@ func TestProxyOrigin(t *testing.T) {
 	defer server.Close()
 	target, _ := url.Parse(server.URL)
 	var refused []string
-	p := tap.Proxy(ProxyOptions{Target: target, Origins: []string{"https://app.example"}, Refused: func(o string) { refused = append(refused, o) }})
+	p := tap.Proxy(ProxyOptions{Target: target, Origins: []string{"https://app.example"}, Refused: func(r Refusal) { refused = append(refused, r.Why) }})
 	for origin, status := range map[string]int{
 		"": 404, "http://localhost:6274": 404, "http://127.0.0.1": 404, "http://[::1]:9": 404, "https://app.example": 404,
 		"https://app.example.evil": 403, "http://evil.example": 403, "null": 403, "http://localhost.evil.example": 403,
@@ -510,9 +513,9 @@ func TestProxyRoot(t *testing.T) {
 	tt := tapServer(t, func(_ http.ResponseWriter, r *http.Request) { asked <- r.RequestURI }, Options{})
 	for _, c := range []struct{ target, path, want string }{
 		{"/deep/mcp", "/", "/deep/mcp"}, {"/deep/mcp", "", "/deep/mcp"}, {"/deep/mcp", "/deep/mcp", "/deep/mcp"},
-		{"/deep/mcp", "/other", "/other"}, {"/deep/mcp", "/?a=1", "/deep/mcp?a=1"}, {"/a%2Fb/mcp", "/", "/a%2Fb/mcp"},
+		{"/deep/mcp", "/deep/mcp/other", "/deep/mcp/other"}, {"/deep/mcp", "/?a=1", "/deep/mcp?a=1"}, {"/a%2Fb/mcp", "/", "/a%2Fb/mcp"},
 		{"/mcp?key=1", "/", "/mcp?key=1"}, {"/mcp?key=1", "/mcp?a=2", "/mcp?key=1&a=2"}, {"/mcp?key=1", "/?a=2", "/mcp?key=1&a=2"},
-		{"/mcp?key=1", "/other?a=2", "/other?a=2"}, {"/", "/", "/"}, {"/", "/mcp", "/mcp"},
+		{"/mcp?key=1", "/token?a=2", "/token?a=2"}, {"/", "/", "/"}, {"/", "/mcp", "/mcp"},
 	} {
 		tt.proxy.Config.Handler = tt.tap.Proxy(ProxyOptions{Target: parsed(t, tt.server.URL+c.target)})
 		call(t, "POST", tt.proxy.URL+c.path, "", "{}")

@@ -223,6 +223,7 @@ func (t *Tap) findEndpoint(exchange *exchange, items []recorder.Item) {
 		exchange.named = true
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		t.name(u.Path)
 		rec := exchange.rec
 		endpoint := u.RequestURI()
 		if rec.undecided == exchange {

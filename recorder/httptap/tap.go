@@ -47,6 +47,7 @@ type Tap struct {
 	sessions  map[string]*recording      // by MCP session id
 	past      map[string]store.SessionID // the recordings, ended by now, of some MCP sessions
 	endpoints map[string]*recording      // of HTTP+SSE, by path and query
+	named     []string                   // paths that servers have named to their clients, oldest first
 	lobby     *recording                 // for exchanges outside of sessions
 	all       map[*recording]bool        // recordings that have not ended
 	live      map[*exchange]bool         // exchanges that have not ended
@@ -115,7 +116,7 @@ func (t *Tap) Proxy(options ProxyOptions) http.Handler {
 		options.Transport = newPerConnection()
 	}
 	if options.Refused == nil {
-		options.Refused = func(string) {}
+		options.Refused = func(Refusal) {}
 	}
 	if options.Failed == nil {
 		options.Failed = func(string) {}

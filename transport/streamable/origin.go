@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,12 +19,12 @@ func MayAsk(r *http.Request, origins []string) (refusal string) {
 	origin := r.Header.Get("Origin")
 	switch {
 	case origin != "" && !isOrigin(origin, origins):
-		return "web pages of " + origin + " may not use this server"
+		return fmt.Sprintf("web pages of %.100s may not use this server", origin)
 	case origin == "" && IsFromOtherSite(r) && !slices.Contains(origins, "*"):
 		return "web pages of other sites may not use this server, as by a link or an image"
 	}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() && !isHost(r.Host, origins) {
-		return "this server is not " + r.Host
+		return fmt.Sprintf("this server is not %.100s", r.Host)
 	}
 	return ""
 }

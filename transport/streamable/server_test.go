@@ -154,6 +154,44 @@ func TestMayAsk(t *testing.T) {
 	}
 }
 
+// TestOtherSites: what a browser asks for a page of another site is refused where it has no origin, as an
+// image, and reaches no session. Pages of this machine say their origin, and other clients no site.
+func TestOtherSites(t *testing.T) {
+	s := newSite(t, ServerOptions{Legacy: true, Origins: []string{"https://app.example"}})
+	for _, c := range []struct {
+		method, site, origin string
+		want                 int
+	}{
+		{"PUT", "", "", 405}, {"PUT", "same-origin", "", 405}, {"PUT", "none", "", 405},
+		{"PUT", "same-site", "http://localhost:6274", 405}, {"PUT", "cross-site", "http://127.0.0.1:6274", 405}, {"PUT", "cross-site", "https://app.example", 405},
+		{"GET", "cross-site", "", 403}, {"GET", "same-site", "", 403}, {"GET", "any-site", "", 403}, {"HEAD", "cross-site", "", 403},
+		{"POST", "cross-site", "", 403}, {"DELETE", "cross-site", "", 403}, {"GET", "cross-site", "https://evil.example", 403},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), c.method, s.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Origin": c.origin} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != c.want {
+			t.Errorf("%+v: %d", c, resp.StatusCode)
+		}
+	}
+	r := httptest.NewRequest(http.MethodGet, "/mcp", nil)
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	if refusal := MayAsk(r, []string{"*"}); refusal != "" {
+		t.Errorf("where all pages may ask: %s", refusal)
+	}
+}
+
 // TestSessionBegins: an initialize that is refused begins no session, and a client that tries again at
 // once does so in the same; only a DELETE that the server takes ends it.
 func TestSessionBegins(t *testing.T) {

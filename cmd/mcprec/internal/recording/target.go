@@ -96,7 +96,13 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 	server := &http.Server{
 		Handler: tap.Proxy(httptap.ProxyOptions{
 			Target: target, Origins: r.Origins,
-			Refused: func(why string) { r.say("refused a request: %s; --allow-origin ORIGIN lets pages in", why) },
+			Refused: func(refusal httptap.Refusal) {
+				advice := ""
+				if refusal.IsPage {
+					advice = "; --allow-origin ORIGIN lets pages in"
+				}
+				r.say("refused a request: %s%s", refusal.Why, advice)
+			},
 			Failed:  func(why string) { r.say("%s; clients see their connection closed", why) },
 		}),
 		BaseContext: func(net.Listener) context.Context { return live },
