@@ -46,7 +46,7 @@ type callTable struct {
 // taskKey is the id of a task, with the direction of its messages.
 type taskKey struct {
 	dir transport.Direction
-	key mcp.Key
+	id  string
 }
 
 // watch counts the open calls of a filter, for conditions asked after each event: to go

@@ -2,7 +2,6 @@ package state
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -159,6 +158,9 @@ func (s *State) onFrame(step timeline.Step) {
 			s.onNotification(step, m)
 		}
 	}
+	for _, task := range step.Told {
+		s.setTask(task)
+	}
 }
 
 // onRequest opens a call, and keeps a client's facts about the client.
@@ -212,9 +214,6 @@ func (s *State) onResponse(step timeline.Step, m *timeline.Message) {
 			server.update(transport.Member(m.Result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
 		}
 	}
-	if bytes.Contains(m.Result, []byte(mcp.MemberTaskID)) { // most have none, and looking is cheap
-		s.onTaskResult(step, c.Method, m.Result)
-	}
 	switch c.Method {
 	case mcp.MethodSubscribe:
 		if _, ok := s.subscriptions[c.Target]; !ok {
@@ -225,47 +224,19 @@ func (s *State) onResponse(step timeline.Step, m *timeline.Message) {
 	}
 }
 
-// onTaskResult keeps the tasks in a result.
-func (s *State) onTaskResult(step timeline.Step, method string, result json.RawMessage) {
-	switch method {
-	case mcp.MethodGetTask, mcp.MethodCancelTask:
-		s.setTask(step, result)
-	case mcp.MethodListTasks:
-		var list []json.RawMessage
-		if json.Unmarshal(transport.Member(result, "tasks"), &list) == nil {
-			for _, task := range list {
-				s.setTask(step, task)
-			}
-		}
-	default:
-		if task := transport.Member(result, "task"); task != nil {
-			s.setTask(step, task)
-		} else if mcp.IsTask(transport.MemberText(result, mcp.MemberResultType)) {
-			s.setTask(step, result)
-		}
-	}
-}
-
-// setTask keeps the status of a task.
-func (s *State) setTask(step timeline.Step, raw json.RawMessage) {
-	id := transport.MemberText(raw, mcp.MemberTaskID)
-	status := transport.MemberText(raw, "status")
-	if id == "" || status == "" {
-		return
-	}
-	key := taskKey{step.Dir, mcp.Key(id)}
-	task, ok := s.tasks[key]
-	if !ok {
-		task = Task{ID: id, Dir: step.Dir, By: step.Dir.Sender(), Since: step.Seq}
-	}
-	s.statuses[task.Status]--
-	if s.statuses[task.Status] <= 0 {
+// setTask keeps what a message tells of a task. The Model forgets a task that is over.
+func (s *State) setTask(told *timeline.Task) {
+	key := taskKey{told.Dir, told.ID}
+	task, known := s.tasks[key]
+	if !known {
+		task = Task{ID: told.ID, Dir: told.Dir, By: told.Dir.Sender(), Since: told.Made.Seq}
+	} else if s.statuses[task.Status]--; s.statuses[task.Status] == 0 {
 		delete(s.statuses, task.Status)
 	}
-	s.statuses[status]++
-	task.Status = status
-	task.Message = transport.MemberText(raw, "statusMessage")
-	task.Told = step.Seq
+	s.statuses[told.Status]++
+	task.Status = told.Status
+	task.Message = told.Message
+	task.Told = told.Told.Seq
 	s.tasks[key] = task
 }
 
@@ -291,8 +262,7 @@ func (s *State) onNotification(step timeline.Step, m *timeline.Message) {
 		}
 	case mcp.NotificationInitialized:
 		s.queues.take(e.Dir.Reverse(), 0, s.greeted)
-	case mcp.NotificationTaskStatus, mcp.NotificationTasks:
-		s.setTask(step, m.Params)
+	case mcp.NotificationTaskStatus, mcp.NotificationTasks: // the step tells of the tasks
 	default:
 		if e.Dir == transport.ServerToClient {
 			s.onSubscriptionNotification(step, m)

@@ -80,6 +80,8 @@ type Step struct {
 	// Undone are the calls that a frame of the client had answered or cancelled, and which are as they were
 	// before: HTTP refused the frame.
 	Undone []*Call
+	// Told are the tasks whose status the messages tell, in their order, also of tasks that are over.
+	Told []*Task
 	// Exit is the end of the server's process so far. It is good until the next Take.
 	Exit *Exit
 

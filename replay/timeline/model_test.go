@@ -118,3 +118,31 @@ func TestClone(t *testing.T) {
 		t.Errorf("the model has %+v", got)
 	}
 }
+
+// TestToldTasks: a step tells of each task whose status its messages name, also of one that is over.
+func TestToldTasks(t *testing.T) {
+	const failed = `s2c 0 {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"a","status":"failed"}}`
+	m := NewModel(Remembered)
+	step := play(t, m, `c2s 0 {"jsonrpc":"2.0","id":1,"method":"tasks/list"}`,
+		`s2c 0 {"jsonrpc":"2.0","id":1,"result":{"tasks":[{"taskId":"a","status":"working","statusMessage":"half"},{"taskId":"b","status":"completed"},{"taskId":"c"}]}}`)
+	got := ""
+	tell := func() {
+		for _, task := range step.Told {
+			got += fmt.Sprintf("#%d %s %s %q %t; ", step.Seq, task.ID, task.Status, task.Message, task.Over)
+		}
+	}
+	tell()
+	step = playOn(t, m, step, failed)
+	tell()
+	if task := step.Messages[0].Task; task == nil || task.Made.Seq != 2 || len(m.tasks) != 0 {
+		t.Errorf("the notification is about %+v; %d tasks are kept", task, len(m.tasks))
+	}
+	step = playOn(t, m, step, failed)
+	tell()
+	if step.Messages[0].Task != nil {
+		t.Errorf("a notification is about a task that was over: %+v", step.Messages[0].Task)
+	}
+	if want := `#2 a working "half" false; #2 b completed "" true; #3 a failed "" true; #4 a failed "" true; `; got != want {
+		t.Errorf("the steps tell %s, want %s", got, want)
+	}
+}

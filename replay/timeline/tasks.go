@@ -35,7 +35,8 @@ type Task struct {
 	Result    *Call  // the latest tasks/result; nil: none
 	Listener  *Call  // the latest subscription to it; nil: none
 
-	message, updated string // its statusMessage and lastUpdatedAt
+	Message string // its statusMessage
+	updated string // its lastUpdatedAt
 }
 
 type taskKey struct {
@@ -117,6 +118,12 @@ func (m *Model) answerTask(step *Step, answer *Message) {
 		answer.Task = m.tellTask(step, answer.Result, nil)
 	case mcp.MethodCancelTask:
 		answer.Task = m.tellTask(step, answer.Result, nil)
+	case mcp.MethodListTasks:
+		var list []json.RawMessage
+		_ = json.Unmarshal(transport.Member(answer.Result, "tasks"), &list) // other JSON lists none
+		for _, said := range list {
+			m.tellTask(step, said, nil)
+		}
 	case mcp.MethodTaskResult:
 		answer.Task = c.Task
 		if answer.Result != nil {
@@ -145,26 +152,31 @@ func (m *Model) tellTask(step *Step, said json.RawMessage, maker *Call) *Task {
 	}
 	now := Moment{step.Seq, step.At}
 	key := taskKey{step.Dir, id}
+	message := transport.MemberText(said, "statusMessage")
 	task := m.tasks[key]
 	if task == nil {
-		if mcp.TaskIsOver(status) {
+		task = &Task{ID: strings.Clone(id), Dir: step.Dir, Maker: maker, Made: now}
+		if mcp.TaskIsOver(status) { // it was over before, or at once
+			task.Status, task.Message, task.Told, task.Over = strings.Clone(status), strings.Clone(message), now, true
+			step.Told = append(step.Told, task)
 			return nil
 		}
-		task = &Task{ID: strings.Clone(id), Dir: step.Dir, Maker: maker, Made: now}
 		if m.tasks == nil {
 			m.tasks = map[taskKey]*Task{}
 		}
 		m.tasks[key] = task
 	}
 	task.Told = now
+	step.Told = append(step.Told, task)
 	if task.Status != status {
 		task.Status = strings.Clone(status)
 		task.begin(now)
 	}
-	message, updated := transport.MemberText(said, "statusMessage"), transport.MemberText(said, "lastUpdatedAt")
-	if task.Since == now || task.message != message || task.updated != updated {
+	updated := transport.MemberText(said, "lastUpdatedAt")
+	if task.Since == now || task.Message != message || task.updated != updated {
 		task.Changed = now
-		task.message, task.updated = strings.Clone(message), strings.Clone(updated)
+		task.Message = strings.Clone(message)
+		task.updated = strings.Clone(updated)
 	}
 	task.Wanted = InputsWanted(said)
 	for _, name := range []string{"pollIntervalMs", "pollInterval"} { // of the extension, and of 2025-11-25

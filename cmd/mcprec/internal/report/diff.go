@@ -70,7 +70,7 @@ func ReadSide(events iter.Seq2[store.Event, error], digester *diff.Digester, sid
 			err = valid.Check(e.Event)
 		}
 		if err == nil {
-			err = side.Take(e.Made.Take(e.Event, model), e.Made.digests)
+			err = side.Take(model.TakeParsed(e.Event, e.Made.Messages, e.Made.IsJSON), e.Made.digests)
 		}
 		if err != nil {
 			return err

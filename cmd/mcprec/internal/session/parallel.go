@@ -18,23 +18,18 @@ type Worked[T any] struct {
 // Parsed are the messages of a frame that was parsed on another core.
 type Parsed struct {
 	Messages []transport.Message // good until the next Parse
-	isJSON   bool
+	IsJSON   bool
 }
 
 // Parse parses an event, if it is a frame, in the memory of the event that p was before.
 func (p *Parsed) Parse(event *store.Event) {
-	p.isJSON = false
+	p.IsJSON = false
 	p.Messages = p.Messages[:0]
 	if event.Kind == store.Frame {
 		messages, err := event.AsFrame().AppendMessages(p.Messages)
 		p.Messages = messages
-		p.isJSON = err == nil
+		p.IsJSON = err == nil
 	}
-}
-
-// Take returns the step of the event.
-func (p *Parsed) Take(event store.Event, model *timeline.Model) timeline.Step {
-	return model.TakeParsed(event, p.Messages, p.isJSON)
 }
 
 // Steps is [timeline.Steps] with the frames parsed on the other cores, which takes as long as a reader of the steps.
@@ -44,7 +39,7 @@ func Steps(events iter.Seq2[store.Event, error]) iter.Seq2[timeline.Step, error]
 		for e, err := range MapEvents(events, func(event *store.Event, parsed *Parsed) { parsed.Parse(event) }) {
 			var step timeline.Step
 			if err == nil {
-				step = e.Made.Take(e.Event, model)
+				step = model.TakeParsed(e.Event, e.Made.Messages, e.Made.IsJSON)
 			}
 			if !yield(step, err) {
 				return

@@ -141,7 +141,7 @@ func (x *index) growRecorded(ctx context.Context) error {
 func (x *index) apply(e store.Event, parsed *session.Parsed) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	step := parsed.Take(e, x.model)
+	step := x.model.TakeParsed(e, parsed.Messages, parsed.IsJSON) // under the lock: the readers share its calls
 	if err := x.drawn.Take(step); err != nil {
 		return err
 	}
