@@ -407,7 +407,8 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	wanted := cli.UntilSignal(cancel)
 	var playing sync.WaitGroup
 	playing.Go(func() { _ = endpoint.Run(ctx) })
-	server := &http.Server{Handler: endpoint, ErrorLog: log.New(output.NewWriter(s.errs), "mcprec: ", 0), Protocols: new(http.Protocols)}
+	server := cli.NewHTTPServer(endpoint)
+	server.ErrorLog, server.Protocols = log.New(output.NewWriter(s.errs), "mcprec: ", 0), new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	fmt.Fprintln(output.NewWriter(s.std.Out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/streamable"
@@ -51,6 +52,9 @@ type proxy struct {
 // reads: if the pipe were filled, an exchange would wait.
 const maxReports = 20
 
+// refusedTimeout is how long the rest of a refused request may take.
+const refusedTimeout = 10 * time.Second
+
 // bufferSize is how much of a body is read at once.
 const bufferSize = 64 << 10
 
@@ -61,6 +65,7 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refusal := p.refusal(r); refusal != nil {
 		p.reportRefusal(*refusal)
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTimeout)) // the server reads the rest of the body
 		http.Error(w, "mcprec: "+refusal.Why, refusal.Status)
 		return
 	}

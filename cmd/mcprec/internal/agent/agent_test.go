@@ -710,6 +710,40 @@ func TestOwnSession(t *testing.T) {
 	if !strings.Contains(everything, "in 5 of 5 sessions") {
 		t.Errorf("its own sessions are counted:\n%s", everything)
 	}
+	if want := "7 sessions are left out: the server is mcprec mcp, or says that it is"; strings.Count(everything, want) != 3 {
+		t.Errorf("not told three times that %s:\n%s", want, everything)
+	}
+}
+
+// TestHidingServer: a server that gives itself the name and the title of mcprec mcp, a session that was
+// imported with its command, and one among many: each answer says that there is a session that it leaves out.
+func TestHidingServer(t *testing.T) {
+	itself, _ := json.Marshal(implementation("1"))
+	introduced := `<{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":` + string(itself) + `}}`
+	for _, c := range []struct {
+		what   string
+		header store.Header
+		alone  bool
+	}{
+		{"by its name", store.Header{Command: []string{"evil"}}, true},
+		{"by its command", store.Header{Command: []string{"mcprec", "mcp"}}, true},
+		{"behind another session", store.Header{Command: []string{"evil"}}, false},
+	} {
+		l := newLibrary(t)
+		c.header.Start = time.Now().Add(-time.Hour)
+		id := l.addLive(t, c.header, greeting, introduced)
+		if !c.alone {
+			l.addFixture(t, "../../../../fixtures/seed.jsonl")
+		}
+		client := l.connect(t)
+		for tool, args := range map[string]map[string]any{
+			"list_sessions": nil, "search": {"text": "initialize"}, "why_stuck": nil, "get_session": {"session": string(id)},
+		} {
+			if said := ask(t, client, tool, args).text; !strings.Contains(said, "1 session is left out: the server is mcprec mcp, or says that it is") {
+				t.Errorf("%s: %s says %s", c.what, tool, said)
+			}
+		}
+	}
 }
 
 // TestFit: data is cut to its room, whatever it is, and what fits is not.

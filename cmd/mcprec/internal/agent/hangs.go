@@ -15,12 +15,15 @@ import (
 
 // whyStuck says what is stuck.
 func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
-	answers, rest, err := askWhy(ctx, r, args)
+	answers, rest, own, err := askWhy(ctx, r, args)
 	if err != nil && len(answers) == 0 {
 		return a, err
 	}
 	if err != nil {
 		a.add("some sessions cannot be read: %s", r.db.Masker.Text(err.Error()))
+	}
+	if hint := leftOut(own); hint != "" {
+		a.add("%s", hint)
 	}
 	var text bytes.Buffer
 	for i, found := range answers {
@@ -37,20 +40,20 @@ func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err
 }
 
 // askWhy asks about the session of the arguments, or as mcprec why does without one. rest counts
-// the stuck sessions beyond those that an answer has room for.
-func askWhy(ctx context.Context, r *recordings, args arguments) (answers []report.Hangs, rest int, err error) {
+// the stuck sessions beyond those that an answer has room for; own are those that are left out.
+func askWhy(ctx context.Context, r *recordings, args arguments) (answers []report.Hangs, rest int, own []store.SessionID, err error) {
 	const most = 2
 	if id := args.text("session"); id != "" {
 		s, err := r.find(ctx, id)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, nil, err
 		}
 		found, err := report.HangsIn(ctx, s, 0)
-		return []report.Hangs{found}, 0, err
+		return []report.Hangs{found}, 0, nil, err
 	}
-	list, err := r.visible(ctx, store.Query{})
+	list, own, err := r.visible(ctx, store.Query{})
 	if err != nil && len(list) == 0 {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	list, fault := r.pick(ctx, list, span{server: args.text("server")})
 	err = errors.Join(err, fault)
@@ -69,17 +72,17 @@ func askWhy(ctx context.Context, r *recordings, args arguments) (answers []repor
 		}
 	}
 	if len(answers) > 0 {
-		return answers, rest, err
+		return answers, rest, own, err
 	}
 	if len(list) == 0 {
 		if server := args.text("server"); server != "" {
-			return nil, 0, fmt.Errorf("no session is of a server %q; list_sessions shows the servers", clip(server, 100))
+			return nil, 0, nil, fmt.Errorf("no session is of a server %q; list_sessions shows the servers", clip(server, 100))
 		}
 		_, err = r.find(ctx, "") // says what to do
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	found, fault := report.HangsIn(ctx, r.db.Session(list[0]), 0)
-	return []report.Hangs{found}, 0, errors.Join(err, fault)
+	return []report.Hangs{found}, 0, own, errors.Join(err, fault)
 }
 
 // mostReplayed is how many bytes of frames a closed replay takes into memory.

@@ -26,21 +26,33 @@ type recordings struct {
 	own     sync.Map       // [store.SessionID] to bool: whether its server said that it is mcprec mcp
 }
 
-// visible lists the sessions that may be told of, newest first. The error names parts of the store
-// that cannot be read; the others are listed.
-func (r *recordings) visible(ctx context.Context, query store.Query) (list []store.Session, err error) {
+// visible lists the sessions that may be told of, newest first. own are the others, except that of this
+// process: their server is mcprec mcp, or says so. The error names parts of the store that cannot be
+// read; the others are listed.
+func (r *recordings) visible(ctx context.Context, query store.Query) (list []store.Session, own []store.SessionID, err error) {
 	query.Newest = true
 	for found, fault := range r.db.Sessions(ctx, query) {
-		if fault != nil {
+		switch {
+		case fault != nil:
 			err = errors.Join(err, fault)
-			continue
-		}
-		isOwn := cli.ServesAgents(found.Command) || found.State == store.Live && r.isRecordedBy(ctx, found) || r.isIntroduced(ctx, found)
-		if !isOwn {
+		case found.State == store.Live && r.isRecordedBy(ctx, found):
+		case cli.ServesAgents(found.Command) || r.isIntroduced(ctx, found):
+			own = append(own, found.ID)
+		default:
 			list = append(list, found)
 		}
 	}
-	return list, err
+	return list, own, err
+}
+
+// leftOut says how many sessions an answer leaves out because their server is mcprec mcp; "" if none. A
+// server can give itself any name, and must not hide by it.
+func leftOut(own []store.SessionID) string {
+	if len(own) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s left out: the server is mcprec mcp, or says that it is; the command mcprec list has %s",
+		phrase.Plural(len(own), "session")+phrase.Agree(len(own), " is", " are"), phrase.Agree(len(own), "it", "them"))
 }
 
 // isIntroduced reports whether the server of a session said of itself that it is mcprec mcp. This
@@ -119,7 +131,7 @@ func (r *recordings) find(ctx context.Context, id string) (*session.Session, err
 	case id != "" && len(id) < shortest:
 		return nil, fmt.Errorf("the argument session is too short; want at least %d characters of an id, as list_sessions shows it", shortest)
 	}
-	found, err := r.visible(ctx, store.Query{Prefix: id})
+	found, own, err := r.visible(ctx, store.Query{Prefix: id})
 	switch {
 	case len(found) > 1 && id != "":
 		var ids []string
@@ -131,8 +143,13 @@ func (r *recordings) find(ctx context.Context, id string) (*session.Session, err
 		return r.db.Session(found[0]), nil
 	case err != nil:
 		return nil, err
+	case id == "" && len(own) > 0:
+		return nil, errors.New("there is no session to tell of; " + leftOut(own))
 	case id == "":
 		return nil, errors.New("no session is recorded yet; one is made with mcprec record -- COMMAND in front of a server's command")
+	}
+	if len(own) > 0 {
+		return nil, fmt.Errorf("no session has the id %s that may be told of; %s", id, leftOut(own))
 	}
 	return nil, fmt.Errorf("no session has the id %s; list_sessions shows the ids", id)
 }

@@ -56,7 +56,7 @@ func (x *Server) addResources(server *sdk.Server) {
 // listResources lists the newest sessions.
 func (x *Server) listResources(ctx context.Context) (*sdk.ListResourcesResult, error) {
 	r := x.recordings
-	found, err := r.visible(ctx, store.Query{})
+	found, _, err := r.visible(ctx, store.Query{})
 	if err != nil && len(found) == 0 {
 		return nil, errors.New(x.harmless(err))
 	}

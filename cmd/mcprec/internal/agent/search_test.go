@@ -47,7 +47,7 @@ func TestSearchGoesOn(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	r := &recordings{db: db}
-	list, err := r.visible(t.Context(), store.Query{})
+	list, _, err := r.visible(t.Context(), store.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

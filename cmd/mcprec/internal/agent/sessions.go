@@ -32,7 +32,7 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 	if err != nil {
 		return a, err
 	}
-	list, fault := r.visible(ctx, store.Query{})
+	list, own, fault := r.visible(ctx, store.Query{})
 	all := len(list)
 	list, err = r.pick(ctx, list, wanted)
 	if err != nil {
@@ -83,9 +83,12 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 	}
 	if len(rows) == 0 {
 		fmt.Fprintf(&text, "no such session, of %s\n", phrase.Plural(all, "recorded session"))
-		if all == 0 {
+		if all == 0 && len(own) == 0 {
 			a.add("nothing is recorded yet; a session is made with mcprec record -- COMMAND in front of a server's command")
 		}
+	}
+	if hint := leftOut(own); hint != "" {
+		a.add("%s", hint)
 	}
 	a.data, a.text = map[string]any{"sessions": rows}, text.String()
 	return a, nil
@@ -135,7 +138,7 @@ func search(ctx context.Context, r *recordings, args arguments) (a answer, err e
 	if err != nil {
 		return a, err
 	}
-	list, fault := r.visible(ctx, store.Query{})
+	list, own, fault := r.visible(ctx, store.Query{})
 	list, err = r.pick(ctx, list, wanted)
 	if err != nil {
 		return a, err
@@ -161,6 +164,9 @@ func search(ctx context.Context, r *recordings, args arguments) (a answer, err e
 			hint = fmt.Sprintf("go on with before %s, or %s", list[done-1].ID, hint)
 		}
 		a.more = append([]string{fmt.Sprintf("%s: %d of %s searched; %s", reason, done, phrase.Plural(len(list), "session"), hint)}, a.more...)
+	}
+	if hint := leftOut(own); hint != "" {
+		a.add("%s", hint)
 	}
 	a.data, a.text = map[string]any{"events": hits.rows, "searched": done, "sessions": len(list)}, hits.text.String()
 	return a, nil

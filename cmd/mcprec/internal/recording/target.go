@@ -103,11 +103,12 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 				}
 				r.say("refused a request: %s%s", refusal.Why, advice)
 			},
-			Failed:  func(why string) { r.say("%s; clients see their connection closed", why) },
+			Failed: func(why string) { r.say("%s; clients see their connection closed", why) },
 		}),
-		BaseContext: func(net.Listener) context.Context { return live },
-		ErrorLog:    log.New(output.NewWriter(r.std.Err), "mcprec: ", 0),
-		Protocols:   new(http.Protocols),
+		ReadHeaderTimeout: cli.RequestTimeout, // a body passes as it comes, and the target decides how long it waits
+		BaseContext:       func(net.Listener) context.Context { return live },
+		ErrorLog:          log.New(output.NewWriter(r.std.Err), "mcprec: ", 0),
+		Protocols:         new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)

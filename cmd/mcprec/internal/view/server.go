@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -97,13 +96,9 @@ func (x *Server) URL() *url.URL {
 
 // Serve answers until ctx is done.
 func (x *Server) Serve(ctx context.Context) error {
-	server := &http.Server{
-		Handler:           x.guard,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    1 << 16,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}
+	server := cli.NewHTTPServer(x.guard)
+	server.MaxHeaderBytes = 1 << 16
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(x.listener) }()
 	select {
