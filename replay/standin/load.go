@@ -27,7 +27,6 @@ type driverLoader struct {
 	questions   map[*timeline.Call]*message // the server's
 	exchanges   *exchanges
 	on          map[uint64][]*request // the requests of an HTTP exchange
-	byID        map[mcp.Key]*request  // the latest request with the id
 	at          time.Duration         // of the frame before
 	clientEnded bool                  // the client has ended
 }
@@ -36,7 +35,7 @@ func loadDriverScript(events []store.Event, rules match.Rules) *script {
 	l := driverLoader{
 		rules: rules, model: timeline.NewModel(timeline.All),
 		calls: map[*timeline.Call]*request{}, questions: map[*timeline.Call]*message{},
-		exchanges: exchangesOf(events), on: map[uint64][]*request{}, byID: map[mcp.Key]*request{},
+		exchanges: exchangesOf(events), on: map[uint64][]*request{},
 	}
 	for _, e := range events {
 		l.clientEnded = l.clientEnded || e.Kind == store.EOF && e.Dir == transport.ClientToServer
@@ -88,7 +87,6 @@ func (l *driverLoader) addClientFrame(step timeline.Step) {
 		case timeline.Asks:
 			r := &request{frame: f, packed: transport.Pack(m.Raw)}
 			f.requests = append(f.requests, r)
-			l.byID[in.Call.Key()] = r
 			l.calls[in.Call] = r
 			if e.Stream != 0 {
 				l.on[e.Stream] = append(l.on[e.Stream], r)
@@ -153,7 +151,7 @@ func (l *driverLoader) addServerFrame(step timeline.Step) {
 			if m.Method == mcp.NotificationProgress {
 				s.owner = l.calls[in.Call]
 			} else if id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID); id != nil {
-				s.owner = l.byID[mcp.KeyOf(id)]
+				s.owner = l.calls[step.Find(transport.ClientToServer, mcp.KeyOf(id))]
 			}
 			if on := l.on[exchange]; s.owner == nil && len(on) > 0 {
 				s.owner = on[0]
@@ -202,7 +200,6 @@ type playerLoader struct {
 	model     *timeline.Model
 	calls     map[*timeline.Call]*message // the client's
 	questions map[*timeline.Call]*request // the server's
-	byID      map[mcp.Key]*message        // the latest request of the client with the id
 	exchanges *exchanges
 	on        map[uint64][]*message // the client's messages of an exchange
 	noise     *store.Event          // the frame before, if noise of the client
@@ -213,7 +210,7 @@ type playerLoader struct {
 func loadPlayerScript(events []store.Event, rules match.Rules, oneStream bool) *script {
 	l := playerLoader{
 		rules: rules, model: timeline.NewModel(timeline.All),
-		calls: map[*timeline.Call]*message{}, questions: map[*timeline.Call]*request{}, byID: map[mcp.Key]*message{},
+		calls: map[*timeline.Call]*message{}, questions: map[*timeline.Call]*request{},
 		exchanges: exchangesOf(events), on: map[uint64][]*message{},
 	}
 	unstreamed := map[uint64]bool{}
@@ -286,7 +283,6 @@ func (l *playerLoader) addClientFrame(step timeline.Step) {
 		switch in := step.Message(i); in.Role {
 		case timeline.Asks:
 			l.calls[in.Call] = c
-			l.byID[in.Call.Key()] = c
 		case timeline.Answers:
 			if q := l.questions[in.Call]; q != nil {
 				c.request = q
@@ -359,7 +355,11 @@ func (l *playerLoader) addServerFrame(step timeline.Step) {
 		}
 		for part, raw := range map[string]json.RawMessage{"params": m.Params, "result": m.Result} {
 			id := transport.Member(raw, mcp.MemberMeta, mcp.MetaSubscriptionID)
-			if c := l.byID[mcp.KeyOf(id)]; id != nil && c != nil {
+			call := in.Call // the answer of a subscription names it
+			if m.Kind() != transport.Response {
+				call = step.Find(transport.ClientToServer, mcp.KeyOf(id))
+			}
+			if c := l.calls[call]; id != nil && c != nil {
 				f.belongTo(c, false, below(at, []string{part, mcp.MemberMeta, mcp.MetaSubscriptionID}))
 			}
 		}

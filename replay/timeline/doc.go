@@ -9,8 +9,8 @@
 // # Data layout
 //
 // A Model holds the calls that are open, the latest that are over, and the exchanges that go on, however
-// long the session is. A [Projection] is a fold over a session's events; a program can throw one away
-// and rebuild it at any time, and [Project] feeds several in one pass.
+// long the session is. [Steps] reads a session. A [Projection] is a fold over its steps; a program can throw
+// one away and rebuild it at any time, and [Project] feeds several in one pass.
 //
 //	model.go       the Model and its Steps
 //	framing.go     messages that are not a line each: which lines hold one, by package framing
