@@ -93,7 +93,7 @@ fuzz: ## run each fuzz target for FUZZTIME (60s)
 # added to the table there.
 soak: export MCPREC_NIGHT = 1
 soak: soundness ## the long forms of the tests: a million pings, two million schedules, every token, a million events in a browser
-	$(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood|TestPlantedSecrets' -timeout 60m ./cmd/mcprec
+	$(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood|TestPlantedSecrets|TestReading' -timeout 60m ./cmd/mcprec
 	$(GO) test -count=1 -timeout 60m ./replay/explore/...
 	$(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
 	$(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore

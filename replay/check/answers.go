@@ -126,7 +126,7 @@ func nameCall(c *timeline.Call) string {
 
 func resultOrError(m *timeline.Message) string {
 	if m.Error != nil {
-		return errorText(m.Error)
+		return errorText(m.Shown().Error)
 	}
 	return "a result"
 }
@@ -146,7 +146,12 @@ func judgeForm(r *reporter, e store.Event, m *timeline.Message, revision string,
 	}
 	isMCP := revision != "" || protocol == transport.MCP
 	var texts []string
-	for _, fault := range schema.Envelope(&m.Message, isMCP) {
+	faults := schema.Envelope(&m.Message, isMCP)
+	if len(faults) > 0 {
+		shown := m.Shown()
+		faults = schema.Envelope(&shown, isMCP)
+	}
+	for _, fault := range faults {
 		if fault.Path == "/id" && m.Role == timeline.Answers { // the request has that fault
 			continue
 		}

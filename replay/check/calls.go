@@ -115,12 +115,12 @@ func (f *Fold) onResponse(step timeline.Step, m *timeline.Message) (method strin
 	f.gate.judgeDuration(f.reporter, c, step.Seq, took, true)
 	switch {
 	case m.Error != nil:
-		f.gate.judgeToolAnswer(f.reporter, c, step.Seq, errorText(m.Error))
+		f.gate.judgeToolAnswer(f.reporter, c, step.Seq, errorText(m.Shown().Error))
 	case failed:
 		f.gate.judgeToolAnswer(f.reporter, c, step.Seq, "its result has "+mcp.MemberIsError)
 	}
 	if c.dir == transport.ClientToServer {
-		f.outcome.onResponse(c, &m.Message)
+		f.outcome.onResponse(c, m)
 	}
 	revision := c.scope.rules.Revision()
 	if c.cancelled.seq != 0 {
@@ -129,7 +129,7 @@ func (f *Fold) onResponse(step timeline.Step, m *timeline.Message) (method strin
 	}
 	f.retries.onResponse(step, c, &m.Message)
 	if c.method == mcp.MethodListTools && m.Result != nil {
-		f.tools.onList(step, revision, m.Result)
+		f.tools.onList(step, revision, m.Shown().Result)
 	}
 	return c.method
 }

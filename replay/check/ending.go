@@ -147,7 +147,7 @@ type failureKind struct {
 }
 
 // onResponse counts the response to a call of the client.
-func (o *outcome) onResponse(call *call, message *transport.Message) {
+func (o *outcome) onResponse(call *call, message *timeline.Message) {
 	if call.method == mcp.MethodListen {
 		return
 	}
@@ -156,7 +156,7 @@ func (o *outcome) onResponse(call *call, message *transport.Message) {
 		o.results++
 		return
 	}
-	o.onFailure(call, errorText(message.Error), true)
+	o.onFailure(call, errorText(message.Shown().Error), true)
 }
 
 // errorText returns the code and the message of a JSON-RPC error, for a sentence.

@@ -54,6 +54,7 @@ type reporter struct {
 	gap           uint64 // the event of the first gap in the recording; 0: none
 	hasUnanswered bool   // a call without an answer was found
 	saidMiddle    bool   // rule E16 was reported
+	mask          timeline.Mask
 }
 
 // report gives out a finding of a rule of this package.
@@ -72,6 +73,7 @@ func (r *reporter) give(found Finding) {
 		found.Text = fmt.Sprintf("%s; or what is missing at #%d explains it", strings.TrimSuffix(found.Text, "."), r.gap)
 	}
 	found.Revision = clip(found.Revision) // a peer may name any
+	found.Text = r.mask.Text(found.Text)  // what an end wrote may be a secret only together with the words before it
 	r.counts[found.Severity]++
 	r.hasUnanswered = r.hasUnanswered || found.Rule == unanswered.Rule
 	r.emit(found)

@@ -74,6 +74,7 @@ func New(gate Gate, emit func(Finding)) *Fold {
 
 // Take takes the next step.
 func (f *Fold) Take(step timeline.Step) error {
+	f.mask = step.Mask()
 	f.protocol = step.Protocol()
 	f.ending.process = step.Exit
 	if err := f.waits.Take(step); err != nil {
@@ -231,7 +232,7 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope) {
 			scope.reportMiddle(f.reporter)
 			continue
 		}
-		text := phrase.Shorten(v.Text, 300)
+		text := phrase.Shorten(f.mask.Text(v.Text), 300)
 		severity := v.Severity
 		switch {
 		case v.Race:

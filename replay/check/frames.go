@@ -79,7 +79,7 @@ func (f *Fold) onPartEnd(dir transport.Direction, seq uint64, end store.EOFInfo)
 // no schema is needed. httpRevision is the revision in force for the message's exchange.
 func judgeMembers(r *reporter, e store.Event, m *transport.Message, revision, httpRevision string) {
 	if m.Kind() == transport.Invalid {
-		r.report(onlyMessages, e.Dir, revision, []uint64{e.Seq}, "the %s sent JSON that is not a JSON-RPC message: %s", e.Dir.Sender(), excerpt(m.Raw))
+		r.report(onlyMessages, e.Dir, revision, []uint64{e.Seq}, "the %s sent JSON that is not a JSON-RPC message: %s", e.Dir.Sender(), excerpt(r.mask.Of(m.Raw)))
 		return
 	}
 	if !hasJSONRPC(m.Raw) {
@@ -123,6 +123,10 @@ func hasJSONRPC(message []byte) bool {
 func judgeSchema(r *reporter, schemas *schema.Validator, e store.Event, m *transport.Message, revision, method string) error {
 	const maxFaults = 5 // of a message; the rest is counted
 	faults, err := schemas.Check(revision, m, method)
+	if len(faults) > 0 {
+		shown := r.mask.Message(m)
+		faults, err = schemas.Check(revision, &shown, method)
+	}
 	for i, fault := range faults {
 		if i == maxFaults {
 			r.report(fitsSchema, e.Dir, revision, []uint64{e.Seq}, "%s of the %s does not fit in %s", nameOf(m, method), e.Dir.Sender(), phrase.Plural(len(faults)-i, "more place"))

@@ -31,6 +31,8 @@ func judgeHeaders(r *reporter, e store.Event, headers map[string][]string, revis
 		return
 	}
 	revision = max(revision, mcp.Stateless.First)
+	masked := r.mask.Message(m) // as the headers are
+	m = &masked
 	compare := func(name, body string, needed bool) {
 		raw := firstHeader(headers, name)
 		header, readable := decodeHeader(raw)

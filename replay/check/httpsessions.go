@@ -282,7 +282,7 @@ func (h *httpRules) onAnswer(step timeline.Step, post *httpPost, s *httpSession,
 	if revision := exchanges.revisionOf(exchanges.get(step.Stream)); post.isAccepted(x, revision) {
 		post.reported = true
 		h.report(acceptedBare, transport.ServerToClient, revision, []uint64{step.Seq, x.Asked.Seq},
-			"the server answered %s (#%d) with the status %d and a body, not with 202 and none: %s", post.label, x.Asked.Seq, x.Status, excerpt(step.Payload))
+			"the server answered %s (#%d) with the status %d and a body, not with 202 and none: %s", post.label, x.Asked.Seq, x.Status, excerpt(h.mask.Of(step.Payload)))
 	}
 }
 

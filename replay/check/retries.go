@@ -121,9 +121,9 @@ func (r *retries) onResponse(step timeline.Step, c *call, m *transport.Message) 
 			}[method]
 			switch {
 			case !known:
-				report(inputKind, "%s (%s)", clip(method), clip(name))
+				report(inputKind, "%s (%s)", clip(method), clip(r.mask.Text(name)))
 			case c.capabilities != "" && transport.Member(json.RawMessage(c.capabilities), capability) == nil:
-				report(inputUnable, "%s (%s), and the client had not declared %s", method, clip(name), capability)
+				report(inputUnable, "%s (%s), and the client had not declared %s", method, clip(r.mask.Text(name)), capability)
 			}
 		}
 	}

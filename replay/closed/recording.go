@@ -236,7 +236,7 @@ func (r *Recording) WhyNothing() string {
 // message adds a message of a frame, and pairs the message with its request.
 func (l *loader) message(frame int32, m *timeline.Message) {
 	index := int32(len(l.messages))
-	pm := recordedMessage{kind: m.Kind, frame: frame, pair: -1, method: m.Method, target: timeline.TargetOf(m.Message), id: string(m.ID)}
+	pm := recordedMessage{kind: m.Kind, frame: frame, pair: -1, method: m.Method, target: m.ShownTarget(), id: string(m.ID)}
 	switch m.Role {
 	case timeline.Asks:
 		l.requests[m.Call] = index
@@ -248,7 +248,7 @@ func (l *loader) message(frame int32, m *timeline.Message) {
 		pm.pair = l.requests[m.Call]
 	}
 	if m.Method == mcp.NotificationCancelled {
-		if reason := transport.MemberText(m.Params, "reason"); reason != "" {
+		if reason := transport.MemberText(m.Shown().Params, "reason"); reason != "" {
 			l.reasons[index] = phrase.Clip(reason, 120)
 		}
 	}

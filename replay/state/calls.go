@@ -3,6 +3,8 @@ package state
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -17,7 +19,7 @@ type call struct {
 	closed   bool   // answered, or given up for good
 
 	reports   uint64 // progress notifications
-	progress  string // the latest, as it was written
+	progress  string // the latest, as it was written; this and the next two have their secrets
 	total     string
 	message   string
 	cancelled uint64 // the event
@@ -26,6 +28,26 @@ type call struct {
 	filter       string // of a listen request
 	acknowledged uint64 // the event
 	notified     uint64
+}
+
+// shownProgress returns the latest progress without its secrets.
+func (c *call) shownProgress(mask timeline.Mask) (progress, total, message string) {
+	text := func(raw string) string {
+		said, _ := transport.Text([]byte(raw))
+		return said
+	}
+	if mask == nil || c.reports == 0 {
+		return c.progress, c.total, text(c.message)
+	}
+	params := "{"
+	for _, member := range []struct{ name, value string }{{"progress", c.progress}, {"total", c.total}, {"message", c.message}} {
+		if member.value != "" {
+			params += strconv.Quote(member.name) + ":" + member.value + ","
+		}
+	}
+	params = strings.TrimSuffix(params, ",") + "}"
+	shown := transport.Member(mask([]byte(`{"params":`+params+`}`)), "params")
+	return string(transport.Member(shown, "progress")), string(transport.Member(shown, "total")), transport.MemberText(shown, "message")
 }
 
 // selectedBy reports whether a filter selects the call.

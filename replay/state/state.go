@@ -26,7 +26,8 @@ type State struct {
 	revision string
 	peers    [3]Peer // by the direction of sending
 	logLevel string
-	greeted  uint64 // Seq of the response to initialize
+	greeted  uint64        // Seq of the response to initialize
+	mask     timeline.Mask // of the progress, which View shows
 
 	calls         callTable
 	queues        queues
@@ -90,6 +91,7 @@ func (s *State) Seq() uint64 { return s.seq }
 func (s *State) Take(step timeline.Step) (err error) {
 	event := step.Event
 	s.seq = event.Seq
+	s.mask = step.Mask()
 	s.at = event.At
 	dir := index(event.Dir)
 	switch event.Kind {
@@ -167,7 +169,7 @@ func (s *State) onFrame(step timeline.Step) {
 func (s *State) onRequest(m *timeline.Message) {
 	c := &call{Call: m.Call}
 	if c.Method == mcp.MethodListen {
-		c.filter = string(transport.Member(m.Params, "notifications"))
+		c.filter = string(transport.Member(m.Shown().Params, "notifications"))
 	}
 	if c.Dir == transport.ClientToServer {
 		client := &s.peers[transport.ClientToServer]
@@ -176,9 +178,10 @@ func (s *State) onRequest(m *timeline.Message) {
 		}
 		switch {
 		case c.Method == mcp.MethodInitialize:
-			client.update(transport.Member(m.Params, "clientInfo"), transport.Member(m.Params, "capabilities"))
+			shown := m.Shown()
+			client.update(transport.Member(shown.Params, "clientInfo"), transport.Member(shown.Params, "capabilities"))
 		case bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)): // most have none, and looking is cheap
-			meta := transport.Member(m.Params, mcp.MemberMeta)
+			meta := transport.Member(m.Params, mcp.MemberMeta) // it is the protocol's, and has no secrets
 			c.revision = transport.MemberText(meta, mcp.MetaProtocolVersion)
 			client.update(transport.Member(meta, mcp.MetaClientInfo), transport.Member(meta, mcp.MetaClientCapabilities))
 		}
@@ -203,7 +206,8 @@ func (s *State) onResponse(step timeline.Step, m *timeline.Message) {
 	if c.Dir == transport.ClientToServer {
 		server := &s.peers[transport.ServerToClient]
 		if c.Method == mcp.MethodInitialize || c.Method == mcp.MethodDiscover {
-			server.update(transport.Member(m.Result, mcp.MemberServerInfo), transport.Member(m.Result, "capabilities"))
+			shown := m.Shown()
+			server.update(transport.Member(shown.Result, mcp.MemberServerInfo), transport.Member(shown.Result, "capabilities"))
 		}
 		switch { // the revision: from 2026-07-28 any result settles it
 		case c.Method == mcp.MethodInitialize:
@@ -229,12 +233,12 @@ func (s *State) setTask(told *timeline.Task) {
 	key := taskKey{told.Dir, told.ID}
 	task, known := s.tasks[key]
 	if !known {
-		task = Task{ID: told.ID, Dir: told.Dir, By: told.Dir.Sender(), Since: told.Made.Seq}
+		task = Task{ID: s.mask.Text(told.ID), Dir: told.Dir, By: told.Dir.Sender(), Since: told.Made.Seq}
 	} else if s.statuses[task.Status]--; s.statuses[task.Status] == 0 {
 		delete(s.statuses, task.Status)
 	}
-	s.statuses[told.Status]++
-	task.Status = told.Status
+	task.Status = s.mask.Text(told.Status)
+	s.statuses[task.Status]++
 	task.Message = told.Message
 	task.Told = told.Told.Seq
 	s.tasks[key] = task
@@ -249,7 +253,7 @@ func (s *State) onNotification(step timeline.Step, m *timeline.Message) {
 			c.reports++
 			c.progress = string(transport.Member(m.Params, "progress"))
 			c.total = string(transport.Member(m.Params, "total"))
-			c.message = transport.MemberText(m.Params, "message")
+			c.message = string(transport.Member(m.Params, "message"))
 			s.queues.take(c.Dir, c.Stream, c.Request)
 		}
 	case mcp.NotificationCancelled:
@@ -274,8 +278,11 @@ func (s *State) onNotification(step timeline.Step, m *timeline.Message) {
 // acknowledgement.
 func (s *State) onSubscriptionNotification(step timeline.Step, m *timeline.Message) {
 	if !bytes.Contains(m.Params, []byte(mcp.MetaSubscriptionID)) {
-		uri := transport.MemberText(m.Params, "uri")
-		if sub, ok := s.subscriptions[uri]; ok && m.Method == mcp.NotificationResourceUpdated {
+		if m.Method != mcp.NotificationResourceUpdated || len(s.subscriptions) == 0 {
+			return
+		}
+		uri := m.ShownTarget()
+		if sub, ok := s.subscriptions[uri]; ok {
 			sub.Notified++
 			s.subscriptions[uri] = sub
 		}

@@ -178,10 +178,11 @@ func (s *State) View(now time.Duration) View {
 		if lost < c.Request {
 			lost = 0
 		}
+		progress, total, message := c.shownProgress(s.mask)
 		v.Calls = append(v.Calls, Call{
 			Request: c.Request, Dir: c.Dir.String(), ID: raw(c.ID), Method: c.Method, Target: c.Target, Stream: c.Stream,
-			Waited: waited.String(), Token: raw(c.Token), Reports: c.reports, Progress: raw(c.progress),
-			Total: raw(c.total), Message: c.message, Cancelled: c.cancelled, Cut: c.cut, Lost: lost, waited: waited,
+			Waited: waited.String(), Token: raw(c.Token), Reports: c.reports, Progress: raw(progress),
+			Total: raw(total), Message: message, Cancelled: c.cancelled, Cut: c.cut, Lost: lost, waited: waited,
 		})
 	}
 	for l, seqs := range s.queues.lanes {

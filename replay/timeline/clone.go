@@ -26,7 +26,7 @@ func (m *Model) Clone() (clone *Model, copies map[*Call]*Call) {
 		}
 		r.on[stream] = copied
 	}
-	clone = &Model{requests: r, asked: m.asked, exchanges: map[uint64]*Exchange{}, scopes: m.scopes, exit: m.exit, last: m.last, pipes: m.pipes, protocol: m.protocol}
+	clone = &Model{requests: r, asked: m.asked, exchanges: map[uint64]*Exchange{}, scopes: m.scopes, exit: m.exit, last: m.last, pipes: m.pipes, protocol: m.protocol, mask: m.mask}
 	for dir := range clone.pipes {
 		clone.pipes[dir].Reader = m.pipes[dir].Clone()
 	}

@@ -28,6 +28,7 @@ type Model struct {
 	tasks      map[taskKey]*Task // that are not over; nil: none yet
 	pipes      pipes
 	protocol   transport.Protocol
+	mask       Mask
 
 	parsed   []transport.Message // of the present frame
 	messages []Message
@@ -102,6 +103,8 @@ type Message struct {
 	Exchanged *Call // of an answer: the call whose answer was exchanged with it, and came before
 	Notice    Sent  // the notification that a response without an id answers
 	Task      *Task // that the message makes, asks about or tells of; nil: none, or one that was over before
+
+	mask Mask
 }
 
 // Take takes the next event and says what it means.
@@ -116,6 +119,9 @@ func (m *Model) Take(e store.Event) Step {
 // TakeParsed is Take of an event whose frame the caller has parsed. isJSON is false for a frame that is
 // not JSON.
 func (m *Model) TakeParsed(e store.Event, messages []transport.Message, isJSON bool) Step {
+	if e.Kind == store.Frame && !isJSON {
+		e = m.mask.Event(e)
+	}
 	step := Step{Event: e, Exit: &m.exit, model: m}
 	m.exit.take(&step, m.last, isJSON)
 	m.last = step.Moment()
@@ -162,13 +168,14 @@ func (m *Model) takeFrame(step *Step, messages []transport.Message) {
 	}
 	isMessage := func(m Message) bool { return m.Kind != transport.Invalid }
 	if x := step.Exchange; x != nil && step.Dir == transport.ServerToClient && !x.IsStream() && !slices.ContainsFunc(step.Messages, isMessage) {
-		x.Response.Text = append(x.Response.Text[:0], step.Payload[:min(excerptLimit, len(step.Payload))]...)
+		text := m.mask.Of(step.Payload)
+		x.Response.Text = append(x.Response.Text[:0], text[:min(excerptLimit, len(text))]...)
 	}
 }
 
 // link finds the call of a message.
 func (m *Model) link(step *Step, message *transport.Message) (linked Message) {
-	linked = Message{Message: *message, Kind: message.Kind()}
+	linked = Message{Message: *message, Kind: message.Kind(), mask: m.mask}
 	switch linked.Kind {
 	case transport.Request:
 		linked.Call = m.request(step, message)
@@ -196,6 +203,9 @@ func (m *Model) request(step *Step, message *transport.Message) *Call {
 		m.protocol = transport.ProtocolOf(*message)
 	}
 	call := NewCall(step.Event, message)
+	if call.Target != "" && m.mask.hides(call.Method) {
+		call.Target = strings.Clone(TargetOf(m.mask.Message(message)))
+	}
 	call.Scope = step.Scope
 	call.Exchange = step.Exchange
 	call.number = m.asked
@@ -238,7 +248,12 @@ func (m *Model) answer(step *Step, answer *Message, call *Call, equals callList)
 	}
 	answer.Equals = len(equals) - 1
 	m.requests.over(call)
-	call.AnswerWith(step.Moment(), &answer.Message)
+	if answer.Error == nil || m.mask == nil {
+		call.AnswerWith(step.Moment(), &answer.Message)
+	} else {
+		shown := answer.Shown()
+		call.AnswerWith(step.Moment(), &shown)
+	}
 	call.Untaken = nil
 	step.note(effect{call: call, answered: true})
 	answer.Call = call

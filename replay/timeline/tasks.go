@@ -152,7 +152,7 @@ func (m *Model) tellTask(step *Step, said json.RawMessage, maker *Call) *Task {
 	}
 	now := Moment{step.Seq, step.At}
 	key := taskKey{step.Dir, id}
-	message := transport.MemberText(said, "statusMessage")
+	message := transport.MemberText(m.mask.Of(said), "statusMessage")
 	task := m.tasks[key]
 	if task == nil {
 		task = &Task{ID: strings.Clone(id), Dir: step.Dir, Maker: maker, Made: now}

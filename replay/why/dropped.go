@@ -24,7 +24,11 @@ type dropped struct {
 
 // onDropped notes whether an answer to the client is one that a strict client does not take.
 func (f *Fold) onDropped(c *call, m *timeline.Message) {
-	is := dropped{moment: f.now, call: c, faults: textOf(schema.Envelope(&m.Message, f.protocol == transport.MCP))}
+	is := dropped{moment: f.now, call: c}
+	if faults := schema.Envelope(&m.Message, f.protocol == transport.MCP); len(faults) > 0 {
+		shown := m.Shown()
+		is.faults = textOf(schema.Envelope(&shown, f.protocol == transport.MCP))
+	}
 	if m.Retyped {
 		is.id = clip(string(m.ID))
 	}
@@ -98,7 +102,7 @@ func (u *dropped) what() string {
 func (w *words) sayDropped() {
 	u := w.first.dropped
 	w.say("The client %s %v for the answer to %s.", w.tense("has waited", "waited"), phrase.Brief(w.first.length()), u.call.name())
-	w.show(u.call.moment, "request %s id %s", label(u.call.message()), clip(u.call.ID))
+	w.show(u.call.moment, "request %s id %s", labelOf(u.call.Call), clip(u.call.ID))
 	how := "in a form that strict clients drop"
 	if u.id != "" {
 		how = "under an id of another type, which strict clients do not know"
@@ -115,7 +119,7 @@ func (w *words) sayDropped() {
 
 // misfitOf returns what is wrong with the answer to initialize by the schema of its revision.
 func (j *judge) misfitOf(answer frame) string {
-	m := answer.message()
+	m := j.shown(answer)
 	var schemas schema.Validator
 	faults, err := schemas.Check(j.revision, &m, mcp.MethodInitialize)
 	if err != nil {

@@ -29,6 +29,7 @@ type Fold struct {
 	header  store.Header
 	now     moment                   // the latest event
 	before  moment                   // the one before
+	mask    timeline.Mask            // of what is quoted of the messages that are kept
 	pending map[*timeline.Call]*call // without an answer that its end has seen
 
 	spoke   moment   // the first frame of the server
@@ -98,10 +99,10 @@ type frame struct {
 	half bool // without an end
 }
 
-// message returns the first message of a frame that has one.
-func (f frame) message() (m transport.Message) {
-	if messages, _ := (transport.Frame{Bytes: f.text}).Messages(); len(messages) > 0 {
-		m = messages[0]
+// shown returns the first message of a frame that has one, without its secrets.
+func (f *Fold) shown(frame frame) (m transport.Message) {
+	if messages, _ := (transport.Frame{Bytes: frame.text}).Messages(); len(messages) > 0 {
+		m = f.mask.Message(&messages[0])
 	}
 	return m
 }
@@ -131,7 +132,7 @@ type call struct {
 	behind       [2]neighbour // what happened right before the request: a cancellation, an error
 }
 
-// message returns the request.
+// message returns the request as it was recorded. [labelOf] tells it.
 func (c *call) message() transport.Message { return transport.Pack(c.raw).Message() }
 
 // sign returns the last sign that the receiver works on the call, at least the request itself.
@@ -191,6 +192,7 @@ type input struct {
 // Take takes the next step. An unreadable payload is skipped, except in the header.
 func (f *Fold) Take(step timeline.Step) (err error) {
 	e := step.Event
+	f.mask = step.Mask()
 	f.before = f.now
 	f.now = moment{e.Seq, max(e.At, f.now.at)}
 	f.offsets.Apply(e)
@@ -310,7 +312,7 @@ func (f *Fold) onFrame(step timeline.Step) {
 		return
 	}
 	if x := f.exchanges[e.Stream]; x != nil && e.Dir == c2s && x.calls == 0 {
-		x.posted = label(messages[0].Message)
+		x.posted = label(messages[0].Message, messages[0].ShownTarget())
 	} else if x != nil {
 		x.heard = f.now
 	}
@@ -374,17 +376,17 @@ func (f *Fold) onRequest(step timeline.Step, m *timeline.Message) {
 		f.greeted = frame{}
 	}
 	if len(f.inputs) > 0 {
-		f.supplyInput(&m.Message)
+		f.supplyInput(m)
 	}
 }
 
 // supplyInput drops the demand for input that a request answers.
-func (f *Fold) supplyInput(m *transport.Message) {
+func (f *Fold) supplyInput(m *timeline.Message) {
 	state := mcp.KeyOf(transport.Member(m.Params, mcp.MemberRequestState))
 	if state == "" && transport.Member(m.Params, mcp.MemberInputResponses) == nil {
 		return
 	}
-	target := timeline.TargetOf(*m)
+	target := m.ShownTarget()
 	i := slices.IndexFunc(f.inputs, func(in input) bool {
 		return in.state == state && in.call.Method == m.Method && in.call.Target == target
 	})
@@ -474,7 +476,7 @@ func isInputRequired(m *transport.Message) bool {
 
 func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 	e := step.Event
-	f.repeats.onNotice(&m.Message)
+	f.repeats.onNotice(m)
 	switch m.Method {
 	case mcp.NotificationInitialized:
 		f.ready = true
@@ -502,7 +504,7 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 		if c != nil {
 			f.repeats.onFailure(c, gaveUp, "", f.now)
 			c.cancelled = f.now
-			c.reason = transport.MemberText(m.Params, "reason")
+			c.reason = transport.MemberText(m.Shown().Params, "reason")
 			c.heard = f.last[side(e.Dir.Reverse())].moment
 			return
 		}

@@ -278,7 +278,7 @@ func (w *words) responseEnded() {
 		w.say("%s %v after the request (#%d).", upper(w.first.until.text), after, x.Ended.Seq)
 		w.show(momentOf(x.Ended), "%s", w.first.until.text)
 	case x.orphan.seq != 0:
-		what, evidence := orphanWords(x.orphan.message())
+		what, evidence := orphanWords(w.shown(x.orphan))
 		w.say("The server ended the HTTP response %v after the request (#%d), with %s (#%d).", after, x.Ended.Seq, what, x.orphan.seq)
 		w.show(x.orphan.moment, "%s", evidence)
 		w.suggests = "it was meant as the answer"

@@ -184,6 +184,9 @@ func (f *Fold) patience() time.Duration { return min(max(Patience, 2*f.slowest),
 // one, now. An after of 0 is the patience that fits the session. Report leaves the Fold as it is: more
 // events may follow.
 func (f *Fold) Report(live Live, after time.Duration) Report {
+	if f.mask != nil {
+		live.Mask = f.mask.Text
+	}
 	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience()), noise: f.noise}
 	for dir, begun := range f.parts {
 		if begun.seq > f.noise[dir].seq {
@@ -206,7 +209,26 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 	r.Open = append(r.Open, j.goesRound()...)
 	r.Findings = append(r.Findings, j.findings(waits)...)
 	r.Last = j.lastWords()
+	r.mask(live.Mask)
 	return r
+}
+
+// mask masks the sentences of a report: what an end wrote may be a secret only together with the words before it.
+func (r *Report) mask(mask func(string) string) {
+	if mask == nil {
+		return
+	}
+	r.Last = mask(r.Last)
+	for i := range r.Open {
+		r.Open[i].Text = mask(r.Open[i].Text)
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		f.Text = mask(f.Text)
+		for k := range f.Evidence {
+			f.Evidence[k].Text = mask(f.Evidence[k].Text)
+		}
+	}
 }
 
 // waits lists what is stuck, and adds to the report what is open and is not.
@@ -594,12 +616,12 @@ func textBefore(line []byte) int {
 }
 
 // label names a message: its method and target.
-func label(m transport.Message) string {
+func label(m transport.Message, target string) string {
 	switch {
 	case m.Method == "":
 		return "the response to id " + clip(string(m.ID))
-	case timeline.TargetOf(m) == "":
+	case target == "":
 		return clip(m.Method)
 	}
-	return clip(m.Method) + " " + quote(timeline.TargetOf(m))
+	return clip(m.Method) + " " + quote(target)
 }

@@ -219,10 +219,10 @@ func (j *judge) lacks(w *wait) lacking {
 			continue
 		}
 		if answer := j.answerLacksNewline(c); answer.seq != 0 {
-			return lacking{answer, c.Dir.Reverse(), "answer to " + label(c.message())}
+			return lacking{answer, c.Dir.Reverse(), "answer to " + labelOf(c.Call)}
 		}
 		if request := j.requestLacksNewline(c); request.seq != 0 {
-			return lacking{request, c.Dir, "request " + label(c.message())}
+			return lacking{request, c.Dir, "request " + labelOf(c.Call)}
 		}
 	}
 	return lacking{}

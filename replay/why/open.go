@@ -239,7 +239,7 @@ func (c *call) cancelReason() string {
 func (j *judge) silentSince() Open {
 	b := j.stalledAnswer
 	return Open{Why: Idle, Text: fmt.Sprintf("the client said nothing after the answer to %s (#%d), which stood behind %s: an idle client looks the same; if it hangs, mcprec replay --client inbox:0 shows how",
-		label(b.call.message()), b.seq, phrase.Plural(b.notices, "notification"))}
+		labelOf(b.call.Call), b.seq, phrase.Plural(b.notices, "notification"))}
 }
 
 // personAsked says that a person has a request of the server.

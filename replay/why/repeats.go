@@ -291,10 +291,10 @@ func (w *walk) end(r *repeats) {
 }
 
 // onNotice takes a notification.
-func (r *repeats) onNotice(m *transport.Message) {
+func (r *repeats) onNotice(m *timeline.Message) {
 	for _, list := range changes[m.Method] {
 		for key, one := range r.asked {
-			if key.method == list && (key.uri == "" || key.uri == timeline.TargetOf(*m)) {
+			if key.method == list && (key.uri == "" || key.uri == m.ShownTarget()) {
 				one.isNew = true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/framing"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -68,7 +69,7 @@ func (w *words) ago(at time.Duration) string {
 
 // name names a call by its label, its id and its event.
 func (c *call) name() string {
-	return fmt.Sprintf("%s (id %s, #%d)", label(c.message()), clip(string(c.message().ID)), c.seq)
+	return fmt.Sprintf("%s (id %s, #%d)", labelOf(c.Call), clip(string(c.message().ID)), c.seq)
 }
 
 // describe makes a finding of the waits with one cause, the oldest first.
@@ -141,16 +142,16 @@ func (w *words) lead(group []*wait) {
 		return
 	case first.shape == ServerEnded || first.shape == StreamCut || first.shape == SessionStreamCut:
 		w.say("The client asked for %s, and no answer can come any more.", c.name())
-		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
+		w.show(c.moment, "request %s id %s", labelOf(c.Call), clip(string(c.message().ID)))
 	case first.shape == NotTaken:
 		w.say("The client asked for %s, and was answered in a form that clients do not take.", c.name())
-		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
+		w.show(c.moment, "request %s id %s", labelOf(c.Call), clip(string(c.message().ID)))
 	case first.shape == NotAcknowledged:
 		w.say("The client %s %v for the server to acknowledge %s.", w.tense("has waited", "waited"), waited, c.name())
-		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
+		w.show(c.moment, "request %s id %s", labelOf(c.Call), clip(string(c.message().ID)))
 	default:
 		w.say("The %s %s %v for the %s to answer %s.", c.Dir.Sender(), w.tense("has waited", "waited"), waited, c.Dir.Receiver(), c.name())
-		w.show(c.moment, "request %s id %s", label(c.message()), clip(string(c.message().ID)))
+		w.show(c.moment, "request %s id %s", labelOf(c.Call), clip(string(c.message().ID)))
 	}
 	if n := len(group) - 1; n > 0 {
 		w.say("%s as well, the latest since #%d.", upper(phrase.Plural(n, "other request"))+phrase.Agree(n, " waits", " wait"), group[n].since.seq)
@@ -195,8 +196,8 @@ func (w *words) cause() {
 			w.sayDropped()
 			break
 		}
-		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.orphan.message().ID)), w.ago(w.orphan.at), w.orphan.seq)
-		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.orphan.message().ID)))
+		w.say("The server sent a response under the id %s %s (#%d), with which nobody asked.", clip(string(w.shown(w.orphan).ID)), w.ago(w.orphan.at), w.orphan.seq)
+		w.show(w.orphan.moment, "response to id %s, to no request", clip(string(w.shown(w.orphan).ID)))
 		w.suggests = "it was meant as the answer"
 	case LateAnswer:
 		w.show(c.late, "the answer")
@@ -272,8 +273,8 @@ func (w *words) serverDid(c *call) {
 	since := w.first.since
 	switch last := w.last[s2c]; {
 	case last.seq > since.seq && (c == nil || last.seq != c.progress.seq):
-		w.say("Its last message is %s, %s (#%d).", said(last), w.ago(last.at), last.seq)
-		w.show(last.moment, "the server's last message: %s", said(last))
+		w.say("Its last message is %s, %s (#%d).", w.said(last), w.ago(last.at), last.seq)
+		w.show(last.moment, "the server's last message: %s", w.said(last))
 	case w.noise[s2c].seq > since.seq && w.first.shape != StrayText:
 		w.say("The server %s no message since, only other text: %s, %s (#%d).", w.tense("has sent", "sent"), w.text(w.noise[s2c].text), w.ago(w.noise[s2c].at), w.noise[s2c].seq)
 		w.show(w.noise[s2c].moment, "no message: %s", w.text(w.noise[s2c].text))
@@ -319,7 +320,7 @@ func (w *words) asksClient() {
 		asks = w.first.call
 	} else {
 		w.say("The server itself waits for the client, which has not answered %s, asked %s.", asks.name(), w.ago(asks.at))
-		w.show(asks.moment, "request %s id %s of the server", label(asks.message()), clip(string(asks.message().ID)))
+		w.show(asks.moment, "request %s id %s of the server", labelOf(asks.Call), clip(string(asks.message().ID)))
 	}
 	capability := map[string]string{mcp.MethodListRoots: "roots", mcp.MethodCreateMessage: "sampling", mcp.MethodElicit: "elicitation"}[asks.Method]
 	if capability != "" && w.client != nil && !w.declares(asks, capability) {
@@ -335,8 +336,8 @@ func (w *words) asksClient() {
 		return
 	}
 	if last := w.last[c2s]; last.seq > asks.seq {
-		w.say("The client spoke since, last with %s, %s (#%d).", said(last), w.ago(last.at), last.seq)
-		w.show(last.moment, "the client's last message: %s", said(last))
+		w.say("The client spoke since, last with %s, %s (#%d).", w.said(last), w.ago(last.at), last.seq)
+		w.show(last.moment, "the client's last message: %s", w.said(last))
 	} else {
 		w.say("The client %s nothing since.", w.tense("has sent", "sent"))
 		if len(w.calls[c2s]) > 0 {
@@ -490,12 +491,12 @@ func (w *words) clientSilent() {
 	b := w.stalledAnswer
 	w.unknown = "whether the client has anything more to say: one that is idle looks the same"
 	if w.goesOn {
-		w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", label(b.call.message()), w.ago(b.at), b.seq)
+		w.say("The answer to %s was sent %s (#%d), and the client has been silent since.", labelOf(b.call.Call), w.ago(b.at), b.seq)
 	} else {
-		w.say("The answer to %s was sent (#%d), and the client was silent for %v.", label(b.call.message()), b.seq, phrase.Brief(w.first.length()))
+		w.say("The answer to %s was sent (#%d), and the client was silent for %v.", labelOf(b.call.Call), b.seq, phrase.Brief(w.first.length()))
 	}
 	w.say("%s stood before it.", upper(phrase.Plural(b.notices, "notification")))
-	w.show(b.call.moment, "request %s id %s", label(b.call.message()), clip(string(b.call.message().ID)))
+	w.show(b.call.moment, "request %s id %s", labelOf(b.call.Call), clip(string(b.call.message().ID)))
 	w.show(b.moment, "the answer, behind %s", phrase.Plural(b.notices, "notification"))
 	w.hasRead(s2c)
 	if w.abandoned.seq != 0 {
@@ -507,7 +508,7 @@ func (w *words) clientSilent() {
 		if c.seq > b.seq {
 			w.say("It has not answered %s either, as one that is idle would.", c.name())
 			w.unknown = ""
-			w.show(c.moment, "request %s of the server", label(c.message()))
+			w.show(c.moment, "request %s of the server", labelOf(c.Call))
 			break
 		}
 	}
@@ -519,7 +520,7 @@ func (w *words) clientSilent() {
 // lastOf says what an end said last.
 func (w *words) lastOf(dir transport.Direction) {
 	if last := w.last[dir]; last.seq != 0 {
-		w.say("The %s's last message is %s, %s (#%d).", dir.Sender(), said(last), w.ago(last.at), last.seq)
+		w.say("The %s's last message is %s, %s (#%d).", dir.Sender(), w.said(last), w.ago(last.at), last.seq)
 	}
 }
 
@@ -528,22 +529,22 @@ func (j *judge) lastWords() string {
 	var parts []string
 	for _, dir := range []transport.Direction{c2s, s2c} {
 		if last := j.final[dir]; last.seq != 0 {
-			parts = append(parts, fmt.Sprintf("the %s's last message is %s (#%d)", dir.Sender(), said(last), last.seq))
+			parts = append(parts, fmt.Sprintf("the %s's last message is %s (#%d)", dir.Sender(), j.said(last), last.seq))
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
 // said names a frame by its first message.
-func said(f frame) string {
-	m := f.message()
+func (j *judge) said(f frame) string {
+	m := j.shown(f)
 	answer := "the answer"
 	if m.Error != nil {
 		answer = "an error"
 	}
 	switch {
 	case m.Method != "":
-		return label(m)
+		return label(m, timeline.TargetOf(m))
 	case m.Kind() == transport.Invalid:
 		return "JSON that is no message"
 	case m.ID == nil || string(m.ID) == "null":
@@ -556,7 +557,7 @@ func said(f frame) string {
 
 // progressOf is the latest progress of a call: "3 of 10 "indexing"".
 func (j *judge) progressOf(c *call) string {
-	p := c.progress.message().Params
+	p := j.shown(c.progress).Params
 	text := clip(string(transport.Member(p, "progress")))
 	if total := transport.Member(p, "total"); total != nil {
 		text += " of " + clip(string(total))

@@ -31,13 +31,18 @@ type stream struct {
 // Session returns a Session before its first event.
 func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
 
+// MayWait reports whether an event can be masked later, or never, by [Masker.Frame]: it is one message, or several,
+// in whatever order it is masked. Event may be left out for it.
+func MayWait(event store.Event) bool {
+	text := event.Payload[run(event.Payload, 0, inBlanks):]
+	return event.Kind == store.Frame && len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
 // Event returns an event as [Masker.Event] does.
 func (s *Session) Event(event store.Event) store.Event {
 	from := stream{event.Kind, event.Dir, event.Stream}
 	n := 0
 	size := event.Size()
-	text := bytes.TrimLeft(event.Payload, " \t\r\n")
-	isJSON := bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("["))
 	switch {
 	case event.Kind == store.Opened:
 		event.Payload = s.opened(event.Payload)
@@ -45,7 +50,7 @@ func (s *Session) Event(event store.Event) store.Event {
 		event.Payload, n = s.http(from, event)
 	case event.Kind == store.Stderr:
 		event.Payload, n = s.piece(from, event.Payload, "")
-	case event.Kind == store.Frame && !isJSON:
+	case event.Kind == store.Frame && !MayWait(event):
 		event.Payload, n = s.piece(from, event.Payload, "\n")
 	default:
 		event.Payload, n = s.masker.Frame(event.Payload)

@@ -97,6 +97,9 @@ func (m *Masker) isUsersKey(name string) bool {
 	return m.keys != nil && len(m.keys.FindString(name)) == len(name)
 }
 
+// Overrules reports whether the user's rules may hide what is never a secret else, such as a method or an id.
+func (m *Masker) Overrules() bool { return m.keys != nil || m.pointers != nil }
+
 // Reporting returns a Masker of the same rules that calls fn for every secret.
 func (m *Masker) Reporting(fn func(Finding)) *Masker {
 	other := *m
@@ -169,4 +172,5 @@ func (m *Masker) Placeholder(secret string) string {
 	return "[redacted:" + hex.EncodeToString(h.Sum(nil)[:8]) + "]"
 }
 
-var placeholder = lazily(`\[redacted:[0-9a-f]{16}\]`)
+// placeholder matches a placeholder, also one that a sentence cuts.
+var placeholder = lazily(`\[redacted:(?:[0-9a-f]{16}\]|[0-9a-f]{0,15}"?…)`)

@@ -30,7 +30,7 @@ func FindingIn(s *session.Session, found check.Finding) CheckFinding {
 func Check(ctx context.Context, s *session.Session, gate check.Gate, found func(check.Finding)) (sum check.Summary, err error) {
 	fold := check.New(gate, found)
 	var valid store.Validator
-	for step, err := range session.Steps(s.Events(ctx, 1, store.ReadOptions{Unfinished: true})) {
+	for step, err := range s.Steps(ctx, store.ReadOptions{Unfinished: true}) {
 		if err == nil {
 			err = valid.Check(step.Event)
 		}

@@ -61,7 +61,7 @@ func (h RecordedHang) Line() string {
 func LoadReplay(ctx context.Context, s *session.Session) (*closed.Recording, *why.Fold, error) {
 	fold := &why.Fold{}
 	recording, err := closed.LoadSteps(func(yield func(timeline.Step, error) bool) {
-		for step, err := range timeline.Steps(s.Events(ctx, 1, store.ReadOptions{})) {
+		for step, err := range s.Steps(ctx, store.ReadOptions{}) {
 			if err == nil {
 				_ = fold.Take(step) // its only fault is the header's, which LoadReplay returns
 			}

@@ -35,13 +35,12 @@ func (a Hangs) Key() string {
 	return key + strings.Join(a.Notes(), "")
 }
 
-// HangsIn reads a session and says what is stuck in it. Only what is printed is masked: to mask
-// each event takes longer than the rest.
+// HangsIn reads a session and says what is stuck in it.
 func HangsIn(ctx context.Context, s *session.Session, after time.Duration) (Hangs, error) {
 	a := Hangs{Session: s.ID, name: s.Name}
 	var fold why.Fold
 	var header store.Header
-	for step, err := range session.Steps(s.Recorded(ctx, 1, store.ReadOptions{Unfinished: true})) {
+	for step, err := range s.Steps(ctx, store.ReadOptions{Unfinished: true}) {
 		if err == nil {
 			err = fold.Take(step)
 		}
@@ -59,7 +58,7 @@ func HangsIn(ctx context.Context, s *session.Session, after time.Duration) (Hang
 	return HangsOf(s, header, fold.Report(live, after), live.Now > 0), nil
 }
 
-// HangsOf masks a report about a session, and fills in the arguments of its commands.
+// HangsOf masks the header of a session with a report, which is masked, and fills in the arguments of its commands.
 func HangsOf(s *session.Session, header store.Header, told why.Report, isLive bool) Hangs {
 	a := Hangs{Session: s.ID, name: s.Name, Report: told}
 	if isLive {
@@ -74,13 +73,9 @@ func HangsOf(s *session.Session, header store.Header, told why.Report, isLive bo
 	}
 	name := cmp.Or(string(s.ID), phrase.ShellWord(s.Name))
 	fill := strings.NewReplacer("SESSION", name, "COMMAND", command, "URL", phrase.ShellWord(cmp.Or(header.URL, url)))
-	a.Last = mask.Text(a.Last)
-	for i := range a.Open {
-		a.Open[i].Text = mask.Text(a.Open[i].Text)
-	}
 	for i := range a.Findings {
 		f := &a.Findings[i]
-		f.Text, f.Next = mask.Text(f.Text), "mcprec "+fill.Replace(f.Next)
+		f.Next = "mcprec " + fill.Replace(f.Next)
 		see := "mcprec view " + name
 		for _, e := range f.Evidence {
 			if e.Seq > 0 {
@@ -89,9 +84,6 @@ func HangsOf(s *session.Session, header store.Header, told why.Report, isLive bo
 			}
 		}
 		a.see = append(a.see, see)
-		for k := range f.Evidence {
-			f.Evidence[k].Text = mask.Text(f.Evidence[k].Text)
-		}
 	}
 	return a
 }

@@ -8,9 +8,11 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 	"github.com/mcprec/mcprec/store/mask"
@@ -210,6 +212,39 @@ func (d Masker) Events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Eve
 				return
 			}
 		}
+	}
+}
+
+// Reading yields the events of a session, from the first on, for a view that reads many messages and quotes few:
+// the messages come as they were recorded, and whatever is quoted of one must pass the Mask. All else is masked, and
+// so is every message where the user's own rules may hide what a view takes for no secret.
+func (d Masker) Reading(events iter.Seq2[store.Event, error]) (iter.Seq2[store.Event, error], timeline.Mask) {
+	if d.inner == nil || d.inner.Overrules() {
+		return d.Events(events), nil
+	}
+	var masker atomic.Pointer[mask.Masker] // the events may be read by another goroutine than the Mask's
+	masker.Store(d.inner)
+	reading := func(yield func(store.Event, error) bool) {
+		inOrder := d.inner.Session()
+		for e, err := range events {
+			switch {
+			case mask.MayWait(e):
+			case e.Kind == store.Opened:
+				if header, err := store.ParseHeader(e.Payload); err == nil {
+					masker.Store(d.inner.Of(header))
+				}
+				e = inOrder.Event(e)
+			default:
+				e = inOrder.Event(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+	return reading, func(data []byte) []byte {
+		masked, _ := masker.Load().Frame(data)
+		return masked
 	}
 }
 

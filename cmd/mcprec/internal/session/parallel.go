@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"iter"
 	"runtime"
 
@@ -32,10 +33,17 @@ func (p *Parsed) Parse(event *store.Event) {
 	}
 }
 
-// Steps is [timeline.Steps] with the frames parsed on the other cores, which takes as long as a reader of the steps.
-func Steps(events iter.Seq2[store.Event, error]) iter.Seq2[timeline.Step, error] {
+// Steps yields the steps of the session for a view that quotes few messages: see [Session.Reading].
+func (s *Session) Steps(ctx context.Context, options store.ReadOptions) iter.Seq2[timeline.Step, error] {
+	return Steps(s.Reading(ctx, options))
+}
+
+// Steps is [timeline.Steps] of a model with a mask. The frames are parsed on the other cores, which takes as long as a
+// reader of the steps.
+func Steps(events iter.Seq2[store.Event, error], mask timeline.Mask) iter.Seq2[timeline.Step, error] {
 	return func(yield func(timeline.Step, error) bool) {
 		model := timeline.NewModel(timeline.Remembered)
+		model.Masked(mask)
 		for e, err := range MapEvents(events, func(event *store.Event, parsed *Parsed) { parsed.Parse(event) }) {
 			var step timeline.Step
 			if err == nil {

@@ -25,7 +25,7 @@ func TestStepsAhead(t *testing.T) {
 			yield(store.Event{}, broken)
 		}
 		n := 0
-		for e, err := range Steps(log) {
+		for e, err := range Steps(log, nil) {
 			if n == events && err != broken || n < events && (err != nil || e.Seq != uint64(n) || string(e.Messages[0].ID) != fmt.Sprint(n)) {
 				t.Fatalf("event %d: %+v, %v", n, e, err)
 			}

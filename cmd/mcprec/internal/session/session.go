@@ -171,6 +171,11 @@ func (s *Session) Events(ctx context.Context, from uint64, options store.ReadOpt
 	}
 }
 
+// Reading yields the session's events for a view that quotes few messages; see [Masker.Reading].
+func (s *Session) Reading(ctx context.Context, options store.ReadOptions) (iter.Seq2[store.Event, error], timeline.Mask) {
+	return s.Masker.Reading(s.Recorded(ctx, 1, options))
+}
+
 // Recorded yields the events as they were recorded, for commands that play or copy them. Of a
 // fixture it yields all.
 func (s *Session) Recorded(ctx context.Context, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {

@@ -65,7 +65,7 @@ func (p Point) isPast(seq uint64, at time.Duration) bool {
 
 // States returns the state of the session at each point, in one pass over the events.
 func (s *Session) States(ctx context.Context, points []Point) ([]*state.State, error) {
-	events := s.Events(ctx, 1, store.ReadOptions{Unfinished: true})
+	events, mask := s.Reading(ctx, store.ReadOptions{Unfinished: true})
 	if slices.ContainsFunc(points, func(p Point) bool { return p.Share >= 0 }) {
 		var took time.Duration
 		if s.Store != nil {
@@ -93,6 +93,7 @@ func (s *Session) States(ctx context.Context, points []Point) ([]*state.State, e
 	states := make([]*state.State, len(points))
 	now := state.New()
 	model := timeline.NewModel(timeline.Remembered)
+	model.Masked(mask)
 	var last time.Duration // of the latest event
 	for e, err := range events {
 		if err != nil {

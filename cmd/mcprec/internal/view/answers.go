@@ -316,7 +316,7 @@ func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
 	if !isRead {
 		return whyAnswer{Text: []string{"the session is being read"}, Findings: []why.Finding{}}, nil
 	}
-	live := why.Live{Mask: x.source.masker.Text}
+	live := why.Live{Mask: x.source.masker.Of(x.source.header).Text}
 	isLive := x.now() > 0
 	if isLive {
 		live, err = report.Live(ctx, x.source.session, x.source.header)

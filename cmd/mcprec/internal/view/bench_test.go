@@ -86,7 +86,7 @@ func BenchmarkIndex(b *testing.B) {
 		began = time.Now()
 		s := openMany(b, home, id)
 		fold := check.New(check.Gate{}, func(check.Finding) {})
-		if err := timeline.Project(session.Steps(s.Events(b.Context(), 1, store.ReadOptions{})), fold); err != nil {
+		if err := timeline.Project(s.Steps(b.Context(), store.ReadOptions{}), fold); err != nil {
 			b.Fatal(err)
 		}
 		fold.Close(0)
