@@ -17,17 +17,24 @@ type clock struct {
 	timers   timers
 	periodic periodic
 
+	start time.Time // the engine's time when the run began
 	moved bool      // something other than periodic traffic has happened since still was set
 	still int       // the number of steps when the run last stood still after such a move
 	since time.Time // the engine's time then
 	woken bool      // a timer fired, and no step but periodic traffic since
+
+	open *openWaits // when the run last stood still after such a move; nil: not traced
 }
 
 // begin sets the clock to the start of a run.
 func (c *clock) begin(terms *terms) {
 	c.real = terms.inRealTime()
 	c.since = time.Now()
+	c.start = c.since
 }
+
+// ran says for how long the run goes on.
+func (c *clock) ran() string { return c.told(time.Since(c.start)) }
 
 // step notes a step that is released, and returns a note if a timer alone brought it.
 func (c *clock) step(step gate.Step, p *peers) (note string) {
@@ -57,14 +64,15 @@ func (c *clock) standStill(steps int) {
 	}
 }
 
-// passed says for how long the run has stood still. Real time is rounded to seconds: a fraction
-// would change from run to run.
-func (c *clock) passed() string {
-	passed := time.Since(c.since)
+// passed says for how long the run has stood still.
+func (c *clock) passed() string { return c.told(time.Since(c.since)) }
+
+// told tells a time of the run. Real time is rounded to seconds: a fraction would change from run to run.
+func (c *clock) told(d time.Duration) string {
 	if c.real {
-		return fmt.Sprintf("%v of real time", passed.Round(time.Second))
+		return fmt.Sprintf("%v of real time", d.Round(time.Second))
 	}
-	return fmt.Sprintf("%v of virtual time", passed)
+	return fmt.Sprintf("%v of virtual time", d)
 }
 
 // periodic finds traffic that timers alone bring again and again: pings, a log message
@@ -73,7 +81,8 @@ func (c *clock) passed() string {
 //
 // Traffic is periodic from the fourth period on, and the run still lasts to the horizon: a
 // server that sends log messages until the answer does not hang. Requests of an unreturned
-// user operation, and the responses, are never periodic.
+// user operation, and the responses, are never periodic; a client that resumes the stream of such a
+// request again and again is.
 type periodic struct {
 	standstills int
 	seen        map[periodicKey]periods
@@ -92,19 +101,21 @@ type periods struct{ count, last int }
 // returned operation that created the session.
 func (p *periodic) recurs(step gate.Step, ops map[string]*Operation) bool {
 	switch {
-	case step.Flight == nil:
+	case step.Flight == nil && !step.IsHTTP():
 		return false
-	case step.Flight.Ping:
+	case step.Flight != nil && step.Flight.Ping:
 		return true
 	case p.standstills == 0:
 		return false
 	}
-	by := step.Flight.Op
-	if step.Flight.Answers != nil {
-		by = step.Flight.Answers.Request.Op
-	}
-	if op := ops[by]; by != "" && op != nil && !op.done { // a request of the operation, or a response to it
-		return false
+	if step.Flight != nil {
+		by := step.Flight.Op
+		if step.Flight.Answers != nil {
+			by = step.Flight.Answers.Request.Op
+		}
+		if op := ops[by]; by != "" && op != nil && !op.done { // a request of the operation, or a response to it
+			return false
+		}
 	}
 	if p.seen == nil {
 		p.seen = map[periodicKey]periods{}
@@ -127,7 +138,7 @@ var occurrence = phrase.Regexp(`#[0-9]+`)
 func kindsOf(steps []gate.Step) (names []string) {
 	for _, s := range steps {
 		name := "pings"
-		if s.Flight != nil && !s.Flight.Ping {
+		if s.Flight == nil || !s.Flight.Ping {
 			name = "«" + s.Dir.String() + " " + strings.TrimSuffix(withoutOccurrence(s.What), "#") + "»"
 		}
 		if !slices.Contains(names, name) {

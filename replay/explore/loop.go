@@ -223,7 +223,10 @@ func (r *Run) advance(enabled []gate.Step) bool {
 		return false
 	case len(enabled) > 0 && len(r.course.steps) == r.terms.limit:
 		o.verdict = Undecided
-		o.why = fmt.Sprintf("after %s there is still something to do: %s", phrase.Plural(r.terms.limit, "step"), stepNames(enabled))
+		o.why = fmt.Sprintf("after %s and %s there is still something to do: %s", phrase.Plural(r.terms.limit, "step"), r.clock.ran(), stepNames(enabled))
+		if kinds := kindsOf(r.course.steps[max(0, len(r.course.steps)-recentSteps):]); len(kinds) <= mostKinds {
+			o.why += fmt.Sprintf("; the last %d were %s, again and again", min(recentSteps, len(r.course.steps)), strings.Join(kinds, ", "))
+		}
 		r.diagnose() // for the waits until now
 		return false
 	case len(enabled) > 0:
@@ -239,6 +242,12 @@ func (r *Run) advance(enabled []gate.Step) bool {
 	}
 	return true
 }
+
+// A run that does all the steps it may do tells the kinds of its latest ones, if they are few.
+const (
+	recentSteps = 1000
+	mostKinds   = 6
+)
 
 // stepNames lists a few steps by name.
 func stepNames(steps []gate.Step) string {
@@ -297,13 +306,23 @@ func (r *Run) release(enabled []gate.Step, i int) {
 	}
 }
 
+// mostWaits is after how many standstills the waits are no longer kept for an operation that fails when
+// time passes: it is a poll that fails in the end, and each look costs a millisecond.
+const mostWaits = 1000
+
 // passIdleTime lets time pass when no step is enabled, and reports whether a frame or a call came.
 func (r *Run) passIdleTime() bool {
 	p, c := &r.peers, &r.clock
 	p.tracer.See(len(r.course.steps))
 	p.gate.Lock()
 	before := p.unreturned()
-	open := r.openNow()
+	switch {
+	case c.periodic.standstills > mostWaits:
+		c.open = nil
+	case c.moved || c.open == nil: // periodic traffic changes no wait
+		c.open = r.openNow()
+	}
+	open := c.open
 	c.standStill(len(r.course.steps))
 	p.gate.Unlock()
 	came := r.engine.passTime(c.since, r.terms.plan.Horizon)

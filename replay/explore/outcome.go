@@ -26,6 +26,7 @@ type outcome struct {
 	cut       bool     // the chooser ended it
 	within    string   // Setup or Check, while it runs
 	locked    string   // where a goroutine waited for a mutex while the bubble was at rest
+	idled     int      // steps of periodic traffic in which the run stood still
 	stuck     bool     // goroutines were left
 	leaks     []string // where the goroutines of a leak stand
 	froze     bool     // the run was given up
@@ -68,6 +69,7 @@ func (o *outcome) notePeriodic(traffic []gate.Step, passed string) {
 	if len(traffic) == 0 {
 		return
 	}
+	o.idled = len(traffic)
 	names := kindsOf(traffic)
 	o.notes = slices.DeleteFunc(o.notes, func(note string) bool {
 		return slices.ContainsFunc(names, func(name string) bool {

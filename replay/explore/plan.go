@@ -99,7 +99,8 @@ type Plan struct {
 	// which frame waited meanwhile. [Settle], whose time is real, ignores Timers; a token that
 	// names timers is followed without.
 	Timers int
-	// Steps ends a run as undecided; 0 is a million.
+	// Steps ends a run as undecided, such as one in which a client polls for ever; 0 is 400,000, and
+	// twenty more for each event of Session.
 	Steps int
 	// Patience is the real time that a run may stand still in a wait with an end that the
 	// engine cannot see, before the run is undecided; 0 is 5 seconds. A run in which a peer
@@ -222,7 +223,7 @@ func withDefaults(plan Plan) *Plan {
 	plan.Patience = cmp.Or(max(plan.Patience, 0), 5*time.Second)
 	plan.stamina = cmp.Or(max(plan.stamina, 0), max(time.Minute, 12*plan.Patience))
 	plan.mostLeaks = cmp.Or(max(plan.mostLeaks, 0), 200) // goroutines stay, and every look reads their stacks again
-	plan.Steps = cmp.Or(max(plan.Steps, 0), 1_000_000)
+	plan.Steps = cmp.Or(max(plan.Steps, 0), 400_000+20*len(plan.Session))
 	plan.ready = halves.NewSession(plan.Session)
 	plan.grace = &grace{}
 	return &plan

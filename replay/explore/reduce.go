@@ -216,8 +216,13 @@ func (d *reduction) chooseToken() (verified verified, notes []string) {
 	return verified, notes
 }
 
-// confirm simplifies the schedule of a failure, and reports a run of the simpler schedule.
+// confirm simplifies the schedule of a failure, and reports a run of the simpler schedule. A run without
+// end is told as it is: it would take as long again, and with traces ten times as long.
 func (s *search) confirm(report *Report, failed *Run) {
+	if failed.isEndless() {
+		report.Token = failed.asToken().String()
+		return
+	}
 	d := s.reduce(failed)
 	v, notes := d.chooseToken()
 	if v.first.outcome.fingerprint() == d.want {

@@ -83,10 +83,20 @@ func (r *Run) shrinks() bool {
 	return !r.costly() && (r.outcome.verdict != Leak || r.outcome.leaksAlone())
 }
 
+// longIdling is how many steps of periodic traffic make a run too long to be run again and again: a second
+// or two.
+const longIdling = 20_000
+
+// isEndless reports whether the run did all the steps that it may do.
+func (r *Run) isEndless() bool {
+	return r.outcome.verdict == Undecided && len(r.course.steps) == r.terms.limit
+}
+
 // costly reports whether the run was too expensive for another like it: the run was given up,
-// or real time had to pass before the leak or the doubt was known.
+// real time had to pass before the leak or the doubt was known, or much periodic traffic, or it did all the
+// steps that it may.
 func (r *Run) costly() bool {
-	return r.outcome.froze || r.terms.inRealTime() && (r.outcome.stuck || r.outcome.verdict == Undecided)
+	return r.outcome.froze || r.outcome.idled > longIdling || r.isEndless() || r.terms.inRealTime() && (r.outcome.stuck || r.outcome.verdict == Undecided)
 }
 
 // Client returns the client's end of the gate; of a recorded client over HTTP its connection, whose

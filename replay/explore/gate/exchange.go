@@ -41,6 +41,8 @@ type Exchange struct {
 	resumes string                           // the event id after which the stream goes on, or ""
 	wrote   func(httptrace.WroteRequestInfo) // the client is told that the request was written; may be nil
 	end     context.CancelFunc
+	began   *Exchange // with which the stream began that this one resumes; itself, if it resumes none
+	latest  *Exchange // of one with which a stream began: the last that resumes it; nil: none does
 
 	// The handler's side.
 	arrived  bool
@@ -88,6 +90,7 @@ type HTTP struct {
 	Exchanges []*Exchange // by round of the request, then by name
 
 	gate    *Gate
+	live    []*Exchange  // those that are not finished, in the same order
 	handler http.Handler // or nil
 	fresh   []*Exchange  // requests without a frame, not named
 	cuts    int          // that are still allowed
@@ -128,23 +131,62 @@ func (h *HTTP) admitRest() {
 // number numbers an exchange, which begins.
 func (h *HTTP) number(x *Exchange) {
 	x.Stream = uint64(len(h.Exchanges) + 1)
+	x.began = x
+	if resumed := x.resumed(); resumed != nil {
+		x.began = resumed.began
+	}
 	h.gate.Names.begin(x)
 }
 
 // place puts a named exchange among the exchanges: by round of the offer, then by name. Which
 // goroutine ran first must not show.
 func (h *HTTP) place(x *Exchange) {
-	at, _ := slices.BinarySearchFunc(h.Exchanges, x, func(a, b *Exchange) int {
-		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.Name, b.Name))
-	})
+	lanes := 2 * len(h.gate.Pairs) // stand before those of exchanges
+	at, _ := slices.BinarySearchFunc(h.Exchanges, x, byRound)
 	h.Exchanges = slices.Insert(h.Exchanges, at, x)
-	h.gate.Lanes = slices.Insert(h.gate.Lanes, 2*len(h.gate.Pairs)+at, x.Lane)
+	h.gate.Lanes = slices.Insert(h.gate.Lanes, lanes+at, x.Lane)
+	at, _ = slices.BinarySearchFunc(h.live, x, byRound)
+	h.live = slices.Insert(h.live, at, x)
+	h.gate.live = slices.Insert(h.gate.live, lanes+at, x.Lane)
+	if from := x.began; from != x && (from.latest == nil || byRound(from.latest, x) < 0) {
+		from.latest = x
+	}
+}
+
+// byRound orders exchanges by the round of the offer, then by name.
+func byRound(a, b *Exchange) int {
+	return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.Name, b.Name))
+}
+
+// forgetFinished takes the exchanges that can have no step any more out of those that are looked through
+// at each step. A client may resume a stream for ever.
+func (h *HTTP) forgetFinished() {
+	lanes := 2 * len(h.gate.Pairs)
+	kept := 0
+	for i, x := range h.live {
+		if !x.finished() {
+			h.live[kept] = x
+			h.gate.live[lanes+kept] = h.gate.live[lanes+i]
+			kept++
+		}
+	}
+	clear(h.live[kept:])
+	clear(h.gate.live[lanes+kept:])
+	h.live = h.live[:kept]
+	h.gate.live = h.gate.live[:lanes+kept]
+}
+
+// finished reports whether no step can come of the exchange any more.
+func (x *Exchange) finished() bool {
+	l := x.Lane
+	return x.err != nil && (x.returned || x.told || !x.arrived) && len(x.parts) == 0 &&
+		len(l.readers) == 0 && len(l.fresh) == 0 && len(l.Waiting) == 0 && len(l.Queue) == 0 && len(l.unacked) == 0
 }
 
 // steps appends the enabled steps of these kinds, by exchange.
 func (h *HTTP) steps(steps []Step, kinds ...Kind) []Step {
 	for _, kind := range kinds {
-		for _, x := range h.Exchanges {
+		for _, x := range h.live {
 			if x.enabled(kind) {
 				dir := transport.ClientToServer
 				if kind == Head || kind == Part || kind == EOF {
@@ -177,19 +219,19 @@ func (x *Exchange) subject() string {
 	if x.resumes == "" {
 		return x.request.Method
 	}
-	resumed := x.pair.ids[x.resumes]
+	resumed := x.resumed()
 	if resumed == nil {
 		return x.request.Method + " after an unknown event"
 	}
-	return x.request.Method + " (resumes " + resumed.root().Name + ")"
+	return x.request.Method + " (resumes " + resumed.began.Name + ")"
 }
 
-// root is the exchange with which a stream began.
-func (x *Exchange) root() *Exchange {
-	for x.resumes != "" && x.pair.ids[x.resumes] != nil && x.pair.ids[x.resumes] != x {
-		x = x.pair.ids[x.resumes]
+// resumed returns the exchange that had the event after which this one goes on; nil if there is none.
+func (x *Exchange) resumed() *Exchange {
+	if x.resumes == "" || x.pair.ids[x.resumes] == x {
+		return nil
 	}
-	return x
+	return x.pair.ids[x.resumes]
 }
 
 func (x *Exchange) enabled(kind Kind) bool {

@@ -26,6 +26,7 @@ type Gate struct {
 	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared
 	GivenUp  bool     // an end gave up an exchange of HTTP, or closed with HTTP, since this was cleared
 
+	live    []*Lane // the lanes without those of exchanges that are finished, in the same order
 	options Options
 	lock    sync.Mutex    // never held across a wait
 	poked   chan struct{} // a frame or a call arrived, or was taken back, since the engine last looked
@@ -75,8 +76,13 @@ func (g *Gate) AddPair() *Pair {
 	p.Ends = [2]*End{{gate: g, Out: c2s, In: s2c}, {gate: g, Out: s2c, In: c2s}}
 	g.Pairs = append(g.Pairs, p)
 	g.Lanes = append(g.Lanes, c2s, s2c)
+	g.live = append(g.live, c2s, s2c)
 	return p
 }
+
+// Live returns the lanes without those of exchanges that are finished: in these nothing waits, and nobody
+// reads. The result is valid until the gate is unlocked.
+func (g *Gate) Live() []*Lane { return g.live }
 
 // Lane returns the lane of a direction, of the first pair.
 func (g *Gate) Lane(dir transport.Direction) *Lane { return g.Lanes[dir-transport.ClientToServer] }
@@ -283,7 +289,7 @@ func (e *End) Await(ctx context.Context, flight *Flight) error {
 // of their names: which goroutine ran first must not show. The engine calls Admit, not the
 // writers: their small stacks would have to grow.
 func (g *Gate) Admit() {
-	for _, l := range g.Lanes {
+	for _, l := range g.live {
 		for _, f := range l.fresh {
 			l.pair.lane(l.Dir).Said++
 			f.Number = l.pair.lane(l.Dir).Said

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,16 +84,11 @@ func (c *Call) Owed() bool {
 // lastExchange returns the exchange of the request, or the last that resumes its stream. It is nil for a
 // request that did not make an exchange of its own.
 func (c *Call) lastExchange() *Exchange {
-	last := c.Request.Exchange
-	if last == nil || last.frame != c.Request {
+	x := c.Request.Exchange
+	if x == nil || x.frame != c.Request {
 		return nil
 	}
-	for _, x := range last.gate.HTTP.Exchanges {
-		if x.resumes != "" && x.root() == c.Request.Exchange {
-			last = x
-		}
-	}
-	return last
+	return cmp.Or(x.latest, x)
 }
 
 // Forgone says in words how the exchange of a request over HTTP came to its end without a response that its

@@ -160,15 +160,16 @@ type Breach struct {
 // to server first, then by round and name.
 func (g *Gate) Steps(steps []Step) []Step {
 	g.Admit()
+	g.HTTP.forgetFinished()
 	for _, p := range g.points {
 		steps = append(steps, Step{Kind: Reach, What: p.name, point: p})
 	}
-	for _, l := range g.Lanes {
+	for _, l := range g.live {
 		for _, f := range l.unacked {
 			steps = append(steps, f.step(Ack))
 		}
 	}
-	for _, l := range g.Lanes {
+	for _, l := range g.live {
 		if len(l.Queue) > 0 && l.heard() {
 			steps = append(steps, l.Queue[0].step(Give))
 		}
@@ -176,7 +177,7 @@ func (g *Gate) Steps(steps []Step) []Step {
 	steps = g.HTTP.steps(steps, Head, Part)
 	steps = g.takes(g.takes(steps, false), true)
 	steps = g.HTTP.steps(steps, Arrive, EOF)
-	for _, l := range g.Lanes {
+	for _, l := range g.live {
 		if l.Ended && len(l.Queue) == 0 && l.heard() {
 			steps = append(steps, l.step(EOF))
 		}
@@ -203,7 +204,7 @@ func (l *Lane) step(kind Kind) Step {
 // not asked to close. No step of an exchange is among them: a full response holds up its handler and
 // no step, and a reader goes away only when the client gives the exchange up.
 func (g *Gate) Blocked(steps []Step) []Step {
-	for _, l := range g.Lanes {
+	for _, l := range g.live {
 		if l.Exchange != nil {
 			continue
 		}
@@ -257,6 +258,9 @@ func (s Step) responds() bool {
 	return s.exchange != nil && s.Dir == transport.ServerToClient
 }
 
+// IsHTTP reports whether the step is of an exchange and has no frame.
+func (s Step) IsHTTP() bool { return s.exchange != nil && s.Flight == nil }
+
 // Wakes returns which ends a step of HTTP may wake, the client's first. ok is false for a cut, which
 // takes away what the handler wrote, and for a step that is not of HTTP.
 func (s Step) Wakes() (ends [2]bool, ok bool) {
@@ -275,7 +279,7 @@ func (s Step) Wakes() (ends [2]bool, ok bool) {
 // takes appends the take steps: of frames before their place in the recorded order, which
 // eager leaves to the last, or of the other frames.
 func (g *Gate) takes(steps []Step, early bool) []Step {
-	for _, l := range g.Lanes {
+	for _, l := range g.live {
 		if l.Exchange != nil {
 			if next := l.Exchange.next(); next != nil && next.kind == Take && !early {
 				steps = append(steps, next.flight.step(Take))

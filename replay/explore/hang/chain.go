@@ -32,7 +32,7 @@ func (d *diagnosis) chainOf(op *Operation) *chain {
 		k.call(c)
 		return k
 	}
-	for _, l := range d.Gate.Lanes {
+	for _, l := range d.Gate.Live() {
 		for _, f := range l.Waiting {
 			if d.wrote(op, f) {
 				k.link(op, "operation "+op.Name+" is at the Write of "+f.Name)

@@ -96,7 +96,7 @@ func Diagnose(scene Scene) Diagnosis {
 		d.all = stacks.Take()
 	}
 	d.quit = map[*gate.Lane]bool{}
-	for _, l := range scene.Gate.Lanes {
+	for _, l := range scene.Gate.Live() {
 		// Where an end reads every frame on a goroutine of its own, each may end.
 		own := l.Before.Parent != 0 && l.Before.Parent == l.Holder.Parent && l.Before.ID != l.Holder.ID
 		d.quit[l] = len(d.all) > 0 && l.Holder.ID != 0 && d.all.Find(l.Holder.ID).Text == "" && !own
@@ -159,7 +159,7 @@ func (d *diagnosis) explain() (category, why string) {
 		d.waits = append(d.waits, w)
 	}
 	d.waits = append(d.waits, d.closeWaits()...)
-	for _, l := range d.Gate.Lanes {
+	for _, l := range d.Gate.Live() {
 		if w, ok := d.readerWait(l); ok {
 			d.waits = append(d.waits, w)
 		}
@@ -238,7 +238,7 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 		return "", []Wait{{Who: who, Why: "it has not been started"}}, "", true
 	}
 	at := d.all.Place(op.Goroutine)
-	for _, l := range d.Gate.Lanes {
+	for _, l := range d.Gate.Live() {
 		for _, f := range l.Waiting {
 			if d.wrote(op, f) {
 				w := Wait{Who: who, WaitsFor: "the Write of " + f.Name, Why: l.Where(f), BlockedAt: at.String()}
@@ -254,10 +254,7 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 	}
 	calls, signed := d.callsOf(op)
 	closes, inClose := d.closes(op)
-	for _, c := range calls {
-		if !c.Open() {
-			continue
-		}
+	if c := d.openCall(op); c != nil && c.Open() {
 		category, w, why := d.callWait(who, c)
 		own := Wait{Who: who, WaitsFor: "response to " + c.Name, Why: "it has not been read", BlockedAt: at.String()}
 		if !signed {
@@ -364,18 +361,25 @@ func (d *diagnosis) callsOf(op *Operation) (calls []*gate.Call, signed bool) {
 }
 
 // openCall returns an operation's first request without a read response; else the last
-// request.
+// request. A request whose exchange is over counts only if there is no other: its operation may have gone on.
 func (d *diagnosis) openCall(op *Operation) *gate.Call {
 	calls, _ := d.callsOf(op)
-	for _, c := range calls {
-		if c.Open() {
-			return c
-		}
-	}
 	if len(calls) == 0 {
 		return nil
 	}
-	return calls[len(calls)-1]
+	last := calls[len(calls)-1]
+	for _, c := range slices.Backward(calls) {
+		if c.Open() {
+			last = c
+			break
+		}
+	}
+	for _, c := range calls {
+		if c.Open() && c.Forgone() == "" {
+			return c
+		}
+	}
+	return last
 }
 
 // wrote reports whether an operation wrote a frame: by the context of the frame or, if the
@@ -553,7 +557,7 @@ func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place)
 // traced run has stacks.
 func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) {
 	var list []string
-	for _, l := range d.Gate.Lanes {
+	for _, l := range d.Gate.Live() {
 		if len(l.Queue)+len(l.Waiting) > 0 && l.Last != nil && l.Readers() == 0 && !l.Deafened {
 			kind := "batch"
 			if messages, err := l.Last.Frame.Messages(); err != nil {

@@ -283,7 +283,7 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 	quiet := !slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool {
 		return !c.Cancelled && !c.Listen && !c.Request.Withdrawn && c.Open()
 	})
-	for _, l := range d.Gate.Lanes {
+	for _, l := range d.Gate.Live() {
 		quiet = quiet && len(l.Waiting)+len(l.Queue) == 0
 	}
 	for _, h := range blocked[:min(len(blocked), shown)] {
