@@ -67,7 +67,8 @@ func newUnwrap() *cobra.Command {
 	cmd.Short = "Take mcprec record out of a client's configuration again"
 	cmd.Long = `unwrap gives servers back the command that they had before mcprec wrap, byte for byte, whatever
 was changed elsewhere in the file. Without arguments it lists the wrapped servers. What was
-changed inside an entry since stays: another argument, a variable of the environment.
+changed inside an entry since stays: another argument, a variable of the environment, another
+command in the place of mcprec.
 
 --all unwraps all that wrap has wrapped, also in files that were named by --config and in other
 projects. A server before which mcprec record was written by hand is unwrapped by its name.
@@ -124,7 +125,7 @@ func runWrap(cmd *cobra.Command, options wrapOptions, names []string) (err error
 	case options.user && options.project:
 		return cli.Usagef("%s: --user and --project; give one of them", cmd.Name())
 	}
-	w := &wrapping{wrapOptions: options, cmd: cmd}
+	w := &wrapping{wrapOptions: options, cmd: cmd, isKept: map[[2]string]func(*clientconfig.Server) bool{}}
 	if err := w.open(); err != nil {
 		return err
 	}
@@ -218,6 +219,7 @@ type wrapping struct {
 	db     *session.Store
 	masker session.Masker
 	kept   clientconfig.Originals
+	isKept map[[2]string]func(*clientconfig.Server) bool // by the folder of originals, and the file
 }
 
 // open opens the store, where originals are kept, and which is tidied at the end.
@@ -449,16 +451,27 @@ func (w *wrapping) edit(servers []clientconfig.Server) (err error) {
 	var faults error
 	for _, c := range changes {
 		edit := clientconfig.WrapAll(grouped[c], front)
-		var unknown []string
+		var remarks []string
 		if w.undo {
-			edit = clientconfig.UnwrapAll(grouped[c], func(s *clientconfig.Server) { unknown = append(unknown, w.place(*s)) })
+			edit = clientconfig.UnwrapAll(grouped[c], func(s *clientconfig.Server, how clientconfig.Unwrapping) {
+				switch how {
+				case clientconfig.Unknown:
+					remarks = append(remarks, fmt.Sprintf("nothing is kept of %s: what mcprec record needs was taken out, and the rest stays as it was", w.place(*s)))
+				case clientconfig.Replaced:
+					remarks = append(remarks, fmt.Sprintf("the command of %s was changed since it was wrapped, and stays as it is", w.place(*s)))
+				}
+			})
 		}
+		names := cli.NamesOf(c.file)
 		if err := c.kept.Change(c.file, w.orTry(edit)); err != nil {
 			faults = errors.Join(faults, fmt.Errorf("%s: %w", w.cmd.Name(), err))
 			continue
 		}
-		for _, s := range unknown {
-			fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: nothing is kept of %s: what mcprec record needs was taken out, and the rest stays as it was\n", s)
+		if names > 1 {
+			remarks = append(remarks, fmt.Sprintf("%s has %d names (hard links): under the others the old file stays", output.Plain(c.file), names))
+		}
+		for _, remark := range remarks {
+			fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: %s\n", remark)
 		}
 		done = append(done, grouped[c]...)
 		faults = errors.Join(faults, w.print(grouped[c], front))
@@ -472,11 +485,20 @@ func (w *wrapping) edit(servers []clientconfig.Server) (err error) {
 func (w *wrapping) keptOf(s *clientconfig.Server) clientconfig.Originals {
 	for _, folder := range []string{s.Store(), session.UsualFolder()} {
 		kept := clientconfig.Originals{Folder: folder}
-		if w.undo && folder != "" && !w.kept.Has(s) && kept.Has(s) {
+		if w.undo && folder != "" && !w.has(w.kept, s) && w.has(kept, s) {
 			return kept
 		}
 	}
 	return w.kept
+}
+
+// has reports whether the original of a server is kept in a folder, of which each file is read once.
+func (w *wrapping) has(kept clientconfig.Originals, s *clientconfig.Server) bool {
+	of := [2]string{kept.Folder, s.File}
+	if w.isKept[of] == nil {
+		w.isKept[of] = kept.Has(s.File)
+	}
+	return w.isKept[of](s)
 }
 
 // orTry returns an edit that with --dry-run is tried, and changes nothing.

@@ -27,3 +27,16 @@ func giveTo(name string, like fs.FileInfo) error {
 	}
 	return err
 }
+
+// NamesOf returns how many names a file has, by hard links; 0 if that is not known.
+func NamesOf(name string) uint64 {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0
+	}
+	x, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return uint64(x.Nlink)
+}

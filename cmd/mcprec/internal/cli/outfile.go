@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -71,7 +72,12 @@ func writeFile(name string, write func(io.Writer) error, settle func(tmp string)
 		}
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".mcprec-*")
+	return writeFileIn(filepath.Dir(name), ".mcprec-*", name, write, settle)
+}
+
+// writeFileIn is writeFile with the temporary file in a folder, under a name of the pattern.
+func writeFileIn(folder, pattern, name string, write func(io.Writer) error, settle func(tmp string) error) error {
+	f, err := os.CreateTemp(folder, pattern)
 	if err != nil {
 		return fmt.Errorf("write %s: its folder cannot be written to: %v", name, errors.Unwrap(err))
 	}
@@ -139,10 +145,18 @@ func writable(name string) (fs.FileInfo, error) {
 // ErrFileChanged is the error for a file that is no longer what was read.
 var ErrFileChanged = errors.New("it was changed meanwhile; run the command again")
 
+// exchanged is the pattern of the temporary files of ExchangeFile.
+const exchanged = ".mcprec-exchange-*"
+
 // ExchangeFile replaces the content of a file if it is still old, else it returns [ErrFileChanged]. The
 // file keeps its mode and its owner, and the content is on the disk before the file has it. ExchangeFile
 // follows the user's own symbolic link.
-func ExchangeFile(name string, old, content []byte) error {
+//
+// The content is first written in a folder, which is to be the user's alone: a process that is killed
+// leaves it there, for [SweepExchanged], and not beside the file, where others may read it. Where a file
+// cannot be moved from there, and on Windows, where it would take along who may read it, it is written
+// beside the file.
+func ExchangeFile(name string, old, content []byte, folder string) error {
 	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 && !mayFollow(info) {
 		return fmt.Errorf("write %s: it is a symbolic link of another user; name the file itself", name)
 	}
@@ -161,20 +175,37 @@ func ExchangeFile(name string, old, content []byte) error {
 		}
 		return err
 	}
-	return writeFile(target, write, func(tmp string) error {
-		err := errors.Join(giveTo(tmp, info), os.Chmod(tmp, info.Mode().Perm()))
-		if err != nil {
-			return writeError(target, err)
-		}
+	decided := false // whether another folder for the temporary file makes a difference
+	settle := func(tmp string) error {
+		decided = true
 		now, err := os.ReadFile(target)
 		if err == nil && !bytes.Equal(now, old) {
 			return fmt.Errorf("write %s: %w", name, ErrFileChanged)
 		}
-		if err == nil {
-			err = os.Rename(tmp, target)
+		if err = errors.Join(err, giveTo(tmp, info), os.Chmod(tmp, info.Mode().Perm())); err != nil {
+			return writeError(target, err)
 		}
+		err = os.Rename(tmp, target)
+		decided = err == nil
 		return writeError(target, err)
-	})
+	}
+	if runtime.GOOS != "windows" {
+		err = writeFileIn(folder, exchanged, target, write, settle)
+		if err == nil || decided {
+			return err
+		}
+	}
+	return writeFileIn(filepath.Dir(target), exchanged, target, write, settle)
+}
+
+// SweepExchanged removes what a killed process has left of [ExchangeFile] in a folder. No other may run there.
+func SweepExchanged(folder string) {
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		if isLeft, _ := filepath.Match(exchanged, entry.Name()); isLeft { // the pattern is valid
+			_ = os.Remove(filepath.Join(folder, entry.Name()))
+		}
+	}
 }
 
 // WriteNewFile writes a file under the name or, as long as a file of that name is there, under

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -44,16 +45,16 @@ func TestReplacedMeanwhile(t *testing.T) {
 
 // ExchangeFile keeps the mode and a symbolic link, and leaves a file alone that has changed.
 func TestExchange(t *testing.T) {
-	dir := t.TempDir()
+	dir, work := t.TempDir(), t.TempDir()
 	file := filepath.Join(dir, "settings.json")
 	link := filepath.Join(dir, "link.json")
 	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Chmod(file, 0o640), os.Symlink(file, link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := ExchangeFile(link, []byte("old"), []byte("new")); err != nil {
+	if err := ExchangeFile(link, []byte("old"), []byte("new"), work); err != nil {
 		t.Error(err)
 	}
-	if err := ExchangeFile(link, []byte("old"), []byte("newer")); !errors.Is(err, ErrFileChanged) {
+	if err := ExchangeFile(link, []byte("old"), []byte("newer"), work); !errors.Is(err, ErrFileChanged) {
 		t.Errorf("a changed file: %v", err)
 	}
 	text, _ := os.ReadFile(file)
@@ -67,8 +68,51 @@ func TestExchange(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("the folder has %v", left)
 	}
-	if err := ExchangeFile(filepath.Join(dir, "none"), nil, nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := ExchangeFile(filepath.Join(dir, "none"), nil, nil, work); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestExchangeKilled: a process that is killed while it exchanges a file leaves nothing beside it, and
+// what it leaves in the folder that is the user's alone goes with the next. If the folder cannot be used, the
+// file is exchanged none the less.
+func TestExchangeKilled(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	file := filepath.Join(dir, "settings.json")
+	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	killed := errors.New("killed")
+	var seen string
+	err := writeFileIn(work, exchanged, file, func(w io.Writer) error { _, err := w.Write([]byte("secret")); return err }, func(tmp string) error {
+		seen = tmp
+		return errors.Join(os.Link(tmp, strings.Replace(tmp, "exchange-", "exchange-1", 1)), killed) // as if it were left
+	})
+	if !errors.Is(err, killed) || filepath.Dir(seen) != work {
+		t.Fatalf("%v, written as %s", err, seen)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("beside the file: %v", left)
+	}
+	if left, _ := os.ReadDir(work); len(left) != 1 {
+		t.Errorf("left in the folder: %v", left)
+	}
+	if err := os.WriteFile(filepath.Join(work, "wraps.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	SweepExchanged(work)
+	if left, _ := os.ReadDir(work); len(left) != 1 || left[0].Name() != "wraps.jsonl" {
+		t.Errorf("after the sweep: %v", left)
+	}
+	for _, folder := range []string{work, filepath.Join(work, "none")} {
+		content := []byte("in " + folder)
+		old, err := os.ReadFile(file)
+		if err = errors.Join(err, ExchangeFile(file, old, content, folder)); err != nil {
+			t.Error(err)
+		}
+		if text, err := os.ReadFile(file); err != nil || string(text) != string(content) {
+			t.Errorf("%q, %v", text, err)
+		}
 	}
 }
 

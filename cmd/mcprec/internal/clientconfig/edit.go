@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 )
 
 // Parts are the bytes of an entry that wrap replaces, as they are written.
@@ -23,9 +25,6 @@ type Original struct {
 	Was  Parts  `json:"was"`
 	Now  Parts  `json:"now"`
 }
-
-// of reports whether an original is that of a server.
-func (o *Original) of(at Location, name string) bool { return o.same(at) && o.Name == name }
 
 // splice replaces a range of bytes by a text.
 type splice struct {
@@ -48,76 +47,180 @@ func spliced(doc []byte, splices []splice) []byte {
 // Wrap puts the words of front, a program and its arguments, before the command of a server. It
 // returns the edited document and what is to be kept for [Unwrap].
 func Wrap(doc []byte, at Location, name string, front []string) ([]byte, Original, error) {
-	server, err := findOne(doc, at, name)
+	edited, originals, err := wrapEach(doc, []Server{{Location: at, Name: name}}, func(*Server) []string { return front })
 	if err != nil {
-		return nil, Original{}, err
+		return nil, Original{}, errors.Unwrap(err)
 	}
-	switch server.State {
-	case Direct:
-	case Odd:
-		return nil, Original{}, errors.New(server.Problem)
-	default:
-		return nil, Original{}, fmt.Errorf("it is %s", server.State)
-	}
-	if !utf8.ValidString(strings.Join(front, "")) {
-		return nil, Original{}, fmt.Errorf("%q is not UTF-8, as the file must be", front)
-	}
-	edited := spliced(doc, server.wrapping(doc, front))
-	now, err := expect(edited, at, name, slices.Concat(front, server.Command))
-	if err != nil {
-		return nil, Original{}, err
-	}
-	return edited, Original{at, name, server.parts(doc), now.parts(edited)}, nil
+	return edited, originals[0], nil
 }
 
-// Unwrap takes the recorder out of the command of a server. With the original of an entry that is
-// as wrap left it, the old bytes are put back, and exact is true.
-func Unwrap(doc []byte, at Location, name string, was *Original) (edited []byte, exact bool, err error) {
-	server, err := findOne(doc, at, name)
+// wrapEach wraps servers of a document, which it reads once before and once after. Its errors wrap those of a server.
+func wrapEach(doc []byte, servers []Server, front func(*Server) []string) (edited []byte, originals []Original, err error) {
+	found, err := findEach(doc, servers)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	if server.State == Odd {
-		return nil, false, errors.New(server.Problem)
+	var splices []splice
+	commands := make([][]string, len(servers))
+	for i, server := range found {
+		words := front(&servers[i])
+		switch {
+		case server.State == Odd:
+			err = errors.New(server.Problem)
+		case server.State != Direct:
+			err = fmt.Errorf("it is %s", server.State)
+		case !utf8.ValidString(strings.Join(words, "")):
+			err = fmt.Errorf("%q is not UTF-8, as the file must be", words)
+		}
+		if err != nil {
+			return nil, nil, servers[i].fault(err)
+		}
+		splices = append(splices, server.wrapping(doc, words)...)
+		commands[i] = slices.Concat(words, server.Command)
 	}
-	recorded := server.Recorded()
-	if recorded == nil || server.State == Direct {
-		return nil, false, fmt.Errorf("its command is not mcprec record -- COMMAND")
+	edited = spliced(doc, splices)
+	now, err := expectEach(edited, servers, commands)
+	if err != nil {
+		return nil, nil, err
 	}
-	exact = was != nil && server.parts(doc).equal(was.Now)
-	if exact {
-		edited = spliced(doc, server.restoring(doc, was.Was))
-	} else {
-		edited = spliced(doc, server.unwrapping(doc, was))
+	for i, server := range found {
+		originals = append(originals, Original{servers[i].Location, servers[i].Name, server.parts(doc), now[i].parts(edited)})
 	}
-	_, err = expect(edited, at, name, recorded)
-	return edited, exact, err
+	return edited, originals, nil
 }
 
-// findOne returns the server of a name.
-func findOne(doc []byte, at Location, name string) (*Server, error) {
-	servers, err := Find(doc, at)
+// Unwrapping says how an entry was unwrapped.
+type Unwrapping int
+
+// The ways to unwrap an entry.
+const (
+	Exact    Unwrapping = iota // it was as wrap left it, and has its old bytes again
+	Cut                        // it was edited since: the words of mcprec record are taken out
+	Replaced                   // its program was replaced since, and the new one stays
+	Unknown                    // nothing was kept of it: the words of mcprec record are taken out
+)
+
+// Unwrap takes the recorder out of the command of a server. was is the original of the entry; nil if
+// nothing was kept.
+func Unwrap(doc []byte, at Location, name string, was *Original) (edited []byte, how Unwrapping, err error) {
+	edited, ways, err := unwrapEach(doc, []Server{{Location: at, Name: name}}, []*Original{was})
 	if err != nil {
-		return nil, err
+		return nil, Cut, errors.Unwrap(err)
 	}
-	i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == name })
-	if i < 0 {
-		return nil, errors.New("it is not there any more")
-	}
-	return &servers[i], nil
+	return edited, ways[0], nil
 }
 
-// expect returns a server of an edited document, which must have a command line. It holds that an
+// unwrapEach unwraps servers of a document, as wrapEach wraps them.
+func unwrapEach(doc []byte, servers []Server, were []*Original) (edited []byte, ways []Unwrapping, err error) {
+	found, err := findEach(doc, servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	var splices []splice
+	commands := make([][]string, len(servers))
+	for i, server := range found {
+		if server.State == Odd {
+			return nil, nil, servers[i].fault(errors.New(server.Problem))
+		}
+		recorded := server.Recorded()
+		if recorded == nil || server.State == Direct {
+			return nil, nil, servers[i].fault(errors.New("its command is not mcprec record -- COMMAND"))
+		}
+		how := Cut
+		switch was := were[i]; {
+		case was == nil:
+			how = Unknown
+		case server.parts(doc).equal(was.Now):
+			how = Exact
+		case server.isReplaced(was):
+			how = Replaced
+			recorded = slices.Concat(server.Command[:1], recorded[1:])
+		}
+		if how == Exact {
+			splices = append(splices, server.restoring(doc, were[i].Was)...)
+		} else {
+			splices = append(splices, server.unwrapping(doc, were[i], how == Replaced)...)
+		}
+		commands[i] = recorded
+		ways = append(ways, how)
+	}
+	edited = spliced(doc, splices)
+	_, err = expectEach(edited, servers, commands)
+	return edited, ways, err
+}
+
+// isReplaced reports whether the program of an entry is neither the one that wrap wrote there nor mcprec,
+// which may stand elsewhere by now.
+func (s *Server) isReplaced(was *Original) bool {
+	var wrote string // the first word of a list, or the only one
+	err := json.NewDecoder(strings.NewReader(strings.TrimPrefix(was.Now.Command, "["))).Decode(&wrote)
+	return err == nil && s.Command[0] != wrote && !cli.IsMcprec(s.Command[0])
+}
+
+// fault is an error about a server of a file.
+func (s *Server) fault(err error) error { return fmt.Errorf("%s, server %q: %w", s.File, s.Name, err) }
+
+// place names an entry of a file.
+type place struct{ file, keys, name string }
+
+func (l Location) place(name string) place { return place{l.File, strings.Join(l.Keys, "\x00"), name} }
+
+// findEach returns the servers of a document that have the places and the names of some; all must be there.
+func findEach(doc []byte, servers []Server) ([]*Server, error) {
+	found, faults := findSome(doc, servers)
+	for i, err := range faults {
+		if err != nil {
+			return nil, servers[i].fault(err)
+		}
+	}
+	return found, nil
+}
+
+// findSome is findEach where servers may be missing: faults says why.
+func findSome(doc []byte, servers []Server) (found []*Server, faults []error) {
+	found, faults = make([]*Server, len(servers)), make([]error, len(servers))
+	there := map[place]*Server{}
+	sections := map[string]error{} // those that were read, by their keys
+	var root *node
+	for i := range servers {
+		s := &servers[i]
+		if root == nil {
+			if root, faults[i] = parse(doc, formatOf(s.File)); faults[i] != nil {
+				return found, slices.Repeat(faults[:1], len(servers))
+			}
+		}
+		at := s.place(s.Name)
+		if _, isRead := sections[at.keys]; !isRead {
+			list, err := serversIn(root, s.Location)
+			sections[at.keys] = err
+			for j := range list {
+				if key := list[j].place(list[j].Name); there[key] == nil {
+					there[key] = &list[j]
+				}
+			}
+		}
+		found[i] = there[at]
+		if faults[i] = sections[at.keys]; found[i] == nil && faults[i] == nil {
+			faults[i] = errors.New("it is not there any more")
+		}
+	}
+	return found, faults
+}
+
+// expectEach returns the servers of an edited document, which must have their command lines. It holds that an
 // edit of a form nobody has thought of is never written.
-func expect(edited []byte, at Location, name string, command []string) (*Server, error) {
-	server, err := findOne(edited, at, name)
-	if err == nil && !slices.Equal(server.Command, command) {
-		err = errors.New("its command would be another")
-	}
+func expectEach(edited []byte, servers []Server, commands [][]string) ([]*Server, error) {
+	const odd = "its entry has a form that mcprec cannot edit: with the edit %w"
+	found, err := findEach(edited, servers)
 	if err != nil {
-		return nil, fmt.Errorf("its entry has a form that mcprec cannot edit: with the edit %w", err)
+		return nil, servers[0].fault(fmt.Errorf(odd, err))
 	}
-	return server, nil
+	for i, server := range found {
+		if !slices.Equal(server.Command, commands[i]) {
+			return nil, servers[i].fault(fmt.Errorf(odd, errors.New("its command would be another")))
+		}
+	}
+	return found, nil
 }
 
 // parts returns the bytes of an entry that an edit replaces.
@@ -198,14 +301,20 @@ func (s *Server) restoring(doc []byte, was Parts) []splice {
 }
 
 // unwrapping returns the splices that take the words of mcprec record out of an entry that was
-// edited since, or of which nothing was kept.
-func (s *Server) unwrapping(doc []byte, was *Original) []splice {
+// edited since, or of which nothing was kept. With keep the program stays, instead of the one behind them.
+func (s *Server) unwrapping(doc []byte, was *Original, keep bool) []splice {
 	after := afterDashes(s.Command)
-	if s.command.value.kind == list {
-		return []splice{s.command.value.removeFirst(doc, after)}
+	if command := s.command.value; command.kind == list {
+		if keep {
+			return []splice{{span{command.items[0].to, command.items[after].to}, ""}}
+		}
+		return []splice{command.removeFirst(doc, after)}
 	}
 	args := s.args.value // which begin with the second word of the command line
-	splices := []splice{{s.command.value.span, args.items[after-1].of(doc)}}
+	var splices []splice
+	if !keep {
+		splices = append(splices, splice{s.command.value.span, args.items[after-1].of(doc)})
+	}
 	switch {
 	case after < len(args.items):
 		return append(splices, args.removeFirst(doc, after))

@@ -60,17 +60,17 @@ func TestWrap(t *testing.T) {
 			if err != nil || string(wrapped) != want {
 				t.Fatalf("wrap: %v\n%s\nwant\n%s", err, wrapped, want)
 			}
-			back, exact, err := Unwrap(wrapped, test.at, "s", &original)
-			if err != nil || !exact || string(back) != test.doc {
-				t.Errorf("unwrap: %v, exact %v\n%s", err, exact, back)
+			back, how, err := Unwrap(wrapped, test.at, "s", &original)
+			if err != nil || how != Exact || string(back) != test.doc {
+				t.Errorf("unwrap: %v, how == Exact %v\n%s", err, how == Exact, back)
 			}
 			plain := test.plain
 			if plain == "" {
 				plain = test.doc
 			}
-			back, exact, err = Unwrap(wrapped, test.at, "s", nil)
-			if err != nil || exact || string(back) != plain {
-				t.Errorf("unwrap without the original: %v, exact %v\n%s", err, exact, back)
+			back, how, err = Unwrap(wrapped, test.at, "s", nil)
+			if err != nil || how == Exact || string(back) != plain {
+				t.Errorf("unwrap without the original: %v, how == Exact %v\n%s", err, how == Exact, back)
 			}
 			if _, _, err := Wrap(wrapped, test.at, "s", testFront); err == nil {
 				t.Error("it can be wrapped twice")
@@ -84,12 +84,14 @@ func TestUnwrapEdited(t *testing.T) {
 	at := jsonAt("mcpServers")
 	doc := `{"mcpServers":{"s":{"command":"npx","args":["-y"]}}}`
 	for name, edit := range map[string]struct{ old, new, want string }{
-		"a variable":          {`]}`, `],"env":{"DEBUG":"1"}}`, `{"mcpServers":{"s":{"command":"npx","args":["-y"],"env":{"DEBUG":"1"}}}}`},
-		"an argument":         {`"-y"]`, `"-y", "x" /* new */]`, `{"mcpServers":{"s":{"command":"npx","args":["-y", "x" /* new */]}}}`},
-		"another server":      {`{"s"`, `{"t":{"command":"t"},"s"`, `{"mcpServers":{"t":{"command":"t"},"s":{"command":"npx","args":["-y"]}}}`},
-		"another old command": {`"npx"`, `"bunx"`, `{"mcpServers":{"s":{"command":"bunx","args":["-y"]}}}`},
-		"an option of mcprec": {`"--"`, `"-v", "--"`, doc},
-		"mcprec moved":        {`/opt/mc&prec <1>`, `/usr/bin/mcprec`, doc},
+		"a variable":               {`]}`, `],"env":{"DEBUG":"1"}}`, `{"mcpServers":{"s":{"command":"npx","args":["-y"],"env":{"DEBUG":"1"}}}}`},
+		"an argument":              {`"-y"]`, `"-y", "x" /* new */]`, `{"mcpServers":{"s":{"command":"npx","args":["-y", "x" /* new */]}}}`},
+		"another server":           {`{"s"`, `{"t":{"command":"t"},"s"`, `{"mcpServers":{"t":{"command":"t"},"s":{"command":"npx","args":["-y"]}}}`},
+		"another old command":      {`"npx"`, `"bunx"`, `{"mcpServers":{"s":{"command":"bunx","args":["-y"]}}}`},
+		"an option of mcprec":      {`"--"`, `"-v", "--"`, doc},
+		"another program":          {`"/opt/mc&prec <1>"`, `"/usr/bin/new"`, `{"mcpServers":{"s":{"command":"/usr/bin/new","args":["-y"]}}}`},
+		"a program without a path": {`"/opt/mc&prec <1>"`, `"uvx"`, `{"mcpServers":{"s":{"command":"uvx","args":["-y"]}}}`},
+		"mcprec moved":             {`/opt/mc&prec <1>`, `/usr/bin/mcprec`, doc},
 	} {
 		wrapped, original, err := Wrap([]byte(doc), at, "s", testFront)
 		if err != nil {
@@ -102,6 +104,29 @@ func TestUnwrapEdited(t *testing.T) {
 		back, _, err := Unwrap([]byte(edited), at, "s", &original)
 		if err != nil || string(back) != edit.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, back, edit.want)
+		}
+	}
+}
+
+// TestReplacedInList: a program that was replaced by hand stays also where one list is the whole command,
+// and where nothing came behind it.
+func TestReplacedInList(t *testing.T) {
+	at := jsonAt("mcpServers")
+	for doc, want := range map[string]string{
+		`{"mcpServers":{"s":{"command":["npx","-y","x"]}}}`:         `{"mcpServers":{"s":{"command":["new", "-y","x"]}}}`,
+		`{"mcpServers":{"s":{"command":["npx"]}}}`:                  `{"mcpServers":{"s":{"command":["new"]}}}`,
+		`{"mcpServers":{"s":{"command":"npx"}}}`:                    `{"mcpServers":{"s":{"command":"new"}}}`,
+		`{"mcpServers":{"s":{"command":"npx","args":[],"env":{}}}}`: `{"mcpServers":{"s":{"command":"new","args":[],"env":{}}}}`,
+		`{"mcpServers":{"s":{"args":["-y"],"command":"npx"}}}`:      `{"mcpServers":{"s":{"args":["-y"],"command":"new"}}}`,
+	} {
+		wrapped, original, err := Wrap([]byte(doc), at, "s", testFront)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited := strings.Replace(string(wrapped), `"/opt/mc&prec <1>"`, `"new"`, 1)
+		back, how, err := Unwrap([]byte(edited), at, "s", &original)
+		if err != nil || how != Replaced || strings.ReplaceAll(string(back), " ", "") != strings.ReplaceAll(want, " ", "") {
+			t.Errorf("%s: %v, %v\n%s\nwant\n%s", doc, how, err, back, want)
 		}
 	}
 }
@@ -255,9 +280,9 @@ func TestRandomDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, doc)
 		}
-		back, exact, err := Unwrap(wrapped, at, "s", &original)
-		if err != nil || !exact || string(back) != doc {
-			t.Fatalf("seed %d: %v, exact %v\n%q\nwas\n%q\nwrapped\n%q", seed, err, exact, back, doc, wrapped)
+		back, how, err := Unwrap(wrapped, at, "s", &original)
+		if err != nil || how != Exact || string(back) != doc {
+			t.Fatalf("seed %d: %v, how == Exact %v\n%q\nwas\n%q\nwrapped\n%q", seed, err, how == Exact, back, doc, wrapped)
 		}
 		if _, _, err := Unwrap(wrapped, at, "s", nil); err != nil {
 			t.Fatalf("seed %d, without the original: %v\n%s", seed, err, wrapped)

@@ -43,9 +43,9 @@ func fuzzDocument(t *testing.T, doc []byte, at Location) {
 		if !bytes.HasPrefix(wrapped, doc[:from]) || !bytes.HasSuffix(wrapped, doc[to:]) {
 			t.Fatalf("bytes outside of %q have changed:\n%q\n%q", s.Name, doc, wrapped)
 		}
-		back, exact, err := Unwrap(wrapped, at, s.Name, &original)
-		if err != nil || !exact || !bytes.Equal(back, doc) {
-			t.Fatalf("unwrap %q: %v, exact %v\n%q\nwas\n%q", s.Name, err, exact, back, doc)
+		back, how, err := Unwrap(wrapped, at, s.Name, &original)
+		if err != nil || how != Exact || !bytes.Equal(back, doc) {
+			t.Fatalf("unwrap %q: %v, how == Exact %v\n%q\nwas\n%q", s.Name, err, how == Exact, back, doc)
 		}
 		if _, _, err := Unwrap(wrapped, at, s.Name, nil); err != nil {
 			t.Fatalf("unwrap %q without the original: %v\n%q", s.Name, err, wrapped)

@@ -23,7 +23,7 @@ func (o Originals) file() string { return filepath.Join(o.Folder, "wraps.jsonl")
 
 // List returns what is kept, oldest first.
 func (o Originals) List() (kept []Original, err error) {
-	content, err := os.ReadFile(o.file())
+	content, err := readFile(o.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -43,14 +43,16 @@ func (o Originals) List() (kept []Original, err error) {
 	return kept, nil
 }
 
-// Has reports whether the original of a server is kept. Where that cannot be read, it is not.
-func (o Originals) Has(s *Server) bool {
-	kept, err := o.List()
-	if err != nil {
-		return false
+// Has returns a function that reports whether the original of a server in a file is kept. Where that cannot
+// be read, it is not.
+func (o Originals) Has(file string) func(*Server) bool {
+	kept, _ := o.List()
+	atOnePath(kept, file)
+	isKept := map[place]bool{}
+	for _, k := range kept {
+		isKept[k.place(k.Name)] = true
 	}
-	atOnePath(kept, s.File)
-	return slices.ContainsFunc(kept, func(k Original) bool { return k.of(s.Location, s.Name) })
+	return func(s *Server) bool { return isKept[s.place(s.Name)] }
 }
 
 // save replaces what is kept.
@@ -71,7 +73,7 @@ func (o Originals) save(keep []Original) error {
 			return err
 		}
 	}
-	return cli.ExchangeFile(o.file(), old, content.Bytes())
+	return cli.ExchangeFile(o.file(), old, content.Bytes(), o.Folder)
 }
 
 // lock waits until no other mcprec edits a file.
@@ -80,6 +82,7 @@ func (o Originals) lock() (unlock func(), err error) {
 	if err := l.Lock(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", l.Path(), err)
 	}
+	cli.SweepExchanged(o.Folder) // of a mcprec that was killed
 	return func() { _ = l.Close() }, nil
 }
 
@@ -100,7 +103,7 @@ func (o Originals) Change(file string, edit Edit) error {
 	if err != nil {
 		return err
 	}
-	doc, err := os.ReadFile(file)
+	doc, err := readFile(file)
 	if err != nil {
 		return err
 	}
@@ -111,15 +114,19 @@ func (o Originals) Change(file string, edit Edit) error {
 	}
 	// Between the two files both have what either may need.
 	both := slices.Clone(keep)
+	isKept := map[place]bool{}
+	for _, original := range keep {
+		isKept[original.place(original.Name)] = true
+	}
 	for _, original := range kept {
-		if !slices.ContainsFunc(keep, func(k Original) bool { return k.of(original.Location, original.Name) }) {
+		if !isKept[original.place(original.Name)] {
 			both = append(both, original)
 		}
 	}
 	if err := o.save(both); err != nil {
 		return err
 	}
-	if err := cli.ExchangeFile(file, doc, edited); err != nil {
+	if err := cli.ExchangeFile(file, doc, edited, o.Folder); err != nil {
 		return err
 	}
 	if len(both) > len(keep) {
@@ -147,47 +154,52 @@ func atOnePath(kept []Original, file string) {
 // server's command.
 func WrapAll(servers []Server, front func(*Server) []string) Edit {
 	return func(doc []byte, kept []Original) ([]byte, []Original, error) {
-		for i := range servers {
-			s := &servers[i]
-			edited, original, err := Wrap(doc, s.Location, s.Name, front(s))
-			if err != nil {
-				return nil, nil, fmt.Errorf("%s, server %q: %w", s.File, s.Name, err)
-			}
-			doc = edited
-			kept = append(slices.DeleteFunc(kept, func(k Original) bool { return k.of(s.Location, s.Name) }), original)
+		edited, originals, err := wrapEach(doc, servers, front)
+		if err != nil {
+			return nil, nil, err
 		}
-		return doc, kept, nil
+		isWrapped := map[place]bool{}
+		for _, o := range originals {
+			isWrapped[o.place(o.Name)] = true
+		}
+		kept = slices.DeleteFunc(kept, func(k Original) bool { return isWrapped[k.place(k.Name)] })
+		return edited, append(kept, originals...), nil
 	}
 }
 
-// UnwrapAll is an [Edit]: it unwraps servers of one file. It calls unknown for each of which nothing
-// was kept. What was kept of servers of this file that are not wrapped any more is forgotten.
-func UnwrapAll(servers []Server, unknown func(*Server)) Edit {
+// UnwrapAll is an [Edit]: it unwraps servers of one file. It calls told for each that is not
+// [Exact], and says how it was unwrapped. What was kept of servers of this file that are not wrapped
+// any more is forgotten.
+func UnwrapAll(servers []Server, told func(*Server, Unwrapping)) Edit {
 	return func(doc []byte, kept []Original) ([]byte, []Original, error) {
-		for i := range servers {
-			s := &servers[i]
-			var was *Original
-			for j := range kept {
-				if kept[j].of(s.Location, s.Name) {
-					was = &kept[j]
-				}
+		byPlace := map[place]*Original{}
+		var here []Server // what was kept of this file
+		for i := range kept {
+			k := &kept[i]
+			byPlace[k.place(k.Name)] = k
+			if k.File == servers[0].File {
+				here = append(here, Server{Location: k.Location, Name: k.Name})
 			}
-			if was == nil {
-				unknown(s)
-			}
-			edited, _, err := Unwrap(doc, s.Location, s.Name, was)
-			if err != nil {
-				return nil, nil, fmt.Errorf("%s, server %q: %w", s.File, s.Name, err)
-			}
-			doc = edited
 		}
-		keep := slices.DeleteFunc(slices.Clone(kept), func(k Original) bool {
-			if k.File != servers[0].File {
-				return false
+		were := make([]*Original, len(servers))
+		for i := range servers {
+			were[i] = byPlace[servers[i].place(servers[i].Name)]
+		}
+		edited, ways, err := unwrapEach(doc, servers, were)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, how := range ways {
+			if how != Exact {
+				told(&servers[i], how)
 			}
-			s, err := findOne(doc, k.Location, k.Name)
-			return err != nil || s.State == Direct
-		})
-		return doc, keep, nil
+		}
+		isOver := map[place]bool{}
+		left, faults := findSome(edited, here)
+		for i, s := range left {
+			isOver[here[i].place(here[i].Name)] = faults[i] != nil || s.State == Direct
+		}
+		keep := slices.DeleteFunc(slices.Clone(kept), func(k Original) bool { return isOver[k.place(k.Name)] })
+		return edited, keep, nil
 	}
 }

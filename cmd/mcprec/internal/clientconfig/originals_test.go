@@ -66,7 +66,7 @@ func TestAtOnce(t *testing.T) {
 		}
 	}
 	each(func(s Server) error {
-		return kept.Change(file, UnwrapAll([]Server{s}, func(s *Server) { t.Errorf("nothing kept of %s", s.Name) }))
+		return kept.Change(file, UnwrapAll([]Server{s}, func(s *Server, _ Unwrapping) { t.Errorf("nothing kept of %s", s.Name) }))
 	})
 	if text, err := os.ReadFile(file); err != nil || string(text) != severalServers(count) {
 		t.Errorf("%v\n%s", err, text)
@@ -99,7 +99,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || string(text) != severalServers(3) {
 		t.Errorf("%v\n%s", err, text)
 	}
-	for _, edit := range []Edit{wrap, UnwrapAll([]Server{{Location: at, Name: "s1"}}, func(*Server) {})} {
+	for _, edit := range []Edit{wrap, UnwrapAll([]Server{{Location: at, Name: "s1"}}, func(*Server, Unwrapping) {})} {
 		if err := kept.Change(file, edit); err != nil {
 			t.Error(err)
 		}
@@ -159,7 +159,7 @@ func TestChangeFails(t *testing.T) {
 		}
 	}
 	at := Location{Client: "c", File: "/c.json", Keys: []string{"mcpServers"}}
-	for _, edit := range []Edit{WrapAll([]Server{{Location: at, Name: "none"}}, testFrontOf), UnwrapAll([]Server{{Location: at, Name: "none"}}, func(*Server) {})} {
+	for _, edit := range []Edit{WrapAll([]Server{{Location: at, Name: "none"}}, testFrontOf), UnwrapAll([]Server{{Location: at, Name: "none"}}, func(*Server, Unwrapping) {})} {
 		if _, _, err := edit([]byte(doc), nil); err == nil || !strings.Contains(err.Error(), `server "none": it is not there`) {
 			t.Error(err)
 		}
@@ -187,15 +187,72 @@ func TestLinkedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"a": true, "b": false} {
-		if got := kept.Has(&Server{Location: at(link, name), Name: "s"}); got != want {
+		if got := kept.Has(link)(&Server{Location: at(link, name), Name: "s"}); got != want {
 			t.Errorf("by the link, of %s: %v", name, got)
 		}
 	}
-	if kept.Has(&Server{Location: at(yaml, "a"), Name: "s"}) {
+	if kept.Has(yaml)(&Server{Location: at(yaml, "a"), Name: "s"}) {
 		t.Error("another file has it")
 	}
-	if err := kept.Change(link, UnwrapAll([]Server{{Location: at(link, "a"), Name: "s"}}, func(*Server) { t.Error("nothing kept by the link") })); err != nil {
+	if err := kept.Change(link, UnwrapAll([]Server{{Location: at(link, "a"), Name: "s"}}, func(*Server, Unwrapping) { t.Error("nothing kept by the link") })); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestManyAtOnce: many servers of a file are edited at once, and each gets its own bytes back.
+func TestManyAtOnce(t *testing.T) {
+	const count = 300
+	at := Location{Client: "c", File: "/c.json", Keys: []string{"mcpServers"}}
+	var all []Server
+	for i := range count {
+		all = append(all, Server{Location: at, Name: fmt.Sprint("s", i)})
+	}
+	doc := severalServers(count)
+	wrapped, kept, err := WrapAll(all, testFrontOf)([]byte(doc), nil)
+	if err != nil || len(kept) != count || strings.Count(string(wrapped), `"record"`) != count {
+		t.Fatalf("%d kept, %v\n%s", len(kept), err, wrapped)
+	}
+	exact := func(s *Server, how Unwrapping) { t.Errorf("%s: %d", s.Name, how) }
+	back, kept, err := UnwrapAll(all[1:], exact)(wrapped, kept)
+	if err != nil || len(kept) != 1 || kept[0].Name != "s0" {
+		t.Fatalf("kept %v, %v", kept, err)
+	}
+	back, kept, err = UnwrapAll(all[:1], exact)(back, kept)
+	if err != nil || string(back) != doc || len(kept) != 0 {
+		t.Errorf("kept %v, %v\n%s", kept, err, back)
+	}
+	_, _, err = WrapAll(append(all, Server{Location: at, Name: "none"}), testFrontOf)([]byte(doc), nil)
+	if err == nil || !strings.Contains(err.Error(), `server "none": it is not there any more`) {
+		t.Errorf("one that is not there: %v", err)
+	}
+}
+
+// TestOddFiles: what is no configuration is refused before it is read: nothing waits, and the memory stays.
+func TestOddFiles(t *testing.T) {
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	sparse := func(name string, size int64) error {
+		return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, size))
+	}
+	if err := errors.Join(makePipe(at("pipe.json")), os.Symlink(at("pipe.json"), at("link.json")), os.Mkdir(at("folder.json"), 0o700),
+		sparse(at("sparse.json"), 20<<30), sparse(at("large.json"), mostBytes+1)); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		at("pipe.json"): "no regular file", at("link.json"): "no regular file", os.DevNull: "no regular file",
+		at("folder.json"): "is a directory", at("sparse.json"): "more than 64 MiB", at("large.json"): "more than 64 MiB",
+	} {
+		found := Look([]Location{{Client: "c", File: file, Keys: []string{"mcpServers"}}})
+		if len(found.Faults) != 1 || !strings.Contains(found.Faults[0].Error(), want) {
+			t.Errorf("%s: %v, want %q", file, found.Faults, want)
+		}
+		err := Originals{t.TempDir()}.Change(file, func([]byte, []Original) ([]byte, []Original, error) {
+			t.Errorf("%s is edited", file)
+			return nil, nil, nil
+		})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
 	}
 }
 
@@ -210,8 +267,8 @@ func TestNothingKept(t *testing.T) {
 	kept[0].Name = "gone"
 	kept = append(kept, Original{Location: Location{Client: "c", File: "/d.json"}, Name: "elsewhere"})
 	var unknown []string
-	doc, kept, err := UnwrapAll([]Server{{Location: at, Name: "s0"}}, func(s *Server) { unknown = append(unknown, s.Name) })(wrapped, kept)
-	if err != nil || string(doc) != severalServers(1) || !slices.Equal(unknown, []string{"s0"}) || len(kept) != 1 || kept[0].Name != "elsewhere" {
+	doc, kept, err := UnwrapAll([]Server{{Location: at, Name: "s0"}}, func(s *Server, how Unwrapping) { unknown = append(unknown, fmt.Sprint(s.Name, how)) })(wrapped, kept)
+	if err != nil || string(doc) != severalServers(1) || !slices.Equal(unknown, []string{fmt.Sprint("s0", Unknown)}) || len(kept) != 1 || kept[0].Name != "elsewhere" {
 		t.Errorf("%v, unknown %v, kept %+v\n%s", err, unknown, kept, doc)
 	}
 }
@@ -250,7 +307,7 @@ func TestEveryClient(t *testing.T) {
 			t.Errorf("%s: %+v", at.File, wrapped)
 			continue
 		}
-		if err := kept.Change(at.File, UnwrapAll(wrapped, func(*Server) { t.Errorf("%s: nothing kept", at.File) })); err != nil {
+		if err := kept.Change(at.File, UnwrapAll(wrapped, func(*Server, Unwrapping) { t.Errorf("%s: nothing kept", at.File) })); err != nil {
 			t.Error(err)
 		}
 		if text, err := os.ReadFile(at.File); err != nil || string(text) != doc {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 )
@@ -45,7 +44,7 @@ func Look(locations []Location) (found Survey) {
 		file, isRead := files[real]
 		if !isRead {
 			var doc []byte
-			if doc, file.err = os.ReadFile(at.File); file.err == nil {
+			if doc, file.err = readFile(at.File); file.err == nil {
 				if file.root, file.err = parse(doc, formatOf(at.File)); file.err != nil {
 					file.err = fmt.Errorf("%s: %w", at.File, file.err)
 				}
