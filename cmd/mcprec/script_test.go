@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		"saying":       saying,
 		"looking":      looking,
 		"asking":       asking,
+		"jsonscan":     jsonScan,
 		"mortalclient": mortalClient,
 		"floorpass":    floorPass,
 		"floorwrite":   floorWrite,
