@@ -32,7 +32,7 @@ func FuzzReadHead(f *testing.F) {
 // TestReadHead: the head that an Encoder writes is in the usual form.
 func TestReadHead(t *testing.T) {
 	for head, want := range map[string]bool{
-		`{"seq":7,"at":"12.3ms","dir":"s2c"`: true, `{"seq":7,"at":"1m0.5s","dir":"c2s","stream":12`: true,
+		`{"seq":7,"at":"12.3ms","dir":"s2c"`: true, `{"seq":7,"at":"12.3µs","dir":"s2c"`: true, `{"seq":7,"at":"1m0.5s","dir":"c2s","stream":12`: true,
 		`{"seq":7,"at":"1s","dir":"c2s","cut":12`: false,
 	} {
 		var r record
