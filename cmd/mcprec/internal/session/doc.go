@@ -3,7 +3,8 @@
 // # What it promises
 //
 // A [Home] says where the store is and how secrets are masked. A [Session] is a log in the store, in a
-// fixture, or in a file of another recorder, and yields events through a [Masker]. Closing a [Store] that
+// fixture, or in a file of another recorder, and yields events through a [Masker], or to a view that quotes few
+// messages the steps with a mask ([Session.Steps]). Closing a [Store] that
 // [OpenStore] opened tidies the files of dead recorders.
 //
 // # Source files
