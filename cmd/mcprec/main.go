@@ -27,6 +27,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
@@ -44,6 +45,10 @@ func execute(ctx context.Context) {
 
 // run executes a command line and returns how the process must end.
 func run(ctx context.Context, args []string, std cli.Streams) *cli.Status {
+	defer output.TakeLog(std.Err, func() (func(string) string, error) {
+		masker, err := (&session.Home{}).Masker(nil)
+		return masker.Text, err
+	})()
 	root := newRoot(std)
 	out := output.NewWriter(std.Out)
 	errs := output.NewWriter(std.Err)

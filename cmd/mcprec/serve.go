@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -408,7 +407,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	var playing sync.WaitGroup
 	playing.Go(func() { _ = endpoint.Run(ctx) })
 	server := cli.NewHTTPServer(endpoint)
-	server.ErrorLog, server.Protocols = log.New(output.NewWriter(s.errs), "mcprec: ", 0), new(http.Protocols)
+	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	fmt.Fprintln(output.NewWriter(s.std.Out), &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: endpoint.Path()})

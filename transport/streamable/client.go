@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Client opens sessions with a server over HTTP. URL must be set; the rest may be zero.
@@ -40,6 +41,25 @@ type Client struct {
 	// nil or returns false, the response is an error of Read.
 	Forgive func(stream uint64, e *StatusError) bool
 }
+
+// do makes a request. The text of its error is one line: a server has a part in it, as by the names in its
+// certificate.
+func (c *Client) do(r *http.Request) (*http.Response, error) {
+	resp, err := c.Client.Do(r)
+	if err != nil {
+		return nil, lineError{err}
+	}
+	return resp, nil
+}
+
+// lineError is an error with its text on one line.
+type lineError struct{ error }
+
+// Error returns the text.
+func (e lineError) Error() string { return phrase.OneLine(e.error.Error()) }
+
+// Unwrap returns the error.
+func (e lineError) Unwrap() error { return e.error }
 
 // Manner changes how a client makes the request of an exchange.
 type Manner struct {
@@ -267,7 +287,7 @@ func (c *ClientConn) leave(ctx context.Context, session *clientSession) {
 		return
 	}
 	if r, err := c.request(ctx, http.MethodDelete, nil, session); err == nil {
-		if resp, err := c.client.Client.Do(r); err == nil {
+		if resp, err := c.client.do(r); err == nil {
 			_ = resp.Body.Close()
 		}
 	}

@@ -107,7 +107,7 @@ func (x *clientExchange) run() {
 			defer time.AfterFunc(x.patience, x.take).Stop()
 		}
 		var resp *http.Response
-		if resp, err = c.client.Client.Do(r); err == nil {
+		if resp, err = c.client.do(r); err == nil {
 			if isTakenEarly {
 				x.take()
 			}
@@ -189,7 +189,7 @@ func (c *ClientConn) Aside(ctx context.Context, stream uint64, method string, bo
 			x.apply(ctx, r, m)
 		}
 	}
-	resp, err := c.client.Client.Do(r)
+	resp, err := c.client.do(r)
 	if err != nil {
 		return 0, err
 	}
@@ -361,7 +361,7 @@ func (c *ClientConn) get(ctx context.Context, session *clientSession, after stri
 	if after != "" {
 		r.Header.Set(mcp.HeaderLastEventID, after)
 	}
-	return c.client.Client.Do(r)
+	return c.client.do(r)
 }
 
 // listenTimeout is how long the standalone stream may take to begin. Some servers send the head

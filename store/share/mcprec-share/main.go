@@ -60,7 +60,7 @@ func main() {
 		status = said.status
 	}
 	if said == nil || said.cause != nil {
-		fmt.Fprintf(os.Stderr, "mcprec-share: %v\n", err)
+		fmt.Fprintf(os.Stderr, "mcprec-share: %s\n", plain(err.Error()))
 	}
 	os.Exit(status)
 }
@@ -137,8 +137,10 @@ func saying(cmd *cobra.Command) func(format string, args ...any) {
 	}
 }
 
-// plain returns a text without control characters: labels and errors may hold what others have written.
+// plain returns a text without control characters, on one line: labels and errors may hold what others have
+// written.
 func plain(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			return '?'

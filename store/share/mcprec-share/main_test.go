@@ -138,7 +138,7 @@ func TestWants(t *testing.T) {
 
 // TestPlain: labels of others cannot control a terminal.
 func TestPlain(t *testing.T) {
-	if got := plain("a\x1b[2Jb\nc\u202ed"); got != "a?[2Jb?c?d" {
+	if got := plain("a\x1b[2Jb\r\nc\u202ed"); got != "a?[2Jb; c?d" {
 		t.Errorf("%q", got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -91,6 +90,12 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 		},
 		Path: target.Path, Split: r.Split, Together: r.Join, Header: header,
 	})
+	masker, err := r.Home.Masker(r.db)
+	if err != nil {
+		return false, err
+	}
+	// foreign is a text in which peers have a part.
+	foreign := func(text string) string { return output.Plain(masker.Text(text)) }
 	live, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	server := &http.Server{
@@ -101,13 +106,12 @@ func (r *recording) proxy(ctx context.Context, signals <-chan os.Signal, listene
 				if refusal.IsPage {
 					advice = "; --allow-origin ORIGIN lets pages in"
 				}
-				r.say("refused a request: %s%s", refusal.Why, advice)
+				r.say("refused a request: %s%s", foreign(refusal.Why), advice)
 			},
-			Failed: func(why string) { r.say("%s; clients see their connection closed", why) },
+			Failed: func(why string) { r.say("%s; clients see their connection closed", foreign(why)) },
 		}),
 		ReadHeaderTimeout: cli.RequestTimeout, // a body passes as it comes, and the target decides how long it waits
 		BaseContext:       func(net.Listener) context.Context { return live },
-		ErrorLog:          log.New(output.NewWriter(r.std.Err), "mcprec: ", 0),
 		Protocols:         new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
