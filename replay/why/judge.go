@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -174,6 +175,9 @@ type judge struct {
 	reader   Process       // another process than the server that waits in a read of its input
 	sharer   Process       // another process than the server that has its input
 	stalls   [3]stall      // those of the Fold, but for what is no stall
+
+	asks asks  // the open requests of the server
+	busy *call // the first call of the client that the server works on; nil: none
 }
 
 // patience is how long something waits in this session before it counts as stuck: [Patience], and in one
@@ -202,6 +206,8 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 	for _, list := range j.calls {
 		slices.SortFunc(list, func(a, b *call) int { return cmp.Compare(a.Number(), b.Number()) })
 	}
+	j.asks = newAsks(j.calls[s2c])
+	j.busy = j.firstBusy()
 	if live.Now == 0 || j.end.seq != 0 {
 		r.Ended = cmp.Or(j.end.text, BrokeOff)
 	}
@@ -323,16 +329,48 @@ func (j *judge) inputWaits(r *Report) (waits []*wait) {
 // BrokeOff is how a session ends whose recorder died, or which was cut.
 const BrokeOff = "the recording broke off"
 
+// asks are the open requests of the server that were not cancelled, in order: there may be thousands.
+type asks struct {
+	all      []*call
+	onStream map[uint64][]*call // by the number of the exchange
+	ofNone   []*call            // on a stream that belongs to no call
+}
+
+func newAsks(calls []*call) asks {
+	a := asks{onStream: map[uint64][]*call{}}
+	for _, c := range calls {
+		if c.cancelled.seq != 0 {
+			continue
+		}
+		a.all = append(a.all, c)
+		a.onStream[c.Stream] = append(a.onStream[c.Stream], c)
+		if c.exchange != nil && c.exchange.Method == "GET" {
+			a.ofNone = append(a.ofNone, c)
+		}
+	}
+	return a
+}
+
+// firstBehind returns the first call of a list behind an event; nil if there is none.
+func firstBehind(list []*call, seq uint64) *call {
+	i := sort.Search(len(list), func(i int) bool { return list[i].seq > seq })
+	if i == len(list) {
+		return nil
+	}
+	return list[i]
+}
+
 // firstAsk returns the request of the server that stands behind a call, over HTTP in its exchange
 // or on the stream that belongs to no call, and is not answered.
 func (j *judge) firstAsk(c *call) *call {
-	for _, asks := range j.calls[s2c] {
-		isNear := c.Stream == 0 || asks.Stream == c.Stream || j.isSSE || asks.exchange != nil && asks.exchange.Method == "GET"
-		if asks.seq > c.seq && asks.cancelled.seq == 0 && isNear {
-			return asks
-		}
+	if c.Stream == 0 || j.isSSE {
+		return firstBehind(j.asks.all, c.seq)
 	}
-	return nil
+	own, other := firstBehind(j.asks.onStream[c.Stream], c.seq), firstBehind(j.asks.ofNone, c.seq)
+	if own == nil || other != nil && other.seq < own.seq {
+		return other
+	}
+	return own
 }
 
 // owes returns the end that has to move for a request of the server to be answered.
@@ -359,15 +397,17 @@ func (j *judge) declares(c *call, capability string) bool {
 
 // isBehind reports whether a server that takes one call after the other works on an earlier
 // one: its progress still comes, or a person is being asked.
-func (j *judge) isBehind(c *call) bool {
-	for _, other := range j.calls[c2s] {
-		asks := j.firstAsk(other)
-		isBusy := other.sign().seq > other.seq && j.endOf(other).at-other.sign().at < j.after
-		if other.seq < c.seq && (isBusy || asks != nil && j.isPerson(asks)) {
-			return true
+func (j *judge) isBehind(c *call) bool { return j.busy != nil && j.busy.seq < c.seq }
+
+// firstBusy returns the first call that the server works on.
+func (j *judge) firstBusy() *call {
+	for _, c := range j.calls[c2s] {
+		sign, asks := c.sign(), j.firstAsk(c)
+		if sign.seq > c.seq && j.endOf(c).at-sign.at < j.after || asks != nil && j.isPerson(asks) {
+			return c
 		}
 	}
-	return false
+	return nil
 }
 
 // blame finds the shape of a wait for the server's answer, and the culprit.

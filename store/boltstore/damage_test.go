@@ -135,6 +135,9 @@ func repaired(t *testing.T, s *Store, logs [][]store.Event) {
 func remaining(t *testing.T, got, want []store.Event) (lost uint64) {
 	t.Helper()
 	for i, e := range got {
+		if i == len(want) {
+			t.Fatalf("event %d: %+v, want no more than %d", i+1, e, len(want))
+		}
 		switch {
 		case e.Equal(want[i]):
 		case e.Kind == store.Lost && want[i].Kind != store.Lost:
