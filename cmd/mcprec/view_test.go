@@ -59,6 +59,9 @@ func TestViewOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		said, err := io.ReadAll(pipe)
+		if err := pipe.Close(); err != nil { // else the next program finds a reader, and ends before the next Open
+			t.Fatal(err)
+		}
 		first, environment, isWhole := strings.Cut(string(said), "\n")
 		if err != nil || !isWhole {
 			t.Fatalf("%q, %v", said, err)
