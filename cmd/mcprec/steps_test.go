@@ -14,6 +14,7 @@ import (
 // what passed, or has the events themselves to write or to mask: a view takes the steps of a model.
 var eventTakers = map[string]string{
 	"replay/timeline.Model":              "makes the steps",
+	"replay/timeline.Mask":               "masks",
 	"replay/explore/gate.session":        "has the model of a run",
 	"replay/standin.exchanges":           "has the bytes of HTTP that are to be played again",
 	"replay/picture.Range":               "makes rows in the middle of a session, with the links that the Index had from the model",

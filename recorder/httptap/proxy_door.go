@@ -29,7 +29,12 @@ const metadataPrefix = "/.well-known/"
 // one MCP endpoint. It must not be a way to what else the target's host has, for the target may
 // trust this machine and not those that can reach the proxy.
 func (p *proxy) refusal(r *http.Request) *Refusal {
-	if why := streamable.MayAsk(r, p.o.Origins); why != "" {
+	asked := r
+	if leadsToLogin(r) {
+		asked = r.Clone(r.Context())
+		asked.Header.Del("Sec-Fetch-Site")
+	}
+	if why := streamable.MayAsk(asked, p.o.Origins); why != "" {
 		return &Refusal{http.StatusForbidden, why, true}
 	}
 	path := fmt.Sprintf("%.100s", r.URL.EscapedPath()) // without line ends
@@ -44,6 +49,12 @@ func (p *proxy) refusal(r *http.Request) *Refusal {
 			path, p.o.Target.EscapedPath(), &root), false}
 	}
 	return nil
+}
+
+// leadsToLogin reports whether a browser goes from a web client to the page on which its user logs in, as
+// OAuth has it. It shows the page, and the other site sees nothing of it.
+func leadsToLogin(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == loginPaths[0] && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // climbs reports whether a path has a segment "..", in one of the forms in which servers read it.

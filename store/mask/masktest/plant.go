@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Secret is how each secret of [Plant] begins.
@@ -16,8 +17,8 @@ const Secret = "zq7Kx"
 const Plantings = 4
 
 // keptAsTheyAre are members whose values say what a message is.
-var keptAsTheyAre = []string{"jsonrpc", "id", "method", "protocolVersion", "progressToken", "requestId", "taskId", "cursor", "nextCursor", "name",
-	"type", "status", "resultType", "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/subscriptionId"}
+var keptAsTheyAre = []string{"jsonrpc", "id", "method", mcp.MemberProtocolVersion, mcp.MemberProgressToken, mcp.MemberRequestID, mcp.MemberTaskID,
+	"cursor", mcp.MemberNextCursor, "name", "type", "status", mcp.MemberResultType, mcp.MetaProtocolVersion, mcp.MetaSubscriptionID}
 
 // Plant returns events with secrets in their frames: behind the texts (0), as texts that are JSON (1), as URLs (2), or as
 // members of the objects (3). No frame becomes another one by it.
