@@ -15,11 +15,29 @@ func (m *Masker) Event(event store.Event) store.Event { return m.Session().Event
 
 // Session masks the events of one session in their order. Besides the Masker's rules, it knows
 // the secrets of the session's command line and URL in every place. It finds a secret in
-// several pieces of a text, from the piece on in which a rule recognises the secret.
+// several pieces of a text, from the piece on in which a rule recognises the secret, and a private
+// key to its END, however long it is.
 type Session struct {
 	masker *Masker
-	texts  map[stream][]byte // the end of each stream
+	texts  map[stream]*text
 }
+
+// text is a text in pieces, as far as it has come.
+type text struct {
+	end    []byte // what may belong to what follows: the line that goes on, and lines before it that a rule has begun in
+	line   int    // where in end that line begins
+	rows   table  // of the lines before it
+	open   *block // a secret that goes on in the next piece; may be nil
+	credit int    // how many bytes may be looked at again: small pieces must not make that the most of the work
+}
+
+// How many bytes of a text are looked at again with the next piece.
+const (
+	lookBack    = 1 << 10
+	leastBack   = 128
+	backPerByte = 2        // of the pieces
+	firstCredit = 64 << 10 // so many bytes need none
+)
 
 // stream is text in pieces: standard error, lines that are no JSON, or HTTP bodies.
 type stream struct {
@@ -29,13 +47,21 @@ type stream struct {
 }
 
 // Session returns a Session before its first event.
-func (m *Masker) Session() *Session { return &Session{m, map[stream][]byte{}} }
+func (m *Masker) Session() *Session { return &Session{m, map[stream]*text{}} }
 
 // MayWait reports whether an event can be masked later, or never, by [Masker.Frame]: it is one message, or several,
-// in whatever order it is masked. Event may be left out for it.
+// in whatever order it is masked. Event may be left out for it. A line of a log may begin as a message does: in a
+// frame with the words of a secret of several lines the whole is looked at.
 func MayWait(event store.Event) bool {
 	text := event.Payload[run(event.Payload, 0, inBlanks):]
-	return event.Kind == store.Frame && len(text) > 0 && (text[0] == '{' || text[0] == '[')
+	if event.Kind != store.Frame || len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return false
+	}
+	inside := text[1+run(text, 1, inBlanks):]
+	if len(inside) == 0 || text[0] == '{' && inside[0] != '"' && inside[0] != '}' || text[0] == '[' && inside[0] != '{' {
+		return false
+	}
+	return !bytes.Contains(text, []byte("-----")) || transport.Valid(text)
 }
 
 // Event returns an event as [Masker.Event] does.
@@ -95,13 +121,11 @@ func (s *Session) http(from stream, event store.Event) (payload []byte, n int) {
 			body = []byte(info.Body)
 		}
 		switch {
-		case len(s.texts[from]) > 0:
+		case s.texts[from] != nil || !transport.Valid(body):
 			body, inBody = s.piece(from, body, "")
-		case info.Body == "": // it may be JSON as a whole
-			s.join(from, body)
+		case info.Body == "": // JSON as a whole
 			body, inBody = s.masker.Frame(body)
 		default: // masked below, with the payload
-			s.join(from, body)
 		}
 		if info.SSE != nil {
 			info.SSE.Raw, inRaw = s.masker.Text(info.SSE.Raw)
@@ -116,30 +140,73 @@ func (s *Session) http(from stream, event store.Event) (payload []byte, n int) {
 	return payload, n + inText
 }
 
-// join appends a piece to the remembered text of its stream, and returns both.
-func (s *Session) join(from stream, piece []byte) []byte {
-	text := slices.Concat(s.texts[from], piece)
-	delete(s.texts, from)
-	openKey := bytes.LastIndex(text, []byte("-----BEGIN")) > bytes.LastIndex(text, []byte("-----END"))
-	if openKey || !bytes.HasSuffix(text, []byte("\n")) {
-		s.texts[from] = text[max(0, len(text)-4*reach):]
-	}
-	return text
-}
-
 // piece masks a piece of a text. end is the line end that was cut off.
 func (s *Session) piece(from stream, data []byte, end string) ([]byte, int) {
-	before := len(s.texts[from])
+	if len(data)+len(end) == 0 {
+		return data, 0
+	}
+	t := s.texts[from]
+	if t == nil {
+		t = &text{credit: firstCredit}
+		s.texts[from] = t
+	}
 	var edits []edit
-	for _, found := range s.masker.anyText(s.join(from, slices.Concat(data, []byte(end)))) {
-		if found.to > before {
-			found.from = max(0, found.from-before)
-			found.to = min(found.to-before, len(data))
-			edits = append(edits, found)
+	whole := append(bytes.Clone(t.end), data...)
+	whole = append(whole, end...)
+	before := len(t.end)
+	if t.open != nil {
+		begin, stop, ended := t.open.take(whole)
+		edits = append(edits, s.masker.hide(data, begin, min(stop, len(data)), t.open.rule())...)
+		if !ended {
+			return s.masker.finish(data, edits)
+		}
+		t.open = nil
+		whole, before = whole[stop:], -stop
+		t.line = 0
+	}
+	look := scan{Masker: s.masker, data: whole, begin: len(whole)}
+	look.lookAll()
+	for _, e := range append(look.edits, t.lookAtRows(s.masker, whole)...) {
+		if e.to > before {
+			e.from = max(0, e.from-before)
+			e.to = min(e.to-before, len(data))
+			edits = append(edits, e)
 		}
 	}
+	t.keep(&look, len(data)+len(end))
 	return s.masker.finish(data, edits)
 }
+
+// lookAtRows returns the edits of the tables in a text that begins as t.end does.
+func (t *text) lookAtRows(m *Masker, whole []byte) []edit {
+	line := min(t.line, len(whole))
+	rest := line + 1 + bytes.LastIndexByte(whole[line:], '\n')
+	edits := t.rows.look(m, whole[:rest], line)
+	unfinished := t.rows
+	t.line = rest
+	return append(edits, unfinished.look(m, whole, rest)...)
+}
+
+// keep keeps what the next piece needs of a text, whose last piece had so many bytes.
+func (t *text) keep(look *scan, size int) {
+	if t.open = look.open; t.open != nil {
+		t.end, t.line, t.rows = t.end[:0], 0, table{}
+		return
+	}
+	data := look.data
+	t.credit = min(t.credit+backPerByte*size, firstCredit)
+	from := min(t.line, look.begin)
+	for bytes.HasSuffix(data[:from], []byte("\\\n")) { // a command goes on
+		from = 1 + bytes.LastIndexByte(data[:from-2], '\n')
+	}
+	from = max(from, len(data)-max(min(lookBack, t.credit), leastBack))
+	t.end = append(t.end[:0], data[from:]...)
+	t.line = max(0, t.line-from)
+	t.credit = max(0, t.credit-len(t.end))
+}
+
+// mostOfHeader is how many secrets of a header are looked for in all that follows: each takes a look at every text.
+const mostOfHeader = 256
 
 // Of returns a Masker that also finds the secrets of a session's command line and URL in every
 // place. A Masker from Of returns itself.
@@ -154,6 +221,6 @@ func (m *Masker) Of(header store.Header) *Masker {
 	look.masked(store.Header{Command: header.Command, URL: header.URL}.Encode(), m.rules.fields["opened"])
 	of.values = slices.Clone(m.values)
 	of.isOf = true
-	of.addValues(found)
+	of.addValues(found[:min(len(found), mostOfHeader)])
 	return &of
 }

@@ -2,7 +2,9 @@ package mask
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/store"
@@ -32,13 +34,44 @@ type walker struct {
 	depth   int      // number of strings around this JSON
 	path    []byte   // the JSON pointer of the current value, with '*' for elements
 	members []member // of the objects around the current value
+	related []related
 	edits   []edit
+}
+
+// related is a value that others of its object make secret.
+type related struct {
+	from, to int
+	level    level
+	path     string // of the object
 }
 
 const (
 	deepest       = 8  // levels of JSON within strings
 	mostArguments = 64 // strings of a list that are looked at as one line
 )
+
+// walk looks at every value of the text. It looks at the related ones afterwards, the outermost first: a value is looked
+// at twice at most, however deep it lies.
+func (w *walker) walk(p place) {
+	w.value(w.next(0), p)
+	slices.SortStableFunc(w.related, func(a, b related) int { return cmp.Compare(a.from, b.from) })
+	end := 0 // of what is secret as a whole
+	for _, r := range w.related {
+		if r.from < end {
+			continue
+		}
+		isNested := w.raw[r.from] == '{' || w.raw[r.from] == '[' && bytes.ContainsAny(w.raw[r.from+1:r.to], "{[")
+		switch {
+		case r.level >= credential:
+			end = r.to
+		case isNested: // no text, and no list of texts
+			continue
+		}
+		w.path = append(w.path[:0], r.path...)
+		w.field = unknown
+		w.value(r.from, place{level: r.level})
+	}
+}
 
 // value looks at the value at i, and returns its end.
 func (w *walker) value(i int, place place) (end int) {
@@ -58,7 +91,7 @@ func (w *walker) value(i int, place place) (end int) {
 	isLong := isWhole && (place.level == credential && len(v) >= 6 || place.level == ifDigits && len(v) >= 4)
 	if v[0] <= '9' && (place.level >= password || isLong) {
 		text := `"` + w.m.Placeholder(string(v)) + `"`
-		w.edits = append(w.edits, edit{from: i, to: end, text: text, found: []Finding{{"name", string(w.path)}}})
+		w.edits = append(w.edits, edit{from: i, to: end, text: text, found: []Finding{{"name", w.reported()}}})
 	}
 	return end
 }
@@ -136,6 +169,15 @@ func (w *walker) object(i int, p place) (end int) {
 	return i + 1
 }
 
+// reported returns the path of the current value for a report; "" if there is none, for a path is as long as its value lies
+// deep.
+func (w *walker) reported() string {
+	if w.m.report == nil {
+		return ""
+	}
+	return string(w.path)
+}
+
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // member is a member of an object.
@@ -170,7 +212,7 @@ func (w *walker) relatives(members []member) {
 	}
 	for _, m := range members {
 		if l := levels[m.relation]; l > harmless {
-			w.value(m.from, place{level: l})
+			w.related = append(w.related, related{m.from, m.to, l, w.reported()})
 		}
 	}
 }
@@ -215,7 +257,7 @@ func (w *walker) array(i int, p place) (end int) {
 	}
 	for _, e := range w.m.text(line) {
 		at := 0 // where the argument stands in the line
-		for k, a := range args {
+		for k, a := range args[:min(len(args), mostArguments)] {
 			if end := at + len(a.text); k > 0 && e.found[0].Rule == "command" && e.from >= at && e.from < end {
 				w.text(a.from, a.to, w.m.hide([]byte(a.text), e.from-at, len(a.text), "command"))
 			}
@@ -238,7 +280,7 @@ func (w *walker) str(i, end int, p place) {
 	first := text[run(text, 0, inBlanks):]
 	if len(first) > 1 && (first[0] == '{' || first[0] == '[' || first[0] == '"') && w.depth < deepest && transport.Valid(text) {
 		inner := walker{m: w.m, raw: text, field: unknown, depth: w.depth + 1}
-		inner.value(inner.next(0), place{zone: p.zone})
+		inner.walk(place{zone: p.zone})
 		w.text(i, end, inner.edits)
 		return
 	}
@@ -251,8 +293,9 @@ func (w *walker) text(i, end int, edits []edit) {
 		return
 	}
 	masked, found := apply(w.decode(i, end), edits)
+	path := w.reported()
 	for k := range found {
-		found[k].Path = string(w.path)
+		found[k].Path = path
 	}
 	w.edits = append(w.edits, edit{from: i, to: end, text: string(store.EncodePayload(string(masked))), found: found})
 }

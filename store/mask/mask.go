@@ -119,7 +119,7 @@ func (m *Masker) masked(data []byte, fields *field) ([]byte, int) {
 	var path [128]byte // room enough for most messages
 	var members [16]member
 	w := walker{m: m, raw: data, field: fields, path: path[:0], members: members[:0]}
-	w.value(w.next(0), place{})
+	w.walk(place{})
 	return m.finish(data, w.edits)
 }
 

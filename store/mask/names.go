@@ -171,6 +171,12 @@ func (t *ruleTable) findLevel(name string) level {
 	return harmless
 }
 
+// The longest value that is a template or a word, and the longest key that a program made, in bytes.
+const (
+	longestJudged    = 400
+	longestGenerated = 400
+)
+
 // hides returns the secret part of a string with a level, behind the scheme of a credential.
 func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 	if l == harmless {
@@ -180,6 +186,9 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 		from = i + 1
 	}
 	rest := v[from:]
+	if len(rest) > longestJudged { // no word, no template and no key of a vendor
+		return from, len(v), l >= ifString
+	}
 	switch {
 	case len(rest) == 0 || placeholder().Match(rest):
 		return 0, 0, false
@@ -237,7 +246,7 @@ func isWord(data []byte) bool {
 // looksGenerated reports whether v looks like a key from a program: random letters and digits,
 // perhaps in groups; not joined words, an address or a time.
 func looksGenerated(v []byte, least int) bool {
-	if len(v) < least || len(v) > 400 || v[0] == '/' || v[0] == '.' || run(v, 0, inKey) < len(v) {
+	if len(v) < least || len(v) > longestGenerated || v[0] == '/' || v[0] == '.' || run(v, 0, inKey) < len(v) {
 		return false
 	}
 	if n := bytes.IndexByte(v, ':'); n >= 0 { // an id in front of the key, or two halves

@@ -65,17 +65,21 @@ func (t *ruleTable) add(line string) {
 	case "shape": // a phrase of a prefix and the bytes behind it
 		accept := accepting[strings.Join(args[3:], "")]
 		for _, prefix := range list {
-			pattern := lazily("^(" + regexp.QuoteMeta(prefix) + args[2] + `)\b`)
-			t.keyword(args[1], prefix, &phrase{pattern: pattern, accept: accept, long: accept == nil})
+			t.keyword(args[1], prefix, &phrase{shape: shapeOf(args[2]), accept: accept})
 		}
-	case "option": // a phrase around an option
+	case "option": // behind a program
 		option, user, _ := strings.Cut(rest, " : ")
-		pattern := `\w+(?:-cli)?(?:\\\n|[^\n;|])*? (?:OPTION)` +
-			`(?:'USER([^'\n]+)'|"USER([^"\n]+)"|USER'([^'\n]+)'|USER"([^"\n]+)"|USER([^\s"';|\\]+))`
-		rest = strings.Join(args[1:], " ") + " : " + strings.NewReplacer("OPTION", option, "USER", user).Replace(pattern)
-		rest = strings.ReplaceAll(rest, "␣", " ")
-		args = []string{"phrase", "command"}
-		fallthrough
+		pattern := `[ \t](?:OPTION)(?:'USER([^'\n]+)'|"USER([^"\n]+)"|USER'([^'\n]+)'|USER"([^"\n]+)"|USER([^\s"';|\\]+))`
+		pattern = strings.ReplaceAll(strings.NewReplacer("OPTION", option, "USER", user).Replace(pattern), "␣", `[ \t]+`)
+		p := &phrase{pattern: lazily(pattern), accept: accepting["no-template"], isOption: true}
+		for _, program := range args[1:] {
+			t.keyword("command", program, p)
+		}
+	case "look": // a phrase that a function knows
+		looks := map[string]func(s *scan, at int) (from, to int){"block": (*scan).block, "login": (*scan).login, "pgpass": (*scan).pgpass, "data-source": (*scan).dataSource}
+		for _, word := range list {
+			t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), &phrase{look: looks[args[2]], lines: len(args) > 3})
+		}
 	case "phrase":
 		p := &phrase{accept: accepting["no-template"]}
 		for _, option := range args[2:] {
@@ -86,13 +90,19 @@ func (t *ruleTable) add(line string) {
 				p.accept = accepting[value]
 			case "digits":
 				p.digits, _ = strconv.Atoi(value)
+			case "lines":
+				p.lines = true
+			case "ahead":
+				p.ahead, _ = strconv.Atoi(value)
+			case "behind":
+				p.behind = shapeOf(value)
 			}
 		}
 		words, pattern, _ := strings.Cut(rest, " : ")
 		if p.back == 0 {
 			pattern = `^(?:` + pattern + `)`
 		}
-		p.pattern, p.long = lazily(pattern), strings.Contains(pattern, "(?s:") || args[1] == "kubernetes"
+		p.pattern = lazily(pattern)
 		for _, word := range strings.Fields(words) {
 			t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), p)
 		}
@@ -114,6 +124,58 @@ func (t *ruleTable) keyword(rule, word string, phrase *phrase) {
 		t.keywords[h] = append(t.keywords[h], keyword{word, rule, phrase})
 		t.hashes[h/64] |= 1 << (h % 64)
 	}
+}
+
+// shapeOf parses a set of bytes and how many of them there are, in the way of a regular expression: [\w-]{20,}.
+func shapeOf(text string) *shape {
+	set, count, _ := strings.Cut(strings.TrimPrefix(text, "["), "]")
+	var s shape
+	for i := 0; i < len(set); i++ {
+		switch {
+		case strings.HasPrefix(set[i:], `\w`):
+			s.add(alnum + "_")
+			i++
+		case i+2 < len(set) && set[i+1] == '-':
+			for c := int(set[i]); c <= int(set[i+2]); c++ {
+				s.set[c] = true
+			}
+			i += 2
+		default:
+			s.set[set[i]] = true
+		}
+	}
+	least, most, isRange := strings.Cut(strings.Trim(count, "{}"), ",")
+	s.least, _ = strconv.Atoi(least) // the table is part of the program
+	if s.most, _ = strconv.Atoi(most); !isRange {
+		s.most = s.least
+	}
+	return &s
+}
+
+// shape is a run of some bytes.
+type shape struct {
+	set         byteSet
+	least, most int // how many; most may be 0 for any number
+}
+
+func (s *shape) add(bytes string) {
+	for i := range len(bytes) {
+		s.set[bytes[i]] = true
+	}
+}
+
+// end returns the end of the run that begins at a place of a text, where it ends as a word does; or 0.
+func (s *shape) end(text []byte, at, limit int) int {
+	if s.most > 0 {
+		limit = s.most
+	}
+	isWord := func(i int) bool { return i < len(text) && (inAlnum[text[i]] || text[i] == '_') }
+	for n := run(text[:min(len(text), at+limit)], at, &s.set); n >= s.least; n-- {
+		if isWord(at+n-1) != isWord(at+n) {
+			return at + n
+		}
+	}
+	return 0
 }
 
 // begins reports whether words have this hash3. It looks at 4 KiB, which stay in the processor's first
@@ -195,16 +257,33 @@ func setOf(bytes string) *byteSet {
 	return &set
 }
 
+// notOf returns the set of all bytes but these and the control characters.
+func notOf(bytes string) *byteSet {
+	set := setOf(bytes)
+	for c := range set {
+		set[c] = !set[c] && c >= ' '
+	}
+	return set
+}
+
 var (
-	inAlnum  = setOf(alnum)
-	inNumber = setOf(alnum + "+.-") // of JSON, or in one of its words
-	inName   = setOf(alnum + "_.-")
-	inKey    = setOf(alnum + "_.~+/=%|:-")
-	inHex    = setOf("0123456789abcdefABCDEF")
+	inAlnum    = setOf(alnum)
+	inPassword = notOf(" \"'`<>/:@|\\,;(){}[]") // of user:password@host
+	inNumber   = setOf(alnum + "+.-")           // of JSON, or in one of its words
+	inBare     = notOf(" \"'`,;&<>(){}[]\\|")   // of a value without quotes
+	inName     = setOf(alnum + "_.-")
+	inKey      = setOf(alnum + "_.~+/=%|:-")
+	inHex      = setOf("0123456789abcdefABCDEF")
+	inDigits   = setOf("0123456789")
+	inBase64   = setOf(alnum + "+/=")
+	inArmor    = setOf(alnum + " +%_") // of the mark of a private key
 
 	inBlanks      = setOf(" \t\r\n")
+	inIndent      = setOf(" \t")
 	betweenTokens = setOf(" \t\r\n,:")
 )
+
+func isLetter(c byte) bool { return c|32 >= 'a' && c|32 <= 'z' }
 
 func isAlnum(r rune) bool { return r < 0x80 && inAlnum[r] }
 

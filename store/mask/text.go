@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,42 +14,92 @@ type keyword struct {
 	phrase *phrase // nil: the word is part of a name with a value
 }
 
-const reach = 1 << 10 // how much of a text a phrase looks at, unless it is long
-
 // hash3 ignores the case of letters.
 func hash3(a, b, c byte) int { return int(a&31)<<10 | int(b&31)<<5 | int(c&31) }
 
+// scan is a walk through one text. What it has looked up in the text it looks up once, for a text may have the
+// words of the rules at every few bytes.
+type scan struct {
+	*Masker
+	data    []byte
+	edits   []edit
+	open    *block             // a secret that goes on behind the text
+	options map[*phrase][]int  // the next match of each option, in indexes; nil: there is none
+	closing map[string]stretch // by the mark of quoting: where a value was looked at, and where it ends
+	line    stretch            // from a quoted value to the end of its line
+	bare    stretch            // a value without quotes
+	name    stretch            // the last name
+	token   stretch            // bytes without a blank
+	begin   int                // where the first of the last lines stands that may belong to what follows the text
+}
+
+// stretch is a part of a text.
+type stretch struct{ from, to int }
+
+// has reports whether a place is known to be in the stretch, or at its end.
+func (s stretch) has(at int) bool { return s.from <= at && at <= s.to && s.to > 0 }
+
 // text returns the edits of a text by the built-in rules.
-func (m *Masker) text(data []byte) (edits []edit) {
+func (m *Masker) text(data []byte) []edit {
+	s := scan{Masker: m, data: data, begin: len(data)}
+	s.look()
+	return s.edits
+}
+
+// look looks at every word of the rules.
+func (s *scan) look() {
+	data := s.data
 	for i := 0; i+3 <= len(data); i++ {
 		hash := hash3(data[i], data[i+1], data[i+2])
-		if !m.rules.begins(hash) {
+		if !s.rules.begins(hash) {
 			continue
 		}
-		for _, k := range m.rules.keywords[hash] {
+		for _, k := range s.rules.keywords[hash] {
 			if i+len(k.word) > len(data) || !bytes.EqualFold(data[i:i+len(k.word)], []byte(k.word)) {
 				continue
+			}
+			if k.phrase != nil && k.phrase.lines {
+				s.mayGoOn(i)
 			}
 			from, to := 0, 0 // equal: nothing is found
 			switch isPart := i > 0 && isAlnum(rune(data[i-1])) && isAlnum(rune(k.word[0])); {
 			case k.phrase == nil:
-				from, to = m.assigned(data, i, k.word)
+				from, to = s.assigned(i, k.word)
 			case k.phrase.back > 0, !isPart, afterEscape(data, i):
-				from, to = k.phrase.find(m.rules, data, i)
+				from, to = s.find(k.phrase, i, k.word)
 			}
-			if found := m.hide(data, from, to, k.rule); found != nil {
-				edits = append(edits, found...)
+			if found := s.hide(data, from, to, k.rule); found != nil {
+				s.edits = append(s.edits, found...)
 				i = max(i, to-1)
 				break
 			}
 		}
 	}
-	return edits
+}
+
+// mayGoOn notes that what stands at a place may go on behind the text. What it means may depend on its line.
+func (s *scan) mayGoOn(at int) {
+	if low := len(s.data) - lookBack; at >= low && at < s.begin {
+		low = max(0, low)
+		s.begin = low + 1 + bytes.LastIndexByte(s.data[low:at], '\n')
+	}
 }
 
 // anyText returns the edits of a text by all rules, also the user's.
 func (m *Masker) anyText(data []byte) []edit {
-	edits := append(m.text(data), m.table(data)...)
+	s := scan{Masker: m, data: data, begin: len(data)}
+	s.lookAll()
+	if end := bytes.IndexByte(data, '\n'); end >= 0 && end < len(data)-1 { // not only a heading, if so much
+		s.edits = append(s.edits, (&table{}).look(m, data, 0)...)
+	}
+	return s.edits
+}
+
+// lookAll looks for what all rules find, but for tables.
+func (s *scan) lookAll() {
+	m, data := s.Masker, s.data
+	s.look()
+	edits := s.edits
 	for _, value := range m.values {
 		for from := 0; ; {
 			at := bytes.Index(data[from:], value)
@@ -68,12 +119,13 @@ func (m *Masker) anyText(data []byte) []edit {
 		}
 	}
 	if m.keys != nil {
+		s.name = stretch{}
 		for _, at := range m.keys.FindAllIndex(data, -1) {
-			from, to := m.assigned(data, at[0], string(data[at[0]:at[1]]))
+			from, to := s.assigned(at[0], string(data[at[0]:at[1]]))
 			edits = append(edits, m.hide(data, from, to, "name")...)
 		}
 	}
-	return edits
+	s.edits = edits
 }
 
 // hide returns the edit that replaces a stretch; none for an empty stretch or a placeholder.
@@ -86,37 +138,218 @@ func (m *Masker) hide(data []byte, from, to int, rule string) []edit {
 
 // phrase is a pattern at or around a word. Its group is the secret.
 type phrase struct {
-	pattern func() *regexp.Regexp
-	accept  func(t *ruleTable, secret string) bool // nil: any
-	back    int                                    // how far before the word the pattern may begin
-	long    bool                                   // it may go on to the end of the text
-	digits  int                                    // at least so many stand at the word, in groups
+	pattern  func() *regexp.Regexp
+	accept   func(t *ruleTable, secret string) bool // nil: any
+	back     int                                    // how far before the word the pattern may begin
+	digits   int                                    // at least so many stand at the word, in groups
+	behind   *shape                                 // what must stand just before the word; may be nil
+	lines    bool                                   // it may go on in the next line
+	ahead    int                                    // of back: how far behind the word the pattern may go
+	look     func(s *scan, at int) (from, to int)   // not nil: instead of a pattern
+	shape    *shape                                 // not nil: instead of a pattern, the word and a run of bytes are the secret
+	isOption bool                                   // the pattern is that of an option, anywhere behind the word
 }
+
+// How much of a text a phrase looks at.
+const (
+	reach      = 1 << 10
+	afterAgain = 64 // behind the next place of the same word
+)
 
 // find looks for the phrase around a word. A phrase that begins before the word begins in the
 // same run of bytes without a blank.
-func (p *phrase) find(t *ruleTable, data []byte, at int) (from, to int) {
-	if p.digits > 0 && !hasDigits(data[at:], p.digits) {
+func (s *scan) find(p *phrase, at int, word string) (from, to int) {
+	data := s.data
+	switch {
+	case p.look != nil:
+		return p.look(s, at)
+	case p.isOption:
+		return s.option(p, at+len(word))
+	case p.shape != nil:
+		if !bytes.HasPrefix(data[at:], []byte(word)) {
+			return 0, 0
+		}
+		limit := len(data)
+		if p.accept != nil {
+			limit = longestGenerated
+		}
+		to = p.shape.end(data, at+len(word), limit)
+		if to == 0 || p.accept != nil && !p.accept(s.rules, string(data[at:to])) {
+			return 0, 0
+		}
+		return at, to
+	case p.digits > 0 && !hasDigits(data[at:], p.digits):
+		return 0, 0
+	case p.behind != nil && (at < p.behind.least || run(data[:at], at-p.behind.least, &p.behind.set) < p.behind.least):
 		return 0, 0
 	}
 	begin, most := at, 1
+	end := min(len(data), at+reach)
 	if p.back > 0 {
 		begin = max(0, at-p.back)
 		most = -1
 		begin += 1 + bytes.LastIndexAny(data[begin:at], " \t\r\n")
+		end = min(len(data), at+len(word)+p.ahead)
+	} else if again := bytes.Index(data[at+len(word):end], data[at:at+len(word)]); again >= 0 {
+		end = min(end, at+2*len(word)+again+afterAgain)
 	}
-	window := data[begin:]
-	if !p.long {
-		window = window[:min(len(window), reach)]
-	}
+	window := data[begin:end]
 	for _, found := range p.pattern().FindAllSubmatchIndex(window, most) {
 		for g := 2; g+1 < len(found); g += 2 {
-			if found[g] >= 0 && begin+found[1] > at && (p.accept == nil || p.accept(t, string(window[found[g]:found[g+1]]))) {
-				return begin + found[g], begin + found[g+1]
+			if found[g] < 0 || begin+found[1] <= at {
+				continue
+			}
+			from, to = begin+found[g], begin+found[g+1]
+			if to == end { // of the window, not of the secret
+				to += run(data, end, inKey)
+			}
+			if p.accept == nil || p.accept(s.rules, string(data[from:to])) {
+				return from, to
 			}
 		}
 	}
 	return 0, 0
+}
+
+// option looks for an option of a program in the rest of its command, which ends at a line, a semicolon or a pipe.
+func (s *scan) option(p *phrase, at int) (from, to int) {
+	next, known := s.options[p]
+	if !known || next != nil && next[0] < at {
+		if s.options == nil {
+			s.options = map[*phrase][]int{}
+		}
+		next = p.pattern().FindSubmatchIndex(s.data[at:])
+		for i := range next {
+			next[i] += at
+		}
+		s.options[p] = next
+	}
+	if next == nil || next[0] > at+reach {
+		return 0, 0
+	}
+	for i := at; i < next[0]; i++ {
+		switch s.data[i] {
+		case ';', '|':
+			return 0, 0
+		case '\n':
+			if s.data[i-1] != '\\' && !(s.data[i-1] == '\r' && s.data[i-2] == '\\') {
+				return 0, 0
+			}
+		}
+	}
+	for g := 2; g+1 < len(next); g += 2 {
+		if next[g] >= at && p.accept(s.rules, string(s.data[next[g]:next[g+1]])) {
+			return next[g], next[g+1]
+		}
+	}
+	return 0, 0
+}
+
+// block looks for a secret of several lines.
+func (s *scan) block(at int) (from, to int) {
+	data := s.data
+	if open, n := beginOfKey(data[at:]); open != nil {
+		from, to, ended := open.take(data[at+n:])
+		if !ended {
+			s.open = open
+		}
+		switch {
+		case from == to && (open.mentioned || !ended || open.behind > keyGap): // nothing of a key
+			return 0, 0
+		case from == 0: // with its BEGIN
+			return at, at + n + to
+		}
+		return at + n + from, at + n + to
+	}
+	if bytes.HasPrefix(data[at:], []byte("-----END")) {
+		return endOfKey(data, at)
+	}
+	const kind = "kind: Secret"
+	line := 1 + bytes.LastIndexByte(data[max(0, at-endMark):at], '\n') + max(0, at-endMark)
+	rest, _, _ := bytes.Cut(data[at:min(len(data), at+endMark)], []byte("\n"))
+	if string(bytes.TrimRight(rest, " \r")) != kind || len(bytes.Trim(data[line:at], " -")) > 0 {
+		return 0, 0
+	}
+	m := manifest{data, at - line}
+	begin := m.above(line)
+	if begin == 0 {
+		begin = m.below(at)
+	}
+	for begin > 0 {
+		open := &block{isData: true, indent: m.indent}
+		_, n, ended := open.take(data[begin:])
+		if !ended {
+			s.open = open
+		}
+		s.edits = append(s.edits, s.hide(data, begin, begin+n, "kubernetes")...)
+		if !ended {
+			break
+		}
+		begin = m.below(begin + n - 1)
+	}
+	return 0, 0
+}
+
+// login looks for a password in front of an '@': behind a name and a colon, with a sign, or with letters and digits
+// and a host.
+func (s *scan) login(at int) (from, to int) {
+	data := s.data
+	low := max(0, at-64)
+	for from = at; from > low && inPassword[data[from-1]]; from-- {
+	}
+	if from == low || data[from-1] != ':' || at+1 == len(data) || !inAlnum[data[at+1]] && data[at+1] != '[' && data[at+1] != '_' {
+		return 0, 0
+	}
+	name := from - 1
+	for name > low && (inName[data[name-1]] || data[name-1] == '+') {
+		name--
+	}
+	if !isLetter(data[name]) || name > low && strings.IndexByte(" \t\r\n\"'`=(,;<>{[", data[name-1]) < 0 {
+		return 0, 0
+	}
+	secret := string(data[from:at])
+	isMixed := at-from >= 4 && accepting["mixed"](s.rules, secret) && s.rules.patterns["host"]().Match(data[at+1:min(len(data), at+reach)])
+	if !isMixed && !strings.ContainsAny(secret, "!$%^&*#?~") || !accepting["no-template"](s.rules, secret) {
+		return 0, 0
+	}
+	return from, at
+}
+
+// dataSource looks for the password in front of "@tcp(", behind a name and a colon.
+func (s *scan) dataSource(at int) (from, to int) {
+	low := max(0, at-128)
+	low += 1 + bytes.LastIndexAny(s.data[low:at], " \t\r\n\"'<>")
+	for i := low + 1; i+1 < at; i++ {
+		if s.data[i] == ':' && inName[s.data[i-1]] {
+			if secret := s.data[i+1 : at]; accepting["no-template"](s.rules, string(secret)) {
+				return i + 1, at
+			}
+			break
+		}
+	}
+	return 0, 0
+}
+
+// pgpass looks for the password at the end of a line of a .pgpass file: host:port:database:user:password.
+func (s *scan) pgpass(at int) (from, to int) {
+	low := max(0, at-64)
+	low += 1 + bytes.LastIndexAny(s.data[low:at], " \t\r\n")
+	if !s.token.has(at) {
+		s.token = stretch{at, at}
+		for s.token.to < len(s.data) && !inBlanks[s.data[s.token.to]] {
+			s.token.to++
+		}
+	}
+	to = s.token.to
+	parts := bytes.SplitN(s.data[low:to], []byte(":"), 5)
+	if len(parts) < 5 || to < len(s.data) && s.data[to] != '\n' && s.data[to] != '\r' {
+		return 0, 0
+	}
+	port := parts[1]
+	if slices.ContainsFunc(parts, func(part []byte) bool { return len(part) == 0 }) || string(port) != "*" && run(port, 0, inDigits) < len(port) {
+		return 0, 0
+	}
+	return to - len(parts[4]), to
 }
 
 // hasDigits reports whether a text begins with so many digits, with blanks and hyphens between them.
@@ -150,9 +383,6 @@ var separator = lazily(`^(?:\x1b\[[\d;]*m)*((?:\\{0,7}["'` + "`" + `])?(?:%22|\]
 // quote matches the beginning of a quoted value.
 var quote = lazily(`^[bru]?(\\{0,7}["'` + "`" + `]|%22)`)
 
-// bare matches a value without quotes.
-var bare = lazily("^[^\\x00- \"'`,;&<>(){}\\[\\]\\\\|]*")
-
 // assignment is a name in a text and the way it gets a value.
 type assignment struct {
 	name  string
@@ -162,9 +392,10 @@ type assignment struct {
 	query bool   // it is a parameter of a URL
 }
 
-// assigned returns the secret value that a text gives to the name around a word.
-func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
+// assigned returns the secret value that the text gives to the name around a word.
+func (s *scan) assigned(at int, word string) (from, to int) {
 	const longest = 64 // of a name, on both sides of the word
+	b := s.data
 	start, end := at, at+len(word)
 	for low := max(0, at-longest); start > low && inName[b[start-1]] && !afterEscape(b, start); start-- {
 	}
@@ -173,6 +404,10 @@ func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
 	}
 	end += run(b[:min(len(b), end+longest)], end, inName)
 	end = at + len(bytes.TrimRight(b[at:end], ".-"))
+	if s.name == (stretch{start, end}) { // it was looked at by another of its words
+		return 0, 0
+	}
+	s.name = stretch{start, end}
 	a := assignment{name: string(b[start:end])}
 	a.query = start > 0 && strings.IndexByte("?&#", b[start-1]) >= 0
 	if found := separator().FindSubmatchIndex(b[end:min(len(b), end+200)]); found != nil {
@@ -186,18 +421,20 @@ func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
 	} else if from, a.op = end+1, " "; !strings.HasPrefix(a.name, "--") || end >= len(b) || b[end] != ' ' {
 		return 0, 0
 	}
-	if from >= len(b) || !a.judge(m, b, start) {
+	if from >= len(b) {
+		s.mayGoOn(start)
+		return 0, 0
+	}
+	if !a.judge(s.Masker, b, start) {
 		return 0, 0
 	}
 	q := quote().FindSubmatchIndex(b[from:min(len(b), from+16)])
 	isCookie := strings.HasSuffix(strings.ToLower(a.name), "cookie")
 	switch {
 	case q != nil:
-		mark := b[from+q[2] : from+q[3]]
+		mark := string(b[from+q[2] : from+q[3]])
 		from += q[1]
-		isEscaped := func() bool { return len(mark) == 1 && to > from && b[to-1] == '\\' }
-		for to = from; to < len(b) && b[to] != '\n' && (!bytes.HasPrefix(b[to:], mark) || isEscaped()); to++ {
-		}
+		to = s.closed(from, mark)
 	case a.op == ",":
 		return 0, 0
 	case a.op == ">":
@@ -206,20 +443,58 @@ func (m *Masker) assigned(b []byte, at int, word string) (from, to int) {
 	case isCookie: // all of the line
 		to = from + len(bytes.SplitN(b[from:min(len(b), from+reach)], []byte("\n"), 2)[0])
 	default:
-		to = from + len(bare().Find(b[from:]))
-		scheme := strings.ToLower(string(b[from:to]))
-		if to < len(b) && b[to] == ' ' && m.rules.words["scheme"][scheme] { // Authorization: Bearer …
+		to = s.bareEnd(from)
+		if to < len(b) && b[to] == ' ' && to-from < 20 && s.rules.words["scheme"][strings.ToLower(string(b[from:to]))] { // Authorization: Bearer …
 			from = to + 1
-			to = from + len(bare().Find(b[from:]))
+			to = s.bareEnd(from)
 		}
 	}
+	if to == len(b) {
+		s.mayGoOn(start)
+	}
 	v := b[from:to]
-	begin, stop, ok := a.level.hides(m.rules, v)
+	begin, stop, ok := a.level.hides(s.rules, v)
 	lineEnds := to == len(b) || strings.IndexByte("\n\r\\&", b[to]) >= 0
-	if !ok || q == nil && !(isCookie && bytes.IndexByte(v, '=') > 0) && !a.accepts(m, v, lineEnds) {
+	if !ok || q == nil && !(isCookie && bytes.IndexByte(v, '=') > 0) && !a.accepts(s.Masker, v, lineEnds) {
 		return 0, 0
 	}
 	return from + begin, from + stop
+}
+
+// closed returns where a quoted value ends: at its mark, or at the end of the line.
+func (s *scan) closed(from int, mark string) int {
+	if !s.line.has(from) {
+		s.closing = map[string]stretch{}
+		s.line = stretch{from, len(s.data)}
+		if n := bytes.IndexByte(s.data[from:], '\n'); n >= 0 {
+			s.line.to = from + n
+		}
+	}
+	if known := s.closing[mark]; known.has(from) {
+		return known.to
+	}
+	to := from
+	for {
+		n := bytes.Index(s.data[to:s.line.to], []byte(mark))
+		if n < 0 {
+			to = s.line.to
+			break
+		}
+		if to += n; len(mark) > 1 || to == from || s.data[to-1] != '\\' {
+			break
+		}
+		to++
+	}
+	s.closing[mark] = stretch{from, to}
+	return to
+}
+
+// bareEnd returns where a value without quotes ends.
+func (s *scan) bareEnd(from int) int {
+	if !s.bare.has(from) {
+		s.bare = stretch{from, from + run(s.data, from, inBare)}
+	}
+	return s.bare.to
 }
 
 // judge sets the level of the name, also from the text before it.
@@ -245,6 +520,7 @@ func (a *assignment) judge(masker *Masker, b []byte, start int) bool {
 
 // accepts reports whether a value without quotes is a secret, not a word of prose or code.
 func (a *assignment) accepts(masker *Masker, v []byte, lineEnds bool) bool {
+	v = v[:min(len(v), longestJudged)]
 	lower, upper, digits := makeup(v)
 	letters := lower + upper
 	word := strings.ToLower(string(v))
@@ -268,36 +544,40 @@ func (a *assignment) accepts(masker *Masker, v []byte, lineEnds bool) bool {
 	return false
 }
 
-// table returns the edits of the secret columns of tables: CSV, tabs and Markdown.
-func (m *Masker) table(data []byte) (edits []edit) {
-	if end := bytes.IndexByte(data, '\n'); end < 0 || end == len(data)-1 { // only a heading, if so much
-		return nil
-	}
-	columns := map[int]level(nil)
-	cut := byte(0)
-	at := 0
-	for line := range bytes.Lines(data) {
-		if len(columns) == 0 || bytes.IndexByte(line, cut) < 0 { // it may be a heading
-			columns = map[int]level{}
+// table is a table of CSV, tabs or Markdown, as far as it has been read.
+type table struct {
+	columns map[int]level // that are secret
+	cut     byte          // between columns
+}
+
+// look returns the edits of the lines of a text from a place on.
+func (t *table) look(m *Masker, text []byte, at int) (edits []edit) {
+	for line := range bytes.Lines(text[at:]) {
+		if len(t.columns) == 0 || bytes.IndexByte(line, t.cut) < 0 { // it may be a heading
+			t.columns = nil
 			i := bytes.IndexAny(line, "|\t,;")
 			at += len(line)
 			if i < 0 || len(line) > reach || line[len(line)-1] != '\n' || bytes.ContainsAny(line, ":=(){}.0123456789") {
 				continue
 			}
-			cut = line[i]
+			t.cut = line[i]
+			isProse := (t.cut == ',' || t.cut == ';') && line[i+1] == ' ' // unless each cell is a word
 			for k, cell := range bytes.Split(line, line[i:i+1]) {
 				name := strings.Trim(string(cell), " \r\n\"'`")
-				if l := m.rules.levelOf(name); l >= credential && strings.Count(name, " ") < 2 {
-					columns[k] = l
+				if l := m.rules.levelOf(name); l >= credential && strings.Count(name, " ") < 2 && !(isProse && bytes.ContainsAny(bytes.TrimSpace(line[:i]), " ")) {
+					if t.columns == nil {
+						t.columns = map[int]level{}
+					}
+					t.columns[k] = l
 				}
 			}
 			continue
 		}
-		for k, cell := range bytes.SplitAfter(line, []byte{cut}) {
-			v := bytes.Trim(cell, " \r\n\"'`-:"+string(cut))
-			if _, _, ok := columns[k].hides(m.rules, v); ok {
+		for k, cell := range bytes.SplitAfter(line, []byte{t.cut}) {
+			v := bytes.Trim(cell, " \r\n\"'`-:"+string(t.cut))
+			if _, _, ok := t.columns[k].hides(m.rules, v); ok {
 				from := at + bytes.Index(cell, v)
-				edits = append(edits, m.hide(data, from, from+len(v), "column")...)
+				edits = append(edits, m.hide(text, from, from+len(v), "column")...)
 			}
 			at += len(cell)
 		}
