@@ -19,6 +19,7 @@ import (
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -125,6 +126,25 @@ func TestLive(t *testing.T) {
 		if !strings.Contains(found, want) {
 			t.Errorf("at %v: found\n%swant %s", now, found, want)
 		}
+	}
+}
+
+// TestServerStays: a server that goes on behind the end of its client is a warning while the session goes on. A client
+// that went on before the answer to initialize has not left behind that answer.
+func TestServerStays(t *testing.T) {
+	header := store.Header{Transport: "stdio", Processes: &store.Processes{Server: procfs.ID{PID: 7}, Recorder: procfs.ID{PID: 6}}}
+	events := append([]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}, check.ParseExample(`> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
+> {"method":"notifications/initialized"}
+< {"id":0,"result":{"protocolVersion":"2025-11-25"}}
+eof/c2s {"by":"sender"}`)[1:]...)
+	found := ""
+	f := check.New(check.Gate{}, func(one check.Finding) { found += one.String() + "\n" })
+	if err := timeline.Project(timeline.Steps(jsonl.Each(events)), f); err != nil {
+		t.Fatal(err)
+	}
+	f.Close(20 * time.Second)
+	if !strings.Contains(found, "warning E17: The client closed its end 20s ago") || strings.Contains(found, "E10") {
+		t.Errorf("found\n%swant a warning E17, and no E10", found)
 	}
 }
 

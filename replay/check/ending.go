@@ -36,6 +36,7 @@ type ending struct {
 	sealed  bool           // the recording is complete
 
 	greeted moment // the answer to initialize, until the client goes on
+	early   bool   // the client went on before that answer, which rule P4 tells
 }
 
 // onMessage notes the answer to initialize, and that the client goes on.
@@ -44,7 +45,8 @@ func (n *ending) onMessage(step timeline.Step, m *timeline.Message) {
 	case step.Stream != 0:
 	case step.Dir == transport.ClientToServer:
 		n.greeted = moment{}
-	case m.Role == timeline.Answers && m.Call.Method == mcp.MethodInitialize && m.Result != nil:
+		n.early = n.early || m.Method == mcp.NotificationInitialized
+	case m.Role == timeline.Answers && m.Call.Method == mcp.MethodInitialize && m.Result != nil && !n.early:
 		n.greeted = moment{step.Seq, step.At}
 	}
 }

@@ -138,6 +138,9 @@ func (f *Fold) giveHang(hang why.Finding, revision string) {
 		}
 	case hang.Shape == why.TaskNotPolled:
 		d = taskPolled
+	case hang.Shape == why.NotEnding:
+		d = nobodyWaits
+		d.Severity = order.Warning // nobody waits for it but the machine
 	case hang.Shape == why.NoResponse && len(hang.Calls) == 0: // rule E14
 		return
 	case len(hang.Calls) == 0 || hang.Shape == why.InputMissing:

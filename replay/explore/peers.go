@@ -26,6 +26,7 @@ type peers struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	ops      []*Operation
+	toStart  []*Operation // those of them that a step starts and that has not come; maybe others, which were started since
 	byName   map[string]*Operation
 	expected []*Expected
 	recorded []*halves.Recorded
@@ -107,6 +108,7 @@ func (p *peers) operation(name string, do func(context.Context) error) *Operatio
 		p.byName = map[string]*Operation{}
 	}
 	p.ops = append(p.ops, op)
+	p.toStart = append(p.toStart, op)
 	p.byName[name] = op
 	return op
 }
@@ -237,7 +239,8 @@ func (p *peers) owner(goroutine stacks.Goroutine) string {
 
 // enabled lists the steps that may be released, but for time: starts first.
 func (p *peers) enabled(steps []gate.Step) []gate.Step {
-	for _, op := range p.ops {
+	p.toStart = slices.DeleteFunc(p.toStart, func(op *Operation) bool { return op.started || op.played })
+	for _, op := range p.toStart {
 		if step, ok := op.startStep(); ok {
 			steps = append(steps, step)
 		}
