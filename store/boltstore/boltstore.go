@@ -76,7 +76,7 @@ func Open(dir string, options Options) (*Store, error) {
 		options.CloseBudget = 100 * time.Millisecond
 	}
 	f := &directory{dir: abs, disk: theDisk(), patience: options.Patience, replaceNeedsClosed: replaceNeedsClosed, done: make(chan struct{})}
-	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, options}}, nil
+	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, options, &keptMasks{}}}, nil
 }
 
 // Info describes the store.

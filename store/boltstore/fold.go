@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -18,7 +19,8 @@ type folding struct {
 	*directory
 	databases
 	spools
-	opts Options
+	opts  Options
+	masks *keptMasks
 }
 
 // foldLimit tells a fold when to stop.
@@ -95,8 +97,8 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 	r.bounded = !o.ending
 	c := &chunker{id: key}
 	// The header in the database is masked already, and the header in the spool has the rules.
-	first, _, _ := newSpoolReader(f, spoolStart).read() // without the first event nothing is folded
-	if c.mask, err = s.maskOf(first); err != nil {
+	c.mask, err = s.maskFrom(f, key, p.session.Head.Seq)
+	if err != nil {
 		return step, err
 	}
 	step, err = s.gather(ctx, r, c, &p, o)
@@ -127,7 +129,59 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 		}
 		return tx.putSession(key, c.done, &p)
 	})
+	if err == nil && c.mask != nil && !step.whole {
+		s.masks.keep(key, keptMask{c.mask, p.session.Head.Seq})
+	}
 	return step, err
+}
+
+// keptMasks are the masks of the sessions that this process folds. A mask must have seen all events of a session before
+// the next one: a secret may stand in several.
+type keptMasks struct {
+	mu   sync.Mutex
+	kept map[[16]byte]keptMask
+}
+
+type keptMask struct {
+	mask func(store.Event) store.Event
+	seen uint64 // all events up to this Seq
+}
+
+// keep keeps a mask for the next fold.
+func (k *keptMasks) keep(key [16]byte, mask keptMask) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.kept == nil {
+		k.kept = map[[16]byte]keptMask{}
+	}
+	k.kept[key] = mask
+}
+
+// take takes a mask out.
+func (k *keptMasks) take(key [16]byte) keptMask {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	mask := k.kept[key]
+	delete(k.kept, key)
+	return mask
+}
+
+// maskFrom returns the function that masks what follows the event of a Seq in a spool; nil: the session is not to be
+// masked. If this process has not folded the events up to there, they are read again.
+func (s folding) maskFrom(f fileReader, key [16]byte, folded uint64) (func(store.Event) store.Event, error) {
+	if kept := s.masks.take(key); kept.mask != nil && kept.seen == folded {
+		return kept.mask, nil
+	}
+	r := newSpoolReader(f, spoolStart)
+	first, ok, _ := r.read() // without the first event nothing is folded
+	mask, err := s.maskOf(first)
+	if mask == nil || err != nil {
+		return nil, err
+	}
+	for e := first; ok && err == nil && e.Seq <= folded; e, ok, err = r.read() {
+		mask(e)
+	}
+	return mask, nil // the fold itself reports the error of the spool
 }
 
 // errNoMask is returned for a session to be masked if Options.Mask is nil.

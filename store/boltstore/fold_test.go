@@ -235,6 +235,55 @@ func TestCloseLeavesMuch(t *testing.T) {
 // TestFoldMasked holds that a session whose header asks for it comes into the database
 // masked, in each fold and by repair, by the rules of the spool's header; and that a program
 // without a mask leaves its spool.
+// TestFoldMaskedInOrder holds that each mask sees the events from the first on, without a gap, although a session is
+// folded in parts by several processes: a secret may stand in several events.
+func TestFoldMaskedInOrder(t *testing.T) {
+	h := store.Header{ID: testID(1), Start: testStart(1), Transport: "stdio", Command: []string{"x"}, Masked: &store.MaskRules{}}
+	events := testLog(1, 40, 80, true)
+	events[0].Payload = h.Encode()
+	made := 0
+	folder := t.TempDir()
+	open := func() *Store {
+		s := testStore(t, folder)
+		s.opts.Mask = func([]byte, store.Header) (func(store.Event) store.Event, error) {
+			made++
+			seen := uint64(0)
+			return func(e store.Event) store.Event {
+				if seen++; e.Seq != seen {
+					t.Errorf("a mask sees event %d as its %d.", e.Seq, seen)
+				}
+				return e
+			}, nil
+		}
+		return s
+	}
+	s := open()
+	p := startSpool(t, s, events[:10])
+	fold := func(s *Store) {
+		t.Helper()
+		if _, err := s.fold(t.Context(), testID(1), p.(*spool).key, foldLimit{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fold(s)
+	for k := 1; k < 3; k++ { // the same process goes on
+		if err := p.Write(asParts(events[10*k : 10*k+10])); err != nil {
+			t.Fatal(err)
+		}
+		fold(s)
+	}
+	if made != 1 {
+		t.Errorf("%d masks were made by one process", made)
+	}
+	if err := p.Write(asParts(events[30:])); err != nil {
+		t.Fatal(err)
+	}
+	fold(open()) // another process goes on
+	if got, err := readAll(s, testID(1)); err != nil || len(got) != 40 || made != 2 {
+		t.Errorf("%d events, %v, by %d masks", len(got), err, made)
+	}
+}
+
 func TestFoldMasked(t *testing.T) {
 	h := store.Header{ID: testID(1), Start: testStart(1), Transport: "stdio", Command: []string{"hunter2"}, Masked: &store.MaskRules{Keys: []string{"k"}}}
 	events := testLog(1, 20, 80, true)

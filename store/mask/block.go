@@ -140,6 +140,12 @@ func looksLikeKey(text []byte) bool {
 	return slices.ContainsFunc(text, r.isKey)
 }
 
+// isKeyLine reports whether a piece is a line of a key and nothing else.
+func isKeyLine(piece []byte) bool {
+	line := bytes.TrimSpace(piece)
+	return looksLikeKey(line) && run(line, 0, inBase64) == len(line)
+}
+
 // takeData is take of the data of a Kubernetes Secret: all lines that are indented.
 func (b *block) takeData(data []byte) (from, to int, ended bool) {
 	for to < len(data) {

@@ -28,6 +28,7 @@ type text struct {
 	line   int    // where in end that line begins
 	rows   table  // of the lines before it
 	open   *block // a secret that goes on in the next piece; may be nil
+	masked bool   // the last piece was a placeholder: the beginning of a secret was masked already
 	credit int    // how many bytes may be looked at again: small pieces must not make that the most of the work
 }
 
@@ -86,6 +87,22 @@ func (s *Session) Event(event store.Event) store.Event {
 		event.RecordedSize = size
 	}
 	return event
+}
+
+// Pass takes an event that is not shown: it remembers what the events behind it need, and costs little for most.
+func (s *Session) Pass(event store.Event) {
+	switch event.Kind {
+	case store.Opened, store.Stderr:
+		s.Event(event)
+	case store.HTTP:
+		if s.texts[stream{event.Kind, event.Dir, event.Stream}] != nil || bytes.Contains(event.Payload, []byte(`"body`)) {
+			s.Event(event)
+		}
+	case store.Frame:
+		if !MayWait(event) {
+			s.Event(event)
+		}
+	}
 }
 
 // opened masks a header. The number of secrets stands in the header, which is the first line
@@ -150,6 +167,10 @@ func (s *Session) piece(from stream, data []byte, end string) ([]byte, int) {
 		t = &text{credit: firstCredit}
 		s.texts[from] = t
 	}
+	if t.open == nil && t.masked && isKeyLine(data) {
+		*t = text{open: &block{}, credit: t.credit}
+	}
+	t.masked = len(bytes.TrimSpace(data)) == len("[redacted:0123456789abcdef]") && placeholder().Match(data)
 	var edits []edit
 	whole := append(bytes.Clone(t.end), data...)
 	whole = append(whole, end...)
@@ -190,7 +211,7 @@ func (t *text) lookAtRows(m *Masker, whole []byte) []edit {
 // keep keeps what the next piece needs of a text, whose last piece had so many bytes.
 func (t *text) keep(look *scan, size int) {
 	if t.open = look.open; t.open != nil {
-		t.end, t.line, t.rows = t.end[:0], 0, table{}
+		*t = text{open: t.open, masked: t.masked, credit: t.credit}
 		return
 	}
 	data := look.data

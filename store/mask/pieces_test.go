@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
@@ -139,4 +140,61 @@ var pieceEvents = map[string]func(s *Session, piece string) string{
 		}
 		return info.Body + string(info.Body64)
 	},
+}
+
+// TestPass holds that a reader that begins in the middle of a secret masks what one does that reads it from its
+// beginning, if it passes the events before.
+func TestPass(t *testing.T) {
+	m := newMasker(t, Rules{})
+	for name, secret := range longSecrets {
+		lines := slices.Concat([]string{"plain in front"}, secret[0], secret[1], secret[2], []string{"plain behind"})
+		for form, eventOf := range map[string]func(line string) store.Event{
+			"stderr": func(line string) store.Event {
+				return store.Event{Kind: store.Stderr, Payload: []byte(line + "\n")}
+			},
+			"stdout": func(line string) store.Event { return store.Event{Kind: store.Frame, Payload: []byte(line)} },
+			"bodies": func(line string) store.Event {
+				return store.Event{Kind: store.HTTP, Payload: store.EncodePayload(&store.HTTPInfo{What: store.HTTPBody, Body: line + "\n"})}
+			},
+		} {
+			whole := m.Session()
+			var want []store.Event
+			for _, line := range lines {
+				want = append(want, whole.Event(eventOf(line)))
+			}
+			for from := range lines {
+				s := m.Session()
+				for _, line := range lines[:from] {
+					s.Pass(eventOf(line))
+				}
+				for k, line := range lines[from:] {
+					if got := s.Event(eventOf(line)); !got.Equal(want[from+k]) {
+						t.Fatalf("%s in %s from line %d: %s became %s, want %s", name, form, from, line, got.Payload, want[from+k].Payload)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestMaskedBefore holds that a key whose first lines were masked before, as by record --mask, is masked to its end; and
+// that what is masked stays as it is.
+func TestMaskedBefore(t *testing.T) {
+	m := newMasker(t, Rules{})
+	key := slices.Concat([]string{"-----BEGIN PRIVATE KEY-----"}, keyLines(99), []string{"-----END PRIVATE KEY-----", "plain"})
+	first := m.Session()
+	second := m.Session()
+	for k, line := range key {
+		e := store.Event{Kind: store.Stderr, Payload: []byte(line + "\n")}
+		masked := first.Event(e)
+		if again := m.Session().Event(masked); !again.Equal(masked) {
+			t.Errorf("%s masked again is %s", masked.Payload, again.Payload)
+		}
+		if k < 50 {
+			e = masked
+		}
+		if got := second.Event(e); !bytes.Equal(got.Payload, masked.Payload) {
+			t.Errorf("line %d: %s, want %s", k, got.Payload, masked.Payload)
+		}
+	}
 }

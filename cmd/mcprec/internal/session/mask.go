@@ -202,13 +202,27 @@ func (d Masker) Headers(sessions []store.Session) {
 
 // Events masks the events of a session, from the first on.
 func (d Masker) Events(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] {
-	if d.inner == nil {
-		return events
-	}
+	return d.EventsFrom(events, 1)
+}
+
+// EventsFrom masks the events of a session from a Seq on. It is given all events: a secret may have begun before.
+func (d Masker) EventsFrom(events iter.Seq2[store.Event, error], from uint64) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
-		session := d.inner.Session()
+		var session *mask.Session
+		if d.inner != nil {
+			session = d.inner.Session()
+		}
 		for e, err := range events {
-			if !yield(session.Event(e), err) {
+			switch {
+			case err == nil && e.Seq < from && session != nil:
+				session.Pass(e)
+				continue
+			case err == nil && e.Seq < from:
+				continue
+			case session != nil:
+				e = session.Event(e)
+			}
+			if !yield(e, err) {
 				return
 			}
 		}

@@ -155,20 +155,13 @@ func OpenFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Events yields the session's events from a Seq on, masked unless --secrets is given. A fixture
-// can be read once.
+// Events yields the session's events from a Seq on, masked unless --secrets is given. The events before are read
+// too: a secret may have begun there. A fixture can be read once.
 func (s *Session) Events(ctx context.Context, from uint64, options store.ReadOptions) iter.Seq2[store.Event, error] {
-	events := s.Masker.Events(s.Recorded(ctx, from, options))
-	if s.Store != nil {
-		return events
+	if s.Store != nil && s.Masker.inner == nil {
+		return s.Recorded(ctx, from, options)
 	}
-	return func(yield func(store.Event, error) bool) { // the masker must see the header first
-		for e, err := range events {
-			if (err != nil || e.Seq >= from) && !yield(e, err) {
-				return
-			}
-		}
-	}
+	return s.Masker.EventsFrom(s.Recorded(ctx, 1, options), from)
 }
 
 // Reading yields the session's events for a view that quotes few messages; see [Masker.Reading].

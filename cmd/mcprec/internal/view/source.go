@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/store/mask"
 )
 
 // source is a session that can be read from any of its events, masked.
@@ -22,8 +23,9 @@ type source struct {
 	introduction session.Introduction
 	inOrder      func(store.Event) store.Event // of the goroutine that indexes
 
-	mu     sync.Mutex
-	spread map[uint64]store.Event // masked events with a secret that began in an earlier one
+	mu      sync.Mutex
+	indexed uint64                 // the last event that maskNext has masked
+	spread  map[uint64]store.Event // masked events with a secret that began in an earlier one
 }
 
 // openSource takes over a session. It reads a fixture as a whole.
@@ -73,12 +75,11 @@ func (x *source) maskNext(e store.Event, inOrder func(store.Event) store.Event) 
 		return e
 	}
 	masked := inOrder(e)
-	if masked.Redacted == e.Redacted {
-		return masked
-	}
-	if alone := x.masker.Event(e); !bytes.Equal(alone.Payload, masked.Payload) {
-		x.mu.Lock()
-		defer x.mu.Unlock()
+	isSpread := masked.Redacted != e.Redacted && !bytes.Equal(x.masker.Event(e).Payload, masked.Payload)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.indexed = max(x.indexed, e.Seq)
+	if isSpread {
 		if x.spread == nil {
 			x.spread = map[uint64]store.Event{}
 		}
@@ -87,33 +88,53 @@ func (x *source) maskNext(e store.Event, inOrder func(store.Event) store.Event) 
 	return masked
 }
 
-// before is how many events earlier a reader begins than it wants to: a secret that the index has not
-// met yet may stand in several lines.
-const before = 50
-
-// read yields the masked events from a Seq on.
+// read yields the masked events from a Seq on. What the index has not met is masked from the first event on: a
+// secret may have begun anywhere.
 func (x *source) read(ctx context.Context, from uint64) iter.Seq2[store.Event, error] {
 	if x.events != nil {
 		return x.recorded(ctx, from, false)
 	}
 	return func(yield func(store.Event, error) bool) {
-		mask := x.masker.InOrder()
-		for e, err := range x.recorded(ctx, max(from, before+1)-before, false) {
-			if e.Seq < from && err == nil && e.Kind == store.Frame && isJSON(e) {
-				continue // it says nothing of what follows
-			}
+		var behind func(store.Event) store.Event // masks what the index has not met
+		for e, err := range x.recorded(ctx, from, false) {
 			x.mu.Lock()
-			masked, ok := x.spread[e.Seq]
+			isIndexed := e.Seq <= x.indexed
+			masked, isSpread := x.spread[e.Seq]
 			x.mu.Unlock()
-			e = mask(e)
-			if ok {
+			switch {
+			case err != nil:
+			case isSpread:
 				e = masked
+			case isIndexed:
+				e = x.masker.Event(e)
+			default:
+				if behind == nil {
+					if behind, err = x.inOrderFrom(ctx, e.Seq); err != nil {
+						yield(e, err)
+						return
+					}
+				}
+				e = behind(e)
 			}
-			if (e.Seq >= from || err != nil) && !yield(e, err) {
+			if !yield(e, err) {
 				return
 			}
 		}
 	}
+}
+
+// inOrderFrom returns a function that masks the events from a Seq on, and has seen those before.
+func (x *source) inOrderFrom(ctx context.Context, from uint64) (func(store.Event) store.Event, error) {
+	inOrder := x.masker.InOrder()
+	for e, err := range x.recorded(ctx, 1, false) {
+		if err != nil || e.Seq >= from {
+			return inOrder, err
+		}
+		if !mask.MayWait(e) {
+			inOrder(e)
+		}
+	}
+	return inOrder, nil
 }
 
 // readAll yields the masked events from the first on. They are masked on several cores, which takes
@@ -137,15 +158,9 @@ func (x *source) readAll(ctx context.Context) iter.Seq2[store.Event, error] {
 
 // maskAlone masks an event that can be masked without the events before, and says whether it did.
 func (x *source) maskAlone(e *store.Event, alone *bool) {
-	if *alone = x.events == nil && e.Kind == store.Frame && isJSON(*e); *alone {
+	if *alone = x.events == nil && mask.MayWait(*e); *alone {
 		*e = x.masker.Event(*e)
 	}
-}
-
-// isJSON reports whether a frame begins as JSON does.
-func isJSON(e store.Event) bool {
-	text := bytes.TrimLeft(e.Payload, " \t\r\n")
-	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // head returns the end of the log as it is now, and the word of mcprec list for its state: "" for a

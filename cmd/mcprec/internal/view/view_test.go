@@ -523,7 +523,7 @@ func TestSpreadSecret(t *testing.T) {
 		})
 	}
 	say("-----BEGIN PRIVATE KEY-----")
-	for n := range before + 10 {
+	for n := range 120 { // more than 4 kB
 		say(fmt.Sprintf("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us%02d", n%100))
 	}
 	say("-----END PRIVATE KEY-----")
@@ -537,6 +537,15 @@ func TestSpreadSecret(t *testing.T) {
 	s, err := session.Open(t.Context(), home, id, strings.NewReader(""), io.Discard)
 	if err != nil {
 		t.Fatal(err)
+	}
+	unindexed, err := openSource(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range unindexed.read(t.Context(), last/2) {
+		if err != nil || e.Kind == store.Stderr && strings.Contains(string(e.Payload), "MIIEvQ") {
+			t.Fatalf("#%d, which no index has met: %s, %v", e.Seq, e.Payload, err)
+		}
 	}
 	x := serve(t, Options{Sessions: []*session.Session{s}})
 	<-x.sessions.named[0].ended
