@@ -164,9 +164,8 @@ type judge struct {
 	*Fold
 	live  Live
 	after time.Duration
-	calls [3][]*call   // without an answer, by direction, in order
-	open  [3]pipeFrame // the frames of the pipes whose newlines have not come
-	noise [3]frame     // the last bytes of each direction that are no message; half of one that has begun
+	calls [3][]*call // without an answer, by direction, in order
+	noise [3]frame   // the last bytes of each direction that are no message; half of one that has begun
 
 	end      ending // how the session ended
 	exit     store.ExitInfo
@@ -175,6 +174,8 @@ type judge struct {
 	reader   Process       // another process than the server that waits in a read of its input
 	sharer   Process       // another process than the server that has its input
 	stalls   [3]stall      // those of the Fold, but for what is no stall
+
+	openAsks, openAnswers map[*call]unread // calls whose request or answer is in a line that has no newline so far
 
 	asks asks  // the open requests of the server
 	busy *call // the first call of the client that the server works on; nil: none
@@ -191,7 +192,7 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 	if f.mask != nil {
 		live.Mask = f.mask.Text
 	}
-	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience()), noise: f.noise}
+	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience()), noise: f.noise, openAsks: map[*call]unread{}, openAnswers: map[*call]unread{}}
 	for dir, begun := range f.parts {
 		if begun.seq > f.noise[dir].seq {
 			begun.half = true

@@ -2,7 +2,6 @@ package why
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -170,8 +169,12 @@ func (j *judge) withoutNewline() {
 		if l.Frame == 0 || last.seq != l.Frame || j.readsOn {
 			continue
 		}
-		j.open[side(l.Dir)] = last
+		at := unread{last.moment, last.joinedTo, last.form}
+		for _, c := range last.asks {
+			j.openAsks[c] = at
+		}
 		for _, c := range last.answers {
+			j.openAnswers[c] = at
 			if !j.hasSeen(c) {
 				j.calls[side(c.Dir)] = append(j.calls[side(c.Dir)], c)
 			}
@@ -184,10 +187,7 @@ func (j *judge) answerLacksNewline(c *call) unread {
 	if c.unended.seq != 0 {
 		return c.unended
 	}
-	if last := j.open[side(c.Dir.Reverse())]; slices.Contains(last.answers, c) {
-		return unread{last.moment, last.joinedTo, last.form}
-	}
-	return unread{}
+	return j.openAnswers[c]
 }
 
 // requestLacksNewline returns the request of a call that has no newline, unless the other end works on it.
@@ -198,10 +198,7 @@ func (j *judge) requestLacksNewline(c *call) unread {
 	case c.unasked.seq != 0:
 		return c.unasked
 	}
-	if last := j.open[side(c.Dir)]; slices.Contains(last.asks, c) {
-		return unread{last.moment, last.joinedTo, last.form}
-	}
-	return unread{}
+	return j.openAsks[c]
 }
 
 // lacking is a message that its receiver has not seen.

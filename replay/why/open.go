@@ -58,8 +58,10 @@ func (r Report) GoesRound() bool {
 func (r Report) Recent() []string { return r.texts(func(o *Open) bool { return o.Why == Recent }) }
 
 func (r Report) texts(which func(*Open) bool) (texts []string) {
+	told := map[string]bool{}
 	for i := range r.Open {
-		if o := &r.Open[i]; which(o) && !slices.Contains(texts, o.Text) {
+		if o := &r.Open[i]; which(o) && !told[o.Text] {
+			told[o.Text] = true
 			texts = append(texts, o.Text)
 		}
 	}
