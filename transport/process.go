@@ -59,11 +59,11 @@ func (e *StartError) Error() string {
 // StartProcess starts argv in the current folder with the current environment.
 // The child stays in this process's group, to be killed together with the group. If
 // this process alone is killed, the child sees the end of its input. A command that cannot be started is a *StartError.
-func StartProcess(argv ...string) (*Process, error) { return startProcess(true, argv) }
+func StartProcess(argv ...string) (*Process, error) { return startProcess(true, nil, argv) }
 
 // startProcess makes our ends of the pipes blocking or not. A read or write of
-// a blocking one cannot be interrupted by Close.
-func startProcess(blocking bool, argv []string) (*Process, error) {
+// a blocking one cannot be interrupted by Close. Without env the child has our environment.
+func startProcess(blocking bool, env, argv []string) (*Process, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("start process: no command")
 	}
@@ -98,12 +98,14 @@ func startProcess(blocking bool, argv []string) (*Process, error) {
 	p.cmd.Stdin = stdin
 	p.cmd.Stdout = stdout
 	p.cmd.Stderr = stderr
+	p.cmd.Env = env
 	err = p.cmd.Start()
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!, which a shell runs
 		p.cmd = exec.Command("/bin/sh", append([]string{p.cmd.Path}, argv[1:]...)...)
 		p.cmd.Stdin = stdin
 		p.cmd.Stdout = stdout
 		p.cmd.Stderr = stderr
+		p.cmd.Env = env
 		err = p.cmd.Start()
 	}
 	if err != nil {
@@ -157,6 +159,8 @@ func (p *Process) Wait() (ExitStatus, error) {
 type Command struct {
 	// Args is the command line.
 	Args []string
+	// Env is the environment of the process; nil: that of this one.
+	Env []string
 	// Stderr receives the child's standard error; nil discards it. It must not
 	// block for ever: a child waits for it.
 	Stderr io.Writer
@@ -180,7 +184,7 @@ func (t Command) Connect(context.Context) (Conn, error) { return t.Start() }
 
 // Start is Connect with the concrete type.
 func (t Command) Start() (*CommandConn, error) {
-	p, err := startProcess(false, t.Args)
+	p, err := startProcess(false, t.Env, t.Args)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ nothing is no success.
 compares numbers as they are written.
 
 The command is never taken from a session. It runs in this folder and with this
-environment.
+environment. What it has started and left is ended with it (Linux).
 
 --format json prints one object: session, command, end (complete, gone: the server
 ended early, silent: nothing recorded came for --timeout), exit (the server's

@@ -339,8 +339,8 @@ or a script of one task.
   DIFFERENT OUTPUT  with --same-output: it was sent what was recorded, and printed otherwise
 
 It is no proof: mcprec does not see into the process. --schedules is 100 then, about a second
-each. %DIR in COMMAND and in --env stands for a folder that each process has for itself: what
-it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what the recorded
+each. What a process has started and left is ended with it. %DIR in COMMAND and in --env stands
+for a folder that each process has for itself: what it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what the recorded
 end sends the path of FOLDER becomes that of the copy. --jobs N tries N schedules at once, which
 is for processes that share nothing else. --token plays one schedule again.
 --format json prints one object: findings (a list of kind, peer: server or client, certain:

@@ -57,21 +57,21 @@ func (c clientPeer) hadResults() bool { return false }
 
 // play starts a process, plays the schedule and ends the process.
 func (c clientPeer) play(schedule Schedule, patience patience) (played play, err error) {
-	err = inFolder(c.Folder, func(dir string) error {
-		process, pipes, err := startClient(c.Client, dir)
+	err = inPlace(c.Folder, func(at place) error {
+		process, pipes, err := startClient(c.Client, at)
 		if err != nil {
 			return err
 		}
 		defer process.kill()
 		p := &clientPlayer{
-			schedule: schedule, patience: patience, dir: dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process, pipes: pipes,
+			schedule: schedule, patience: patience, dir: at.dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process, pipes: pipes,
 			before: heardBefore(c.events),
 		}
 		if err := p.run(); err != nil {
 			return err
 		}
 		p.noteNeighbours()
-		p.play.output = strings.ReplaceAll(process.stdout(), dir, folderMark)
+		p.play.output = strings.ReplaceAll(process.stdout(), at.dir, folderMark)
 		played = p.play
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/leftover"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -71,6 +72,7 @@ func explore(peer peer, options Options) (Report, error) {
 	if err := procfs.Supported(); err != nil {
 		return Report{}, fmt.Errorf("explore a %s process: %w", peer.name(), err)
 	}
+	leftover.Sweep()
 	x := newExplorer(peer, options)
 	err := x.run()
 	x.report.Took = time.Since(x.began)

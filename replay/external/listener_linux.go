@@ -20,9 +20,9 @@ type listener struct {
 	starts  int
 }
 
-// listen makes a listener. passOn is a command that calls PassOn with the name that it gets as its last
-// argument.
-func listen(passOn []string) (_ *listener, err error) {
+// listen makes a listener, with its script in a folder. passOn is a command that calls PassOn with the name
+// that it gets as its last argument.
+func listen(passOn []string, folder string) (_ *listener, err error) {
 	l := &listener{control: -1}
 	if l.socket, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func listen(passOn []string) (_ *listener, err error) {
 	}
 	starting.RLock() // a process that starts meanwhile would have a copy, and the script could not run
 	defer starting.RUnlock()
-	file, err := os.CreateTemp("", "mcprec-server-")
+	file, err := os.CreateTemp(folder, "server-")
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/leftover"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -91,24 +92,30 @@ type sending struct {
 // folderMark stands in the command and in the environment for the folder of the process.
 const folderMark = "%DIR"
 
-// inFolder calls play with the path of a folder that is there as long as the call lasts: a copy of another
+// place is where a process is run.
+type place struct {
+	*leftover.Run        // ends what the process has started
+	dir           string // the folder that it has for itself
+}
+
+// inPlace calls play with a place that is there as long as the call lasts. Its folder is a copy of another
 // one, or empty.
-func inFolder(original string, play func(dir string) error) error {
-	temporary, err := os.MkdirTemp("", "mcprec-explore-")
+func inPlace(original string, play func(place) error) error {
+	run, err := leftover.Begin()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(temporary) }()
-	dir, err := filepath.EvalSymlinks(temporary)
-	if err != nil {
+	defer run.End()
+	at := place{run, filepath.Join(run.Folder, "dir")}
+	if err := os.Mkdir(at.dir, 0o700); err != nil {
 		return err
 	}
 	if original != "" {
-		if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
+		if err := os.CopyFS(at.dir, os.DirFS(original)); err != nil {
 			return fmt.Errorf("copy %s for a process: %w", original, err)
 		}
 	}
-	return play(dir)
+	return play(at)
 }
 
 // withMarks returns texts with the values of marks, such as the folder of a process, in their place.

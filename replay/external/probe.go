@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/probe"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/leftover"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -17,6 +18,7 @@ func Probe(server Server, options probe.Options, stop <-chan struct{}, progress 
 	if err := procfs.Supported(); err != nil {
 		return probe.Report{}, fmt.Errorf("probe a server process: %w", err)
 	}
+	leftover.Sweep()
 	bench := &processes{server: server, stop: stop, progress: progress}
 	report, err := probe.Server(bench, options)
 	report.Evidence = probe.External
@@ -55,8 +57,8 @@ func (b *processes) Play(experiment func(probe.Line)) error {
 		b.progress(b.played)
 	}
 	b.played++
-	return inFolder(b.server.Folder, func(dir string) error {
-		process, pipes, err := startServer(b.server, dir)
+	return inPlace(b.server.Folder, func(at place) error {
+		process, pipes, err := startServer(b.server, at)
 		if err != nil {
 			return err
 		}

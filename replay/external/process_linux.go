@@ -42,7 +42,7 @@ type ends interface {
 var starting sync.RWMutex
 
 // startServer starts a server with a folder of its own.
-func startServer(server Server, dir string) (*process, *pipes, error) {
+func startServer(server Server, at place) (*process, *pipes, error) {
 	ours := &pipes{in: -1, out: -1}
 	p := &process{ends: ours, exited: make(chan error, 1)}
 	var theirs [2]*os.File
@@ -57,7 +57,7 @@ func startServer(server Server, dir string) (*process, *pipes, error) {
 	}
 	if err == nil {
 		names := []string{procfs.Name(ours.in), procfs.Name(ours.out)}
-		err = p.start(withMarks(server.Command, folderMark, dir), withMarks(server.Env, folderMark, dir), theirs[0], theirs[1], names...)
+		err = p.start(at, withMarks(server.Command, folderMark, at.dir), withMarks(server.Env, folderMark, at.dir), theirs[0], theirs[1], names...)
 	}
 	if err != nil {
 		p.closeAll()
@@ -68,15 +68,15 @@ func startServer(server Server, dir string) (*process, *pipes, error) {
 
 // startClient starts a client with a folder of its own. The marks in its command and environment stand for
 // the folder, and for the program that it starts as its server.
-func startClient(client Client, dir string) (_ *process, _ *pipes, err error) {
+func startClient(client Client, at place) (_ *process, _ *pipes, err error) {
 	ours := &pipes{in: -1, out: -1}
 	p := &process{ends: ours, exited: make(chan error, 1)}
-	if ours.listener, err = listen(client.PassOn); err == nil {
-		p.output, err = unnamedFile()
+	if ours.listener, err = listen(client.PassOn, at.Folder); err == nil {
+		p.output, err = unnamedFile(at.Folder)
 	}
 	if err == nil {
-		marks := []string{folderMark, dir, serverMark, ours.listener.script}
-		err = p.start(withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output)
+		marks := []string{folderMark, at.dir, serverMark, ours.listener.script}
+		err = p.start(at, withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output)
 	}
 	if err != nil {
 		p.closeAll()
@@ -86,12 +86,12 @@ func startClient(client Client, dir string) (_ *process, _ *pipes, err error) {
 }
 
 // start starts the command. ours are the names of what we hold an end of. An error leaves files open.
-func (p *process) start(command, env []string, stdin, stdout *os.File, ours ...string) (err error) {
-	if p.errors, err = unnamedFile(); err != nil {
+func (p *process) start(at place, command, env []string, stdin, stdout *os.File, ours ...string) (err error) {
+	if p.errors, err = unnamedFile(at.Folder); err != nil {
 		return err
 	}
 	p.cmd = exec.Command(command[0], command[1:]...)
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = append(at.Environ(), env...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, p.errors
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := startAlone(p.cmd); err != nil {
@@ -130,9 +130,9 @@ func startAlone(cmd *exec.Cmd) error {
 	return err
 }
 
-// unnamedFile returns a file that lives as long as it is open.
-func unnamedFile() (*os.File, error) {
-	file, err := os.CreateTemp("", "mcprec-output-")
+// unnamedFile returns a file that lives as long as it is open, on the disk of a folder.
+func unnamedFile(folder string) (*os.File, error) {
+	file, err := os.CreateTemp(folder, "output-")
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport/leftover"
 )
 
 // TestStartAlone holds that a process which has started has no copy of a pipe, also where the pipe has a high
@@ -69,7 +71,12 @@ func TestKillDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	detached := `setsid sh -c 'exec sleep 1000 >"$0"' "$0" & exec cat`
-	p, _, err := startServer(Server{Command: []string{"sh", "-c", detached, path}}, t.TempDir())
+	run, err := leftover.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.End()
+	p, _, err := startServer(Server{Command: []string{"sh", "-c", detached, path}}, place{run, t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

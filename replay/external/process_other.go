@@ -30,9 +30,9 @@ type listener struct{ starts int }
 
 func (l *listener) isAwaited() bool { return false }
 
-func startServer(Server, string) (*process, *pipes, error) { return nil, nil, procfs.Supported() }
-func startClient(Client, string) (*process, *pipes, error) { return nil, nil, procfs.Supported() }
-func startWebServer(Server, bool, string) (*process, *web, error) {
+func startServer(Server, place) (*process, *pipes, error) { return nil, nil, procfs.Supported() }
+func startClient(Client, place) (*process, *pipes, error) { return nil, nil, procfs.Supported() }
+func startWebServer(Server, bool, place) (*process, *web, error) {
 	return nil, nil, procfs.Supported()
 }
 func (p *process) settle(patience) (look procfs.Look, isMoved bool) { return look, false }

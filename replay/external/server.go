@@ -124,13 +124,13 @@ type outcome struct {
 }
 
 // start starts a process. The connection over HTTP is nil for other servers.
-func (s serverPeer) start(dir string) (*process, connection, exchanges, error) {
+func (s serverPeer) start(at place) (*process, connection, exchanges, error) {
 	if s.URL != "" {
 		listens := standin.Dial(s.events, s.URL).Listen != streamable.ListenNever
-		process, web, err := startWebServer(s.Server, listens || !isOverHTTP(s.events), dir)
+		process, web, err := startWebServer(s.Server, listens || !isOverHTTP(s.events), at)
 		return process, web, web, err
 	}
-	process, pipes, err := startServer(s.Server, dir)
+	process, pipes, err := startServer(s.Server, at)
 	return process, pipes, nil, err
 }
 
@@ -149,8 +149,8 @@ func (s serverPeer) hadResults() bool {
 
 // play starts a process, plays the schedule and ends the process.
 func (s serverPeer) play(schedule Schedule, patience patience) (played play, err error) {
-	err = inFolder(s.Folder, func(dir string) error {
-		process, line, http, err := s.start(dir)
+	err = inPlace(s.Folder, func(at place) error {
+		process, line, http, err := s.start(at)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (s serverPeer) play(schedule Schedule, patience patience) (played play, err
 		driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
 		driver.AllowReorder()
 		p := &player{
-			schedule: schedule, patience: patience, dir: dir, recorded: s.Folder, driver: driver, process: process, line: line, http: http,
+			schedule: schedule, patience: patience, dir: at.dir, recorded: s.Folder, driver: driver, process: process, line: line, http: http,
 			dropped: cancelledIn(s.events), open: map[mcp.Key]frame{}, ahead: map[mcp.Key]bool{}, play: play{answers: map[uint64]string{}},
 			sent: map[mcp.Key]uint64{}, cancelled: map[mcp.Key]*cancelled{},
 		}

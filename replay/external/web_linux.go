@@ -65,7 +65,7 @@ type exchange struct {
 
 // startWebServer starts a server with a folder and, if its command or URL has the mark, with a port of its own,
 // and waits until it listens or has ended.
-func startWebServer(server Server, listens bool, dir string) (_ *process, _ *web, err error) {
+func startWebServer(server Server, listens bool, at place) (_ *process, _ *web, err error) {
 	w := &web{header: server.Header, listens: listens, port: -1, toCut: map[uint64]bool{}}
 	p := &process{ends: w, exited: make(chan error, 1)}
 	w.process = p
@@ -82,7 +82,7 @@ func startWebServer(server Server, listens bool, dir string) (_ *process, _ *web
 	if w.tcp, err = procfs.NewTCP(); err != nil {
 		return nil, nil, err
 	}
-	marks := []string{folderMark, dir}
+	marks := []string{folderMark, at.dir}
 	if server.hasPortMark() {
 		var port int
 		if port, w.port, err = freePort(); err != nil {
@@ -103,10 +103,10 @@ func startWebServer(server Server, listens bool, dir string) (_ *process, _ *web
 	if w.isListening(addresses) {
 		return nil, nil, fmt.Errorf("another process listens at %s already; %s in the URL and in the command is a port that is free", w.url.Host, portMark)
 	}
-	if p.output, err = unnamedFile(); err != nil {
+	if p.output, err = unnamedFile(at.Folder); err != nil {
 		return nil, nil, err
 	}
-	if err = p.start(withMarks(server.Command, marks...), withMarks(server.Env, marks...), nil, p.output); err != nil {
+	if err = p.start(at, withMarks(server.Command, marks...), withMarks(server.Env, marks...), nil, p.output); err != nil {
 		return nil, nil, err
 	}
 	return p, w, w.await(addresses)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"syscall"
 )
 
 // Streams are the standard streams of the process; record needs files.
@@ -14,11 +13,11 @@ type Streams struct {
 	Out, Err *os.File
 }
 
-// UntilSignal cancels at the first interrupt or SIGTERM. The returned function ends the wait, and
+// UntilSignal cancels at the first of [EndSignals], as an interrupt, or a terminal that closes. The returned function ends the wait, and
 // returns the signal, or nil without one.
 func UntilSignal(cancel context.CancelFunc) func() os.Signal {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, EndSignals()...)
 	got := make(chan os.Signal, 1)
 	go func() { // may wait until the process ends
 		got <- <-signals

@@ -13,7 +13,7 @@ func DieOf(os.Signal) { os.Exit(ExitData) }
 // ForwardedSignals returns the signals that record passes on to its child.
 func ForwardedSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
-// EndSignals returns the signals that end the recording of a remote server.
+// EndSignals returns the signals that end a command which then cleans up.
 func EndSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
 // FromTerminal: a console sends its interrupt to every process attached to it.

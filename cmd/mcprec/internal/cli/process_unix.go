@@ -36,8 +36,8 @@ func ForwardedSignals() []os.Signal {
 	return sigs
 }
 
-// EndSignals returns the signals that end the recording of a remote server. SIGHUP does, but
-// not under nohup.
+// EndSignals returns the signals that end a command which then cleans up. SIGHUP does, but not under
+// nohup.
 func EndSignals() []os.Signal {
 	sigs := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

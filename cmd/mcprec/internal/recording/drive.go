@@ -21,6 +21,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/memstore"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/leftover"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
@@ -47,9 +48,14 @@ type Drive struct {
 func DriveCommand(ctx context.Context, r *session.Recording, driver *standin.Driver, command []string, o DriveOptions) (*Drive, error) {
 	words := new(lastLines)
 	log := memstore.New()
-	server := transport.Command{Args: command, Stderr: words, Patience: time.Second} // Drive has waited already
+	leftover.Sweep()
+	at, err := leftover.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer at.End()                                                                                      // and what the server has started
+	server := transport.Command{Args: command, Env: at.Environ(), Stderr: words, Patience: time.Second} // Drive has waited already
 	var rec *recorder.Recorder
-	var err error
 	if o.Record {
 		h := store.Header{Transport: "stdio", Label: r.Header.Label, Expect: r.Header.Expect, Command: command, Recorder: o.Recorder}
 		if rec, err = recorder.New(ctx, log, h); err != nil {
