@@ -229,8 +229,16 @@ func checkAll(cmd *cobra.Command, options checkOptions, told *checkReport) (err 
 		return cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location})
 	}
 	told.listed = listedNames(db, sessions, short)
+	return errors.Join(unread, checkListed(cmd, options, db, sessions, told))
+}
+
+// checkListed checks sessions of a listing, until the output fails. Those that have been removed since are left
+// out.
+func checkListed(cmd *cobra.Command, options checkOptions, db *session.Store, sessions []store.Session, told *checkReport) (unread error) {
 	for _, s := range sessions {
-		unread = errors.Join(unread, checkSession(cmd, options, db.Session(s), told))
+		if err := checkSession(cmd, options, db.Session(s), told); !session.IsGone(err) {
+			unread = errors.Join(unread, err)
+		}
 		if told.err != nil {
 			return nil
 		}

@@ -197,9 +197,11 @@ func (o *listOptions) hangs(cmd *cobra.Command, db *session.Store, sessions []st
 			continue
 		}
 		a, fault := report.HangsIn(cmd.Context(), db.Session(s), 0)
-		err = errors.Join(err, fault)
-		if fault == nil {
+		switch {
+		case fault == nil:
 			found[s.ID] = a
+		case !session.IsGone(fault):
+			err = errors.Join(err, fault)
 		}
 	}
 	return found, err

@@ -151,7 +151,8 @@ type secretScan struct {
 	redactOptions
 	cmd      *cobra.Command
 	masker   session.Masker
-	alone    bool // one session was named
+	named    bool // sessions were named
+	alone    bool // one was
 	sessions uint64
 	with     uint64 // sessions that have secrets
 	secrets  uint64
@@ -165,7 +166,7 @@ func runScan(cmd *cobra.Command, options redactOptions, args []string) (err erro
 	if options.inPlace || options.out.Name != "" {
 		return cli.Usagef("redact: --scan writes nothing; leave out --in-place and --out")
 	}
-	x := &secretScan{redactOptions: options, cmd: cmd, alone: len(args) == 1}
+	x := &secretScan{redactOptions: options, cmd: cmd, named: len(args) > 0, alone: len(args) == 1}
 	if x.masker, err = options.Masker(nil); err != nil {
 		return err
 	}
@@ -229,6 +230,9 @@ func (x *secretScan) session(s *session.Session) {
 		}
 		return nil
 	})
+	if session.IsGone(err) && !x.named {
+		return // removed since it was listed
+	}
 	x.faults = errors.Join(x.faults, err)
 	x.sessions++
 	x.secrets += count.Secrets

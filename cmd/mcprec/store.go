@@ -127,22 +127,36 @@ func (v *verification) store(home home) (err error) {
 	if err := db.Verify(ctx, v.fault); err != nil {
 		return err
 	}
+	var sessions []store.Session
 	for s, err := range db.Sessions(ctx, store.Query{}) {
 		if err != nil {
 			v.fault(err)
 			continue
 		}
-		v.log("session "+string(s.ID), db.Read(ctx, s.ID, 1, store.ReadOptions{}), s.State)
+		sessions = append(sessions, s)
 	}
+	v.logs(db, sessions)
 	return nil
+}
+
+// logs checks the events of sessions that the store has listed. One that has been removed since is not counted.
+func (v *verification) logs(db *session.Store, sessions []store.Session) {
+	for _, s := range sessions {
+		v.log("session "+string(s.ID), db.Read(v.cmd.Context(), s.ID, 1, store.ReadOptions{}), s.State)
+	}
 }
 
 // log checks one session's events.
 func (v *verification) log(name string, events iter.Seq2[store.Event, error], state store.State) {
+	sessions, counted := v.sessions, v.events
 	v.sessions++
 	var check store.Validator
 	d := v.masker
 	for e, err := range events {
+		if session.IsGone(err) {
+			v.sessions, v.events = sessions, counted
+			return
+		}
 		if err == nil {
 			err = check.Check(e)
 		}

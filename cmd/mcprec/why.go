@@ -158,7 +158,9 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 			continue
 		}
 		a, aerr := report.HangsIn(cmd.Context(), db.Session(found), o.after)
-		err = errors.Join(err, aerr)
+		if !session.IsGone(aerr) {
+			err = errors.Join(err, aerr)
+		}
 		if aerr == nil && (o.all || a.Stuck()) {
 			answers = append(answers, a)
 		}
@@ -181,6 +183,9 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 func (o whyOptions) lastAsked(cmd *cobra.Command, db *session.Store, newest []store.Session) (first report.Hangs, err error) {
 	for i, s := range newest {
 		a, err := report.HangsIn(cmd.Context(), db.Session(s), o.after)
+		if session.IsGone(err) && i+1 < len(newest) {
+			continue
+		}
 		if err != nil || s.State == store.Live || a.Stuck() || a.Asked {
 			return a, err
 		}
@@ -248,7 +253,7 @@ func (o whyOptions) askNamed(cmd *cobra.Command, arg string) (answers []report.H
 				continue
 			}
 			a, err := report.HangsIn(cmd.Context(), last.Store.Session(s), o.after)
-			if err != nil {
+			if err != nil && !session.IsGone(err) {
 				return nil, err
 			}
 			if a.Stuck() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -62,9 +63,11 @@ func askWhy(ctx context.Context, r *recordings, args arguments) (answers []repor
 			continue
 		}
 		found, fault := report.HangsIn(ctx, r.db.Session(s), 0)
-		err = errors.Join(err, fault)
 		switch {
-		case fault != nil || !found.Stuck():
+		case session.IsGone(fault): // removed since it was listed
+		case fault != nil:
+			err = errors.Join(err, fault)
+		case !found.Stuck():
 		case len(answers) == most:
 			rest++
 		default:

@@ -66,6 +66,10 @@ func (db *Store) now() time.Time {
 	return db.clock()
 }
 
+// IsGone reports whether the error of reading a session that the store has listed says that it has been removed since, by
+// rm, prune, or the budget of a recorder. That is no fault of the session: whoever reads many goes on without it.
+func IsGone(err error) bool { return errors.Is(err, store.ErrNotFound) }
+
 // Session returns a session that the store has listed.
 func (db *Store) Session(found store.Session) *Session {
 	return &Session{

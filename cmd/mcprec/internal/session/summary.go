@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,7 +27,7 @@ type knownSummary struct {
 }
 
 // Summaries returns a summary of each session of a listing, made from its events. An error names
-// the sessions without one.
+// the sessions without one, but not those that have been removed since.
 func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[store.SessionID]summary.Summary, error) {
 	made := make([]summary.Summary, len(sessions))
 	faults := make([]error, len(sessions))
@@ -37,7 +38,7 @@ func (db *Store) Summaries(ctx context.Context, sessions []store.Session) (map[s
 			found[s.ID] = made[i]
 		}
 	}
-	return found, errors.Join(faults...)
+	return found, joinFaults(faults)
 }
 
 // summary makes or recalls the summary of a session.
@@ -68,7 +69,7 @@ func (db *Store) summary(ctx context.Context, s store.Session) (summary.Summary,
 // Fitting returns the sessions with an event that the filter selects, in their order. If the filter names a
 // tool, Fitting asks the summary of each session first, because it takes longer to mask and judge events
 // than to summarize them; it reads only the sessions of which the summary does not tell. The error names the
-// sessions that cannot be read.
+// sessions that cannot be read, but not those that have been removed since.
 func (db *Store) Fitting(ctx context.Context, sessions []store.Session, fits *filter.Filter) (list []store.Session, err error) {
 	calls, whole := fits.OfToolCalls()
 	var found map[store.SessionID]summary.Summary
@@ -93,8 +94,11 @@ func (db *Store) Fitting(ctx context.Context, sessions []store.Session, fits *fi
 			list = append(list, s)
 		}
 	}
-	return list, errors.Join(err, errors.Join(faults...))
+	return list, errors.Join(err, joinFaults(faults))
 }
+
+// joinFaults joins the errors of sessions, but for those of sessions that are gone.
+func joinFaults(faults []error) error { return errors.Join(slices.DeleteFunc(faults, IsGone)...) }
 
 // inParallel calls f with each number below n, as many at once as there are processors.
 func inParallel(n int, f func(i int)) {
