@@ -30,7 +30,7 @@ func New(db *session.Store, version string) *Server {
 	return &Server{recordings: &recordings{db: db, lineage: lineage()}, version: version, busy: make(chan struct{}, mostBusy)}
 }
 
-// Close closes the store. No answer is under way any more.
+// Close closes the store. No answer is awaited any more.
 func (x *Server) Close() error { return x.recordings.db.Close() }
 
 // Connect begins to serve a client, and returns the session with it.
@@ -156,14 +156,7 @@ func (x *Server) handler(t tool) sdk.ToolHandler {
 		if err != nil {
 			return x.failure(err), nil
 		}
-		end, err := x.begin(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer end()
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		a, err := t.answer(ctx, x.recordings, args)
+		a, err := within(ctx, x, func(ctx context.Context) (answer, error) { return t.answer(ctx, x.recordings, args) })
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
 			return x.failure(fmt.Errorf("%s took longer than %v and was ended; ask for less, or run the command mcprec on the recording", t.name, patience)), nil
@@ -171,6 +164,38 @@ func (x *Server) handler(t tool) sdk.ToolHandler {
 			return x.failure(fmt.Errorf("%s: %w", t.name, err)), nil
 		}
 		return a.result(t.bound), nil
+	}
+}
+
+// within makes an answer in time, or returns the error of its context: waiting for its turn is part of the time.
+// Work that does not look at its context is left alone then, and keeps its turn until it ends. An answer that
+// is ready only then may lack what could not be read any more, and is none.
+func within[T any](ctx context.Context, x *Server, work func(context.Context) (T, error)) (made T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	end, err := x.begin(ctx)
+	if err != nil {
+		cancel()
+		return made, err
+	}
+	type outcome struct {
+		made T
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer cancel()
+		defer end()
+		made, err := work(ctx)
+		if err == nil {
+			err = ctx.Err()
+		}
+		done <- outcome{made, err}
+	}()
+	select {
+	case o := <-done:
+		return o.made, o.err
+	case <-ctx.Done():
+		return made, ctx.Err()
 	}
 }
 
