@@ -16,6 +16,9 @@
 // A record is the varint length of an event's binary form and the form (store.AppendPart). The
 // session and the first Seq are not in the chunk: the container knows them.
 //
+// The records have at most 64 MiB, or 64 times the bytes of their compressed form. Those that would compress
+// better are stored as they are, so that a few bytes of somebody else do not fill the memory of a reader.
+//
 // # What it refuses to do
 //
 // It does not check the order of the events beyond their Seq, and knows nothing of sizes: the container
@@ -47,6 +50,11 @@ const (
 	dictSize  = 32 << 10  // the dictionary helps smaller chunks
 	maxShared = 64 << 20  // the records of several events are not longer
 	maxBlock  = 128 << 10 // of zstd, decompressed; its head has three bytes
+
+	// Records beyond freely have at most maxRatio times the bytes of their compressed form. Text of protocols
+	// compresses to a tenth.
+	freely   = 64 << 20
+	maxRatio = 64
 )
 
 // How the records are compressed.
@@ -154,7 +162,7 @@ func (b *Builder) Chunk(session [16]byte) []byte {
 		data[6] = compressZstd
 		data = encoder().EncodeAll(b.records, data)
 	}
-	if len(data)-head >= len(b.records) {
+	if compressed := len(data) - head; compressed >= len(b.records) || !mayExpand(uint64(compressed), uint64(len(b.records))) {
 		data[6] = compressNone
 		data = append(data[:head], b.records...)
 	}
@@ -176,6 +184,12 @@ func Encode(session [16]byte, events []store.Event) []byte {
 		b.Add(&events[i])
 	}
 	return b.Chunk(session)
+}
+
+// mayExpand reports whether compressed bytes may stand for records of a size.
+func mayExpand(compressed, size uint64) bool {
+	most := (compressed/4 + 1) * maxBlock // a block has a byte and its head at least
+	return size <= min(most, max(freely, compressed*maxRatio))
 }
 
 func checksum(session [16]byte, first uint64, data []byte) uint32 {
@@ -209,8 +223,7 @@ func ReadHeader(session [16]byte, first uint64, data []byte) (h Header, err erro
 	count := reader.Uint()
 	size := reader.Uint()
 	h = Header{Last: first + count - 1, Size: int(size), compression: data[6], records: reader.Rest()}
-	most := (uint64(len(h.records))/4 + 1) * maxBlock
-	if reader.Bad() || count == 0 || first+count < first || size > MaxSize || size > most || count > 1 && size > maxShared || count > size {
+	if reader.Bad() || count == 0 || first+count < first || size > MaxSize || !mayExpand(uint64(len(h.records)), size) || count > 1 && size > maxShared || count > size {
 		return h, fmt.Errorf("range of a chunk: %w", store.ErrCorrupt)
 	}
 	return h, nil

@@ -242,6 +242,7 @@ func TestBombs(t *testing.T) {
 		{"says 2 GiB, has ten bytes", 1, 2 << 30, zeros[:10], 1 << 20},
 		{"says more than any", 1, 1 << 62, zeros, 1 << 20},
 		{"many events in 256 MiB", 3, 256 << 20, zeros, 1 << 20},
+		{"says what it is, from a few kilobytes", 1, 256 << 20, zeros, 1 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data := append(binary.AppendUvarint(manyEvents(tt.count), tt.size), tt.body...)
@@ -259,6 +260,20 @@ func TestBombs(t *testing.T) {
 				t.Errorf("allocated %d bytes", got)
 			}
 		})
+	}
+}
+
+// TestNoBombs: what was recorded is read again, also where it would compress to next to nothing.
+func TestNoBombs(t *testing.T) {
+	for _, size := range []int{freely - 1<<10, freely + 1<<10} {
+		event := store.Event{Seq: 1, Kind: store.Frame, Payload: bytes.Repeat([]byte("A"), size)}
+		data := Encode(session, []store.Event{event})
+		if events, err := Decode(session, 1, data); err != nil || len(events) != 1 || !events[0].Equal(event) {
+			t.Errorf("%d bytes of one letter: %d events, %v", size, len(events), err)
+		}
+		if isWhole := len(data) > size; isWhole != (size > freely) {
+			t.Errorf("%d bytes of one letter are %d", size, len(data))
+		}
 	}
 }
 
