@@ -39,12 +39,20 @@ type response struct {
 	isCut         bool
 }
 
-// take takes bytes in. At the end of the connection there are none.
+// mostHead is how many bytes the head of a response, or the line of a chunk's size, may have.
+const mostHead = 1 << 20
+
+// take takes bytes in. At the end of the connection there are none. Of a response that is, or says that it is,
+// too long to be held, the rest is dropped.
 func (r *response) take(data []byte, isEnd bool) {
+	if r.broken != "" {
+		return
+	}
 	r.rest = append(r.rest, data...)
 	for r.head == nil && r.broken == "" && !isEnd {
 		end := bytes.Index(r.rest, []byte("\r\n\r\n"))
 		if end < 0 {
+			r.limit()
 			return
 		}
 		r.takeHead(r.rest[:end+4])
@@ -52,6 +60,7 @@ func (r *response) take(data []byte, isEnd bool) {
 	}
 	for !r.isOver && r.broken == "" && r.head != nil && !r.isCut && r.takeBody() {
 	}
+	r.limit()
 	switch {
 	case r.isOver || r.broken != "" || r.isCut || !isEnd:
 	case r.head != nil && r.left < 0:
@@ -61,6 +70,21 @@ func (r *response) take(data []byte, isEnd bool) {
 		if r.head == nil && len(r.rest) == 0 {
 			r.broken = "the connection ended without a response"
 		}
+	}
+}
+
+// limit gives up a response that is too long.
+func (r *response) limit() {
+	isTooLong := len(r.body) > streamable.MaxMessage || len(r.data)+r.scanner.Held() > streamable.MaxMessage || !r.isStream() && r.left > streamable.MaxMessage
+	switch {
+	case r.broken != "" || r.isOver || r.isCut:
+	case len(r.rest) > mostHead && (r.head == nil || r.left == 0):
+		r.broken = fmt.Sprintf("its head is longer than %d MiB, and is not read", mostHead>>20)
+	case isTooLong:
+		r.broken = fmt.Sprintf("it is longer than %d MiB, and is not read", streamable.MaxMessage>>20)
+	}
+	if r.broken != "" {
+		r.rest, r.body, r.data = nil, nil, nil
 	}
 }
 

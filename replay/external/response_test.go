@@ -1,6 +1,7 @@
 package external
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -71,5 +72,26 @@ func TestResponse(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestResponseTooLong holds that a response which cannot be held, or says that it cannot, is given up, and what
+// comes of it then is dropped.
+func TestResponseTooLong(t *testing.T) {
+	for name, begin := range map[string]string{
+		"announced":              "HTTP/1.1 200 OK\r\nContent-Length: 2147483000\r\n\r\n{",
+		"announced of a chunk":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffffff\r\n{",
+		"a head":                 "HTTP/1.1 200 OK\r\nX: ",
+		"the size of a chunk":    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+		"a line that is no head": "",
+	} {
+		r := response{method: "POST"}
+		r.take([]byte(begin), false)
+		for range 40 {
+			r.take(bytes.Repeat([]byte("A"), 64<<10), false)
+		}
+		if !strings.HasSuffix(r.broken, " MiB, and is not read") || len(r.rest)+len(r.body) > 0 {
+			t.Errorf("%s: %q, %d bytes are held", name, r.broken, len(r.rest)+len(r.body))
+		}
 	}
 }

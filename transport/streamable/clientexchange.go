@@ -230,7 +230,7 @@ func (x *clientExchange) read(resp *http.Response) {
 		x.follow(resp)
 		return
 	}
-	b, err := io.ReadAll(resp.Body)
+	b, err := readBody(resp.Body, resp.ContentLength, "the body of the response")
 	_ = resp.Body.Close()
 	switch messages, bad := (transport.Frame{Bytes: b}).Messages(); {
 	case bad == nil && (len(messages) != 1 || messages[0].Kind() != transport.Invalid):
@@ -384,7 +384,7 @@ func (x *clientExchange) listen() {
 		case resp.StatusCode == http.StatusOK && isEventStream(resp.Header):
 			alone.follow(resp)
 		default:
-			b, _ := io.ReadAll(resp.Body)
+			b, _ := readBody(resp.Body, resp.ContentLength, "the body of the response")
 			_ = resp.Body.Close()
 			if messages, err := (transport.Frame{Bytes: b}).Messages(); err == nil && len(messages) == 1 && messages[0].Kind() != transport.Invalid {
 				alone.got(b) // an error in place of the stream
@@ -451,6 +451,10 @@ func (x *clientExchange) readEvents(body io.Reader) {
 	for {
 		n, err := body.Read(chunk)
 		take(s.Scan(chunk[:n]))
+		if len(data) > MaxMessage || s.Held() > MaxMessage {
+			x.conn.fail(tooLong("an event of the stream"))
+			return
+		}
 		if err != nil {
 			found, _ := s.End() // a last CR may be a line end of its own
 			take(found)

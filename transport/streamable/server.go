@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -102,7 +103,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	if r.Method == http.MethodPost {
 		var err error
-		if body, err = io.ReadAll(r.Body); err != nil { // a client that is gone does not see it
+		if body, err = readBody(r.Body, r.ContentLength, "the body of the request"); errors.Is(err, errTooLong) {
+			http.Error(w, "mcprec: "+err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+		if err != nil { // a client that is gone does not see it
 			http.Error(w, "mcprec: the body of the request is cut short: "+err.Error(), http.StatusBadRequest)
 			return
 		}
