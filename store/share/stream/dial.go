@@ -11,6 +11,7 @@ import (
 // context, also while a server says nothing. Later ones, after a connection was lost, have only the timeout.
 type dialer struct {
 	timeout time.Duration // for one server
+	refuse  func(error)   // is told why a connection is ended whose server announces too much
 
 	mu     sync.Mutex
 	first  context.Context // nil: the first dialing is over
@@ -34,7 +35,7 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	if d.first != nil {
 		d.closes = append(d.closes, context.AfterFunc(d.first, func() { _ = conn.Close() }))
 	}
-	return conn, nil
+	return &limitedConn{Conn: conn, refuse: d.refuse}, nil
 }
 
 // established ends the first dialing: its connection no longer ends with the context.

@@ -85,6 +85,24 @@ func (s *Stream) Entries(ctx context.Context, follow bool) iter.Seq2[Entry, erro
 	}
 }
 
+// mostEntries is how many sessions are listed.
+const mostEntries = 1 << 20
+
+// listing is a list of the entries that were there when it began. Others may come for as long as it is read.
+type listing struct {
+	last  uint64 // the stream sequence of the newest one
+	count int
+}
+
+// take takes the next entry, behind which so many are pending, and reports whether it is the last. A list without an
+// end is an error.
+func (l *listing) take(seq, pending uint64) (isLast bool, err error) {
+	if l.count++; l.count > mostEntries {
+		return false, fmt.Errorf("the NATS server lists more than %d sessions: %w", mostEntries, errTooMuch)
+	}
+	return pending == 0 || seq >= l.last, nil
+}
+
 func (s *Stream) eachEntry(ctx context.Context, follow bool, yield func(Entry) bool) error {
 	began, state, err := s.now(ctx)
 	if err != nil {
@@ -98,6 +116,7 @@ func (s *Stream) eachEntry(ctx context.Context, follow bool, yield func(Entry) b
 	}
 	config := api.OrderedConsumerConfig{DeliverPolicy: api.DeliverLastPerSubjectPolicy, FilterSubjects: []string{s.subjects + "m.*"}, InactiveThreshold: consumerIdle}
 	seen := uint64(0) // the stream sequence of the newest entry
+	begun := listing{last: state.LastSeq}
 	for {
 		messages, stop, err := s.consume(ctx, s.entries, config)
 		if err != nil {
@@ -150,7 +169,12 @@ func (s *Stream) eachEntry(ctx context.Context, follow bool, yield func(Entry) b
 			if caughtUp {
 				written = arrived // whichever server told the time
 			}
-			caughtUp = caughtUp || facts.NumPending == 0
+			if !caughtUp {
+				if caughtUp, err = begun.take(seen, facts.NumPending); err != nil {
+					stop()
+					return err
+				}
+			}
 			var e Entry
 			isForeign := json.Unmarshal(msg.Data(), &e) != nil || s.entrySubject(e.ID()) != msg.Subject()
 			e.Head = store.Head{Seq: e.Seq, Sealed: e.Sealed}

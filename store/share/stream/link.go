@@ -29,10 +29,11 @@ type link struct {
 	conn    *nats.Conn
 	js      api.JetStream
 	denied  atomic.Pointer[denial] // the newest request that permissions forbid
+	refused atomic.Pointer[denial] // the newest reason to end a connection whose server announces too much
 }
 
-// denial is a request that the permissions of the user forbid. The server tells it apart from the
-// request, which then gets no answer.
+// denial is why a request gets no answer: the permissions of the user forbid it, which the server tells apart
+// from the request, or the answer is not read.
 type denial struct {
 	when time.Time
 	err  error
@@ -49,7 +50,7 @@ func dial(ctx context.Context, options Options) (*link, error) {
 		all := min(dialTime, time.Until(deadline))
 		timeout = max(all/time.Duration(len(options.Servers)), time.Millisecond) // one after the other is asked
 	}
-	dialer := &dialer{timeout: timeout, first: ctx}
+	dialer := &dialer{timeout: timeout, first: ctx, refuse: func(err error) { l.refused.Store(&denial{time.Now(), err}) }}
 	settings := []nats.Option{
 		nats.Name(options.Name), nats.Timeout(timeout), nats.SetCustomDialer(dialer), nats.SkipHostLookup(), nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
@@ -144,6 +145,8 @@ func (l *link) retry(ctx context.Context, call func(ctx context.Context) error) 
 		switch {
 		case ctx.Err() != nil:
 			return late(ctx)
+		case err != nil && l.refusedSince(began) != nil:
+			return l.refusedSince(began)
 		case err == nil || !temporary(err):
 			return explain(err)
 		case l.deniedSince(began) != nil:
@@ -179,6 +182,14 @@ func pause(ctx context.Context, wait time.Duration) error {
 func (l *link) deniedSince(began time.Time) error {
 	if denied := l.denied.Load(); denied != nil && denied.when.After(began) {
 		return fmt.Errorf("this user may not do this: %w", denied.err)
+	}
+	return nil
+}
+
+// refusedSince returns why a connection was ended since then.
+func (l *link) refusedSince(began time.Time) error {
+	if refused := l.refused.Load(); refused != nil && refused.when.After(began) {
+		return refused.err
 	}
 	return nil
 }

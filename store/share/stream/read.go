@@ -136,6 +136,9 @@ func (r *reader) take(ctx context.Context, msg place) error {
 	r.seq = msg.seq
 	data := msg.data
 	if msg.parts > 1 {
+		if len(r.parts)+len(data) > chunk.MaxSize {
+			return fmt.Errorf("event %d: its parts are longer than any: %w", msg.first, store.ErrCorrupt)
+		}
 		r.part = msg.part
 		r.parts = append(r.parts, data...)
 		if msg.part < msg.parts {
