@@ -29,6 +29,7 @@ import (
 	"unsafe"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
@@ -746,6 +747,7 @@ func (s *hungSession) pause(line int, what string) {
 	if err := s.await(before); err != nil {
 		panic(err)
 	}
+	s.awaitHeard()
 	s.clock.move(pause)
 	for word == "unread" && runtime.GOOS == "linux" {
 		counts, err := s.recorded()
@@ -758,6 +760,45 @@ func (s *hungSession) pause(line int, what string) {
 		s.clock.move(pause)
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// awaitHeard waits until a server that reads has read all that was sent to it, where the system tells: else time that
+// passes is time in which it did not read.
+func (s *hungSession) awaitHeard() {
+	reads := !slices.ContainsFunc(s.lines, func(l playLine) bool {
+		return l.who == '<' && slices.Contains([]string{"deaf", "stays", "stop", "hear", "exit"}, strings.Fields(l.what + " .")[0])
+	})
+	if !s.isStdio || !reads || runtime.GOOS != "linux" {
+		return
+	}
+	for deadline := time.Now().Add(patience); s.unheard() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			panic("the server does not read what was sent to it")
+		}
+	}
+}
+
+// unheard returns how many bytes lie in the pipe to the server; 0 where that is not known.
+func (s *hungSession) unheard() int {
+	db, err := session.OpenUnmasked(context.Background(), session.Home{Place: s.home})
+	if err != nil {
+		return 0
+	}
+	defer db.Close()
+	for found, err := range db.Sessions(context.Background(), store.Query{}) {
+		if err != nil || found.Header.Processes == nil {
+			return 0
+		}
+		pipe, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", found.Header.Processes.Server.PID), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return 0
+		}
+		defer pipe.Close()
+		const inQueue = 0x541b // TIOCINQ, which only Linux has
+		n, _ := unix.IoctlGetInt(int(pipe.Fd()), inQueue)
+		return n
+	}
+	return 0
 }
 
 // pass lets time pass. A server that says something at each beat says it meanwhile.
