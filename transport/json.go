@@ -14,6 +14,17 @@ import (
 // included. data must be valid JSON; another value has no members.
 func spans(data []byte) iter.Seq2[string, span] {
 	return func(yield func(string, span) bool) {
+		for quoted, at := range quotedSpans(data) {
+			if !yield(keyText(quoted), at) {
+				return
+			}
+		}
+	}
+}
+
+// quotedSpans is spans with the keys as they are written.
+func quotedSpans(data []byte) iter.Seq2[[]byte, span] {
+	return func(yield func([]byte, span) bool) {
 		i := skipBlank(data, 0)
 		if i == len(data) || data[i] != '{' {
 			return
@@ -23,7 +34,7 @@ func spans(data []byte) iter.Seq2[string, span] {
 			key := data[i:end]
 			from := skipBlank(data, skipBlank(data, end)+1) // over the colon
 			end = value(data, from)
-			if !yield(keyText(key), span{uint32(from), uint32(end)}) {
+			if !yield(key, span{uint32(from), uint32(end)}) {
 				return
 			}
 			if i = skipBlank(data, end); data[i] == ',' {
@@ -94,6 +105,16 @@ func keyText(quoted []byte) string {
 		}
 	}
 	return string(key)
+}
+
+// isKey reports whether a written key is this one, and makes no text of it: nearly all are written as they read.
+func isKey(quoted []byte, key string) bool {
+	for _, c := range quoted {
+		if c == '\\' || c >= 0x80 {
+			return keyText(quoted) == key
+		}
+	}
+	return string(quoted[1:len(quoted)-1]) == key
 }
 
 var frequent = [...]string{

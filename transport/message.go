@@ -127,8 +127,8 @@ func (m Message) ProgressToken() json.RawMessage {
 func Member(raw json.RawMessage, path ...string) json.RawMessage {
 	for _, key := range path {
 		var found json.RawMessage
-		for k, at := range spans(raw) {
-			if k == key {
+		for quoted, at := range quotedSpans(raw) {
+			if isKey(quoted, key) {
 				found = raw[at.from:at.to:at.to]
 			}
 		}
