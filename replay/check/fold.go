@@ -47,7 +47,6 @@ type Fold struct {
 	tallies   tallies
 	schemaErr error          // the first
 	hasSchema bool           // a message was compared with a schema
-	read      order.Parsed   // the present frame
 	parts     [3]store.Event // of each direction, the last line, if it has no end and is no message
 }
 
@@ -223,8 +222,7 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope) {
 	for i := range step.Messages {
 		scope.onMessage(step, &step.Messages[i])
 	}
-	f.read.Set(step)
-	for _, v := range scope.rules.Observe(step.Dir, f.read) {
+	for _, v := range scope.rules.Observe(step) {
 		if scope.isPart && (v.NeedsBeginning() || v.Rule == "P4") { // what it needs stands in another exchange
 			continue
 		}
@@ -257,8 +255,8 @@ func (f *Fold) onMessages(step timeline.Step, x *exchange, scope *scope) {
 		f.exchanges.onGreeting(scope.rules.Revision())
 	}
 	if step.Stream != 0 && fromClient {
-		keys := f.read.Keys()
-		x.onRefusal(func() { scope.rules.Refuse(transport.ClientToServer, keys) })
+		frame := order.FrameOf(step)
+		x.onRefusal(func() { scope.rules.Refuse(frame) })
 	}
 	for i := range step.Messages {
 		m := &step.Messages[i]

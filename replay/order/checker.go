@@ -3,7 +3,9 @@ package order
 import (
 	"bytes"
 	"cmp"
+	"strings"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -16,13 +18,13 @@ var (
 	emptyBatch       = newLaw(law{"P9", "a batch is not empty", Error, pageBase, "Messages", mcp.Always})
 )
 
-// Checker judges the frames of a session. [New] makes it.
+// Checker judges the frames of a session, by the steps of a Model that takes them in the order of the wire. [New]
+// makes it.
 type Checker struct {
 	violations
-	protocol      transport.Protocol // of the session; P4 is for MCP alone
-	ends          [2]end             // by the direction of sending
+	ends          [2]end // by the direction of sending
 	handshake     handshake
-	tasks         tasks
+	askedSoon     hashSet[taskKey] // tasks that were asked about before they were made
 	subscriptions subscriptions
 	logging       logMessages
 }
@@ -39,53 +41,59 @@ func (c *Checker) Revision() string { return c.revision }
 // begins stands for the sender's knowledge at the time.
 func (c *Checker) Mark(dir transport.Direction) Mark { return c.end(dir).clock }
 
-// Requests returns the requests of a direction, in order.
-func (c *Checker) Requests(dir transport.Direction) []*Request { return c.end(dir).list }
+// Frame is a frame on the wire: its messages without their bytes, each with its call.
+type Frame struct {
+	Dir      transport.Direction
+	Messages []timeline.Message
+	stream   uint64
+}
+
+// FrameOf returns the frame of a step, for [Checker.Give] and [Checker.Refuse].
+func FrameOf(step timeline.Step) Frame {
+	f := Frame{Dir: step.Dir, Messages: make([]timeline.Message, len(step.Messages)), stream: step.Stream}
+	for i := range step.Messages {
+		m := &step.Messages[i]
+		f.Messages[i] = timeline.Message{Kind: m.Kind, Call: m.Call, Role: m.Role, Retyped: m.Retyped}
+		if m.Kind == transport.Notification {
+			f.Messages[i].Method = strings.Clone(m.Method)
+		}
+	}
+	return f
+}
 
 // Send puts a frame onto the wire. known is the sender's mark at the beginning of the Write.
 // Send returns the violations; the slice is good until the next call.
-func (c *Checker) Send(dir transport.Direction, parsed Parsed, known Mark) []Violation {
+func (c *Checker) Send(step timeline.Step, known Mark) []Violation {
 	c.found = c.found[:0]
-	c.judgeBatch(dir, parsed)
-	for i := range parsed.read {
-		c.judge(dir, &parsed.read[i], known, parsed.Batch)
-		c.sent(dir, &parsed.read[i])
+	c.judgeBatch(&step)
+	for i := range step.Messages {
+		c.judge(&step, &step.Messages[i], known)
+		c.sent(&step, &step.Messages[i])
 	}
 	return c.found
 }
 
-// Would returns the violations of sending a frame now. It changes nothing.
-func (c *Checker) Would(dir transport.Direction, parsed Parsed) []Violation {
-	found := c.found
-	c.found = nil
-	c.judgeBatch(dir, parsed)
-	for i := range parsed.read {
-		c.judge(dir, &parsed.read[i], c.Mark(dir), parsed.Batch)
-	}
-	would := c.found
-	c.found = found
-	return would
-}
-
 // Give notes the receipt of a frame by the other end.
-func (c *Checker) Give(dir transport.Direction, parsed Parsed) {
+func (c *Checker) Give(frame Frame) { c.give(frame.Dir, frame.Messages) }
+
+func (c *Checker) give(dir transport.Direction, messages []timeline.Message) {
 	clock := &c.end(dir.Reverse()).clock
 	*clock++
-	for i := range parsed.read {
-		c.received(dir, &parsed.read[i], *clock)
+	for i := range messages {
+		c.received(&messages[i], *clock)
 	}
 }
 
 // Withdraw notes a Write that gave up before the frame went onto the wire: the sender may not
 // know, and may cancel the request.
-func (c *Checker) Withdraw(dir transport.Direction, parsed Parsed) {
+func (c *Checker) Withdraw(dir transport.Direction, messages []transport.Message) {
 	e := c.end(dir)
-	for i := range parsed.read {
-		if m := &parsed.read[i]; m.kind == transport.Request {
+	for _, m := range messages {
+		if m.Kind() == transport.Request {
 			if e.withdrawn == nil {
 				e.withdrawn = map[mcp.Key]bool{}
 			}
-			e.withdrawn[m.id] = true
+			e.withdrawn[mcp.KeyOf(m.ID)] = true
 		}
 	}
 }
@@ -93,42 +101,27 @@ func (c *Checker) Withdraw(dir transport.Direction, parsed Parsed) {
 // Refuse notes a frame turned away by HTTP, as for a login, or lost with an exchange that
 // broke before any response. The frame was never taken, and the sender may send it again. A
 // request is no longer open, unless a response follows; a request answered by the frame is
-// open again. [Parsed.Keys] of the frame is enough.
-func (c *Checker) Refuse(dir transport.Direction, parsed Parsed) {
-	for i := range parsed.read {
-		switch m := &parsed.read[i]; {
-		case m.kind == transport.Request:
-			for req := range c.end(dir).withID(m.id) {
-				if req.stream != m.stream {
-					continue
-				}
-				if !req.Answered {
-					req.refused = true
-					for req.before != nil && req.before.refused { // a request sent for ever takes little memory
-						req.before = req.before.before
-					}
-				}
-				break
-			}
-		case m.kind == transport.Response:
-			for req := range c.end(dir.Reverse()).withID(m.id) {
-				if req.Answered && req.answerStream == m.stream {
-					req.Answered = false
-					req.failed = false
-					req.answerReceived = 0
-				}
-			}
+// open again.
+func (c *Checker) Refuse(frame Frame) {
+	for i := range frame.Messages {
+		m := &frame.Messages[i]
+		req := c.request(m.Call)
+		switch {
 		case m.Method == mcp.NotificationInitialized:
 			c.handshake.repeats = true
-		case m.Method == mcp.NotificationCancelled:
-			if req := c.end(dir).request(m.cancels); req != nil && req.cancelStream == m.stream {
-				req.Cancelled = false
-				req.cancelReceived = 0
-			}
-		case m.Method == mcp.NotificationProgress:
-			if req := c.end(dir.Reverse()).reportedOn(m); req != nil && req.progressStream == m.stream {
-				req.progress = req.progressBefore
-			}
+		case req == nil || m.Retyped && m.Kind != transport.Response:
+		case m.Kind == transport.Request && !req.answered:
+			req.refused = true
+			c.end(frame.Dir).again.add(req.of.Key())
+		case m.Kind == transport.Response && req.answered && req.answerStream == frame.stream:
+			req.answered = false
+			req.failed = false
+			req.answerReceived = 0
+		case m.Method == mcp.NotificationCancelled && req.cancelStream == frame.stream:
+			req.cancelled = false
+			req.cancelReceived = 0
+		case m.Method == mcp.NotificationProgress && req.progressStream == frame.stream:
+			req.progress = bytes.Clone(req.progressBefore)
 		}
 	}
 }
@@ -136,22 +129,19 @@ func (c *Checker) Refuse(dir transport.Direction, parsed Parsed) {
 // Observe judges a frame that passes a tap between the two ends, and notes sending and
 // receipt. The tap has seen frames which the sender may not have received yet. If a violation
 // depends on these, the tap cannot decide the race: Observe returns a [Note] with Race set. A
-// certain violation keeps the severity.
-//
-// An observing checker keeps the latest few thousand answered requests, and only the hashed
-// ids of earlier requests: a session may go on for ever. The slice is good until the next
-// call.
-func (c *Checker) Observe(dir transport.Direction, parsed Parsed) []Violation {
+// certain violation keeps the severity. The slice is good until the next call.
+func (c *Checker) Observe(step timeline.Step) []Violation {
 	c.found = c.found[:0]
-	c.judgeBatch(dir, parsed)
-	for i := range parsed.read {
-		m := &parsed.read[i]
+	c.judgeBatch(&step)
+	end := c.end(step.Dir)
+	for i := range step.Messages {
+		m := &step.Messages[i]
 		before := len(c.found)
-		c.learn(dir, m)
-		c.judge(dir, m, c.Mark(dir), parsed.Batch)
+		c.learn(step.Dir, m)
+		c.judge(&step, m, end.clock)
 		if found := c.found; len(found) > before {
 			c.found = nil
-			c.judge(dir, m, c.end(dir).certain, parsed.Batch)
+			c.judge(&step, m, end.certain)
 			if len(c.found) == 0 {
 				for j := before; j < len(found); j++ {
 					found[j].Severity = Note
@@ -160,10 +150,9 @@ func (c *Checker) Observe(dir transport.Direction, parsed Parsed) []Violation {
 			}
 			c.found = found
 		}
-		c.sent(dir, m)
+		c.sent(&step, m)
 	}
-	c.Give(dir, parsed)
-	c.end(dir).forget(c.subscriptions.first, c.handshake.request)
+	c.give(step.Dir, step.Messages)
 	return c.found
 }
 
@@ -172,126 +161,118 @@ func (c *Checker) end(dir transport.Direction) *end {
 }
 
 // judge applies each rule to a message. It changes only the violations found.
-func (c *Checker) judge(dir transport.Direction, message *message, known Mark, batch bool) {
-	sender := c.end(dir)
-	receiver := c.end(dir.Reverse())
-	switch message.kind {
+func (c *Checker) judge(step *timeline.Step, m *timeline.Message, known Mark) {
+	switch m.Kind {
 	case transport.Request:
-		c.judgeRequest(dir, message, known)
-		c.judgeHandshake(dir, message, known, batch)
+		c.judgeRequest(step, m, known)
+		c.judgeHandshake(step, m, known)
 	case transport.Response:
-		if req := c.judgeResponse(dir, message, known); req != nil {
-			c.tasks.judgeResponse(&c.violations, dir, message, req)
+		if req := c.judgeResponse(step, m, known); req != nil {
+			c.judgeTaskIn(step.Dir, m, req)
 		}
 	case transport.Notification:
-		c.judgeHandshake(dir, message, known, batch)
-		switch message.Method {
+		c.judgeHandshake(step, m, known)
+		switch m.Method {
 		case mcp.NotificationProgress:
-			receiver.judgeProgress(&c.violations, dir, message, known)
+			c.judgeProgress(step, m, known)
 		case mcp.NotificationCancelled:
-			sender.judgeCancellation(&c.violations, receiver, dir, message, known)
+			c.judgeCancellation(step, m, known)
 		case mcp.NotificationMessage:
-			c.logging.judge(&c.violations, dir, message, known)
+			c.logging.judge(&c.violations, step.Dir, m, known)
 		case mcp.NotificationTaskStatus, mcp.NotificationTasks:
-			c.tasks.judgeStatus(&c.violations, dir, message, message.Params)
+			c.judgeStatus(step.Dir, m, m.Params)
 		default:
-			if dir == transport.ServerToClient {
-				c.subscriptions.judge(&c.violations, receiver, message, known)
+			if step.Dir == transport.ServerToClient {
+				c.subscriptions.judge(&c.violations, m, c.request(m.Subscription), known)
 			}
 		}
 	}
 }
 
 // judgeHandshake is rule P4. Other protocols of JSON-RPC have an initialize with rules of its own.
-func (c *Checker) judgeHandshake(dir transport.Direction, message *message, known Mark, batch bool) {
-	protocol := c.protocol
+func (c *Checker) judgeHandshake(step *timeline.Step, m *timeline.Message, known Mark) {
+	protocol := step.Protocol()
 	if protocol == "" {
-		protocol = transport.ProtocolOf(message.Message)
+		protocol = transport.ProtocolOf(m.Message)
 	}
 	if !protocol.IsForeign() {
-		c.handshake.judge(&c.violations, dir, message, known, batch)
+		c.handshake.judge(&c.violations, step, m, known)
 	}
 }
 
 // judgeBatch is rule P9.
-func (c *Checker) judgeBatch(dir transport.Direction, parsed Parsed) {
+func (c *Checker) judgeBatch(step *timeline.Step) {
 	switch {
-	case !parsed.Batch:
-	case len(parsed.read) == 0:
-		c.add(emptyBatch, dir, "a batch of no messages")
+	case !step.Batch:
+	case len(step.Messages) == 0:
+		c.add(emptyBatch, step.Dir, "a batch of no messages")
 	case mcp.NoBatches.Has(c.revision):
-		c.add(noBatches, dir, "a batch of %s", phrase.Plural(len(parsed.read), "message"))
+		c.add(noBatches, step.Dir, "a batch of %s", phrase.Plural(len(step.Messages), "message"))
 	case mcp.BatchesUnspecified.Has(c.revision):
-		c.add(unspecifiedBatch, dir, "a batch of %s", phrase.Plural(len(parsed.read), "message"))
+		c.add(unspecifiedBatch, step.Dir, "a batch of %s", phrase.Plural(len(step.Messages), "message"))
 	}
 }
 
 // sent keeps the effects of a message on the wire.
-func (c *Checker) sent(dir transport.Direction, message *message) {
-	switch message.kind {
+func (c *Checker) sent(step *timeline.Step, m *timeline.Message) {
+	switch m.Kind {
 	case transport.Request:
-		c.sentRequest(dir, message)
+		c.sentRequest(step.Dir, m)
 	case transport.Response:
-		c.sentResponse(dir, message)
+		c.sentResponse(step, m)
 	case transport.Notification:
-		switch message.Method {
+		req := c.request(m.Call)
+		if m.Retyped { // a strict peer does not know it
+			req = nil
+		}
+		switch m.Method {
 		case mcp.NotificationProgress:
-			if req := c.end(dir.Reverse()).reportedOn(message); req != nil {
-				req.progressBefore = req.progress
-				req.progressStream = message.stream
-				req.progress = bytes.Clone(transport.Member(message.Params, "progress"))
+			if req != nil {
+				req.progressStream = step.Stream
+				req.progressBefore, req.progress = req.progress, append(req.progressBefore[:0], progressOf(m)...)
 			}
 		case mcp.NotificationCancelled:
-			if req := c.end(dir).request(message.cancels); req != nil && !req.Cancelled {
-				req.Cancelled = true
-				req.cancelStream = message.stream
+			if req != nil && !req.cancelled {
+				req.cancelled = true
+				req.cancelStream = step.Stream
 			}
 		case mcp.NotificationInitialized:
 			c.handshake.initialized = true
 			c.handshake.repeats = false
 		case mcp.NotificationAcknowledged:
-			if req := c.end(transport.ClientToServer).subscription(message); req != nil {
+			if req := c.request(m.Subscription); req != nil {
 				req.acknowledged = true
 			}
-		case mcp.NotificationTaskStatus, mcp.NotificationTasks:
-			c.tasks.keepStatus(dir, message.Params)
 		}
 	}
 }
 
-func (c *Checker) sentRequest(dir transport.Direction, m *message) {
+func (c *Checker) sentRequest(dir transport.Direction, m *timeline.Message) {
 	fromClient := dir == transport.ClientToServer
-	if c.protocol == "" {
-		c.protocol = transport.ProtocolOf(m.Message)
+	if fromClient {
+		c.nameRevision(m)
 	}
-	switch { // the revision; server/discover settles no revision before the answer
-	case !fromClient:
-	case m.Method == mcp.MethodInitialize:
-		c.revision = mcp.Handshake.Last
-		if named := transport.MemberText(m.Params, mcp.MemberProtocolVersion); !mcp.Stateless.Has(named) {
-			c.revision = named
-		}
-	case mcp.Stateless.Has(m.version) && m.Method != mcp.MethodDiscover:
-		c.revision = m.version
+	req := &request{
+		of: m.Call, by: c, session: c.handshake.count,
+		isTask: m.Call.AsksTask && c.hasTasks(), declaresTasks: !mcp.Handshake.Has(c.revision) && declaresTasks(m),
 	}
-	req := &Request{
-		Dir: dir, ID: bytes.Clone(m.ID), Method: m.Method, stream: m.stream, id: m.id, token: m.token, session: c.handshake.count,
-		task:          c.hasTasks() && bytes.Contains(m.Params, []byte(`"task"`)) && transport.Member(m.Params, "task") != nil,
-		declaresTasks: declaresTasks(m),
-	}
-	sender := c.end(dir)
-	if before := sender.request(m.id); before != nil && !before.Answered {
-		req.before = before
-	}
-	sender.linkTokens(req)
-	sender.keep(req)
+	m.Call.Judged = req
 	switch h := &c.handshake; {
 	case !fromClient || m.Method == mcp.MethodPing:
 	case m.Method == mcp.MethodInitialize:
 		*h = handshake{count: h.count + 1, request: req, early: h.early}
 		req.session = h.count
+		for i := range c.ends { // ids begin anew
+			c.ends[i].ids, c.ends[i].tokens, c.ends[i].again = used{}, used{}, nil
+		}
 	case h.request == nil && h.early == "" && !c.stateless() && m.Method != mcp.MethodDiscover:
 		h.early = req.String()
+	}
+	sender := c.end(dir)
+	sender.ids.add(m.Call.Key())
+	sender.again.remove(m.Call.Key())
+	if token := m.Call.TokenKey(); token != "" {
+		sender.tokens.add(token)
 	}
 	switch {
 	case !fromClient:
@@ -307,90 +288,77 @@ func (c *Checker) sentRequest(dir transport.Direction, m *message) {
 		c.logging.open = append(c.logging.open, req)
 		req.logIndex = len(c.logging.open)
 	}
-	if c.hasTasks() && (m.Method == mcp.MethodTaskResult || answeredWithStatus(req)) {
-		req.about = keyOfTask(dir.Reverse(), m.Params)
-		if c.tasks.status[req.about] == "" {
-			c.tasks.askedSoon.add(req.about)
+	switch m.Method {
+	case mcp.MethodTaskResult, mcp.MethodGetTask, mcp.MethodCancelTask:
+		if c.hasTasks() {
+			c.askAbout(dir, m)
 		}
 	}
 }
 
-func (c *Checker) sentResponse(dir transport.Direction, message *message) {
-	req := c.end(dir.Reverse()).answeredBy(message)
-	if req == nil || req.Answered {
+// nameRevision takes the revision that a request of the client names. server/discover settles none before the
+// answer.
+func (c *Checker) nameRevision(m *timeline.Message) {
+	if m.Method == mcp.MethodInitialize {
+		c.revision = mcp.Handshake.Last
+		if named := transport.MemberText(m.Params, mcp.MemberProtocolVersion); !mcp.Stateless.Has(named) {
+			c.revision = named
+		}
+	} else if named := revisionIn(m); mcp.Stateless.Has(named) && m.Method != mcp.MethodDiscover {
+		c.revision = named
+	}
+}
+
+func (c *Checker) sentResponse(step *timeline.Step, m *timeline.Message) {
+	req := c.request(m.Call)
+	if req == nil || req.answered {
 		return
 	}
-	req.Answered = true
+	req.answered = true
 	req.refused = false
-	req.failed = message.Result == nil
-	req.answerStream = message.stream
-	req.asksInput = transport.MemberText(message.Result, mcp.MemberResultType) == mcp.InputRequired
+	req.failed = m.Result == nil
+	req.answerStream = step.Stream
+	req.asksInput = transport.MemberText(m.Result, mcp.MemberResultType) == mcp.InputRequired
 	switch { // the agreed revision
-	case req.Dir != transport.ClientToServer || req.failed:
-	case req.Method == mcp.MethodInitialize:
-		if v := transport.MemberText(message.Result, mcp.MemberProtocolVersion); v != "" {
+	case step.Dir != transport.ServerToClient || req.failed:
+	case req.of.Method == mcp.MethodInitialize:
+		if v := transport.MemberText(m.Result, mcp.MemberProtocolVersion); v != "" {
 			c.revision = v
 		}
-	case req.Method == mcp.MethodDiscover && c.handshake.request == nil:
+	case req.of.Method == mcp.MethodDiscover && c.handshake.request == nil:
 		c.revision = max(c.revision, mcp.Stateless.First)
 	}
 	c.logging.answered(req)
-	c.tasks.sentResponse(dir, message, req)
 }
 
 // received keeps when an end received a message, on the end's clock.
-func (c *Checker) received(dir transport.Direction, m *message, at Mark) {
+func (c *Checker) received(m *timeline.Message, at Mark) {
+	req := c.request(m.Call)
 	switch {
-	case m.kind == transport.Request:
-		var first, elsewhere *Request // a stream that is resumed brings a request by another exchange
-		for req := range c.end(dir).withID(m.id) {
-			switch {
-			case req.received != 0 || req.refused:
-			case req.stream == m.stream:
-				first = req
-			default:
-				elsewhere = req
-			}
-		}
-		if first = cmp.Or(first, elsewhere); first != nil {
-			first.received = at
-		}
-	case m.kind == transport.Response:
-		// Of the requests with a response on the wire, a request of the same exchange comes before
-		// another, an earlier before a later.
-		var best *Request
-		for req := range c.end(dir.Reverse()).asked(m.id) {
-			if req.Answered && req.answerReceived == 0 && (best == nil || req.stream == m.stream || best.stream != m.stream) {
-				best = req
-			}
-		}
-		if best != nil {
-			best.answerReceived = at
-		}
-	case m.kind != transport.Notification:
-	case m.Method == mcp.NotificationCancelled:
-		if req := c.end(dir).request(m.cancels); req != nil && req.cancelReceived == 0 {
-			req.cancelReceived = at
-		}
-	case m.Method == mcp.NotificationInitialized && c.handshake.initializedReceived == 0:
-		c.handshake.initializedReceived = at
+	case m.Method == mcp.NotificationInitialized && m.Kind == transport.Notification:
+		c.handshake.initializedReceived = cmp.Or(c.handshake.initializedReceived, at)
+	case req == nil:
+	case m.Kind == transport.Request && !req.refused:
+		req.received = cmp.Or(req.received, at)
+	case m.Kind == transport.Response && req.answered:
+		req.answerReceived = cmp.Or(req.answerReceived, at)
+	case m.Method == mcp.NotificationCancelled && !m.Retyped:
+		req.cancelReceived = cmp.Or(req.cancelReceived, at)
 	}
 }
 
 // learn notes which request a message's sender must have received to send it.
-func (c *Checker) learn(dir transport.Direction, message *message) {
-	var req *Request
+func (c *Checker) learn(dir transport.Direction, m *timeline.Message) {
+	var req *request
 	switch {
-	case message.kind == transport.Response:
-		req = c.end(dir.Reverse()).answeredBy(message)
-	case message.Method == mcp.NotificationProgress:
-		req = c.end(dir.Reverse()).reportedOn(message)
-	case message.Method == mcp.NotificationInitialized && dir == transport.ClientToServer:
+	case m.Kind == transport.Response, m.Method == mcp.NotificationProgress && !m.Retyped:
+		req = c.request(m.Call)
+	case m.Method == mcp.NotificationInitialized && dir == transport.ClientToServer:
 		if initialize := c.handshake.request; initialize != nil {
 			c.end(dir).certain = max(c.end(dir).certain, initialize.answerReceived)
 		}
 	case dir == transport.ServerToClient && c.stateless():
-		req = c.end(transport.ClientToServer).subscription(message)
+		req = c.request(m.Subscription)
 	}
 	if req != nil {
 		c.end(dir).certain = max(c.end(dir).certain, req.received)

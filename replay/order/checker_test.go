@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -24,47 +26,87 @@ import (
 // and the same with < for the server. A number behind the sign names an HTTP exchange.
 type session struct {
 	c       *Checker
-	waiting [2][]Parsed
+	model   *timeline.Model
+	seq     uint64
+	isHTTP  bool             // frames without a number have an exchange of their own
+	sent    map[uint64]Frame // the last of each HTTP exchange
+	waiting [2][]Frame
 	found   []Violation
+}
+
+// newSession returns a session that is about to play lines. Over HTTP all is of one client, which names its session.
+func newSession(revision string, lines []string) *session {
+	s := &session{c: New(revision), model: timeline.NewModel(timeline.All), sent: map[uint64]Frame{}}
+	for _, line := range lines {
+		s.isHTTP = s.isHTTP || streamOf(line) != 0
+	}
+	return s
+}
+
+// streamOf returns the number behind a line's sign.
+func streamOf(line string) (stream uint64) {
+	sign, _, _ := strings.Cut(line[1:], " ")
+	stream, _ = strconv.ParseUint(strings.TrimLeft(sign, ".!~xr"), 10, 64)
+	return stream
+}
+
+// take gives the model the next event.
+func (s *session) take(e store.Event) timeline.Step {
+	s.seq++
+	e.Seq = s.seq
+	return s.model.Take(e)
+}
+
+func directionOf(line string) transport.Direction {
+	if line[0] == '<' {
+		return transport.ServerToClient
+	}
+	return transport.ClientToServer
 }
 
 func (s *session) play(t *testing.T, line string) {
 	t.Helper()
-	dir := transport.ClientToServer
-	if line[0] == '<' {
-		dir = transport.ServerToClient
-	}
+	dir := directionOf(line)
 	sign, text, _ := strings.Cut(line[1:], " ")
+	sign = strings.TrimRight(sign, "0123456789")
+	stream := streamOf(line)
 	queue := &s.waiting[dir-transport.ClientToServer]
-	if sign == "!" {
-		s.c.Give(dir, (*queue)[0])
+	frame := transport.Frame{Bytes: []byte(text), Stream: stream}
+	switch sign {
+	case "!":
+		s.c.Give((*queue)[0])
 		*queue = (*queue)[1:]
 		return
-	}
-	kind := strings.TrimRight(sign, "0123456789")
-	stream, _ := strconv.ParseUint(sign[len(kind):], 10, 64)
-	sign = kind
-	p := Parse(transport.Frame{Bytes: []byte(text), Stream: stream})
-	if p.Messages == nil {
-		t.Fatalf("line %s: not JSON", line)
-	}
-	known := s.c.Mark(dir)
-	switch sign {
 	case "x":
-		s.c.Withdraw(dir, p)
+		s.c.Withdraw(dir, timeline.MessagesOf(frame))
 		return
 	case "r":
-		s.c.Refuse(dir, p.Keys())
+		s.c.Refuse(s.sent[stream])
+		s.model.Lose(s.sent[stream].Messages)
 		return
-	case "~":
+	}
+	if s.isHTTP && stream == 0 {
+		stream = 99
+	}
+	if _, isKnown := s.sent[stream]; stream != 0 && !isKnown {
+		s.take(store.Event{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: stream, Payload: store.EncodePayload(
+			store.HTTPInfo{What: store.HTTPRequest, Header: map[string][]string{mcp.HeaderSessionID: {"one"}}})})
+	}
+	known := s.c.Mark(dir)
+	if sign == "~" {
 		known--
 	}
-	s.found = append(s.found, slices.Clone(s.c.Send(dir, p, known))...)
+	step := s.take(store.Event{Kind: store.Frame, Dir: dir, Stream: stream, Payload: frame.Bytes})
+	if step.Noise {
+		t.Fatalf("line %s: not JSON", line)
+	}
+	s.found = append(s.found, slices.Clone(s.c.Send(step, known))...)
+	s.sent[stream] = FrameOf(step)
 	if sign == "." {
-		*queue = append(*queue, p)
+		*queue = append(*queue, s.sent[stream])
 		return
 	}
-	s.c.Give(dir, p)
+	s.c.Give(s.sent[stream])
 }
 
 const (
@@ -116,7 +158,7 @@ func (rule ruleCase) run(t *testing.T) {
 	if known, ok := strings.CutPrefix(lines[0], "at "); ok {
 		lines, revision = lines[1:], known
 	}
-	s := session{c: New(revision)}
+	s := newSession(revision, lines)
 	for _, line := range lines {
 		s.play(t, line)
 	}
@@ -176,7 +218,14 @@ var responseCases = []ruleCase{
 		[]string{"P2 error: the id of a request is not that of another open one"}},
 	{"two answers on their way", []string{`> {"id":1,"method":"x"}`, `> {"id":1,"method":"x"}`, `<. {"id":1,"result":{}}`, `<. {"id":1,"result":{}}`, `<!`, cancel},
 		[]string{"P2 error: the id of a request is not that of another open one"}},
-	{"the answer on an exchange is the one to its request", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<.4 {"id":1,"result":{}}`, `<.3 {"id":1,"result":{}}`, `<!`,
+	{"the answer on an exchange is the one to its request", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<.3 {"id":1,"result":{}}`, `<.4 {"id":1,"result":{}}`, `<!`,
+		cancel}, []string{"P2 error: the id of a request is not that of another open one"}},
+	{"the cancellation of two of one id is that of the open one", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<4 {"id":1,"result":{}}`, cancel},
+		[]string{"P2 error: the id of a request is not that of another open one"}},
+	{"an id that is open behind an answered one", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<4 {"id":1,"result":{}}`, `>5 {"id":1,"method":"x"}`},
+		slices.Repeat([]string{"P2 error: the id of a request is not that of another open one"}, 2)},
+	{"a second answer under an id of another type", []string{call, result, `< {"id":"1","result":{}}`}, []string{"P1 error: a request is answered once"}},
+	{"both answers on exchanges are received", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<.4 {"id":1,"result":{}}`, `<.3 {"id":1,"result":{}}`, `<!`, `<!`,
 		cancel},
 		[]string{"P2 error: the id of a request is not that of another open one", "P6 warning: a cancellation names a request that is believed open"}},
 	{"an answer on a stream taken up again is the first's", []string{`>3 {"id":1,"method":"x"}`, `>4 {"id":1,"method":"x"}`, `<.5 {"id":1,"result":{}}`, `<.6 {"id":1,"result":{}}`, `<!`,
@@ -228,6 +277,8 @@ var requestCases = []ruleCase{
 
 var progressCases = []ruleCase{
 	{"progress", []string{call, progress + `1}}`, progress + `1.5}}`, result}, nil},
+	{"progress of two with one token is that of the open one", []string{call, `> {"id":2,"method":"x","params":{"_meta":{"progressToken":"t"}}}`, `< {"id":2,"result":{}}`, progress + `1}}`},
+		[]string{"P3 error: a progress token is unique among open requests"}},
 	{"progress from nothing", []string{call, progress + `0}}`, progress + `0}}`}, []string{"P3 error: progress rises with each notification"}},
 	{"progress in another spelling", []string{call, progress + `1}}`, progress + `1.0}}`}, []string{"P3 error: progress rises with each notification"}},
 	{"progress that stands beyond a float64", []string{call, progress + `9007199254740993}}`, progress + `9007199254740993}}`}, []string{"P3 error: progress rises with each notification"}},
@@ -235,6 +286,8 @@ var progressCases = []ruleCase{
 	{"progress below a float64", []string{call, progress + `-9007199254740993}}`, progress + `-9007199254740992}}`}, nil},
 	{"progress that HTTP refused, sent again", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`, on(2, toServer) + `4}}`,
 		on(3, toServer) + `5}}`, `>r3` + toServer[1:] + `5}}`, on(4, toServer) + `5}}`}, nil},
+	{"progress that HTTP refused twice", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`, on(2, toServer) + `4}}`,
+		on(3, toServer) + `7}}`, `>r3` + toServer[1:] + `7}}`, on(4, toServer) + `8}}`, `>r4` + toServer[1:] + `8}}`, on(5, toServer) + `5}}`}, nil},
 	{"progress below what was before the refused", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`, on(2, toServer) + `4}}`,
 		on(3, toServer) + `5}}`, `>r3` + toServer[1:] + `5}}`, on(4, toServer) + `3}}`}, []string{"P3 error: progress rises with each notification"}},
 	{"progress beside what HTTP refused", []string{`< {"id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}`,
@@ -342,24 +395,6 @@ var batchCases = []ruleCase{
 	{"an empty batch", []string{`> []`}, []string{"P9 error: a batch is not empty"}},
 }
 
-// Would answers as Send does, and changes nothing.
-func TestWould(t *testing.T) {
-	s := session{c: New("")}
-	s.play(t, call)
-	p := Parse(transport.Frame{Bytes: []byte(result[2:])})
-	for range 2 {
-		if found := s.c.Would(transport.ServerToClient, p); len(found) != 0 {
-			t.Errorf("a response may be sent, got %v", found)
-		}
-	}
-	s.play(t, result)
-	found := s.c.Would(transport.ServerToClient, p)
-	if len(found) != 1 || found[0].String() !=
-		`P1 error: the server sent a second response to tools/call (id 1) (a request is answered once; every revision, basic, Responses)` {
-		t.Errorf("a second response, got %v", found)
-	}
-}
-
 // TestTexts: a violation names what it is about.
 func TestTexts(t *testing.T) {
 	working := `< {"id":2,"result":{"taskId":"a","status":"working"}}`
@@ -372,7 +407,7 @@ func TestTexts(t *testing.T) {
 		"the client sent a batch of 2 messages":                                                                      shaken(`> [{"id":1,"method":"x"},{"id":2,"method":"x"}]`),
 		"the server sent notifications/resources/updated of \"a:c\" on subscription 4, which did not ask for it":     {listen, ack4, updateOf4("a:c")},
 	} {
-		s := session{c: New("")}
+		s := newSession("", lines)
 		for _, line := range lines {
 			s.play(t, line)
 		}
@@ -391,7 +426,7 @@ func TestRevision(t *testing.T) {
 		"2025-11-25": tasked(`< {"id":1,"method":"initialize"}`, `> {"id":1,"result":{"protocolVersion":"2024-11-05"}}`),
 		"2025-03-26": {initialize, `< {"id":0,"result":{"protocolVersion":"2025-03-26"}}`},
 	} {
-		s := session{c: New("")}
+		s := newSession("", lines)
 		for _, line := range lines {
 			s.play(t, line)
 		}
@@ -401,8 +436,7 @@ func TestRevision(t *testing.T) {
 	}
 }
 
-// FuzzChecker: no traffic panics, and Would says of a single message what Send then
-// says, however often it is asked.
+// FuzzChecker: no traffic panics, and where each frame is received at once, a tap finds what the two ends find.
 func FuzzChecker(f *testing.F) {
 	for _, cases := range [][]ruleCase{responseCases, requestCases, progressCases, handshakeCases, cancelCases, batchCases,
 		subscriptionCases, logCases, taskCases} {
@@ -413,46 +447,28 @@ func FuzzChecker(f *testing.F) {
 	f.Add(`> {"id":{},"method":"x","params":{"_meta":{"progressToken":[1]}}}` + "\n" + `< {"id":{},"result":"\ud800"}`)
 	f.Add(`> {"id":"\u0061","method":"initialize","params":{"protocolVersion":7}}` + "\n" + `< {"id":"a","result":{"protocolVersion":null}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		c := New("")
+		ends, tap := New(""), New("")
+		models := [2]*timeline.Model{timeline.NewModel(timeline.All), timeline.NewModel(timeline.All)}
+		seq := uint64(0)
 		for line := range strings.Lines(text) {
-			dir := transport.ClientToServer
-			if line[0] == '<' {
-				dir = transport.ServerToClient
-			}
 			_, body, _ := strings.Cut(line, " ")
-			p := Parse(transport.Frame{Bytes: []byte(body)})
-			would := slices.Clone(c.Would(dir, p))
-			again := slices.Clone(c.Would(dir, p))
-			did := slices.Clone(c.Send(dir, p, c.Mark(dir)))
-			if !slices.Equal(would, again) || len(p.Messages) == 1 && !slices.Equal(would, did) {
-				t.Errorf("%s: would %v, again %v, did %v", line, would, again, did)
+			seq++
+			e := store.Event{Seq: seq, Kind: store.Frame, Dir: directionOf(line), Payload: []byte(body)}
+			step := models[0].Take(e)
+			sent := slices.Clone(ends.Send(step, ends.Mark(e.Dir)))
+			ends.Give(FrameOf(step))
+			seen := slices.Clone(tap.Observe(models[1].Take(e)))
+			for i := range seen {
+				if i < len(sent) && seen[i].Race {
+					seen[i].Race = false
+					seen[i].Severity = sent[i].Severity
+				}
 			}
-			if !strings.HasPrefix(line[1:], ".") {
-				c.Give(dir, p)
+			if !slices.Equal(sent, seen) {
+				t.Errorf("%s: sent %v, seen %v", line, sent, seen)
 			}
 		}
 	})
-}
-
-// A long session is looked up by maps; what is found stays the same.
-func TestLongSession(t *testing.T) {
-	s := session{c: New("")}
-	for n := range 3 * shortList {
-		s.play(t, fmt.Sprintf(`> {"id":%d,"method":"x","params":{"_meta":{"progressToken":"t%d"}}}`, n, n))
-	}
-	for n := range 3 * shortList {
-		s.play(t, fmt.Sprintf(`< {"method":"notifications/progress","params":{"progressToken":"t%d","progress":1}}`, n))
-		s.play(t, fmt.Sprintf(`< {"id":%d,"result":{}}`, n))
-	}
-	if len(s.found) > 0 {
-		t.Errorf("found %v", s.found)
-	}
-	s.play(t, `< {"id":3,"result":{}}`)
-	s.play(t, `< {"method":"notifications/progress","params":{"progressToken":"t3","progress":2}}`)
-	s.play(t, `< {"method":"notifications/progress","params":{"progressToken":"none","progress":2}}`)
-	if len(s.found) != 3 || len(s.c.Requests(transport.ClientToServer)) != 3*shortList {
-		t.Errorf("found %v", s.found)
-	}
 }
 
 // TestRevisionOfHandshake: a handshake is judged by a revision that has handshakes, whatever
@@ -462,7 +478,7 @@ func TestRevisionOfHandshake(t *testing.T) {
 		mcp.Revision2024_11_05: mcp.Revision2024_11_05, mcp.Revision2025_06_18: mcp.Revision2025_06_18, mcp.Revision2025_11_25: mcp.Revision2025_11_25,
 		mcp.Revision2026_07_28: mcp.Revision2025_11_25, "2099-01-01": mcp.Revision2025_11_25,
 	} {
-		s := session{c: New("")}
+		s := newSession("", nil)
 		s.play(t, `> {"id":0,"method":"initialize","params":{"protocolVersion":"`+asked+`"}}`)
 		if got := s.c.Revision(); got != want {
 			t.Errorf("a handshake that asks for %s is judged by %s, want %s", asked, got, want)

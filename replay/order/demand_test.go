@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -81,11 +81,16 @@ func (rule ruleCase) play(t *testing.T) []Violation {
 	if known := lines[0]; known[:3] == "at " {
 		lines, revision = lines[1:], known[3:]
 	}
-	s := session{c: New(revision)}
+	s := newSession(revision, lines)
 	for _, line := range lines {
 		s.play(t, line)
 	}
 	return s.found
+}
+
+// observe is what a tap finds in a line.
+func (s *session) observe(line string) []Violation {
+	return s.c.Observe(s.take(store.Event{Kind: store.Frame, Dir: directionOf(line), Payload: []byte(line[2:])}))
 }
 
 // TestObserve: what a tap sees after a response may have been sent before it, and is
@@ -114,14 +119,10 @@ func TestObserve(t *testing.T) {
 		{"a cancellation behind initialized", []string{ping, initialize, pong, capable, initialized, cancelPing}, []string{"P6 warning"}},
 		{"a cancellation behind another notification", []string{ping, initialize, pong, capable, `> {"method":"notifications/x"}`, cancelPing}, []string{"P6 note"}},
 	} {
-		c := New("")
+		s := newSession("", nil)
 		var got []string
 		for _, line := range test.lines {
-			dir := transport.ClientToServer
-			if line[0] == '<' {
-				dir = transport.ServerToClient
-			}
-			for _, v := range c.Observe(dir, Parse(transport.Frame{Bytes: []byte(line[2:])})) {
+			for _, v := range s.observe(line) {
 				got = append(got, v.Rule+" "+v.Severity.String())
 				if v.Race != (v.Severity == Note) {
 					t.Errorf("%s: %+v", test.name, v)

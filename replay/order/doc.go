@@ -27,17 +27,22 @@
 //	P10  lifecycle.go: a task begins working, and its terminal status is final (2025-11-25)
 //
 // A file declares the laws of each of its rules before the code that judges the rule; violation.go
-// has the severities, violations and demands, message.go what the rules read of a frame.
+// has the severities, violations and demands, used.go the set of the ids that a session had.
 // Package check explains the rules.
 //
+// The rules are functions of the steps of a [timeline.Model]: it says which call a message begins, answers,
+// reports on or cancels, which other calls have its id or its token, and which tasks are over. The Model takes the
+// frames in the order in which they go onto the wire, from a recording or from the explorer's gate.
+//
 // [Checker.Observe] is for a tap between the ends, which does not see the receipt of a frame: a
-// violation that depends on a receipt is a [Note]. In a long session Observe forgets old requests.
+// violation that depends on a receipt is a [Note].
 //
 // # Data layout
 //
-// A checker holds for each end the requests sent, in order, the latest by id and by progress
-// token. Each end counts the received frames on a clock of its own ([Mark]); a fact on the
-// wire carries the mark of the other end's receipt, 0 until then. No more is kept of a frame.
+// A checker has no index of requests. What it keeps of a call stands in the call (Judged), as long as the Model
+// remembers the call. Each end counts the received frames on a clock of its own ([Mark]); a fact on the
+// wire carries the mark of the other end's receipt, 0 until then. Of ids and tokens whose calls the Model has
+// forgotten an end keeps that they were used: numbers as ranges, others as hashes.
 //
 // # What it refuses
 //
@@ -45,8 +50,7 @@
 // response answers a request, and open requests differ in their ids.
 //
 // It knows an ordered stream of frames each way, as on stdio and a pipe. It does not tell the
-// streams of HTTP apart, with an exception: of two open requests with the same id, or progress token, a
-// response and progress belong to the request of their own exchange. The caller says which requests HTTP refused: see
-// [Checker.Refuse]. It reads no schemas, and does not ask for required members. It judges
+// streams of HTTP apart; to which of two open requests with the same id, or progress token, a message belongs, the
+// Model says. The caller says which frames HTTP refused: see [Checker.Refuse]. It reads no schemas, and does not ask for required members. It judges
 // frame by frame; package check judges a whole recording.
 package order

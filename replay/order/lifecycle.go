@@ -2,8 +2,10 @@ package order
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -34,7 +36,7 @@ var (
 // handshake is how far a session's handshake has come.
 type handshake struct {
 	count               int      // initialize requests
-	request             *Request // the latest initialize
+	request             *request // the latest initialize
 	initialized         bool     // initialized is on the wire
 	repeats             bool     // HTTP refused initialized, and the client may repeat that
 	initializedReceived Mark
@@ -43,10 +45,12 @@ type handshake struct {
 
 // judge is rule P4, for sessions with an initialize or with a known revision that has a
 // handshake.
-func (h *handshake) judge(v *violations, dir transport.Direction, m *message, known Mark, batch bool) {
+func (h *handshake) judge(v *violations, step *timeline.Step, m *timeline.Message, known Mark) {
+	dir := step.Dir
+	isRequest := m.Kind == transport.Request
 	switch {
 	case m.Method == mcp.MethodInitialize && dir == transport.ClientToServer:
-		if batch {
+		if step.Batch {
 			v.add(initializeAlone, dir, "initialize (id %s) in a batch", m.ID)
 		}
 		switch {
@@ -55,11 +59,11 @@ func (h *handshake) judge(v *violations, dir transport.Direction, m *message, kn
 		case h.request != nil && !h.request.failed:
 			v.add(initializeOnce, dir, "initialize (id %s) again", m.ID)
 		}
-	case m.Method == mcp.MethodPing || v.stateless() || mcp.Stateless.Has(m.version) || m.Method == mcp.MethodDiscover:
+	case m.Method == mcp.MethodPing || v.stateless() || m.Method == mcp.MethodDiscover:
+	case dir == transport.ServerToClient && (h.request == nil || !isRequest || knows(h.initializedReceived, known)):
+	case mcp.Stateless.Has(revisionIn(m)):
 	case dir == transport.ServerToClient:
-		if h.request != nil && m.kind == transport.Request && !knows(h.initializedReceived, known) {
-			v.add(serverWaits, dir, "%s before it had received initialized", m.Method)
-		}
+		v.add(serverWaits, dir, "%s before it had received initialized", m.Method)
 	case h.request == nil:
 		if v.revision != "" {
 			v.add(initializeFirst, dir, "%s before initialize", m.Method)
@@ -73,23 +77,12 @@ func (h *handshake) judge(v *violations, dir transport.Direction, m *message, kn
 		case h.initialized && !h.repeats:
 			v.add(initializedOnce, dir, "initialized again")
 		}
-	case m.kind == transport.Request && !knows(h.request.answerReceived, known):
+	case isRequest && !knows(h.request.answerReceived, known):
 		v.add(clientWaits, dir, "%s before it had received the response to initialize", m.Method)
-	case m.kind == transport.Request && !h.initialized:
+	case isRequest && !h.initialized:
 		v.add(clientReady, dir, "%s before initialized", m.Method)
 	}
 }
-
-// tasks holds the status of each task. Responses and notifications tell the status, in the
-// direction of the end that runs the task: the direction is part of the key.
-type tasks struct {
-	status    map[taskKey]string
-	makers    map[taskKey][]*Request // the requests with a new task
-	askedSoon hashSet[taskKey]       // tasks asked about before being made
-}
-
-// taskKey is the direction of a task's responses and the task's id.
-type taskKey string
 
 // hasTasks reports whether the revision may have tasks.
 func (v *violations) hasTasks() bool {
@@ -100,125 +93,83 @@ func (v *violations) hasTasks() bool {
 func (v *violations) hasTaskExtension() bool { return mcp.TaskExtension.Has(v.revision) }
 
 // makesTask reports whether a response says that its request goes on as a task of the extension.
-func makesTask(response *message) bool {
+func makesTask(response *timeline.Message) bool {
 	return bytes.Contains(response.Result, []byte(mcp.MemberTaskID)) && mcp.IsTask(transport.MemberText(response.Result, mcp.MemberResultType))
 }
 
 // declaresTasks reports whether a request says that its client can do tasks of the extension.
-func declaresTasks(request *message) bool {
+func declaresTasks(request *timeline.Message) bool {
 	return bytes.Contains(request.Params, []byte(mcp.ExtensionTasks)) &&
 		transport.Member(request.Params, mcp.MemberMeta, mcp.MetaClientCapabilities, "extensions", mcp.ExtensionTasks) != nil
 }
 
-// hasTaskResult is the status of a task with a result: terminal, but not yet named.
-const hasTaskResult = "\xff" // no JSON has this string
+// revisionIn returns the revision in the _meta of a stateless session's request, or "".
+func revisionIn(m *timeline.Message) string {
+	if !bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)) { // most have none, and looking is cheap
+		return ""
+	}
+	return transport.MemberText(m.Params, mcp.MemberMeta, mcp.MetaProtocolVersion)
+}
 
-// judgeResponse is rule P10 for a response with a task's status.
-func (t *tasks) judgeResponse(v *violations, dir transport.Direction, message *message, req *Request) {
-	if task := transport.Member(message.Result, "task"); req.task && task != nil {
-		if key := keyOfTask(dir, task); t.askedSoon.has(key) && t.status[key] == "" {
-			v.add(madeBeforeAsked, dir, "the response to %v with task %s, which it had been asked about before", req, taskID(task))
+// judgeTaskIn is rule P10 for a response with a task's status.
+func (c *Checker) judgeTaskIn(dir transport.Direction, m *timeline.Message, req *request) {
+	if task := transport.Member(m.Result, "task"); req.isTask && task != nil {
+		isMade := m.PastTask == nil && (m.Task == nil || m.Task.Made.Seq == m.Call.Response)
+		if isMade && c.askedSoon.has(keyOfTask(dir, taskID(task))) {
+			c.add(madeBeforeAsked, dir, "the response to %v with task %s, which it had been asked about before", req, taskID(task))
 		}
 		if s := taskStatus(task); s != "" && s != mcp.TaskWorking {
-			v.add(taskBegins, dir, "the response to %v with a new task that is %s", req, s)
+			c.add(taskBegins, dir, "the response to %v with a new task that is %s", req, s)
 		}
 		return
 	}
-	if v.hasTaskExtension() && makesTask(message) {
+	if c.hasTaskExtension() && makesTask(m) {
 		if !req.declaresTasks {
-			v.add(taskDeclared, dir, "the response to %v with task %s, and the request does not declare %s", req, taskID(message.Result), mcp.ExtensionTasks)
+			c.add(taskDeclared, dir, "the response to %v with task %s, and the request does not declare %s", req, taskID(m.Result), mcp.ExtensionTasks)
 		}
-		if req.Method != mcp.MethodCallTool {
-			v.add(taskOfCall, dir, "the response to %v with task %s", req, taskID(message.Result))
+		if req.of.Method != mcp.MethodCallTool {
+			c.add(taskOfCall, dir, "the response to %v with task %s", req, taskID(m.Result))
 		}
 	}
-	if !answeredWithStatus(req) {
+	if req.of.Method != mcp.MethodGetTask && req.of.Method != mcp.MethodCancelTask {
 		return
 	}
-	if s := taskStatus(message.Result); req.Method == mcp.MethodCancelTask && v.hasTasks() && s != "" && s != "cancelled" {
-		v.add(taskCancels, dir, "the response to %v that says task %s is %s", req, taskID(message.Result), s)
+	if s := taskStatus(m.Result); req.of.Method == mcp.MethodCancelTask && c.hasTasks() && s != "" && s != "cancelled" {
+		c.add(taskCancels, dir, "the response to %v that says task %s is %s", req, taskID(m.Result), s)
 	}
-	t.judgeStatus(v, dir, message, message.Result)
+	c.judgeStatus(dir, m, m.Result)
 }
 
-// judgeStatus is rule P10 for a task's status.
-func (t *tasks) judgeStatus(v *violations, dir transport.Direction, message *message, task json.RawMessage) {
-	if !v.hasTasks() && !v.hasTaskExtension() {
+// judgeStatus is rule P10 for the status of a task that was over before.
+func (c *Checker) judgeStatus(dir transport.Direction, m *timeline.Message, task json.RawMessage) {
+	past := m.PastTask
+	if past == nil || !c.hasTasks() && !c.hasTaskExtension() {
 		return
 	}
-	before := t.status[keyOfTask(dir, task)]
 	now := taskStatus(task)
-	what := message.Method
-	if what == "" {
-		what = "a response"
-	}
-	switch {
-	case now == "" || before == now || !isTerminal(before):
-	case before == hasTaskResult && isTerminal(now):
-	case before == hasTaskResult:
-		v.add(taskResult, dir, "%s that says task %s is %s, after the response to tasks/result", what, taskID(task), now)
-	case v.hasTaskExtension():
-		v.add(taskStays, dir, "%s that says task %s is %s, after it was %s", what, taskID(task), now, before)
-	default:
-		v.add(taskTerminal, dir, "%s that says task %s is %s, after it was %s", what, taskID(task), now, before)
+	what := cmp.Or(m.Method, "a response")
+	switch isTerminal := mcp.TaskIsOver(past.Status); {
+	case now == "" || isTerminal && now == past.Status:
+	case isTerminal && c.hasTaskExtension():
+		c.add(taskStays, dir, "%s that says task %s is %s, after it was %s", what, past.ID, now, past.Status)
+	case isTerminal:
+		c.add(taskTerminal, dir, "%s that says task %s is %s, after it was %s", what, past.ID, now, past.Status)
+	case c.hasTasks() && past.HasResult() && !mcp.TaskIsOver(now):
+		c.add(taskResult, dir, "%s that says task %s is %s, after the response to tasks/result", what, past.ID, now)
 	}
 }
 
-// sentResponse keeps the status in a response.
-func (t *tasks) sentResponse(dir transport.Direction, m *message, req *Request) {
-	switch {
-	case req.task:
-		if task := transport.Member(m.Result, "task"); task != nil {
-			if t.makers == nil {
-				t.makers = map[taskKey][]*Request{}
-			}
-			key := keyOfTask(dir, task)
-			t.makers[key] = append(t.makers[key], req)
-			t.keepStatus(dir, task)
-		}
-	case answeredWithStatus(req), makesTask(m):
-		t.keepStatus(dir, m.Result)
-	case req.Method == mcp.MethodTaskResult && m.Result != nil && t.status[req.about] != "" && !isTerminal(t.status[req.about]):
-		t.setStatus(req.about, hasTaskResult)
+// askAbout notes a question about a task that was not made.
+func (c *Checker) askAbout(dir transport.Direction, m *timeline.Message) {
+	if m.Task == nil && m.PastTask == nil {
+		c.askedSoon.add(keyOfTask(dir.Reverse(), taskID(m.Params)))
 	}
-}
-
-// keepStatus keeps the status of a task, unless an earlier status is final.
-func (t *tasks) keepStatus(dir transport.Direction, task json.RawMessage) {
-	key := keyOfTask(dir, task)
-	now := taskStatus(task)
-	if before := t.status[key]; now == "" || isTerminal(before) && (before != hasTaskResult || !isTerminal(now)) {
-		return
-	}
-	t.setStatus(key, now)
-}
-
-func (t *tasks) setStatus(key taskKey, now string) {
-	if t.status == nil {
-		t.status = map[taskKey]string{}
-	}
-	t.status[key] = now
-	if !isTerminal(now) {
-		return
-	}
-	for _, req := range t.makers[key] {
-		req.ended = true
-	}
-	delete(t.makers, key)
-}
-
-// answeredWithStatus reports whether the response to a request tells a task's status.
-func answeredWithStatus(req *Request) bool {
-	return req.Method == mcp.MethodGetTask || req.Method == mcp.MethodCancelTask
-}
-
-func isTerminal(status string) bool {
-	return status == hasTaskResult || mcp.TaskIsOver(status)
 }
 
 func taskStatus(task json.RawMessage) string { return transport.MemberText(task, "status") }
 func taskID(task json.RawMessage) string     { return transport.MemberText(task, mcp.MemberTaskID) }
 
-func keyOfTask(dir transport.Direction, task json.RawMessage) taskKey {
-	return taskKey(dir.String() + taskID(task))
-}
+// taskKey is the direction of the messages that tell of a task, and the task's id.
+type taskKey string
+
+func keyOfTask(dir transport.Direction, id string) taskKey { return taskKey(dir.String() + id) }

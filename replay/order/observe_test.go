@@ -2,10 +2,10 @@ package order
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -41,13 +41,10 @@ func TestForget(t *testing.T) {
 		}},
 	} {
 		t.Run(session.name, func(t *testing.T) {
-			c := New("")
+			s := newSession("", nil)
+			s.model = timeline.NewModel(timeline.Remembered)
 			observe := func(line string) (broken string) {
-				dir := transport.ClientToServer
-				if line[0] == '<' {
-					dir = transport.ServerToClient
-				}
-				for _, v := range c.Observe(dir, Parse(transport.Frame{Bytes: []byte(line[2:])})) {
+				for _, v := range s.observe(line) {
 					broken += v.Rule + ": " + v.Title
 				}
 				return broken
@@ -55,19 +52,16 @@ func TestForget(t *testing.T) {
 			for _, line := range session.first {
 				observe(line)
 			}
-			for n := 2; n < 5*remembered/2; n++ {
+			for n := 2; n < 10*timeline.Remembered; n++ {
 				for _, line := range []string{session.call, `< {"method":"notifications/progress","params":{"progressToken":"t%[1]d","progress":1}}`, `< {"id":%[1]d,"result":{}}`} {
 					if broken := observe(fmt.Sprintf(line, n)); broken != "" {
 						t.Fatalf("call %d breaks %v", n, broken)
 					}
 				}
 			}
-			client := c.end(transport.ClientToServer)
-			if n := max(len(client.list), len(client.byID), len(client.byToken)); n > 7*remembered/4 {
-				t.Errorf("%d requests are kept", n)
-			}
-			if slices.ContainsFunc(client.list, func(req *Request) bool { return req.before != nil }) {
-				t.Error("an answered request is kept behind another of its id")
+			client := s.c.end(transport.ClientToServer)
+			if n := len(client.ids.ranges) + len(client.ids.hashes) + len(client.again); n > 4 { // the numbers, and a few names
+				t.Errorf("%d ids and ranges of them are kept", n)
 			}
 			for _, test := range session.later {
 				line, want := test[0], test[1]

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/store"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -39,21 +39,18 @@ func TestSessions(t *testing.T) {
 // annotate plays a session and writes it again with the rules that are broken.
 func annotate(session string) string {
 	var b strings.Builder
-	c := New("")
+	s := newSession("", nil)
 	for line := range strings.Lines(session) {
 		if line[0] == '!' {
 			continue
 		}
 		b.WriteString(line)
-		dir := transport.ClientToServer
-		if line[0] == '<' {
-			dir = transport.ServerToClient
-		}
-		p := Parse(transport.Frame{Bytes: []byte(line[2:])})
-		for _, v := range c.Send(dir, p, c.Mark(dir)) {
+		e := store.Event{Kind: store.Frame, Dir: directionOf(line), Payload: []byte(line[2:])}
+		step := s.take(e)
+		for _, v := range s.c.Send(step, s.c.Mark(e.Dir)) {
 			b.WriteString("! " + v.String() + "\n")
 		}
-		c.Give(dir, p)
+		s.c.Give(FrameOf(step))
 	}
 	return b.String()
 }

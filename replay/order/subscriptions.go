@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -23,13 +24,13 @@ var (
 // subscriptions holds the subscribed resources of a session with a handshake. In a stateless
 // session the listen requests hold the subscriptions.
 type subscriptions struct {
-	first *Request    // the first resources/subscribe
+	first *request    // the first resources/subscribe
 	uris  resourceSet // of every resources/subscribe
 }
 
-// judge is rule P7 for a notification of the server. In a session with a handshake updates may
+// judge is rule P7 for a notification of the server, and the subscription that it is of. In a session with a handshake updates may
 // still be on the way after an unsubscribe; for how long the specification does not say.
-func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark) {
+func (s *subscriptions) judge(v *violations, m *timeline.Message, req *request, known Mark) {
 	const dir = transport.ServerToClient
 	if !v.stateless() {
 		switch {
@@ -41,7 +42,7 @@ func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark
 		}
 		return
 	}
-	id := subscriptionID(m)
+	id := transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID)
 	field := filterField(m.Method)
 	if id == nil {
 		if field != "" || m.Method == mcp.NotificationAcknowledged {
@@ -49,10 +50,10 @@ func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark
 		}
 		return
 	}
-	switch req := client.subscription(m); {
+	switch {
 	case req == nil || !knows(req.received, known):
 		v.add(subscriptionOpen, dir, "%s of subscription %s, which it had not received", m.Method, id)
-	case req.Answered:
+	case req.answered:
 		v.add(subscriptionOpen, dir, "%s of subscription %s after its response", m.Method, id)
 	case knows(req.cancelReceived, known):
 		v.add(cancelledEnds, dir, "%s of subscription %s after it had received its cancellation", m.Method, id)
@@ -66,7 +67,7 @@ func (s *subscriptions) judge(v *violations, client *end, m *message, known Mark
 }
 
 // updatedURI returns the URI of an update.
-func updatedURI(message *message) string { return transport.MemberText(message.Params, "uri") }
+func updatedURI(message *timeline.Message) string { return transport.MemberText(message.Params, "uri") }
 
 // filterField names the member of a listen request's filter for a notification; "": a
 // notification without a filter.
@@ -91,8 +92,8 @@ type listenFilter struct {
 	uris   resourceSet
 }
 
-func parseListenFilter(filter json.RawMessage) listenFilter {
-	parsed := listenFilter{fields: map[string]bool{}}
+func parseListenFilter(filter json.RawMessage) *listenFilter {
+	parsed := &listenFilter{fields: map[string]bool{}}
 	for _, field := range []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"} {
 		switch string(transport.Member(filter, field)) {
 		case "", "false", "null", "[]":
@@ -133,13 +134,13 @@ func (r resourceSet) covers(uri string) bool {
 
 // logMessages holds the open requests with a log level, of a stateless session.
 type logMessages struct {
-	open  []*Request
+	open  []*request
 	ended bool // a request with a log level was answered
 }
 
 // judge is rule P8. On a pipe a log message does not name a request: any open request with a
 // log level is enough.
-func (l *logMessages) judge(violations *violations, dir transport.Direction, message *message, known Mark) {
+func (l *logMessages) judge(violations *violations, dir transport.Direction, message *timeline.Message, known Mark) {
 	if !violations.stateless() || dir != transport.ServerToClient {
 		return
 	}
@@ -156,7 +157,7 @@ func (l *logMessages) judge(violations *violations, dir transport.Direction, mes
 }
 
 // answered forgets a request with a log level.
-func (l *logMessages) answered(req *Request) {
+func (l *logMessages) answered(req *request) {
 	if req.logIndex == 0 {
 		return
 	}

@@ -32,14 +32,16 @@ type Call struct {
 	Task      *Task         // that the request asks about, or that its answer made; nil: none
 	Late      bool          // a message came after the end of the call
 	Either    uint64        // Seq of an answer under its id that another open call has, and that may as well be its own; 0: none
+	AsksTask  bool          // it asks to be done as a task (2025-11-25)
+	Judged    any           // what the rules of package order keep of the call, so that they need no index; the calls of a clone share it
 
 	number  int // among the requests, from 0
 	id      mcp.Key
 	token   mcp.Key // "" for no progress
 	over    bool    // answered, or the refused exchange has ended
 	hungUp  bool    // its client cancelled it by hanging up
-	hasTask bool    // it asks to be done as a task (2025-11-25)
-	refused bool    // by an HTTP status; only a message of the same exchange can be the answer
+	refused bool    // by an HTTP status, or lost; only a message of the same exchange can be the answer
+	evicted bool    // others ended after it, as many as are remembered
 }
 
 // NewCall returns the call of a request in a frame.
@@ -48,7 +50,7 @@ func NewCall(frame store.Event, request *transport.Message) *Call {
 	return &Call{
 		Dir: frame.Dir, ID: string(request.ID), Method: strings.Clone(request.Method), Target: strings.Clone(TargetOf(*request)), Token: string(token),
 		Request: frame.Seq, At: frame.At, Stream: frame.Stream, id: mcp.KeyOf(request.ID), token: mcp.KeyOf(token),
-		hasTask: bytes.Contains(request.Params, []byte(`"task"`)) && transport.Member(request.Params, "task") != nil,
+		AsksTask: bytes.Contains(request.Params, []byte(`"task"`)) && transport.Member(request.Params, "task") != nil,
 	}
 }
 

@@ -47,6 +47,13 @@ func (m *Model) Clone() (clone *Model, copies map[*Call]*Call) {
 	for key, task := range m.tasks {
 		clone.tasks[key] = c.task(task)
 	}
+	clone.pastTasks = pastTasks{byKey: make(map[taskKey]*Task, len(m.pastTasks.byKey)), evicted: m.pastTasks.evicted}
+	for key, task := range m.pastTasks.byKey {
+		clone.pastTasks.byKey[key] = c.task(task)
+	}
+	for _, task := range m.pastTasks.ring {
+		clone.pastTasks.ring = append(clone.pastTasks.ring, c.task(task))
+	}
 	clone.scopes.sessions = maps.Clone(m.scopes.sessions)
 	clone.scopes.endpoints = maps.Clone(m.scopes.endpoints)
 	return clone, c.calls

@@ -259,9 +259,9 @@ func (m *Model) undo(step *Step, exchange *Exchange) {
 	exchange.effects = nil
 }
 
-// isRefused reports whether HTTP has refused a frame of the client before its body came: the server never
+// IsRefused reports whether HTTP has refused a frame of the client before its body came: the server never
 // takes it.
-func (s *Step) isRefused() bool {
+func (s *Step) IsRefused() bool {
 	return s.Exchange != nil && s.Exchange.IsRefused() && s.Dir == transport.ClientToServer
 }
 

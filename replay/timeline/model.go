@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -26,6 +27,7 @@ type Model struct {
 	onEndpoint map[*Scope]*unanswerable
 	misplaced  []misplaced
 	tasks      map[taskKey]*Task // that are not over; nil: none yet
+	pastTasks  pastTasks
 	pipes      pipes
 	protocol   transport.Protocol
 	mask       Mask
@@ -103,6 +105,14 @@ type Message struct {
 	Exchanged *Call // of an answer: the call whose answer was exchanged with it, and came before
 	Notice    Sent  // the notification that a response without an id answers
 	Task      *Task // that the message makes, asks about or tells of; nil: none, or one that was over before
+	PastTask  *Task // that was over before the message asks about it, or tells of it; nil: none that is remembered
+
+	// SameID and SameToken are, of a request, the calls of its sender with the same id and with the same progress
+	// token: of several the latest that is open, else the latest that is over and remembered; nil: none.
+	SameID, SameToken *Call
+	// Subscription is the call of subscriptions/listen that a notification is of, or that a server cancels, open or
+	// over; nil: none that is remembered.
+	Subscription *Call
 
 	mask Mask
 }
@@ -178,8 +188,7 @@ func (m *Model) link(step *Step, message *transport.Message) (linked Message) {
 	linked = Message{Message: *message, Kind: message.Kind(), mask: m.mask}
 	switch linked.Kind {
 	case transport.Request:
-		linked.Call = m.request(step, message)
-		linked.Role = Asks
+		m.request(step, &linked)
 	case transport.Response:
 		m.response(step, &linked)
 	case transport.Notification:
@@ -198,7 +207,8 @@ func (m *Model) link(step *Step, message *transport.Message) (linked Message) {
 // Protocol returns the protocol of the session, as far as its messages have told.
 func (m *Model) Protocol() transport.Protocol { return m.protocol }
 
-func (m *Model) request(step *Step, message *transport.Message) *Call {
+func (m *Model) request(step *Step, asked *Message) {
+	message := &asked.Message
 	if m.protocol == "" {
 		m.protocol = transport.ProtocolOf(*message)
 	}
@@ -210,12 +220,13 @@ func (m *Model) request(step *Step, message *transport.Message) *Call {
 	call.Exchange = step.Exchange
 	call.number = m.asked
 	m.asked++
-	m.requests.ask(call)
-	return call
+	asked.SameID, asked.SameToken = m.requests.ask(call)
+	asked.Call = call
+	asked.Role = Asks
 }
 
 func (m *Model) response(step *Step, answer *Message) {
-	if step.isRefused() {
+	if step.IsRefused() {
 		return
 	}
 	dir := step.Dir.Reverse()
@@ -284,11 +295,31 @@ func (m *Model) notification(step *Step, notice *Message) {
 		}
 	case mcp.NotificationCancelled:
 		raw := CancelledID(notice.Message)
-		if raw == nil || step.isRefused() {
+		if raw == nil || step.IsRefused() {
 			return
 		}
 		m.cancellation(step, notice, mcp.KeyOf(raw))
+		if step.Dir == transport.ServerToClient {
+			notice.Subscription = m.subscription(step, raw)
+		}
+	default:
+		if bytes.Contains(notice.Params, []byte(mcp.MetaSubscriptionID)) { // which most do not, and looking is cheap
+			notice.Subscription = m.subscription(step, transport.Member(notice.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
+		}
 	}
+}
+
+// subscription returns the call of subscriptions/listen with an id.
+func (m *Model) subscription(step *Step, id json.RawMessage) *Call {
+	key := mcp.KeyOf(id)
+	call := m.requests.answered(step.Scope, transport.ClientToServer, step.Stream, key)
+	if call == nil {
+		call = m.requests.past(step.Scope, transport.ClientToServer, step.Stream, key)
+	}
+	if call == nil || call.Method != mcp.MethodListen {
+		return nil
+	}
+	return call
 }
 
 func (m *Model) cancellation(step *Step, notice *Message, id mcp.Key) {
@@ -305,6 +336,23 @@ func (m *Model) cancellation(step *Step, notice *Message, id mcp.Key) {
 		if notice.Call != nil {
 			notice.Retyped = named != id
 			return
+		}
+	}
+}
+
+// Lose takes back what a frame did that was lost on its way, as in an HTTP exchange that broke: its sender may
+// send it again. A request is not open any more, unless a message of its exchange answers it; a call that the
+// frame answered is open again.
+func (m *Model) Lose(messages []Message) {
+	for i := range messages {
+		switch lost := &messages[i]; {
+		case lost.Role == Asks && lost.Call.isOpen():
+			lost.Call.refused = true
+			m.requests.keep(lost.Call)
+		case lost.Role == Answers && lost.Call.over:
+			m.requests.reopen(lost.Call)
+		case lost.Role == Cancels:
+			lost.Call.Cancelled = 0
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
@@ -73,11 +74,18 @@ func newRequests(remember int, shared *Scope) requests {
 func (c *Call) localID() local    { return local{c.Dir, c.id} }
 func (c *Call) localToken() local { return local{c.Dir, c.token} }
 
-// ask adds a call.
-func (r *requests) ask(call *Call) {
-	r.list(call.Scope, call)
+// ask adds a call. It returns the calls with the same id and with the same progress token: of the exchange if
+// there is one, else of the scope.
+func (r *requests) ask(call *Call) (sameID, sameToken *Call) {
+	sameID, sameToken = r.list(call.Scope, call)
+	if sameID == nil {
+		sameID = r.pastIDs[scoped{call.Scope, call.localID()}]
+	}
+	if sameToken == nil && call.token != "" {
+		sameToken = r.pastTokens[scoped{call.Scope, call.localToken()}]
+	}
 	if call.Stream == 0 {
-		return
+		return sameID, sameToken
 	}
 	r.list(nil, call)
 	on := r.on[call.Stream]
@@ -85,23 +93,34 @@ func (r *requests) ask(call *Call) {
 		on = &exchangeCalls{ids: map[local]callList{}, tokens: map[local]*Call{}}
 		r.on[call.Stream] = on
 	}
+	if before := on.ids[call.localID()]; len(before) > 0 {
+		sameID = cmp.Or(before.latestOpen(), before[len(before)-1])
+	}
 	on.ids[call.localID()] = append(on.ids[call.localID()], call)
 	if call.token != "" {
+		sameToken = cmp.Or(on.tokens[call.localToken()], sameToken)
 		on.tokens[call.localToken()] = call
 	}
 	if call.Exchange != nil {
 		call.Exchange.calls = append(call.Exchange.calls, call)
 	}
+	return sameID, sameToken
 }
 
-// list adds a call to those of a scope.
-func (r *requests) list(scope *Scope, call *Call) {
+// list adds a call to those of a scope. It returns the latest open ones with the same id and the same progress
+// token.
+func (r *requests) list(scope *Scope, call *Call) (sameID, sameToken *Call) {
 	id := scoped{scope, call.localID()}
-	r.ids[id] = append(r.ids[id], call)
+	before := r.ids[id]
+	sameID = before.latestOpen()
+	r.ids[id] = append(before, call)
 	if call.token != "" {
 		token := scoped{scope, call.localToken()}
-		r.tokens[token] = append(r.tokens[token], call)
+		before = r.tokens[token]
+		sameToken = before.latestOpen()
+		r.tokens[token] = append(before, call)
 	}
+	return sameID, sameToken
 }
 
 // move gives a call another scope.
@@ -380,7 +399,10 @@ func (r *requests) keep(call *Call) {
 		r.ring = append(r.ring, call)
 	default:
 		oldest := &r.ring[r.evicted%r.remember]
-		r.forget(*oldest)
+		(*oldest).evicted = true
+		if task := (*oldest).Task; task == nil || task.Over || task.Maker != *oldest { // else its progress may come
+			r.forget(*oldest)
+		}
 		*oldest = call
 		r.evicted++
 	}

@@ -52,7 +52,7 @@ func (m *Model) linkTask(step *Step, message *Message) {
 	case message.Role == Answers:
 		m.answerTask(step, message)
 	case message.Method == mcp.NotificationTaskStatus || message.Method == mcp.NotificationTasks:
-		message.Task = m.tellTask(step, message.Params, nil)
+		m.tellTask(step, message, message.Params)
 	}
 }
 
@@ -62,7 +62,9 @@ func (m *Model) askTask(step *Step, request *Message) {
 	find := func(id string) *Task { return m.tasks[taskKey{step.Dir.Reverse(), id}] }
 	switch request.Method {
 	case mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodUpdateTask, mcp.MethodCancelTask:
-		request.Task = find(transport.MemberText(request.Params, mcp.MemberTaskID))
+		id := transport.MemberText(request.Params, mcp.MemberTaskID)
+		request.Task = find(id)
+		request.PastTask = m.pastTasks.of(taskKey{step.Dir.Reverse(), id})
 	case mcp.MethodListen:
 		if !bytes.Contains(request.Params, []byte("taskIds")) {
 			return
@@ -115,14 +117,14 @@ func (m *Model) answerTask(step *Step, answer *Message) {
 			m.endTask(c.Task) // its end does not know it any more
 			return
 		}
-		answer.Task = m.tellTask(step, answer.Result, nil)
+		m.tellTask(step, answer, answer.Result)
 	case mcp.MethodCancelTask:
-		answer.Task = m.tellTask(step, answer.Result, nil)
+		m.tellTask(step, answer, answer.Result)
 	case mcp.MethodListTasks:
 		var list []json.RawMessage
 		_ = json.Unmarshal(transport.Member(answer.Result, "tasks"), &list) // other JSON lists none
 		for _, said := range list {
-			m.tellTask(step, said, nil)
+			m.tellTask(step, &Message{}, said)
 		}
 	case mcp.MethodTaskResult:
 		answer.Task = c.Task
@@ -133,33 +135,37 @@ func (m *Model) answerTask(step *Step, answer *Message) {
 		if !bytes.Contains(answer.Result, []byte(mcp.MemberTaskID)) {
 			return
 		}
-		if task := transport.Member(answer.Result, "task"); task != nil && c.hasTask {
-			answer.Task = m.tellTask(step, task, c)
+		if task := transport.Member(answer.Result, "task"); task != nil && c.AsksTask {
+			m.tellTask(step, answer, task)
 		} else if mcp.IsTask(transport.MemberText(answer.Result, mcp.MemberResultType)) {
-			answer.Task = m.tellTask(step, answer.Result, c)
+			m.tellTask(step, answer, answer.Result)
 		}
 		c.Task = answer.Task
+		if c.Task != nil && c.Task.Maker == nil {
+			c.Task.Maker = c
+		}
 	}
 }
 
-// tellTask takes what an end says of a task that it works on, and returns the task; nil if it names none, or
-// one that is over.
-func (m *Model) tellTask(step *Step, said json.RawMessage, maker *Call) *Task {
+// tellTask takes what an end says, in a message, of a task that it works on.
+func (m *Model) tellTask(step *Step, in *Message, said json.RawMessage) {
 	id := transport.MemberText(said, mcp.MemberTaskID)
 	status := transport.MemberText(said, "status")
 	if id == "" || status == "" {
-		return nil
+		return
 	}
 	now := Moment{step.Seq, step.At}
 	key := taskKey{step.Dir, id}
 	message := transport.MemberText(m.mask.Of(said), "statusMessage")
 	task := m.tasks[key]
+	in.PastTask = m.pastTasks.of(key)
 	if task == nil {
-		task = &Task{ID: strings.Clone(id), Dir: step.Dir, Maker: maker, Made: now}
+		task = &Task{ID: strings.Clone(id), Dir: step.Dir, Made: now}
 		if mcp.TaskIsOver(status) { // it was over before, or at once
 			task.Status, task.Message, task.Told, task.Over = strings.Clone(status), strings.Clone(message), now, true
 			step.Told = append(step.Told, task)
-			return nil
+			m.pastTasks.keep(task, m.requests.remember)
+			return
 		}
 		if m.tasks == nil {
 			m.tasks = map[taskKey]*Task{}
@@ -185,17 +191,62 @@ func (m *Model) tellTask(step *Step, said json.RawMessage, maker *Call) *Task {
 			task.Interval = time.Duration(ms * float64(time.Millisecond))
 		}
 	}
+	in.Task = task
 	if mcp.TaskIsOver(status) {
 		m.endTask(task)
 	}
-	return task
 }
 
 func (m *Model) endTask(task *Task) {
-	if task != nil {
-		task.Over = true
-		delete(m.tasks, taskKey{task.Dir, task.ID})
+	if task == nil {
+		return
 	}
+	task.Over = true
+	delete(m.tasks, task.key())
+	m.pastTasks.keep(task, m.requests.remember)
+	if task.Maker != nil && task.Maker.evicted { // it was remembered for the task's progress
+		m.requests.forget(task.Maker)
+	}
+}
+
+func (t *Task) key() taskKey { return taskKey{t.Dir, t.ID} }
+
+// HasResult reports whether the result of the task was fetched.
+func (t *Task) HasResult() bool {
+	return t.Result != nil && t.Result.Response != 0 && t.Result.Failure == ""
+}
+
+// pastTasks are tasks that are over, the latest.
+type pastTasks struct {
+	byKey   map[taskKey]*Task
+	ring    []*Task // with a limit, in the order of their ends
+	evicted int     // tasks that the ring has lost
+}
+
+func (p *pastTasks) of(key taskKey) *Task { return p.byKey[key] }
+
+// keep remembers a task at its end, and forgets the oldest one beyond the limit, which is that of the calls.
+// A terminal status is final: what is told of a task after that is not its end.
+func (p *pastTasks) keep(task *Task, remember int) {
+	if before := p.byKey[task.key()]; remember == 0 || before != nil && mcp.TaskIsOver(before.Status) {
+		return
+	}
+	switch {
+	case remember < 0:
+	case len(p.ring) < remember:
+		p.ring = append(p.ring, task)
+	default:
+		oldest := &p.ring[p.evicted%remember]
+		if p.byKey[(*oldest).key()] == *oldest {
+			delete(p.byKey, (*oldest).key())
+		}
+		*oldest = task
+		p.evicted++
+	}
+	if p.byKey == nil {
+		p.byKey = map[taskKey]*Task{}
+	}
+	p.byKey[task.key()] = task
 }
 
 // InputsWanted returns the methods of the inputs that a result or a task asks for, sorted.

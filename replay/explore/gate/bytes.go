@@ -140,15 +140,15 @@ func (b *Bytes) name(data []byte, writer int) (verb, name string) {
 	text, whole := bytes.CutSuffix(data, []byte{'\n'})
 	begun := b.begun[writer]
 	delete(b.begun, writer)
-	said := b.end.gate.Names.parser.parse(transport.Frame{Bytes: text})
+	said := b.end.gate.Names.parser.parse(text)
 	switch {
 	case len(text) == 0 && begun != "":
 		return "ends", begun
 	case len(text) == 0:
 		return "writes", "a newline"
-	case said.Messages != nil:
+	case said.messages != nil:
 		var names []string
-		for i := range said.Messages {
+		for i := range said.messages {
 			names = append(names, b.end.gate.Names.describe(b.end.Out, said, i))
 		}
 		name = strings.Join(names, ", ")
@@ -171,7 +171,7 @@ func (b *Bytes) name(data []byte, writer int) (verb, name string) {
 // describe names message number i of parsed bytes, without an occurrence number: they are not a
 // frame yet. The gate is locked.
 func (n *Namer) describe(lane *Lane, said *said, i int) string {
-	m := &said.Messages[i]
+	m := &said.messages[i]
 	switch m.Kind() {
 	case transport.Response:
 		name := "response to nothing"
@@ -207,7 +207,7 @@ func (n *Namer) countAgain(name string) string {
 
 // garbled returns the breach of a line in the stream that is no message, or nil.
 func garbled(f *Flight) *order.Violation {
-	if len(f.line) == 0 || f.said.Messages != nil {
+	if len(f.line) == 0 || f.said.messages != nil {
 		return nil
 	}
 	v := &order.Violation{

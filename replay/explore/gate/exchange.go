@@ -209,7 +209,8 @@ func (h *HTTP) lose(f *Flight) {
 		c.Cancelled = c.Cancelled || c.Request == f
 	}
 	if rules := f.Lane.pair.rules; rules != nil {
-		rules.Refuse(f.Dir, f.said.Parsed.Keys())
+		rules.Refuse(f.sent)
+		f.Lane.pair.wire.model.Lose(f.sent.Messages)
 	}
 	h.gate.Recall = true
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -69,6 +70,7 @@ func (g *Gate) AddPair() *Pair {
 	p := &Pair{Number: len(g.Pairs) + 1, ids: map[string]*Exchange{}}
 	if !g.options.Lawless {
 		p.rules = order.New("")
+		p.wire = &session{model: timeline.NewModel(timeline.All)}
 	}
 	c2s := &Lane{Dir: transport.ClientToServer, Cap: g.options.C2S, pair: p}
 	s2c := &Lane{Dir: transport.ServerToClient, Cap: g.options.S2C, pair: p, Back: c2s}
@@ -238,7 +240,7 @@ func (e *End) put(ctx context.Context, f transport.Frame, operation string, quie
 	g := e.gate
 	if err := ctx.Err(); err != nil {
 		if rules := e.Out.pair.rules; rules != nil { // the caller may count on a frame that was not sent
-			rules.Withdraw(e.Out.Dir, order.Parse(f))
+			rules.Withdraw(e.Out.Dir, timeline.MessagesOf(f))
 		}
 		return nil, err
 	}
@@ -316,7 +318,7 @@ func (g *Gate) Admit() {
 func (g *Gate) withdraw(lane *Lane, flight *Flight) bool {
 	if i := slices.Index(lane.fresh, flight); i >= 0 {
 		lane.fresh = slices.Delete(lane.fresh, i, i+1)
-		flight.said = g.Names.parser.parse(flight.Frame)
+		flight.said = g.Names.parser.parse(flight.Frame.Bytes)
 	} else if i := slices.Index(lane.Waiting, flight); i >= 0 {
 		lane.Waiting = slices.Delete(lane.Waiting, i, i+1)
 		for _, c := range g.Names.Calls { // another response may come
@@ -331,7 +333,7 @@ func (g *Gate) withdraw(lane *Lane, flight *Flight) bool {
 	}
 	flight.Withdrawn = true
 	if lane.pair.rules != nil {
-		lane.pair.rules.Withdraw(flight.Dir, flight.said.Parsed)
+		lane.pair.rules.Withdraw(flight.Dir, flight.Messages())
 	}
 	g.Poke()
 	return true

@@ -76,6 +76,7 @@ type Flight struct {
 	hash  uint64        // of the name
 	said  *said         // parsed when the frame is named
 	known order.Mark    // the writer's knowledge at the offer
+	sent  order.Frame   // as it went onto the wire
 	place int           // in the recorded order, of a sender at level L1
 	quiet bool          // Op is not in the name
 	line  line          // the writes of which it is made, if its sender writes bytes

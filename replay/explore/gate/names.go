@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -30,11 +29,11 @@ type Namer struct {
 	parser *Parser
 }
 
-// session is what a pair has said so far, in the order of the offers.
+// session is what a pair has said so far, in the order of the offers, or in the order of the wire.
 type session struct {
 	model *timeline.Model
-	calls map[*timeline.Call]*Call
-	seq   uint64 // of the last event
+	calls map[*timeline.Call]*Call // by the offers; nil of the wire
+	seq   uint64                   // of the last event
 }
 
 // take reads the next event. messages are those of a frame.
@@ -168,9 +167,9 @@ func (n *Namer) Name(dir transport.Direction, frame transport.Frame) string {
 
 // name names the frame of a flight, and remembers its requests.
 func (n *Namer) name(flight *Flight) {
-	flight.said = n.parser.parse(flight.Frame)
+	flight.said = n.parser.parse(flight.Frame.Bytes)
 	n.choose(flight.Lane)
-	messages := flight.said.Messages
+	messages := flight.said.messages
 	step := n.now.take(store.Event{Kind: store.Frame, Dir: flight.Dir, Stream: flight.Frame.Stream, Payload: flight.Frame.Bytes}, messages)
 	switch {
 	case messages == nil && flight.line.shared():
@@ -207,7 +206,11 @@ func (n *Namer) choose(lane *Lane) {
 // one or not: a pair has one client.
 func (n *Namer) begin(x *Exchange) {
 	n.choose(x.Lane)
-	n.now.take(store.Event{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: x.Stream, Payload: requestOfPair()}, nil)
+	request := store.Event{Kind: store.HTTP, Dir: transport.ClientToServer, Stream: x.Stream, Payload: requestOfPair()}
+	n.now.take(request, nil)
+	if wire := x.Lane.pair.wire; wire != nil {
+		wire.take(request, nil)
+	}
 }
 
 var requestOfPair = sync.OnceValue(func() []byte {
@@ -309,12 +312,12 @@ func Shorten(s string) string {
 }
 
 // Messages returns the messages of a named frame.
-func (f *Flight) Messages() []transport.Message { return f.said.Messages }
+func (f *Flight) Messages() []transport.Message { return f.said.messages }
 
-// said is a parsed frame. Runs share said values and never change them, but for the HTTP exchange.
+// said is a parsed frame. Runs share said values and never change them.
 type said struct {
-	order.Parsed
-	about []string // of each message, the method and the tool, prompt or resource
+	messages []transport.Message // nil for a frame of other bytes than JSON
+	about    []string            // of each message, the method and the tool, prompt or resource
 }
 
 // Parser remembers parsed frames: in run after run the same peers send the same bytes.
@@ -329,16 +332,7 @@ const (
 	parserBytes  = 1 << 14 // longest remembered frame
 )
 
-// parse reads a frame, which belongs to the HTTP exchange that it names.
-func (p *Parser) parse(frame transport.Frame) *said {
-	read := p.parseBytes(frame.Bytes)
-	if frame.Stream == 0 || read.Messages == nil {
-		return read
-	}
-	return &said{Parsed: read.On(frame.Stream), about: read.about}
-}
-
-func (p *Parser) parseBytes(frame []byte) *said {
+func (p *Parser) parse(frame []byte) *said {
 	if len(frame) > parserBytes {
 		return parseFrame(frame)
 	}
@@ -359,8 +353,8 @@ func (p *Parser) parseBytes(frame []byte) *said {
 }
 
 func parseFrame(frame []byte) *said {
-	s := &said{Parsed: order.Parse(transport.Frame{Bytes: frame})}
-	for _, m := range s.Messages {
+	s := &said{messages: timeline.MessagesOf(transport.Frame{Bytes: frame})}
+	for _, m := range s.messages {
 		about := Clip(m.Method)
 		if target, ok := timeline.Target(m); ok {
 			about += " " + strconv.Quote(Shorten(target))

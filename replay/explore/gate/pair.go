@@ -14,6 +14,7 @@ type Pair struct {
 	Ends   [2]*End // client, server
 
 	rules *order.Checker       // nil: the peers may send anything
+	wire  *session             // what went onto the wire, for the rules: nil without them
 	ended bool                 // the client asked by HTTP to end the session
 	ids   map[string]*Exchange // by the id of an event, the exchange that brought it
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/explore/stacks"
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -377,7 +378,12 @@ func (g *Gate) send(f *Flight, step int) {
 	if rules == nil {
 		return
 	}
-	for _, v := range rules.Send(f.Dir, f.said.Parsed, f.known) {
+	sent := f.Lane.pair.wire.take(store.Event{Kind: store.Frame, Dir: f.Dir, Stream: f.Frame.Stream, Payload: f.Frame.Bytes}, f.said.messages)
+	if f.said.messages == nil { // what only the Model reads as messages, no transport does
+		sent.Messages = nil
+	}
+	f.sent = order.FrameOf(sent)
+	for _, v := range rules.Send(sent, f.known) {
 		// Another exchange of HTTP has an order of its own.
 		if f.Exchange == nil || !v.OneSender() {
 			g.Breaches = append(g.Breaches, Breach{v, f.Dir.String() + " " + f.Name, step, codeOf(f.Wrote)})
@@ -412,6 +418,6 @@ func (g *Gate) given(f *Flight) {
 	f.Given = g.Round
 	f.Lane.Last = f
 	if rules := f.Lane.pair.rules; rules != nil {
-		rules.Give(f.Dir, f.said.Parsed)
+		rules.Give(f.sent)
 	}
 }

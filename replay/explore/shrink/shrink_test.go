@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -53,17 +54,18 @@ func lines(events []store.Event) string {
 // taken to know all that stands before.
 func illegal(events []store.Event) string {
 	c := order.New("")
+	model := timeline.NewModel(timeline.All)
 	for _, e := range events {
+		step := model.Take(e)
 		if e.Kind != store.Frame {
 			continue
 		}
-		p := order.Parse(e.AsFrame())
-		for _, v := range c.Send(e.Dir, p, c.Mark(e.Dir)) {
+		for _, v := range c.Send(step, c.Mark(e.Dir)) {
 			if v.Severity == order.Error {
 				return fmt.Sprintf("#%d %s: %v", e.Seq, e.Payload, v)
 			}
 		}
-		c.Give(e.Dir, p)
+		c.Give(order.FrameOf(step))
 	}
 	return ""
 }
