@@ -288,9 +288,8 @@ func (s *State) onSubscriptionNotification(step timeline.Step, m *timeline.Messa
 		}
 		return
 	}
-	id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
-	c := s.calls.pending[step.Find(transport.ClientToServer, id)]
-	if c == nil || c.Method != mcp.MethodListen {
+	c := s.calls.pending[m.Subscription]
+	if c == nil {
 		return
 	}
 	s.queues.take(c.Dir, c.Stream, c.Request)

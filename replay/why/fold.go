@@ -514,8 +514,7 @@ func (f *Fold) onNotification(step timeline.Step, m *timeline.Message) {
 			f.abandoned = f.now
 		}
 	case mcp.NotificationAcknowledged:
-		id := mcp.KeyOf(transport.Member(m.Params, mcp.MemberMeta, mcp.MetaSubscriptionID))
-		if c := f.pending[step.Find(c2s, id)]; c != nil {
+		if c := f.pending[m.Subscription]; c != nil {
 			c.acknowledged = true
 		}
 	default:
