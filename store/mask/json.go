@@ -32,6 +32,7 @@ type walker struct {
 	raw     []byte
 	field   *field   // the place of the current value
 	depth   int      // number of strings around this JSON
+	lists   int      // number of lists directly around the current value
 	path    []byte   // the JSON pointer of the current value, with '*' for elements
 	members []member // of the objects around the current value
 	related []related
@@ -131,7 +132,8 @@ func (w *walker) object(i int, p place) (end int) {
 		p.level = harmless
 	}
 	outside := len(w.members)
-	above, object := len(w.path), w.field
+	above, object, lists := len(w.path), w.field, w.lists
+	w.lists = 0
 	isInput := string(w.path) == "/result/inputRequests" // whose members the server names
 	for i = w.next(i + 1); w.raw[i] != '}'; i = w.next(i) {
 		nameEnd := w.stringEnd(i)
@@ -164,6 +166,7 @@ func (w *walker) object(i int, p place) (end int) {
 		w.path = w.path[:above]
 		w.field = object
 	}
+	w.lists = lists
 	w.relatives(w.members[outside:])
 	w.members = w.members[:outside]
 	return i + 1
@@ -191,8 +194,13 @@ type member struct {
 func (w *walker) relatives(members []member) {
 	var levels [isValue + 1]level // by the relations of members
 	isAny := false
+	secret := 0 // the length of a secret whose id is a member
 	for _, m := range members {
 		v := w.raw[m.from:m.to]
+		if v[0] == '"' && len(v) < 64 && idOfKey(v[1:len(v)-1]) == len(v)-2 && len(v) > 2 {
+			secret = secretSizes[string(v[1:5])]
+			isAny = true
+		}
 		switch {
 		case m.relation == namesUser:
 			levels[isPass] = password
@@ -200,8 +208,10 @@ func (w *walker) relatives(members []member) {
 			levels[isCode] = password
 		case m.relation == namesKind && string(v) == `"Secret"`:
 			levels[isData] = everything
-		case m.relation == namesValue && v[0] == '"':
-			levels[isValue] = w.m.rules.nameOf(w.decode(m.from, m.to)).level
+		case (m.relation == namesValue || m.relation == isK) && v[0] == '"':
+			levels[isValue] = max(levels[isValue], w.m.rules.nameOf(w.decode(m.from, m.to)).level)
+		case m.relation == namesKeyType && v[0] == '"':
+			levels[isKeyPart], levels[isK] = password, password
 		default:
 			continue
 		}
@@ -211,6 +221,9 @@ func (w *walker) relatives(members []member) {
 		return
 	}
 	for _, m := range members {
+		if secret > 0 && m.to-m.from == secret+2 && w.raw[m.from] == '"' && looksLikeKey(w.raw[m.from:m.to]) && run(w.raw, m.from+1, inBase64) == secret {
+			w.related = append(w.related, related{m.from, m.to, password, w.reported()})
+		}
 		if l := levels[m.relation]; l > harmless {
 			w.related = append(w.related, related{m.from, m.to, l, w.reported()})
 		}
@@ -231,6 +244,7 @@ func (w *walker) array(i int, p place) (end int) {
 		w.field = list.below("*")
 	}
 	var args []argument
+	w.lists++
 	for i = w.next(i + 1); w.raw[i] != ']'; i = w.next(i) {
 		end := w.value(i, p)
 		if w.raw[i] == '"' && p.zone == anyZone {
@@ -241,8 +255,10 @@ func (w *walker) array(i int, p place) (end int) {
 	if len(args) == 2 && strings.HasSuffix(string(w.path), "/auth/*") { // ["user","password"]
 		w.str(args[1].from, args[1].to, place{level: password})
 	}
+	w.pairs(args)
 	w.path = w.path[:above]
 	w.field = list
+	w.lists--
 	var line []byte // as a command, in which an option may precede a password
 	isSecret := false
 	for k, a := range args {
@@ -258,13 +274,37 @@ func (w *walker) array(i int, p place) (end int) {
 	for _, e := range w.m.text(line) {
 		at := 0 // where the argument stands in the line
 		for k, a := range args[:min(len(args), mostArguments)] {
-			if end := at + len(a.text); k > 0 && e.found[0].Rule == "command" && e.from >= at && e.from < end {
-				w.text(a.from, a.to, w.m.hide([]byte(a.text), e.from-at, len(a.text), "command"))
+			rule := e.found[0].Rule
+			if end := at + len(a.text); (k > 0 && rule == "command" || rule == besideRule) && e.from >= at && e.from < end {
+				w.text(a.from, a.to, w.m.hide([]byte(a.text), e.from-at, len(a.text), rule))
 			}
 			at += len(a.text) + 1
 		}
 	}
 	return i + 1
+}
+
+// pairs hides the values of names in a list: ["Authorization","…"] as an element of a list, or "Authorization","…"
+// among others. A list of names has no values.
+func (w *walker) pairs(args []argument) {
+	for k := 1; k < len(args); k++ {
+		name := args[k-1].text
+		if len(name) > 64 || run([]byte(name), 0, inName) < len(name) || strings.HasPrefix(name, "-") {
+			continue
+		}
+		l := w.m.rules.levelOf(name)
+		if l < credential || w.m.rules.levelOf(args[k].text) > harmless {
+			continue
+		}
+		value := []byte(args[k].text)
+		from, to, ok := l.hides(w.m.rules, value)
+		isPair := len(args) == 2 && w.lists > 1
+		if !ok || !isPair && from == 0 && !looksGenerated(value, 10) {
+			continue
+		}
+		w.text(args[k].from, args[k].to, w.m.hide(value, from, to, "name"))
+		k++
+	}
 }
 
 // str looks at the string from i to end, with its quotes.

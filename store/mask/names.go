@@ -67,11 +67,14 @@ type name struct {
 type relation uint8
 
 const (
-	unrelated  relation = iota
-	namesUser           // makes isPass secret
-	namesGrant          // makes isCode secret
-	namesKind           // makes isData secret, if it is the kind of a Kubernetes Secret
-	namesValue          // says how secret isValue is
+	unrelated    relation = iota
+	namesUser             // makes isPass secret
+	namesGrant            // makes isCode secret
+	namesKind             // makes isData secret, if it is the kind of a Kubernetes Secret
+	namesValue            // says how secret isValue is
+	namesKeyType          // makes isKeyPart and isK secret: a JSON Web Key
+	isK                   // of a JSON Web Key; or it is as namesValue
+	isKeyPart
 	isPass
 	isCode
 	isData
@@ -81,7 +84,9 @@ const (
 // relations are those of names in small letters. The words of a user are in the table.
 var relations = map[string]relation{
 	"grant_type": namesGrant, "kind": namesKind, "name": namesValue, "key": namesValue, "header": namesValue, "variable": namesValue,
-	"pass": isPass, "pw": isPass, "code": isCode, "data": isData, "stringdata": isData, "value": isValue,
+	"field": namesValue, "param": namesValue, "parameter": namesValue, "attribute": namesValue, "property": namesValue, "option": namesValue, "setting": namesValue,
+	"kty": namesKeyType, "k": isK, "d": isKeyPart, "p": isKeyPart, "q": isKeyPart, "dp": isKeyPart, "dq": isKeyPart, "qi": isKeyPart,
+	"pass": isPass, "pw": isPass, "code": isCode, "data": isData, "stringdata": isData, "value": isValue, "val": isValue, "v": isValue,
 }
 
 // nameOf returns what the table says of a name. The few names of a session come again and again, so what is
@@ -105,6 +110,9 @@ func (t *ruleTable) findName(text string) *name {
 	n := name{
 		text: text, step: pointerEscaper.Replace(text), level: t.findLevel(text),
 		isMeta: strings.HasPrefix(text, mcp.MetaPrefix), isSchema: strings.HasSuffix(text, "Schema"),
+	}
+	if plain := plainOf([]byte(text)); plain != nil {
+		n.level = max(n.level, t.findLevel(string(plain.data)))
 	}
 	lower := strings.ToLower(text)
 	if n.relation = relations[lower]; t.words["user"][lower] {
@@ -155,6 +163,9 @@ func (t *ruleTable) findLevel(name string) level {
 	case last == "pass" && before != "" && !t.words["innocent-pass"][before]:
 		return credential
 	}
+	if t.words["foreign"][single] || t.words["foreign"][last] {
+		return password
+	}
 	for _, suffix := range []string{"password", "passwd", "passphrase", "secret", "passwort"} {
 		if strings.HasSuffix(single, suffix) {
 			return password
@@ -182,7 +193,7 @@ func (l level) hides(t *ruleTable, v []byte) (from, to int, ok bool) {
 	if l == harmless {
 		return 0, 0, false
 	}
-	if i := bytes.IndexByte(v, ' '); i > 0 && i < 20 && l < everything && t.words["scheme"][strings.ToLower(string(v[:i]))] {
+	if i := bytes.IndexAny(v[:min(len(v), 20)], " \t"); i > 0 && l < everything && t.words["scheme"][strings.ToLower(string(v[:i]))] {
 		from = i + 1
 	}
 	rest := v[from:]

@@ -198,3 +198,23 @@ func TestMaskedBefore(t *testing.T) {
 		}
 	}
 }
+
+// FuzzPieces holds that a text in pieces stays what it is where nothing is counted.
+func FuzzPieces(f *testing.F) {
+	for _, secret := range longSecrets {
+		f.Add([]byte(strings.Join(slices.Concat(secret[0], secret[1][:min(3, len(secret[1]))], secret[2]), "\n")), uint8(9))
+	}
+	for _, word := range worstTexts {
+		f.Add([]byte(word+word), uint8(3))
+	}
+	m := newMasker(f, Rules{})
+	f.Fuzz(func(t *testing.T, in []byte, size uint8) {
+		s := m.Session()
+		for piece := range slices.Chunk(in, int(size)+1) {
+			e := store.Event{Kind: store.Stderr, Payload: piece}
+			if got := s.Event(e); got.Redacted == 0 && !bytes.Equal(got.Payload, piece) {
+				t.Fatalf("%q became %q, and nothing is counted", piece, got.Payload)
+			}
+		}
+	})
+}

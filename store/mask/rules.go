@@ -58,7 +58,13 @@ func (t *ruleTable) add(line string) {
 		t.words[args[1]] = map[string]bool{}
 		for _, word := range list {
 			t.words[args[1]][word] = true
-			if args[1] == "in-text" || args[1] == "vendor" {
+			switch args[1] {
+			case "in-text", "vendor":
+				t.keyword("name", word, nil)
+			case "foreign":
+				plain := strings.ReplaceAll(word, "␣", "")
+				t.words[args[1]][plain] = true
+				t.levels[plain] = password
 				t.keyword("name", word, nil)
 			}
 		}
@@ -71,14 +77,15 @@ func (t *ruleTable) add(line string) {
 		option, user, _ := strings.Cut(rest, " : ")
 		pattern := `[ \t](?:OPTION)(?:'USER([^'\n]+)'|"USER([^"\n]+)"|USER'([^'\n]+)'|USER"([^"\n]+)"|USER([^\s"';|\\]+))`
 		pattern = strings.ReplaceAll(strings.NewReplacer("OPTION", option, "USER", user).Replace(pattern), "␣", `[ \t]+`)
-		p := &phrase{pattern: lazily(pattern), accept: accepting["no-template"], isOption: true}
+		p := &phrase{pattern: lazily(withTabs(pattern)), accept: accepting["no-template"], isOption: true}
 		for _, program := range args[1:] {
 			t.keyword("command", program, p)
 		}
 	case "look": // a phrase that a function knows
-		looks := map[string]func(s *scan, at int) (from, to int){"block": (*scan).block, "login": (*scan).login, "pgpass": (*scan).pgpass, "data-source": (*scan).dataSource}
+		looks := map[string]func(s *scan, at int) (from, to int){"block": (*scan).block, "login": (*scan).login, "pgpass": (*scan).pgpass, "data-source": (*scan).dataSource,
+			"multipart": (*scan).multipart, "jwk": (*scan).jwk, "beside-id": (*scan).besideID}
 		for _, word := range list {
-			t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), &phrase{look: looks[args[2]], lines: len(args) > 3})
+			t.keyword(args[1], word, &phrase{look: looks[args[2]], lines: len(args) > 3})
 		}
 	case "phrase":
 		p := &phrase{accept: accepting["no-template"]}
@@ -102,9 +109,9 @@ func (t *ruleTable) add(line string) {
 		if p.back == 0 {
 			pattern = `^(?:` + pattern + `)`
 		}
-		p.pattern = lazily(pattern)
+		p.pattern = lazily(withTabs(pattern))
 		for _, word := range strings.Fields(words) {
-			t.keyword(args[1], strings.ReplaceAll(word, "␣", " "), p)
+			t.keyword(args[1], word, p)
 		}
 	case "field":
 		for _, pointer := range list {
@@ -115,9 +122,40 @@ func (t *ruleTable) add(line string) {
 	}
 }
 
-// keyword registers a word. A word of fewer than three bytes stands under all hashes that
+// withTabs returns a pattern whose blanks are blanks or tabs, but for those in a set of bytes.
+func withTabs(pattern string) string {
+	var b strings.Builder
+	inSet := false
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			b.WriteByte(c)
+			i++
+			b.WriteByte(pattern[i])
+			continue
+		case c == ' ' && !inSet && i+1 < len(pattern) && strings.IndexByte("?*+", pattern[i+1]) >= 0:
+			b.WriteString(`[ \t]`)
+			continue
+		case c == ' ' && !inSet:
+			b.WriteString(`[ \t]+`)
+			continue
+		case c == '[':
+			inSet = true
+		case c == ']':
+			inSet = false
+		}
+		b.WriteByte(pattern[i])
+	}
+	return b.String()
+}
+
+// keyword registers a word, in which a blank ('␣') may be a tab. A word of fewer than three bytes stands under all hashes that
 // begin with it.
 func (t *ruleTable) keyword(rule, word string, phrase *phrase) {
+	if strings.Contains(word, "␣") {
+		t.keyword(rule, strings.ReplaceAll(word, "␣", "\t"), phrase)
+		word = strings.ReplaceAll(word, "␣", " ")
+	}
 	padded := word + "\x00\x00"
 	first := hash3(padded[0], padded[1], padded[2])
 	for h := first; h < first+1<<(5*max(0, 3-len(word))); h++ {
@@ -219,7 +257,10 @@ func (f *field) below(step string) *field {
 // accepting are the functions that rules.txt names with accept=.
 var accepting = map[string]func(t *ruleTable, secret string) bool{
 	"no-template": func(table *ruleTable, s string) bool { return !table.patterns["template"]().MatchString(s) },
-	"generated":   func(_ *ruleTable, s string) bool { return looksGenerated([]byte(s), 10) },
+	"no-prose": func(table *ruleTable, s string) bool {
+		return !table.words["prose"][strings.ToLower(s)] && !table.patterns["template"]().MatchString(s)
+	},
+	"generated": func(_ *ruleTable, s string) bool { return looksGenerated([]byte(s), 10) },
 	"mixed": func(_ *ruleTable, s string) bool { // letters and digits
 		lower, upper, digits := makeup([]byte(s))
 		return lower+upper > 0 && digits > 0

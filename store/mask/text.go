@@ -3,8 +3,8 @@ package mask
 import (
 	"bytes"
 	"regexp"
-	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // keyword is a word that makes a rule look around it.
@@ -30,6 +30,7 @@ type scan struct {
 	bare    stretch            // a value without quotes
 	name    stretch            // the last name
 	token   stretch            // bytes without a blank
+	key     stretch            // a JSON Web Key
 	begin   int                // where the first of the last lines stands that may belong to what follows the text
 }
 
@@ -44,6 +45,22 @@ func (m *Masker) text(data []byte) []edit {
 	s := scan{Masker: m, data: data, begin: len(data)}
 	s.look()
 	return s.edits
+}
+
+// lookAtPlain looks at the text as its reader sees it.
+func (s *scan) lookAtPlain() {
+	plain := plainOf(s.data)
+	if plain == nil {
+		return
+	}
+	seen := scan{Masker: s.Masker, data: plain.data, begin: len(plain.data)}
+	seen.look()
+	for _, e := range seen.edits {
+		s.edits = append(s.edits, plain.written(e))
+	}
+	if seen.begin < len(plain.data) {
+		s.mayGoOn(plain.from[seen.begin])
+	}
 }
 
 // look looks at every word of the rules.
@@ -99,6 +116,7 @@ func (m *Masker) anyText(data []byte) []edit {
 func (s *scan) lookAll() {
 	m, data := s.Masker, s.data
 	s.look()
+	s.lookAtPlain()
 	edits := s.edits
 	for _, value := range m.values {
 		for from := 0; ; {
@@ -290,68 +308,6 @@ func (s *scan) block(at int) (from, to int) {
 	return 0, 0
 }
 
-// login looks for a password in front of an '@': behind a name and a colon, with a sign, or with letters and digits
-// and a host.
-func (s *scan) login(at int) (from, to int) {
-	data := s.data
-	low := max(0, at-64)
-	for from = at; from > low && inPassword[data[from-1]]; from-- {
-	}
-	if from == low || data[from-1] != ':' || at+1 == len(data) || !inAlnum[data[at+1]] && data[at+1] != '[' && data[at+1] != '_' {
-		return 0, 0
-	}
-	name := from - 1
-	for name > low && (inName[data[name-1]] || data[name-1] == '+') {
-		name--
-	}
-	if !isLetter(data[name]) || name > low && strings.IndexByte(" \t\r\n\"'`=(,;<>{[", data[name-1]) < 0 {
-		return 0, 0
-	}
-	secret := string(data[from:at])
-	isMixed := at-from >= 4 && accepting["mixed"](s.rules, secret) && s.rules.patterns["host"]().Match(data[at+1:min(len(data), at+reach)])
-	if !isMixed && !strings.ContainsAny(secret, "!$%^&*#?~") || !accepting["no-template"](s.rules, secret) {
-		return 0, 0
-	}
-	return from, at
-}
-
-// dataSource looks for the password in front of "@tcp(", behind a name and a colon.
-func (s *scan) dataSource(at int) (from, to int) {
-	low := max(0, at-128)
-	low += 1 + bytes.LastIndexAny(s.data[low:at], " \t\r\n\"'<>")
-	for i := low + 1; i+1 < at; i++ {
-		if s.data[i] == ':' && inName[s.data[i-1]] {
-			if secret := s.data[i+1 : at]; accepting["no-template"](s.rules, string(secret)) {
-				return i + 1, at
-			}
-			break
-		}
-	}
-	return 0, 0
-}
-
-// pgpass looks for the password at the end of a line of a .pgpass file: host:port:database:user:password.
-func (s *scan) pgpass(at int) (from, to int) {
-	low := max(0, at-64)
-	low += 1 + bytes.LastIndexAny(s.data[low:at], " \t\r\n")
-	if !s.token.has(at) {
-		s.token = stretch{at, at}
-		for s.token.to < len(s.data) && !inBlanks[s.data[s.token.to]] {
-			s.token.to++
-		}
-	}
-	to = s.token.to
-	parts := bytes.SplitN(s.data[low:to], []byte(":"), 5)
-	if len(parts) < 5 || to < len(s.data) && s.data[to] != '\n' && s.data[to] != '\r' {
-		return 0, 0
-	}
-	port := parts[1]
-	if slices.ContainsFunc(parts, func(part []byte) bool { return len(part) == 0 }) || string(port) != "*" && run(port, 0, inDigits) < len(port) {
-		return 0, 0
-	}
-	return to - len(parts[4]), to
-}
-
 // hasDigits reports whether a text begins with so many digits, with blanks and hyphens between them.
 func hasDigits(data []byte, want int) bool {
 	for _, c := range data {
@@ -377,7 +333,7 @@ var escape = lazily(`(?:\\[nrtbf]|(?:\x1b|\\033|\\e|\\u001b)\[[\d;]*m)$`)
 // separator matches the bytes between a name and its value: the quote behind the name, blanks,
 // a type, an operator.
 var separator = lazily(`^(?:\x1b\[[\d;]*m)*((?:\\{0,7}["'` + "`" + `])?(?:%22|\]|\*\*)?)(?:\x1b\[[\d;]*m)*[ \t]{0,40}` +
-	`(:[ \t]*[A-Za-z&][\w.&*?]{0,30}[ \t]*= |[a-z]{2,12} = |=>|->|={2,3}|:{0,3}=|[.?+|]{1,2}=|:\*\*|:|%3[AaDd]|[,|][ \t]*|>)` +
+	`(：|＝|:[ \t]*[A-Za-z&][\w.&*?]{0,30}[ \t]*= |[a-z]{2,12} = |=>|->|={2,3}|:{0,3}=|[.?+|]{1,2}=|:\*\*|:|%3[AaDd]|[,|][ \t]*|>)` +
 	`((?:\\[nrt]|\x1b\[[\d;]*m|\*\*|[|>]-?\s|\s){0,16}(?:<!\[CDATA\[)?)`)
 
 // quote matches the beginning of a quoted value.
@@ -399,7 +355,7 @@ func (s *scan) assigned(at int, word string) (from, to int) {
 	start, end := at, at+len(word)
 	for low := max(0, at-longest); start > low && inName[b[start-1]] && !afterEscape(b, start); start-- {
 	}
-	for end > at && !inName[b[end-1]] {
+	for end > at && !inName[b[end-1]] && b[end-1] < utf8.RuneSelf {
 		end--
 	}
 	end += run(b[:min(len(b), end+longest)], end, inName)
@@ -418,8 +374,10 @@ func (s *scan) assigned(at int, word string) (from, to int) {
 			a.op == "|" && !bytes.Contains(b[max(0, start-4):start], []byte("|")) {
 			return 0, 0
 		}
-	} else if from, a.op = end+1, " "; !strings.HasPrefix(a.name, "--") || end >= len(b) || b[end] != ' ' {
+	} else if from, a.op = end+1, " "; !strings.HasPrefix(a.name, "--") || end >= len(b) || !inIndent[b[end]] {
 		return 0, 0
+	} else {
+		from += run(b, from, inIndent)
 	}
 	if from >= len(b) {
 		s.mayGoOn(start)
@@ -444,8 +402,8 @@ func (s *scan) assigned(at int, word string) (from, to int) {
 		to = from + len(bytes.SplitN(b[from:min(len(b), from+reach)], []byte("\n"), 2)[0])
 	default:
 		to = s.bareEnd(from)
-		if to < len(b) && b[to] == ' ' && to-from < 20 && s.rules.words["scheme"][strings.ToLower(string(b[from:to]))] { // Authorization: Bearer …
-			from = to + 1
+		if to < len(b) && inIndent[b[to]] && to-from < 20 && s.rules.words["scheme"][strings.ToLower(string(b[from:to]))] { // Authorization: Bearer …
+			from = to + run(b, to, inIndent)
 			to = s.bareEnd(from)
 		}
 	}
@@ -453,6 +411,9 @@ func (s *scan) assigned(at int, word string) (from, to int) {
 		s.mayGoOn(start)
 	}
 	v := b[from:to]
+	if q != nil && to == s.line.to && len(v) < 4 && !bytes.ContainsFunc(v, isAlnum) { // input("Password: ")
+		return 0, 0
+	}
 	begin, stop, ok := a.level.hides(s.rules, v)
 	lineEnds := to == len(b) || strings.IndexByte("\n\r\\&", b[to]) >= 0
 	if !ok || q == nil && !(isCookie && bytes.IndexByte(v, '=') > 0) && !a.accepts(s.Masker, v, lineEnds) {
@@ -538,49 +499,9 @@ func (a *assignment) accepts(masker *Masker, v []byte, lineEnds bool) bool {
 	case len(v) >= 5 && (isTossed(v) || letters > 0 && digits >= 2):
 		return true
 	case a.level == password || a.op == " ":
-		isNamed := lineEnds && a.op != " " && strings.Contains(strings.ToLower(a.name), "passw")
+		name := strings.ToLower(a.name)
+		isNamed := lineEnds && a.op != " " && (strings.Contains(name, "passw") || masker.rules.words["foreign"][name])
 		return len(v) >= 5 && (isNamed || letters < len(v) && !isWord(v) && (letters > 0 || digits >= 6))
 	}
 	return false
-}
-
-// table is a table of CSV, tabs or Markdown, as far as it has been read.
-type table struct {
-	columns map[int]level // that are secret
-	cut     byte          // between columns
-}
-
-// look returns the edits of the lines of a text from a place on.
-func (t *table) look(m *Masker, text []byte, at int) (edits []edit) {
-	for line := range bytes.Lines(text[at:]) {
-		if len(t.columns) == 0 || bytes.IndexByte(line, t.cut) < 0 { // it may be a heading
-			t.columns = nil
-			i := bytes.IndexAny(line, "|\t,;")
-			at += len(line)
-			if i < 0 || len(line) > reach || line[len(line)-1] != '\n' || bytes.ContainsAny(line, ":=(){}.0123456789") {
-				continue
-			}
-			t.cut = line[i]
-			isProse := (t.cut == ',' || t.cut == ';') && line[i+1] == ' ' // unless each cell is a word
-			for k, cell := range bytes.Split(line, line[i:i+1]) {
-				name := strings.Trim(string(cell), " \r\n\"'`")
-				if l := m.rules.levelOf(name); l >= credential && strings.Count(name, " ") < 2 && !(isProse && bytes.ContainsAny(bytes.TrimSpace(line[:i]), " ")) {
-					if t.columns == nil {
-						t.columns = map[int]level{}
-					}
-					t.columns[k] = l
-				}
-			}
-			continue
-		}
-		for k, cell := range bytes.SplitAfter(line, []byte{t.cut}) {
-			v := bytes.Trim(cell, " \r\n\"'`-:"+string(t.cut))
-			if _, _, ok := t.columns[k].hides(m.rules, v); ok {
-				from := at + bytes.Index(cell, v)
-				edits = append(edits, m.hide(text, from, from+len(v), "column")...)
-			}
-			at += len(cell)
-		}
-	}
-	return edits
 }
