@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,8 +26,8 @@ type call struct {
 	cancelled uint64 // the event
 	cut       uint64 // the event at the end of its HTTP exchange
 
-	filter       string // of a listen request
-	acknowledged uint64 // the event
+	filter       json.RawMessage // of a listen request
+	acknowledged uint64          // the event
 	notified     uint64
 }
 

@@ -21,9 +21,11 @@
 // initialized, and over HTTP the response to a request show it. Resource subscriptions are
 // by URI and tasks by task id.
 //
-// view.go: a [View] is a State as lists in a fixed order; [View.Facts] describes it in lines,
-// each under a key that stays the same while the fact lasts, and [Diff] compares those.
-// condition.go has the expression language.
+// view.go: a [View] is a State as lists in a fixed order. facts.go: [View.Facts] describes it in
+// lines, each under a key that stays the same while the fact lasts, and [Diff] compares those.
+// follow.go: a [Follower] tells after each event which of the facts are others, at the cost of these,
+// so that all facts of a session take as much room as the session. queues.go has the queues and the
+// gaps. condition.go has the expression language.
 //
 // # What it refuses
 //

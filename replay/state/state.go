@@ -3,9 +3,6 @@ package state
 import (
 	"bytes"
 	"maps"
-	"math"
-	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -22,7 +19,7 @@ type State struct {
 	frames   [3]uint64 // by direction
 	failures uint64    // error responses, and tool results that are errors
 	lost     uint64    // events not stored
-	gaps     [3]uint64 // by direction: the last event that says that its frames are missing
+	gaps     gaps
 	revision string
 	peers    [3]Peer // by the direction of sending
 	logLevel string
@@ -35,13 +32,16 @@ type State struct {
 	tasks         map[taskKey]Task
 	statuses      map[string]int // tasks, by status
 	streams       map[uint64]Stream
-	blocked       [3]stall
+	blocked       map[lane]stall
 	ended         [3]string // who ended each direction
 	exit          string
 	sealed        bool
+
+	isFollowed bool // changed is wanted: see Follower
+	changed    []part
 }
 
-// stall is the last blocked write of a direction.
+// stall is the last blocked write of a lane.
 type stall struct {
 	seq     uint64
 	blocked time.Duration
@@ -52,14 +52,16 @@ func New() *State {
 	return &State{
 		calls:  callTable{pending: map[*timeline.Call]*call{}},
 		queues: queues{lanes: map[lane]seqList{}}, subscriptions: map[string]Subscription{},
-		tasks: map[taskKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{},
+		tasks: map[taskKey]Task{}, statuses: map[string]int{}, streams: map[uint64]Stream{}, blocked: map[lane]stall{},
 	}
 }
 
-// Clone returns an independent copy of the state, without watches. copies are the calls of the model
+// Clone returns an independent copy of the state, without watches and followers. copies are the calls of the model
 // that the copy goes on with: see [timeline.Model.Clone].
 func (s *State) Clone(copies map[*timeline.Call]*timeline.Call) *State {
 	c := *s
+	c.isFollowed, c.changed = false, nil
+	c.gaps = s.gaps.clone()
 	c.calls = callTable{pending: map[*timeline.Call]*call{}}
 	for _, open := range s.calls.all() {
 		copied := *open
@@ -74,17 +76,21 @@ func (s *State) Clone(copies map[*timeline.Call]*timeline.Call) *State {
 	c.tasks = maps.Clone(s.tasks)
 	c.statuses = maps.Clone(s.statuses)
 	c.streams = maps.Clone(s.streams)
+	c.blocked = maps.Clone(s.blocked)
 	return &c
 }
 
-// Open returns how much is open: calls, subscriptions, tasks, streams and queues. A clone costs
-// as much.
+// Open returns how much is open: calls, subscriptions, tasks, streams, queues and blocked writes. A
+// clone costs as much.
 func (s *State) Open() int {
-	return s.calls.open + s.calls.listening + len(s.subscriptions) + len(s.tasks) + len(s.streams) + len(s.queues.lanes)
+	return s.calls.open + s.calls.listening + len(s.subscriptions) + len(s.tasks) + len(s.streams) + len(s.queues.lanes) + len(s.blocked)
 }
 
 // Seq returns the last event, 0 before the first.
 func (s *State) Seq() uint64 { return s.seq }
+
+// At returns the time of the last event.
+func (s *State) At() time.Duration { return s.at }
 
 // Take takes the next step. Except in the header, an unreadable payload is skipped: other
 // commands show it.
@@ -105,8 +111,10 @@ func (s *State) Take(step timeline.Step) (err error) {
 		}
 	case store.Delivered:
 		if info, err := store.DecodePayload[store.DeliveredInfo](event); err == nil {
-			s.blocked[dir] = stall{event.Seq, info.Blocked}
-			s.queues.take(event.Dir, event.Stream, info.Upto)
+			l := lane{dir, event.Stream}
+			s.blocked[l] = stall{event.Seq, info.Blocked}
+			touch(s, l)
+			s.take(event.Dir, event.Stream, info.Upto)
 		}
 	case store.EOF:
 		if info, err := store.DecodePayload[store.EOFInfo](event); err == nil {
@@ -121,7 +129,7 @@ func (s *State) Take(step timeline.Step) (err error) {
 			s.lost += info.Frames
 			for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 				if info.LacksFrames(dir) {
-					s.gaps[dir] = event.Seq
+					s.gaps[dir] = append(s.gaps[dir], event.Seq)
 				}
 			}
 		}
@@ -144,11 +152,13 @@ func (s *State) onFrame(step timeline.Step) {
 			stream.S2C++
 		}
 		s.streams[event.Stream] = stream
+		touch(s, streamNumber(event.Stream))
 	}
 	if open || event.Stream == 0 { // an HTTP response with a single body is in no queue
 		l := lane{index(event.Dir), event.Stream}
 		s.queues.lanes[l] = s.queues.lanes[l].add(event.Seq)
 		s.queues.counts[l.dir]++
+		touch(s, l)
 	}
 	for i := range step.Messages {
 		switch m := &step.Messages[i]; m.Kind {
@@ -169,24 +179,23 @@ func (s *State) onFrame(step timeline.Step) {
 func (s *State) onRequest(m *timeline.Message) {
 	c := &call{Call: m.Call}
 	if c.Method == mcp.MethodListen {
-		c.filter = string(transport.Member(m.Shown().Params, "notifications"))
+		c.filter = bytes.Clone(transport.Member(m.Shown().Params, "notifications"))
 	}
 	if c.Dir == transport.ClientToServer {
-		client := &s.peers[transport.ClientToServer]
 		if c.Method == mcp.MethodSetLogLevel {
 			s.logLevel = transport.MemberText(m.Params, "level")
 		}
 		switch {
 		case c.Method == mcp.MethodInitialize:
 			shown := m.Shown()
-			client.update(transport.Member(shown.Params, "clientInfo"), transport.Member(shown.Params, "capabilities"))
+			s.peers[c.Dir].update(transport.Member(shown.Params, "clientInfo"), transport.Member(shown.Params, "capabilities"))
 		case bytes.Contains(m.Params, []byte(mcp.MetaProtocolVersion)): // most have none, and looking is cheap
 			meta := transport.Member(m.Params, mcp.MemberMeta) // it is the protocol's, and has no secrets
 			c.revision = transport.MemberText(meta, mcp.MetaProtocolVersion)
-			client.update(transport.Member(meta, mcp.MetaClientInfo), transport.Member(meta, mcp.MetaClientCapabilities))
+			s.peers[c.Dir].update(transport.Member(meta, mcp.MetaClientInfo), transport.Member(meta, mcp.MetaClientCapabilities))
 		}
 	}
-	s.calls.add(c)
+	s.open(c)
 }
 
 // onResponse closes a call, and keeps the effects of the result.
@@ -198,16 +207,15 @@ func (s *State) onResponse(step timeline.Step, m *timeline.Message) {
 	if c == nil {
 		return
 	}
-	s.calls.close(c)
-	s.queues.take(c.Dir, c.Stream, c.Request)
+	s.close(c)
+	s.take(c.Dir, c.Stream, c.Request)
 	if m.Error != nil {
 		return
 	}
 	if c.Dir == transport.ClientToServer {
-		server := &s.peers[transport.ServerToClient]
 		if c.Method == mcp.MethodInitialize || c.Method == mcp.MethodDiscover {
 			shown := m.Shown()
-			server.update(transport.Member(shown.Result, mcp.MemberServerInfo), transport.Member(shown.Result, "capabilities"))
+			s.peers[transport.ServerToClient].update(transport.Member(shown.Result, mcp.MemberServerInfo), transport.Member(shown.Result, "capabilities"))
 		}
 		switch { // the revision: from 2026-07-28 any result settles it
 		case c.Method == mcp.MethodInitialize:
@@ -215,16 +223,18 @@ func (s *State) onResponse(step timeline.Step, m *timeline.Message) {
 			s.revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
 		case mcp.Stateless.Has(c.revision):
 			s.revision = c.revision
-			server.update(transport.Member(m.Result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
+			s.peers[transport.ServerToClient].update(transport.Member(m.Result, mcp.MemberMeta, mcp.MetaServerInfo), nil)
 		}
 	}
 	switch c.Method {
 	case mcp.MethodSubscribe:
 		if _, ok := s.subscriptions[c.Target]; !ok {
 			s.subscriptions[c.Target] = Subscription{URI: c.Target, Since: step.Seq}
+			touch(s, resource(c.Target))
 		}
 	case mcp.MethodUnsubscribe:
 		delete(s.subscriptions, c.Target)
+		touch(s, resource(c.Target))
 	}
 }
 
@@ -242,6 +252,7 @@ func (s *State) setTask(told *timeline.Task) {
 	task.Message = told.Message
 	task.Told = told.Told.Seq
 	s.tasks[key] = task
+	touch(s, key)
 }
 
 // onNotification keeps the effects of a notification.
@@ -254,18 +265,20 @@ func (s *State) onNotification(step timeline.Step, m *timeline.Message) {
 			c.progress = string(transport.Member(m.Params, "progress"))
 			c.total = string(transport.Member(m.Params, "total"))
 			c.message = string(transport.Member(m.Params, "message"))
-			s.queues.take(c.Dir, c.Stream, c.Request)
+			touch(s, c)
+			s.take(c.Dir, c.Stream, c.Request)
 		}
 	case mcp.NotificationCancelled:
 		switch c := s.calls.pending[m.Call]; {
 		case c == nil:
 		case c.Method == mcp.MethodListen: // it ends the subscription
-			s.calls.close(c)
+			s.close(c)
 		default:
 			c.cancelled = e.Seq
+			touch(s, c)
 		}
 	case mcp.NotificationInitialized:
-		s.queues.take(e.Dir.Reverse(), 0, s.greeted)
+		s.take(e.Dir.Reverse(), 0, s.greeted)
 	case mcp.NotificationTaskStatus, mcp.NotificationTasks: // the step tells of the tasks
 	default:
 		if e.Dir == transport.ServerToClient {
@@ -285,6 +298,7 @@ func (s *State) onSubscriptionNotification(step timeline.Step, m *timeline.Messa
 		if sub, ok := s.subscriptions[uri]; ok {
 			sub.Notified++
 			s.subscriptions[uri] = sub
+			touch(s, resource(uri))
 		}
 		return
 	}
@@ -292,7 +306,8 @@ func (s *State) onSubscriptionNotification(step timeline.Step, m *timeline.Messa
 	if c == nil {
 		return
 	}
-	s.queues.take(c.Dir, c.Stream, c.Request)
+	s.take(c.Dir, c.Stream, c.Request)
+	touch(s, c)
 	if !strings.HasSuffix(m.Method, "/acknowledged") {
 		c.notified++
 		return
@@ -310,14 +325,15 @@ func (s *State) onSubscriptionNotification(step timeline.Step, m *timeline.Messa
 func (s *State) onRefusal(step timeline.Step) {
 	for _, refused := range step.Refused {
 		if c := s.calls.pending[refused]; c != nil {
-			s.calls.close(c)
+			s.close(c)
 		}
 	}
 	for _, undone := range step.Undone {
 		if c := s.calls.pending[undone]; c != nil {
 			c.cancelled = undone.Cancelled
+			touch(s, c)
 		} else {
-			s.calls.add(&call{Call: undone, cancelled: undone.Cancelled})
+			s.open(&call{Call: undone, cancelled: undone.Cancelled})
 		}
 	}
 }
@@ -325,6 +341,7 @@ func (s *State) onRefusal(step timeline.Step) {
 // onHTTP follows an exchange.
 func (s *State) onHTTP(step timeline.Step, info *store.HTTPInfo) {
 	event := step.Event
+	touch(s, streamNumber(event.Stream))
 	switch info.What {
 	case store.HTTPRequest:
 		s.streams[event.Stream] = Stream{Number: event.Stream, Method: info.Method, Path: info.Path, Since: event.Seq}
@@ -336,11 +353,13 @@ func (s *State) onHTTP(step timeline.Step, info *store.HTTPInfo) {
 		} else {
 			delete(s.streams, event.Stream)
 		}
-		s.queues.take(transport.ClientToServer, event.Stream, event.Seq)
+		s.take(transport.ClientToServer, event.Stream, event.Seq)
 	case store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft:
 		delete(s.streams, event.Stream)
-		s.queues.take(transport.ClientToServer, event.Stream, event.Seq)
-		s.queues.take(transport.ServerToClient, event.Stream, event.Seq)
+		s.take(transport.ClientToServer, event.Stream, event.Seq)
+		s.take(transport.ServerToClient, event.Stream, event.Seq)
+		delete(s.blocked, lane{transport.ClientToServer, event.Stream})
+		delete(s.blocked, lane{transport.ServerToClient, event.Stream})
 		for _, left := range step.Left {
 			c := s.calls.pending[left]
 			// A call may still be answered on another exchange, but a client of 2026-07-28 that
@@ -348,112 +367,11 @@ func (s *State) onHTTP(step timeline.Step, info *store.HTTPInfo) {
 			switch {
 			case c == nil:
 			case info.What == store.HTTPAbort && mcp.Stateless.Has(c.revision) || c.Method == mcp.MethodListen:
-				s.calls.close(c)
+				s.close(c)
 			default:
 				c.cut = event.Seq
+				touch(s, c)
 			}
 		}
 	}
 }
-
-// queues holds the frames not yet shown to be taken.
-type queues struct {
-	lanes  map[lane]seqList // the Seqs of the queued frames
-	counts [3]int           // by direction
-}
-
-// lane is a direction of an HTTP exchange; of the whole session on stdio.
-type lane struct {
-	dir    transport.Direction
-	stream uint64
-}
-
-// index returns a direction as an index, whatever a damaged event says.
-func index(dir transport.Direction) transport.Direction {
-	if dir != transport.ClientToServer && dir != transport.ServerToClient {
-		return transport.NoDirection
-	}
-	return dir
-}
-
-// take removes the frames of a lane up to a Seq: the receiver has taken these.
-func (q *queues) take(dir transport.Direction, stream, upto uint64) {
-	l := lane{index(dir), stream}
-	list, taken := q.lanes[l].drop(upto)
-	if taken == 0 {
-		return
-	}
-	q.counts[l.dir] -= taken
-	if list.size == 0 {
-		delete(q.lanes, l)
-		return
-	}
-	q.lanes[l] = list
-}
-
-// seqList is a list of Seqs, which rise, in blocks that clones share: nothing may show for a whole
-// session that a receiver takes its frames. A list and its clones are never changed in a shared place.
-type seqList struct {
-	blocks []seqBlock // none is empty
-	size   int
-}
-
-// seqBlock has Seqs as their distances from a Seq before them, in half the memory.
-type seqBlock struct {
-	base      uint64
-	distances []uint32
-}
-
-// blockSize is how many Seqs a block has at most.
-const blockSize = 1024
-
-// at returns the Seq at a place of the block.
-func (b seqBlock) at(i int) uint64 { return b.base + uint64(b.distances[i]) }
-
-// last returns the last Seq of the block.
-func (b seqBlock) last() uint64 { return b.at(len(b.distances) - 1) }
-
-// add returns the list with another Seq.
-func (l seqList) add(seq uint64) seqList {
-	last := len(l.blocks) - 1
-	if last < 0 || len(l.blocks[last].distances) >= blockSize || seq-l.blocks[last].base > math.MaxUint32 {
-		l.blocks = append(l.blocks, seqBlock{base: seq})
-		last++
-	}
-	block := &l.blocks[last]
-	block.distances = append(block.distances, uint32(seq-block.base))
-	l.size++
-	return l
-}
-
-// clone returns a list that is independent of l.
-func (l seqList) clone() seqList {
-	if last := len(l.blocks) - 1; last >= 0 {
-		l.blocks[last].distances = slices.Clip(l.blocks[last].distances) // both append to a block of their own
-	}
-	l.blocks = slices.Clone(l.blocks)
-	return l
-}
-
-// drop returns the list without the Seqs up to one, and how many these are.
-func (l seqList) drop(upto uint64) (rest seqList, dropped int) {
-	before := l.size
-	for len(l.blocks) > 0 && l.blocks[0].last() <= upto {
-		l.size -= len(l.blocks[0].distances)
-		l.blocks[0] = seqBlock{}
-		l.blocks = l.blocks[1:]
-	}
-	if len(l.blocks) > 0 {
-		first := &l.blocks[0]
-		n := sort.Search(len(first.distances), func(i int) bool { return first.at(i) > upto })
-		first.distances = first.distances[n:]
-		l.size -= n
-	}
-	return l, before - l.size
-}
-
-// first returns the first Seq of a list that has some.
-func (l seqList) first() uint64 { return l.blocks[0].at(0) }
-
-// last returns the last Seq of a list that has some.
-func (l seqList) last() uint64 { return l.blocks[len(l.blocks)-1].last() }

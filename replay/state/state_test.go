@@ -237,6 +237,7 @@ func FuzzState(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s := newSession()
+		f := followed{Follower: NewFollower()}
 		var clone session
 		for i, line := range strings.Split(text, "\n") {
 			if strings.TrimSpace(line) == "" {
@@ -247,7 +248,10 @@ func FuzzState(f *testing.F) {
 				if e.Kind == store.Opened {
 					continue // a header that cannot be read is an error
 				}
-				s.take(e)
+				step := s.model.Take(e)
+				_ = s.Take(step)
+				f.take(t, step)
+				f.agrees(t, s.View(0))
 				if clone.State != nil {
 					clone.take(e)
 				}

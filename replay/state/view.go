@@ -46,6 +46,7 @@ type Peer struct {
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 
 	info string // raw, so that an unchanged one is not parsed again
+	can  string // the capabilities in words
 }
 
 // update keeps an end's name and capabilities; nil keeps the old ones.
@@ -57,6 +58,7 @@ func (p *Peer) update(info, capabilities json.RawMessage) {
 	}
 	if capabilities != nil && !bytes.Equal(capabilities, p.Capabilities) {
 		p.Capabilities = bytes.Clone(capabilities)
+		p.can = inWords(capabilities)
 	}
 }
 
@@ -84,10 +86,12 @@ type Call struct {
 	Message   string          `json:"message,omitempty"`
 	Cancelled uint64          `json:"cancelled,omitempty"` // the event
 	Cut       uint64          `json:"cut,omitempty"`       // the event at the end of its HTTP exchange
-	// Lost is the event behind the request that says that messages of the other end are missing:
+	// Lost is the first event behind the request that says that messages of the other end are missing:
 	// the answer may be one of them. 0: none is missing.
 	Lost uint64 `json:"lost,omitempty"`
 
+	number int           // of the call in its session
+	asked  time.Duration // when
 	waited time.Duration
 }
 
@@ -99,6 +103,8 @@ type Subscription struct {
 	Since    uint64          `json:"since"`            // the first event, the listen request's own
 	Pending  bool            `json:"pending,omitempty"`
 	Notified uint64          `json:"notified"` // notifications so far
+
+	number int // of the listen request in its session
 }
 
 // Task is a task and its latest status.
@@ -132,7 +138,7 @@ type Queue struct {
 	Frames    int    `json:"frames"`
 	First     uint64 `json:"first"`
 	Last      uint64 `json:"last"`
-	Delivered uint64 `json:"delivered,omitempty"` // the last delivered event of the direction
+	Delivered uint64 `json:"delivered,omitempty"` // the last delivered event of the queue
 	Blocked   string `json:"blocked,omitempty"`   // how long the write had blocked
 }
 
@@ -154,48 +160,25 @@ type Frames struct {
 // its start, and what is open has waited until then; 0, or a time before the last event, is that
 // of the last event.
 func (s *State) View(now time.Duration) View {
-	v := View{
-		Seq: s.seq, At: s.at.String(), Revision: s.revision,
-		Client: s.peers[transport.ClientToServer], Server: s.peers[transport.ServerToClient], LogLevel: s.logLevel,
-		Calls: []Call{}, Subscriptions: slices.AppendSeq([]Subscription{}, maps.Values(s.subscriptions)),
-		Tasks: slices.AppendSeq([]Task{}, maps.Values(s.tasks)), Queues: []Queue{},
-		Streams: slices.AppendSeq([]Stream{}, maps.Values(s.streams)),
-		Ended:   Ended{s.ended[transport.ClientToServer], s.ended[transport.ServerToClient], s.exit, s.sealed},
-		Frames:  Frames{s.frames[transport.ClientToServer], s.frames[transport.ServerToClient]}, Failures: s.failures, Lost: s.lost,
-	}
+	v := s.viewWithoutLists()
+	v.Calls = []Call{}
+	v.Subscriptions = slices.AppendSeq([]Subscription{}, maps.Values(s.subscriptions))
+	v.Tasks = slices.AppendSeq([]Task{}, maps.Values(s.tasks))
+	v.Queues = []Queue{}
+	v.Streams = slices.AppendSeq([]Stream{}, maps.Values(s.streams))
 	if now > s.at {
 		v.Now = now.String()
 	}
 	for _, c := range s.calls.all() {
 		if c.Method == mcp.MethodListen {
-			v.Subscriptions = append(v.Subscriptions, Subscription{
-				Listen: raw(c.ID), Filter: raw(c.filter), Since: c.Request, Pending: c.acknowledged == 0, Notified: c.notified,
-			})
-			continue
+			v.Subscriptions = append(v.Subscriptions, c.subscription())
+		} else {
+			v.Calls = append(v.Calls, s.viewOfCall(c, now))
 		}
-		waited := max(now, s.at) - c.At
-		lost := s.gaps[c.Dir.Reverse()]
-		if lost < c.Request {
-			lost = 0
-		}
-		progress, total, message := c.shownProgress(s.mask)
-		v.Calls = append(v.Calls, Call{
-			Request: c.Request, Dir: c.Dir.String(), ID: raw(c.ID), Method: c.Method, Target: c.Target, Stream: c.Stream,
-			Waited: waited.String(), Token: raw(c.Token), Reports: c.reports, Progress: raw(progress),
-			Total: raw(total), Message: message, Cancelled: c.cancelled, Cut: c.cut, Lost: lost, waited: waited,
-		})
 	}
-	for l, seqs := range s.queues.lanes {
-		blocked := s.blocked[l.dir]
-		queue := Queue{Dir: l.dir.String(), Stream: l.stream, Frames: seqs.size, First: seqs.first(), Last: seqs.last(), Delivered: blocked.seq}
-		if blocked.blocked > 0 {
-			queue.Blocked = blocked.blocked.String()
-		}
-		v.Queues = append(v.Queues, queue)
+	for l := range s.queues.lanes {
+		v.Queues = append(v.Queues, s.viewOfQueue(l))
 	}
-	slices.SortFunc(v.Calls, func(a, b Call) int {
-		return cmp.Or(cmp.Compare(a.Request, b.Request), strings.Compare(string(a.ID), string(b.ID)), strings.Compare(a.Target, b.Target))
-	})
 	slices.SortFunc(v.Subscriptions, func(a, b Subscription) int {
 		return cmp.Or(cmp.Compare(a.Since, b.Since), strings.Compare(a.URI, b.URI), strings.Compare(string(a.Listen), string(b.Listen)))
 	})
@@ -209,85 +192,52 @@ func (s *State) View(now time.Duration) View {
 	return v
 }
 
+// viewWithoutLists returns the state but for its lists.
+func (s *State) viewWithoutLists() View {
+	return View{
+		Seq: s.seq, At: s.at.String(), Revision: s.revision,
+		Client: s.peers[transport.ClientToServer], Server: s.peers[transport.ServerToClient], LogLevel: s.logLevel,
+		Ended:  Ended{s.ended[transport.ClientToServer], s.ended[transport.ServerToClient], s.exit, s.sealed},
+		Frames: Frames{s.frames[transport.ClientToServer], s.frames[transport.ServerToClient]}, Failures: s.failures, Lost: s.lost,
+	}
+}
+
+// viewOfCall returns an open call as it stands. See View for now.
+func (s *State) viewOfCall(c *call, now time.Duration) Call {
+	waited := max(now, s.at) - c.At
+	progress, total, message := c.shownProgress(s.mask)
+	return Call{
+		Request: c.Request, Dir: c.Dir.String(), ID: raw(c.ID), Method: c.Method, Target: c.Target, Stream: c.Stream,
+		Waited: waited.String(), Token: raw(c.Token), Reports: c.reports, Progress: raw(progress),
+		Total: raw(total), Message: message, Cancelled: c.cancelled, Cut: c.cut, Lost: s.gaps.behind(c),
+		number: c.Number(), asked: c.At, waited: waited,
+	}
+}
+
+// subscription returns a listen request as the subscription that it is.
+func (c *call) subscription() Subscription {
+	return Subscription{
+		Listen: raw(c.ID), Filter: c.filter, Since: c.Request, Pending: c.acknowledged == 0, Notified: c.notified, number: c.Number(),
+	}
+}
+
+// viewOfQueue returns the queue of a lane that has one.
+func (s *State) viewOfQueue(l lane) Queue {
+	seqs := s.queues.lanes[l]
+	blocked := s.blocked[l]
+	queue := Queue{Dir: l.dir.String(), Stream: l.stream, Frames: seqs.size, First: seqs.first(), Last: seqs.last(), Delivered: blocked.seq}
+	if blocked.blocked > 0 {
+		queue.Blocked = blocked.blocked.String()
+	}
+	return queue
+}
+
 // raw returns JSON as it was written, nil for "".
 func raw(s string) json.RawMessage {
 	if s == "" {
 		return nil
 	}
 	return json.RawMessage(s)
-}
-
-// Fact is a line about the state of a session.
-type Fact struct {
-	Topic string `json:"topic"` // calls, tasks, …
-	Key   string `json:"key"`   // the same while the fact lasts; unique in its Topic
-	Text  string `json:"text"`
-	Since string `json:"since,omitempty"` // how long it has lasted; Diff ignores it
-}
-
-// Topics returns the topics of facts in the order of [View.Facts].
-func Topics() []string { return slices.Clone(topics) }
-
-// topics lists the topics of facts in order.
-var topics = []string{
-	"revision", "client", "server", "log level", "call", "subscription", "task", "queue", "stream", "frames", "failures", "lost", "ended",
-}
-
-// String returns the fact as a line.
-func (f Fact) String() string {
-	return fmt.Sprintf("%-13s %s%s", f.Topic, f.Text, f.Since)
-}
-
-// Facts lists the facts of a view by topic.
-func (v View) Facts() []Fact {
-	facts := []Fact{
-		{Topic: "revision", Text: clip(cmp.Or(v.Revision, "(none)"))},
-		{Topic: "client", Text: v.Client.String()},
-		{Topic: "server", Text: v.Server.String()},
-	}
-	add := func(topic, key, format string, args ...any) {
-		facts = append(facts, Fact{Topic: topic, Key: key, Text: fmt.Sprintf(format, args...)})
-	}
-	if v.LogLevel != "" {
-		add("log level", "", "%s", clip(v.LogLevel))
-	}
-	same := 0 // earlier calls of the same frame: the calls of a batch may share an id
-	for i, c := range v.Calls {
-		same++
-		if i == 0 || v.Calls[i-1].Request != c.Request {
-			same = 0
-		}
-		facts = append(facts, Fact{"call", fmt.Sprintf("%d %s %d", c.Request, c.ID, same), c.String(), ", open for " + phrase.Brief(c.waited).String()})
-	}
-	for _, s := range v.Subscriptions {
-		add("subscription", fmt.Sprintf("%s %s %d", s.URI, s.Listen, s.Since), "%v", s)
-	}
-	for _, t := range v.Tasks {
-		add("task", t.By+" "+t.ID, "%v", t)
-	}
-	for _, q := range v.Queues {
-		if v.Ended.Sealed && len(v.Calls) == 0 {
-			break // nobody waited for these frames
-		}
-		add("queue", fmt.Sprintf("%s %d", q.Dir, q.Stream), "%v", q)
-	}
-	for _, s := range v.Streams {
-		add("stream", strconv.FormatUint(s.Number, 10), "%v", s)
-	}
-	for _, l := range v.Lines {
-		add("line", l.Pipe, "%s, %d B without an end, since %s, for %s", l.Pipe, l.Bytes, l.Since, l.Open)
-	}
-	add("frames", "", "%d c2s, %d s2c", v.Frames.C2S, v.Frames.S2C)
-	if v.Failures > 0 {
-		add("failures", "", "%d", v.Failures)
-	}
-	if v.Lost > 0 {
-		add("lost", "", "%s", phrase.Plural(v.Lost, "event"))
-	}
-	if v.Ended != (Ended{}) {
-		add("ended", "", "%v", v.Ended)
-	}
-	return facts
 }
 
 // String names a peer and the peer's capabilities.
@@ -299,10 +249,18 @@ func (p Peer) String() string {
 	case s == "":
 		s = "(no name)"
 	}
-	const most = 20 // capabilities, in the peer's own order, each with its members
-	dec := json.NewDecoder(bytes.NewReader(p.Capabilities))
+	if p.can != "" {
+		s += ", can " + p.can
+	}
+	return s
+}
+
+// inWords names at most 20 capabilities, in the peer's own order, each with its members.
+func inWords(capabilities json.RawMessage) string {
+	const most = 20
+	dec := json.NewDecoder(bytes.NewReader(capabilities))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return s
+		return ""
 	}
 	var names []string
 	for dec.More() && len(names) <= most {
@@ -321,10 +279,7 @@ func (p Peer) String() string {
 	if len(names) > most {
 		names[most] = "…"
 	}
-	if len(names) > 0 {
-		s += ", can " + strings.Join(names, ", ")
-	}
-	return s
+	return strings.Join(names, ", ")
 }
 
 // String describes a call without the waiting time.
@@ -333,11 +288,11 @@ func (c Call) String() string {
 	if c.Target != "" {
 		s += " " + strconv.Quote(shorten(c.Target))
 	}
-	s += fmt.Sprintf(" id %s, %s, asked as #%d", clip(string(c.ID)), c.Dir, c.Request)
+	s += fmt.Sprintf(" id %s, %s, asked as #%d", clipJSON(c.ID), c.Dir, c.Request)
 	if c.Reports > 0 {
-		s += fmt.Sprintf(", progress %s", clip(string(c.Progress)))
+		s += fmt.Sprintf(", progress %s", clipJSON(c.Progress))
 		if c.Total != nil {
-			s += " of " + clip(string(c.Total))
+			s += " of " + clipJSON(c.Total)
 		}
 		if c.Message != "" {
 			s += " " + strconv.Quote(shorten(c.Message))
@@ -360,7 +315,7 @@ func (c Call) String() string {
 func (s Subscription) String() string {
 	what := "resource " + strconv.Quote(shorten(s.URI))
 	if s.Listen != nil {
-		what = fmt.Sprintf("listen id %s %s", clip(string(s.Listen)), clip(string(s.Filter)))
+		what = fmt.Sprintf("listen id %s %s", clipJSON(s.Listen), clipJSON(s.Filter))
 	}
 	what += fmt.Sprintf(" since #%d", s.Since)
 	if s.Pending {
@@ -428,37 +383,5 @@ const textLimit = 60
 func clip(s string) string    { return phrase.Clip(s, textLimit) }
 func shorten(s string) string { return phrase.Shorten(s, textLimit) }
 
-// Change is a difference between two points of a session.
-type Change struct {
-	Topic  string `json:"topic"`
-	Before string `json:"before,omitempty"` // "": it did not hold
-	After  string `json:"after,omitempty"`  // "": it no longer holds
-}
-
-// Diff lists the different facts by topic: first changed facts, then new facts.
-func Diff(before, after View) []Change {
-	type name struct{ topic, key string }
-	now := map[name]Fact{}
-	later := after.Facts()
-	for _, f := range later {
-		now[name{f.Topic, f.Key}] = f
-	}
-	changes := []Change{}
-	was := map[name]bool{}
-	for _, f := range before.Facts() {
-		n := name{f.Topic, f.Key}
-		was[n] = true
-		if g := now[n]; g.Text != f.Text {
-			changes = append(changes, Change{f.Topic, f.Text, g.Text})
-		}
-	}
-	for _, f := range later {
-		if !was[name{f.Topic, f.Key}] {
-			changes = append(changes, Change{Topic: f.Topic, After: f.Text})
-		}
-	}
-	slices.SortStableFunc(changes, func(a, b Change) int {
-		return cmp.Compare(slices.Index(topics, a.Topic), slices.Index(topics, b.Topic))
-	})
-	return changes
-}
+// clipJSON clips without a copy of the whole.
+func clipJSON(raw json.RawMessage) string { return clip(string(raw[:min(len(raw), textLimit+1)])) }
