@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,7 +20,6 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
-	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // sessionAnswer is the answer to /api/session.
@@ -131,9 +130,19 @@ func (x *index) overview(r *http.Request) (any, error) {
 
 // fact is a line about the state of the session.
 type fact struct {
-	Key    string   `json:"key"`
-	Text   string   `json:"text"`
-	Events []uint64 `json:"events"`
+	Key   string         `json:"key"`
+	Topic string         `json:"topic"`
+	Text  string         `json:"text"`
+	Rank  int            `json:"rank"`            // of the topic
+	Order uint64         `json:"order"`           // among the facts of the topic; facts of one event may share it
+	Asked *time.Duration `json:"asked,omitempty"` // of an open call: when
+}
+
+// stateAnswer is the answer to /api/state.
+type stateAnswer struct {
+	Seq   uint64        `json:"seq"`
+	At    time.Duration `json:"at"`
+	Facts []fact        `json:"facts"`
 }
 
 func (x *index) answerState(r *http.Request) (any, error) {
@@ -147,14 +156,18 @@ func (x *index) answerState(r *http.Request) (any, error) {
 	}
 	if !isThere {
 		indexed, _ := x.progress()
-		text := fmt.Sprintf("reading       the session is read up to #%d so far; choose the event again", indexed)
-		return map[string]any{"seq": seq, "facts": []fact{{Key: "reading", Text: text, Events: []uint64{}}}}, nil
+		text := fmt.Sprintf("the session is read up to #%d so far; choose the event again", indexed)
+		return stateAnswer{Seq: seq, Facts: []fact{{Key: "reading", Topic: "reading", Text: text}}}, nil
 	}
 	at, err := x.stateAt(r.Context(), seq)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"seq": at.Seq(), "facts": factsOf(at.View(0))}, nil
+	answer := stateAnswer{Seq: at.Seq(), At: at.At(), Facts: []fact{}}
+	for _, f := range at.View(0).Facts() {
+		answer.Facts = append(answer.Facts, factOf(f))
+	}
+	return answer, nil
 }
 
 // waitFor waits until the index has come to an event, or to the end of the session. A fold of the
@@ -225,23 +238,14 @@ func (x *index) stateAt(ctx context.Context, seq uint64) (*state.State, error) {
 	return at, nil
 }
 
-// factsOf returns the lines of mcprec state, with the events that they name.
-func factsOf(v state.View) []fact {
-	facts := []fact{}
-	for _, f := range v.Facts() {
-		events := []uint64{}
-		for _, named := range eventsNamed().FindAllStringSubmatch(f.Text, -1) {
-			if seq, err := strconv.ParseUint(named[1], 10, 53); err == nil {
-				events = append(events, seq)
-			}
-		}
-		facts = append(facts, fact{f.Topic + " " + f.Key, f.String(), events})
+// factOf returns a fact as the page reads it, which adds how long a call is open: it knows the time.
+func factOf(f state.Fact) fact {
+	made := fact{Key: f.Topic + " " + f.Key, Topic: f.Topic, Text: f.Text, Rank: slices.Index(state.Topics(), f.Topic), Order: f.Order}
+	if f.Lasts() {
+		made.Asked = &f.Asked
 	}
-	return facts
+	return made
 }
-
-// eventsNamed finds the numbers of events in a line.
-var eventsNamed = phrase.Regexp(`#([0-9]+)`)
 
 // framePage is how much of a payload one answer has.
 const framePage = 1 << 20

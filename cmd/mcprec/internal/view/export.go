@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
+	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -51,7 +52,6 @@ type data struct {
 	Findings any            `json:"findings"`
 	Why      any            `json:"why"`
 	Options  options        `json:"options"`
-	Topics   []string       `json:"topics"` // the order of the facts of a state
 	States   []stateChange  `json:"states"`
 	Frames   map[uint64]any `json:"frames"`
 	Runs     *replaysInFile `json:"runs"`
@@ -132,36 +132,13 @@ func (x *Exported) events(ctx context.Context, s *session.Session) (events []sto
 }
 
 // data collects the answers that the page would ask for.
-func (x *Exported) data(ctx context.Context, opened []*index) (d data, err error) {
-	i := opened[0]
+func (x *Exported) data(ctx context.Context, opened []*index) (data, error) {
 	about := newShown(Options{Sessions: x.Sessions})
-	d.Session, err = about.describe(ctx, i)
+	d, rows, err := about.data(ctx, opened[0])
 	if err != nil {
 		return d, err
 	}
-	d.Rows, err = i.rows(ctx, 1, uint64(len(i.source.events)))
-	if err != nil {
-		return d, err
-	}
-	d.Overview = i.drawn.Overview(800)
-	d.Findings, err = i.findingsSoFar(nil)
-	if err != nil {
-		return d, err
-	}
-	d.Why, err = i.why(ctx)
-	if err != nil {
-		return d, err
-	}
-	d.Frames = map[uint64]any{}
-	for _, e := range i.source.events {
-		d.Frames[e.Seq] = frameAnswer(e, 0)
-	}
-	d.Topics = state.Topics()
-	d.States, err = stateChanges(i.source.events)
-	if err != nil {
-		return d, err
-	}
-	d.Options, d.Runs, err = x.runs(ctx, i)
+	d.Options, d.Runs, err = x.runs(ctx, opened[0], rows)
 	if err != nil || len(opened) == 1 {
 		return d, err
 	}
@@ -173,32 +150,53 @@ func (x *Exported) data(ctx context.Context, opened []*index) (d data, err error
 	return d, err
 }
 
+// data collects the answers about one session, and returns its rows too.
+func (x shown) data(ctx context.Context, i *index) (d data, rows []picture.Row, err error) {
+	d.Session, err = x.describe(ctx, i)
+	if err != nil {
+		return d, nil, err
+	}
+	drawn, err := i.rows(ctx, 1, uint64(len(i.source.events)))
+	if err != nil {
+		return d, nil, err
+	}
+	d.Rows = drawn
+	d.Overview = i.drawn.Overview(800)
+	d.Findings, err = i.findingsSoFar(nil)
+	if err != nil {
+		return d, nil, err
+	}
+	d.Why, err = i.why(ctx)
+	if err != nil {
+		return d, nil, err
+	}
+	d.Frames = map[uint64]any{}
+	for _, e := range i.source.events {
+		d.Frames[e.Seq] = frameAnswer(e, 0)
+	}
+	d.States, err = stateChanges(i.source.events)
+	return d, drawn.Rows, err
+}
+
 // stateChanges folds the events, and returns how the facts changed with each.
 func stateChanges(events []store.Event) (changes []stateChange, err error) {
 	changes = []stateChange{}
-	at := state.New()
-	before := map[string]string{}
+	follower := state.NewFollower()
 	for step, err := range timeline.Steps(jsonl.Each(events)) {
-		if err == nil {
-			err = at.Take(step)
+		if err != nil {
+			return nil, err
 		}
+		set, gone, err := follower.Take(step)
 		if err != nil {
 			return nil, err
 		}
 		change := stateChange{Seq: step.Seq}
-		now := map[string]string{}
-		for _, f := range factsOf(at.View(0)) {
-			now[f.Key] = f.Text
-			if before[f.Key] != f.Text {
-				change.Set = append(change.Set, f)
-			}
+		for _, f := range set {
+			change.Set = append(change.Set, factOf(f))
 		}
-		for key := range before {
-			if _, ok := now[key]; !ok {
-				change.Gone = append(change.Gone, key)
-			}
+		for _, f := range gone {
+			change.Gone = append(change.Gone, factOf(f).Key)
 		}
-		before = now
 		if change.Set != nil || change.Gone != nil {
 			changes = append(changes, change)
 		}

@@ -30,10 +30,11 @@ type replaysInFile struct {
 	Frames map[string]picture.Frame `json:"frames"`
 
 	values, runs map[string]int // by the text: a place in Values, or in List
+	rows         []picture.Row  // of the session
 }
 
 // runs plays the session under every listed setup, and returns the list too.
-func (x *Exported) runs(ctx context.Context, i *index) (options, *replaysInFile, error) {
+func (x *Exported) runs(ctx context.Context, i *index, rows []picture.Row) (options, *replaysInFile, error) {
 	listed := listOptions()
 	for _, extra := range []struct{ end, name string }{{"client", x.Client}, {"server", x.Server}} {
 		if extra.name != "" && !slices.Contains(listed.of(extra.end), extra.name) {
@@ -61,6 +62,7 @@ func (x *Exported) runs(ctx context.Context, i *index) (options, *replaysInFile,
 		Frames: map[string]picture.Frame{},
 		values: map[string]int{},
 		runs:   map[string]int{},
+		rows:   rows,
 	}
 	for _, name := range listed.of("client") {
 		setup, err := parseSetup(name, "", "")
@@ -80,7 +82,7 @@ func (x *Exported) runs(ctx context.Context, i *index) (options, *replaysInFile,
 	}
 	for _, client := range runs.Clients {
 		for _, server := range runs.Servers {
-			if err := runs.play(ctx, i, recording, client, server); err != nil {
+			if err := runs.play(recording, client, server); err != nil {
 				return listed, nil, err
 			}
 		}
@@ -97,18 +99,14 @@ func addOnce(list []string, text string) []string {
 }
 
 // play adds the replays of two models at every capacity.
-func (x *replaysInFile) play(ctx context.Context, i *index, recording *closed.Recording, client, server string) error {
+func (x *replaysInFile) play(recording *closed.Recording, client, server string) error {
 	for _, c2s := range x.Rooms {
 		for _, s2c := range x.Rooms {
 			setup, err := parseSetup(client, server, "c2s="+c2s+",s2c="+s2c)
 			if err != nil {
 				return err
 			}
-			run, err := play(ctx, i, recording, setup)
-			if err != nil {
-				return err
-			}
-			place, err := x.add(run)
+			place, err := x.add(picture.NewRun(recording, setup, func(seq uint64) picture.Frame { return frameOf(x.rows[seq-1]) }))
 			if err != nil {
 				return err
 			}
@@ -120,22 +118,17 @@ func (x *replaysInFile) play(ctx context.Context, i *index, recording *closed.Re
 
 // add adds a run, without what its setup says, and returns its place in List.
 func (x *replaysInFile) add(run picture.Run) (place int, err error) {
-	for name, frame := range run.Frames {
-		x.Frames[name] = frame
-	}
+	maps.Copy(x.Frames, run.Frames)
 	steps, err := json.Marshal(packSteps(run.Steps))
 	if err != nil {
 		return 0, err
 	}
-	text, err := json.Marshal(run)
+	verdict, err := membersOf(run.Verdict)
 	if err != nil {
 		return 0, err
 	}
-	var members, verdict map[string]json.RawMessage
-	err = json.Unmarshal(text, &members)
-	if err == nil {
-		err = json.Unmarshal(members["verdict"], &verdict)
-	}
+	run.Frames, run.Steps, run.Verdict = nil, nil, closed.Verdict{} // they are most of it, and stand elsewhere
+	members, err := membersOf(run)
 	if err != nil {
 		return 0, err
 	}
@@ -172,6 +165,15 @@ func (x *replaysInFile) add(run picture.Run) (place int, err error) {
 		x.List = append(x.List, row)
 	}
 	return place, nil
+}
+
+// membersOf returns the members of a value as JSON.
+func membersOf(value any) (members map[string]json.RawMessage, err error) {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &members)
+	}
+	return members, err
 }
 
 // packSteps returns seven numbers a step, which static.js of the page unpacks: what it is (offer,

@@ -104,10 +104,15 @@ func (x *index) name(ctx context.Context, seqs []uint64, frames map[string]pictu
 	rows, err := x.rowsAt(ctx, slices.Compact(seqs))
 	for key, frame := range frames {
 		if row, ok := rows[frame.Seq]; ok {
-			frames[key] = picture.Frame{Seq: row.Seq, Label: row.Label, Kind: row.Kind, Dir: row.Dir, Tone: row.Tone}
+			frames[key] = frameOf(row)
 		}
 	}
 	return err
+}
+
+// frameOf returns the frame of a row, as a replay names it.
+func frameOf(row picture.Row) picture.Frame {
+	return picture.Frame{Seq: row.Seq, Label: row.Label, Kind: row.Kind, Dir: row.Dir, Tone: row.Tone}
 }
 
 // rowsAt returns the rows of some events, by their Seqs, which rise.

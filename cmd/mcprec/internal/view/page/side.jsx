@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import * as api from "./api.js";
 import { useAnswer } from "./data.js";
 import { PAUSE, Payload } from "./payload.jsx";
-import { classes, count, plain, seconds } from "./text.js";
+import { classes, count, duration, plain, seconds } from "./text.js";
 
 const FEW = 100; // findings in the list at first
 
@@ -172,7 +172,7 @@ function State({ s, at, grown, pick }) {
       {state && (
         <dl class="facts">
           {state.facts.map((fact) => (
-            <Fact key={fact.key} fact={fact} pick={pick} />
+            <Fact key={fact.key} fact={fact} now={state.at} pick={pick} />
           ))}
         </dl>
       )}
@@ -180,18 +180,16 @@ function State({ s, at, grown, pick }) {
   );
 }
 
-// Fact is a line whose topic stands before two blanks or more.
-function Fact({ fact, pick }) {
-  const [, topic, words] = /^(.*?)\s{2,}([^]*)$/.exec(fact.text) || [null, "", fact.text];
-  return (
-    <>
-      <dt>{topic}</dt>
-      <dd>
-        <Linked text={words} pick={pick} />
-      </dd>
-    </>
-  );
-}
+// Fact is a line about the session. A call has been open until now.
+const Fact = ({ fact, now, pick }) => (
+  <>
+    <dt>{fact.topic}</dt>
+    <dd>
+      <Linked text={fact.text} pick={pick} />
+      {fact.asked >= 0 && `, open for ${duration(now - fact.asked)}`}
+    </dd>
+  </>
+);
 
 // Linked is a text in which the first mention of an event is a button that goes there.
 export function Linked({ text, pick }) {

@@ -11,22 +11,21 @@ function wrap(data) {
     session: (number) => (number ? data.other : data.session),
     rows: (from, n) => ({ first: from, rows: data.rows.rows.slice(from - 1, from - 1 + n), calls: data.rows.calls }),
     frame: (seq) => data.frames[seq] || { seq, size: 0, from: 0, shown: 0, text: "" },
-    state: (at) => ({ seq: at, facts: fold(data, at) }),
+    state: (at) => ({ seq: at, at: data.rows.rows[at - 1]?.at, facts: fold(data, at) }),
     run: (setup) => runOf(data.runs, setup),
     find: (text) => find(data.rows.rows, text),
   };
 }
 
 // fold returns the facts after an event, of the changes up to it.
-function fold({ states, topics }, at) {
+function fold({ states }, at) {
   const facts = new Map();
   for (const change of states) {
     if (change.seq > at) break;
-    for (const key of change.gone || []) facts.delete(key);
-    for (const fact of change.set || []) facts.set(fact.key, fact);
+    change.gone?.forEach((key) => facts.delete(key));
+    change.set?.forEach((fact) => facts.set(fact.key, fact));
   }
-  const rank = (fact) => topics.findIndex((topic) => fact.text.startsWith(topic));
-  return [...facts.values()].sort((a, b) => rank(a) - rank(b));
+  return [...facts.values()].sort((a, b) => a.rank - b.rank || a.order - b.order);
 }
 
 // runOf returns the replay of a setup, of what Go packed: see replays_in_file.go. An SDK runs as its model does.
