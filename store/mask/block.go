@@ -115,13 +115,21 @@ func markOfEnd(text []byte) (end int, ok bool) {
 type base64Run struct {
 	size                 int
 	lower, upper, digits bool
+	isBehind             bool // something else stands before it in its line
 }
 
-// isKey takes the next byte, and reports whether it is in a run of at least 32 bytes that a program made.
+// isKey takes the next byte, and reports whether it is in a run of at least 32 bytes that a program made, or ends a line
+// that is one of base64 alone, as of a key in narrow lines.
 func (r *base64Run) isKey(c byte) bool {
 	switch {
-	case !inBase64[c]:
+	case c == '\r':
+		return false
+	case c == '\n':
+		isAlone := !r.isBehind && r.size >= 8
 		*r = base64Run{}
+		return isAlone
+	case !inBase64[c]:
+		*r = base64Run{isBehind: true}
 		return false
 	case c >= 'a':
 		r.lower = true

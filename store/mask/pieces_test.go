@@ -33,6 +33,7 @@ var longSecrets = map[string][3][]string{
 	"OpenSSH":       {{"-----BEGIN OPENSSH PRIVATE KEY-----"}, keyLines(20), {"-----END OPENSSH PRIVATE KEY-----"}},
 	"SSH2":          {{"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----", `Comment: "a key"`}, keyLines(20), {"---- END SSH2 ENCRYPTED PRIVATE KEY ----"}},
 	"PuTTY":         {{"PuTTY-User-Key-File-3: ssh-rsa", "Encryption: none", "Comment: a key", "Private-Lines: 21"}, keyLines(20), {"Private-MAC: 0123456789abcdef"}},
+	"narrow":        {{"-----BEGIN PRIVATE KEY-----"}, narrow(keyLines(60)), {"-----END PRIVATE KEY-----"}},
 	"of a log":      {{"[INFO] the key -----BEGIN PRIVATE KEY-----"}, prefixed("[INFO] ", keyLines(20)), {"[INFO] -----END PRIVATE KEY-----"}},
 	"of a sentence": {{"the old key -----BEGIN PRIVATE KEY----- goes on in what follows here"}, keyLines(20), {"-----END PRIVATE KEY-----"}},
 	"of JSON":       {{`{"key": "-----BEGIN PRIVATE KEY-----`}, keyLines(20), {`-----END PRIVATE KEY-----", "a": 1}`}},
@@ -43,6 +44,14 @@ var longSecrets = map[string][3][]string{
 	"below a name":  {{"token:"}, []string{"  w1x2y3z4"}, {"other: x"}},
 	"CSV":           {{"user,password,age"}, []string{"bob,w1x2y3z4,4", "eve,5z4y3x2w,4"}, {"the end"}},
 	"command":       {{`curl https://h \`}, []string{`  -u admin:w1x2y3z4 \`}, {"  -v"}},
+}
+
+// narrow returns the lines folded to 24 bytes.
+func narrow(lines []string) (all []string) {
+	for _, line := range lines {
+		all = append(all, pieces(line, 24)...)
+	}
+	return all
 }
 
 func prefixed(prefix string, lines []string) (all []string) {
