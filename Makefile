@@ -35,7 +35,7 @@ ELSEWHERE = windows darwin
 LINTED = . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER)
 OTHERS = $(SHARE) $(DIST)
 
-.PHONY: help build test ci night speed race sdks fuzz soak soundness torture clusters share zoo root bench golden page browser tidy lint elsewhere modules reproducible dist dist-test vuln clean
+.PHONY: help build test ci night speed doubling race sdks fuzz soak soundness torture clusters share zoo root bench golden page browser tidy lint elsewhere modules reproducible dist dist-test vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -59,7 +59,7 @@ ci: lint elsewhere ## the second ring: the first, linters, the race detector, th
 	$(GO) run ./.ci/skips .ci/skips.txt $(if $(CORPUS),,.ci/skips-without-corpus.txt) <bin/tests && exit $$status
 	@git status --porcelain | diff bin/tree - || { echo "a test has changed the tree"; exit 1; }
 
-night: speed soak torture clusters zoo reproducible dist-test ## the third ring: the long forms, crashes, damage by random, clusters, mutants, the zoo, a release
+night: speed doubling soak torture clusters zoo reproducible dist-test ## the third ring: the long forms, crashes, damage by random, clusters, mutants, the zoo, a release
 	$(MAKE) race RACE=./...
 	$(NEWEST) -race -timeout 30m . $(GOSDK)
 	cd transport/mcpgo && $(GO) test -race -timeout 30m . && $(GO) test -race -timeout 30m -modfile=newest.mod .
@@ -91,6 +91,9 @@ fuzz: ## run each fuzz target for FUZZTIME (60s)
 
 speed: ## check, state, replay and export beside a plain scan of JSON: red where one has become slower by a fifth
 	$(GO) test -count=1 -v -tags night -run '^TestSpeed$$' -timeout 30m ./cmd/mcprec
+
+doubling: ## each command over twice as much of anything: red where that costs more than 2.6 times the time or the memory
+	$(GO) test -count=1 -v -tags night -run '^TestDoubling$$' -timeout 120m ./cmd/mcprec
 
 # MCPREC_NIGHT asks a test for its long form. Where it is the full path of a file, what was tried is
 # added to the table there.
