@@ -26,7 +26,7 @@ var blurs = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "<time>"},
 	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|µs|ns|s|m))+\b`), "<duration>"},
 	{regexp.MustCompile(`\((cat|sh), \d+\)`), "(<process>)"},
-	{regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?key=\w+`), "<address>"},
+	{regexp.MustCompile(`http://127\.0\.0\.1:\d+/\w+/\?key=\w+`), "<address>"},
 	{regexp.MustCompile(`(?m)(live|stuck <duration>)( +)(billing|reports)`), "$1 $3"},
 	{regexp.MustCompile(` +`), " "},
 	{regexp.MustCompile(`(?m) $`), ""},
@@ -140,20 +140,27 @@ func (w *walk) hold(b block, command, want string) {
 	})
 }
 
-// visit opens an address of mcprec view as a browser does.
+// visit opens an address of mcprec view as a browser does: the document there leads on to the page, which has
+// no key.
 func visit(address string) error {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return err
 	}
 	client := &http.Client{Jar: jar}
-	answer, err := client.Get(address)
+	led, err := client.Get(address)
+	if err != nil {
+		return err
+	}
+	_ = led.Body.Close()
+	page, _, _ := strings.Cut(address, "?")
+	answer, err := client.Get(page)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
-	if err == nil && (answer.StatusCode != http.StatusOK || !strings.Contains(string(body), "<html")) {
+	if err == nil && (answer.StatusCode != http.StatusOK || !strings.Contains(string(body), "<title>mcprec")) {
 		err = fmt.Errorf("%s: status %s", address, answer.Status)
 	}
 	return err
