@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 )
@@ -81,6 +82,9 @@ type fertile struct {
 func startFertile(t *testing.T, terminal *os.File, args ...string) *fertile {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
+	caught := make(chan os.Signal, 1) // what is caught here is not ignored there, as it would be under nohup
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(caught) })
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,8 @@ import (
 )
 
 // endProcesses kills the processes that are in a run of such a name, until there are none: one that is killed may
-// have started another just before. It never kills this process.
+// have started another just before. That one shows no environment while it takes up its program, so after a kill
+// several looks must find none. It never kills this process.
 func endProcesses(isWanted func(name string) bool) {
 	known := map[string]bool{}
 	isKnown := func(name string) bool {
@@ -23,18 +24,23 @@ func endProcesses(isWanted func(name string) bool) {
 		}
 		return is
 	}
-	for {
-		killed := 0
+	for looks := 1; looks > 0; looks-- {
 		for _, pid := range processes() {
 			if slices.ContainsFunc(runsOf(pid), isKnown) && end(pid, isKnown) {
-				killed++
+				looks = looksAfterKill
 			}
 		}
-		if killed == 0 {
-			return
+		if looks > 1 {
+			time.Sleep(lookPause)
 		}
 	}
 }
+
+// How often it looks for processes after the last kill, and how long it waits in between.
+const (
+	looksAfterKill = 6
+	lookPause      = 3 * time.Millisecond
+)
 
 // processes returns the numbers of all processes but this one.
 func processes() (list []int) {
