@@ -1,5 +1,5 @@
-// Package leftover sees to it that nothing stays of the programs that a command runs: neither processes, whatever
-// group or session they have put themselves into, nor folders.
+// Package leftover removes what the programs that a command runs leave behind: their processes, whatever group
+// or session these have joined, and their folders.
 //
 // # Data layout
 //
@@ -8,8 +8,8 @@
 // MCPREC_RUN, behind the names of the runs in which that process runs itself; whatever the program starts
 // inherits it. The folder of the run is called mcprec-run-NAME-RANDOM, in the folder for temporary files.
 //
-// [Run.End] kills every process with the name, waits for their end, and removes the folder. A process that is killed itself does not come to that:
-// what it left is found by its name, and [Sweep] of the next one ends it.
+// [Run.End] kills every process with the name, waits for their end, and removes the folder. If mcprec itself was
+// killed before that, [Sweep] in a later process finds what is left by its name, and removes it.
 //
 // # What it refuses to do
 //

@@ -259,7 +259,8 @@ func (s Step) responds() bool {
 	return s.exchange != nil && s.Dir == transport.ServerToClient
 }
 
-// IsHTTP reports whether the step is of an exchange and has no frame.
+// IsHTTP reports whether the step is a part of an HTTP exchange that carries no message, such as the arrival of a
+// GET or the end of a response.
 func (s Step) IsHTTP() bool { return s.exchange != nil && s.Flight == nil }
 
 // Wakes returns which ends a step of HTTP may wake, the client's first. ok is false for a cut, which

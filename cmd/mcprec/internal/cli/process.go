@@ -13,8 +13,8 @@ type Streams struct {
 	Out, Err *os.File
 }
 
-// UntilSignal cancels at the first of [EndSignals], as an interrupt, or a terminal that closes. The returned function ends the wait, and
-// returns the signal, or nil without one.
+// UntilSignal cancels at the first of [EndSignals], such as an interrupt. The returned function ends the wait,
+// and returns the signal, or nil without one.
 func UntilSignal(cancel context.CancelFunc) func() os.Signal {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, EndSignals()...)

@@ -66,8 +66,8 @@ func (db *Store) now() time.Time {
 	return db.clock()
 }
 
-// IsGone reports whether the error of reading a session that the store has listed says that it has been removed since, by
-// rm, prune, or the budget of a recorder. That is no fault of the session: whoever reads many goes on without it.
+// IsGone reports whether a session could not be read because it was removed after the store listed it: by rm,
+// prune, or the budget of a recorder. A command that reads many sessions leaves it out, and reports no fault.
 func IsGone(err error) bool { return errors.Is(err, store.ErrNotFound) }
 
 // Session returns a session that the store has listed.
