@@ -24,7 +24,7 @@ func TestNothingLeft(t *testing.T) {
 	mute, answers := leaving("cat >/dev/null"), leaving("mcprec serve "+seed)
 	commands := map[string][]string{
 		"explore": append([]string{"explore", seed, "--schedules", "300"}, answers...),
-		"client":  append([]string{"explore", seed, "--as-server"}, leaving("sh -c 'sleep 1000 | %SERVER'")...),
+		"client":  append([]string{"explore", seed, "--as-server"}, leaving(`sh -c 'sleep 1000 | "$0"' "%SERVER"`)...),
 		"drive":   append([]string{"drive", seed, "--timeout", "1h"}, mute...),
 		"ci":      append([]string{"ci", seed, "--timeout", "1h"}, mute...),
 		"probe":   append([]string{"probe"}, answers...),

@@ -248,7 +248,8 @@ func TestMCPSaysTheSame(t *testing.T) {
 			}
 			result, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: row.tool, Arguments: args})
 			if err != nil || result.IsError {
-				t.Fatalf("%s %v: %+v, %v", row.tool, args, result, err)
+				said, _ := json.Marshal(result)
+				t.Fatalf("%s %v: %s, %v", row.tool, args, said, err)
 			}
 			answer := result.StructuredContent.(map[string]any)
 			told := []any{answer["recorded_data"]}

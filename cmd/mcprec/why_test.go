@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -549,8 +548,6 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 		} else if first := wants("while it stands"); said != first && !*update {
 			ts.Fatalf("while it stands, before %s:\n%swant:\n%s", end, said, first)
 		}
-		counts, err := s.recorded()
-		ts.Check(err)
 		switch end {
 		case "client closes":
 			s.close()
@@ -559,7 +556,7 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 		case "server killed":
 			_ = syscall.Kill(s.pid, syscall.SIGKILL)
 		}
-		got.WriteString(end + ": " + s.askEnded(ts, counts[exchangeEnds], wants(end)))
+		got.WriteString(end + ": " + s.askEnded(ts, wants(end)))
 		_ = s.recorder.Process.Kill()
 		_ = syscall.Kill(s.pid, syscall.SIGKILL)
 		_ = s.recorder.Wait()
@@ -662,9 +659,7 @@ func (s *hungSession) recorded() (counts map[string]int, err error) {
 				return nil, err
 			}
 			counts[fmt.Sprint(e.Dir, " ", e.Kind)]++
-			if endsExchange(e) {
-				counts[exchangeEnds]++
-			}
+			counts[openExchanges] += opensExchange(e)
 		}
 		open, err := db.OpenLines(ctx, found.ID)
 		if err != nil {
@@ -679,12 +674,21 @@ func (s *hungSession) recorded() (counts map[string]int, err error) {
 	return counts, nil
 }
 
-// exchangeEnds counts the ends of exchanges among what a log has.
-const exchangeEnds = "ends of exchanges"
+// openExchanges counts the HTTP exchanges among what a log has that have no end.
+const openExchanges = "open exchanges"
 
-func endsExchange(e store.Event) bool {
+// opensExchange returns 1 for the begin of an HTTP exchange, and -1 for its end.
+func opensExchange(e store.Event) int {
 	info, err := store.DecodePayload[store.HTTPInfo](e)
-	return e.Kind == store.HTTP && err == nil && slices.Contains([]string{store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft}, info.What)
+	switch {
+	case e.Kind != store.HTTP || err != nil:
+		return 0
+	case info.What == store.HTTPRequest:
+		return 1
+	case slices.Contains([]string{store.HTTPEnd, store.HTTPAbort, store.HTTPBroken, store.HTTPNone, store.HTTPLeft}, info.What):
+		return -1
+	}
+	return 0
 }
 
 // await waits until the log has what the lines say.
@@ -841,21 +845,23 @@ func (s *hungSession) askStanding(ts *testscript.TestScript, want string) string
 
 // askEnded asks why until it says what is wanted, or for long, and returns what it says: on pipes
 // once the log has the end, unless the recorder cannot come to it. Over HTTP the session may go on:
-// once the log has more ends of exchanges than before, time passes, for an exchange that breaks
-// off counts as stuck only after a while.
-func (s *hungSession) askEnded(ts *testscript.TestScript, before int, want string) string {
+// once the log has the end of every exchange, time passes, for an exchange that breaks off counts
+// as stuck only after a while.
+func (s *hungSession) askEnded(ts *testscript.TestScript, want string) string {
+	hasPassed := false
 	return s.ask(ts, want, func(a report.Hangs) (settled bool) {
 		if s.isStdio {
 			return a.Ended != "" || isBlocked(a)
 		}
-		if a.State == store.Live && (*update || saidOf(a) != want) {
-			counts, err := s.recorded()
-			ts.Check(err)
-			if counts[exchangeEnds] > before {
-				before = math.MaxInt
-				s.clock.move(2 * why.Patience)
-				return false
-			}
+		if a.State != store.Live || hasPassed || !*update && saidOf(a) == want {
+			return true
+		}
+		counts, err := s.recorded()
+		ts.Check(err)
+		if counts[openExchanges] == 0 {
+			hasPassed = true
+			s.clock.move(2 * why.Patience)
+			return false
 		}
 		return true
 	})

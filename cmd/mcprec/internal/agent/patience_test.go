@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,4 +69,23 @@ func TestPatience(t *testing.T) {
 			t.Errorf("%d keep their turn", len(x.busy))
 		}
 	})
+}
+
+// TestPromptAnswers holds that an answer that is there at once is given, and not the error of a context that has
+// done its work.
+func TestPromptAnswers(t *testing.T) {
+	x := New(nil, "test")
+	var callers sync.WaitGroup
+	for range 8 { // more than there are processors, so that a caller is late for what is there already
+		callers.Go(func() {
+			for range 10_000 {
+				said, err := within(t.Context(), x, func(context.Context) (string, error) { return "here", nil })
+				if said != "here" || err != nil {
+					t.Errorf("it says %q, %v", said, err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
 }

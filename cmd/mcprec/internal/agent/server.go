@@ -172,9 +172,9 @@ func (x *Server) handler(t tool) sdk.ToolHandler {
 // is ready only then may lack what could not be read any more, and is none.
 func within[T any](ctx context.Context, x *Server, work func(context.Context) (T, error)) (made T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	end, err := x.begin(ctx)
 	if err != nil {
-		cancel()
 		return made, err
 	}
 	type outcome struct {
@@ -183,7 +183,6 @@ func within[T any](ctx context.Context, x *Server, work func(context.Context) (T
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		defer cancel()
 		defer end()
 		made, err := work(ctx)
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -267,7 +268,9 @@ func (p *tab) until(expression string, values ...any) {
 // navigated reports whether an error says that the page went while an expression waited in it.
 func navigated(err error) bool {
 	var failed *cdproto.Error
-	return errors.As(err, &failed) && (strings.Contains(failed.Message, "context") || strings.Contains(failed.Message, "navigated"))
+	return errors.As(err, &failed) && slices.ContainsFunc([]string{"context", "navigated", "Promise was collected"}, func(said string) bool {
+		return strings.Contains(failed.Message, said)
+	})
 }
 
 // value returns the value of an expression in the page. one(selector) throws where there is no
