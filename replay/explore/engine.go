@@ -35,8 +35,9 @@ type engine interface {
 	// call calls Setup or Check. It reports false when the call will not return.
 	call(do func()) bool
 	// reap ends the goroutines that a shut gate and a cancelled context leave, and returns those
-	// that do not end, or nil.
-	reap() *remains
+	// that do not end, or nil. goesOn reports whether a session goes on, whose goroutines may use timers
+	// for ever; nil: there is none.
+	reap(goesOn func() bool) *remains
 	// await waits, from outside, for host to end. It returns a freeze when the engine had
 	// to give the run up.
 	await(ended <-chan any) (thrown any, freeze *freeze)
@@ -51,8 +52,8 @@ type standing struct {
 
 // remains are the goroutines that are left of a run.
 type remains struct {
-	stacks []string // trimmed
-	doubt  string   // why they may still end, or ""
+	stacks func() []string // trimmed; it takes time
+	doubt  string          // why they may still end, or ""
 }
 
 // newEngine returns the engine that the terms of a run name.
@@ -100,7 +101,7 @@ func (b *bubble) host(t *testing.T, do func()) (left *remains) {
 			panic(v)
 		}
 		b.peers.moves.Tick() // a run that was given up may end like this, too: its report is made
-		left = &remains{stacks: stacks.Take().Bubble(b.name).Trim()}
+		left = &remains{stacks: func() []string { return stacks.Take().Bubble(b.name).Trim() }}
 	}()
 	synctest.Test(t, func(inner *testing.T) {
 		deepen(0)
@@ -265,10 +266,20 @@ func (b *bubble) stacks() []string { return stacks.Take()[1:].Bubble(b.name).Tri
 // own finds the bubble by the caller, who comes first in the dump.
 func (b *bubble) own(all stacks.Dump) stacks.Dump { return all.Bubble(all[0].Bubble) }
 
+// longestDeletion is the virtual time that a server may take to end a session.
+const longestDeletion = time.Minute
+
 // reap gives sleepers virtual time, which stops when the first goroutine of the bubble
 // returns.
-func (b *bubble) reap() *remains {
+func (b *bubble) reap(goesOn func() bool) *remains {
 	b.weary.Store(false)
+	if goesOn != nil {
+		b.passUntil(time.Now().Add(longestDeletion), nil)
+		b.waitUntilStill()
+		if goesOn() {
+			return nil
+		}
+	}
 	b.passUntil(time.Now().Add(b.terms.plan.Horizon), nil)
 	b.waitUntilStill()
 	return nil

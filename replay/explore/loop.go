@@ -74,13 +74,37 @@ func (r *Run) perform(t *testing.T) {
 			p.tracer = &hang.Tracer{Gate: p.gate, Own: r.engine.own, Live: p.live, Goroutines: p.goroutines}
 		}
 		r.session()
+		if r.outcome.verdict == Pass && r.terms.plan.HTTP != nil {
+			r.deletion = p.gate.HTTP.Deletion()
+		}
 		p.cancel()
 		p.gate.Shutdown()
-		r.outcome.judgeRemains(r.engine.reap())
+		r.judgeRemains(r.engine.reap(r.deleteSessions()))
 		p.gate.Lock()
 		r.judgeAccident()
 		p.gate.Unlock()
 	})
+	r.judgeRemains(left)
+}
+
+// deleteSessions begins to end the sessions that no client has ended, once the end of the run has ended what it
+// can. goOn reports whether one of them goes on; nil: there is none.
+func (r *Run) deleteSessions() (goOn func() bool) {
+	if r.deletion == nil || r.deletion.IsEmpty() {
+		return nil
+	}
+	r.engine.waitUntilStill()
+	r.deletion.Start()
+	return func() bool { return !r.deletion.HasEnded() }
+}
+
+// judgeRemains judges a run that could not be emptied; nil is one that could. What is left beside a session that
+// its server has not ended may be of the session.
+func (r *Run) judgeRemains(left *remains) {
+	if left != nil && r.outcome.verdict == Pass && r.outcome.within == "" && r.deletion != nil && !r.deletion.HasEnded() {
+		r.outcome.keeps = true
+		return
+	}
 	r.outcome.judgeRemains(left)
 }
 
@@ -160,7 +184,7 @@ func (r *Run) guard(where string, f func()) bool {
 	r.outcome.within = where
 	r.peers.moves.Tick()
 	if !r.engine.call(func() { defer r.peers.mend(where); f() }) {
-		r.outcome.judgeRemains(&remains{stacks: r.engine.stacks()})
+		r.outcome.judgeRemains(&remains{stacks: r.engine.stacks})
 		return false
 	}
 	r.outcome.within = ""

@@ -28,6 +28,7 @@ type outcome struct {
 	locked    string   // where a goroutine waited for a mutex while the bubble was at rest
 	idled     int      // steps of periodic traffic in which the run stood still
 	stuck     bool     // goroutines were left
+	keeps     bool     // goroutines were left beside a session of MCP that the server did not end
 	leaks     []string // where the goroutines of a leak stand
 	froze     bool     // the run was given up
 	frozen    *freeze  // of a run that repeats
@@ -164,7 +165,7 @@ func (o *outcome) judgeRemains(left *remains) {
 		return
 	}
 	if len(o.stacks) == 0 {
-		o.stacks = left.stacks
+		o.stacks = left.stacks()
 	}
 	o.stuck = true
 	switch {
@@ -176,7 +177,7 @@ func (o *outcome) judgeRemains(left *remains) {
 		o.why = o.within + " has not returned: what waits for the other end belongs into an operation or a goroutine"
 	case o.verdict == Pass:
 		o.verdict = Leak
-		o.leaks = innermost(left.stacks)
+		o.leaks = innermost(o.stacks)
 		o.why = "the gate is closed and the context cancelled, but goroutines are left that nothing ends: " +
 			strings.Join(o.leaks, ", ") + ". Is a session left open? Close it in an operation with AfterAll"
 	}

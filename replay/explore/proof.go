@@ -18,6 +18,10 @@ import (
 // longer moves.
 func (r *Run) judgeFreeze(t *testing.T, f *freeze) {
 	o := &r.outcome
+	if o.verdict == Pass && r.deletion != nil && slices.ContainsFunc(f.all(), func(g stacks.Goroutine) bool { return r.deletion.StandsIn(g.Text) }) {
+		o.keeps = true // the run itself has come to its end
+		return
+	}
 	o.stuck = true
 	o.froze = true
 	o.busy = len(f.busy) > 0

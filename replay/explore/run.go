@@ -25,6 +25,9 @@ type Run struct {
 	clock   clock
 	engine  engine
 	outcome outcome
+	// deletion ends the sessions that the clients of a run that passed have not ended; nil: there is no HTTP, or the
+	// run did not pass.
+	deletion *gate.Deletion
 }
 
 // newRun returns a run under these terms that has not begun, with room for so many steps.

@@ -438,6 +438,9 @@ func (s *search) remark(run *Run) {
 			s.notes = append(s.notes, note+", at "+run.terms.capacity.String())
 		}
 	}
+	if run.outcome.keeps {
+		s.noteOnce("kept session", "goroutines were left that may belong to a session that was not ended: the server accepted no DELETE of it")
+	}
 	s.remarkCancelled(run)
 	for _, b := range run.outcome.broken {
 		switch {

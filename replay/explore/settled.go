@@ -244,7 +244,7 @@ func (s *settled) left() bool {
 	return len(all) > 0 && labelled(s.label) > 0
 }
 
-func (s *settled) reap() *remains {
+func (s *settled) reap(func() bool) *remains {
 	begin := time.Now()
 	for s.quiesce(); s.left() && s.outlasts(begin); {
 		s.quiesce()
@@ -255,7 +255,7 @@ func (s *settled) reap() *remains {
 	for _, g := range s.still.all() {
 		leftBehind.Store(g.ID, nil)
 	}
-	r := &remains{stacks: s.still.stacks()}
+	r := &remains{stacks: s.still.stacks}
 	if s.still.passing() {
 		r.doubt = fmt.Sprintf("%s, still after %v", s.still.why(), s.plan.Patience)
 	}
