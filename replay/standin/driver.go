@@ -37,7 +37,7 @@ import (
 // noise as a Player does.
 type Driver struct {
 	half
-	requests map[mcp.Key][]*request   // of the client, by id
+	requests map[mcp.Key][]*request   // of the recorded client, by id, said or not: see answered
 	expected map[match.Key][]*message // requests, notifications and stray answers of the server, in recorded order
 	open     []*request               // sent, not cancelled, and the recorded answer has not come
 	streams  map[uint64]*ownFrame     // sent frames, by HTTP exchange
@@ -46,6 +46,7 @@ type Driver struct {
 	next     int                      // every earlier frame was sent or is an answer
 	due      []*ownFrame              // answers to questions that have come
 	places   []hangUp                 // where the client is still to hang up
+	answers  []*request               // that the messages of the last received frame have answered; nil: not an answer
 	hangsUp  bool                     // the shell hangs up: later frames wait
 	ended    bool                     // no frame goes out any more
 }
@@ -89,12 +90,14 @@ func (d *Driver) Receive(frame transport.Frame) []transport.Frame {
 	if isNoise(frame.Bytes, messages) {
 		d.addNoise(frame)
 	}
-	for _, m := range messages {
+	d.answers = slices.Grow(d.answers[:0], len(messages))[:len(messages)]
+	clear(d.answers)
+	for i, m := range messages {
 		switch m.Kind() {
 		case transport.Request:
 			out = append(out, d.request(m, frame.Stream)...)
 		case transport.Response:
-			d.response(m, frame.Stream)
+			d.answers[i] = d.response(m, frame.Stream)
 		case transport.Notification:
 			if s := d.pick(serverMsgKey(m), m); s != nil {
 				d.arrive(s, m, frame.Stream)
@@ -106,8 +109,24 @@ func (d *Driver) Receive(frame transport.Frame) []transport.Frame {
 	return append(out, d.release()...)
 }
 
-// response takes a live answer.
-func (d *Driver) response(m transport.Message, stream uint64) {
+// Request is a request of the recorded client.
+type Request struct {
+	Seq    uint64 // of its frame
+	Number int    // among the requests of the frame, from 0
+}
+
+// Answered returns the request that message number i of the last received frame has answered. It reports false
+// for another message, and for an answer to no request.
+func (d *Driver) Answered(i int) (request Request, isAnswer bool) {
+	r := d.answers[i]
+	if r == nil {
+		return Request{}, false
+	}
+	return Request{r.frame.seq, slices.Index(r.frame.requests, r)}, true
+}
+
+// response takes a live answer. It returns the answered request, or nil.
+func (d *Driver) response(m transport.Message, stream uint64) *request {
 	if r := d.answered(m, stream); r != nil {
 		r.done = true
 		if r.response == nil && !r.cancelled && !d.IsDone() {
@@ -117,16 +136,22 @@ func (d *Driver) response(m transport.Message, stream uint64) {
 		if r.response != nil {
 			d.arrive(r.response, m, stream)
 		}
-		return
+		return r
 	}
 	if s := d.pick(match.Key(strayKey(m)), m); s != nil {
 		d.arrive(s, m, stream)
-		return
+		return nil
 	}
 	d.extra("an answer", fmt.Sprintf("an answer with id %s, which no open request of the client has", phrase.Name(string(m.ID))), true)
+	return nil
 }
 
-// answered returns the request of a live response; nil if no request fits.
+// answered returns the request of a live response; nil if no request fits. Of several with the id it is the first
+// that has an answer in the recording, else the latest.
+//
+// This pairing is no index of the open requests of a session, which a timeline.Model is. It finds the place in the
+// plan that a live answer stands for: the Model paired the recorded requests with their recorded answers when the
+// plan was loaded, and a request of the plan is there, with its recorded answer, before it is said.
 func (d *Driver) answered(message transport.Message, stream uint64) *request {
 	if f := d.streams[stream]; f != nil { // sent with the number of the recorded exchange
 		for _, r := range f.requests {
@@ -140,7 +165,11 @@ func (d *Driver) answered(message transport.Message, stream uint64) *request {
 			return d.open[i]
 		}
 	}
-	for _, r := range slices.Backward(d.requests[mcp.KeyOf(message.ID)]) { // the latest
+	withID := d.requests[mcp.KeyOf(message.ID)]
+	if i := slices.IndexFunc(withID, func(r *request) bool { return r.frame.sent && !r.done && r.response != nil && !r.cancelled }); i >= 0 {
+		return withID[i]
+	}
+	for _, r := range slices.Backward(withID) {
 		if r.frame.sent && !r.done {
 			return r
 		}

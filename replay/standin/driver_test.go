@@ -18,6 +18,12 @@ const stated = `
 	> {"id":2,"method":"tools/call","params":{"name":"x","inputResponses":{},"requestState":"s1"}}
 	< {"id":2,"result":"done"}`
 
+const sameIDs = `
+	> {"id":1,"method":"tools/call","params":{"name":"a"}}
+	> {"id":1,"method":"tools/call","params":{"name":"b"}}
+	< {"id":1,"result":"a"}
+	< {"id":1,"result":"b"}`
+
 func TestDriver(t *testing.T) {
 	for _, tt := range []struct {
 		name, recorded, live string
@@ -31,6 +37,7 @@ func TestDriver(t *testing.T) {
 			< {"id":1,"result":"a"}
 			< {"method":"notifications/message","params":{"data":"both"}}
 			< {"id":2,"result":"b"}`, nil},
+		{"calls at once with one id", sameIDs, sameIDs, nil},
 		{"with progress", withProgress, withProgress, nil},
 		{"without its progress", withProgress, `
 			> {"id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":1}}}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/mcp"
 )
 
 // Server lets the recorded server of a session play under a model.
@@ -55,7 +53,7 @@ func newClient(run Run, session *Session, events []store.Event) (*Recorded, *sta
 	h := newRecorded(run, session, transport.ClientToServer, d)
 	h.close = d.Close
 	h.without = d.Without
-	h.calls = newPlayedCalls(run, session)
+	h.calls = newPlayedCalls(run, session, d)
 	h.said = d.Said
 	h.unsent = d.Unsent
 	return h, d
@@ -101,11 +99,13 @@ func (h *Recorded) Unsaid() (notes []string) {
 	return notes
 }
 
-// playedCalls are the operations of a recorded client. nil has none.
+// playedCalls are the operations of a recorded client. nil has none. The Driver tells which request of the recording
+// a live answer belongs to.
 type playedCalls struct {
-	byID  map[mcp.Key][]*playedCall // in recorded order
-	whole Operation                 // the rest of the half
-	live  func(transport.Direction) bool
+	of     map[uint64][]*playedCall // by the Seq of the frame, in the order of its requests
+	whole  Operation                // the rest of the half
+	live   func(transport.Direction) bool
+	driver *standin.Driver
 }
 
 // playedCall is a recorded request in a run.
@@ -119,13 +119,13 @@ type playedCall struct {
 
 // newPlayedCalls adds an operation for each request of the recorded client, and for the rest
 // of the half.
-func newPlayedCalls(run Run, session *Session) *playedCalls {
-	c := &playedCalls{byID: map[mcp.Key][]*playedCall{}, live: run.Live}
+func newPlayedCalls(run Run, session *Session, driver *standin.Driver) *playedCalls {
+	c := &playedCalls{of: map[uint64][]*playedCall{}, live: run.Live, driver: driver}
 	for _, call := range session.calls() {
 		if call.dir != transport.ClientToServer {
 			continue
 		}
-		c.byID[call.id] = append(c.byID[call.id], &playedCall{
+		c.of[call.seq] = append(c.of[call.seq], &playedCall{
 			op:    run.Expect(call.name, false),
 			waits: call.response > 0 && !call.cancelled,
 			owed:  call.response == 0 && !call.refused && !call.cancelled && !call.listen && call.id != "null",
@@ -135,19 +135,57 @@ func newPlayedCalls(run Run, session *Session) *playedCalls {
 	return c
 }
 
-// offered begins the calls of a frame's messages, and returns the frame's operation.
-func (c *playedCalls) offered(messages []transport.Message) (op string) {
-	c.each(messages, transport.Request, func(call *playedCall) bool { return !call.begun }, func(call *playedCall) {
+// offered begins the calls of a frame, and returns the frame's operation.
+func (c *playedCalls) offered(frame uint64) (op string) {
+	if c == nil {
+		return ""
+	}
+	for _, call := range c.of[frame] {
 		call.begun = true
 		op = call.op.Name
 		call.op.Begin()
-	})
+	}
 	return op
 }
 
+// wrote ends the calls of a frame that wait for no response. A live server owes a response to each request, even
+// if the recording ends with the request open.
+func (c *playedCalls) wrote(frame uint64) {
+	if c == nil {
+		return
+	}
+	for _, call := range c.of[frame] {
+		if !call.waits && !(call.owed && c.live(transport.ServerToClient)) {
+			call.succeed()
+		}
+	}
+}
+
+// heard ends the calls that messages of the last frame have answered, so many from its first on.
+func (c *playedCalls) heard(messages int) {
+	if c == nil {
+		return
+	}
+	for i := range messages {
+		if request, isAnswer := c.driver.Answered(i); isAnswer && request.Number < len(c.of[request.Seq]) {
+			c.of[request.Seq][request.Number].succeed()
+		}
+	}
+}
+
+// hungUp ends the calls of a frame, on whose exchange the client has hung up.
+func (c *playedCalls) hungUp(frame uint64) {
+	for _, call := range c.of[frame] {
+		call.succeed()
+	}
+}
+
+// succeed ends a call that has begun.
 func (p *playedCall) succeed() {
-	p.done = true
-	p.op.Finish(nil)
+	if p.begun && !p.done {
+		p.done = true
+		p.op.Finish(nil)
+	}
 }
 
 // abandon fails the open calls that were not answered in the recording either: the live
@@ -156,40 +194,12 @@ func (c *playedCalls) abandon() {
 	if c == nil {
 		return
 	}
-	for _, list := range c.byID {
+	for _, list := range c.of {
 		for _, p := range list {
 			if p.owed && !p.done {
 				p.done = true
 				p.op.Finish(errors.New("the call was not answered: the server has closed"))
 			}
-		}
-	}
-}
-
-// each calls do for the first fitting call of each of the messages of a kind. A response belongs to the first
-// open call that had one in the recording, else to the latest open call.
-func (c *playedCalls) each(messages []transport.Message, kind transport.MessageKind, fits func(*playedCall) bool, do func(*playedCall)) {
-	if c == nil {
-		return
-	}
-	for _, m := range messages {
-		if m.Kind() != kind {
-			continue
-		}
-		id := mcp.KeyOf(m.ID)
-		list := c.byID[id]
-		if len(list) == 0 && !c.live(transport.ServerToClient) { // the recorded client took it for the id
-			list = c.byID[id.Retyped()]
-		}
-		if kind == transport.Response {
-			list = slices.Clone(list)
-			slices.Reverse(list)
-			if i := slices.IndexFunc(c.byID[id], func(p *playedCall) bool { return p.waits && fits(p) }); i >= 0 {
-				list = c.byID[id][i : i+1]
-			}
-		}
-		if i := slices.IndexFunc(list, fits); i >= 0 {
-			do(list[i])
 		}
 	}
 }
@@ -209,6 +219,8 @@ type machine interface {
 	// Place says where the frame returned as number n stands in the recorded order, -1 if
 	// nowhere, and the first place there whose frame was not taken.
 	Place(n int) (place, first int)
+	// Seq returns the event of the frame returned as number n; 0: it is not of the recording.
+	Seq(n int) uint64
 }
 
 // Recorded plays a machine on an end of the gate, or over HTTP: a reader that reads whenever the
@@ -277,7 +289,7 @@ func (h *Recorded) read(ctx context.Context, last func() []transport.Frame) {
 			}
 			heard := h.model.heard(h.session.messages(f), out)
 			h.queue = append(h.queue, out...)
-			h.calls.each(heard, transport.Response, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
+			h.calls.heard(len(heard))
 			h.finishWhole()
 		case errors.Is(err, io.EOF):
 			if last != nil {
@@ -338,7 +350,7 @@ func (h *Recorded) write(ctx context.Context) {
 		h.sent++
 		h.flying++
 		h.model.offered(f)
-		op := h.calls.offered(h.session.messages(f))
+		op := h.calls.offered(h.machine.Seq(n))
 		h.mu.Unlock()
 		if h.end == nil {
 			h.post(ctx, f, op, n)
@@ -381,11 +393,7 @@ func (h *Recorded) wrote(frame transport.Frame, n int) {
 	h.model.wrote(frame)
 	h.queue = append(h.queue, h.machine.Wrote(n)...)
 	h.hangUp()
-	// A call that waits for no response ends here. A live server owes a response to each
-	// request, even if the recording ends with the request open.
-	h.calls.each(h.session.messages(frame), transport.Request, func(p *playedCall) bool {
-		return p.begun && !p.done && !p.waits && !(p.owed && h.run.Live(transport.ServerToClient))
-	}, (*playedCall).succeed)
+	h.calls.wrote(h.machine.Seq(n))
 	h.finishWhole()
 }
 

@@ -91,8 +91,9 @@ func (s *Session) match(message transport.Message) (match.Key, error) {
 type recordedCall struct {
 	name      string // tools/call "search"#1
 	dir       transport.Direction
-	request   int // number of the frame in its direction, from 1
-	response  int // number of the frame in the other direction; 0: no response
+	seq       uint64 // of the request's frame
+	request   int    // number of the frame in its direction, from 1
+	response  int    // number of the frame in the other direction; 0: no response
 	id        mcp.Key
 	refused   bool // by an HTTP status, in place of a response
 	cancelled bool // the caller gave up, and a response need not come
@@ -134,7 +135,7 @@ func recordedCalls(events []store.Event) []recordedCall {
 		}
 		seen[name]++
 		calls = append(calls, recordedCall{
-			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir,
+			name: fmt.Sprintf("%s#%d", name, seen[name]), dir: c.Dir, seq: c.Request,
 			request: numbers[c.Dir][c.Request], response: response,
 			id: mcp.KeyOf([]byte(c.ID)), refused: isRefused, cancelled: c.Cancelled > 0, listen: c.Method == mcp.MethodListen,
 		})

@@ -18,10 +18,10 @@ const serverURL = "http://server/mcp"
 
 // web is what a half needs over HTTP only.
 type web struct {
-	client *streamable.ClientConn     // of a recorded client, or nil
-	driver *standin.Driver            // of the same
-	posted map[uint64]transport.Frame // the client's frames by the number of their exchange, if recorded over HTTP
-	heard  func(transport.Frame)      // a recorded server has read a frame; nil of a client
+	client *streamable.ClientConn // of a recorded client, or nil
+	driver *standin.Driver        // of the same
+	posted map[uint64]uint64      // the recorded events of the client's frames by the number of their exchange, if recorded over HTTP
+	heard  func(transport.Frame)  // a recorded server has read a frame; nil of a client
 }
 
 // webSession is a session as it is played over HTTP.
@@ -68,7 +68,7 @@ func HTTPClient(run Run, session *Session, requests *http.Client) (h *Recorded, 
 	h, driver := newClient(run, session, played.events)
 	driver.HangUpForGood()
 	h.conn = dialed
-	h.web = web{client: dialed, driver: driver, posted: map[uint64]transport.Frame{}}
+	h.web = web{client: dialed, driver: driver, posted: map[uint64]uint64{}}
 	h.play(driver.Start(), nil)
 	return h, dialed, nil
 }
@@ -156,7 +156,7 @@ func (h *Recorded) post(ctx context.Context, frame transport.Frame, operation st
 		}
 		h.mu.Lock()
 		if h.web.posted != nil && frame.Stream > 0 {
-			h.web.posted[frame.Stream] = frame
+			h.web.posted[frame.Stream] = h.machine.Seq(n)
 		}
 		h.wrote(frame, n)
 		h.mu.Unlock()
@@ -178,7 +178,7 @@ func (h *Recorded) hangUp() {
 	exchanges := h.web.driver.HangUps()
 	for _, exchange := range exchanges {
 		h.web.client.HangUp(exchange)
-		h.calls.each(h.session.messages(h.web.posted[exchange]), transport.Request, func(p *playedCall) bool { return p.begun && !p.done }, (*playedCall).succeed)
+		h.calls.hungUp(h.web.posted[exchange])
 	}
 	if len(exchanges) > 0 {
 		h.queue = append(h.queue, h.web.driver.AfterHangUps()...)
