@@ -14,9 +14,13 @@ import (
 
 // RunStdio serves one client, which speaks on in and hears on out, until in ends or ctx does. What
 // was asked before the end of in, or before bytes that are no message, is answered; the latter are an
-// error.
+// error, as is a message of more than mostMessage bytes.
 func (x *Server) RunStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	t := &lastAnswers{inner: &sdk.IOTransport{Reader: in, Writer: out}}
+	return x.runStdio(ctx, in, out, mostMessage)
+}
+
+func (x *Server) runStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser, most int) error {
+	t := &lastAnswers{inner: &sdk.IOTransport{Reader: &bounded{ReadCloser: in, most: most}, Writer: out}}
 	err := x.sdkServer().Run(ctx, t)
 	if t.ended.Load() {
 		return nil
@@ -65,6 +69,9 @@ func (c *answering) Read(ctx context.Context) (jsonrpc.Message, error) {
 		err = io.EOF
 		c.ended.Store(true)
 		c.wait(ctx)
+	case errors.Is(err, errTooLong):
+		err = fmt.Errorf("mcp: message %d of standard input is %w", c.read, err)
+		c.wait(ctx)
 	default:
 		err = fmt.Errorf("mcp: read message %d of standard input: %w; want a JSON-RPC message on each line", c.read, err)
 		c.wait(ctx)
@@ -102,4 +109,50 @@ func (c *answering) Write(ctx context.Context, message jsonrpc.Message) error {
 func (c *answering) Close() error {
 	c.close.Do(func() { close(c.closed) })
 	return c.Connection.Close()
+}
+
+// mostMessage is how many bytes a message of the client may have, with the blanks in front of it: the SDK holds it in
+// memory whole, about three times. No tool takes arguments that are a millionth as long.
+const mostMessage = 64 << 20
+
+// errTooLong: a message has more bytes than are read.
+var errTooLong = errors.New("too long")
+
+// bounded is a stream of JSON values, one of which has at most `most` bytes. It finds their ends by brackets and not by
+// lines, because the SDK's decoder takes a value over several lines.
+type bounded struct {
+	io.ReadCloser
+	most    int
+	size    int // of the value that is open, with the blanks in front of it
+	depth   int // of its brackets
+	inText  bool
+	escaped bool
+}
+
+// Read fails in place of the bytes that are too many.
+func (b *bounded) Read(page []byte) (int, error) {
+	count, err := b.ReadCloser.Read(page[:min(len(page), 64<<10)]) // so that no whole value goes with what is too long
+	for _, char := range page[:count] {
+		b.size++
+		switch {
+		case b.escaped:
+			b.escaped = false
+		case b.inText:
+			b.escaped = char == '\\'
+			b.inText = char != '"'
+		case char == '"':
+			b.inText = true
+		case char == '{', char == '[':
+			b.depth++
+		case char == '}', char == ']':
+			b.depth--
+			if b.depth == 0 {
+				b.size = 0
+			}
+		}
+	}
+	if b.size > b.most {
+		return 0, fmt.Errorf("%w: more than %d MiB, which are not read", errTooLong, b.most>>20)
+	}
+	return count, err
 }
