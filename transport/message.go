@@ -73,7 +73,7 @@ func (f Frame) text() []byte {
 // give the same slice again.
 func (f Frame) AppendMessages(messages []Message) ([]Message, error) {
 	b := TrimBlanks(f.text())
-	if len(b) == 0 || uint64(len(b)) > maxMessage {
+	if len(b) == 0 || uint64(len(b)) > maxSpan {
 		return nil, ErrNotJSON
 	}
 	if b[0] == '{' { // checked and read in one pass
@@ -172,8 +172,8 @@ type Packed struct {
 // span is the place of a value in a message; the zero span is absent.
 type span struct{ from, to uint32 }
 
-// maxMessage is the maximum length of a message, given the size of a span.
-const maxMessage = 1<<32 - 1
+// maxSpan is the maximum length of a message that is parsed, given the size of a span.
+const maxSpan = 1<<32 - 1
 
 // Message returns the message. It costs next to nothing.
 func (p Packed) Message() Message {

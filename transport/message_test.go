@@ -191,7 +191,7 @@ func TestPacked(t *testing.T) {
 	if m := (Packed{}).Message(); m.Kind() != Invalid || m.ProgressToken() != nil {
 		t.Errorf("the zero message is %+v", m)
 	}
-	if small, big := reflect.TypeFor[Packed]().Size(), reflect.TypeFor[Message]().Size(); small*2 > big+8 || maxMessage > math.MaxUint32 {
+	if small, big := reflect.TypeFor[Packed]().Size(), reflect.TypeFor[Message]().Size(); small*2 > big+8 || maxSpan > math.MaxUint32 {
 		t.Errorf("%d bytes, a Message has %d", small, big)
 	}
 }

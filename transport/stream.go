@@ -182,10 +182,23 @@ func (c *StreamConn) Close() error { return c.stop() }
 // readSize is the size of a read: a pipe's usual capacity on Linux.
 const readSize = 64 << 10
 
-// FrameReader cuts a byte stream into frames at newlines. A frame may be as
-// large as memory allows; reading one of n bytes needs at most about 2n.
+// MaxMessage is how many bytes a message of a live peer may have, and all of an HTTP body. A peer that sends more,
+// or says that it will, is given up: the message would be held in memory whole. A recorder passes on and keeps longer ones.
+const MaxMessage = 256 << 20
+
+// ErrTooLong: a line, a message or a body has more than [MaxMessage] bytes.
+var ErrTooLong = errors.New("too long")
+
+// TooLong returns the error of something that is [ErrTooLong].
+func TooLong(what string) error {
+	return fmt.Errorf("%s is %w: more than %d MiB, which are not read", what, ErrTooLong, MaxMessage>>20)
+}
+
+// FrameReader cuts a byte stream into frames at newlines. A frame has at most [MaxMessage]
+// bytes; reading one of n bytes needs at most about 2n.
 type FrameReader struct {
-	r *bufio.Reader
+	r     *bufio.Reader
+	count int // of the frames that were read
 }
 
 // NewFrameReader reads frames from r.
@@ -195,13 +208,16 @@ func NewFrameReader(r io.Reader) *FrameReader {
 
 // Read returns the next frame in memory of its own. After the last frame Read returns
 // io.EOF, or the error of the stream. Bytes without a newline in front of the end are
-// a frame marked Unterminated.
+// a frame marked Unterminated. The error of a longer frame than may be is [ErrTooLong], and
+// nothing can be read behind it.
 func (fr *FrameReader) Read() (Frame, error) {
 	var pieces [][]byte // of a line that is longer than the buffer, to copy the line once
 	size := 0
 	for {
 		piece, err := fr.r.ReadSlice('\n')
-		size += len(piece)
+		if size += len(piece); size > MaxMessage+1 { // with its newline
+			return Frame{}, TooLong(fmt.Sprintf("line %d", fr.count+1))
+		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			pieces = append(pieces, append([]byte(nil), piece...))
 			continue
@@ -209,6 +225,7 @@ func (fr *FrameReader) Read() (Frame, error) {
 		if err != nil && size == 0 {
 			return Frame{}, err
 		}
+		fr.count++
 		line := make([]byte, 0, size)
 		for i, p := range pieces {
 			line = append(line, p...)

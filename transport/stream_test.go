@@ -348,3 +348,35 @@ func TestIsGone(t *testing.T) {
 		t.Error("any error is taken for a reader that is gone")
 	}
 }
+
+// TestTooLong holds that a line which is too long for memory ends the reading with an error that says which line it
+// is, and that the frames in front of it are read.
+func TestTooLong(t *testing.T) {
+	page := bytes.Repeat([]byte("x"), 1<<20)
+	pages := 0
+	endless := func(data []byte) (int, error) {
+		if pages++; pages > 2*MaxMessage>>16 {
+			return 0, io.EOF
+		}
+		return copy(data, page), nil
+	}
+	conn := NewStreamConn(io.NopCloser(io.MultiReader(strings.NewReader("a\nb\n"), readerFunc(endless))), nopWriteCloser{io.Discard})
+	defer conn.Close()
+	for _, want := range []string{"a", "b"} {
+		if f, err := conn.Read(t.Context()); err != nil || string(f.Bytes) != want {
+			t.Fatalf("%q, %v", f.Bytes, err)
+		}
+	}
+	f, err := conn.Read(t.Context())
+	if !errors.Is(err, ErrTooLong) || err.Error() != "line 3 is too long: more than 256 MiB, which are not read" {
+		t.Errorf("%d bytes, %v", len(f.Bytes), err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(data []byte) (int, error) { return f(data) }
+
+type nopWriteCloser struct{ io.Writer }
+
+func (nopWriteCloser) Close() error { return nil }

@@ -117,27 +117,39 @@ func (p *pipes) untaken() int {
 
 // read implements ends.
 func (p *pipes) read(process *process) (isMore bool) {
-	for !process.unread && !p.ended && p.out >= 0 {
+	for taken := 0; taken < mostAtOnce && !process.unread && !p.ended && p.out >= 0; {
 		var page [64 << 10]byte
 		count, err := syscall.Read(p.out, page[:])
 		if err == syscall.EINTR {
 			continue
 		}
-		if count > 0 {
-			isMore = true
-			p.rest = append(p.rest, page[:count]...)
-			continue
+		if count <= 0 {
+			p.ended = err == nil
+			break
 		}
-		p.ended = err == nil
-		break
+		isMore = true
+		taken += count
+		p.take(page[:count])
+		if len(p.rest) > transport.MaxMessage {
+			p.rest, p.ended = nil, true
+			process.end(transport.TooLong("a line of its output").Error())
+			return true
+		}
 	}
+	return p.listener.answer(process, p) || isMore
+}
+
+// take takes bytes of lines.
+func (p *pipes) take(data []byte) {
 	for {
-		line, rest, found := bytes.Cut(p.rest, []byte("\n"))
-		if !found {
-			return p.listener.answer(process, p) || isMore
+		piece, rest, isWhole := bytes.Cut(data, []byte("\n"))
+		p.rest = append(p.rest, piece...)
+		if !isWhole {
+			return
 		}
-		p.lines = append(p.lines, bytes.Clone(line))
-		p.rest = rest
+		p.lines = append(p.lines, p.rest)
+		p.rest = nil
+		data = rest
 	}
 }
 

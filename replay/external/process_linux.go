@@ -23,6 +23,9 @@ type process struct {
 	unread bool // nothing is read
 	gone   bool
 	status string // of one that is gone: "exit status 1"; "": 0
+
+	speaks    time.Time // since it has said something and has not come to rest; zero: it is at rest
+	isEndless bool      // it has spoken for too long, and is not heard any more
 }
 
 // ends are our ends of what connects us with a process. They never block.
@@ -36,6 +39,9 @@ type ends interface {
 	// close closes all.
 	close()
 }
+
+// mostAtOnce is about how many bytes one read takes: a process that writes faster than we read must not keep us there.
+const mostAtOnce = 1 << 20
 
 // starting is held while a process starts. Until its program runs it has copies of the pipes to all others:
 // a server whose input ends meanwhile would not notice, sleep on, and seem to linger.
@@ -160,8 +166,25 @@ func (p *process) isGone() bool {
 }
 
 // settle waits until the process is at rest, has said something, or is gone; or until the patience with one
-// that runs is over.
+// that runs is over. One that speaks on and on without a rest is not heard any more after twice that time: it runs.
 func (p *process) settle(patience patience) (look procfs.Look, isMoved bool) {
+	if p.isEndless {
+		return procfs.Look{Activity: procfs.Busy}, false
+	}
+	look, isMoved = p.await(patience)
+	switch {
+	case !isMoved:
+		p.speaks = time.Time{}
+	case p.speaks.IsZero():
+		p.speaks = time.Now()
+	case time.Since(p.speaks) > 2*patience.running:
+		p.isEndless = true
+	}
+	return look, isMoved
+}
+
+// await waits until the process is at rest, has said something, or is gone, or until the patience is over.
+func (p *process) await(patience patience) (look procfs.Look, isMoved bool) {
 	const shortest, longest = 30 * time.Microsecond, 500 * time.Microsecond
 	began := time.Now()
 	for pause := shortest; ; pause = min(longest, pause*3/2) {
@@ -188,8 +211,19 @@ func (p *process) settle(patience patience) (look procfs.Look, isMoved bool) {
 	}
 }
 
+// end ends the process and all that it has started, for a reason that stands in the place of its status.
+func (p *process) end(reason string) {
+	p.killAll()
+	p.status = reason
+}
+
 // kill ends the process and all that it has started, and frees what was opened.
 func (p *process) kill() {
+	p.killAll()
+	p.closeAll()
+}
+
+func (p *process) killAll() {
 	if p.watcher != nil && !p.isGone() { // a gateway starts its servers in groups of their own
 		p.watcher.Kill()
 	}
@@ -198,7 +232,6 @@ func (p *process) kill() {
 		<-p.exited
 		p.gone = true
 	}
-	p.closeAll()
 }
 
 func (p *process) closeAll() {

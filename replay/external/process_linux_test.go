@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/transport/leftover"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // TestStartAlone holds that a process which has started has no copy of a pipe, also where the pipe has a high
@@ -89,4 +92,45 @@ func TestKillDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = open.Close()
+}
+
+// TestEndlessOutput holds that a process which writes on and on is given up: in time, if it writes lines, and with the
+// reason in the place of its status if it writes one that is too long for memory.
+func TestEndlessOutput(t *testing.T) {
+	for command, want := range map[string]struct {
+		activity procfs.Activity
+		status   string
+	}{
+		"yes":           {procfs.Busy, ""},
+		"cat /dev/zero": {procfs.Ended, "a line of its output is too long: more than 256 MiB, which are not read"},
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			run, err := leftover.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer run.End()
+			p, pipes, err := startServer(Server{Command: strings.Fields(command)}, place{run, t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.kill()
+			patience := patience{running: time.Hour}
+			if command == "yes" {
+				patience.running = 20 * time.Millisecond
+			}
+			for !p.gone && !p.isEndless {
+				p.settle(patience)
+				pipes.said()
+			}
+			look, _ := p.settle(patience)
+			if look.Activity != want.activity || p.status != want.status {
+				t.Errorf("%v, %q", look, p.status)
+			}
+			if _, isMoved := p.settle(patience); isMoved || pipes.said() != nil {
+				t.Error("it is still heard")
+			}
+		})
+	}
 }

@@ -75,13 +75,13 @@ func (r *response) take(data []byte, isEnd bool) {
 
 // limit gives up a response that is too long.
 func (r *response) limit() {
-	isTooLong := len(r.body) > streamable.MaxMessage || len(r.data)+r.scanner.Held() > streamable.MaxMessage || !r.isStream() && r.left > streamable.MaxMessage
+	isTooLong := len(r.body) > transport.MaxMessage || len(r.data)+r.scanner.Held() > transport.MaxMessage || !r.isStream() && r.left > transport.MaxMessage
 	switch {
 	case r.broken != "" || r.isOver || r.isCut:
 	case len(r.rest) > mostHead && (r.head == nil || r.left == 0):
 		r.broken = fmt.Sprintf("its head is longer than %d MiB, and is not read", mostHead>>20)
 	case isTooLong:
-		r.broken = fmt.Sprintf("it is longer than %d MiB, and is not read", streamable.MaxMessage>>20)
+		r.broken = fmt.Sprintf("it is longer than %d MiB, and is not read", transport.MaxMessage>>20)
 	}
 	if r.broken != "" {
 		r.rest, r.body, r.data = nil, nil, nil

@@ -353,7 +353,7 @@ func (x *exchange) flush() {
 // read implements ends.
 func (w *web) read(process *process) (isMore bool) {
 	for _, x := range slices.Clone(w.exchanges) {
-		for !process.unread && x.fd >= 0 {
+		for taken := 0; taken < mostAtOnce && !process.unread && x.fd >= 0; {
 			var page [64 << 10]byte
 			count, err := syscall.Read(x.fd, page[:])
 			if err == syscall.EINTR {
@@ -363,6 +363,7 @@ func (w *web) read(process *process) (isMore bool) {
 				break
 			}
 			isMore = true
+			taken += max(count, 0)
 			x.response.take(page[:max(count, 0)], count <= 0)
 			w.heard(x)
 		}

@@ -11,6 +11,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // TestTooLong holds that a message which is, or is said to be, too long for memory is given up with an error that
@@ -54,7 +56,7 @@ func TestTooLong(t *testing.T) {
 			client := dial(t, Client{URL: web.URL})
 			defer client.Close()
 			say(t, client, 0, request(1, "ping"))
-			if frame, err := client.Read(t.Context()); !errors.Is(err, errTooLong) {
+			if frame, err := client.Read(t.Context()); !errors.Is(err, transport.ErrTooLong) {
 				t.Errorf("%d bytes, %v", len(frame.Bytes), err)
 			}
 		})

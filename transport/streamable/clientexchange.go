@@ -451,8 +451,8 @@ func (x *clientExchange) readEvents(body io.Reader) {
 	for {
 		n, err := body.Read(chunk)
 		take(s.Scan(chunk[:n]))
-		if len(data) > MaxMessage || s.Held() > MaxMessage {
-			x.conn.fail(tooLong("an event of the stream"))
+		if len(data) > transport.MaxMessage || s.Held() > transport.MaxMessage {
+			x.conn.fail(transport.TooLong("an event of the stream"))
 			return
 		}
 		if err != nil {

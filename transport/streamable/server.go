@@ -103,7 +103,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	if r.Method == http.MethodPost {
 		var err error
-		if body, err = readBody(r.Body, r.ContentLength, "the body of the request"); errors.Is(err, errTooLong) {
+		if body, err = readBody(r.Body, r.ContentLength, "the body of the request"); errors.Is(err, transport.ErrTooLong) {
 			http.Error(w, "mcprec: "+err.Error(), http.StatusRequestEntityTooLarge)
 			return
 		}
