@@ -43,7 +43,8 @@ func (f *filters) wants(e *stream.Entry) bool {
 
 func newPull() *cobra.Command {
 	var f filters
-	var into string
+	var into, size string
+	var most int64
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "pull [URL] --into DIR",
@@ -55,6 +56,10 @@ sessions that come, until it is interrupted.
 
 Without a filter it brings all. Give --into a folder of its own: it has the sessions of the team, and
 mcprec store prune there removes them there only. What was removed there does not come back.
+
+The folder takes about --max-size, so that nobody who may push can fill your disk. When it has as much,
+pull ends and says of which session: remove sessions (mcprec rm, mcprec store prune), bring fewer, or give
+it more.
 
 It prints a line for each session: what of it came, and its labels.`,
 		Example: `  mcprec-share pull nats://n1,n2,n3/MCPREC --into team
@@ -68,11 +73,15 @@ It prints a line for each session: what of it came, and its labels.`,
 			if f.age, err = parseAge(f.since); err != nil {
 				return usagef("--since %w", err)
 			}
-			return runPull(cmd, args, into, &f, once)
+			if most, err = parseSize(size); err != nil {
+				return usagef("--max-size %w", err)
+			}
+			return runPull(cmd, args, into, &f, once, most)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&into, "into", "", "the folder `DIR`; it is made if it is not there")
+	flags.StringVar(&size, "max-size", defaultMaxSize, "about how much the folder takes: a `SIZE` such as 500MB; 0 is no bound")
 	flags.StringArrayVarP(&f.labels, "label", "l", nil, "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 	flags.StringVar(&f.since, "since", "", "only sessions that are live, or began in the last `DURATION`: 12h, 7d, 2w")
 	flags.BoolVar(&f.live, "live", false, "only sessions that are live, from now on")
@@ -81,7 +90,10 @@ It prints a line for each session: what of it came, and its labels.`,
 	return cmd
 }
 
-func runPull(cmd *cobra.Command, args []string, into string, f *filters, once bool) error {
+// defaultMaxSize is room for months of a team: text is stored in a tenth of its bytes. Of most disks it is a part.
+const defaultMaxSize = "20GB"
+
+func runPull(cmd *cobra.Command, args []string, into string, f *filters, once bool, most int64) error {
 	say := saying(cmd)
 	options, err := target(args)
 	if err != nil {
@@ -111,7 +123,7 @@ func runPull(cmd *cobra.Command, args []string, into string, f *filters, once bo
 	for first := true; ; first = false {
 		s, err := open(ctx, options)
 		if err == nil {
-			err = pull.Run(ctx, db, s, pull.Options{Wants: f.wants, Follow: !once, Said: report})
+			err = pull.Run(ctx, db, s, pull.Options{Wants: f.wants, Follow: !once, MaxBytes: most, Said: report})
 			_ = s.Close()
 		}
 		switch {
@@ -119,6 +131,8 @@ func runPull(cmd *cobra.Command, args []string, into string, f *filters, once bo
 			return nil
 		case err == nil && failed:
 			return &statusError{status: exitLeft}
+		case errors.Is(err, pull.ErrFull):
+			return fmt.Errorf("%w: remove sessions from it (mcprec store prune --store %s), bring fewer (--since, --label), or give --max-size", err, into)
 		case err == nil || once || errors.Is(err, store.ErrBusy):
 			return err
 		case first && !stream.IsTransient(err):

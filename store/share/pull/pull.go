@@ -21,7 +21,7 @@
 //
 // # What it refuses to do
 //
-// It changes nothing in the stream. It brings no session whose beginning the stream has dropped.
+// It brings no more than there is room for: see Options.MaxBytes. It changes nothing in the stream. It brings no session whose beginning the stream has dropped.
 package pull
 
 import (
@@ -47,6 +47,7 @@ type Folder interface {
 	Sessions(ctx context.Context, query store.Query) iter.Seq2[store.Session, error]
 	Release(ctx context.Context, id store.SessionID) error
 	FoldDead(ctx context.Context) error
+	Space(ctx context.Context) (store.Space, error)
 	Info() store.Info
 }
 
@@ -63,6 +64,9 @@ type Options struct {
 	Wants func(*stream.Entry) bool
 	// Follow goes on after the sessions that are there: live ones are followed, and new ones come.
 	Follow bool
+	// MaxBytes is about how many bytes the folder may use: events count as long as they are until they are stored
+	// compressed. 0: there is no bound.
+	MaxBytes int64
 	// Said is called when a session begins to arrive, has arrived as far as it goes, or something has failed;
 	// nil: nobody is told. Calls do not overlap.
 	Said func(Arrival)
@@ -86,6 +90,9 @@ const clocksAgree = 5 * time.Second
 // retryAfter is when a session is tried again whose pulling has failed.
 const retryAfter = 5 * time.Second
 
+// ErrFull: the folder has as many bytes as it may have.
+var ErrFull = errors.New("the folder is full")
+
 // pull is a run of Run.
 type pull struct {
 	folder  Folder
@@ -93,6 +100,10 @@ type pull struct {
 	options Options
 	slots   chan struct{}
 	said    sync.Mutex
+	give    context.CancelCauseFunc // ends the run
+
+	space sync.Mutex
+	used  int64 // bytes of the folder when it was measured, and of the events since
 
 	mu      sync.Mutex
 	entries map[store.SessionID]*stream.Entry // newest
@@ -110,7 +121,7 @@ type had struct {
 
 // Run brings sessions into the folder until ctx ends, or without Options.Follow until it has what is there. One
 // pull at a time works on a folder: the error is store.ErrBusy while another does. With Options.Follow it goes on
-// past faults of the stream.
+// past faults of the stream. A folder that is full ends both: the error is ErrFull.
 func Run(ctx context.Context, folder Folder, from Stream, options Options) error {
 	p := &pull{folder: folder, stream: from, options: options, slots: make(chan struct{}, atOnce),
 		entries: map[store.SessionID]*stream.Entry{}, have: map[store.SessionID]had{}, running: map[store.SessionID]bool{}}
@@ -129,6 +140,7 @@ func Run(ctx context.Context, folder Folder, from Stream, options Options) error
 	if err := folder.FoldDead(ctx); err != nil { // of a pull that died; the rest of the folder is well
 		p.say(Arrival{Err: err})
 	}
+	p.used = p.measure(ctx)
 	for found, err := range folder.Sessions(ctx, store.Query{}) {
 		if err != nil {
 			p.say(Arrival{Err: err})
@@ -138,8 +150,9 @@ func Run(ctx context.Context, folder Folder, from Stream, options Options) error
 	}
 	var arriving sync.WaitGroup
 	defer arriving.Wait()
-	work, cancel := context.WithCancel(ctx)
-	defer cancel()
+	work, give := context.WithCancelCause(ctx)
+	defer give(nil)
+	p.give = give
 	for {
 		var err error
 		for e, fault := range from.Entries(work, options.Follow) {
@@ -147,17 +160,19 @@ func Run(ctx context.Context, folder Folder, from Stream, options Options) error
 				p.take(work, &e, &arriving)
 			}
 		}
-		switch {
+		if !options.Follow || errors.Is(err, store.ErrClosed) {
+			arriving.Wait()
+		}
+		switch full := context.Cause(work); {
 		case ctx.Err() != nil:
 			return nil
+		case errors.Is(full, ErrFull):
+			return full
 		case !options.Follow || errors.Is(err, store.ErrClosed):
-			arriving.Wait()
 			return err
 		}
 		p.say(Arrival{Err: err})
-		if pause(ctx, retryAfter) != nil {
-			return nil
-		}
+		_ = pause(work, retryAfter) // then Entries says that it is done
 	}
 }
 
@@ -214,6 +229,9 @@ func (p *pull) start(ctx context.Context, e *stream.Entry, arriving *sync.WaitGr
 		arrival := p.bring(ctx, e, moved)
 		if ctx.Err() == nil {
 			p.say(arrival)
+		}
+		if errors.Is(arrival.Err, ErrFull) {
+			p.give(fmt.Errorf("pull: %w", arrival.Err))
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -281,7 +299,9 @@ func (p *pull) bring(ctx context.Context, e *stream.Entry, moved time.Duration) 
 					p.say(Arrival{ID: a.ID, Header: e.Header, Events: 1, State: store.Live})
 				}
 			} else if err == nil {
-				err = spool.Write([]store.Part{{Event: event}})
+				if err = p.claim(ctx, event); err == nil {
+					err = spool.Write([]store.Part{{Event: event}})
+				}
 			}
 			if err != nil {
 				a.Err = err
@@ -297,7 +317,7 @@ func (p *pull) bring(ctx context.Context, e *stream.Entry, moved time.Duration) 
 		}
 		// Only the connection may get better.
 		if a.Err == nil || spool == nil || live == nil || ctx.Err() != nil || errors.Is(a.Err, store.ErrCorrupt) || errors.Is(a.Err, store.ErrNotFound) ||
-			errors.Is(a.Err, store.ErrNewer) || errors.Is(a.Err, store.ErrClosed) || failures > 5 {
+			errors.Is(a.Err, store.ErrNewer) || errors.Is(a.Err, store.ErrClosed) || errors.Is(a.Err, ErrFull) || failures > 5 {
 			return a
 		}
 		_ = pause(ctx, min(100*time.Millisecond<<failures, retryAfter)) // then Read says that ctx is done
@@ -322,5 +342,34 @@ func (p *pull) begin(ctx context.Context, opened store.Event, moved time.Duratio
 	if err := p.folder.Release(ctx, header.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
+	if err := p.claim(ctx, opened); err != nil {
+		return nil, err
+	}
 	return p.folder.Spool(ctx, opened)
+}
+
+// claim takes the room for an event, or returns ErrFull. The folder is measured when the room seems to be used up:
+// what has been stored is compressed, and its user removes sessions.
+func (p *pull) claim(ctx context.Context, event store.Event) error {
+	if p.options.MaxBytes <= 0 {
+		return nil
+	}
+	const head = 32 // of an event in a spool
+	size := int64(len(event.Payload)) + head
+	p.space.Lock()
+	defer p.space.Unlock()
+	p.used += size
+	if p.used <= p.options.MaxBytes {
+		return nil
+	}
+	if p.used = p.measure(ctx) + size; p.used > p.options.MaxBytes {
+		return fmt.Errorf("%w: with event %d it would have %d MB, and may have %d", ErrFull, event.Seq, p.used/1e6, p.options.MaxBytes/1e6)
+	}
+	return nil
+}
+
+// measure returns how many bytes the folder uses. What cannot be read of it counts whole.
+func (p *pull) measure(ctx context.Context) int64 {
+	space, _ := p.folder.Space(ctx)
+	return space.Files - space.Free
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -244,5 +246,58 @@ func TestAnew(t *testing.T) {
 	}
 	if err := Run(t.Context(), db, &fake{}, Options{Said: func(a Arrival) { t.Error(a) }}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFull holds that a stream cannot fill the disk: a folder that has as many bytes as it may have ends the pull, what
+// has come of the session is an unbroken beginning, and where there is room again the session comes whole.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	for name, follow := range map[string]bool{"what is there": false, "following": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			events := testLog(100, time.Now())
+			for i := range events[1:99] {
+				payload := make([]byte, 64<<10)
+				_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(payload)
+				events[i+1].Payload = payload
+			}
+			var said []Arrival
+			options := Options{Follow: follow, MaxBytes: 2 << 20, Said: func(a Arrival) {
+				if a.State != store.Live {
+					said = append(said, a)
+				}
+			}}
+			pullOnce := func() error {
+				said = nil
+				all := entry(false, 0)
+				all.Head.Seq = uint64(len(events))
+				return Run(t.Context(), db, &fake{entries: []any{all}, events: events}, options)
+			}
+			for range 2 { // what an earlier pull has left counts, too, but for the session that comes anew
+				err := pullOnce()
+				if !errors.Is(err, ErrFull) || !strings.HasSuffix(err.Error(), " MB, and may have 2") {
+					t.Fatalf("the pull ends with %v", err)
+				}
+				if len(said) != 1 || said[0].ID != testID || !errors.Is(said[0].Err, ErrFull) {
+					t.Errorf("said %+v", said)
+				}
+				if space, err := db.Space(t.Context()); err != nil || space.Files > 5<<20 {
+					t.Errorf("the folder has %d bytes, %v", space.Files, err)
+				}
+				found, got := listed(t, db)
+				if found.State != store.Crashed || len(got) < 2 || len(got) > 33 || !slices.EqualFunc(got, events[:len(got)], store.Event.Equal) {
+					t.Errorf("%d events, %s", len(got), found.State)
+				}
+			}
+			options.MaxBytes, options.Follow = 32<<20, false
+			if err := pullOnce(); err != nil {
+				t.Fatal(err)
+			}
+			if found, got := listed(t, db); found.State != store.Ended || !slices.EqualFunc(got, events, store.Event.Equal) {
+				t.Errorf("%d events, %s", len(got), found.State)
+			}
+		})
 	}
 }
