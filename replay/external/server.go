@@ -159,8 +159,7 @@ func (s serverPeer) play(schedule Schedule, patience patience) (played play, err
 		driver.AllowReorder()
 		p := &player{
 			schedule: schedule, patience: patience, dir: at.dir, recorded: s.Folder, driver: driver, process: process, line: line, http: http,
-			dropped: cancelledIn(s.events), open: map[mcp.Key]frame{}, ahead: map[mcp.Key]bool{}, play: play{answers: map[uint64]string{}},
-			sent: map[mcp.Key]uint64{}, cancelled: map[mcp.Key]*cancelled{},
+			session: newPlayedSession(), dropped: droppedIn(s.events), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}},
 		}
 		p.run()
 		for i := range p.play.frames {
@@ -174,20 +173,24 @@ func (s serverPeer) play(schedule Schedule, patience patience) (played play, err
 	return played, err
 }
 
-// cancelledIn returns the requests that the recorded client gave up, or that are answered when a stream
+// planned is a request of the recorded client.
+type planned struct {
+	event uint64
+	id    mcp.Key
+}
+
+// droppedIn returns the requests that the recorded client gave up, or that are answered when a stream
 // ends.
-func cancelledIn(events []store.Event) map[mcp.Key]bool {
-	list := map[mcp.Key]bool{}
+func droppedIn(events []store.Event) map[planned]bool {
+	list := map[planned]bool{}
+	model := timeline.NewModel(timeline.All)
 	for _, e := range events {
-		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
-			continue
-		}
-		for _, m := range timeline.MessagesOf(e.AsFrame()) {
-			if id := timeline.CancelledID(m); id != nil {
-				list[mcp.KeyOf(id)] = true
-			}
-			if m.Method == mcp.MethodListen {
-				list[mcp.KeyOf(m.ID)] = true
+		step := model.Take(e)
+		for _, m := range step.Messages {
+			isCancelled := m.Method == mcp.NotificationCancelled && m.Call != nil
+			isListen := m.Role == timeline.Asks && m.Method == mcp.MethodListen
+			if step.Dir == transport.ClientToServer && (isCancelled || isListen) {
+				list[planned{m.Call.Request, m.Call.Key()}] = true
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package external
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,16 +33,17 @@ type clientPlayer struct {
 
 	start  int // which start of the server this is; 0: there was none
 	server *standin.Player
-	number int       // frames that the server has returned
-	ready  []sending // what may go out
-	heard  int       // frames of the client
-	open   map[mcp.Key]string
-	asked  map[mcp.Key]uint64 // questions of the server without an answer, by id: their events
-	until  uint64             // nothing is read until this frame has gone out; 0: all is read
-	last   uint64             // the event of the answer that was sent last
-	ahead  map[uint64]bool    // frames that could have gone out before their recorded place
+	number int             // frames that the server has returned
+	ready  []sending       // what may go out
+	heard  int             // frames of the client
+	until  uint64          // nothing is read until this frame has gone out; 0: all is read
+	last   uint64          // the event of the answer that was sent last
+	ahead  map[uint64]bool // frames that could have gone out before their recorded place
 
-	isPinging bool            // a ping that is not in the recording has no answer yet
+	session *playedSession            // with this start of the server
+	asked   map[*timeline.Call]uint64 // the recorded events of the server's questions
+
+	pinged    *timeline.Call  // the latest ping that is not in the recording; nil: none
 	hasPinged map[uint64]bool // by the frame in front of which it went out
 	counts    []int           // of each frame in play: how many frames of the client came before it
 	play      play
@@ -75,7 +75,7 @@ func (p *clientPlayer) run() error {
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 			continue
 		case isOpen && p.send(true):
-		case isOpen && len(p.asked) == 0 && !p.isPinging && len(p.open) > 0:
+		case isOpen && len(p.questions()) == 0 && !p.isPinging() && len(p.calls()) > 0:
 			p.pipes.hangUp() // the recording has no answer: its server can only end
 		default:
 			return p.stuck(look)
@@ -93,10 +93,25 @@ func (p *clientPlayer) begin() {
 	p.server = standin.NewStreamPlayer(p.events, p.rules)
 	p.server.AllowReorder()
 	p.number, p.heard, p.until, p.last, p.ready = 0, 0, 0, 0, nil
-	p.isPinging, p.hasPinged = false, map[uint64]bool{}
-	p.open, p.asked, p.ahead = map[mcp.Key]string{}, map[mcp.Key]uint64{}, map[uint64]bool{}
+	p.session, p.asked, p.ahead = newPlayedSession(), map[*timeline.Call]uint64{}, map[uint64]bool{}
+	p.pinged, p.hasPinged = nil, map[uint64]bool{}
 	p.take(p.server.Start())
 }
+
+// calls returns the client's calls that wait for an answer.
+func (p *clientPlayer) calls() []*timeline.Call {
+	isCancelled := func(call *timeline.Call) bool { return call.Cancelled != 0 }
+	return slices.DeleteFunc(p.session.Open(transport.ClientToServer), isCancelled)
+}
+
+// questions returns the recorded server's requests that wait for an answer.
+func (p *clientPlayer) questions() []*timeline.Call {
+	isNone := func(call *timeline.Call) bool { return call.Cancelled != 0 || call == p.pinged }
+	return slices.DeleteFunc(p.session.Open(transport.ServerToClient), isNone)
+}
+
+// isPinging reports whether a ping that is not in the recording has no answer yet.
+func (p *clientPlayer) isPinging() bool { return p.pinged != nil && !p.pinged.Answered() }
 
 // hear takes what the client has said.
 func (p *clientPlayer) hear() {
@@ -106,19 +121,9 @@ func (p *clientPlayer) hear() {
 		}
 		p.heard++
 		isOurs := false // an answer to a ping that is not in the recording
-		for _, m := range timeline.MessagesOf(f) {
-			switch m.Kind() {
-			case transport.Request:
-				p.open[mcp.KeyOf(m.ID)] = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m))
-			case transport.Response:
-				if isOurs = mcp.KeyOf(m.ID) == mcp.KeyOf(json.RawMessage(`"`+pingID+`"`)); isOurs {
-					p.isPinging = false
-				}
-				delete(p.asked, mcp.KeyOf(m.ID))
-			default:
-				if id := timeline.CancelledID(m); id != nil {
-					delete(p.open, mcp.KeyOf(id))
-				}
+		for _, m := range p.session.take(transport.ClientToServer, f).Messages {
+			if m.Kind == transport.Response {
+				isOurs = m.Call != nil && m.Call == p.pinged
 			}
 		}
 		if isOurs {
@@ -152,7 +157,13 @@ func (p *clientPlayer) unrecorded() error {
 				continue
 			}
 			if len(p.schedule) == 0 && p.start == 1 {
-				return &unrecordedError{p.open[mcp.KeyOf(m.ID)]}
+				what := ""
+				for _, call := range p.calls() {
+					if call.Key() == mcp.KeyOf(m.ID) {
+						what = nameOf(call)
+					}
+				}
+				return &unrecordedError{what}
 			}
 			p.play.isUnjudged = true
 		}
@@ -190,7 +201,7 @@ func (p *clientPlayer) next(isStuck bool) int {
 // client that is stuck it sends all that it can.
 func (p *clientPlayer) send(isStuck bool) bool {
 	at := -1
-	if !p.isPinging {
+	if !p.isPinging() {
 		at = p.next(isStuck)
 	}
 	if at < 0 && isStuck && p.process.unread {
@@ -198,7 +209,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		p.until = 0
 		return true
 	}
-	if at < 0 && isStuck && p.server.Waiting() && len(p.asked) == 0 && !p.isPinging {
+	if at < 0 && isStuck && p.server.Waiting() && len(p.questions()) == 0 && !p.isPinging() {
 		p.take(p.server.GiveUpWaiting())
 		at = p.next(true)
 	}
@@ -244,9 +255,10 @@ func (p *clientPlayer) send(isStuck bool) bool {
 
 // ping sends a ping, and notes in front of which frame. Nothing more is sent until it is answered.
 func (p *clientPlayer) ping(seq uint64) {
-	p.isPinging = true
 	p.hasPinged[seq] = true
-	p.pipes.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`+"\n", pingID, mcp.MethodPing))
+	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
+	p.pinged = p.session.take(transport.ServerToClient, transport.Frame{Bytes: line}).Messages[0].Call
+	p.pipes.write(append(line, '\n'))
 }
 
 // pingID is the id of the pings that are not in the recording.
@@ -280,20 +292,21 @@ func (p *clientPlayer) compose(s sending, data []byte, splits []int) ([]byte, []
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
-	about := frame{seq: s.seq, size: len(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.open) > 1}
-	for _, m := range timeline.MessagesOf(s.frame) {
-		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m))
+	about := frame{seq: s.seq, size: len(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1}
+	for _, m := range p.session.take(transport.ServerToClient, s.frame).Messages {
+		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isNotice = mayRepeat(m.Method)
-		id := mcp.KeyOf(m.ID)
-		switch m.Kind() {
+		switch m.Kind {
 		case transport.Request:
 			about.isRequest = true
-			p.asked[id] = s.seq
+			p.asked[m.Call] = s.seq
 		case transport.Response:
-			about.what = "the answer to " + p.open[id]
-			about.isHello = p.open[id] == mcp.MethodInitialize
+			about.what = "the answer to "
+			if m.Call != nil {
+				about.what += nameOf(m.Call)
+				about.isHello = m.Call.Method == mcp.MethodInitialize
+			}
 			p.last = s.seq
-			delete(p.open, id)
 		}
 	}
 	if s.seq != 0 && p.start == 1 {
@@ -319,19 +332,24 @@ func (p *clientPlayer) stuck(look procfs.Look) error {
 		return fmt.Errorf("the client has not started %s as its server: %s", serverMark, look)
 	case isOpen && p.pipes.listener.isAwaited():
 		return fmt.Errorf("the client has started a second server beside the first; a client of one server can be explored")
-	case !isOpen && (!p.isClosed || len(p.open) == 0):
+	case !isOpen && (!p.isClosed || len(p.calls()) == 0):
 		p.fail(Lingers, look, "its server has ended")
 	case !isOpen:
 		var calls []string
-		for _, call := range p.open {
-			calls = append(calls, call)
+		for _, call := range p.calls() {
+			calls = append(calls, nameOf(call))
 		}
 		slices.Sort(calls)
 		p.fail(Hang, look, "its server has ended, and it waits for the answer to "+strings.Join(calls, ", "))
-	case p.isPinging:
+	case p.isPinging():
 		p.fail(Hang, look, "it does not answer a ping")
-	case len(p.asked) > 0:
-		p.fail(Hang, look, "it does not answer "+p.questions())
+	case len(p.questions()) > 0:
+		var names []string
+		for _, question := range p.questions() {
+			names = append(names, p.nameOf(p.asked[question]))
+		}
+		slices.Sort(names)
+		p.fail(Hang, look, "it does not answer "+strings.Join(names, ", "))
 	default:
 		detail := "it says no more and does not end"
 		if p.last != 0 {
@@ -343,16 +361,6 @@ func (p *clientPlayer) stuck(look procfs.Look) error {
 		p.fail(Hang, look, detail)
 	}
 	return nil
-}
-
-// questions names the questions of the server that are not answered.
-func (p *clientPlayer) questions() string {
-	var names []string
-	for _, event := range p.asked {
-		names = append(names, p.nameOf(event))
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }
 
 // nameOf names a frame that was sent.
@@ -391,8 +399,8 @@ func (p *clientPlayer) fail(kind Fault, look procfs.Look, detail string) {
 		return
 	}
 	found := &fault{kind: kind, look: look, detail: detail}
-	for _, event := range p.asked {
-		found.events = append(found.events, event)
+	for _, question := range p.questions() {
+		found.events = append(found.events, p.asked[question])
 	}
 	if len(found.events) == 0 && p.last != 0 {
 		found.events = []uint64{p.last}

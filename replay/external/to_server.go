@@ -25,28 +25,37 @@ type player struct {
 	driver   *standin.Driver
 	process  *process
 	line     connection
-	http     exchanges        // nil: over stdio
-	dropped  map[mcp.Key]bool // requests to which no answer is owed
+	http     exchanges // nil: over stdio
+	session  *playedSession
+	dropped  map[planned]bool // recorded requests to which no answer is owed
+	requests map[*timeline.Call]*request
 
-	number  int               // frames that the driver has returned
-	ready   []sending         // the client's own
-	kept    []sending         // answers that are held
-	open    map[mcp.Key]frame // requests without an answer
-	ahead   map[mcp.Key]bool  // of these, those that are not waited for
-	until   uint64            // nothing is read until this frame has gone out; 0: all is read
-	holding uint64            // no question is answered until this frame has gone out
-	asked   bool              // the server has asked something since the last frame
-
-	sent      map[mcp.Key]uint64     // the events of all requests
-	cancelled map[mcp.Key]*cancelled // requests that the client has cancelled
+	number  int       // frames that the driver has returned
+	ready   []sending // the client's own
+	kept    []sending // answers that are held
+	until   uint64    // nothing is read until this frame has gone out; 0: all is read
+	holding uint64    // no question is answered until this frame has gone out
+	asked   bool      // the server has asked something since the last frame
 
 	play play
 }
 
-// cancelled is a request that the client has cancelled, without an answer so far.
-type cancelled struct {
-	event  uint64
-	isRead bool // the server has come to rest with its cancellation
+// request is what the player knows of a call of the client beside the session.
+type request struct {
+	frame
+	isOwed  bool // an answer, as long as the call is open
+	isAhead bool // the answer is not waited for
+	isRead  bool // the server has come to rest with the cancellation of the call
+}
+
+// owed returns the requests to which the server owes an answer.
+func (p *player) owed() (list []*request) {
+	for _, call := range p.session.Open(transport.ClientToServer) {
+		if r := p.requests[call]; r != nil && r.isOwed {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // run plays the schedule to its end, or to the first fault.
@@ -81,7 +90,9 @@ func (p *player) resume() bool {
 	p.process.unread = false
 	p.until = 0
 	p.release()
-	clear(p.ahead)
+	for _, request := range p.requests {
+		request.isAhead = false
+	}
 	return wasHeld
 }
 
@@ -96,9 +107,15 @@ func (p *player) take(frames []transport.Frame) {
 		case p.holding != 0:
 			p.kept = append(p.kept, s)
 		default:
-			p.write([]sending{s})
+			p.answer(s)
 		}
 	}
+}
+
+// answer sends an answer.
+func (p *player) answer(s sending) {
+	p.session.take(transport.ClientToServer, s.frame)
+	p.write([]sending{s})
 }
 
 func isAnswer(f transport.Frame) bool {
@@ -112,7 +129,7 @@ func (p *player) release() {
 	kept := p.kept
 	p.kept = nil
 	for _, s := range kept {
-		p.write([]sending{s})
+		p.answer(s)
 	}
 }
 
@@ -159,10 +176,11 @@ func (p *player) next() (chunk []sending) {
 // send sends frames in one write, or where the schedule splits it in two, with what the schedule has at
 // them. how is the choice to end the client's output behind them, if the schedule has one.
 func (p *player) send(chunk []sending) (how Kind) {
-	var behind, hangUps []sending
+	var behind []sending
+	var hangUps []*request
 	var splits []int
 	for i, s := range chunk {
-		about := p.describe(s)
+		about, requests := p.describe(s)
 		if i == 0 {
 			about.beside = []uint64{s.seq}
 			for _, other := range p.ready {
@@ -178,20 +196,22 @@ func (p *player) send(chunk []sending) (how Kind) {
 			case Split:
 				splits = append(splits, c.At)
 			case Ahead:
-				p.ahead[p.idOf(s)] = true
+				for _, request := range requests {
+					request.isAhead = true
+				}
 			case Unread:
 				p.process.unread = true
 				p.until = c.Last
 			case Hold:
 				p.holding = c.Last
 			case Cancel:
-				behind = append(behind, p.cancel(s)...)
+				behind = append(behind, p.cancel(requests)...)
 			case Cut:
 				if p.http != nil {
 					p.http.cut(s.seq, true)
 				}
 			case HangUp:
-				hangUps = append(hangUps, s)
+				hangUps = append(hangUps, requests...)
 			case End, LateEnd:
 				how = c.Kind
 			}
@@ -199,8 +219,8 @@ func (p *player) send(chunk []sending) (how Kind) {
 	}
 	p.asked = false
 	p.write(append(slices.Clone(chunk), behind...), splits...)
-	for _, s := range hangUps {
-		p.hangUp(s)
+	for _, request := range hangUps {
+		p.hangUp(request)
 	}
 	for _, s := range chunk {
 		if p.until != 0 && s.seq >= p.until {
@@ -214,60 +234,48 @@ func (p *player) send(chunk []sending) (how Kind) {
 	return how
 }
 
-// describe notes what a frame is, and what it asks.
-func (p *player) describe(s sending) frame {
-	about := frame{seq: s.seq, size: len(s.frame.Bytes)}
-	for _, m := range timeline.MessagesOf(s.frame) {
-		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m))
+// describe takes a frame that goes out, and tells what it is. It returns its requests as well.
+func (p *player) describe(s sending) (about frame, requests []*request) {
+	about = frame{seq: s.seq, size: len(s.frame.Bytes)}
+	for _, m := range p.session.take(transport.ClientToServer, s.frame).Messages {
+		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isHello = m.Method == mcp.MethodInitialize
-		if id := timeline.CancelledID(m); id != nil {
-			p.noteCancelled(mcp.KeyOf(id))
+		if m.Role != timeline.Asks {
+			continue
 		}
-		if m.Kind() == transport.Request {
-			p.sent[mcp.KeyOf(m.ID)] = s.seq
-		}
-		if m.Kind() == transport.Request && !p.dropped[mcp.KeyOf(m.ID)] {
+		r := &request{isOwed: !p.dropped[planned{s.seq, m.Call.Key()}]}
+		if r.isOwed {
 			about.isRequest = true
 			about.id = m.ID
-			p.open[mcp.KeyOf(m.ID)] = about
 		}
+		r.frame = about
+		r.frame.id = m.ID
+		p.requests[m.Call] = r
+		requests = append(requests, r)
 	}
-	return about
+	return about, requests
 }
 
-func (p *player) idOf(s sending) mcp.Key {
-	for _, m := range timeline.MessagesOf(s.frame) {
-		return mcp.KeyOf(m.ID)
-	}
-	return mcp.Key("")
-}
-
-// cancel returns the frame that cancels a request, to which no answer is owed from now on.
-func (p *player) cancel(s sending) []sending {
-	for _, m := range timeline.MessagesOf(s.frame) {
-		if m.Kind() == transport.Request && m.Method != mcp.MethodInitialize {
-			delete(p.open, mcp.KeyOf(m.ID))
-			p.noteCancelled(mcp.KeyOf(m.ID))
-			return []sending{cancellation(m.ID)}
+// cancel returns the frame that cancels the first of some requests, to which no answer is owed from now on.
+func (p *player) cancel(requests []*request) []sending {
+	for _, r := range requests {
+		if r.isHello {
+			continue
 		}
+		r.isOwed = false
+		s := cancellation(r.id)
+		p.session.take(transport.ClientToServer, s.frame)
+		return []sending{s}
 	}
 	return nil
 }
 
-// noteCancelled notes that the client cancels a request.
-func (p *player) noteCancelled(id mcp.Key) {
-	if seq, isSent := p.sent[id]; isSent && p.play.answers[seq] == "" {
-		p.cancelled[id] = &cancelled{event: seq}
-	}
-}
-
 // hangUp ends the exchange of a request. The client could come back for the answer, and does not: none is owed.
-func (p *player) hangUp(s sending) {
-	if p.http == nil {
-		return
+func (p *player) hangUp(r *request) {
+	if p.http != nil {
+		p.http.cut(r.seq, false)
+		r.isOwed = false
 	}
-	p.http.cut(s.seq, false)
-	delete(p.open, p.idOf(s))
 }
 
 func cancellation(id json.RawMessage) sending {
@@ -301,8 +309,10 @@ func (p *player) rest() (isOver bool) {
 			continue
 		}
 		if p.line.untaken() == 0 && !p.process.unread { // an answer from before may lie there unread
-			for _, c := range p.cancelled {
-				c.isRead = true
+			for _, call := range p.session.Open(transport.ClientToServer) {
+				if r := p.requests[call]; r != nil {
+					r.isRead = call.Cancelled != 0
+				}
 			}
 		}
 		p.cancelLate()
@@ -332,10 +342,8 @@ func (p *player) waits() bool {
 	if p.process.unread || len(p.kept) > 0 {
 		return false
 	}
-	for id := range p.open {
-		if !p.ahead[id] {
-			return true
-		}
+	if slices.ContainsFunc(p.owed(), func(r *request) bool { return !r.isAhead }) {
+		return true
 	}
 	return p.http != nil && len(p.http.owed()) > 0
 }
@@ -345,14 +353,13 @@ func (p *player) isLost(look procfs.Look) bool {
 	if p.http == nil || p.process.unread {
 		return false
 	}
-	for id, about := range p.open {
-		switch outcome := p.http.outcome(about.seq); {
+	for _, r := range p.owed() {
+		switch outcome := p.http.outcome(r.seq); {
 		case !outcome.isOver:
 		case outcome.isDeclined:
-			delete(p.open, id)
+			r.isOwed = false
 		default:
-			p.open = map[mcp.Key]frame{id: about}
-			p.fail(Lost, look, outcome.how)
+			p.failAbout([]*request{r}, Lost, look, outcome.how)
 			return true
 		}
 	}
@@ -365,11 +372,9 @@ func (p *player) cancelLate() {
 		if c.Kind != LateCancel {
 			continue
 		}
-		for id, about := range p.open {
-			if about.seq == c.First {
-				delete(p.open, id)
-				p.noteCancelled(id)
-				p.write([]sending{cancellation(about.id)})
+		for _, r := range p.owed() {
+			if r.seq == c.First {
+				p.write(p.cancel([]*request{r}))
 			}
 		}
 	}
@@ -379,22 +384,12 @@ func (p *player) cancelLate() {
 func (p *player) hear() (isMore bool) {
 	for _, f := range p.line.said() {
 		isMore = true
-		for _, m := range timeline.MessagesOf(f) {
-			switch m.Kind() {
+		for _, m := range p.session.take(transport.ServerToClient, f).Messages {
+			switch m.Kind {
 			case transport.Response:
-				id := mcp.KeyOf(m.ID)
-				if about, isOpen := p.open[id]; isOpen {
-					p.play.answers[about.seq] = p.canonical(m)
-					if m.Error != nil {
-						p.play.errors = append(p.play.errors, fmt.Sprintf("%s (#%d): %s", about.what, about.seq, p.canonical(m)))
-					}
-					delete(p.open, id)
+				if m.Role == timeline.Answers {
+					p.hearAnswer(&m)
 				}
-				isCut := func(c Choice) bool { return c.Kind == Cut && p.sent[id] == c.First } // the answer may have waited
-				if c := p.cancelled[id]; c != nil && c.isRead && !slices.ContainsFunc(p.schedule, isCut) {
-					p.play.unheeded = append(p.play.unheeded, c.event)
-				}
-				delete(p.cancelled, id)
 			case transport.Request:
 				p.asked = true
 				if last := len(p.play.frames) - 1; last >= 0 {
@@ -405,6 +400,24 @@ func (p *player) hear() (isMore bool) {
 		p.take(p.driver.Receive(f))
 	}
 	return isMore
+}
+
+// hearAnswer takes the answer to a request.
+func (p *player) hearAnswer(m *timeline.Message) {
+	r := p.requests[m.Call]
+	if r == nil { // it went out in one frame with an answer
+		return
+	}
+	if r.isOwed {
+		p.play.answers[r.seq] = p.canonical(m.Message)
+		if m.Error != nil {
+			p.play.errors = append(p.play.errors, fmt.Sprintf("%s (#%d): %s", r.what, r.seq, p.canonical(m.Message)))
+		}
+	}
+	isCut := func(c Choice) bool { return c.Kind == Cut && r.seq == c.First } // the answer may have waited
+	if r.isRead && !slices.ContainsFunc(p.schedule, isCut) {
+		p.play.unheeded = append(p.play.unheeded, r.seq)
+	}
 }
 
 // canonical returns an answer for comparison: without its id, and with the folder's mark.
@@ -459,11 +472,11 @@ func (p *player) end(how Kind) {
 	case p.process.status != "":
 		p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.status)
 	case p.asked: // a question cannot be answered any more
-	case how == LateEnd && len(p.open) > 0:
+	case how == LateEnd && len(p.owed()) > 0:
 		p.fail(Lost, procfs.Look{Activity: procfs.Ended}, "")
 	case how == End:
-		for _, about := range p.open {
-			p.play.dropped = append(p.play.dropped, about.seq)
+		for _, r := range p.owed() {
+			p.play.dropped = append(p.play.dropped, r.seq)
 		}
 	}
 }
@@ -506,7 +519,9 @@ func (p *player) failStill(look procfs.Look) {
 // leave ends a session over HTTP, whose server goes on: it must answer the end, and the beginning of another
 // session, if only with a status.
 func (p *player) leave() {
-	clear(p.open)
+	for _, r := range p.owed() {
+		r.isOwed = false
+	}
 	if isAnswered := p.awaitOwed("the end of the session has no response"); !isAnswered || p.process.gone {
 		return
 	}
@@ -537,10 +552,15 @@ func (p *player) awaitOwed(otherwise string) (isAnswered bool) {
 	}
 }
 
+// fail notes a fault of the server, which is about the requests that have no answer.
 func (p *player) fail(kind Fault, look procfs.Look, detail string) {
+	p.failAbout(p.owed(), kind, look, detail)
+}
+
+func (p *player) failAbout(requests []*request, kind Fault, look procfs.Look, detail string) {
 	found := &fault{kind: kind, look: look, detail: detail}
-	for _, about := range p.open {
-		found.events = append(found.events, about.seq)
+	for _, r := range requests {
+		found.events = append(found.events, r.seq)
 	}
 	if p.http != nil && kind == Hang {
 		for _, seq := range p.http.owed() {

@@ -51,6 +51,9 @@ type exchange struct {
 	isAccepted bool // the server's end is known to the watcher
 	isSettled  bool // it is closed, and the server's kernel knows
 
+	// unanswered are the ids of the requests that went out in it and are not answered: it tells whether a client has a
+	// reason to come back for the rest of the response. It is the state of one exchange, as an HTTP client keeps it; which
+	// calls of the session are open is for the session of the player to say.
 	unanswered map[mcp.Key]bool
 	response   response
 	owes       bool // a server must answer it, if only with a status

@@ -56,7 +56,7 @@ type Player struct {
 	masked    map[string][]*message    // requests with a masked secret, by method
 	inOrder   []*message               // of match.ByOrder: the requests left
 	others    map[string][]*message    // notifications by method; stray answers and noise by key
-	asked     map[mcp.Key][]*request   // requests sent to the live client, by id
+	asked     map[mcp.Key][]*request   // requests of the recorded server that went out, by id: see Driver.answered
 	streams   map[uint64]uint64        // recorded exchanges, by live exchange
 	open      []*message               // live requests with a recorded answer still to be sent
 	held      []*ownFrame              // not sent; every earlier client message is below reach

@@ -373,6 +373,19 @@ func (s Step) Find(dir transport.Direction, id mcp.Key) *Call {
 	return s.model.requests.answered(s.Scope, dir, s.Stream, id)
 }
 
+// Open returns the open calls that went in a direction, in the order of their requests. A cancelled call is open
+// until it is answered.
+func (m *Model) Open(dir transport.Direction) []*Call {
+	var open callList
+	for named, list := range m.requests.ids {
+		if named.scope != nil && named.dir == dir {
+			open = append(open, list.that((*Call).isOpen)...)
+		}
+	}
+	slices.SortFunc(open, func(a, b *Call) int { return a.number - b.number })
+	return open
+}
+
 // OpenCalls returns the open calls of the step's HTTP exchange, in no order.
 func (s Step) OpenCalls() []*Call { return s.model.requests.openOn(s.Stream) }
 
