@@ -14,7 +14,7 @@
 // # What it refuses to do
 //
 // It ends processes on Linux alone; elsewhere only folders are removed. A process whose environment has been
-// cleared is not found, nor is one of another user. What was left in another namespace of processes, or before
+// cleared is not found, nor is one of another user, nor one whose main thread has ended before the others. What was left in another namespace of processes, or before
 // the machine was started, is left alone: a number means nothing there.
 package leftover
 

@@ -69,6 +69,8 @@ var helpers = map[string]string{
 	"its parent has ended":         `(setsid sh -c '(echo ready; exec sleep 1000) & exit' &); exit`,
 	"deaf to what asks it to end":  `trap "" HUP INT TERM; echo ready; sleep 1000`,
 	"starts others all the time":   `setsid sh -c 'echo ready; while true; do sleep 1000 & sleep 0.001; done' & exit`,
+	"begins programs all the time": `printf '#!/bin/sh\nexec "$0"\n' >"$1/again"; chmod +x "$1/again"; echo ready; setsid "$1/again" & exit`,
+	"hops all the time":            `printf '#!/bin/sh\n"$0" & exit\n' >"$1/hop"; chmod +x "$1/hop"; echo ready; setsid "$1/hop" & exit`,
 	"stopped":                      `setsid sh -c 'echo ready; kill -STOP $$' & exit`,
 	"within a run of another":      `MCPREC_RUN="$MCPREC_RUN 1-x.1.1-1"; export MCPREC_RUN; setsid sh -c 'echo ready; exec sleep 1000' & exit`,
 	"a folder nobody may write to": `mkdir -p "$1/a/b"; : >"$1/a/b/file"; chmod 500 "$1/a/b" "$1/a"; echo ready; sleep 1000`,

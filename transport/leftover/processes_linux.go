@@ -9,11 +9,12 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// endProcesses kills the processes that are in a run of such a name, until there are none: one that is killed may
-// have started another just before. That one shows no environment while it takes up its program, so after a kill
-// several looks must find none. It never kills this process.
+// endProcesses kills the processes that are in a run of such a name, until there are none: one that has ended may
+// have started another just before, so after one of a run it looks again. It never kills this process.
 func endProcesses(isWanted func(name string) bool) {
 	known := map[string]bool{}
 	isKnown := func(name string) bool {
@@ -24,23 +25,25 @@ func endProcesses(isWanted func(name string) bool) {
 		}
 		return is
 	}
-	for looks := 1; looks > 0; looks-- {
+	gone := map[int]bool{} // before it was known of what run they were
+	for isOver := false; !isOver; {
+		isOver = true
 		for _, pid := range processes() {
-			if slices.ContainsFunc(runsOf(pid), isKnown) && end(pid, isKnown) {
-				looks = looksAfterKill
+			names, ended := runsOf(pid)
+			switch {
+			case slices.ContainsFunc(names, isKnown) && end(pid, isKnown):
+				isOver = false
+			case ended && !gone[pid] && len(gone) < mostGone:
+				gone[pid] = true
+				isOver = false
 			}
-		}
-		if looks > 1 {
-			time.Sleep(lookPause)
 		}
 	}
 }
 
-// How often it looks for processes after the last kill, and how long it waits in between.
-const (
-	looksAfterKill = 6
-	lookPause      = 3 * time.Millisecond
-)
+// mostGone is how many processes may end while it looks at them until it looks no further: on a busy machine
+// there are always such.
+const mostGone = 1000
 
 // processes returns the numbers of all processes but this one.
 func processes() (list []int) {
@@ -58,22 +61,19 @@ func processes() (list []int) {
 	return list
 }
 
-// runsOf returns the names of the runs that a process is in; none if it has ended, or is another user's.
-func runsOf(pid int) []string {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return nil
-	}
+// runsOf returns the names of the runs that a process is in; none if it is another user's, or has ended.
+func runsOf(pid int) (names []string, ended bool) {
+	environ, ended := procfs.Environ(pid)
 	for setting := range bytes.SplitSeq(environ, []byte{0}) {
 		if value, isOurs := bytes.CutPrefix(setting, []byte(variable+"=")); isOurs {
-			return strings.Fields(string(value))
+			return strings.Fields(string(value)), ended
 		}
 	}
-	return nil
+	return nil, ended
 }
 
-// end kills a process, waits for its end, and reports whether it has ended. The number of a process may go
-// to another one at any time; a descriptor does not.
+// end kills a process that is in such a run, waits for its end, and reports whether it has ended or left the run.
+// The number of a process may go to another one at any time; a descriptor does not.
 func end(pid int, isWanted func(name string) bool) bool {
 	const (
 		open, signal = 434, 424 // pidfd_open and pidfd_send_signal, on every architecture
@@ -84,14 +84,14 @@ func end(pid int, isWanted func(name string) bool) bool {
 		return syscall.Kill(pid, syscall.SIGKILL) == nil && awaitEnd(pid)
 	}
 	if errno != 0 {
-		return false
+		return errno == syscall.ESRCH
 	}
 	defer func() { _ = syscall.Close(int(fd)) }()
-	if !slices.ContainsFunc(runsOf(pid), isWanted) {
-		return false
+	if names, _ := runsOf(pid); !slices.ContainsFunc(names, isWanted) {
+		return true
 	}
 	if _, _, errno := syscall.Syscall6(signal, fd, uintptr(syscall.SIGKILL), 0, 0, 0, 0); errno != 0 {
-		return false
+		return errno == syscall.ESRCH
 	}
 	poll := struct {
 		fd              int32
@@ -112,7 +112,7 @@ const longest = 5 * time.Second
 // awaitEnd waits for the end of a process that was killed, and reports whether it has come.
 func awaitEnd(pid int) bool {
 	for began := time.Now(); time.Since(began) < longest; time.Sleep(time.Millisecond) {
-		if len(runsOf(pid)) == 0 {
+		if names, _ := runsOf(pid); len(names) == 0 {
 			return true
 		}
 	}

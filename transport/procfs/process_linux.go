@@ -57,6 +57,10 @@ type stat struct {
 	state  byte
 	parent int
 	start  string
+	flags  uint64
+	code   uint64 // the address of its program; 0: it is about to begin one
+	// environ and environEnd are the addresses of its environment; 0: not known.
+	environ, environEnd uint64
 }
 
 // readStat reads the state of a process.
@@ -75,13 +79,21 @@ func parseStat(text string) (s stat, ok bool) {
 	if open < 0 || end < open {
 		return s, false
 	}
-	const startField = 22 - 3 // of proc_pid_stat(5), behind the name
+	const flags, start, code, environ, environEnd = 9 - 3, 22 - 3, 26 - 3, 50 - 3, 51 - 3 // of proc_pid_stat(5), behind the name
 	fields := strings.Fields(text[end+1:])
-	if len(fields) <= startField {
+	if len(fields) <= code {
 		return s, false
 	}
+	number := func(field int) (n uint64) {
+		if field < len(fields) {
+			n, _ = strconv.ParseUint(fields[field], 10, 64) // a field that is not told counts as 0
+		}
+		return n
+	}
 	parent, err := strconv.Atoi(fields[1])
-	return stat{text[open+1 : end], fields[0][0], parent, fields[startField]}, err == nil
+	s = stat{name: text[open+1 : end], state: fields[0][0], parent: parent, start: fields[start]}
+	s.flags, s.code, s.environ, s.environEnd = number(flags), number(code), number(environ), number(environEnd)
+	return s, err == nil
 }
 
 // ticks are the clock ticks a second in which /proc tells times, on every machine.
