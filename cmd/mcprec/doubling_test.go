@@ -280,7 +280,7 @@ var shapes = []struct {
 // readers are the commands that read a session, with FILE for its file and OUT for a file to write.
 var readers = []string{
 	"check FILE", "why FILE", "state FILE", "show FILE", "show --format sequence FILE", "show --format json FILE", "tail FILE", "replay FILE",
-	"replay --client serial --server serial FILE", "capacity --client inline --server inline FILE", "diff FILE FILE", "bisect --expr frames>10000000 FILE",
+	"replay --client serial --server serial FILE", "capacity --client inline --server inline FILE", "diff FILE FILE", "bisect --expr frames>10000000||progress(t)>1 FILE",
 	"export -o OUT FILE", "export --format otlp -o OUT FILE", "export --format mermaid -o OUT FILE", "export --format har -o OUT FILE",
 	"view -o OUT FILE", "redact -o OUT FILE", "ci FILE", "explore --schedules 3 FILE", "import FILE",
 }

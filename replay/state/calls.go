@@ -64,6 +64,13 @@ type callTable struct {
 	open      int // calls but for listen requests
 	listening int // listen requests that were acknowledged
 	watches   map[*filter.Filter]*watch
+	tokens    map[token][]*call // those that were asked for, by withToken
+}
+
+// token is a progress token, with the direction of the request that has it.
+type token struct {
+	dir transport.Direction
+	key mcp.Key
 }
 
 // taskKey is the id of a task, with the direction of its messages.
@@ -82,6 +89,9 @@ type watch struct {
 // add opens a call.
 func (t *callTable) add(call *call) {
 	t.pending[call.Call] = call
+	if named := (token{call.Dir, call.TokenKey()}); t.tokens[named] != nil {
+		t.tokens[named] = append(t.tokens[named], call)
+	}
 	if call.Method == mcp.MethodListen {
 		if call.acknowledged != 0 {
 			t.listening++
@@ -124,14 +134,30 @@ func (t *callTable) all() []*call {
 	return slices.SortedFunc(maps.Values(t.pending), func(a, b *call) int { return a.Number() - b.Number() })
 }
 
-// withToken returns the latest open call of a direction with a progress token, or nil.
-func (t *callTable) withToken(dir transport.Direction, token mcp.Key) (latest *call) {
-	for _, c := range t.pending {
-		if c.Dir == dir && c.TokenKey() == token && (latest == nil || c.Number() > latest.Number()) {
-			latest = c
+// withToken returns the latest open call of a direction with a progress token, or nil. The calls with a token are
+// listed from the first question on: to go through the open calls every time would take long.
+func (t *callTable) withToken(dir transport.Direction, key mcp.Key) *call {
+	named := token{dir, key}
+	list := t.tokens[named]
+	if list == nil {
+		list = []*call{}
+		for _, c := range t.all() {
+			if c.Dir == dir && c.TokenKey() == key {
+				list = append(list, c)
+			}
+		}
+		if t.tokens == nil {
+			t.tokens = map[token][]*call{}
 		}
 	}
-	return latest
+	for len(list) > 0 && list[len(list)-1].closed {
+		list = list[:len(list)-1]
+	}
+	t.tokens[named] = list
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
 }
 
 // watch returns the watch of a filter, kept up to date from the first question on.
