@@ -106,7 +106,7 @@ func channelPipe(ctx context.Context, c Capacity) (client, server port) {
 // runLive runs both ends until nothing moves and returns their machines.
 func runLive(r *Recording, s Setup, pipe func(context.Context, Capacity) (client, server port)) (client, server *end) {
 	ctx, cancel := context.WithCancel(context.Background())
-	both := scriptsOf(r, s)
+	both := scriptsOf(r, s, nil)
 	c, d := pipe(ctx, s.Capacity)
 	ends := []*liveEnd{newLive(both[transport.ClientToServer], c), newLive(both[transport.ServerToClient], d)}
 	for _, l := range ends {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -21,6 +22,7 @@ var capacitiesTried = [...]Room{0, 1, 10, 1000, Unbounded}
 type changes struct {
 	recording *Recording
 	Setup
+	flag *interrupt.Flag // what is found when it is raised means nothing
 }
 
 // all lists the changes of the setup that pass, for a run that hangs.
@@ -30,7 +32,7 @@ func (c changes) all(hang *closedRun) []string {
 
 // passes reports whether the scripts come to their end at a capacity.
 func (c changes) passes(both scripts, capacity Capacity) bool {
-	return play(c.recording, both, capacity).done()
+	return play(c.recording, both, capacity, c.flag).done()
 }
 
 // ofQueues returns the size of the inner queue that a swallowing end needs: the notification
@@ -44,7 +46,7 @@ func (c changes) ofQueues(run *closedRun) []string {
 		}
 		other := c.with(dir, Inbox(e.debt))
 		verdict := "passes"
-		if !c.passes(scriptsOf(c.recording, other), c.Capacity) {
+		if !c.passes(scriptsOf(c.recording, other, c.flag), c.Capacity) {
 			verdict = "still hangs for another reason"
 		}
 		list = append(list, fmt.Sprintf("notification debt of the %s: %d (notifications that wait during a call); an inner queue of %d %s", dir.Sender(), e.debt, e.debt, verdict))
@@ -54,7 +56,7 @@ func (c changes) ofQueues(run *closedRun) []string {
 
 // ofCapacities returns the capacities that pass.
 func (c changes) ofCapacities() []string {
-	both := scriptsOf(c.recording, c.Setup)
+	both := scriptsOf(c.recording, c.Setup, c.flag)
 	if !c.passes(both, Capacity{Unbounded, Unbounded}) {
 		var tried []string
 		for _, room := range capacitiesTried {
@@ -102,7 +104,7 @@ func (c changes) ofModels() []string {
 		if m.kind == free {
 			continue
 		}
-		other := scriptsOf(c.recording, c.with(dir, Free))
+		other := scriptsOf(c.recording, c.with(dir, Free), c.flag)
 		switch {
 		case c.passes(other, Capacity{}):
 			list = append(list, fmt.Sprintf("a %s %s (free) passes at capacity 0", dir.Sender(), without(m)))

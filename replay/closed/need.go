@@ -41,7 +41,7 @@ const frontierSteps = 20_000_000
 // Need returns the room that the transport must have for two models. Every figure was
 // played: at Least and at each pair of the frontier the closed replay passes.
 func (r *Recording) Need(client, server Model) Need {
-	both := scriptsOf(r, Setup{Client: client, Server: server})
+	both := scriptsOf(r, Setup{Client: client, Server: server}, nil)
 	n := Need{Models: Models{client, server}, Frontier: []Capacity{}}
 	least, safe := leastCapacity(both, Capacity{}, directions[:]...)
 	n.Safe = safe
@@ -110,7 +110,7 @@ func frontier(both scripts, frames int) (list []Capacity, partial bool) {
 // witness describes the hang at a capacity.
 func witness(recording *Recording, client, server Model, capacity Capacity) *Witness {
 	s := Setup{Capacity: capacity, Client: client, Server: server}
-	p := blockedState{play(recording, scriptsOf(recording, s), capacity)}
+	p := blockedState{play(recording, scriptsOf(recording, s, nil), capacity, nil)}
 	if p.done() {
 		return nil
 	}

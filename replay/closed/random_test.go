@@ -36,7 +36,7 @@ func TestScriptsAreSound(t *testing.T) {
 		r := load(t, lines)
 		for _, dir := range directions {
 			for _, m := range []Model{Free, Rigid, Inline} {
-				if err := sound(r, newScript(r, dir, m)); err != nil {
+				if err := sound(r, newScript(r, dir, m, nil)); err != nil {
 					t.Fatalf("%v %v: %v\n%s", dir.Sender(), m, err, lines)
 				}
 			}
@@ -53,7 +53,7 @@ func TestSerialStandsOrIsSound(t *testing.T) {
 		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r := load(t, lines)
 		for _, dir := range directions {
-			s := newScript(r, dir, Serial)
+			s := newScript(r, dir, Serial, nil)
 			for _, stop := range s.stops {
 				stands++
 				if stop.sentBefore > 0 && s.need[stop.sentBefore-1] > stop.readBefore {
@@ -201,7 +201,7 @@ func FuzzClosed(f *testing.F) {
 		}
 		for _, dir := range directions {
 			if !s.model(dir).stands() {
-				if err := sound(r, newScript(r, dir, s.model(dir))); err != nil {
+				if err := sound(r, newScript(r, dir, s.model(dir), nil)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,6 +1,9 @@
 package closed
 
-import "github.com/mcprec/mcprec/transport"
+import (
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
+	"github.com/mcprec/mcprec/transport"
+)
 
 // closedRun is a closed replay: two ends and the two lanes between.
 type closedRun struct {
@@ -18,18 +21,18 @@ var directions = [...]transport.Direction{transport.ClientToServer, transport.Se
 // scripts.
 type scripts [3]*script
 
-func scriptsOf(recording *Recording, setup Setup) scripts {
+func scriptsOf(recording *Recording, setup Setup, flag *interrupt.Flag) scripts {
 	var both scripts
 	for _, dir := range directions {
-		both[dir] = newScript(recording, dir, setup.model(dir))
+		both[dir] = newScript(recording, dir, setup.model(dir), flag)
 	}
 	return both
 }
 
-// play plays the scripts until nothing moves.
-func play(recording *Recording, both scripts, capacity Capacity) *closedRun {
+// play plays the scripts until nothing moves, or the flag is raised.
+func play(recording *Recording, both scripts, capacity Capacity, flag *interrupt.Flag) *closedRun {
 	p := newRun(recording, both, capacity)
-	for p.round() {
+	for !flag.Raised() && p.round() {
 	}
 	return p
 }
@@ -158,7 +161,7 @@ type Half struct {
 
 // Half returns the half of the end that sends in direction own, at its start.
 func (r *Recording) Half(own transport.Direction, model Model) *Half {
-	return &Half{end{script: newScript(r, own, model)}, r}
+	return &Half{end{script: newScript(r, own, model, nil)}, r}
 }
 
 // Rewound returns a copy of the half at its start. The two are independent.

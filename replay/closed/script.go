@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -24,13 +25,16 @@ type script struct {
 	mayStayUnread int32   // serial: last frames behind a stop that may stay unread
 }
 
-// newScript returns the half of the end that sends in direction own.
-func newScript(recording *Recording, own transport.Direction, model Model) *script {
+// newScript returns the half of the end that sends in direction own, or a part of it if the flag is raised.
+func newScript(recording *Recording, own transport.Direction, model Model, flag *interrupt.Flag) *script {
 	s := &script{own: own, model: model, hold: make([]int32, recording.Frames(own.Reverse())+1)}
 	if model.kind == rigid {
-		s.need = rigidNeeds(recording, own)
+		s.need = rigidNeeds(recording, own, flag)
 		k := 0
 		for j := range s.hold { // a read waits for every send before
+			if flag.Raised() {
+				break
+			}
 			for k < len(s.need) && s.need[k] <= int32(j) {
 				k++
 			}
@@ -39,15 +43,18 @@ func newScript(recording *Recording, own transport.Direction, model Model) *scri
 		return s
 	}
 	for _, f := range recording.byDirection[own] { // a send waits for every frame recorded before
+		if flag.Raised() {
+			return s
+		}
 		s.need = append(s.need, recording.frames[f].before)
 	}
 	switch model.kind {
 	case inline:
-		s.answerInline(recording)
+		s.answerInline(recording, flag)
 	case inbox:
-		s.fillInbox(recording)
+		s.fillInbox(recording, flag)
 	case serial:
-		s.workSerially(recording)
+		s.workSerially(recording, flag)
 	}
 	return s
 }
@@ -56,14 +63,20 @@ func newScript(recording *Recording, own transport.Direction, model Model) *scri
 // taken. An answer waits only for its request and its turn. If the turn waits for a later
 // frame, the recording shows that the end read on before it answered, and the reader does
 // not stop.
-func (s *script) answerInline(recording *Recording) {
+func (s *script) answerInline(recording *Recording, flag *interrupt.Flag) {
 	for k, f := range recording.byDirection[s.own] {
+		if flag.Raised() {
+			return
+		}
 		if n, only := recording.answers(recording.frames[f]); n > 0 && only {
 			s.need[k] = n
 		}
 	}
 	makeRising(s.need)
 	for j, f := range recording.byDirection[s.own.Reverse()] {
+		if flag.Raised() {
+			return
+		}
 		k := recording.answeredBy(recording.frames[f])
 		if k > 0 && s.need[k-1] <= int32(j+1) { // the answer is ready, see Model.answersFirst
 			s.hold[j+1] = k
@@ -88,9 +101,12 @@ func makeRising(list []int32) {
 // is caused by that request. Initiations are left: requests, and notifications outside any
 // call of the peer. An initiation of the peer recorded before may have crossed on the wire,
 // and the model assumes so.
-func rigidNeeds(r *Recording, own transport.Direction) []int32 {
+func rigidNeeds(r *Recording, own transport.Direction, flag *interrupt.Flag) []int32 {
 	w := rigidWalk{r: r, own: own, need: make([]int32, 0, r.Frames(own)), taken: takings(r, own.Reverse())}
 	for _, f := range r.byDirection[own] {
+		if flag.Raised() {
+			break
+		}
 		w.upTo(f)
 		w.send(r.frames[f])
 	}
@@ -190,8 +206,8 @@ type stop struct {
 // fillInbox finds the stops of the receive loop, which runs in the order of the recording. So the
 // recording fixes its state at each notification: a call is in flight from the place of its
 // request to the place of its response or cancellation.
-func (s *script) fillInbox(recording *Recording) {
-	w := inboxWalk{r: recording, s: s, loop: NewLoop[int32](s.model)}
+func (s *script) fillInbox(recording *Recording, flag *interrupt.Flag) {
+	w := inboxWalk{r: recording, s: s, loop: NewLoop[int32](s.model), flag: flag}
 	w.walk()
 	makeRising(s.hold)
 	s.debt = recording.Debt(s.own)
@@ -204,13 +220,14 @@ type inboxWalk struct {
 	loop  *Loop[int32] // calls by the message of the request
 	stop  *stop        // where the loop is stuck
 	ended bool         // for ever
+	flag  *interrupt.Flag
 
 	levels []innerLevel // by number of frames read, for [Steps]; nil: not wanted
 }
 
 func (w *inboxWalk) walk() {
 	for _, f := range w.r.frames {
-		for m := f.lo; m < f.hi && !w.ended; m++ {
+		for m := f.lo; m < f.hi && !w.ended && !w.flag.Raised(); m++ {
 			if f.dir == w.s.own {
 				w.send(m, f.n)
 			} else {
@@ -294,14 +311,14 @@ func (w *inboxWalk) add(releasedBy int32) {
 // If a request that was read later was answered no later, the recording shows that the end
 // read on, and the loop does not stop. Only a listen always has work: until the
 // cancellation.
-func (s *script) workSerially(r *Recording) {
-	w := serialWalk{r: r, s: s, latest: make([]int32, r.Frames(s.own)+1), open: openRequests(r, s.own)}
+func (s *script) workSerially(r *Recording, flag *interrupt.Flag) {
+	w := serialWalk{r: r, s: s, flag: flag, latest: make([]int32, r.Frames(s.own)+1), open: openRequests(r, s.own)}
 	for k, f := range r.byDirection[s.own] {
 		w.latest[k+1], _ = r.answers(r.frames[f])
 	}
 	makeRising(w.latest)
 	for _, f := range r.byDirection[s.own.Reverse()] {
-		if w.read(r.frames[f]); w.stop != nil {
+		if w.read(r.frames[f]); w.stop != nil || flag.Raised() {
 			break
 		}
 	}
@@ -342,6 +359,7 @@ type serialWalk struct {
 	sent   int     // own frames sent when the loop reads on
 	asking int     // the first own frame with a call after the last read frame
 	stop   *stop   // where the loop is stuck for ever
+	flag   *interrupt.Flag
 }
 
 func (w *serialWalk) read(frame recordedFrame) {
@@ -476,7 +494,7 @@ func (w *serialWalk) listenCancelled(request int32) int32 {
 	if w.r.messages[request].method != mcp.MethodListen {
 		return -1
 	}
-	for i := request + 1; i != end && int(i) < len(w.r.messages); i++ {
+	for i := request + 1; i != end && int(i) < len(w.r.messages) && !w.flag.Raised(); i++ {
 		if m := w.r.messages[i]; m.method == mcp.NotificationCancelled && m.pair == request {
 			return i
 		}

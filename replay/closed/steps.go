@@ -27,7 +27,7 @@ type InnerQueue struct {
 // Steps plays as [Replay] does and calls visit for every step, in order. The steps end where
 // the verdict of [Replay] says. They are one possible order: every order ends in the same place.
 func Steps(recording *Recording, setup Setup, visit func(Step)) {
-	p := newRun(recording, scriptsOf(recording, setup), setup.Capacity)
+	p := newRun(recording, scriptsOf(recording, setup, nil), setup.Capacity)
 	step := Step{Round: 1}
 	lanes := [3]*int{transport.ClientToServer: &step.C2S, transport.ServerToClient: &step.S2C}
 	queues := [3]*InnerQueue{transport.ClientToServer: &step.Client, transport.ServerToClient: &step.Server}

@@ -1,8 +1,10 @@
 package closed
 
 import (
+	"context"
 	"slices"
 
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -121,7 +123,17 @@ func (v Verdict) open() []Unanswered {
 // Replay plays both ends of a recording against each other. The verdict is exact for the
 // recording and the setup.
 func Replay(recording *Recording, setup Setup) Verdict {
-	p := play(recording, scriptsOf(recording, setup), setup.Capacity)
+	v, _ := ReplayContext(context.Background(), recording, setup) // it never ends
+	return v
+}
+
+// ReplayContext is Replay until a context ends. Then there is no verdict, and the error is the context's.
+func ReplayContext(ctx context.Context, recording *Recording, setup Setup) (Verdict, error) {
+	flag := interrupt.On(ctx)
+	p := play(recording, scriptsOf(recording, setup, flag), setup.Capacity, flag)
+	if err := flag.Err(); err != nil {
+		return Verdict{}, err
+	}
 	v := Verdict{
 		Verdict: Pass, Capacity: setup.Capacity, Models: Models{setup.Client, setup.Server},
 		Frames:     Played{C2S: p.way(transport.ClientToServer), S2C: p.way(transport.ServerToClient)},
@@ -129,13 +141,16 @@ func Replay(recording *Recording, setup Setup) Verdict {
 		Waits: []Wait{}, Cycle: []string{}, Assumptions: []string{}, Changes: []string{}, Sequence: []string{},
 	}
 	if p.done() {
-		return v
+		return v, nil
 	}
 	v.Verdict = Hang
 	v.Proved = true
 	blockedState{p}.describe(&v)
-	v.Changes = changes{recording, setup}.all(p)
-	return v
+	v.Changes = changes{recording, setup, flag}.all(p)
+	if err := flag.Err(); err != nil {
+		return Verdict{}, err
+	}
+	return v, nil
 }
 
 func (p *closedRun) way(dir transport.Direction) Way {
@@ -186,7 +201,7 @@ type Outcome struct {
 // Judge plays as [Replay] does and returns only the outcome. Replay also searches for
 // changes, which takes many runs.
 func Judge(recording *Recording, setup Setup) Outcome {
-	p := play(recording, scriptsOf(recording, setup), setup.Capacity)
+	p := play(recording, scriptsOf(recording, setup, nil), setup.Capacity, nil)
 	o := Outcome{
 		Verdict: Pass,
 		C2S:     int(p.ends[transport.ClientToServer].offered), S2C: int(p.ends[transport.ServerToClient].offered),

@@ -218,7 +218,7 @@ func TestRigidOrder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := load(t, tt.lines)
 			for dir, want := range map[transport.Direction]string{transport.ClientToServer: tt.client, transport.ServerToClient: tt.server} {
-				if got := localOrder(r, newScript(r, dir, Rigid)); got != want {
+				if got := localOrder(r, newScript(r, dir, Rigid, nil)); got != want {
 					t.Errorf("%s: %s, want %s", dir.Sender(), got, want)
 				}
 			}

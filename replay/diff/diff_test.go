@@ -23,6 +23,12 @@ import (
 // compared compares two sessions.
 func compared(t testing.TB, o diff.Options, a, b []store.Event) *diff.Report {
 	t.Helper()
+	return read(t, o, a, b).Report()
+}
+
+// read returns the comparison of two sessions that have been read.
+func read(t testing.TB, o diff.Options, a, b []store.Event) *diff.Comparison {
+	t.Helper()
 	d := diff.NewDigester(o)
 	c := diff.New(d, o)
 	x, y := c.Sides()
@@ -34,7 +40,7 @@ func compared(t testing.TB, o diff.Options, a, b []store.Event) *diff.Report {
 			}
 		}
 	}
-	return c.Report()
+	return c
 }
 
 // told is a report on a few lines.

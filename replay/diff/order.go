@@ -18,6 +18,9 @@ func (f orderFinder) aroundAnswers() {
 	for side, s := range f.both() {
 		other := f.both()[1-side]
 		for i := range s.list {
+			if f.flag.Raised() {
+				return
+			}
 			m := &s.list[i]
 			owner := m.owner()
 			if m.pair == none || owner == none || m.kind == transport.Response {
@@ -73,6 +76,9 @@ func (f orderFinder) aroundAnswers() {
 func (f orderFinder) withinCalls() {
 	groups := map[group][]int32{}
 	for i := range f.a.list {
+		if f.flag.Raised() {
+			return
+		}
 		m := &f.a.list[i]
 		if m.kind != transport.Notification || m.pair == none {
 			continue
@@ -122,6 +128,9 @@ func (f orderFinder) eachMoved(list []int32, do func(moved, passed int32)) {
 	}
 	last := none // the last message before here that stays
 	for i, at := range list {
+		if f.flag.Raised() {
+			return
+		}
 		switch after := next[i]; {
 		case stays[i]:
 			last = i
@@ -160,6 +169,9 @@ func (f orderFinder) swapped(x, y *message, notes int, text string) {
 func (f orderFinder) calls(dir transport.Direction) {
 	var list []int32
 	for i := range f.a.list {
+		if f.flag.Raised() {
+			return
+		}
 		m := &f.a.list[i]
 		isOrdered := m.kind == transport.Request ||
 			m.kind == transport.Notification && dir == transport.ClientToServer && m.call == none && m.stream == 0
@@ -175,6 +187,9 @@ func (f orderFinder) calls(dir transport.Direction) {
 		}
 	}
 	for i, at := range list {
+		if f.flag.Raised() {
+			return
+		}
 		if stays[i] {
 			continue
 		}
@@ -260,6 +275,9 @@ func (f orderFinder) parallel(list, places []int32) {
 func (f orderFinder) answers(dir transport.Direction) {
 	var list []int32
 	for i := range f.a.list {
+		if f.flag.Raised() {
+			return
+		}
 		if m := &f.a.list[i]; m.isAnswer() && m.pair != none && m.dir == dir {
 			list = append(list, int32(i))
 		}

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -13,6 +14,7 @@ import (
 type pairing struct {
 	sides
 	seed maphash.Seed
+	flag *interrupt.Flag // the messages that are not paired when it is raised stay alone
 }
 
 var directions = [...]transport.Direction{transport.ClientToServer, transport.ServerToClient}
@@ -38,6 +40,9 @@ func (p *pairing) byShape(compare *match.Comparer) {
 	for _, s := range p.both() {
 		for i := range s.list {
 			m := &s.list[i]
+			if p.flag.Raised() {
+				return
+			}
 			if m.pair != none {
 				continue
 			}
@@ -66,13 +71,16 @@ func (p *pairing) inPlace(dir transport.Direction, of func(s *Session, m *messag
 	var labels [2][]label
 	for side, s := range p.both() {
 		for i := range s.list {
+			if p.flag.Raised() {
+				return
+			}
 			if m := &s.list[i]; m.kind == transport.Request && m.dir == dir && m.pair == none {
 				lists[side] = append(lists[side], int32(i))
 				labels[side] = append(labels[side], of(s, m))
 			}
 		}
 	}
-	patience(labels[0], labels[1], func(i, j int) { p.pairCalls(lists[0][i], lists[1][j]) })
+	patience(p.flag, labels[0], labels[1], func(i, j int) { p.pairCalls(lists[0][i], lists[1][j]) })
 }
 
 // requests pairs requests with equal keys in order. If one session has more requests of a key,
@@ -100,7 +108,7 @@ func (p *pairing) requests(key func(*message) uint64) {
 			j = toB + 1
 		}
 		if len(as) != len(bs) {
-			align(len(as), len(bs), sameAnswer, func(x, y int) {
+			align(p.flag, len(as), len(bs), sameAnswer, func(x, y int) {
 				between(x, y)
 				p.pairCalls(as[x], bs[y])
 			})
@@ -185,6 +193,9 @@ func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32
 			scalarsA := p.scalars(p.a, as)
 			scalarsB := p.scalars(p.b, bs)
 			for i := range as {
+				if p.flag.Raised() {
+					return
+				}
 				for j := max(0, i-band); j < min(len(bs), i+band+1); j++ {
 					candidates = append(candidates, candidate{i, j, distance(scalarsA[i], scalarsB[j])})
 				}
@@ -197,6 +208,9 @@ func (p *pairing) nearest(kind transport.MessageKind, owner func(*message) int32
 			})
 		}
 		for _, n := range candidates {
+			if p.flag.Raised() {
+				return
+			}
 			if !usedA[n.i] && !usedB[n.j] {
 				use(n.i, n.j)
 			}
@@ -221,6 +235,9 @@ const keptScalars = 100
 func (p *pairing) scalars(s *Session, indices []int32) [][]uint64 {
 	lists := make([][]uint64, len(indices))
 	for i, at := range indices {
+		if p.flag.Raised() {
+			return lists
+		}
 		text, _ := s.list[at].text()
 		match.Scalars(text, func(scalar []byte) { lists[i] = append(lists[i], maphash.Bytes(p.seed, scalar)) })
 		slices.Sort(lists[i])
@@ -262,6 +279,9 @@ func (p *pairing) groups(of func(*Session, *message) (group, bool), each func(as
 	var order []group
 	for side, s := range p.both() {
 		for i := range s.list {
+			if p.flag.Raised() {
+				return
+			}
 			g, ok := of(s, &s.list[i])
 			if !ok {
 				continue
@@ -274,6 +294,9 @@ func (p *pairing) groups(of func(*Session, *message) (group, bool), each func(as
 		}
 	}
 	for _, g := range order {
+		if p.flag.Raised() {
+			return
+		}
 		if x := found[g]; len(x[0]) > 0 && len(x[1]) > 0 {
 			each(x[0], x[1])
 		}
@@ -285,10 +308,10 @@ const maxTable = 1 << 20
 
 // align pairs equal elements of two lists of n and m elements in the order of both: those at
 // both ends, and between them a longest common subsequence unless its table is too large. It
-// calls pair with rising indices.
-func align(n, m int, same func(i, j int) bool, pair func(i, j int)) {
+// calls pair with rising indices. If the flag is raised it pairs no more.
+func align(flag *interrupt.Flag, n, m int, same func(i, j int) bool, pair func(i, j int)) {
 	from := 0
-	for from < min(n, m) && same(from, from) {
+	for from < min(n, m) && same(from, from) && !flag.Raised() {
 		pair(from, from)
 		from++
 	}
@@ -303,6 +326,9 @@ func align(n, m int, same func(i, j int) bool, pair func(i, j int)) {
 		at := func(i, j int) *int32 { return &longest[i*(columns+1)+j] }
 		for i := rows - 1; i >= 0; i-- {
 			for j := columns - 1; j >= 0; j-- {
+				if flag.Raised() {
+					return
+				}
 				if same(from+i, from+j) {
 					*at(i, j) = *at(i+1, j+1) + 1
 				} else {
@@ -337,10 +363,10 @@ const maxDepth = 8
 
 // patience pairs elements of two lists by labels, as patience diff does: equal labels at both
 // ends, then labels which each list has only once, in the order of both (the anchors), and again
-// between the anchors. Where labels repeat, the neighbours decide.
-func patience(a, b []label, pair func(i, j int)) {
+// between the anchors. Where labels repeat, the neighbours decide. If the flag is raised it pairs no more.
+func patience(flag *interrupt.Flag, a, b []label, pair func(i, j int)) {
 	todo := []span{{0, len(a), 0, len(b), 0}}
-	for len(todo) > 0 {
+	for len(todo) > 0 && !flag.Raised() {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for s.a0 < s.a1 && s.b0 < s.b1 && a[s.a0] == b[s.b0] {
@@ -360,6 +386,9 @@ func patience(a, b []label, pair func(i, j int)) {
 		places := make(map[label]place, s.a1-s.a0)
 		for side, labels := range [2][]label{a[s.a0:s.a1], b[s.b0:s.b1]} {
 			for i, label := range labels {
+				if flag.Raised() {
+					return
+				}
 				p := places[label]
 				p.times[side]++
 				p.at[side] = int32(i)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -128,6 +129,8 @@ func (f *findings) compared() {
 	for _, s := range f.both() {
 		for i := range s.list {
 			switch m := &s.list[i]; {
+			case f.flag.Raised():
+				return
 			case !s.isSelected(m.seq):
 				continue
 			case m.kind == transport.Notification:
@@ -176,6 +179,9 @@ func (f *findings) latencies() (list []Latency) {
 		took[side] = map[int32][]time.Duration{}
 		for i := range s.list {
 			m := &s.list[i]
+			if f.flag.Raised() {
+				return nil
+			}
 			if m.isAnsweredCall() && s.isSelected(m.seq) {
 				took[side][m.name] = append(took[side][m.name], s.latency(m))
 			}
@@ -304,6 +310,7 @@ type findings struct {
 	sides
 	names    *names
 	anyOrder bool // the rules let notifications come in any order
+	flag     *interrupt.Flag
 	report   *Report
 }
 
@@ -327,6 +334,9 @@ func (f *findings) add(finding Finding) {
 // eachPair calls do with each pair of messages, in the order of A.
 func (f *findings) eachPair(do func(a, b *message)) {
 	for i := range f.a.list {
+		if f.flag.Raised() {
+			return
+		}
 		if a := &f.a.list[i]; a.pair != none {
 			do(a, &f.b.list[a.pair])
 		}
@@ -369,6 +379,9 @@ func (f *findings) alone() {
 		}
 		for i := range s.list {
 			m := &s.list[i]
+			if f.flag.Raised() {
+				return
+			}
 			isCounted := isWithCall(m) && (m.kind == transport.Response || m.kind == transport.Notification)
 			if m.pair != none || isCounted {
 				continue

@@ -42,7 +42,7 @@ func Compare(ctx context.Context, sessions [2]*session.Session, fits *filter.Fil
 			return nil, err
 		}
 	}
-	return c.Report(), nil
+	return c.ReportContext(ctx)
 }
 
 // foldSession reads a session into its side of a comparison.

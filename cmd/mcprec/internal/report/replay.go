@@ -83,7 +83,11 @@ func Judge(ctx context.Context, s *session.Session, arg string, recording *close
 	if err != nil {
 		return Judged{}, err
 	}
-	told := Judged{closed.Replay(recording, setup).Judged(), hung}
+	verdict, err := closed.ReplayContext(ctx, recording, setup)
+	if err != nil {
+		return Judged{}, err
+	}
+	told := Judged{verdict.Judged(), hung}
 	if len(told.Hung) > 0 && told.Verdict.Verdict == closed.Pass {
 		told.Verdict.Verdict = "hung"
 	}
