@@ -2,12 +2,14 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
@@ -381,6 +383,12 @@ func (f *Fold) Close(now time.Duration) Summary { return f.CloseLive(why.Live{No
 
 // CloseLive is Close with more that is known of a session that goes on.
 func (f *Fold) CloseLive(live why.Live) Summary {
+	sum, _ := f.CloseContext(context.Background(), live) // it never ends
+	return sum
+}
+
+// CloseContext is CloseLive until a context ends. Then there is no summary, and the error is the context's.
+func (f *Fold) CloseContext(ctx context.Context, live why.Live) (Summary, error) {
 	if f.live = live.Now > 0 && !f.ending.sealed; f.live {
 		f.now.at = max(f.now.at, live.Now)
 		f.ending.now = f.now.at
@@ -394,7 +402,11 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 			s.reportMiddle(f.reporter)
 		}
 	}
+	flag := interrupt.On(ctx)
 	for _, stream := range streams {
+		if flag.Raised() {
+			return Summary{}, ctx.Err()
+		}
 		if f.ending.sealed && f.exchanges.hasStatus { // a recording without any status proves nothing
 			f.exchanges.judgePost(f.exchanges.all[stream], stream, f.now, ", to the end of the recording")
 		}
@@ -406,7 +418,9 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 	f.reportRepeated()
 	f.reportForms(f.protocol)
 	revision := cmp.Or(f.exchanges.current.rules.Revision(), f.exchanges.greeted, f.exchanges.named)
-	f.judgeWaits(live, revision)
+	if err := f.judgeWaits(ctx, live, revision); err != nil {
+		return Summary{}, err
+	}
 	if protocol := f.protocol; !protocol.IsForeign() {
 		f.ending.judgeGreeting(f.reporter, revision)
 	}
@@ -428,7 +442,7 @@ func (f *Fold) CloseLive(live why.Live) Summary {
 		Errors: f.counts[order.Error], Warnings: f.counts[order.Warning], Notes: f.counts[order.Note],
 		Asked: f.outcome.asked, Answered: f.outcome.answered, Results: f.outcome.results, Exit: exit,
 		Tallies: f.tallies.all(),
-	}
+	}, nil
 }
 
 // Summary sums up a session.

@@ -2,10 +2,12 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/transport"
@@ -32,12 +34,16 @@ func (f *Fold) Waits(live why.Live, after time.Duration) why.Report {
 }
 
 // judgeWaits is rules E1, E2, E10, E11, E17 and E18, and counts the calls without an answer.
-func (f *Fold) judgeWaits(live why.Live, revision string) {
+func (f *Fold) judgeWaits(ctx context.Context, live why.Live, revision string) error {
 	if !f.live {
 		live = why.Live{}
 	}
-	report := f.waits.Report(live, 0)
-	f.countOpen(report)
+	report, err := f.waits.ReportContext(ctx, live, 0)
+	if err != nil {
+		return err
+	}
+	flag := interrupt.On(ctx)
+	f.countOpen(report, flag)
 	revisions := map[uint64]string{} // by request
 	for _, c := range f.calls {
 		revisions[c.seq] = c.scope.rules.Revision()
@@ -49,18 +55,28 @@ func (f *Fold) judgeWaits(live why.Live, revision string) {
 		}
 		return revisions[calls[i]]
 	}
-	f.judgeForms(report)
+	f.judgeForms(report, flag)
 	for _, open := range report.Open {
+		if flag.Raised() {
+			break
+		}
 		f.giveOpen(open, report.After, revisionOf(open.Call))
 	}
 	for _, hang := range report.Findings {
+		if flag.Raised() {
+			break
+		}
 		f.giveHang(hang, revisionOf(hang.Calls...))
 	}
+	return flag.Err()
 }
 
 // judgeForms is rule P17 for the answers whose form the client took all the same; the others are rule E1's.
-func (f *Fold) judgeForms(report why.Report) {
+func (f *Fold) judgeForms(report why.Report, flag *interrupt.Flag) {
 	for _, c := range f.openCalls() {
+		if flag.Raised() {
+			return
+		}
 		if _, _, isWait := report.Waited(c.of); c.of.Untaken != nil && !isWait {
 			f.report(answeredInForm, c.dir.Reverse(), c.scope.rules.Revision(), []uint64{c.of.Untaken.Seq, c.seq},
 				"%v was answered %s (#%d), which its client took all the same", c, c.of.Untaken.How(), c.of.Untaken.Seq)
@@ -74,8 +90,11 @@ func (f *Fold) openCalls() []*call {
 }
 
 // countOpen adds the calls without an answer to the tallies.
-func (f *Fold) countOpen(report why.Report) {
+func (f *Fold) countOpen(report why.Report, flag *interrupt.Flag) {
 	for _, c := range f.openCalls() {
+		if flag.Raised() {
+			return
+		}
 		waited, until, ok := report.Waited(c.of)
 		if !ok {
 			waited = f.now.at - c.at

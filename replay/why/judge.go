@@ -3,12 +3,14 @@ package why
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -164,8 +166,9 @@ type judge struct {
 	*Fold
 	live  Live
 	after time.Duration
-	calls [3][]*call // without an answer, by direction, in order
-	noise [3]frame   // the last bytes of each direction that are no message; half of one that has begun
+	flag  *interrupt.Flag // its loops end when it is raised, and the report is thrown away
+	calls [3][]*call      // without an answer, by direction, in order
+	noise [3]frame        // the last bytes of each direction that are no message; half of one that has begun
 
 	end      ending // how the session ended
 	exit     store.ExitInfo
@@ -189,10 +192,17 @@ func (f *Fold) patience() time.Duration { return min(max(Patience, 2*f.slowest),
 // one, now. An after of 0 is the patience that fits the session. Report leaves the Fold as it is: more
 // events may follow.
 func (f *Fold) Report(live Live, after time.Duration) Report {
+	r, _ := f.ReportContext(context.Background(), live, after) // it never ends
+	return r
+}
+
+// ReportContext is Report until a context ends. Then there is no report, and the error is the context's.
+func (f *Fold) ReportContext(ctx context.Context, live Live, after time.Duration) (Report, error) {
+	flag := interrupt.On(ctx)
 	if f.mask != nil {
 		live.Mask = f.mask.Text
 	}
-	j := &judge{Fold: f, live: live, after: cmp.Or(after, f.patience()), noise: f.noise, openAsks: map[*call]unread{}, openAnswers: map[*call]unread{}}
+	j := &judge{Fold: f, live: live, flag: flag, after: cmp.Or(after, f.patience()), noise: f.noise, openAsks: map[*call]unread{}, openAnswers: map[*call]unread{}}
 	for dir, begun := range f.parts {
 		if begun.seq > f.noise[dir].seq {
 			begun.half = true
@@ -216,20 +226,29 @@ func (f *Fold) Report(live Live, after time.Duration) Report {
 	r.Open = append(r.Open, j.goesRound()...)
 	r.Findings = append(r.Findings, j.findings(waits)...)
 	r.Last = j.lastWords()
-	r.mask(live.Mask)
-	return r
+	r.mask(live.Mask, flag)
+	if err := flag.Err(); err != nil {
+		return Report{}, err
+	}
+	return r, nil
 }
 
 // mask masks the sentences of a report: what an end wrote may be a secret only together with the words before it.
-func (r *Report) mask(mask func(string) string) {
+func (r *Report) mask(mask func(string) string, flag *interrupt.Flag) {
 	if mask == nil {
 		return
 	}
 	r.Last = mask(r.Last)
 	for i := range r.Open {
+		if flag.Raised() {
+			return
+		}
 		r.Open[i].Text = mask(r.Open[i].Text)
 	}
 	for i := range r.Findings {
+		if flag.Raised() {
+			return
+		}
 		f := &r.Findings[i]
 		f.Text = mask(f.Text)
 		for k := range f.Evidence {
@@ -241,6 +260,9 @@ func (r *Report) mask(mask func(string) string) {
 // waits lists what is stuck, and adds to the report what is open and is not.
 func (j *judge) waits(r *Report) (waits []*wait) {
 	for _, c := range j.givenUpCalls {
+		if j.flag.Raised() {
+			return nil
+		}
 		r.Open = append(r.Open, j.givenUp(&wait{call: c, since: c.moment, until: ending{moment: c.cancelled, by: c.Dir.Sender()}}))
 	}
 	waits, behind := j.clientWaits(r)
@@ -262,6 +284,9 @@ func (j *judge) waits(r *Report) (waits []*wait) {
 func (j *judge) clientWaits(r *Report) (waits []*wait, behind map[*call]bool) {
 	behind = map[*call]bool{}
 	for _, c := range j.calls[c2s] {
+		if j.flag.Raised() {
+			return nil, behind
+		}
 		w := &wait{call: c, since: c.moment, sign: c.sign(), until: j.endOf(c)}
 		if took := j.took[s2c]; took.seq > c.seq && (w.until.seq == 0 || took.seq < w.until.seq) { // no answer could pass before
 			w.sign.at = max(w.sign.at, took.at)
@@ -287,6 +312,9 @@ func (j *judge) clientWaits(r *Report) (waits []*wait, behind map[*call]bool) {
 // serverWaits lists the requests of the server that are stuck and stand behind no call.
 func (j *judge) serverWaits(r *Report, behind map[*call]bool) (waits []*wait) {
 	for _, c := range j.calls[s2c] {
+		if j.flag.Raised() {
+			return nil
+		}
 		w := &wait{call: c, since: c.moment, sign: c.moment, until: j.endOf(c), shape: AsksClient, culprit: c.owes()}
 		r.waited[c.Call] = w
 		if s := j.stalls[s2c]; s.seq != 0 {
@@ -315,6 +343,9 @@ func (j *judge) serverWaits(r *Report, behind map[*call]bool) (waits []*wait) {
 // inputWaits lists the calls that the client has to repeat with an input, and has not.
 func (j *judge) inputWaits(r *Report) (waits []*wait) {
 	for i := range j.inputs {
+		if j.flag.Raised() {
+			return nil
+		}
 		in := &j.inputs[i]
 		w := &wait{shape: InputMissing, culprit: "client", call: in.call, input: in, since: in.moment, until: j.endOfSession()}
 		switch {
@@ -403,6 +434,9 @@ func (j *judge) isBehind(c *call) bool { return j.busy != nil && j.busy.seq < c.
 // firstBusy returns the first call that the server works on.
 func (j *judge) firstBusy() *call {
 	for _, c := range j.calls[c2s] {
+		if j.flag.Raised() {
+			return nil
+		}
 		sign, asks := c.sign(), j.firstAsk(c)
 		if sign.seq > c.seq && j.endOf(c).at-sign.at < j.after || asks != nil && j.isPerson(asks) {
 			return c
@@ -605,6 +639,9 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 	var causes []cause
 	groups := map[cause][]*wait{}
 	for _, w := range waits {
+		if j.flag.Raised() {
+			return nil
+		}
 		key := cause{shape: w.shape, asks: w.asks, task: w.task}
 		switch {
 		case isQuiet(w) && len(causes) > 0 && waitsForClient(groups[causes[0]][0], w):
@@ -624,6 +661,9 @@ func (j *judge) findings(waits []*wait) (list []Finding) {
 		groups[key] = append(groups[key], w)
 	}
 	for _, key := range causes {
+		if j.flag.Raised() {
+			return nil
+		}
 		list = append(list, j.describe(groups[key]))
 	}
 	return list

@@ -32,10 +32,21 @@ const notPolled = 3
 // taskWaits lists the tasks that wait for an input or for a poll, and adds to the report those that work.
 func (j *judge) taskWaits(r *Report) (waits []*wait) {
 	tasks := slices.SortedFunc(maps.Keys(j.tasks), func(a, b *timeline.Task) int { return cmp.Compare(a.Made.Seq, b.Made.Seq) })
+	isAskedFor := map[*timeline.Task]bool{} // a call about it has no answer
+	for dir, calls := range j.calls {
+		for _, c := range calls {
+			if c.Task != nil && c.Method != mcp.MethodUpdateTask && dir == side(c.Task.Dir.Reverse()) {
+				isAskedFor[c.Task] = true
+			}
+		}
+	}
 	for _, t := range tasks {
+		if j.flag.Raised() {
+			return nil
+		}
 		w := &wait{task: t, culprit: t.Dir.Receiver(), since: momentOf(t.Since), until: j.endOfSession()}
 		switch {
-		case t.Cancelled.Seq != 0 || j.isAskedFor(t): // its call tells
+		case t.Cancelled.Seq != 0 || isAskedFor[t]: // its call tells
 		case t.Status == mcp.InputRequired:
 			waits = append(waits, j.inputOfTask(r, w)...)
 		case j.isForgotten(w):
@@ -46,11 +57,6 @@ func (j *judge) taskWaits(r *Report) (waits []*wait) {
 		}
 	}
 	return waits
-}
-
-// isAskedFor reports whether a call about a task has no answer.
-func (j *judge) isAskedFor(t *timeline.Task) bool {
-	return slices.ContainsFunc(j.calls[side(t.Dir.Reverse())], func(c *call) bool { return c.Task == t && c.Method != mcp.MethodUpdateTask })
 }
 
 // isForgotten reports whether nobody polls a task, though its end said how often.

@@ -45,5 +45,9 @@ func Check(ctx context.Context, s *session.Session, gate check.Gate, found func(
 	if err != nil {
 		return sum, s.Fault("check", err)
 	}
-	return fold.CloseLive(live), nil
+	sum, err = fold.CloseContext(ctx, live)
+	if err != nil {
+		return sum, s.Fault("check", err)
+	}
+	return sum, nil
 }

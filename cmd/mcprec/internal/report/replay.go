@@ -38,7 +38,11 @@ func RecordedHangIn(ctx context.Context, s *session.Session, arg string, fold *w
 	if err != nil {
 		return h, err
 	}
-	for _, f := range fold.Report(live, 0).Findings {
+	told, err := fold.ReportContext(ctx, live, 0)
+	if err != nil {
+		return h, err
+	}
+	for _, f := range told.Findings {
 		h.Hung = append(h.Hung, RecordedFinding{f.Shape, f.Culprit, f.Text})
 	}
 	return h, nil

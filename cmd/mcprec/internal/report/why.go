@@ -55,7 +55,11 @@ func HangsIn(ctx context.Context, s *session.Session, after time.Duration) (Hang
 	if err != nil {
 		return a, s.Fault("why", err)
 	}
-	return HangsOf(s, header, fold.Report(live, after), live.Now > 0), nil
+	told, err := fold.ReportContext(ctx, live, after)
+	if err != nil {
+		return a, s.Fault("why", err)
+	}
+	return HangsOf(s, header, told, live.Now > 0), nil
 }
 
 // HangsOf masks the header of a session with a report, which is masked, and fills in the arguments of its commands.
