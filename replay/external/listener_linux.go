@@ -107,7 +107,7 @@ func (l *listener) answer(process *process, p *pipes) (isMore bool) {
 		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
 	}
 	process.watcher.Own(procfs.Name(p.in), procfs.Name(p.out), procfs.Name(l.control))
-	p.rest, p.lines, p.waiting = nil, nil, nil
+	p.rest, p.lines, p.waiting, p.held = nil, nil, nil, 0
 	p.ended, process.unread = false, false
 	l.began = true
 	l.starts++

@@ -18,6 +18,7 @@ type pipes struct {
 	ending  bool     // in is closed when nothing waits
 	rest    []byte   // the beginning of a line
 	lines   [][]byte // what it has said
+	held    int      // about how many bytes these take
 	ended   bool     // what it writes to us is at its end
 }
 
@@ -87,6 +88,7 @@ func (p *pipes) said() (frames []transport.Frame) {
 		frames = append(frames, transport.Frame{Bytes: line})
 	}
 	p.lines = nil
+	p.held = 0
 	return frames
 }
 
@@ -135,6 +137,7 @@ func (p *pipes) read(process *process) (isMore bool) {
 			process.end(transport.TooLong("a line of its output").Error())
 			return true
 		}
+		process.isEndless = process.isEndless || p.held > 2*transport.MaxMessage
 	}
 	return p.listener.answer(process, p) || isMore
 }
@@ -147,7 +150,9 @@ func (p *pipes) take(data []byte) {
 		if !isWhole {
 			return
 		}
+		const head = 48 // of a line in memory
 		p.lines = append(p.lines, p.rest)
+		p.held += head + len(p.rest)
 		p.rest = nil
 		data = rest
 	}

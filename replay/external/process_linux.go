@@ -166,7 +166,8 @@ func (p *process) isGone() bool {
 }
 
 // settle waits until the process is at rest, has said something, or is gone; or until the patience with one
-// that runs is over. One that speaks on and on without a rest is not heard any more after twice that time: it runs.
+// that runs is over. One that speaks on and on without a rest is not heard any more after twice that time, or when too much waits to
+// be asked for: it runs.
 func (p *process) settle(patience patience) (look procfs.Look, isMoved bool) {
 	if p.isEndless {
 		return procfs.Look{Activity: procfs.Busy}, false

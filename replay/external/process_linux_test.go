@@ -94,37 +94,41 @@ func TestKillDetached(t *testing.T) {
 	_ = open.Close()
 }
 
-// TestEndlessOutput holds that a process which writes on and on is given up: in time, if it writes lines, and with the
-// reason in the place of its status if it writes one that is too long for memory.
+// TestEndlessOutput holds that a process which writes on and on is given up: in time, if it writes lines, before
+// those that nobody has asked for fill the memory, and with the reason in the place of its status if one line would.
 func TestEndlessOutput(t *testing.T) {
-	for command, want := range map[string]struct {
+	for name, want := range map[string]struct {
+		command  string
+		running  time.Duration
+		isHeard  bool
 		activity procfs.Activity
 		status   string
 	}{
-		"yes":           {procfs.Busy, ""},
-		"cat /dev/zero": {procfs.Ended, "a line of its output is too long: more than 256 MiB, which are not read"},
+		"lines":     {"yes", 20 * time.Millisecond, true, procfs.Busy, ""},
+		"unheard":   {"yes", time.Hour, false, procfs.Busy, ""},
+		"in a line": {"cat /dev/zero", time.Hour, true, procfs.Ended, "a line of its output is too long: more than 256 MiB, which are not read"},
 	} {
-		t.Run(command, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run, err := leftover.Begin()
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer run.End()
-			p, pipes, err := startServer(Server{Command: strings.Fields(command)}, place{run, t.TempDir()})
+			p, pipes, err := startServer(Server{Command: strings.Fields(want.command)}, place{run, t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer p.kill()
-			patience := patience{running: time.Hour}
-			if command == "yes" {
-				patience.running = 20 * time.Millisecond
-			}
+			patience := patience{running: want.running}
 			for !p.gone && !p.isEndless {
 				p.settle(patience)
-				pipes.said()
+				if want.isHeard {
+					pipes.said()
+				}
 			}
 			look, _ := p.settle(patience)
+			pipes.said()
 			if look.Activity != want.activity || p.status != want.status {
 				t.Errorf("%v, %q", look, p.status)
 			}
