@@ -136,8 +136,8 @@ func (r *reader) take(ctx context.Context, msg place) error {
 	r.seq = msg.seq
 	data := msg.data
 	if msg.parts > 1 {
-		if len(r.parts)+len(data) > chunk.MaxSize {
-			return fmt.Errorf("event %d: its parts are longer than any: %w", msg.first, store.ErrCorrupt)
+		if len(r.parts)+len(data) > maxBatch*maxMessage { // no append has written them
+			return fmt.Errorf("event %d: its parts have more than %d MB, as none has: %w", msg.first, maxBatch*maxMessage/1_000_000, store.ErrCorrupt)
 		}
 		r.part = msg.part
 		r.parts = append(r.parts, data...)
