@@ -8,8 +8,15 @@ import (
 	"testing"
 )
 
+// untrusted are commands that read a recording F of somebody else.
+var untrusted = []string{
+	"import F", "list", "show", "show F", "show --format sequence F", "tail", "check F", "check --schema F", "state F", "bisect --expr failures>0 F", "diff F F",
+	"capacity F", "replay F", "explore --schedules 2 F", "export F", "export --format har F", "export --format otlp F", "export --format mermaid F", "redact --scan F", "store verify",
+	"serve F", "serve --mode new_episodes F", "serve --mode all F", "drive F", "drive F --", "drive --update F", "record F", "__complete show ",
+}
+
 // TestRunsNothing: no command runs what a recording says that it was recorded from, nor
-// opens what it names.
+// makes what it names.
 func TestRunsNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("MCPREC_HOME", filepath.Join(dir, "home"))
@@ -22,11 +29,7 @@ func TestRunsNothing(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{
-		"import F", "list", "show", "show F", "show --format sequence F", "tail", "check F", "check --schema F", "state F", "bisect --expr failures>0 F", "diff F F",
-		"capacity F", "replay F", "explore --schedules 2 F", "export F", "export --format har F", "export --format otlp F", "export --format mermaid F", "redact --scan F", "store verify",
-		"serve F", "serve --mode new_episodes F", "serve --mode all F", "drive F", "drive F --", "drive --update F", "record F", "__complete show ",
-	} {
+	for _, line := range untrusted {
 		out, errs := runLine(t, strings.Split(strings.ReplaceAll(line, "F", path), " ")...)
 		if _, err := os.Stat(trace); err == nil {
 			t.Fatalf("%s: ran or made what the recording names\n%s%s", line, out, errs)
