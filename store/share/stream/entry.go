@@ -85,20 +85,28 @@ func (s *Stream) Entries(ctx context.Context, follow bool) iter.Seq2[Entry, erro
 	}
 }
 
-// mostEntries is how many sessions are listed.
-const mostEntries = 1 << 20
+// mostEntries is how many sessions are listed, and mostListed how many bytes all that is told of them has: a
+// header has some hundred.
+const (
+	mostEntries = 1 << 20
+	mostListed  = 1 << 30
+)
 
 // listing is a list of the entries that were there when it began. Others may come for as long as it is read.
 type listing struct {
 	last  uint64 // the stream sequence of the newest one
 	count int
+	bytes int
 }
 
-// take takes the next entry, behind which so many are pending, and reports whether it is the last. A list without an
+// take takes the next entry, of so many bytes, behind which so many are pending, and reports whether it is the last. A list without an
 // end is an error.
-func (l *listing) take(seq, pending uint64) (isLast bool, err error) {
+func (l *listing) take(size int, seq, pending uint64) (isLast bool, err error) {
 	if l.count++; l.count > mostEntries {
 		return false, fmt.Errorf("the NATS server lists more than %d sessions: %w", mostEntries, errTooMuch)
+	}
+	if l.bytes += size; l.bytes > mostListed {
+		return false, fmt.Errorf("the NATS server tells more than %d MiB of its sessions: %w", mostListed>>20, errTooMuch)
 	}
 	return pending == 0 || seq >= l.last, nil
 }
@@ -170,7 +178,7 @@ func (s *Stream) eachEntry(ctx context.Context, follow bool, yield func(Entry) b
 				written = arrived // whichever server told the time
 			}
 			if !caughtUp {
-				if caughtUp, err = begun.take(seen, facts.NumPending); err != nil {
+				if caughtUp, err = begun.take(len(msg.Data()), seen, facts.NumPending); err != nil {
 					stop()
 					return err
 				}

@@ -46,15 +46,24 @@ func TestInbound(t *testing.T) {
 func TestListing(t *testing.T) {
 	busy := listing{last: 7}
 	for seq := uint64(5); seq <= 7; seq++ {
-		if isLast, err := busy.take(seq, 3); isLast != (seq == 7) || err != nil {
+		if isLast, err := busy.take(500, seq, 3); isLast != (seq == 7) || err != nil {
 			t.Errorf("%d of 7: %v, %v", seq, isLast, err)
 		}
 	}
 	lying := listing{last: math.MaxUint64}
 	for seq := uint64(1); ; seq++ {
-		if isLast, err := lying.take(seq, math.MaxInt64); isLast || err != nil {
+		if isLast, err := lying.take(500, seq, math.MaxInt64); isLast || err != nil {
 			if seq != mostEntries+1 || !errors.Is(err, errTooMuch) {
 				t.Errorf("after %d entries: %v, %v", seq, isLast, err)
+			}
+			break
+		}
+	}
+	large := listing{last: math.MaxUint64}
+	for seq := uint64(1); ; seq++ {
+		if isLast, err := large.take(mostInbound, seq, math.MaxInt64); isLast || err != nil {
+			if seq != mostListed/mostInbound+1 || !errors.Is(err, errTooMuch) {
+				t.Errorf("after %d large entries: %v, %v", seq, isLast, err)
 			}
 			break
 		}
