@@ -92,7 +92,7 @@ func newExplore() *cobra.Command {
 	names := namesOf(explore.Strategies, func(s explore.NamedStrategy) string { return s.Name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
 	f.IntVarP(&o.schedules, "schedules", "n", 400, "how many schedules to run, over all capacities; at L0 one for each decides, and\nis the default; with COMMAND the default is 100")
-	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never")
+	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never.\nWithout it 2m, with COMMAND never")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
 	addChoice(cmd, &o.level, "level", "what may change: L0 delivery alone, L1 also the order in which each end sends", "L0", "L1")
@@ -101,6 +101,9 @@ func newExplore() *cobra.Command {
 	completeWords(cmd, "capacity", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
+
+// usualBudget ends a search with models: of a session with thousands of calls a schedule may take seconds.
+const usualBudget = 2 * time.Minute
 
 // check reads the flags before a session is opened, and returns a function that puts them
 // into a plan.
@@ -156,6 +159,9 @@ func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), 
 		p.Seed = o.seed
 		p.Token = o.token
 		p.Budget = o.budget
+		if !o.chosen("budget") {
+			p.Budget = usualBudget
+		}
 		p.Strategy = explore.Strategies[slices.IndexFunc(explore.Strategies, func(s explore.NamedStrategy) bool { return s.Name == o.strategy })].Strategy
 		p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
 		if level == explore.L0 && !o.chosen("schedules", "strategy") {
@@ -351,8 +357,9 @@ without an answer whose client ended right behind them), open (the requests whos
 responses a server over HTTP left open behind the DELETE of their session), unjudged
 (schedules in which a client asked for what the recording does not have), took_ns.
 
---budget ends the search after a time, and so does an interrupt (^C): the report then has
-what was found so far, and how many schedules were run. If none was run, it is undecided.
+The search ends after 2 minutes, or what --budget says, and so does an interrupt (^C): the report then
+has what was found so far, how many schedules were run, and which capacities were not tried. What is under way
+then has 10 seconds more. If none was run, it is undecided.
 
 --capacity is in frames: N for both directions, c2s=N,s2c=N, unbounded, or sweep
 (0, 1 and unbounded, the default). It may be given several times.
@@ -372,8 +379,8 @@ failure), ended (of a pass: what ended the search: schedules, all visited, time 
 interrupted; of a failure: time or interrupted, if that cut the report short), planned
 (of a pass: how many schedules there would have been), coverage (classes of schedules
 that were seen, unseen: the chance that one more would be of a new class, races:
-pairs of steps that could go either way, reversed: those seen both ways, recent and new:
-how many of the last schedules were of a new class), decided (of a
+pairs of steps that could go either way, reversed: those seen both ways, uncounted: true
+where there are more pairs than were counted, recent and new: how many of the last schedules were of a new class), decided (of a
 pass: true where one schedule decides at each capacity), steps,
 failing and passing (left out where there is none: the schedule that fails and the nearest
 that passes: token, verdict, capacity, total, first, and steps, a list of name, op, dir,

@@ -78,6 +78,9 @@ func (s *search) rounds(visits []*visit) (failed *Run, done int, ended string) {
 			if r == nil {
 				continue
 			}
+			if r.outcome.unfinished {
+				return nil, done, s.limits.ended()
+			}
 			open = true
 			done++
 			s.remark(r)
@@ -118,6 +121,7 @@ func (s *search) advance(visit *visit) *Run {
 		return nil
 	}
 	r := s.newRun(visit.tried.Capacity)
+	r.terms.late = &s.late
 	r.course.walk = &visit.walk
 	r.course.chooser = visit.walk.Choose
 	r.course.trail.Touching = visit.walk.Touching
@@ -130,6 +134,9 @@ func (s *search) advance(visit *visit) *Run {
 		visit.seen = schedule.NewTally()
 		visit.tried.Classes = 0
 		return s.advance(visit)
+	}
+	if r.outcome.unfinished {
+		return r
 	}
 	visit.tried.Schedules++
 	if n := visit.tried.Schedules; n&(n-1) == 0 && !r.outcome.cut { // the first, the second, the fourth, and so on

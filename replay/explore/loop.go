@@ -233,6 +233,9 @@ func (r *Run) loop() {
 func (r *Run) advance(enabled []gate.Step) bool {
 	p, o := &r.peers, &r.outcome
 	switch {
+	case r.terms.late != nil && r.terms.late.Load():
+		o.cut, o.unfinished = true, true
+		return false
 	case p.panicked != nil, r.engine.state().raced:
 		r.judgeAccident()
 		return false

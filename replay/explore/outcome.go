@@ -15,39 +15,40 @@ import (
 
 // outcome is how a run ended.
 type outcome struct {
-	verdict   string
-	category  string
-	seen      string // of a hang, the category as far as frames alone show it
-	why       string
-	shape     string         // of a hang, see fingerprint
-	about     []*gate.Flight // the frames of a hang
-	err       error
-	late      bool     // a timer alone ended an operation
-	cut       bool     // the chooser ended it
-	within    string   // Setup or Check, while it runs
-	locked    string   // where a goroutine waited for a mutex while the bubble was at rest
-	idled     int      // steps of periodic traffic in which the run stood still
-	stuck     bool     // goroutines were left
-	keeps     bool     // goroutines were left beside a session of MCP that the server did not end
-	leaks     []string // where the goroutines of a leak stand
-	froze     bool     // the run was given up
-	frozen    *freeze  // of a run that repeats
-	busy      bool     // the run was given up while a peer computed
-	retry     bool     // undecided, and another way to see it at rest may tell: see fallback
-	held      string   // why the run froze, in a few words
-	notes     []string
-	stacks    []string
-	stood     []*Operation // unreturned operations
-	open      *openWaits   // when the first operation failed; or nil
-	waits     []hang.Wait
-	waitsAt   string // of a failed check: when they were seen
-	chain     []string
-	broken    []gate.Breach // rules, by live ends
-	unheeded  []string      // cancellations that a live end read, and went on
-	excused   []string      // faults of an excused end, beside broken rules
-	sequence  []string
-	recording []store.Event
-	schedule  []ScheduleStep // of a run that failed, or keeps them
+	verdict    string
+	category   string
+	seen       string // of a hang, the category as far as frames alone show it
+	why        string
+	shape      string         // of a hang, see fingerprint
+	about      []*gate.Flight // the frames of a hang
+	err        error
+	late       bool     // a timer alone ended an operation
+	cut        bool     // the chooser ended it, or it is unfinished
+	unfinished bool     // the time of the search was up
+	within     string   // Setup or Check, while it runs
+	locked     string   // where a goroutine waited for a mutex while the bubble was at rest
+	idled      int      // steps of periodic traffic in which the run stood still
+	stuck      bool     // goroutines were left
+	keeps      bool     // goroutines were left beside a session of MCP that the server did not end
+	leaks      []string // where the goroutines of a leak stand
+	froze      bool     // the run was given up
+	frozen     *freeze  // of a run that repeats
+	busy       bool     // the run was given up while a peer computed
+	retry      bool     // undecided, and another way to see it at rest may tell: see fallback
+	held       string   // why the run froze, in a few words
+	notes      []string
+	stacks     []string
+	stood      []*Operation // unreturned operations
+	open       *openWaits   // when the first operation failed; or nil
+	waits      []hang.Wait
+	waitsAt    string // of a failed check: when they were seen
+	chain      []string
+	broken     []gate.Breach // rules, by live ends
+	unheeded   []string      // cancellations that a live end read, and went on
+	excused    []string      // faults of an excused end, beside broken rules
+	sequence   []string
+	recording  []store.Event
+	schedule   []ScheduleStep // of a run that failed, or keeps them
 }
 
 // openWaits are the waits of the operations that had not returned, at one moment of a run: for the

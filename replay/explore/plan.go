@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/gate"
@@ -45,7 +46,8 @@ type Plan struct {
 	CPU time.Duration
 	// Budget, if not 0, is the real time for the search and for shrinking a failure; 0 is
 	// nine tenths of the time until the deadline of the test, if any. The first run at each
-	// capacity is always made. The number of runs depends on Budget, the verdicts do not.
+	// capacity is made after it, too; but 10 seconds later each run ends that is under way, and
+	// is not counted. The number of runs depends on Budget, the verdicts do not.
 	Budget time.Duration
 	// Stop, if not nil, ends the search as Budget does when it is closed.
 	Stop <-chan struct{}
@@ -195,6 +197,7 @@ type terms struct {
 	untraced        bool         // no tracer, though the run follows a token
 	repeats         bool         // it is made to prove the freeze of another run
 	keeps           bool         // the steps are kept after a pass, too
+	late            *atomic.Bool // the run has to end: see limits.watch
 }
 
 // inRealTime reports whether time is real.
@@ -274,6 +277,35 @@ func (w stopwatch) elapsed() time.Duration {
 type limits struct {
 	stop  <-chan struct{} // or nil
 	until time.Time       // zero: there is time
+}
+
+// lastRuns is how long the runs under way may go on when the time of the search is up, or it was interrupted.
+const lastRuns = 10 * time.Second
+
+// watch sets late when the runs under way have to end, and returns what ends the watch.
+func (l limits) watch(late *atomic.Bool) (end func()) {
+	if l.stop == nil && l.until.IsZero() {
+		return func() {}
+	}
+	over := make(chan struct{})
+	go func() {
+		var due <-chan time.Time
+		if !l.until.IsZero() {
+			due = time.After(time.Until(l.until))
+		}
+		select {
+		case <-l.stop:
+		case <-due:
+		case <-over:
+			return
+		}
+		select {
+		case <-time.After(lastRuns):
+			late.Store(true)
+		case <-over:
+		}
+	}()
+	return func() { close(over) }
 }
 
 // within returns the limits of a part of the search that may take d from now on.

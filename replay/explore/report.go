@@ -266,7 +266,11 @@ func (r Report) coverageText(b *strings.Builder) {
 		}
 	}
 	if c.Races > 0 {
-		fmt.Fprintf(b, "; of %s of steps that can go either way, %d went both ways", phrase.Plural(c.Races, "pair"), c.Reversed)
+		of := "of "
+		if c.Uncounted {
+			of = "of the first "
+		}
+		fmt.Fprintf(b, "; %s%s of steps that can go either way, %d went both ways", of, phrase.Plural(c.Races, "pair"), c.Reversed)
 	}
 	b.WriteByte('\n')
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +36,7 @@ type search struct {
 	skipped  halves.Skipped
 	hidden   []string // by the plan's helpers
 	limits   limits
+	late     atomic.Bool // the runs of the search that are under way have to end
 	fallback fallback
 	// leaks counts the runs that left goroutines behind and did not fail otherwise. The
 	// search goes on: a worse failure may come.
@@ -89,6 +92,7 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 	defer raiseGC()()
 	defer showLabels()()
 	if plan.Token == "" {
+		defer s.limits.watch(&s.late)()
 		return s.explore()
 	}
 	token, err := ParseToken(plan.Token)
@@ -195,8 +199,11 @@ func (s *search) explore() Report {
 	for i := range min(n, done) {
 		passed = append(passed, Tried{Capacity: s.plan.Capacities[i], Verdict: Pass, Schedules: share(i)})
 	}
-	if done == all {
+	switch {
+	case done == all:
 		ended = EndSchedules
+	case s.late.Load():
+		ended = s.limits.ended()
 	}
 	return s.found(done, ended, passed)
 }
@@ -239,10 +246,25 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 		Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended,
 		Tried: tried, Coverage: s.seen.Coverage(), Notes: s.notes,
 	}
-	if done == 0 {
+	switch {
+	case done == 0:
 		report.Verdict = Undecided
 		report.Explanation = "no schedule was run"
+		if s.late.Load() {
+			report.Explanation = "no schedule came to its end in that time"
+		}
 		report.Tried = nil
+	case ended == EndTime || ended == EndStopped:
+		var untried []string
+		for _, c := range s.plan.Capacities {
+			if !slices.ContainsFunc(tried, func(t Tried) bool { return t.Capacity == c && t.Schedules > 0 }) {
+				untried = append(untried, c.String())
+			}
+		}
+		report.Tried = slices.DeleteFunc(tried, func(t Tried) bool { return t.Schedules == 0 })
+		if len(untried) > 0 {
+			report.Notes = append(slices.Clone(report.Notes), "not tried in that time: "+strings.Join(untried, ", "))
+		}
 	}
 	return report
 }
@@ -260,6 +282,7 @@ func (s *search) run(capacity schedule.Capacity, number int) *Run {
 	return s.playAt(capacity, number, func() *Run {
 		r := s.newRun(capacity)
 		r.terms.number = number
+		r.terms.late = &s.late
 		r.terms.withoutTimers = s.fallback.withoutTimers(capacity, number)
 		r.course.chooser = s.plan.Strategy.Begin(s.plan.Seed, number, s.length)
 		return r
@@ -527,8 +550,8 @@ type series struct {
 	over     func() bool // asked before each run, if not nil: no more of them
 }
 
-// run returns the number after the last run that was taken. When take wants no more, the
-// runs under way are waited for and forgotten.
+// run returns the number after the last run that was taken. When take wants no more, or a run could not be
+// finished, the runs under way are waited for and forgotten.
 func (s *series) run(workers int) int {
 	workers = min(workers, s.to-s.from)
 	if workers > 1 {
@@ -538,7 +561,11 @@ func (s *series) run(workers int) int {
 		if s.over != nil && s.over() {
 			return i
 		}
-		if !s.take(s.make(i)) {
+		run := s.make(i)
+		if run.outcome.unfinished {
+			return i
+		}
+		if !s.take(run) {
 			return i + 1
 		}
 	}
@@ -590,6 +617,9 @@ func (s *series) parallel(workers int) int {
 		waiting[m.number] = m.run
 		for waiting[taken] != nil {
 			r := waiting[taken]
+			if r.outcome.unfinished {
+				return taken
+			}
 			delete(waiting, taken)
 			taken++
 			if !s.take(r) {

@@ -409,8 +409,13 @@ type Trail struct {
 	Touching
 	class  uint64       // of the trace: equal for runs that differ only in commuting steps
 	levels [reaches]int // of the last touching step
-	races  []uint64     // pairs of steps, enabled together, that do not commute
+	races  []uint64     // pairs of steps, enabled together, that do not commute; the first mostRaces
+	more   bool         // there are others
 }
+
+// mostRaces is how many pairs of steps a run and a tally keep: where everything may be said at any time they grow
+// with the square of the session.
+const mostRaces = 1 << 18
 
 // Step adds the release of enabled[i].
 //
@@ -426,6 +431,10 @@ func (t *Trail) Step(enabled []gate.Step, i int) {
 	what.each(func(thing int) { t.levels[thing] = level })
 	t.class += gate.Scramble(chosen ^ uint64(level)*0x9e3779b97f4a7c15)
 	for j, other := range enabled {
+		if len(t.races) == mostRaces {
+			t.more = true
+			break
+		}
 		if j != i && what&t.of(other) != 0 {
 			// The number stands for the pair; its lowest bit alone tells which went first.
 			low := chosen
@@ -451,6 +460,8 @@ type Coverage struct {
 	// commute; Reversed the pairs released in both orders.
 	Races    int `json:"races"`
 	Reversed int `json:"reversed"`
+	// Uncounted: there were more pairs than Races counts.
+	Uncounted bool `json:"uncounted,omitempty"`
 	// Timed counts the schedules in which time passed while frames waited, Fired those in
 	// which a timer then made a peer use the transport.
 	Timed int `json:"timed,omitempty"`
@@ -469,6 +480,7 @@ type Tally struct {
 	runs   int
 	races  map[uint64]uint8 // the orders seen, as bits
 	news   []int            // numbers of the last runs of a new class, from 1
+	more   bool             // races lacks some
 	merged bool
 }
 
@@ -487,7 +499,12 @@ func (c *Tally) Add(trail *Trail) {
 	if !seen {
 		c.news = append(c.news[max(0, len(c.news)-recentRuns+1):], c.runs)
 	}
+	c.more = c.more || trail.more
 	for _, r := range trail.races {
+		if _, known := c.races[r&^1]; !known && len(c.races) >= mostRaces {
+			c.more = true
+			continue
+		}
 		c.races[r&^1] |= 1 << (r & 1)
 	}
 }
@@ -498,6 +515,7 @@ func (c *Tally) Merge(other *Tally) {
 	c.Timed += other.Timed
 	c.Fired += other.Fired
 	c.merged = true
+	c.more = c.more || other.more
 	maps.Copy(c.Classes, other.Classes)
 	for race, orders := range other.races {
 		c.races[race] |= orders
@@ -506,7 +524,7 @@ func (c *Tally) Merge(other *Tally) {
 
 // Coverage sums up.
 func (c *Tally) Coverage() Coverage {
-	r := Coverage{Classes: len(c.Classes), Races: len(c.races), Timed: c.Timed, Fired: c.Fired}
+	r := Coverage{Classes: len(c.Classes), Races: len(c.races), Uncounted: c.more, Timed: c.Timed, Fired: c.Fired}
 	once := 0
 	for _, again := range c.Classes {
 		if !again {
