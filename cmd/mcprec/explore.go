@@ -352,10 +352,11 @@ is for processes that share nothing else. --token plays one schedule again.
 --format json prints one object: findings (a list of kind, peer: server or client, certain:
 false of a SUSPECT, requests (event, what: requests to a server, frames sent to a client),
 stand, detail, choices, token, held, of), played, planned, ended, frames, requests, not_held,
-unstable (the requests whose answers differ by themselves), dropped (the requests
-without an answer whose client ended right behind them), open (the requests whose
-responses a server over HTTP left open behind the DELETE of their session), unjudged
-(schedules in which a client asked for what the recording does not have), took_ns.
+unconfirmed (what an interrupt kept from being seen again), unstable (the requests whose
+answers differ by themselves), dropped (the requests without an answer whose client
+ended right behind them), open (the requests whose responses a server over HTTP left open
+behind the DELETE of their session), unjudged (schedules in which a client asked for what
+the recording does not have), took_ns. An interrupt (^C) ends the processes at once.
 
 The search ends after 2 minutes, or what --budget says, and so does an interrupt (^C): the report then
 has what was found so far, how many schedules were run, and which capacities were not tried. What is under way

@@ -28,9 +28,9 @@ const serverMark = "%SERVER"
 
 // ExploreClient plays the server's half of a session to processes of a client, in many orders.
 func ExploreClient(client Client, events []store.Event, options Options) (Report, error) {
-	report, err := explore(clientPeer{client, events, match.Rules{}}, options)
+	report, err := explore(clientPeer{client, events, match.Rules{}, options.Stop}, options)
 	if unrecorded := (*unrecordedError)(nil); errors.As(err, &unrecorded) { // its params vary, perhaps
-		report, err = explore(clientPeer{client, events, match.Rules{By: match.ByMethod}}, options)
+		report, err = explore(clientPeer{client, events, match.Rules{By: match.ByMethod}, options.Stop}, options)
 	}
 	return report, err
 }
@@ -47,6 +47,7 @@ type clientPeer struct {
 	Client
 	events []store.Event
 	rules  match.Rules
+	stop   <-chan struct{} // closed when a play is to end at once
 }
 
 func (clientPeer) name() string     { return "client" }
@@ -57,7 +58,7 @@ func (c clientPeer) hadResults() bool { return false }
 
 // play starts a process, plays the schedule and ends the process.
 func (c clientPeer) play(schedule Schedule, patience patience) (played play, err error) {
-	err = inPlace(c.Folder, func(at place) error {
+	err = inPlace(c.Folder, c.stop, func(at place) error {
 		process, pipes, err := startClient(c.Client, at)
 		if err != nil {
 			return err
@@ -67,7 +68,11 @@ func (c clientPeer) play(schedule Schedule, patience patience) (played play, err
 			schedule: schedule, patience: patience, dir: at.dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process, pipes: pipes,
 			before: heardBefore(c.events),
 		}
-		if err := p.run(); err != nil {
+		err = p.run()
+		if process.isStopped {
+			return ErrStopped
+		}
+		if err != nil {
 			return err
 		}
 		p.noteNeighbours()

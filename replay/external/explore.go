@@ -1,6 +1,8 @@
 package external
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -38,8 +40,10 @@ type Options struct {
 	Token  string        // of the one schedule to play; "": search
 	// SameOutput asks that a client prints what it prints in the recorded order, whatever the order is.
 	SameOutput bool
-	Stop       <-chan struct{} // ends the search, with a report; it may be nil
-	Progress   func(done, total int, elapsed time.Duration)
+	// Stop ends the search when it is closed, the plays that go on as well, and leaves their processes ended. What
+	// was found so far is reported. It may be nil.
+	Stop     <-chan struct{}
+	Progress func(done, total int, elapsed time.Duration)
 }
 
 // times is how many fresh processes must show a finding.
@@ -64,7 +68,7 @@ type explorer struct {
 
 // Explore plays the client's half of a session to processes of a server, in many orders.
 func Explore(server Server, events []store.Event, options Options) (Report, error) {
-	return explore(serverPeer{server, events}, options)
+	return explore(serverPeer{server, events, options.Stop}, options)
 }
 
 // explore searches, and returns a report also with an error.
@@ -76,8 +80,16 @@ func explore(peer peer, options Options) (Report, error) {
 	x := newExplorer(peer, options)
 	err := x.run()
 	x.report.Took = time.Since(x.began)
+	if errors.Is(err, ErrStopped) {
+		x.report.Ended = interrupted
+		x.report.Planned = cmp.Or(x.report.Planned, x.Schedules, 1)
+		err = nil
+	}
 	return x.report, err
 }
+
+// interrupted is how a search ended that Options.Stop has ended.
+const interrupted = "interrupted"
 
 func newExplorer(peer peer, options Options) *explorer {
 	x := &explorer{Options: options, peer: peer, began: time.Now(), patience: searching, unstable: map[uint64]bool{}, told: map[string]bool{}}
@@ -160,10 +172,10 @@ func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 			continue
 		}
 		wanted--
-		x.count(first.play)
 		if first.err != nil {
 			return first.err
 		}
+		x.count(first.play)
 		if err := x.judge(first.schedule, first.play); err != nil {
 			return err
 		}
@@ -199,13 +211,10 @@ func (x *explorer) knows(schedule Schedule) error {
 }
 
 func (x *explorer) isOver() bool {
-	select {
-	case <-x.Stop:
-		x.report.Ended = "interrupted"
-		return true
-	default:
-	}
 	switch {
+	case isClosed(x.Stop):
+		x.report.Ended = interrupted
+		return true
 	case x.Budget > 0 && time.Since(x.began) > x.Budget:
 		x.report.Ended = "time"
 		return true
@@ -259,7 +268,10 @@ func (x *explorer) steady() error {
 		return nil
 	}
 	again, err := x.peer.play(nil, x.patience)
-	if err == nil && x.SameOutput && again.output != x.plain.output {
+	if err != nil {
+		return err
+	}
+	if x.SameOutput && again.output != x.plain.output {
 		return fmt.Errorf("the client's output is not the same each time in the recorded order, and cannot be compared: %s", firstDifference(again.output, x.plain.output))
 	}
 	for seq, answer := range x.plain.answers {
@@ -268,13 +280,15 @@ func (x *explorer) steady() error {
 		}
 	}
 	x.report.Unstable = slices.Sorted(maps.Keys(x.unstable))
-	return err
+	return nil
 }
 
 // play plays a schedule of the search.
 func (x *explorer) play(schedule Schedule) (play, error) {
 	played, err := x.playOnce(schedule, x.patience)
-	x.count(played)
+	if err == nil {
+		x.count(played)
+	}
 	return played, err
 }
 
@@ -376,8 +390,13 @@ func (x *explorer) what(seq uint64) string {
 
 // confirm plays a schedule with a fault in fresh processes, patiently, and adds the finding if all of them
 // show it.
-func (x *explorer) confirm(schedule Schedule, first play) error {
-	schedule, first, err := x.simplify(schedule, first)
+func (x *explorer) confirm(schedule Schedule, first play) (err error) {
+	defer func() {
+		if errors.Is(err, ErrStopped) {
+			x.report.Unconfirmed = append(x.report.Unconfirmed, fmt.Sprintf("%s: %s", first.found.kind, schedule.Token()))
+		}
+	}()
+	schedule, first, err = x.simplify(schedule, first)
 	if err != nil {
 		return err
 	}
@@ -407,13 +426,13 @@ func (x *explorer) confirm(schedule Schedule, first play) error {
 	return nil
 }
 
-// simplify takes away each choice that the fault does not need.
+// simplify takes away each choice that the fault does not need; with an error, those that it has come to.
 func (x *explorer) simplify(schedule Schedule, first play) (Schedule, play, error) {
 	for i := 0; len(schedule) > 1 && i < len(schedule); {
 		fewer := slices.Delete(slices.Clone(schedule), i, i+1)
 		played, err := x.playOnce(fewer, x.patience)
 		if err != nil {
-			return nil, play{}, err
+			return schedule, first, err
 		}
 		if played.found != nil && x.keyOf(played.found) == x.keyOf(first.found) {
 			schedule, first = fewer, played

@@ -19,7 +19,7 @@ type peer interface {
 	name() string
 	// recorded is the name of the end that plays to it.
 	recorded() string
-	// play starts a process, plays a schedule to it, and ends it.
+	// play starts a process, plays a schedule to it, and ends it. The error is [ErrStopped] if that was cut short.
 	play(schedule Schedule, patience patience) (play, error)
 	// hadResults reports whether a recorded server answered a request with a result.
 	hadResults() bool
@@ -94,19 +94,23 @@ const folderMark = "%DIR"
 
 // place is where a process is run.
 type place struct {
-	*leftover.Run        // ends what the process has started
-	dir           string // the folder that it has for itself
+	*leftover.Run                 // ends what the process has started
+	dir           string          // the folder that it has for itself
+	stop          <-chan struct{} // closed when the process is to end at once; nil: never
 }
 
 // inPlace calls play with a place that is there as long as the call lasts. Its folder is a copy of another
-// one, or empty.
-func inPlace(original string, play func(place) error) error {
+// one, or empty. If stop is closed, which may be nil, nothing is played: the error is [ErrStopped].
+func inPlace(original string, stop <-chan struct{}, play func(place) error) error {
+	if isClosed(stop) {
+		return ErrStopped
+	}
 	run, err := leftover.Begin()
 	if err != nil {
 		return err
 	}
 	defer run.End()
-	at := place{run, filepath.Join(run.Folder, "dir")}
+	at := place{run, filepath.Join(run.Folder, "dir"), stop}
 	if err := os.Mkdir(at.dir, 0o700); err != nil {
 		return err
 	}
@@ -116,6 +120,16 @@ func inPlace(original string, play func(place) error) error {
 		}
 	}
 	return play(at)
+}
+
+// isClosed reports whether a channel is closed on which nothing is sent.
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
 }
 
 // withMarks returns texts with the values of marks, such as the folder of a process, in their place.

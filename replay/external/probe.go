@@ -28,8 +28,8 @@ func Probe(server Server, options probe.Options, stop <-chan struct{}, progress 
 	return report, err
 }
 
-// ErrStopped is the error of a probe that was ended early.
-var ErrStopped = errors.New("the probe was interrupted")
+// ErrStopped is the error of a probe, or of one play of a search, that was ended early.
+var ErrStopped = errors.New("interrupted")
 
 // processes is a bench: each experiment has a process.
 type processes struct {
@@ -39,25 +39,18 @@ type processes struct {
 	played   int
 }
 
-func (b *processes) isStopped() bool {
-	select {
-	case <-b.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (b *processes) isStopped() bool { return isClosed(b.stop) }
 
 // Play implements [probe.Bench].
 func (b *processes) Play(experiment func(probe.Line)) error {
-	if b.isStopped() {
+	if b.isStopped() { // and say nothing more of the progress
 		return ErrStopped
 	}
 	if b.progress != nil {
 		b.progress(b.played)
 	}
 	b.played++
-	return inPlace(b.server.Folder, func(at place) error {
+	return inPlace(b.server.Folder, b.stop, func(at place) error {
 		process, pipes, err := startServer(b.server, at)
 		if err != nil {
 			return err

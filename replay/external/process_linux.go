@@ -20,7 +20,10 @@ type process struct {
 	errors  *os.File // what it writes to stderr
 	exited  chan error
 
-	unread bool // nothing is read
+	unread    bool            // nothing is read
+	stop      <-chan struct{} // see place
+	isStopped bool            // it was ended because of that
+
 	gone   bool
 	status string // of one that is gone: "exit status 1"; "": 0
 
@@ -96,6 +99,7 @@ func (p *process) start(at place, command, env []string, stdin, stdout *os.File,
 	if p.errors, err = unnamedFile(at.Folder); err != nil {
 		return err
 	}
+	p.stop = at.stop
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Env = append(at.Environ(), env...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, p.errors
@@ -169,6 +173,9 @@ func (p *process) isGone() bool {
 // that runs is over. One that speaks on and on without a rest is not heard any more after twice that time, or when too much waits to
 // be asked for: it runs.
 func (p *process) settle(patience patience) (look procfs.Look, isMoved bool) {
+	if p.endIfStopped() {
+		return procfs.Look{Activity: procfs.Ended}, false
+	}
 	if p.isEndless {
 		return procfs.Look{Activity: procfs.Busy}, false
 	}
@@ -196,6 +203,9 @@ func (p *process) await(patience patience) (look procfs.Look, isMoved bool) {
 		if p.isGone() {
 			return procfs.Look{Activity: procfs.Ended}, p.ends.read(p)
 		}
+		if p.endIfStopped() {
+			return procfs.Look{Activity: procfs.Ended}, false
+		}
 		wasStill := p.ends.isStill()
 		if p.watcher != nil { // nil: it ended before it could be looked at, and exited says so soon
 			look = p.watcher.Look()
@@ -210,6 +220,15 @@ func (p *process) await(patience patience) (look procfs.Look, isMoved bool) {
 		}
 		time.Sleep(pause)
 	}
+}
+
+// endIfStopped ends the process if it is to end at once, and reports whether it was ended for that.
+func (p *process) endIfStopped() bool {
+	if !p.isStopped && isClosed(p.stop) {
+		p.isStopped = true
+		p.end(ErrStopped.Error())
+	}
+	return p.isStopped
 }
 
 // end ends the process and all that it has started, for a reason that stands in the place of its status.

@@ -9,9 +9,11 @@ import (
 
 // process is never made: see [procfs.Supported].
 type process struct {
-	unread bool
-	gone   bool
-	status string
+	unread    bool
+	gone      bool
+	stop      <-chan struct{}
+	isStopped bool
+	status    string
 }
 
 type pipes struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// Report is what a search has found. Its lists are never nil in JSON but for NotHeld and Unstable.
+// Report is what a search has found. Its lists are never nil in JSON but for those that are left out when they are empty.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Played   int       `json:"played"`  // schedules
@@ -17,10 +17,12 @@ type Report struct {
 	Frames   int       `json:"frames"`   // of the recorded end
 	Requests int       `json:"requests"` // of these
 	NotHeld  []string  `json:"not_held,omitempty"`
-	Unstable []uint64  `json:"unstable,omitempty"` // requests whose answers differ by themselves
-	Unheeded []Request `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
-	Dropped  []Request `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
-	Open     []Request `json:"open,omitempty"`     // requests whose responses a server left open behind the DELETE of their session
+	// Unconfirmed are the faults that the search was about to confirm when it was interrupted, each with its token.
+	Unconfirmed []string  `json:"unconfirmed,omitempty"`
+	Unstable    []uint64  `json:"unstable,omitempty"` // requests whose answers differ by themselves
+	Unheeded    []Request `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
+	Dropped     []Request `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
+	Open        []Request `json:"open,omitempty"`     // requests whose responses a server left open behind the DELETE of their session
 	// Failed is set if nothing could be compared: in the recorded order the server answered with errors alone,
 	// and the recorded one had results. It lists the errors.
 	Failed   []string      `json:"failed,omitempty"`
@@ -48,8 +50,8 @@ type Request struct {
 	What  string `json:"what"`
 }
 
-// Passed reports whether something was compared, and nothing found.
-func (r Report) Passed() bool { return len(r.Findings) == 0 && len(r.Failed) == 0 }
+// Passed reports whether something was played and compared, and nothing found.
+func (r Report) Passed() bool { return r.Played > 0 && len(r.Findings) == 0 && len(r.Failed) == 0 }
 
 // mostFailed is how many errors a text lists.
 const mostFailed = 5
@@ -63,6 +65,9 @@ func (r Report) Text() string {
 	}
 	for _, text := range r.NotHeld {
 		fmt.Fprintf(&b, "seen, and not again: %s\n", text)
+	}
+	for _, text := range r.Unconfirmed {
+		fmt.Fprintf(&b, "seen, and not confirmed before the search ended: %s\n", text)
 	}
 	for _, r := range r.Unheeded {
 		fmt.Fprintf(&b, "note: %s (#%d) was answered after it was cancelled: the server had read the cancellation, and come to rest\n", r.What, r.Event)
@@ -84,8 +89,12 @@ func (r Report) Text() string {
 	if count := len(r.Findings); count > 0 {
 		found = phrase.Plural(uint64(count), "finding")
 	}
-	fmt.Fprintf(&b, "%s of %s with %s in %v: %s\n", phrase.Plural(uint64(r.Played), "schedule"), phrase.Plural(uint64(r.Frames), "frame"),
-		phrase.Plural(uint64(r.Requests), "request"), r.Took.Round(time.Second), found)
+	if r.Played == 0 {
+		fmt.Fprintf(&b, "nothing was played to its end in %v: no result\n", r.Took.Round(time.Second))
+	} else {
+		fmt.Fprintf(&b, "%s of %s with %s in %v: %s\n", phrase.Plural(uint64(r.Played), "schedule"), phrase.Plural(uint64(r.Frames), "frame"),
+			phrase.Plural(uint64(r.Requests), "request"), r.Took.Round(time.Second), found)
+	}
 	if r.Unjudged > 0 {
 		fmt.Fprintf(&b, "not judged: %s in which the client asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "schedule"))
 	}

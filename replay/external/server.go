@@ -77,6 +77,7 @@ func loopback(address *url.URL) (list []netip.AddrPort, err error) {
 type serverPeer struct {
 	Server
 	events []store.Event
+	stop   <-chan struct{} // closed when a play is to end at once
 }
 
 func (serverPeer) name() string     { return "server" }
@@ -149,7 +150,7 @@ func (s serverPeer) hadResults() bool {
 
 // play starts a process, plays the schedule and ends the process.
 func (s serverPeer) play(schedule Schedule, patience patience) (played play, err error) {
-	err = inPlace(s.Folder, func(at place) error {
+	err = inPlace(s.Folder, s.stop, func(at place) error {
 		process, line, http, err := s.start(at)
 		if err != nil {
 			return err
@@ -162,6 +163,9 @@ func (s serverPeer) play(schedule Schedule, patience patience) (played play, err
 			session: newPlayedSession(), dropped: droppedIn(s.events), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}},
 		}
 		p.run()
+		if process.isStopped {
+			return ErrStopped
+		}
 		for i := range p.play.frames {
 			if f := &p.play.frames[i]; http != nil {
 				f.isResumable = http.outcome(f.seq).isResumable

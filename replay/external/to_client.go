@@ -116,6 +116,9 @@ func (p *clientPlayer) isPinging() bool { return p.pinged != nil && !p.pinged.An
 // hear takes what the client has said.
 func (p *clientPlayer) hear() {
 	for _, f := range p.pipes.said() {
+		if isClosed(p.process.stop) { // these may be very many
+			break
+		}
 		if p.recorded != "" {
 			f.Bytes = bytes.ReplaceAll(f.Bytes, []byte(p.dir), []byte(p.recorded))
 		}

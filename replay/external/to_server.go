@@ -384,6 +384,9 @@ func (p *player) cancelLate() {
 func (p *player) hear() (isMore bool) {
 	for _, f := range p.line.said() {
 		isMore = true
+		if isClosed(p.process.stop) { // these may be very many
+			break
+		}
 		for _, m := range p.session.take(transport.ServerToClient, f).Messages {
 			switch m.Kind {
 			case transport.Response:

@@ -120,6 +120,9 @@ func (w *web) await(addresses []netip.AddrPort) error {
 	const longest = 2 * time.Minute // of a start on a machine that is busy with something else
 	began := time.Now()
 	for {
+		if isClosed(w.process.stop) {
+			return ErrStopped
+		}
 		isGone := w.process.isGone()
 		if w.isListening(addresses) || isGone {
 			return nil
@@ -518,7 +521,11 @@ func (w *web) proceed() (isMore bool) {
 		if !isLeft {
 			continue
 		}
-		time.Sleep(min(x.response.retry, 10*time.Second)) // which a client must wait
+		select {
+		case <-w.process.stop:
+			return false
+		case <-time.After(min(x.response.retry, 10*time.Second)): // which a client must wait
+		}
 		next := &exchange{seq: x.seq, unanswered: x.unanswered, isAlone: x.isAlone, isHello: x.isHello, resumes: x.resumes + 1, resumption: true}
 		next.response.isResumable = x.response.isResumable
 		w.exchanges = slices.Delete(w.exchanges, i, i+1)
