@@ -33,6 +33,8 @@ type Assembler struct {
 	lost    uint64
 	fed     [pipes]int64 // bytes received
 	lines   [pipes]line
+	keep    int    // how many bytes of a frame are kept; 0: all
+	left    uint64 // bytes of returned frames that were not kept
 }
 
 // entry is an event that Next has not returned yet.
@@ -40,6 +42,7 @@ type entry struct {
 	event Event
 	part  uint64 // its Seq in the numbering of parts; 0: made from chunks
 	open  bool   // more parts follow
+	left  uint64 // bytes that are not kept
 	off   int64  // offset of its first record
 }
 
@@ -86,6 +89,13 @@ func (a *Assembler) start(mark Mark) {
 	}
 }
 
+// KeepOnly makes the frames that come in several pieces keep about their first n bytes, for a reader that only
+// counts: [Assembler.Left] has the number of the others.
+func (a *Assembler) KeepOnly(n int) { a.keep = n }
+
+// Left returns how many bytes the returned frames had beyond those that were kept; see [Assembler.KeepOnly].
+func (a *Assembler) Left() uint64 { return a.left }
+
 // Add adds the next part, whose record stands at off. It fails for a part that neither
 // continues an open event nor begins the next one.
 func (a *Assembler) Add(part Part, off int64) error {
@@ -122,7 +132,7 @@ func (a *Assembler) push(entry entry) uint64 {
 		a.frames++
 	}
 	a.queue = append(a.queue, entry)
-	a.held += len(entry.event.Payload)
+	a.held += len(entry.event.Payload) + int(entry.left)
 	return entry.event.Seq
 }
 
@@ -139,7 +149,12 @@ func (a *Assembler) extend(part *Part) error {
 		return fmt.Errorf("event %d: continued, but it is not open: %w", part.Seq, ErrCorrupt)
 	}
 	x := &a.queue[i]
-	x.event.Payload = extended(x.event.Payload, part.Payload)
+	kept := part.Payload
+	if a.keep > 0 && x.event.Kind == Frame {
+		kept = kept[:min(len(kept), max(0, a.keep-len(x.event.Payload)))]
+		x.left += uint64(len(part.Payload) - len(kept))
+	}
+	x.event.Payload = extended(x.event.Payload, kept)
 	x.event.Unterminated = part.Unterminated
 	x.event.Redacted += part.Redacted
 	x.event.Cut += part.Cut
@@ -148,9 +163,13 @@ func (a *Assembler) extend(part *Part) error {
 	return nil
 }
 
-// extended appends to a payload. Large payloads double, because many stretches may follow.
+// extended appends to a payload. Large payloads double, because many stretches may follow; very large ones grow by
+// a quarter, because both copies are held at once.
 func extended(data, more []byte) []byte {
-	if n := len(data) + len(more); n > cap(data) {
+	const veryLarge = 16 << 20
+	if n := len(data) + len(more); n > veryLarge && n > cap(data) {
+		data = append(make([]byte, 0, n+n/4), data...)
+	} else if n > cap(data) {
 		data = append(make([]byte, 0, 2*n), data...)
 	}
 	return append(data, more...)
@@ -174,7 +193,8 @@ func (a *Assembler) Next() (Event, bool) {
 		a.queue = a.queue[:n]
 		a.first = 0
 	}
-	a.held -= len(x.event.Payload)
+	a.held -= len(x.event.Payload) + int(x.left)
+	a.left += x.left
 	a.mark.Seq = a.mark.Seq + 1
 	a.mark.At = x.event.At
 	return x.event, true
@@ -204,7 +224,7 @@ func (a *Assembler) Held() (n int) {
 		n = a.held
 	}
 	for i := range a.lines {
-		n = max(n, len(a.lines[i].text))
+		n = max(n, len(a.lines[i].text)+int(a.lines[i].left))
 	}
 	return n
 }

@@ -16,6 +16,7 @@ const maxStderr = 64 << 10
 // line is the unterminated line of a pipe.
 type line struct {
 	text  []byte        // its recorded bytes
+	left  int64         // of these, bytes in the middle that are not kept; scan has read all then
 	size  int64         // full length
 	torn  bool          // its beginning is lost
 	place place         // where it begins
@@ -102,6 +103,9 @@ func (a *Assembler) chunk(part *Part, off int64) error {
 			l.add(piece, 0, ended)
 		default:
 			l.add(piece, a.mark.Limit, ended)
+			if a.keep > 0 && !ended {
+				l.keep(a.keep)
+			}
 		}
 		text = rest
 		if ended {
@@ -121,13 +125,23 @@ func (l *line) add(piece []byte, limit int64, ended bool) {
 		return
 	}
 	if limit > 0 {
-		piece = piece[:max(0, min(int64(len(piece)), limit-int64(len(l.text))))]
+		piece = piece[:max(0, min(int64(len(piece)), limit-l.left-int64(len(l.text))))]
 	}
 	if whole {
 		l.text = slices.Clip(piece)
 	} else {
 		l.text = extended(l.text, piece)
 	}
+}
+
+// keep forgets the bytes of the line behind the first n.
+func (l *line) keep(n int) {
+	if len(l.text) <= n {
+		return
+	}
+	l.scan.read(l.text[l.scan.seen-int(l.left):])
+	l.left += int64(len(l.text) - n)
+	l.text = l.text[:n]
 }
 
 // finish makes an event of a line. The line of the other direction that it may answer, and an
@@ -147,10 +161,10 @@ func (a *Assembler) emit(n int, terminated bool) {
 	l := &a.lines[n]
 	switch {
 	case !l.torn:
-		cut := l.size - int64(len(l.text))
+		cut := l.size - int64(len(l.text)) - l.left
 		e := Event{At: l.at, Unterminated: !terminated, Cut: uint64(cut), Payload: l.text}
 		e.Kind, e.Dir = ofPipe(n)
-		if seq := a.push(entry{event: e}); n != pipeStderr {
+		if seq := a.push(entry{event: e, left: uint64(l.left)}); n != pipeStderr {
 			l.frame = seq
 		}
 		if cut > 0 {
@@ -161,6 +175,7 @@ func (a *Assembler) emit(n int, terminated bool) {
 		a.pushLost(l, n, LostInfo{Bytes: uint64(l.size), Reason: "the beginning of their line was lost"})
 	}
 	l.text = nil
+	l.left = 0
 	l.size = 0
 	l.torn = false
 	l.scan = brackets{}
@@ -192,7 +207,9 @@ func (a *Assembler) endLines() {
 // the other direction may answer.
 func (a *Assembler) early(n int) {
 	l := &a.lines[n]
-	if int64(len(l.text)) != l.size || !l.scan.close(l.text) { // it is cut, torn, or goes on
+	isWhole := int64(len(l.text))+l.left == l.size // else it is cut, or torn
+	isClosed := l.left > 0 && l.scan.isClosed() || l.left == 0 && l.scan.close(l.text)
+	if !isWhole || !isClosed {
 		return
 	}
 	a.emit(n, true)
@@ -270,6 +287,7 @@ type brackets struct {
 	depth   int
 	text    bool // within a string
 	escaped bool
+	last    byte // that was read and is no space
 }
 
 // close reports whether the brackets have closed.
@@ -278,8 +296,23 @@ func (b *brackets) close(line []byte) bool {
 	if len(last) == 0 || last[len(last)-1] != '}' && last[len(last)-1] != ']' {
 		return false
 	}
-	for ; b.seen < len(line); b.seen++ {
-		switch c := line[b.seen]; {
+	b.read(line[b.seen:])
+	return b.isClosed()
+}
+
+// isClosed reports whether the brackets of what was read have closed.
+func (b *brackets) isClosed() bool {
+	return b.depth == 0 && !b.text && (b.last == '}' || b.last == ']')
+}
+
+// read reads the next bytes of the line.
+func (b *brackets) read(bytes []byte) {
+	b.seen += len(bytes)
+	for _, c := range bytes {
+		if c != ' ' && c != '\t' && c != '\r' {
+			b.last = c
+		}
+		switch {
 		case b.escaped:
 			b.escaped = false
 		case b.text:
@@ -293,5 +326,4 @@ func (b *brackets) close(line []byte) bool {
 			b.depth--
 		}
 	}
-	return b.depth == 0 && !b.text
 }

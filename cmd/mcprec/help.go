@@ -301,7 +301,8 @@ share. A key that was recorded is known: make a new one.
 const storageTopic = `The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 ~/.local/state/mcprec, on Windows %LOCALAPPDATA%\mcprec. Files are yours alone (0600). A
 live session is a spool, a file to which frames are appended; when the session has ended
-it is moved into a database.
+it is moved into a database. The spool of one that has a message of more than 64 MiB stays;
+every command reads it there.
 
 If mcprec dies, even by kill -9, everything that the other side saw is in the recording.
 

@@ -36,6 +36,9 @@ type Options struct {
 	// CloseBudget limits the time that closing a spool spends on its fold; a later FoldDead
 	// folds the rest. 0: 100 ms.
 	CloseBudget time.Duration
+	// LargestFolded is how many bytes an event may have that is moved from its spool to the database. The
+	// spool of a session with a larger one stays, and is read there. 0: 64 MiB; of a session to be masked, 2 GiB.
+	LargestFolded int64
 	// Mask returns a function that masks a session's events, in their order, on the way from
 	// the spool to the database. It is called for sessions whose header asks for masking, with
 	// the key of the store. nil: masked sessions wait in spools for a program with a Mask.
@@ -74,6 +77,9 @@ func Open(dir string, options Options) (*Store, error) {
 	}
 	if options.CloseBudget <= 0 {
 		options.CloseBudget = 100 * time.Millisecond
+	}
+	if options.LargestFolded <= 0 {
+		options.LargestFolded = defaultLargest
 	}
 	f := &directory{dir: abs, disk: theDisk(), patience: options.Patience, replaceNeedsClosed: replaceNeedsClosed, done: make(chan struct{})}
 	return &Store{f, databases{f}, spools{f}, folding{f, databases{f}, spools{f}, options, &keptMasks{}}}, nil
@@ -272,6 +278,9 @@ func (s *Store) Append(ctx context.Context, id store.SessionID, after uint64, ev
 	}
 	if live, err := s.live(id); live || err != nil {
 		return head, errors.Join(err, store.ErrLive)
+	}
+	if _, err := regular(s.spoolPath(id)); err == nil {
+		return head, errors.New("an event of it is too large for the database, and it stays in its spool")
 	}
 	for {
 		head, err = s.tryAppend(ctx, id, key, after, events)

@@ -163,6 +163,7 @@ func TestProjectionRoundTrip(t *testing.T) {
 			p.session.Label, p.session.URL, p.session.Recorder, p.session.Expect, p.session.Command = "l", "u", "r", "e", []string{"a", "b"}
 		},
 		"masked": func(p *projection) { p.session.Masked = &store.MaskRules{} },
+		"rest":   func(p *projection) { p.spooled, p.rest = 9, &spoolRest{Size: 99, Seq: 8, Exit: "code 3"} },
 	} {
 		want := plain()
 		change(&want)

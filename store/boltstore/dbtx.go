@@ -266,6 +266,7 @@ const (
 	metaExit    = 1 << 2
 	metaPipes   = 1 << 3
 	metaMasked  = 1 << 4
+	metaRest    = 1 << 5
 )
 
 // projection is a session's entry in the database: header, head and counts, and how far the
@@ -274,6 +275,7 @@ type projection struct {
 	session store.Session // Header, Head and counts
 	spooled int64         // offset in the spool of the first record not folded; 0: no spool
 	pipes   store.Mark    // state of the assembler at spooled; may be zero
+	rest    *spoolRest    // what stays in the spool; nil: nothing, or not known
 	deleted bool
 }
 
@@ -315,6 +317,9 @@ func (p *projection) encode(key [16]byte) []byte {
 	if x.Masked != nil {
 		flags |= metaMasked
 	}
+	if p.rest != nil {
+		flags |= metaRest
+	}
 	b := append(make([]byte, 4, 256), metaVersion, flags)
 	b = varint.Append(b, x.Head.Seq, uint64(x.Head.At), x.Frames, x.Bytes, x.Lost, uint64(p.spooled))
 	b = append(b, x.Head.Chain[:]...)
@@ -322,7 +327,7 @@ func (p *projection) encode(key [16]byte) []byte {
 	b = binary.AppendVarint(b, x.Start.Unix())
 	b = varint.Append(b, uint64(x.Start.Nanosecond()), uint64(x.Version), uint64(len(x.Command)))
 	b = varint.AppendText(b, x.Command...)
-	if len(x.Labels) > 0 || p.piped() || x.Doubtful > 0 {
+	if len(x.Labels) > 0 || p.piped() || x.Doubtful > 0 || p.rest != nil {
 		b = binary.AppendUvarint(b, uint64(len(x.Labels)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
@@ -332,8 +337,12 @@ func (p *projection) encode(key [16]byte) []byte {
 		m, _ := json.Marshal(p.pipes) // numbers always encode
 		b = varint.AppendText(b, string(m))
 	}
-	if x.Doubtful > 0 {
+	if x.Doubtful > 0 || p.rest != nil {
 		b = binary.AppendUvarint(b, x.Doubtful)
+	}
+	if p.rest != nil {
+		text, _ := json.Marshal(p.rest) // numbers and text always encode
+		b = varint.AppendText(b, string(text))
 	}
 	binary.LittleEndian.PutUint32(b, metaSum(key, b))
 	return b
@@ -401,6 +410,9 @@ func decodeProjection(key [16]byte, b []byte, path string) (p projection, err er
 	}
 	if d.Len() > 0 {
 		x.Doubtful = d.Uint()
+	}
+	if b[5]&metaRest != 0 {
+		badMark = json.Unmarshal([]byte(d.Text()), &p.rest) != nil || badMark
 	}
 	if d.Bad() || badMark {
 		return p, damagedError(path, fmt.Sprintf("facts of session %s end early", sessionID(key)))

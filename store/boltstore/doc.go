@@ -27,7 +27,8 @@
 // # Files
 //
 //	redact.key          the key of placeholders
-//	spool/<id>.log      a live session, or one whose fold is not complete
+//	spool/<id>.log      a live session, or one whose fold is not complete, or never will be:
+//	                    that of one with an event of more than Options.LargestFolded
 //	spool/<id>.lock     held exclusively by the live recorder
 //	spool/fold.lock     held for folding or deleting sessions of dead recorders
 //	store/<yyyymm>.db   bbolt, by the month (UTC) in a version 7 id
@@ -72,15 +73,16 @@
 //	        endian)
 //
 // Projection, version 1: CRC (4) over the id and the rest; version (1); flags
-// (1: sealed, 2: deleted, 4: exit known, 8: pipes, 16: masked); then as varints Seq, At, frames,
+// (1: sealed, 2: deleted, 4: exit known, 8: pipes, 16: masked, 32: rest); then as varints Seq, At, frames,
 // bytes, lost, and the offset in the spool of the first record that is not
 // folded (0: no spool); chain (32); then, each a varint length and the bytes,
 // exit, transport, label, URL, recorder, expect; start as varint seconds
 // (zigzag) and nanoseconds; header version; the number of words of the command
-// and each of them; then, if there are labels, pipes or a doubtful event, the number of
+// and each of them; then, if there are labels, pipes, a doubtful event or a rest, the number of
 // labels, and the name and the value of each; with pipes a store.Mark as JSON, a varint
 // length and the text, with which a reader goes on at that offset; and the first
-// doubtful event, if there is one. A deleted session keeps its projection as tombstone.
+// doubtful event, if there is one, or 0 before a rest: a spoolRest as JSON in the same way,
+// with which a listing need not read what stays in the spool. A deleted session keeps its projection as tombstone.
 //
 // # Source files
 //

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/chunk"
 )
 
 const foldStep = 8 << 20 // bytes of events in one transaction
@@ -34,6 +35,7 @@ type foldResult struct {
 	from, to mark
 	full     bool  // there is more: the transaction was full or the time up
 	whole    bool  // the database has the whole session; the spool may go
+	large    bool  // the next event is too large for the database; the spool stays
 	damage   error // of the spool, when whole
 }
 
@@ -87,6 +89,9 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 		// makes the first durable, and only then the spool may go.
 		return foldResult{whole: true}, s.update(ctx, path, func(*dbTx) error { return nil })
 	}
+	if known && p.rest.isOf(f) && p.rest.Limit >= s.largest(p.session.Masked != nil) {
+		return foldResult{large: true}, nil
+	}
 	before := p
 	start := spoolStart
 	if known {
@@ -94,19 +99,28 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 	}
 	r := newSpoolReader(f, start)
 	r.reuse = true
-	r.bounded = !o.ending
 	c := &chunker{id: key}
 	// The header in the database is masked already, and the header in the spool has the rules.
 	c.mask, err = s.maskFrom(f, key, p.session.Head.Seq)
 	if err != nil {
 		return step, err
 	}
+	r.most = smallEvent
+	if o.ending {
+		r.most = s.largest(c.mask != nil)
+	}
 	step, err = s.gather(ctx, r, c, &p, o)
-	if err != nil || len(c.done) == 0 && !step.whole {
+	if err != nil || len(c.done) == 0 && !step.whole && !step.large {
 		return step, err
 	}
 	if p.session.Head.Seq == 0 {
 		return step, nil // no complete event
+	}
+	if step.large {
+		if p.rest, err = countRest(ctx, f, step.to, p.session); err != nil {
+			return step, err
+		}
+		p.rest.Limit = r.most
 	}
 	if !step.whole {
 		// The spool must survive a power cut before the database refers to it. Some systems
@@ -133,6 +147,64 @@ func (s folding) fold(ctx context.Context, id store.SessionID, key [16]byte, o f
 		s.masks.keep(key, keptMask{c.mask, p.session.Head.Seq})
 	}
 	return step, err
+}
+
+// largest returns how many bytes an event may have that is folded. A session to be masked leaves its spool whenever
+// that is possible, for a spool is not masked.
+func (s folding) largest(isMasked bool) int64 {
+	if isMasked && s.opts.LargestFolded == defaultLargest {
+		return chunk.MaxSize - smallEvent
+	}
+	return s.opts.LargestFolded
+}
+
+// defaultLargest is the LargestFolded of Options without one. To fold an event takes several times its size in
+// memory, and its neighbors in the database are written again with it.
+const defaultLargest = 64 << 20
+
+// spoolRest is a session with the events that stay in its spool, as a listing shows it.
+type spoolRest struct {
+	Size                int64 // of the spool
+	Limit               int64 // an event is larger than this
+	Seq                 uint64
+	At                  time.Duration
+	Sealed              bool
+	Frames, Bytes, Lost uint64
+	Exit                string
+	Doubtful            uint64
+}
+
+// countRest counts what stays in the spool of a dead recorder, from a mark on.
+func countRest(ctx context.Context, spool fileReader, from mark, session store.Session) (*spoolRest, error) {
+	info, err := spool.Stat()
+	if err != nil {
+		return nil, err
+	}
+	left, err := readRest(ctx, spool, from, false, keptOfFrame, counting(&session))
+	if err != nil {
+		return nil, err
+	}
+	head := session.Head
+	return &spoolRest{
+		Size: info.Size(), Seq: head.Seq, At: head.At, Sealed: head.Sealed,
+		Frames: session.Frames, Bytes: session.Bytes + left, Lost: session.Lost, Exit: session.Exit, Doubtful: session.Doubtful,
+	}, nil
+}
+
+// isOf reports whether r was counted in a spool as it is now. r may be nil.
+func (r *spoolRest) isOf(spool fileReader) bool {
+	if r == nil {
+		return false
+	}
+	info, err := spool.Stat()
+	return err == nil && info.Size() == r.Size
+}
+
+// of returns a session with the counts of all its events.
+func (r *spoolRest) of(session store.Session) store.Session {
+	session.Head = store.Head{Seq: r.Seq, At: r.At, Sealed: r.Sealed}
+	session.Frames, session.Bytes, session.Lost, session.Exit, session.Doubtful = r.Frames, r.Bytes, r.Lost, r.Exit, r.Doubtful
+	return session
 }
 
 // keptMasks are the masks of the sessions that this process folds. A mask must have seen all events of a session before
@@ -207,6 +279,7 @@ func (s folding) maskOf(event store.Event) (func(store.Event) store.Event, error
 // gather makes chunks of the next events in the spool.
 func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *projection, o foldLimit) (step foldResult, err error) {
 	step.from = r.mark()
+	p.rest = nil
 	for size := 0; ; {
 		timeIsUp := len(c.done) > 0 && !o.until.IsZero() && time.Now().After(o.until)
 		if (size >= foldStep || timeIsUp) && r.assemble.MayStop() {
@@ -233,6 +306,10 @@ func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *proj
 			c.add(e)
 			continue
 		}
+		if o.ending && !r.ended && r.isBeforeLarge() {
+			step.large = true
+			break
+		}
 		if !o.ending || r.ended {
 			step.whole = o.ending
 			break
@@ -253,8 +330,8 @@ func (s folding) gather(ctx context.Context, r *spoolReader, c *chunker, p *proj
 	return step, nil
 }
 
-// foldAll folds a spool to the end and removes the file, or folds until the time is up. It reports
-// damage after folding the events before.
+// foldAll folds a spool to the end and removes the file, or folds until the time is up, or up to an event that is
+// too large for the database. It reports damage after folding the events before.
 func (s folding) foldAll(ctx context.Context, id store.SessionID, key [16]byte, until time.Time) error {
 	for {
 		step, err := s.fold(ctx, id, key, foldLimit{ending: true, until: until})
@@ -267,7 +344,7 @@ func (s folding) foldAll(ctx context.Context, id store.SessionID, key [16]byte, 
 		if step.whole {
 			return s.removeSpool(id, step.damage)
 		}
-		if !until.IsZero() && time.Now().After(until) {
+		if step.large || !until.IsZero() && time.Now().After(until) {
 			return nil
 		}
 	}

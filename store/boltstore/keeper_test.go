@@ -95,7 +95,7 @@ func TestFoldHoldsLittle(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	r := newSpoolReader(f, spoolStart)
-	r.reuse, r.bounded = true, true
+	r.reuse, r.most = true, smallEvent
 	step, err := s.gather(context.Background(), r, &chunker{id: p.(*spool).key}, &projection{}, foldLimit{})
 	if err != nil || step.to.Seq != 2 || r.off > 11<<20 {
 		t.Errorf("folded up to %+v, read up to %d, %v", step.to, r.off, err)

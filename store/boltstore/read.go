@@ -304,10 +304,11 @@ func (s *Store) Head(ctx context.Context, id store.SessionID) (head store.Head, 
 		if source.spool == nil {
 			return source.stale
 		}
-		return source.rest(ctx, func(event store.Event) (err error) {
+		_, err = source.rest(ctx, 0, func(event store.Event) (err error) {
 			head, err = head.Next(event)
 			return err
 		})
+		return err
 	})
 	return head, err
 }
@@ -353,29 +354,44 @@ func (s *Store) Sessions(ctx context.Context, query store.Query) iter.Seq2[store
 	}
 }
 
-// rest calls f for the events of a spool that are not in the database. f must not keep them.
-func (x *source) rest(ctx context.Context, f func(store.Event) error) error {
+// keptOfFrame is how many bytes of a frame a reader keeps that only counts.
+const keptOfFrame = 1 << 20
+
+// rest calls f for the events of a spool that are not in the database. f must not keep them. Of frames it has
+// the first keep bytes, if keep is not 0, and left is the number of the others.
+func (x *source) rest(ctx context.Context, keep int, f func(store.Event) error) (left uint64, err error) {
 	live, err := x.store.live(x.id)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	r := newSpoolReader(x.spool, x.unfolded())
+	return readRest(ctx, x.spool, x.unfolded(), live, keep, f)
+}
+
+// readRest is source.rest for a spool from a mark on.
+func readRest(ctx context.Context, spool fileReader, from mark, live bool, keep int, f func(store.Event) error) (left uint64, err error) {
+	r := newSpoolReader(spool, from)
 	r.reuse = true
-	r.bounded = live
+	if live {
+		r.most = smallEvent
+	}
+	r.assemble.KeepOnly(keep)
 	for {
 		e, ok, err := r.read()
+		if err == nil {
+			err = ctx.Err()
+		}
 		switch {
 		case err != nil:
-			return err
+			return 0, err
 		case ok:
 			if err := f(e); err != nil {
-				return err
+				return 0, err
 			}
 		case live || r.ended:
-			return errors.Join(r.checkLive(), ctx.Err())
+			return r.assemble.Left(), r.checkLive()
 		default:
 			if err := r.end(); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
@@ -456,15 +472,26 @@ func (l *listing) spooledSession(ctx context.Context, id store.SessionID) (liste
 	session := x.projection.session
 	session.Head.Chain = [32]byte{}
 	defer func() { listed.ID = x.id }()
-	err = x.rest(ctx, func(event store.Event) error {
-		session.Head = store.Head{Seq: event.Seq, At: event.At, Sealed: event.Kind == store.Closed}
-		return session.Count(event)
-	})
+	if x.projection.rest.isOf(x.spool) {
+		session = x.projection.rest.of(session)
+		session.State = session.Head.State(live)
+		return session, nil
+	}
+	left, err := x.rest(ctx, keptOfFrame, counting(&session))
+	session.Bytes += left
 	if session.Head.Seq == 0 && err == nil {
 		return session, nil // its first record is not complete
 	}
 	session.State = session.Head.State(live)
 	return session, err
+}
+
+// counting returns a function that counts events, without the chain of their bytes.
+func counting(session *store.Session) func(store.Event) error {
+	return func(event store.Event) error {
+		session.Head = store.Head{Seq: event.Seq, At: event.At, Sealed: event.Kind == store.Closed}
+		return session.Count(event)
+	}
 }
 
 // database lists the sessions of one database.

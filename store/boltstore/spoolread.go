@@ -110,10 +110,10 @@ type spoolReader struct {
 	path string
 	off  int64 // offset of the next record
 
-	buf     []byte // holds the file's bytes from bufOff
-	bufOff  int64
-	reuse   bool // the caller needs an event only until the next call
-	bounded bool // an open event or line of more than smallEvent bytes is the end
+	buf    []byte // holds the file's bytes from bufOff
+	bufOff int64
+	reuse  bool  // the caller needs an event only until the next call
+	most   int64 // an open event or line of more bytes is the end; 0: none is
 
 	assemble *store.Assembler
 	next     uint64 // Seq of the next event to come out
@@ -135,7 +135,7 @@ func (r *spoolReader) read() (event store.Event, ok bool, err error) {
 			r.sealed = e.Kind == store.Closed
 			return e, true, nil
 		}
-		if r.ended || r.bounded && r.assemble.Held() > smallEvent {
+		if r.ended || r.isBeforeLarge() {
 			return event, false, nil
 		}
 		body, err := r.record()
@@ -152,6 +152,9 @@ func (r *spoolReader) read() (event store.Event, ok bool, err error) {
 		r.off += int64(len(body)) + recordHead
 	}
 }
+
+// isBeforeLarge reports whether the next event is larger than the reader may take.
+func (r *spoolReader) isBeforeLarge() bool { return r.most > 0 && int64(r.assemble.Held()) > r.most }
 
 // record returns the body of the record at off; nil if no complete and intact record is there.
 func (r *spoolReader) record() ([]byte, error) {
