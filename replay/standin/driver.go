@@ -146,8 +146,8 @@ func (d *Driver) response(m transport.Message, stream uint64) *request {
 	return nil
 }
 
-// answered returns the request of a live response; nil if no request fits. Of several with the id it is the first
-// that has an answer in the recording, else the latest.
+// answered returns the request of a live response; nil if no request fits. Of several with the id it is the one
+// that the recording answers first, else the latest.
 //
 // This pairing is no index of the open requests of a session, which a timeline.Model is. It finds the place in the
 // plan that a live answer stands for: the Model paired the recorded requests with their recorded answers when the
@@ -166,8 +166,15 @@ func (d *Driver) answered(message transport.Message, stream uint64) *request {
 		}
 	}
 	withID := d.requests[mcp.KeyOf(message.ID)]
-	if i := slices.IndexFunc(withID, func(r *request) bool { return r.frame.sent && !r.done && r.response != nil && !r.cancelled }); i >= 0 {
-		return withID[i]
+	var first *request
+	for _, r := range withID {
+		isOpen := r.frame.sent && !r.done && r.response != nil && !r.cancelled
+		if isOpen && (first == nil || r.response.index < first.response.index) {
+			first = r
+		}
+	}
+	if first != nil {
+		return first
 	}
 	for _, r := range slices.Backward(withID) {
 		if r.frame.sent && !r.done {

@@ -24,6 +24,12 @@ const sameIDs = `
 	< {"id":1,"result":"a"}
 	< {"id":1,"result":"b"}`
 
+const sameIDsTurned = `
+	> {"id":1,"method":"tools/call","params":{"name":"a"}}
+	> {"id":1,"method":"tools/call","params":{"name":"b"}}
+	< {"id":1,"result":"b"}
+	< {"id":1,"result":"a"}`
+
 func TestDriver(t *testing.T) {
 	for _, tt := range []struct {
 		name, recorded, live string
@@ -38,6 +44,7 @@ func TestDriver(t *testing.T) {
 			< {"method":"notifications/message","params":{"data":"both"}}
 			< {"id":2,"result":"b"}`, nil},
 		{"calls at once with one id", sameIDs, sameIDs, nil},
+		{"calls at once with one id, answered in turn", sameIDsTurned, sameIDsTurned, nil},
 		{"with progress", withProgress, withProgress, nil},
 		{"without its progress", withProgress, `
 			> {"id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":1}}}
