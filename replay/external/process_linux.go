@@ -16,8 +16,8 @@ type process struct {
 	cmd     *exec.Cmd
 	watcher *procfs.Watcher
 	ends    ends
-	output  *os.File // what it writes to its standard output; nil: that is a pipe to us
-	errors  *os.File // what it writes to stderr
+	output  *tail // what it writes to its standard output; nil: that is a pipe to us
+	errors  *tail // what it writes to stderr
 	exited  chan error
 
 	unread    bool            // nothing is read
@@ -81,11 +81,11 @@ func startClient(client Client, at place) (_ *process, _ *pipes, err error) {
 	ours := &pipes{in: -1, out: -1}
 	p := &process{ends: ours, exited: make(chan error, 1)}
 	if ours.listener, err = listen(client.PassOn, at.Folder); err == nil {
-		p.output, err = unnamedFile(at.Folder)
+		p.output, err = newTail(at.Folder, 1<<20)
 	}
 	if err == nil {
 		marks := []string{folderMark, at.dir, serverMark, ours.listener.script}
-		err = p.start(at, withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output)
+		err = p.start(at, withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output.file)
 	}
 	if err != nil {
 		p.closeAll()
@@ -96,13 +96,13 @@ func startClient(client Client, at place) (_ *process, _ *pipes, err error) {
 
 // start starts the command. ours are the names of what we hold an end of. An error leaves files open.
 func (p *process) start(at place, command, env []string, stdin, stdout *os.File, ours ...string) (err error) {
-	if p.errors, err = unnamedFile(at.Folder); err != nil {
+	if p.errors, err = newTail(at.Folder, 4<<10); err != nil {
 		return err
 	}
 	p.stop = at.stop
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Env = append(at.Environ(), env...)
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, p.errors
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, p.errors.file
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := startAlone(p.cmd); err != nil {
 		return err
@@ -138,19 +138,6 @@ func startAlone(cmd *exec.Cmd) error {
 	_ = syscall.Close(int(last))
 	_, _ = reader.Read(make([]byte, 1)) // returns when the last copy is closed
 	return err
-}
-
-// unnamedFile returns a file that lives as long as it is open, on the disk of a folder.
-func unnamedFile(folder string) (*os.File, error) {
-	file, err := os.CreateTemp(folder, "output-")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
 }
 
 // isGone reports whether the process has ended and was waited for.
@@ -196,6 +183,7 @@ func (p *process) await(patience patience) (look procfs.Look, isMoved bool) {
 	const shortest, longest = 30 * time.Microsecond, 500 * time.Microsecond
 	began := time.Now()
 	for pause := shortest; ; pause = min(longest, pause*3/2) {
+		p.shorten()
 		p.ends.flush()
 		if p.ends.read(p) {
 			return procfs.Look{Activity: procfs.Busy}, true
@@ -259,24 +247,18 @@ func (p *process) closeAll() {
 	if p.watcher != nil {
 		p.watcher.Close()
 	}
-	for _, file := range []*os.File{p.output, p.errors} {
-		_ = file.Close() // fails for nil, which is as well
-	}
+	p.output.close()
+	p.errors.close()
+}
+
+// shorten keeps what the process writes to files from growing as long as it lives.
+func (p *process) shorten() {
+	p.output.shorten()
+	p.errors.shorten()
 }
 
 // stderr returns the last line that the process wrote there and that says something.
-func (p *process) stderr() string { return lastWords(string(endOf(p.errors, 4<<10))) }
+func (p *process) stderr() string { return lastWords(string(p.errors.text())) }
 
 // stdout returns what it wrote to its standard output, or the end of it.
-func (p *process) stdout() string { return string(endOf(p.output, 1<<20)) }
-
-// endOf returns at most so many bytes of the end of a file that a process writes to.
-func endOf(file *os.File, most int64) []byte {
-	info, err := file.Stat()
-	if err != nil {
-		return nil
-	}
-	text := make([]byte, min(info.Size(), most))
-	count, _ := file.ReadAt(text, max(0, info.Size()-most))
-	return text[:count]
-}
+func (p *process) stdout() string { return string(p.output.text()) }

@@ -106,10 +106,10 @@ func startWebServer(server Server, listens bool, at place) (_ *process, _ *web, 
 	if w.isListening(addresses) {
 		return nil, nil, fmt.Errorf("another process listens at %s already; %s in the URL and in the command is a port that is free", w.url.Host, portMark)
 	}
-	if p.output, err = unnamedFile(at.Folder); err != nil {
+	if p.output, err = newTail(at.Folder, 1<<20); err != nil {
 		return nil, nil, err
 	}
-	if err = p.start(at, withMarks(server.Command, marks...), withMarks(server.Env, marks...), nil, p.output); err != nil {
+	if err = p.start(at, withMarks(server.Command, marks...), withMarks(server.Env, marks...), nil, p.output.file); err != nil {
 		return nil, nil, err
 	}
 	return p, w, w.await(addresses)
@@ -123,6 +123,7 @@ func (w *web) await(addresses []netip.AddrPort) error {
 		if isClosed(w.process.stop) {
 			return ErrStopped
 		}
+		w.process.shorten()
 		isGone := w.process.isGone()
 		if w.isListening(addresses) || isGone {
 			return nil
