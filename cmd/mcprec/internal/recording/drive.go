@@ -56,12 +56,14 @@ func DriveCommand(ctx context.Context, r *session.Recording, driver *standin.Dri
 	defer at.End()                                                                                      // and what the server has started
 	server := transport.Command{Args: command, Env: at.Environ(), Stderr: words, Patience: time.Second} // Drive has waited already
 	var rec *recorder.Recorder
+	var stderr *observer
 	if o.Record {
 		h := store.Header{Transport: "stdio", Label: r.Header.Label, Expect: r.Header.Expect, Command: command, Recorder: o.Recorder}
 		if rec, err = recorder.New(ctx, log, h); err != nil {
 			return nil, err
 		}
-		server.Stderr = io.MultiWriter(words, observer{rec.StderrTap()})
+		stderr = &observer{tap: rec.StderrTap()}
+		server.Stderr = io.MultiWriter(words, stderr)
 	}
 	process, err := server.Start()
 	if err != nil {
@@ -88,6 +90,10 @@ func DriveCommand(ctx context.Context, r *session.Recording, driver *standin.Dri
 		run.Fault = standin.ExitFault(r.Events, status)
 	}
 	if o.Record {
+		if lost := stderr.lost(); lost > 0 {
+			reason := fmt.Sprintf("of a drive the first %d MiB of standard error are recorded", mostStderr>>20)
+			rec.Record(store.Lost, transport.NoDirection, store.LostInfo{Bytes: lost, Reason: reason, Streams: []string{"stderr"}})
+		}
 		rec.Record(store.Exited, transport.NoDirection, exit)
 		if sum := rec.Close(); sum.Lost > 0 {
 			return nil, fmt.Errorf("record the drive: %s lost: %w", phrase.Plural(sum.Lost, "event"), sum.Err)
@@ -97,12 +103,32 @@ func DriveCommand(ctx context.Context, r *session.Recording, driver *standin.Dri
 	return run, err
 }
 
-// observer is a tap as a writer.
-type observer struct{ tap *recorder.Tap }
+// mostStderr is how many bytes of a server's standard error are recorded: a recording is in memory, and a server may
+// write as long as the drive lasts.
+const mostStderr = 16 << 20
 
-func (o observer) Write(data []byte) (int, error) {
-	o.tap.Observe(data)
+// observer is a tap of standard error as a writer. It records the first mostStderr bytes.
+type observer struct {
+	tap     *recorder.Tap
+	mu      sync.Mutex // a child of the server may go on writing
+	written uint64
+}
+
+func (o *observer) Write(data []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if room := mostStderr - min(o.written, mostStderr); room > 0 {
+		o.tap.Observe(data[:min(uint64(len(data)), room)])
+	}
+	o.written += uint64(len(data))
 	return len(data), nil
+}
+
+// lost returns how many bytes are not recorded.
+func (o *observer) lost() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.written - min(o.written, mostStderr)
 }
 
 // lastLines keeps the last lines of its input, in bounded memory.

@@ -1,11 +1,46 @@
 package recording
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/memstore"
 )
+
+// TestMuchStderr holds that of what a server writes to its standard error a bounded part is recorded, and that the
+// rest is counted.
+func TestMuchStderr(t *testing.T) {
+	log := memstore.New()
+	rec, err := recorder.New(t.Context(), log, store.Header{Transport: "stdio"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &observer{tap: rec.StderrTap()}
+	line := append(bytes.Repeat([]byte("x"), 99999), '\n')
+	for range 300 {
+		if n, err := o.Write(line); n != len(line) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	rec.Close()
+	recorded := 0
+	for e, err := range log.Read(t.Context(), rec.ID(), 1, store.ReadOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == store.Stderr {
+			recorded += len(e.Payload)
+		}
+	}
+	if lost := o.lost(); recorded > mostStderr || recorded < mostStderr-1000 || lost != 300*uint64(len(line))-mostStderr {
+		t.Errorf("%d bytes are recorded, %d lost", recorded, lost)
+	}
+}
 
 // TestLastLines writes what a server might, in pieces that end anywhere.
 func TestLastLines(t *testing.T) {
