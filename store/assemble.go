@@ -164,11 +164,11 @@ func (a *Assembler) extend(part *Part) error {
 }
 
 // extended appends to a payload. Large payloads double, because many stretches may follow; very large ones grow by
-// a quarter, because both copies are held at once.
+// half, because both copies are held at once.
 func extended(data, more []byte) []byte {
 	const veryLarge = 16 << 20
 	if n := len(data) + len(more); n > veryLarge && n > cap(data) {
-		data = append(make([]byte, 0, n+n/4), data...)
+		data = append(make([]byte, 0, n+n/2), data...)
 	} else if n > cap(data) {
 		data = append(make([]byte, 0, 2*n), data...)
 	}

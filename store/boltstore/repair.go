@@ -484,6 +484,7 @@ func (v verification) spool(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	r := newSpoolReader(f, spoolStart)
+	r.reuse = true
 	x := &source{store: v.Store, id: id, key: key, path: v.databasePath(key), spool: f}
 	defer x.close()
 	var p projection
